@@ -1,0 +1,29 @@
+// Result<T>: a value or an Error. Functions that can fail for a reason a user can act on return it;
+// nothing below cli/ prints, exits or lets an exception cross a module boundary.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace vramtrack {
+
+/// What went wrong, in words a user can act on: names the file, line or offset, what was expected
+/// and what to do next. Each caller may prepend what it was doing with `during`.
+struct Error {
+  std::string message;
+
+  /// "opening the store: <message>". Returns a new Error; cost: one string.
+  [[nodiscard]] Error during(const std::string& what) const { return Error{what + ": " + message}; }
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+using Status = Result<void>;
+
+/// `return fail("no such file");` from a function that returns any Result.
+inline tl::unexpected<Error> fail(std::string message) { return tl::unexpected<Error>(Error{std::move(message)}); }
+inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+
+}  // namespace vramtrack

@@ -1,0 +1,48 @@
+// One measurement, and the batch in which a source hands measurements over.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/series.hpp"
+#include "core/time.hpp"
+
+namespace vramtrack {
+
+/// `bytes` of series `series` at `time`. A value that could not be read makes no sample.
+struct Sample {
+  Timestamp time;
+  SeriesId series{};
+  std::uint64_t bytes = 0;
+};
+
+/// Something that happened and is not a measurement.
+struct Event {
+  enum class Kind : std::uint8_t {
+    process_ended,   ///< `device_id` (or empty: all devices), `pid`, `pid_start_ticks`
+    device_lost,     ///< the driver no longer answers for the device; its series pause
+    device_resumed,  ///< it answers again
+    xid,             ///< NVIDIA XID error; `code` is its number
+    note,            ///< anything a person should read once
+  };
+  Timestamp time;
+  Kind kind = Kind::note;
+  std::string device_id;
+  std::uint32_t pid = 0;
+  std::uint64_t pid_start_ticks = 0;
+  std::uint64_t code = 0;
+  std::string text;
+};
+
+/// One poll's worth. Samples of one series are in time order (equal stamps allowed: the last wins).
+struct Batch {
+  std::vector<Sample> samples;
+  std::vector<Event> events;
+  void clear() {
+    samples.clear();
+    events.clear();
+  }
+};
+
+}  // namespace vramtrack

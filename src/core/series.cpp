@@ -1,0 +1,106 @@
+#include "core/series.hpp"
+
+#include <array>
+
+namespace vramtrack {
+namespace {
+
+constexpr std::array<std::string_view, 6> kMetricNames = {"device_used",         "device_reserved",   "process_used",
+                                                          "allocator_allocated", "allocator_reserved", "probe_live"};
+
+std::string key_text(const SeriesKey& key) {
+  std::string text = key.device_id;
+  text += '\n';
+  text += static_cast<char>('0' + static_cast<int>(key.metric));
+  text += std::to_string(key.pid);
+  text += '/';
+  text += std::to_string(key.pid_start_ticks);
+  return text;
+}
+
+std::string process_text(std::uint32_t pid, std::uint64_t start_ticks) {
+  return std::to_string(pid) + '/' + std::to_string(start_ticks);
+}
+
+/// Takes over `from` where it says something; true when that changed `into`.
+template <class T>
+bool take(T& into, const T& from) {
+  if (from == T{} || from == into) return false;
+  into = from;
+  return true;
+}
+
+}  // namespace
+
+std::string_view to_string(Metric metric) { return kMetricNames[static_cast<std::size_t>(metric)]; }
+
+std::optional<Metric> parse_metric(std::string_view name) {
+  for (std::size_t i = 0; i < kMetricNames.size(); ++i)
+    if (kMetricNames[i] == name) return static_cast<Metric>(i);
+  return std::nullopt;
+}
+
+SeriesId Catalog::intern(const SeriesKey& key) {
+  const auto [it, added] = ids_.try_emplace(key_text(key), static_cast<SeriesId>(keys_.size()));
+  if (added) {
+    keys_.push_back(key);
+    ++revision_;
+  }
+  return it->second;
+}
+
+std::optional<SeriesId> Catalog::find(const SeriesKey& key) const {
+  const auto it = ids_.find(key_text(key));
+  if (it == ids_.end()) return std::nullopt;
+  return it->second;
+}
+
+bool Catalog::describe(const DeviceInfo& device) {
+  const auto [it, added] = device_index_.try_emplace(device.id, devices_.size());
+  bool changed = added;
+  if (added) {
+    devices_.push_back(device);
+  } else {
+    DeviceInfo& known = devices_[it->second];
+    changed |= take(known.index, device.index);
+    changed |= take(known.name, device.name);
+    changed |= take(known.pci_bus_id, device.pci_bus_id);
+    changed |= take(known.parent_id, device.parent_id);
+    changed |= take(known.capacity_bytes, device.capacity_bytes);
+  }
+  if (changed) ++revision_;
+  return changed;
+}
+
+bool Catalog::describe(const ProcessInfo& process) {
+  const auto [it, added] = process_index_.try_emplace(process_text(process.pid, process.start_ticks), processes_.size());
+  bool changed = added;
+  if (added) {
+    processes_.push_back(process);
+  } else {
+    ProcessInfo& known = processes_[it->second];
+    changed |= take(known.user, process.user);
+    changed |= take(known.command, process.command);
+    changed |= take(known.name, process.name);
+    changed |= take(known.kind, process.kind);
+    changed |= take(known.cgroup, process.cgroup);
+    changed |= take(known.container, process.container);
+    changed |= take(known.pod, process.pod);
+    changed |= take(known.slurm_job, process.slurm_job);
+    changed |= take(known.framework, process.framework);
+  }
+  if (changed) ++revision_;
+  return changed;
+}
+
+const DeviceInfo* Catalog::device(std::string_view id) const {
+  const auto it = device_index_.find(std::string(id));
+  return it == device_index_.end() ? nullptr : &devices_[it->second];
+}
+
+const ProcessInfo* Catalog::process(std::uint32_t pid, std::uint64_t start_ticks) const {
+  const auto it = process_index_.find(process_text(pid, start_ticks));
+  return it == process_index_.end() ? nullptr : &processes_[it->second];
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,106 @@
+// What is measured and of whom: metrics, devices, processes, and the catalog that interns them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace vramtrack {
+
+enum class Metric : std::uint8_t {
+  device_used,          ///< bytes in use on the device, everybody's
+  device_reserved,      ///< bytes the driver keeps for itself
+  process_used,         ///< bytes one process holds on one device
+  allocator_allocated,  ///< bytes in live tensors, by the framework's allocator
+  allocator_reserved,   ///< bytes the allocator holds from the driver
+  probe_live,           ///< outstanding bytes seen by the probe
+};
+
+/// "device_used", ... and back; nullopt for an unknown name.
+std::string_view to_string(Metric metric);
+std::optional<Metric> parse_metric(std::string_view name);
+
+/// Identity of a series. Two keys are the same series exactly when all four fields agree.
+struct SeriesKey {
+  Metric metric = Metric::device_used;
+  std::string device_id;              ///< UUID; in a recording without one: PCI bus id, else the index as text
+  std::uint32_t pid = 0;              ///< 0 for device series
+  std::uint64_t pid_start_ticks = 0;  ///< /proc/PID/stat field 22: tells a reused pid apart; 0 when unknown
+  friend bool operator==(const SeriesKey&, const SeriesKey&) = default;
+};
+
+/// Dense id of a series, stable within one Catalog (and within one store).
+enum class SeriesId : std::uint32_t {};
+inline std::uint32_t index_of(SeriesId id) { return static_cast<std::uint32_t>(id); }
+
+/// What is known of a device. Unknown stays empty: missing is not zero.
+struct DeviceInfo {
+  std::string id;                  ///< as in SeriesKey::device_id
+  std::optional<int> index;        ///< as the driver counts; for people, never identity while live
+  std::string name;                ///< "NVIDIA H200"
+  std::string pci_bus_id;          ///< "00000000:1D:00.0", lower case as the driver prints it
+  std::string parent_id;           ///< of a MIG instance: the GPU's id
+  std::optional<std::uint64_t> capacity_bytes;
+  friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
+};
+
+/// What is known of a process that holds device memory.
+struct ProcessInfo {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ticks = 0;
+  std::string user;       ///< name, or the uid as text when it has no name here
+  std::string command;    ///< command line, arguments joined by spaces, at most 256 bytes
+  std::string name;       ///< short name (comm, or the log's process name)
+  std::string kind;       ///< "C", "G", "C+G", "MPS"; empty when unknown
+  std::string cgroup;     ///< path as in /proc/PID/cgroup
+  std::string container;  ///< container id (64 hex) or its runtime's name for it
+  std::string pod;        ///< Kubernetes pod UID
+  std::string slurm_job;  ///< Slurm job id, "1234" or "1234.0"
+  std::string framework;  ///< "PyTorch", "vLLM", ...; empty when not recognised
+  friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;
+};
+
+/// Interns series and keeps what is known of their devices and processes. One per engine; not
+/// thread-safe: sources and the engine use it from the one writer thread. Ids are never reused.
+/// Cost: intern is one hash of the device id and pid; sources cache the SeriesId they get.
+class Catalog {
+ public:
+  /// The id of `key`, made on first sight.
+  SeriesId intern(const SeriesKey& key);
+  [[nodiscard]] std::optional<SeriesId> find(const SeriesKey& key) const;
+  [[nodiscard]] const SeriesKey& key(SeriesId id) const { return keys_[index_of(id)]; }
+  [[nodiscard]] std::size_t size() const { return keys_.size(); }
+
+  /// Adds or replaces what is known of a device or a process (by id; by pid and start ticks).
+  /// Fields left empty keep what was known before. Returns true when something changed.
+  bool describe(const DeviceInfo& device);
+  bool describe(const ProcessInfo& process);
+  /// nullptr when nothing is known.
+  [[nodiscard]] const DeviceInfo* device(std::string_view id) const;
+  [[nodiscard]] const ProcessInfo* process(std::uint32_t pid, std::uint64_t start_ticks) const;
+  [[nodiscard]] const std::deque<DeviceInfo>& devices() const { return devices_; }
+  [[nodiscard]] const std::deque<ProcessInfo>& processes() const { return processes_; }
+
+  /// Bumped by every change of describe(): lets the engine refresh what it derived only when needed.
+  [[nodiscard]] std::uint64_t revision() const { return revision_; }
+
+  /// True when the recording had only relative seconds: its times are offsets from the epoch and are
+  /// never shown as dates.
+  bool clock_is_relative = false;
+
+ private:
+  std::deque<SeriesKey> keys_;
+  std::unordered_map<std::string, SeriesId> ids_;
+  std::deque<DeviceInfo> devices_;
+  std::deque<ProcessInfo> processes_;
+  std::unordered_map<std::string, std::size_t> device_index_;
+  std::unordered_map<std::string, std::size_t> process_index_;
+  std::uint64_t revision_ = 0;
+};
+
+}  // namespace vramtrack

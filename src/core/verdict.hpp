@@ -1,0 +1,93 @@
+// What vramtrack concludes: a detector's Finding, the judged Verdict, the Alert that was raised.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/series.hpp"
+#include "core/time.hpp"
+
+namespace vramtrack {
+
+/// What the series is doing now. `growing`: it rises, and whether that is a leak is not yet decidable.
+enum class State : std::uint8_t {
+  steady, warming_up, cycling, growing, leaking, slow_growth, spiked, falling, too_short
+};
+
+/// The shape of the growth, in the documents' words.
+enum class Pattern : std::uint8_t { none, gradual_leak, sudden_spike, cyclic, step_increase, unknown };
+
+/// What became of a spike.
+enum class SpikeOutcome : std::uint8_t { none, stabilised, still_growing };
+
+enum class Severity : std::uint8_t { ok, watch, warning, critical };
+
+/// How an alert ended. `released`: the memory came back; `withdrawn`: the evidence did not hold.
+enum class AlertEnd : std::uint8_t { standing, released, process_ended, withdrawn };
+
+std::string_view to_string(State state);
+std::string_view to_string(Pattern pattern);
+std::string_view to_string(SpikeOutcome outcome);
+std::string_view to_string(Severity severity);
+std::string_view to_string(AlertEnd end);
+
+/// A quantity with its uncertainty: 10th, 50th and 90th percentile. low <= mid <= high.
+struct Interval {
+  double low = 0;
+  double mid = 0;
+  double high = 0;
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+/// One detector's opinion of one series.
+struct Finding {
+  std::string detector;  ///< its registered name
+  bool leak = false;     ///< it would alarm
+  State state = State::too_short;
+  Pattern pattern = Pattern::none;
+  SpikeOutcome spike = SpikeOutcome::none;
+  double confidence = 0;  ///< 0..1, probability of a leak
+  Interval growth_bytes_per_s;
+  double r_squared = 0;                ///< 0..1
+  std::optional<Interval> oom_in_s;    ///< only when capacity is known and an end can be told
+  std::optional<Timestamp> onset;      ///< when the growth began
+  std::string because;                 ///< in words, with the figures
+};
+
+/// The process whose growth explains the device's growth. pid 0: the device grows and no visible
+/// process does ("command" then says so).
+struct Suspect {
+  std::uint32_t pid = 0;
+  std::uint64_t pid_start_ticks = 0;
+  std::string command;
+  double share = 0;  ///< of the device's growth since onset, 0..1
+};
+
+/// The judged conclusion about one series.
+struct Verdict {
+  Timestamp time;
+  SeriesId series{};
+  Severity severity = Severity::ok;
+  Finding finding;                ///< the winning one
+  std::vector<Finding> dissent;   ///< the others
+  std::optional<Suspect> suspect;
+  std::string framework;              ///< empty when unknown
+  std::vector<std::string> causes;    ///< the framework's usual causes, and what to try next
+};
+
+/// One alert from raise to end. The figures are those at the raise; severity is the highest reached.
+struct Alert {
+  SeriesId series{};
+  Timestamp raised;
+  std::optional<Timestamp> cleared;
+  AlertEnd ended = AlertEnd::standing;
+  Severity severity = Severity::watch;
+  Finding finding;
+  std::string end_reason;  ///< in words, when it ended
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,59 @@
+// Detector: one opinion about one series, fed sample by sample. Pure: no I/O, no clock, no look-ahead,
+// and the same samples always give the same findings.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/verdict.hpp"
+
+namespace vramtrack {
+
+/// One instance per series; memory bounded whatever the length of the series. Not thread-safe.
+class Detector {
+ public:
+  Detector() = default;
+  Detector(const Detector&) = delete;
+  Detector& operator=(const Detector&) = delete;
+  virtual ~Detector() = default;
+
+  /// Takes the next sample. Times must not decrease (the engine sees to it); an equal time replaces
+  /// the value before it. O(1) amortised.
+  virtual void observe(Timestamp time, double used_bytes) = 0;
+
+  /// The level at which memory ends for this series, in its own bytes (a device: its capacity; a process:
+  /// what it holds now plus what the device has free at its peaks). May change between samples; nullopt
+  /// when unknown: then no ETA is given.
+  virtual void set_limit(std::optional<double> limit_bytes) = 0;
+
+  /// Whether a leak alert of this detector stands after the last sample. Cheap: called for every sample.
+  [[nodiscard]] virtual bool alerting() const = 0;
+
+  /// The opinion after the last sample. May cost microseconds.
+  [[nodiscard]] virtual Finding finding() const = 0;
+
+  /// After `alerting()` went from true to false: why, and whether the memory came back.
+  [[nodiscard]] virtual AlertEnd last_end() const { return AlertEnd::withdrawn; }
+  [[nodiscard]] virtual std::string last_end_reason() const { return {}; }
+
+  /// Every gate and figure behind the finding, one line each, for --explain.
+  [[nodiscard]] virtual std::vector<std::string> explain() const { return {}; }
+};
+
+/// A detector as registered in detectors.def.
+struct DetectorInfo {
+  std::string_view name;
+  std::string_view help;
+  std::unique_ptr<Detector> (*make)(const DetectionConfig& config);
+};
+
+/// The registered detectors in the order of detectors.def; nullptr for an unknown name.
+std::span<const DetectorInfo* const> detectors();
+const DetectorInfo* find_detector(std::string_view name);
+
+}  // namespace vramtrack

@@ -1,0 +1,54 @@
+// Engine: the loop's body. Takes batches, runs the detectors, keeps alerts, publishes the View.
+// Live and replay are the same code: time arrives with the samples.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/sample.hpp"
+#include "core/series.hpp"
+#include "report/view.hpp"
+
+namespace vramtrack {
+
+/// An alert that was just raised or cleared, for surfaces that print as things happen.
+struct AlertChange {
+  Alert alert;
+  bool raised = false;  ///< else: cleared
+};
+
+/// One per recording or live watch. Used from one thread; the View it returns may be shared freely.
+class Engine {
+ public:
+  /// `catalog` must outlive the engine. `config` is copied. REQUIRES: config.detection.detector is registered.
+  Engine(const Config& config, Catalog& catalog);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Takes a batch in. Samples must be in time order over all series (those of one instant form one tick);
+  /// a sample older than the last of its series is dropped and counted. O(samples).
+  void ingest(const Batch& batch);
+
+  /// Completes the last tick: call when a recording has ended.
+  void finish();
+
+  /// Called at every raise and clear, from within ingest().
+  void on_alert(std::function<void(const AlertChange&)> callback);
+
+  /// The present state, built on demand: O(series). `explain` fills SeriesView::explain.
+  [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const;
+
+  /// Bytes of detector state, over all series (for the bench).
+  [[nodiscard]] std::size_t series_count() const;
+
+ private:
+  struct Core;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace vramtrack

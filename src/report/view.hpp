@@ -1,0 +1,51 @@
+// View: the immutable read model. The engine builds it; every surface renders it and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/series.hpp"
+#include "core/verdict.hpp"
+
+namespace vramtrack {
+
+/// Everything a surface may show about one series.
+struct SeriesView {
+  SeriesId id{};
+  SeriesKey key;
+  DeviceInfo device;
+  std::optional<ProcessInfo> process;  ///< of process series
+  std::uint64_t samples = 0;
+  std::optional<Timestamp> first;
+  std::optional<Timestamp> last;
+  double interval_s = 0;               ///< median sampling period so far; 0 with fewer than two samples
+  std::uint64_t used_bytes = 0;        ///< the last sample
+  std::uint64_t peak_bytes = 0;
+  bool ended = false;                  ///< its process has ended
+  bool paused = false;                 ///< its device does not answer
+  bool ignored = false;                ///< its process matches an ignore pattern: never alerts
+  Verdict verdict;
+  std::vector<Alert> alerts;           ///< all, in the order raised; at most the last 256
+  std::vector<std::string> explain;    ///< only when asked for
+};
+
+/// One message for people: a source's warning, an XID, a lost device.
+struct Notice {
+  Timestamp time;
+  std::string text;
+};
+
+struct View {
+  Timestamp time;                       ///< of the last sample taken in
+  bool clock_is_relative = false;       ///< times are offsets from zero, not dates
+  std::vector<std::string> files;       ///< of a recording; empty when live
+  std::vector<SeriesView> series;       ///< devices first (by index), then processes by device and size
+  std::vector<Notice> notices;          ///< at most the last 64
+  std::uint64_t skipped_lines = 0;
+  std::vector<std::string> first_skipped;
+  std::vector<std::string> warnings;
+};
+
+}  // namespace vramtrack
