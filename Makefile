@@ -1,0 +1,92 @@
+# Every target does its own set-up: what is missing is installed with apt (see scripts/setup.sh), then
+# configured, built and run. `make help` lists them.
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+VERSION := $(shell cat VERSION)
+
+CTEST := ctest --output-on-failure -j $(JOBS)
+# Ninja configures again by itself when a CMakeLists.txt or the set of files changes.
+configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1) >build/configure.log 2>&1 \
+            || { cat build/configure.log; exit 1; }; rm -f build/configure.log
+compile = cmake --build build/$(1) -j $(JOBS)
+
+.PHONY: help run build test dev tsan fuzz soak bench lint format install deb portable container clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+run: build ## watch this machine's GPUs; without one: the simulator, on a training job that leaks
+	@build/release/vramtrack watch --or-simulate
+
+build: ## the release binary, build/release/vramtrack
+	@scripts/setup.sh build
+	@$(call configure,release)
+	@$(call compile,release)
+
+test: ## build and run every test
+	@scripts/setup.sh build test
+	@$(call configure,test)
+	@$(call compile,test)
+	@$(CTEST) --test-dir build/test
+
+dev: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/setup.sh build test
+	@$(call configure,dev)
+	@$(call compile,dev)
+	@$(CTEST) --test-dir build/dev
+
+tsan: ## the tests under ThreadSanitizer
+	@scripts/setup.sh build test
+	@$(call configure,tsan)
+	@$(call compile,tsan)
+	@$(CTEST) --test-dir build/tsan
+
+FUZZ_SECONDS ?= 20
+fuzz: ## each fuzz target on its committed corpus, then FUZZ_SECONDS (20) of new input each
+	@scripts/setup.sh build fuzz
+	@$(call configure,fuzz)
+	@$(call compile,fuzz)
+	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+SOAK_SECONDS ?= 3600
+soak: build ## watch a fake machine for SOAK_SECONDS (3600): its memory and files must stay bounded
+	@scripts/setup.sh build test bench
+	@$(call configure,bench)
+	@$(call compile,bench)
+	@bench/watch.sh --soak $(SOAK_SECONDS)
+
+bench: ## the figures of docs/BENCHMARKS.md
+	@scripts/setup.sh build test bench
+	@$(call configure,bench)
+	@$(call compile,bench)
+	@bench/run.sh
+
+lint: ## clang-format and clang-tidy
+	@scripts/setup.sh build test lint
+	@$(call configure,test)
+	@scripts/lint.sh build/test
+
+format: ## rewrite the sources as clang-format wants them
+	@scripts/setup.sh lint
+	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format -i
+
+install: build ## into $(DESTDIR)$(PREFIX)
+	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' --strip
+
+deb: build ## dist/vramtrack_VERSION_ARCH.deb
+	@scripts/setup.sh package
+	@cd build/release && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
+	@mkdir -p dist && cp build/release/vramtrack_*.deb dist/ && ls -l dist/*.deb
+
+portable: ## dist/vramtrack-VERSION-linux-ARCH.tar.gz: one binary that needs glibc and nothing else
+	@scripts/setup.sh build package
+	@$(call configure,portable)
+	@$(call compile,portable)
+	@scripts/portable.sh build/portable
+
+container: ## an image with the binary, by podman or docker
+	@$$(command -v podman || command -v docker) build -t vramtrack:$(VERSION) -f Containerfile .
+
+clean: ## remove build/ and dist/
+	@rm -rf build dist

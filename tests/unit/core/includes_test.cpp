@@ -1,0 +1,171 @@
+// Holds the one-way dependencies of docs/ARCHITECTURE.md by reading every #include line under src/.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What each module may include, besides itself.
+const std::map<std::string, std::set<std::string>>& allowed_modules() {
+  static const std::map<std::string, std::set<std::string>> allowed = {
+      {"core", {}},
+      {"host", {"core"}},
+      {"source", {"core", "host"}},
+      {"store", {"core"}},
+      {"detect", {"core"}},
+      {"report", {"core"}},
+      {"engine", {"core", "host", "source", "store", "detect", "report"}},
+      {"cli", {"core", "host", "source", "store", "detect", "report", "engine"}},
+  };
+  return allowed;
+}
+
+/// A third-party header, and where it may be included.
+struct Confined {
+  std::string prefix;                 ///< of the included path
+  std::set<std::string> modules;      ///< empty: any module
+  bool sources_only = false;          ///< never in a header: it is slow to compile
+  std::size_t most_files = SIZE_MAX;  ///< in how many files at most
+};
+
+const std::vector<Confined>& confined_headers() {
+  static const std::vector<Confined> confined = {
+      {"sqlite3.h", {"store"}, false, SIZE_MAX},
+      {"nlohmann/", {}, true, 8},
+      {"CLI/", {"cli"}, true, 2},
+      {"toml++/", {"core", "source", "cli"}, true, 4},
+      {"date/", {"core", "source", "report"}, true, 4},
+  };
+  return confined;
+}
+
+struct Include {
+  std::string module;  ///< of the including file: the first folder under src/
+  std::string file;    ///< relative to src/
+  std::size_t line = 0;
+  std::string path;  ///< as written between the quotes or brackets
+  bool in_header = false;
+};
+
+/// The included path of one line, empty when the line is no #include.
+std::string included_path(const std::string& line) {
+  std::size_t at = line.find_first_not_of(" \t");
+  if (at == std::string::npos || line[at] != '#') return {};
+  at = line.find_first_not_of(" \t", at + 1);
+  if (at == std::string::npos || line.compare(at, 7, "include") != 0) return {};
+  const std::size_t open = line.find_first_of("\"<", at);
+  if (open == std::string::npos) return {};
+  const std::size_t close = line.find(line[open] == '<' ? '>' : '"', open + 1);
+  return close == std::string::npos ? std::string{} : line.substr(open + 1, close - open - 1);
+}
+
+std::vector<Include> read_includes(const fs::path& root) {
+  std::vector<Include> includes;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    const std::string extension = entry.path().extension().string();
+    if (extension != ".hpp" && extension != ".cpp" && extension != ".def") continue;
+    const fs::path relative = fs::relative(entry.path(), root);
+    std::ifstream in(entry.path());
+    std::string line;
+    for (std::size_t number = 1; std::getline(in, line); ++number) {
+      const std::string path = included_path(line);
+      if (!path.empty()) {
+        includes.push_back({relative.begin()->string(), relative.string(), number, path, extension != ".cpp"});
+      }
+    }
+  }
+  return includes;
+}
+
+/// What breaks the rules, one line each.
+std::vector<std::string> violations(const std::vector<Include>& includes) {
+  std::vector<std::string> found;
+  std::map<std::string, std::set<std::string>> files_of;
+  const auto say = [&found](const Include& include, const std::string& why) {
+    std::ostringstream out;
+    out << "src/" << include.file << ':' << include.line << ": includes " << include.path << ": " << why;
+    found.push_back(out.str());
+  };
+  for (const Include& include : includes) {
+    const auto module = allowed_modules().find(include.module);
+    if (module == allowed_modules().end()) {
+      say(include, "module '" + include.module + "' is not in this test's table: say there what it may depend on");
+      continue;
+    }
+    const std::string target = include.path.substr(0, include.path.find('/'));
+    if (allowed_modules().count(target) != 0 && target != include.module && module->second.count(target) == 0) {
+      say(include, include.module + " must not depend on " + target);
+    }
+    for (const Confined& header : confined_headers()) {
+      if (include.path.rfind(header.prefix, 0) != 0) continue;
+      files_of[header.prefix].insert(include.file);
+      if (!header.modules.empty() && header.modules.count(include.module) == 0) {
+        say(include, "not allowed in module " + include.module);
+      }
+      if (header.sources_only && include.in_header) say(include, "slow to compile: in .cpp files only");
+      if (files_of[header.prefix].size() > header.most_files) {
+        say(include, "already in " + std::to_string(header.most_files) + " other files: put this beside one of them");
+      }
+    }
+  }
+  return found;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+TEST(Includes, DependenciesRunOneWay) {
+  const std::vector<Include> includes = read_includes(fs::path(VRAMTRACK_SOURCE_DIR) / "src");
+  ASSERT_GT(includes.size(), 50U) << "the sources were not found";
+  EXPECT_EQ(joined(violations(includes)), "");
+}
+
+TEST(Includes, GraphHasNoCycle) {
+  // A module may include only what stands before it in some order: remove leaves until none is left.
+  auto left = allowed_modules();
+  while (!left.empty()) {
+    const auto leaf = std::find_if(left.begin(), left.end(), [&left](const auto& module) {
+      return std::none_of(module.second.begin(), module.second.end(),
+                          [&left](const std::string& other) { return left.count(other) != 0; });
+    });
+    ASSERT_NE(leaf, left.end()) << "a cycle through " << left.begin()->first;
+    left.erase(leaf);
+  }
+}
+
+TEST(Includes, ReadsEveryWayToWriteTheLine) {
+  EXPECT_EQ(included_path("#include \"core/time.hpp\""), "core/time.hpp");
+  EXPECT_EQ(included_path("  #  include <sqlite3.h>  // why"), "sqlite3.h");
+  EXPECT_EQ(included_path("// #include <sqlite3.h>"), "");
+  EXPECT_EQ(included_path("#define include \"x\""), "");
+}
+
+TEST(Includes, BreachesAreNamed) {
+  const auto breach = [](const char* module, const char* path, bool in_header) {
+    return joined(violations({{module, std::string(module) + "/a.cpp", 7, path, in_header}}));
+  };
+  EXPECT_EQ(breach("detect", "store/store.hpp", false),
+            "src/detect/a.cpp:7: includes store/store.hpp: detect must not depend on store\n");
+  EXPECT_NE(breach("core", "engine/engine.hpp", false), "");
+  EXPECT_NE(breach("engine", "cli/options.hpp", false), "");
+  EXPECT_NE(breach("source", "sqlite3.h", false), "");
+  EXPECT_NE(breach("report", "nlohmann/json.hpp", true), "");
+  EXPECT_NE(breach("nobody", "vector", false), "");
+  EXPECT_EQ(breach("report", "nlohmann/json.hpp", false), "");
+  EXPECT_EQ(breach("detect", "detect/judge.hpp", true), "");
+  EXPECT_EQ(breach("cli", "engine/engine.hpp", false), "");
+}
+
+}  // namespace
