@@ -1,4 +1,12 @@
 # Libraries, all from the distribution's packages (see scripts/setup.sh for their names).
+#
+# VRAMTRACK_PORTABLE links everything but glibc statically. glibc stays dynamic: NVML is loaded with dlopen, which
+# a static glibc cannot do.
+if(VRAMTRACK_PORTABLE)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)  # SQLite3, zlib: their archives, where find_library looks for them
+  add_link_options(-static-libstdc++ -static-libgcc)
+endif()
+
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -10,6 +18,16 @@ find_package(date REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
 
-# toml++ as the packaged shared library: its header-only form takes seconds a file to compile.
+add_library(vramtrack_fmt INTERFACE)
 add_library(vramtrack_toml INTERFACE)
-target_link_libraries(vramtrack_toml INTERFACE PkgConfig::TOMLPP)
+if(VRAMTRACK_PORTABLE)
+  # Debian has no archive of fmt and toml++: their header-only forms.
+  target_link_libraries(vramtrack_fmt INTERFACE fmt::fmt-header-only)
+  target_compile_definitions(vramtrack_toml INTERFACE TOML_HEADER_ONLY=1)
+  target_include_directories(vramtrack_toml SYSTEM INTERFACE ${TOMLPP_INCLUDE_DIRS})
+  target_link_libraries(SQLite::SQLite3 INTERFACE m)
+else()
+  # toml++ as the packaged shared library: its header-only form takes seconds a file to compile.
+  target_link_libraries(vramtrack_fmt INTERFACE fmt::fmt)
+  target_link_libraries(vramtrack_toml INTERFACE PkgConfig::TOMLPP)
+endif()
