@@ -1,6 +1,6 @@
 // Every setting, with its default. Values come from the command line, then the environment
 // (VRAMTRACK_SECTION_KEY), then the file, then here; src/core/config.def is the one table from
-// which parsing, `config show`, `--set` and docs/CONFIG.md are made.
+// which parsing, `config show`, `--set` and docs/CONFIG.md are made (see core/settings.hpp).
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,7 @@ struct SeverityConfig {
 
 struct WatchConfig {
   double interval_seconds = 1.0;
+  double status_every_seconds = 10.0;  ///< plain mode: how often the table is printed
   bool record = true;
 };
 

@@ -1,0 +1,199 @@
+#include "core/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <regex>
+
+namespace vramtrack {
+namespace {
+
+template <class T>
+SettingValue boxed(const T& value) {
+  return SettingValue{value};
+}
+
+/// The table: each row's accessors are made from the member named in config.def.
+#define VRAMTRACK_SETTING(section, key, member, unit, min, max, binds, help, when) \
+  Setting{#section,                                                                \
+          key,                                                                     \
+          unit,                                                                    \
+          min,                                                                     \
+          max,                                                                     \
+          binds,                                                                   \
+          help,                                                                    \
+          when,                                                                    \
+          [](const Config& c) { return boxed(c.member); },                         \
+          [](Config& c, const SettingValue& v) { c.member = std::get<std::decay_t<decltype(c.member)>>(v); }},
+
+constexpr std::array kSettings = {
+#include "core/config.def"
+};
+#undef VRAMTRACK_SETTING
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string with_dashes(std::string_view name) {
+  std::string out(name);
+  for (char& c : out) {
+    if (c == '_') c = '-';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+std::string unknown_setting(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Setting& s : kSettings) names.push_back(s.name());
+  for (const Setting& s : kSettings)
+    if (s.section == "detection") names.emplace_back(s.key);
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return fmt::format("unknown setting '{}'; the nearest is '{}', and 'vramtrack config show' lists all", name,
+                     nearest_name(name, views));
+}
+
+}  // namespace
+
+std::string expected_value(const Setting& s) {
+  if (s.max > 0) return fmt::format("a number from {} to {} ({})", s.min, s.max, s.unit);
+  if (std::holds_alternative<bool>(s.get(Config{}))) return "true or false";
+  if (std::holds_alternative<std::string>(s.get(Config{}))) return fmt::format("a text in quotes ({})", s.unit);
+  return fmt::format("an array of texts ({})", s.unit);
+}
+
+namespace {
+
+/// Range and syntax of one value.
+Status check_value(const Setting& s, const SettingValue& value) {
+  double number = 0;
+  if (const auto* d = std::get_if<double>(&value))
+    number = *d;
+  else if (const auto* i = std::get_if<std::int64_t>(&value))
+    number = static_cast<double>(*i);
+  if (s.max > 0 && !(std::isfinite(number) && number >= s.min && number <= s.max))
+    return fail(fmt::format("{} = {} is out of range; expected {}", s.name(), toml_text(value), expected_value(s)));
+  const auto* list = std::get_if<std::vector<std::string>>(&value);
+  if (list == nullptr || s.unit != "regular expressions") return {};
+  for (const std::string& pattern : *list) {
+    try {
+      const std::regex compiled(pattern, std::regex::ECMAScript);
+    } catch (const std::regex_error& e) {
+      return fail(fmt::format("{}: '{}' is not a regular expression: {}; escape special characters with a backslash",
+                              s.name(), pattern, e.what()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Setting> settings() {
+  return kSettings;
+}
+
+const Setting* find_setting(std::string_view name) {
+  const std::string wanted = with_dashes(name);
+  for (const Setting& s : kSettings)
+    if (s.name() == wanted || (s.section == "detection" && s.key == wanted)) return &s;
+  return nullptr;
+}
+
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known) {
+  std::string_view best;
+  std::size_t best_distance = 0;
+  // A distance past this length says nothing, and a hostile name must not cost quadratic time.
+  name = name.substr(0, 64);
+  for (const std::string_view candidate : known) {
+    // What somebody began to write is nearer than any typing error.
+    const bool begun = name.size() > 2 && candidate.substr(0, name.size()) == name;
+    const std::size_t distance = begun ? 1 : edit_distance(name, candidate);
+    if (best.empty() || distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+LayeredConfig::LayeredConfig() : origins_(kSettings.size(), "default") {}
+
+const std::string& LayeredConfig::origin(const Setting& setting) const {
+  return origins_[static_cast<std::size_t>(&setting - kSettings.data())];
+}
+
+Status LayeredConfig::apply(const Setting& setting, SettingValue value, std::string origin) {
+  const auto kind = setting.get(config_).index();
+  if (const auto* i = std::get_if<std::int64_t>(&value); i != nullptr && kind == SettingValue{0.0}.index())
+    value = static_cast<double>(*i);
+  if (value.index() != kind)
+    return fail(fmt::format("{} = {} has the wrong type; expected {}", setting.name(), toml_text(value),
+                            expected_value(setting)));
+  if (Status ok = check_value(setting, value); !ok) return ok;
+  setting.set(config_, value);
+  origins_[static_cast<std::size_t>(&setting - kSettings.data())] = std::move(origin);
+  return {};
+}
+
+Status LayeredConfig::apply_variable(std::string_view name, std::string_view text) {
+  constexpr std::string_view kPrefix = "VRAMTRACK_";
+  if (name.substr(0, kPrefix.size()) != kPrefix) return {};
+  const std::string rest = with_dashes(name.substr(kPrefix.size()));
+  for (const std::string_view section : setting_sections()) {
+    if (rest.size() <= section.size() || rest.substr(0, section.size()) != section || rest[section.size()] != '-')
+      continue;
+    const std::string setting = std::string(section) + '.' + rest.substr(section.size() + 1);
+    return apply_assignment(setting + '=' + std::string(text), name).map_error([&](const Error& e) {
+      return e.during("environment variable " + std::string(name));
+    });
+  }
+  return {};
+}
+
+Status LayeredConfig::check() const {
+  if (config_.severity.critical_hours > config_.severity.warning_hours)
+    return fail(fmt::format(
+        "severity.critical-hours ({}, from {}) is greater than severity.warning-hours ({}, from {}); a leak becomes a "
+        "warning before it becomes critical: lower the first or raise the second",
+        config_.severity.critical_hours, origin(*find_setting("severity.critical-hours")),
+        config_.severity.warning_hours, origin(*find_setting("severity.warning-hours"))));
+  return {};
+}
+
+std::vector<std::string_view> setting_sections() {
+  std::vector<std::string_view> sections;
+  for (const Setting& s : kSettings)
+    if (sections.empty() || sections.back() != s.section) sections.push_back(s.section);
+  return sections;
+}
+
+Status LayeredConfig::apply_assignment(std::string_view assignment, std::string_view origin) {
+  const auto equals = assignment.find('=');
+  if (equals == std::string_view::npos || equals == 0)
+    return fail(
+        fmt::format("'{}' is not section.key=value; write for example detection.min-r-squared=0.8", assignment));
+  const std::string_view name = assignment.substr(0, equals);
+  const std::string_view text = assignment.substr(equals + 1);
+  const Setting* setting = find_setting(name);
+  if (setting == nullptr) return fail(unknown_setting(name));
+  auto value = parse_setting(*setting, text);
+  if (!value) return fail(value.error());
+  return apply(*setting, std::move(*value), std::string(origin));
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,90 @@
+// Settings: the table of config.def, and the layers that fill a Config from it:
+// command line, then environment, then file, then the defaults of core/config.hpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/result.hpp"
+
+namespace vramtrack {
+
+using SettingValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
+
+/// One row of config.def. Rows live for the whole program.
+struct Setting {
+  std::string_view section;
+  std::string_view key;
+  std::string_view unit;
+  double min = 0;  ///< of numbers; min == max == 0: not a number
+  double max = 0;
+  std::string_view binds;
+  std::string_view help;
+  std::string_view when;
+  SettingValue (*get)(const Config& config) = nullptr;
+  /// REQUIRES: `value` holds the alternative that get() returns.
+  void (*set)(Config& config, const SettingValue& value) = nullptr;
+
+  [[nodiscard]] std::string name() const { return std::string(section) + '.' + std::string(key); }
+};
+
+/// All settings in the order of config.def.
+std::span<const Setting> settings();
+
+/// "section.key", or a bare key of [detection]; '_' reads as '-'. nullptr when there is none.
+const Setting* find_setting(std::string_view name);
+
+/// The known name with the least edit distance to `name`; empty when `known` is empty.
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
+
+/// A Config and, for each row of settings(), who set it: "default", "FILE:LINE", "VRAMTRACK_...", "--set".
+class LayeredConfig {
+ public:
+  LayeredConfig();
+
+  [[nodiscard]] const Config& config() const { return config_; }
+  /// REQUIRES: `setting` is an element of settings().
+  [[nodiscard]] const std::string& origin(const Setting& setting) const;
+
+  /// Applies the TOML text of `file` (the name is for messages only). Apply the layers from the weakest to
+  /// the strongest: each overrides what is there. An unknown section or key, a wrong type or a value out of
+  /// range is an Error naming file, line and the nearest known key; then nothing has been applied.
+  Status apply_file(std::string_view toml, std::string_view file);
+  /// Applies one environment variable when its name begins with VRAMTRACK_SECTION_; others are not ours.
+  Status apply_variable(std::string_view name, std::string_view text);
+  /// Applies "section.key=value", or "key=value" for a key of [detection]; `origin` as in "--set".
+  Status apply_assignment(std::string_view assignment, std::string_view origin);
+  /// Sets one value, checked like any other.
+  Status apply(const Setting& setting, SettingValue value, std::string origin);
+
+  /// What holds between settings (critical-hours <= warning-hours). Call when every layer is applied.
+  [[nodiscard]] Status check() const;
+
+ private:
+  Config config_;
+  std::vector<std::string> origins_;
+};
+
+/// Reads a value as the command line and the environment write it: numbers and words bare; a list as a TOML
+/// array (["a", "b"]) or as one bare element (names may be joined by commas: nvml,drm). Not yet range-checked.
+Result<SettingValue> parse_setting(const Setting& setting, std::string_view text);
+
+/// "a number from 0 to 1 (ratio)": what a setting takes, for messages.
+std::string expected_value(const Setting& setting);
+
+/// The value as it is written in the file: 0.7, true, "text", ["a", "b"].
+std::string toml_text(const SettingValue& value);
+
+/// The file that `config init` writes: every section and key with its help, unit and default, commented out.
+std::string config_template();
+
+/// The Markdown table of one section of docs/CONFIG.md; and the sections there are.
+std::string reference_table(std::string_view section);
+std::vector<std::string_view> setting_sections();
+
+}  // namespace vramtrack
