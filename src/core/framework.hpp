@@ -1,0 +1,29 @@
+// Which framework a process runs, told from what is seen of it from outside, and what usually leaks in it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramtrack {
+
+/// The framework of a process, or "" when nothing seen says so. The most specific wins: a vLLM server maps
+/// PyTorch's libraries too and is "vLLM". A name of framework.def, valid for ever. Pure.
+/// `command`: the command line, arguments joined by spaces, or only a path, as logs have it.
+/// `name`: the short name (comm). Either may be empty.
+/// `mapped_library_names`: names of mapped files without their folder ("libc10.so"), and "package/" for
+/// a loaded extension module of a Python package. What a program merely mentions in its arguments
+/// (a data set's path, a flag) is not evidence.
+/// Cost: frameworks x names; microseconds. Call it when something about the process changed, not every poll.
+std::string_view recognise_framework(std::string_view command, std::string_view name,
+                                     std::span<const std::string> mapped_library_names);
+
+/// The usual causes of a leak under `framework`, then what to try next (each such line begins "try: ").
+/// An empty or unknown name gets advice that holds for any GPU program; never empty.
+std::vector<std::string> framework_causes(std::string_view framework);
+
+/// Names of all frameworks that can be recognised, each once, most specific first.
+std::vector<std::string_view> framework_names();
+
+}  // namespace vramtrack
