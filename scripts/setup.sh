@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what a build needs and this machine lacks, with apt, on Debian 12 or newer and Ubuntu 24.04 or newer.
 #
-#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package]    (default: build)
+#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package] [ci]    (default: build)
 #
 # Nothing to install: says nothing and takes some hundredths of a second. Never asks a question. Set
 # VRAMTRACK_SETUP=0 to skip it, where the libraries come from somewhere else than Debian packages.
@@ -11,18 +11,19 @@ build="g++ cmake ninja-build pkg-config libfmt-dev libsqlite3-dev zlib1g-dev lib
        libcli11-dev libhowardhinnant-date-dev libexpected-dev libtomlplusplus-dev tzdata"
 test="libgtest-dev libgmock-dev librapidcheck-dev"
 lint="clang clang-format clang-tidy"
-fuzz="clang"
+fuzz="clang libclang-rt-dev"
 bench="libbenchmark-dev python3"
 package="dpkg-dev file binutils"
+ci="ccache git"
 
 [ "${VRAMTRACK_SETUP:-1}" = 0 ] && exit 0
 
 wanted=
 for group in "${@:-build}"; do
   case $group in
-    build | test | lint | fuzz | bench | package) eval "wanted=\"\$wanted \$$group\"" ;;
+    build | test | lint | fuzz | bench | package | ci) eval "wanted=\"\$wanted \$$group\"" ;;
     *)
-      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench or package" >&2
+      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench, package or ci" >&2
       exit 2
       ;;
   esac
@@ -34,40 +35,49 @@ VRAMTRACK_SETUP=0:" $wanted >&2
   exit 1
 fi
 
-# Virtual names (pkg-config is provided by pkgconf on newer releases) count as installed when a provider is.
-installed=" $(dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Provides}\n' 2>/dev/null |
-  sed -n 's/^ii *//p' | sed 's/([^)]*)//g' | tr ',\n' '  ') "
-missing=
-for name in $wanted; do
-  case "$installed$missing " in
-    *" $name "*) ;;
-    *) missing="$missing $name" ;;
-  esac
-done
-[ -z "$missing" ] && exit 0
+# Prints those of the named packages that are not installed. Virtual names (pkg-config is provided by pkgconf on
+# newer releases) count as installed when a provider is.
+missing_of() {
+  installed=" $(dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Provides}\n' 2>/dev/null |
+    sed -n 's/^ii *//p' | sed 's/([^)]*)//g' | tr ',\n' '  ') "
+  missing=
+  for package in "$@"; do
+    case "$installed$missing " in
+      *" $package "*) ;;
+      *) missing="$missing $package" ;;
+    esac
+  done
+  echo $missing
+}
 
-if [ "$(id -u)" = 0 ]; then
-  as_root=
-elif command -v sudo >/dev/null; then
-  as_root=sudo
-else
-  echo "setup: these packages are missing, and installing them needs root or sudo:
- $missing
-Ask whoever runs this machine for 'apt-get install$missing',
+require() {
+  missing=$(missing_of "$@")
+  [ -z "$missing" ] && return
+  if [ "$(id -u)" = 0 ]; then
+    as_root=
+  elif command -v sudo >/dev/null; then
+    as_root=sudo
+  else
+    echo "setup: these packages are missing, and installing them needs root or sudo:
+  $missing
+Ask whoever runs this machine for 'apt-get install $missing',
 or set VRAMTRACK_SETUP=0 if you have them from elsewhere." >&2
-  exit 1
-fi
+    exit 1
+  fi
 
-echo "setup: installing$missing"
-# The lock timeout waits for the unattended upgrades that many machines run after their first boot.
-apt="env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0"
-$as_root $apt update || echo "setup: 'apt-get update' failed; going on with the package lists at hand" >&2
-log=$(mktemp)
-if ! $as_root $apt install -y --no-install-recommends $missing >"$log" 2>&1; then
-  tail -n 20 "$log" >&2
-  echo "setup: apt-get could not install all of:$missing
+  echo "setup: installing $missing"
+  # The lock timeout waits for the unattended upgrades that many machines run after their first boot.
+  apt="env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0"
+  $as_root $apt update || echo "setup: 'apt-get update' failed; going on with the package lists at hand" >&2
+  log=$(mktemp)
+  if ! $as_root $apt install -y --no-install-recommends $missing >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "setup: apt-get could not install all of: $missing
 The whole log is $log. vramtrack builds on Debian 12, Ubuntu 24.04 and newer; on Ubuntu the
 component 'universe' must be enabled (sudo add-apt-repository universe)." >&2
-  exit 1
-fi
-rm -f "$log"
+    exit 1
+  fi
+  rm -f "$log"
+}
+
+require $wanted

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Packs the portable binary into dist/vramtrack-VERSION-linux-ARCH.tar.gz, after checking that it needs glibc and
+# nothing else, and that README.md names the oldest glibc it runs on.
+#
+#   scripts/portable.sh BUILD_DIR      of the preset `portable`
+set -eu
+cd "$(dirname "$0")/.."
+binary=$1/vramtrack
+version=$(cat VERSION)
+name=vramtrack-$version-linux-$(uname -m)
+
+foreign=$(objdump -p "$binary" | awk '/NEEDED/ { print $2 }' |
+  grep -v -E '^(libc|libm|libdl|libpthread|librt|ld-linux[a-z0-9-]*)\.so\.[0-9]+$' || true)
+if [ -n "$foreign" ]; then
+  echo "portable: $binary also needs these libraries, which not every machine has:" $foreign >&2
+  exit 1
+fi
+
+floor=$(scripts/glibc_floor.sh "$binary")
+stated=$(sed -n 's/.*glibc \([0-9][0-9.]*[0-9]\) or newer.*/\1/p' README.md | head -n 1)
+if [ "$floor" != "$stated" ]; then
+  echo "portable: the binary runs on glibc $floor or newer, README.md says '${stated:-nothing}'; correct the README" >&2
+  exit 1
+fi
+
+stage=$1/$name
+rm -rf "$stage"
+cmake --install "$1" --prefix "$PWD/$stage" --strip >/dev/null
+# The licences of what is linked in ask to travel with it.
+for package in libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libcli11-dev \
+  libhowardhinnant-date-dev libexpected-dev libtomlplusplus-dev libstdc++6; do
+  if [ -r "/usr/share/doc/$package/copyright" ]; then
+    printf '==== %s\n\n' "$package"
+    cat "/usr/share/doc/$package/copyright"
+  fi
+done >"$stage/THIRD_PARTY_LICENSES"
+
+mkdir -p dist
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null ||
+  date +%s)}" -C "$1" -cf - "$name" | gzip -9n >"dist/$name.tar.gz"
+echo "dist/$name.tar.gz: $(du -h "dist/$name.tar.gz" | cut -f1), runs on glibc $floor or newer"
