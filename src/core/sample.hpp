@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,13 +36,23 @@ struct Event {
   std::string text;
 };
 
+/// How busy a device was over the driver's last sampling period; for people, no detector reads it.
+struct DeviceReading {
+  Timestamp time;
+  std::string device_id;
+  std::optional<double> gpu_utilisation_ratio;     ///< 0..1, share of time some kernel ran
+  std::optional<double> memory_utilisation_ratio;  ///< 0..1, share of time memory was read or written
+};
+
 /// One poll's worth. Samples of one series are in time order (equal stamps allowed: the last wins).
 struct Batch {
   std::vector<Sample> samples;
   std::vector<Event> events;
+  std::vector<DeviceReading> readings;  ///< of live sources, where the driver tells
   void clear() {
     samples.clear();
     events.clear();
+    readings.clear();
   }
 };
 

@@ -88,6 +88,7 @@ bool Catalog::describe(const ProcessInfo& process) {
     changed |= take(known.pod, process.pod);
     changed |= take(known.slurm_job, process.slurm_job);
     changed |= take(known.framework, process.framework);
+    changed |= take(known.ns_pid, process.ns_pid);
   }
   if (changed) ++revision_;
   return changed;

@@ -62,6 +62,7 @@ struct ProcessInfo {
   std::string pod;        ///< Kubernetes pod UID
   std::string slurm_job;  ///< Slurm job id, "1234" or "1234.0"
   std::string framework;  ///< "PyTorch", "vLLM", ...; empty when not recognised
+  std::uint32_t ns_pid = 0;  ///< its pid inside its own pid namespace (its container), when that differs
   friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;
 };
 
