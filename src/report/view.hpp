@@ -20,15 +20,15 @@ struct SeriesView {
   std::uint64_t samples = 0;
   std::optional<Timestamp> first;
   std::optional<Timestamp> last;
-  double interval_s = 0;               ///< median sampling period so far; 0 with fewer than two samples
-  std::uint64_t used_bytes = 0;        ///< the last sample
+  double interval_s = 0;         ///< median sampling period so far; 0 with fewer than two samples
+  std::uint64_t used_bytes = 0;  ///< the last sample
   std::uint64_t peak_bytes = 0;
-  bool ended = false;                  ///< its process has ended
-  bool paused = false;                 ///< its device does not answer
-  bool ignored = false;                ///< its process matches an ignore pattern: never alerts
+  bool ended = false;    ///< its process has ended
+  bool paused = false;   ///< its device does not answer
+  bool ignored = false;  ///< its process matches an ignore pattern: never alerts
   Verdict verdict;
-  std::vector<Alert> alerts;           ///< all, in the order raised; at most the last 256
-  std::vector<std::string> explain;    ///< only when asked for
+  std::vector<Alert> alerts;         ///< all, in the order raised; at most the last 256
+  std::vector<std::string> explain;  ///< only when asked for
 };
 
 /// One message for people: a source's warning, an XID, a lost device.
@@ -38,11 +38,11 @@ struct Notice {
 };
 
 struct View {
-  Timestamp time;                       ///< of the last sample taken in
-  bool clock_is_relative = false;       ///< times are offsets from zero, not dates
-  std::vector<std::string> files;       ///< of a recording; empty when live
-  std::vector<SeriesView> series;       ///< devices first (by index), then processes by device and size
-  std::vector<Notice> notices;          ///< at most the last 64
+  Timestamp time;                  ///< of the last sample taken in
+  bool clock_is_relative = false;  ///< times are offsets from zero, not dates
+  std::vector<std::string> files;  ///< of a recording; empty when live
+  std::vector<SeriesView> series;  ///< devices first (by index), then processes by device and size
+  std::vector<Notice> notices;     ///< at most the last 64
   std::uint64_t skipped_lines = 0;
   std::vector<std::string> first_skipped;
   std::vector<std::string> warnings;

@@ -1,0 +1,42 @@
+// Figures as people read them: MiB, minutes and per cent. The only place where bytes, seconds and
+// ratios turn into those. Pure; every function takes any double and never prints "nan" or "inf".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/time.hpp"
+#include "core/verdict.hpp"
+
+namespace vramtrack {
+
+/// "12.3 GiB" from 1 GiB on, else "512 MiB".
+std::string format_bytes(double bytes);
+/// "12.3/24.0 GiB": both in the unit of the greater one.
+std::string format_bytes_of(double used_bytes, double capacity_bytes);
+/// "+12.4 MiB/min"; "-0.3 MiB/min"; "0 MiB/min" when it rounds to nothing.
+std::string format_rate(double bytes_per_s);
+/// "+50.0 MiB/min (48.0 to 52.3)"; without the brackets when they would repeat the figure.
+std::string format_rate(const Interval& bytes_per_s);
+/// "45s", "38m", "1h 05m", "3d 04h", "over 10 years".
+std::string format_duration(double seconds);
+/// "0h 47m (38m–1h 05m)": the middle always with hours from a minute on, the bounds short.
+std::string format_eta(const Interval& seconds);
+/// 0.97 -> "97 %"; "under 1 %" and "over 99 %" rather than a false 0 or 100.
+std::string format_percent(double ratio);
+/// "0.982"
+std::string format_r_squared(double r_squared);
+/// A moment: "2026-01-02T03:04:05Z", or "1h 05m 07s after the start" where times are no dates.
+std::string format_moment(Timestamp time, bool clock_is_relative);
+
+/// Columns a UTF-8 text takes on a terminal (counted in code points).
+std::size_t columns(std::string_view utf8);
+/// Pads with spaces to `width` columns, or cuts and ends in "…".
+std::string fit(std::string_view utf8, std::size_t width);
+/// As fit, but flush right and never cut.
+std::string fit_right(std::string_view utf8, std::size_t width);
+/// Control characters of foreign texts (commands, device names) made harmless: they become '?'.
+std::string printable(std::string_view text);
+
+}  // namespace vramtrack

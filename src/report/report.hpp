@@ -1,0 +1,28 @@
+// Reports: pure functions from a View to text. A new one is one file and one line in reports.def.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "report/view.hpp"
+
+namespace vramtrack {
+
+/// How a surface wants it; says nothing about what is true.
+struct ReportStyle {
+  bool colour = false;  ///< ANSI colours
+};
+
+struct ReportInfo {
+  std::string_view name;
+  std::string_view help;
+  /// Ends with a newline unless empty. Cost: O(series).
+  std::string (*render)(const View& view, const ReportStyle& style);
+};
+
+/// The reports in the order of reports.def; nullptr for an unknown name.
+std::span<const ReportInfo* const> reports();
+const ReportInfo* find_report(std::string_view name);
+
+}  // namespace vramtrack

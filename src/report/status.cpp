@@ -1,0 +1,119 @@
+#include "report/status.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "report/format.hpp"
+#include "report/words.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kNameWidth = 34;
+constexpr std::size_t kUsedWidth = 16;
+constexpr std::size_t kRateWidth = 16;
+
+bool interesting(const SeriesView& s) {
+  const Finding& f = s.verdict.finding;
+  return f.leak || f.state == State::growing || f.state == State::slow_growth || f.state == State::spiked;
+}
+
+/// Verdict, confidence and end: the last, free-width column.
+std::string conclusion(const SeriesView& s, const ReportStyle& style) {
+  const Finding& f = s.verdict.finding;
+  if (s.paused) return toned("does not answer", Tone::notice, style);
+  std::string out = toned(verdict_words(s), tone_of(s), style);
+  if (s.ignored) return out + ", ignored";
+  if (f.leak || f.state == State::growing) out += fmt::format(", confidence {}", format_percent(f.confidence));
+  if (f.oom_in_s) out += fmt::format(", out of memory in {}", format_eta(*f.oom_in_s));
+  if (s.key.pid == 0 && f.leak && s.verdict.suspect) out += ", by " + suspect_words(*s.verdict.suspect);
+  return out;
+}
+
+std::string row(const std::string& name, const SeriesView& s, const ReportStyle& style) {
+  const auto used = static_cast<double>(s.used_bytes);
+  const bool of = s.key.pid == 0 && s.device.capacity_bytes;
+  const Finding& f = s.verdict.finding;
+  return fmt::format(
+      "{}  {}  {}  {}\n", fit(name, kNameWidth),
+      fit_right(of ? format_bytes_of(used, static_cast<double>(*s.device.capacity_bytes)) : format_bytes(used),
+                kUsedWidth),
+      fit_right(f.state == State::too_short ? "" : format_rate(f.growth_bytes_per_s.mid), kRateWidth),
+      conclusion(s, style));
+}
+
+/// The processes of one device, those worth a line first.
+void process_rows(std::string& out, const View& view, const std::string& device_id, std::size_t at_most,
+                  const ReportStyle& style) {
+  std::vector<const SeriesView*> processes;
+  for (const SeriesView& s : view.series)
+    if (s.key.pid != 0 && s.key.metric == Metric::process_used && s.key.device_id == device_id && !s.ended)
+      processes.push_back(&s);
+  std::stable_partition(processes.begin(), processes.end(), [](const SeriesView* s) { return interesting(*s); });
+  std::size_t steady = 0;
+  std::size_t left_out = 0;
+  double left_out_bytes = 0;
+  for (const SeriesView* s : processes) {
+    if (!interesting(*s) && ++steady > at_most) {
+      ++left_out;
+      left_out_bytes += static_cast<double>(s->used_bytes);
+      continue;
+    }
+    out += row("  " + process_words(*s), *s, style);
+  }
+  if (left_out > 0)
+    out += fmt::format("  and {} more process{} with {}, not growing\n", left_out, left_out == 1 ? "" : "es",
+                       format_bytes(left_out_bytes));
+}
+
+}  // namespace
+
+std::string status_table(const View& view, const ReportStyle& style, std::size_t processes) {
+  if (view.series.empty()) return "no samples yet\n";
+  std::string out = toned(format_moment(view.time, view.clock_is_relative), Tone::faint, style) + '\n';
+  std::vector<std::string> devices;
+  for (const SeriesView& s : view.series)
+    if (std::find(devices.begin(), devices.end(), s.key.device_id) == devices.end()) devices.push_back(s.key.device_id);
+  for (const std::string& id : devices) {
+    for (const SeriesView& s : view.series)
+      if (s.key.pid == 0 && s.key.metric == Metric::device_used && s.key.device_id == id)
+        out += row(device_words(s), s, style);
+    process_rows(out, view, id, processes, style);
+  }
+  return out;
+}
+
+std::string alert_lines(const View& view, const SeriesView& series, const Alert& alert, bool raised,
+                        const ReportStyle& style) {
+  const std::string who =
+      series.key.pid == 0 ? device_words(series) : device_words(series) + ", " + process_words(series);
+  const std::string when =
+      format_moment(raised ? alert.raised : alert.cleared.value_or(view.time), view.clock_is_relative);
+  const Finding& f = alert.finding;
+  if (!raised) {
+    const std::string_view how = alert.ended == AlertEnd::process_ended ? "process ended" : to_string(alert.ended);
+    return fmt::format("{}  {}  {}: {}{}{}\n", when, toned("CLEARED", Tone::good, style), who, how,
+                       alert.end_reason.empty() ? "" : ", ", alert.end_reason);
+  }
+  std::string out =
+      fmt::format("{}  {}  {}: {}, {}, confidence {}", when,
+                  toned(alert.severity == Severity::critical  ? "CRITICAL"
+                        : alert.severity == Severity::warning ? "WARNING"
+                                                              : "LEAK",
+                        Tone::bad, style),
+                  who, pattern_words(f.pattern), format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
+  if (f.oom_in_s) out += fmt::format(", out of memory in {}", format_eta(*f.oom_in_s));
+  out += '\n';
+  if (!f.because.empty()) out += "    because  " + f.because + '\n';
+  if (series.verdict.suspect)
+    out += "    suspect  " + suspect_words(*series.verdict.suspect) +
+           (series.verdict.framework.empty() ? "" : ", " + series.verdict.framework) + '\n';
+  SeriesView at_raise = series;  // the next step belongs to what was raised
+  at_raise.verdict.finding = f;
+  if (const std::string next = next_step(at_raise); !next.empty()) out += "    next     " + next + '\n';
+  return out;
+}
+
+}  // namespace vramtrack

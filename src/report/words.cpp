@@ -1,0 +1,114 @@
+#include "report/words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "report/format.hpp"
+
+namespace vramtrack {
+
+std::string_view pattern_words(Pattern pattern) {
+  constexpr std::array<std::string_view, 6> kWords = {"no pattern",    "gradual leak",  "sudden spike",
+                                                      "cyclic growth", "step increase", "no known pattern"};
+  return kWords[static_cast<std::size_t>(pattern)];
+}
+
+std::string verdict_words(const SeriesView& series) {
+  const Finding& f = series.verdict.finding;
+  if (f.leak) return fmt::format("LEAK ({})", pattern_words(f.pattern));
+  switch (f.state) {
+    case State::steady:
+      return "steady";
+    case State::warming_up:
+      return "warming up";
+    case State::cycling:
+      return "cycling";
+    case State::growing:
+      return "growing, not yet decidable";
+    case State::leaking:
+      return "rising like a leak, not enough evidence";
+    case State::slow_growth:
+      return "slow growth";
+    case State::spiked:
+      if (f.spike == SpikeOutcome::stabilised) return "spiked, then stabilised";
+      return f.spike == SpikeOutcome::still_growing ? "spiked, still growing" : "spiked";
+    case State::falling:
+      return "falling";
+    case State::too_short:
+      return "too short to tell";
+  }
+  return "unknown";
+}
+
+std::string device_words(const SeriesView& series) {
+  const DeviceInfo& d = series.device;
+  const std::string id = d.index ? std::to_string(*d.index) : printable(series.key.device_id);
+  std::string words = (d.parent_id.empty() ? "GPU " : "MIG ") + id;
+  if (!d.name.empty()) words += ' ' + printable(d.name);
+  return words;
+}
+
+std::string process_words(const SeriesView& series) {
+  std::string words = fmt::format("pid {}", series.key.pid);
+  if (!series.process) return words;
+  const ProcessInfo& p = *series.process;
+  const std::string& command = p.command.empty() ? p.name : p.command;
+  if (!command.empty()) words += ' ' + printable(command);
+  if (!p.user.empty()) words += " (" + printable(p.user) + ')';
+  return words;
+}
+
+std::string suspect_words(const Suspect& suspect) {
+  if (suspect.pid == 0)
+    return suspect.command.empty() ? "the GPU grows and no visible process does" : printable(suspect.command);
+  return fmt::format("pid {} {}: {} of the growth", suspect.pid, printable(suspect.command),
+                     format_percent(std::clamp(suspect.share, 0.0, 1.0)));
+}
+
+std::string next_step(const SeriesView& series) {
+  const Verdict& v = series.verdict;
+  const Finding& f = v.finding;
+  const bool device = series.key.pid == 0;
+  if (f.leak) {
+    std::string step = f.oom_in_s ? fmt::format("save a checkpoint within {}", format_duration(f.oom_in_s->low))
+                                  : std::string("save a checkpoint");
+    if (device && v.suspect && v.suspect->pid == 0)
+      return step + "; run vramtrack as root, outside of containers, to see the process that grows";
+    if (v.suspect && v.suspect->pid != 0) step += fmt::format("; then look into pid {}", v.suspect->pid);
+    for (const std::string& cause : v.causes)
+      if (cause.substr(0, 5) == "try: ") return step + "; " + cause;
+    return step;
+  }
+  if (f.state == State::growing) return "go on watching: whether this is a leak is not decided yet";
+  if (f.state == State::spiked && f.spike == SpikeOutcome::still_growing)
+    return "go on watching: it still grows after the jump";
+  if (f.state == State::too_short) return "record for longer, or sample more often (--interval)";
+  return {};
+}
+
+Tone tone_of(const SeriesView& series) {
+  const Finding& f = series.verdict.finding;
+  if (f.leak) return Tone::bad;
+  switch (f.state) {
+    case State::growing:
+    case State::leaking:
+    case State::slow_growth:
+      return Tone::notice;
+    case State::spiked:
+      return f.spike == SpikeOutcome::stabilised ? Tone::good : Tone::notice;
+    case State::too_short:
+      return Tone::faint;
+    default:
+      return Tone::good;
+  }
+}
+
+std::string toned(std::string_view text, Tone tone, const ReportStyle& style) {
+  constexpr std::array<std::string_view, 5> kCodes = {"", "\033[32m", "\033[33m", "\033[1;31m", "\033[2m"};
+  if (!style.colour || tone == Tone::plain) return std::string(text);
+  return fmt::format("{}{}\033[0m", kCodes[static_cast<std::size_t>(tone)], text);
+}
+
+}  // namespace vramtrack

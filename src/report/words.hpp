@@ -1,0 +1,30 @@
+// What a verdict is called in a sentence, and what to do next. Shared by the reports for people.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "report/report.hpp"
+
+namespace vramtrack {
+
+/// "gradual leak", "sudden spike", ...
+std::string_view pattern_words(Pattern pattern);
+/// "LEAK (gradual leak)", "steady", "growing, not yet decidable", "spiked, then stabilised", ...
+std::string verdict_words(const SeriesView& series);
+/// "GPU 0 NVIDIA A10", "GPU GPU-8f…" where it has no index; MIG instances say so.
+std::string device_words(const SeriesView& series);
+/// "pid 4242 python train.py (alice)".
+std::string process_words(const SeriesView& series);
+/// "pid 4242 python train.py: 96 % of the growth"; or that no visible process explains it.
+std::string suspect_words(const Suspect& suspect);
+/// What a person should do now; empty when there is nothing to do.
+std::string next_step(const SeriesView& series);
+
+enum class Tone { plain, good, notice, bad, faint };
+/// Red for a leak, yellow for growth, green for the rest.
+Tone tone_of(const SeriesView& series);
+/// `text` in the tone's colour, or as it is when the style has no colours.
+std::string toned(std::string_view text, Tone tone, const ReportStyle& style);
+
+}  // namespace vramtrack

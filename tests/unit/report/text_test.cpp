@@ -1,0 +1,126 @@
+#include <gmock/gmock.h>
+
+#include "report/report.hpp"
+#include "report/status.hpp"
+#include "report/words.hpp"
+#include "sample_view.hpp"
+
+namespace vramtrack {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string text(const View& view, bool colour = false) {
+  return find_report("text")->render(view, {colour});
+}
+
+TEST(TextReport, TheHeadlineSaysItAll) {
+  EXPECT_THAT(
+      text(sample_view()),
+      HasSubstr("GPU 0 NVIDIA A10: LEAK (gradual leak), +50.0 MiB/min (45.8 to 52.1), R² 0.982, confidence 97 %, "
+                "out of memory in 0h 47m (38m–1h 05m)\n"));
+}
+
+TEST(TextReport, ReasonsSuspectCausesDissentAndTheNextStepFollow) {
+  const std::string out = text(sample_view());
+  EXPECT_THAT(out, HasSubstr("because    floor and peak rose together over 38 min (judge)\n"));
+  EXPECT_THAT(out, HasSubstr("suspect    pid 4242 python train.py: 96 % of the growth, PyTorch\n"));
+  EXPECT_THAT(out, HasSubstr("causes     growing loss history\n"));
+  EXPECT_THAT(out, HasSubstr("try        keep loss.item(), not the tensor\n"));
+  EXPECT_THAT(out, HasSubstr("linear_trend says no leak: slope below 1 MB/s"));
+  EXPECT_THAT(
+      out,
+      HasSubstr(
+          "next       save a checkpoint within 38m; then look into pid 4242; try: keep loss.item(), not the tensor"));
+  EXPECT_THAT(out, HasSubstr("raised 2026-01-02T03:29:05Z, critical"));
+}
+
+TEST(TextReport, ASteadyProcessIsOneLine) {
+  EXPECT_THAT(text(sample_view()), HasSubstr("GPU 0 NVIDIA A10, pid 4243 python serve.py (alice): steady, "));
+}
+
+TEST(TextReport, SkippedLinesAndWarningsAreNamed) {
+  const std::string out = text(sample_view());
+  EXPECT_THAT(out, HasSubstr("2 lines could not be read and were skipped\n  gpu.csv:17: expected 4 fields, found 3\n"));
+  EXPECT_THAT(out, HasSubstr("warning: times are taken as local; say --timezone UTC"));
+}
+
+TEST(TextReport, UnknownCapacitySaysHowToGiveIt) {
+  View v = sample_view();
+  v.series[0].device.capacity_bytes.reset();
+  v.series[0].verdict.finding.oom_in_s.reset();
+  v.series[0].alerts[0].finding.oom_in_s.reset();
+  EXPECT_THAT(text(v), HasSubstr("--capacity 24GiB"));
+  EXPECT_THAT(text(v), Not(HasSubstr("out of memory in 0h")));
+}
+
+TEST(TextReport, GrowthOfNoVisibleProcessIsAnAnswer) {
+  View v = sample_view();
+  v.series[0].verdict.suspect = Suspect{0, 0, "", 1};
+  EXPECT_THAT(text(v), HasSubstr("the GPU grows and no visible process does"));
+  EXPECT_THAT(text(v), HasSubstr("as root"));
+}
+
+TEST(TextReport, ColourOnlyWhenAskedFor) {
+  EXPECT_THAT(text(sample_view()), Not(HasSubstr("\033")));
+  EXPECT_THAT(text(sample_view(), true), HasSubstr("\033[1;31mLEAK (gradual leak)\033[0m"));
+}
+
+TEST(TextReport, RelativeTimesAreNeverDates) {
+  View v = sample_view();
+  v.clock_is_relative = true;
+  for (SeriesView& s : v.series) {
+    s.verdict.finding.onset.reset();
+    for (Alert& a : s.alerts) a.raised = Timestamp{std::chrono::seconds{1500}};
+  }
+  EXPECT_THAT(text(v), HasSubstr("raised 0h 25m 00s after the start"));
+  EXPECT_THAT(text(v), Not(HasSubstr("2026")));
+}
+
+TEST(StatusTable, OneLineADeviceItsProcessesBelow) {
+  const std::string out = status_table(sample_view(), {});
+  EXPECT_THAT(out, HasSubstr("GPU 0 NVIDIA A10"));
+  EXPECT_THAT(out, HasSubstr("12.0/24.0 GiB"));
+  EXPECT_THAT(out,
+              HasSubstr("LEAK (gradual leak), confidence 97 %, out of memory in 0h 47m (38m–1h 05m), by pid 4242"));
+  EXPECT_THAT(out, HasSubstr("  pid 4243 python serve.py (alice)"));
+}
+
+TEST(StatusTable, ManySteadyProcessesAreSummedUp) {
+  View v = sample_view();
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    v.series.push_back(steady_process());
+    v.series.back().key.pid = 5000 + i;
+  }
+  EXPECT_THAT(status_table(v, {}, 4), HasSubstr("and 17 more processes with 51.0 GiB, not growing\n"));
+}
+
+TEST(AlertLines, RaiseSaysWhyAndWhatNext) {
+  const View v = sample_view();
+  const std::string out = alert_lines(v, v.series[0], v.series[0].alerts[0], true, {});
+  EXPECT_THAT(out, HasSubstr("2026-01-02T03:29:05Z  CRITICAL  GPU 0 NVIDIA A10: gradual leak, +50.0 MiB/min"));
+  EXPECT_THAT(out, HasSubstr("because  floor and peak rose together"));
+  EXPECT_THAT(out, HasSubstr("next     save a checkpoint within 38m"));
+}
+
+TEST(AlertLines, ClearSaysHowItEnded) {
+  View v = sample_view();
+  Alert a = v.series[0].alerts[0];
+  a.cleared = at(2000);
+  a.ended = AlertEnd::released;
+  a.end_reason = "the memory came back";
+  EXPECT_THAT(alert_lines(v, v.series[0], a, false, {}),
+              HasSubstr("CLEARED  GPU 0 NVIDIA A10: released, the memory came back\n"));
+}
+
+TEST(Words, EveryStateHasAWord) {
+  SeriesView s = steady_process();
+  for (int i = 0; i <= static_cast<int>(State::too_short); ++i) {
+    s.verdict.finding.state = static_cast<State>(i);
+    EXPECT_NE(verdict_words(s), "unknown");
+  }
+}
+
+}  // namespace
+}  // namespace vramtrack
