@@ -1,0 +1,124 @@
+#include "host/cgroup.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "host/small_file.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kContainerIdLength = 64;
+
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::string_view without_suffix(std::string_view text, std::string_view suffix) {
+  if (text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix)
+    text.remove_suffix(suffix.size());
+  return text;
+}
+
+/// "docker-<id>.scope", "crio-<id>", "kubepods-…:cri-containerd:<id>", "<id>": the id; else empty.
+std::string_view container_of(std::string_view component) {
+  // The monitor (conmon) lives beside the container in a cgroup named after it and is not part of it. A podman
+  // pod's own slice carries an id of the same shape.
+  if (contains(component, "-conmon-") || starts_with(component, "libpod_pod_")) return {};
+  const std::string_view name = without_suffix(component, ".scope");
+  if (name.size() < kContainerIdLength) return {};
+  const std::string_view id = name.substr(name.size() - kContainerIdLength);
+  if (!is_hex(id)) return {};
+  if (name.size() == kContainerIdLength) return id;
+  const char before = name[name.size() - kContainerIdLength - 1];
+  return before == '-' || before == ':' ? id : std::string_view{};
+}
+
+/// "pod<uid>" or "kubepods-burstable-pod<uid with underscores>.slice": the UID with dashes; else empty.
+std::string pod_of(std::string_view component) {
+  // containerd without its systemd driver writes "kubepods-…-pod<uid>.slice:cri-containerd:<id>" as one component.
+  component = without_suffix(component.substr(0, component.find(':')), ".slice");
+  const std::size_t at = component.rfind("pod");
+  if (at == std::string_view::npos || (at != 0 && component[at - 1] != '-')) return {};
+  std::string uid(component.substr(at + 3));
+  std::replace(uid.begin(), uid.end(), '_', '-');
+  // A static pod's UID is the 32-digit hash of its manifest, the others' is a UUID.
+  if (uid.size() != 32 && uid.size() != 36) return {};
+  const bool only_uid =
+      std::all_of(uid.begin(), uid.end(), [](unsigned char c) { return std::isxdigit(c) != 0 || c == '-'; });
+  return only_uid ? uid : std::string{};
+}
+
+void read_path(std::string_view path, CgroupIdentity& identity) {
+  bool kubernetes = false;
+  bool slurm = false;
+  bool lxc = false;
+  std::string_view rest = path;
+  while (!rest.empty()) {
+    rest.remove_prefix(std::min(rest.find_first_not_of('/'), rest.size()));
+    const std::string_view component = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(component.size());
+    if (component.empty()) break;
+
+    if (lxc) {
+      identity.container = component;
+      lxc = false;
+      continue;
+    }
+    lxc = component == "lxc" || component == "lxc.payload";
+    if (starts_with(component, "lxc.payload.")) identity.container = component.substr(12);
+    kubernetes = kubernetes || contains(component, "kubepods");
+    slurm = slurm || contains(component, "slurm");
+    if (kubernetes)
+      if (std::string pod = pod_of(component); !pod.empty()) identity.pod = std::move(pod);
+    if (const std::string_view id = container_of(component); !id.empty()) identity.container = id;
+    if (!slurm) continue;
+    if (starts_with(component, "job_") && parse_unsigned(component.substr(4)))
+      identity.slurm_job = component.substr(4);
+    else if (starts_with(component, "step_") && !identity.slurm_job.empty() && !contains(identity.slurm_job, "."))
+      identity.slurm_job.append(".").append(component.substr(5));
+  }
+}
+
+/// How much a line tells; the path of the most telling line is kept for display.
+int telling(const CgroupIdentity& identity, std::string_view path) {
+  return (identity.container.empty() ? 0 : 4) + (identity.pod.empty() ? 0 : 4) + (identity.slurm_job.empty() ? 0 : 4) +
+         (path.size() > 1 ? 2 : 0);
+}
+
+}  // namespace
+
+CgroupIdentity parse_cgroup(std::string_view text) {
+  CgroupIdentity result;
+  int best = -1;
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view path = line.substr(second + 1);
+    CgroupIdentity identity;
+    read_path(path, identity);
+    // On a hybrid host the v2 line may be "/" while the v1 lines tell all; on equal terms v2 is preferred.
+    const bool unified = starts_with(line, "0::");
+    const int score = 2 * telling(identity, path) + (unified ? 1 : 0);
+    if (score > best) {
+      best = score;
+      result.path = path;
+    }
+    if (!identity.container.empty()) result.container = std::move(identity.container);
+    if (!identity.pod.empty()) result.pod = std::move(identity.pod);
+    if (identity.slurm_job.size() > result.slurm_job.size()) result.slurm_job = std::move(identity.slurm_job);
+  }
+  return result;
+}
+
+}  // namespace vramtrack

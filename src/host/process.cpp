@@ -1,0 +1,215 @@
+#include "host/process.hpp"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <unordered_set>
+
+#include "host/cgroup.hpp"
+#include "host/small_file.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kCommandBytes = 256;
+constexpr std::size_t kMapsBytes = std::size_t{16} << 20;
+constexpr std::size_t kMostNames = 4096;
+
+std::string process_file(std::string_view proc_root, std::uint32_t pid, std::string_view file) {
+  std::string path(proc_root);
+  path.append("/").append(std::to_string(pid)).append("/").append(file);
+  return path;
+}
+
+/// The value of "Key:\tvalue" in a status text; empty when absent.
+std::string_view status_value(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    if (line.substr(0, key.size()) == key) return trimmed(line.substr(key.size()));
+  }
+  return {};
+}
+
+/// The name of a uid on this machine, else the uid as text.
+std::string user_name(std::string_view uid_text) {
+  const auto uid = parse_unsigned(uid_text);
+  if (!uid) return {};
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 4096> buffer;
+  if (getpwuid_r(static_cast<uid_t>(*uid), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    return entry.pw_name;
+  return std::string(uid_text);
+}
+
+/// The command line with its NULs as blanks, cut to kCommandBytes without splitting a UTF-8 character.
+std::string command_line(std::string_view raw) {
+  std::string command(raw.substr(0, kCommandBytes + 1));
+  if (command.size() > kCommandBytes) {
+    std::size_t end = kCommandBytes;
+    while (end > 0 && (static_cast<unsigned char>(command[end]) & 0xC0U) == 0x80U) --end;
+    command.resize(end);
+  }
+  for (char& c : command)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  while (!command.empty() && command.back() == ' ') command.pop_back();
+  return command;
+}
+
+/// "/x/site-packages/vllm/_C.abi3.so" -> "vllm/"; empty elsewhere.
+std::string package_of(std::string_view path) {
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t at = path.rfind(folder);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = path.substr(at + folder.size());
+    const std::size_t slash = rest.find('/');
+    if (slash != std::string_view::npos) return std::string(rest.substr(0, slash + 1));
+  }
+  return {};
+}
+
+/// Collects names from the lines of a maps file.
+struct MapsLines {
+  std::vector<std::string> names;
+
+  void take(std::string_view line) {
+    std::string_view path = line.substr(std::min(line.find('/'), line.size()));
+    // A library is mapped in several neighbouring pieces.
+    if (path.empty() || path == last_) return;
+    last_ = path;
+    constexpr std::string_view kDeleted = " (deleted)";
+    if (path.size() > kDeleted.size() && path.substr(path.size() - kDeleted.size()) == kDeleted)
+      path.remove_suffix(kDeleted.size());
+    add(std::string(path.substr(path.rfind('/') + 1)));
+    add(package_of(path));
+  }
+
+ private:
+  void add(std::string name) {
+    if (!name.empty() && names.size() < kMostNames && known_.insert(name).second) names.push_back(std::move(name));
+  }
+
+  std::string last_;
+  std::unordered_set<std::string> known_;
+};
+
+}  // namespace
+
+std::optional<ProcessStat> parse_stat(std::string_view text) {
+  const std::size_t open = text.find('(');
+  // comm may itself hold ") S 1": only the last parenthesis closes it.
+  const std::size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
+  ProcessStat stat;
+  stat.name = text.substr(open + 1, close - open - 1);
+  std::string_view rest = text.substr(close + 1);
+  // After the name come fields 3 (state) to 22 (start ticks).
+  for (int field = 3; field <= 22; ++field) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    const std::string_view value = rest.substr(0, rest.find_first_of(" \n"));
+    if (value.empty()) return std::nullopt;
+    rest.remove_prefix(value.size());
+    if (field == 3) stat.state = value.front();
+    if (field == 22) {
+      const auto ticks = parse_unsigned(value);
+      if (!ticks) return std::nullopt;
+      stat.start_ticks = *ticks;
+    }
+  }
+  return stat;
+}
+
+std::optional<Alive> process_alive(std::string_view proc_root, std::uint32_t pid, std::string& path) {
+  path.assign(proc_root).append("/").append(std::to_string(pid)).append("/stat");
+  std::array<char, 1024> buffer;
+  const auto text = read_small_file(path.c_str(), buffer);
+  if (!text) return std::nullopt;
+  const auto stat = parse_stat(*text);
+  if (!stat) return std::nullopt;
+  // A process of the first tick after boot would look unknown; nothing but pid 1 can be that old.
+  return Alive{std::max<std::uint64_t>(stat->start_ticks, 1), stat->state};
+}
+
+std::optional<ProcessInfo> read_process(const std::string& proc_root, std::uint32_t pid) {
+  std::array<char, 4096> buffer;
+  const auto stat_text = read_small_file(process_file(proc_root, pid, "stat").c_str(), buffer);
+  if (!stat_text) return std::nullopt;
+  const auto stat = parse_stat(*stat_text);
+  if (!stat) return std::nullopt;
+  ProcessInfo info;
+  info.pid = pid;
+  info.start_ticks = std::max<std::uint64_t>(stat->start_ticks, 1);
+  info.name = stat->name;
+  if (const auto raw = read_small_file(process_file(proc_root, pid, "cmdline").c_str(), buffer))
+    info.command = command_line(*raw);
+  if (const auto status = read_small_file(process_file(proc_root, pid, "status").c_str(), buffer)) {
+    const std::string_view uids = status_value(*status, "Uid:");
+    info.user = user_name(uids.substr(0, uids.find('\t')));
+    const std::uint32_t inner = innermost_pid(*status);
+    if (inner != pid) info.ns_pid = inner;
+  }
+  if (const auto text = read_text_file(process_file(proc_root, pid, "cgroup"), 65536)) {
+    CgroupIdentity cgroup = parse_cgroup(*text);
+    info.cgroup = std::move(cgroup.path);
+    info.container = std::move(cgroup.container);
+    info.pod = std::move(cgroup.pod);
+    info.slurm_job = std::move(cgroup.slurm_job);
+  }
+  return info;
+}
+
+std::vector<std::string> parse_mapped_names(std::string_view maps_text) {
+  MapsLines lines;
+  while (!maps_text.empty()) lines.take(next_line(maps_text));
+  return std::move(lines.names);
+}
+
+MappedNames read_mapped_names(const std::string& proc_root, std::uint32_t pid) {
+  MappedNames mapped;
+  const int fd = ::open(process_file(proc_root, pid, "maps").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    const bool denied = errno == EACCES || errno == EPERM;
+    mapped.access = denied ? MappedNames::Access::denied : MappedNames::Access::gone;
+    return mapped;
+  }
+  // Line by line from a small buffer: an allocator with many segments can make this file megabytes long.
+  MapsLines lines;
+  std::string pending;
+  std::array<char, 16384> chunk;
+  ssize_t got = 0;
+  for (std::size_t total = 0; total < kMapsBytes; total += static_cast<std::size_t>(got)) {
+    got = ::read(fd, chunk.data(), chunk.size());
+    if (got <= 0) break;
+    pending.append(chunk.data(), static_cast<std::size_t>(got));
+    std::string_view complete = pending;
+    const std::size_t end = complete.rfind('\n');
+    if (end == std::string_view::npos) continue;
+    complete = complete.substr(0, end + 1);
+    while (!complete.empty()) lines.take(next_line(complete));
+    pending.erase(0, end + 1);
+  }
+  const int error = errno;
+  ::close(fd);
+  // Opening may be allowed and reading refused: access is checked again when the file is read.
+  if (got < 0 && lines.names.empty()) {
+    mapped.access = error == EACCES || error == EPERM ? MappedNames::Access::denied : MappedNames::Access::gone;
+    return mapped;
+  }
+  mapped.access = MappedNames::Access::read;
+  mapped.names = std::move(lines.names);
+  return mapped;
+}
+
+std::uint32_t innermost_pid(std::string_view status_text) {
+  const std::string_view pids = status_value(status_text, "NSpid:");
+  if (pids.empty()) return 0;
+  const std::size_t last = pids.find_last_of("\t ");
+  const auto pid = parse_unsigned(last == std::string_view::npos ? pids : pids.substr(last + 1));
+  return pid ? static_cast<std::uint32_t>(*pid) : 0;
+}
+
+}  // namespace vramtrack

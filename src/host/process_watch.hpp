@@ -1,0 +1,99 @@
+// ProcessWatch: turns what a driver lists, (device, pid, bytes) poll by poll, into samples of stable series,
+// identities in the Catalog, and process_ended events.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/sample.hpp"
+#include "core/series.hpp"
+
+namespace vramtrack {
+
+/// What the kernel does not show of the listed processes, as of the last poll.
+struct Unseen {
+  std::size_t unresolved = 0;     ///< listed by the driver, not in /proc
+  std::size_t maps_denied = 0;    ///< libraries not readable, so the framework may be unknown
+  std::size_t without_bytes = 0;  ///< listed without an amount of memory
+};
+
+/// One per live source. Not thread-safe; used from the one writer thread.
+///
+///     begin(now);  for each device: listed(...) per process, or unanswered(device);  end(batch);
+///
+/// Cost in a steady poll: one /proc/PID/stat read a process and no allocation. A process seen first costs its
+/// identity (process.hpp) and one read of its maps; the maps are read again 10 s, 1 min and 5 min later, for
+/// libraries load late and a server's title is set late.
+class ProcessWatch {
+ public:
+  /// `catalog` must outlive the watch.
+  ProcessWatch(std::string proc_root, Catalog& catalog);
+
+  /// A number for the device, for the calls below. The same id gets the same number.
+  std::size_t device(const std::string& device_id);
+
+  void begin(Timestamp now);
+  /// `pid` holds `bytes` of `device`; nullopt: it holds memory there, how much could not be read. At most once
+  /// a poll for each device and pid. `kind` as in ProcessInfo.
+  void listed(std::size_t device, std::uint32_t pid, std::optional<std::uint64_t> bytes, std::string_view kind);
+  /// The device's list could not be read in this poll: nothing is concluded from a process's absence on it.
+  void unanswered(std::size_t device);
+  /// Appends the poll's samples and events.
+  ///  * A listed process gives a sample when its bytes are known.
+  ///  * One that is no longer listed on an answering device, but lives, has given the memory back: one sample
+  ///    of 0 bytes, then none until it is listed again.
+  ///  * One that is no longer listed and no longer lives: process_ended for all devices. Where /proc does not
+  ///    show it, absence from the list has to do.
+  void end(Batch& out);
+
+  [[nodiscard]] const Unseen& unseen() const { return unseen_; }
+  /// Whether `pid` is visible in /proc now; for telling a sane list of pids from a misread one.
+  [[nodiscard]] bool visible(std::uint32_t pid);
+
+ private:
+  struct Holding {
+    std::size_t device = 0;
+    SeriesId series{};
+    std::uint64_t listed_in_poll = 0;
+    std::optional<std::uint64_t> bytes;
+    bool open = true;  ///< the last thing said was not a release
+  };
+  struct Entry {
+    ProcessInfo info;
+    std::vector<Holding> holdings;
+    std::uint64_t checked_in_poll = 0;
+    std::uint64_t listed_in_poll = 0;
+    int maps_reads = 0;
+    Timestamp next_maps_read;
+    bool maps_denied = false;
+  };
+
+  void check_identity(std::uint32_t pid, Entry& entry);
+  void identify(std::uint32_t pid, Entry& entry);
+  void read_framework(Entry& entry);
+  Holding& holding(Entry& entry, std::size_t device);
+  /// Settles an entry at the end of a poll; true when it is over and can be forgotten.
+  bool settle(std::uint32_t pid, Entry& entry, Batch& out);
+
+  std::string proc_root_;
+  Catalog& catalog_;
+  std::vector<std::string> device_ids_;
+  std::vector<std::uint64_t> unanswered_in_poll_;
+  std::unordered_map<std::uint32_t, Entry> entries_;
+  std::vector<Event> pending_events_;  ///< of pids found to be reused while listed
+  Timestamp now_;
+  std::uint64_t poll_ = 0;
+  Unseen unseen_;
+  std::string path_;  ///< scratch
+};
+
+/// The warnings to give for `unseen`, each with what to do; empty when all is seen. `unprivileged` tells
+/// whether running as root could help.
+std::vector<std::string> unseen_warnings(const Unseen& unseen, bool unprivileged);
+
+}  // namespace vramtrack

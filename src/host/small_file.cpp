@@ -1,0 +1,84 @@
+#include "host/small_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+namespace vramtrack {
+namespace {
+
+/// read() that goes on after a signal.
+ssize_t read_again(int fd, char* to, std::size_t count) {
+  ssize_t got = 0;
+  do {
+    got = ::read(fd, to, count);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+void close_keeping_errno(int fd) {
+  const int saved = errno;
+  ::close(fd);
+  errno = saved;
+}
+
+}  // namespace
+
+std::optional<std::string_view> read_small_file(const char* path, std::span<char> buffer) {
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  // /proc files hand over what fits in one read; a second read only confirms the end, so it is left out.
+  const ssize_t got = read_again(fd, buffer.data(), buffer.size());
+  close_keeping_errno(fd);
+  if (got < 0) return std::nullopt;
+  return std::string_view(buffer.data(), static_cast<std::size_t>(got));
+}
+
+std::optional<std::string> read_text_file(const std::string& path, std::size_t limit_bytes) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  std::string text;
+  std::array<char, 16384> chunk;
+  ssize_t got = 0;
+  while (text.size() < limit_bytes && (got = read_again(fd, chunk.data(), chunk.size())) > 0)
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+  close_keeping_errno(fd);
+  if (got < 0 && text.empty()) return std::nullopt;
+  if (text.size() > limit_bytes) text.resize(limit_bytes);
+  return text;
+}
+
+std::optional<std::uint64_t> parse_unsigned(std::string_view text, int base) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> read_number_file(const std::string& path) {
+  std::array<char, 64> buffer;
+  const auto text = read_small_file(path.c_str(), buffer);
+  if (!text) return std::nullopt;
+  const std::string_view digits = trimmed(*text);
+  if (digits.substr(0, 2) == "0x") return parse_unsigned(digits.substr(2), 16);
+  return parse_unsigned(digits);
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+std::string_view next_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+}  // namespace vramtrack

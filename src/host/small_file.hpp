@@ -1,0 +1,32 @@
+// Reading the kernel's small text files (/proc, /sys): one open, read, close; no streams, no seeking.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace vramtrack {
+
+/// Reads the beginning of the file at `path` (NUL-terminated) into `buffer` and returns what was read, a
+/// view into it; nullopt when it cannot be opened or read, with errno as the kernel set it. A file of zero
+/// length is an empty view. Content beyond the buffer is not read. Cost: three system calls.
+std::optional<std::string_view> read_small_file(const char* path, std::span<char> buffer);
+
+/// The same for text of unknown length up to `limit_bytes`; longer files are cut there.
+std::optional<std::string> read_text_file(const std::string& path, std::size_t limit_bytes);
+
+/// A whole file that holds one unsigned number, decimal or 0x-hexadecimal; nullopt when it holds anything else.
+std::optional<std::uint64_t> read_number_file(const std::string& path);
+
+/// `text` as an unsigned decimal number, all of it.
+std::optional<std::uint64_t> parse_unsigned(std::string_view text, int base = 10);
+
+/// `text` without leading and trailing blanks, tabs and newlines.
+std::string_view trimmed(std::string_view text);
+
+/// Cuts the first line off `text` and returns it without its newline.
+std::string_view next_line(std::string_view& text);
+
+}  // namespace vramtrack

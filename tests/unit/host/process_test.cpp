@@ -1,0 +1,103 @@
+#include "host/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "host/small_file.hpp"
+
+namespace vramtrack {
+namespace {
+
+const std::string kFixtures = std::string(VRAMTRACK_TESTS_DIR) + "/fixtures/proc";
+std::string repeated(const std::string& part, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += part;
+  return text;
+}
+const std::string kId = repeated("4f1c0d9b", 8);
+
+TEST(Process, StatIsReadPastParenthesesAndBlanksInTheName) {
+  const auto stat = parse_stat("7 (a) R (b) S 1 7 7 0 -1 4194560 1 0 0 0 5 2 0 0 20 0 1 0 987654 1000 50\n");
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->name, "a) R (b");
+  EXPECT_EQ(stat->state, 'S');
+  EXPECT_EQ(stat->start_ticks, 987654U);
+  EXPECT_FALSE(parse_stat(""));
+  EXPECT_FALSE(parse_stat("7 (name) S 1 7"));
+  EXPECT_FALSE(parse_stat(")7("));
+  EXPECT_FALSE(parse_stat("7 (n) S 1 7 7 0 -1 4194560 1 0 0 0 5 2 0 0 20 0 1 0 x 1000"));
+}
+
+TEST(Process, IdentityInAContainerIsReadFromOutside) {
+  const auto info = read_process(kFixtures, 1001);
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->start_ticks, 111100U);
+  EXPECT_EQ(info->name, "python) S 1 (x");
+  EXPECT_EQ(info->command, "python train.py --name two words");
+  EXPECT_EQ(info->user, "root");
+  EXPECT_EQ(info->container, kId);
+  EXPECT_EQ(info->cgroup, "/system.slice/docker-" + kId + ".scope");
+  EXPECT_EQ(info->ns_pid, 17U);
+}
+
+TEST(Process, AUserWithoutANameIsItsUidAndThePodIsKnown) {
+  const auto info = read_process(kFixtures, 1002);
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->user, "4000000001");
+  EXPECT_EQ(info->pod, "0a1b2c3d-0011-2233-4455-66778899aabb");
+  EXPECT_EQ(info->command, "VLLM::EngineCore");
+  EXPECT_EQ(info->ns_pid, 7U);
+}
+
+TEST(Process, ALongCommandIsCutAndASlurmJobIsRead) {
+  const auto info = read_process(kFixtures, 1003);
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->command.size(), 256U);
+  EXPECT_EQ(info->slurm_job, "4711.0");
+  EXPECT_EQ(info->ns_pid, 0U);
+}
+
+TEST(Process, OneThatIsNotThereIsNotAnError) {
+  EXPECT_FALSE(read_process(kFixtures, 999999));
+  std::string scratch;
+  EXPECT_FALSE(process_alive(kFixtures, 999999, scratch));
+  EXPECT_EQ(read_mapped_names(kFixtures, 999999).access, MappedNames::Access::gone);
+}
+
+TEST(Process, MappedNamesAreFilesAndPackagesOnce) {
+  const MappedNames mapped = read_mapped_names(kFixtures, 1002);
+  EXPECT_EQ(mapped.access, MappedNames::Access::read);
+  EXPECT_THAT(mapped.names, testing::ElementsAre("python3.11", "libtorch_cuda.so", "torch/", "_C.abi3.so", "vllm/"));
+  EXPECT_THAT(read_mapped_names(kFixtures, 1001).names, testing::Contains("libcuda.so.550.54"));
+}
+
+TEST(Process, MapsReadInPiecesSayTheSameAsInOne) {
+  // The running test program itself, whose maps are longer than one read's buffer would be on most machines.
+  const MappedNames mapped = read_mapped_names("/proc", static_cast<std::uint32_t>(getpid()));
+  ASSERT_EQ(mapped.access, MappedNames::Access::read);
+  EXPECT_THAT(mapped.names, testing::Contains("host_test"));
+  const auto text = read_text_file("/proc/self/maps", 1U << 24U);
+  ASSERT_TRUE(text);
+  EXPECT_THAT(parse_mapped_names(*text), testing::UnorderedElementsAreArray(mapped.names));
+}
+
+TEST(Process, TheLivingOneIsItself) {
+  std::string scratch;
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  const auto first = process_alive("/proc", pid, scratch);
+  const auto info = read_process("/proc", pid);
+  ASSERT_TRUE(first && info);
+  EXPECT_EQ(first->start_ticks, info->start_ticks);
+  EXPECT_EQ(info->name, "host_test");
+  EXPECT_FALSE(info->user.empty());
+}
+
+TEST(Process, InnermostPid) {
+  EXPECT_EQ(innermost_pid("Name:\tx\nNSpid:\t100\t20\t3\nThreads:\t1\n"), 3U);
+  EXPECT_EQ(innermost_pid("NSpid:\t100\n"), 100U);
+  EXPECT_EQ(innermost_pid("Name:\tx\n"), 0U);
+}
+
+}  // namespace
+}  // namespace vramtrack
