@@ -1,0 +1,212 @@
+#include "source/sim/processes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "source/sim/random.hpp"
+
+namespace vramtrack::sim {
+namespace {
+
+constexpr double kNever_s = std::numeric_limits<double>::infinity();
+constexpr std::uint32_t kPidLimit = 4'194'304;
+constexpr std::uint32_t kFirstPid = 2000;
+constexpr std::uint32_t kFirstTenantPid = 100'000;
+/// The simulated machine booted an hour before the scenario starts.
+constexpr double kUptime_s = 3600;
+
+ShapeSpec load_shape(double bytes, double over_s) {
+  ShapeSpec load;
+  load.kind = find_shape_kind("load");
+  load.values = {bytes, over_s, 8};
+  return load;
+}
+
+}  // namespace
+
+Processes::Processes(const Scenario& scenario) : scenario_(scenario), used_bytes_(scenario.devices.size(), 0) {
+  std::uint32_t pid = kFirstPid;
+  for (const ProcessSpec& spec : scenario_.processes) {
+    add_runs(spec, spec.info.pid != 0 ? spec.info.pid : pid);
+    pid += 100;
+  }
+  for (const TenantsSpec& tenants : scenario_.tenants) expand_tenants(tenants);
+}
+
+void Processes::add_runs(const ProcessSpec& spec, std::uint32_t pid) {
+  const std::size_t ranks = spec.one_per_device ? spec.devices.size() : 1;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    Run run;
+    run.spec = &spec;
+    run.rank = rank;
+    run.stream = substream(substream(scenario_.seed, spec.name), rank);
+    run.next_start_s = spec.start_s;
+    run.pid = pid + static_cast<std::uint32_t>(rank);
+    runs_.push_back(std::move(run));
+  }
+}
+
+void Processes::expand_tenants(const TenantsSpec& tenants) {
+  Random random(substream(scenario_.seed, tenants.name));
+  const double end_s = std::min(tenants.end_s.value_or(scenario_.duration_s), scenario_.duration_s);
+  const auto add = [&](double start_s) {
+    ProcessSpec spec;
+    spec.name = fmt::format("{} {}", tenants.name, tenant_specs_.size());
+    spec.info = tenants.info;
+    spec.devices = {
+        tenants.devices[static_cast<std::size_t>(random.uniform() * static_cast<double>(tenants.devices.size()))]};
+    spec.start_s = start_s;
+    spec.lifetime_s = std::max(random.exponential(tenants.lifetime_s), 1.0);
+    spec.visible = tenants.visible;
+    spec.needs_bytes = random.log_uniform(tenants.min_bytes, tenants.max_bytes);
+    spec.shapes.push_back(load_shape(spec.needs_bytes, tenants.load_s));
+    tenant_specs_.push_back(std::move(spec));
+    const auto number = static_cast<std::uint32_t>(tenant_specs_.size());
+    add_runs(tenant_specs_.back(), tenants.info.pid != 0 ? tenants.info.pid + number : kFirstTenantPid + number);
+  };
+  for (double i = 0; i < tenants.at_start; ++i) add(tenants.start_s);
+  if (tenants.arrivals_per_s <= 0) return;
+  const double gap_s = 1 / tenants.arrivals_per_s;
+  for (double at = tenants.start_s + random.exponential(gap_s); at < end_s; at += random.exponential(gap_s)) add(at);
+}
+
+/// Whether what the process says it needs is free beside what the others will need.
+bool Processes::admitted(const ProcessSpec& spec, std::size_t rank) const {
+  if (spec.needs_bytes <= 0) return true;
+  for (std::size_t i = 0; i < spec.devices.size(); ++i) {
+    if (spec.one_per_device && i != rank) continue;
+    const DeviceSpec& device = scenario_.devices[spec.devices[i]];
+    double taken = device.baseline_bytes + spec.needs_bytes + 64 * scenario_.quantum_bytes;
+    for (const Run& run : runs_)
+      for (const Holding& holding : run.holdings)
+        if (holding.device == spec.devices[i]) taken += std::max(holding.used_bytes, run.spec->needs_bytes);
+    if (taken > static_cast<double>(device.capacity_bytes)) return false;
+  }
+  return true;
+}
+
+void Processes::start(Run& run) {
+  const ProcessSpec& spec = *run.spec;
+  const double at_s = run.next_start_s;
+  if (!admitted(spec, run.rank)) {
+    run.next_start_s = spec.restart_after_s && *spec.restart_after_s > 0 ? at_s + *spec.restart_after_s : kNever_s;
+    return;
+  }
+  ++run.number;
+  run.alive = true;
+  run.seen = false;
+  run.started_s = at_s;
+  run.end_s = std::min(spec.end_s.value_or(kNever_s), at_s + spec.lifetime_s.value_or(kNever_s));
+  if (run.number > 1 && !spec.pid_reuse) run.pid = (run.pid + 1000) % kPidLimit;
+  run.start_ticks = static_cast<std::uint64_t>((kUptime_s + at_s) * 100);
+  const std::uint64_t stream = substream(run.stream, run.number);
+  for (std::size_t i = 0; i < spec.devices.size(); ++i) {
+    if (spec.one_per_device && i != run.rank) continue;
+    Holding holding;
+    holding.device = spec.devices[i];
+    for (std::size_t s = 0; s < spec.shapes.size(); ++s) {
+      const ShapeSpec& shape = spec.shapes[s];
+      if (shape.only_rank >= 0 && static_cast<std::size_t>(shape.only_rank) != i) continue;
+      const std::uint64_t seed = substream(stream, i * 1000 + s);
+      holding.parts.push_back({make_curve(shape, Random{seed}), shape.multiply, shape.cached});
+    }
+    run.holdings.push_back(std::move(holding));
+  }
+}
+
+void Processes::end(Run& run, double at_s, bool out_of_memory) {
+  const ProcessSpec& spec = *run.spec;
+  if (run.seen) endings_.push_back({run.pid, run.start_ticks, out_of_memory});
+  run.alive = false;
+  run.holdings.clear();
+  const bool again = spec.restart_after_s && run.number <= spec.max_restarts;
+  run.next_start_s = again ? at_s + *spec.restart_after_s : kNever_s;
+  if (run.next_start_s >= spec.end_s.value_or(kNever_s)) run.next_start_s = kNever_s;
+}
+
+double Processes::quantised(double bytes) const {
+  if (!(bytes > 0)) return 0;
+  // The slack keeps an exact multiple that came out a rounding error too large where it is.
+  return std::ceil(bytes / scenario_.quantum_bytes - 1e-6) * scenario_.quantum_bytes;
+}
+
+void Processes::evaluate(Run& run, double t_s) {
+  for (Holding& holding : run.holdings) {
+    double used = 0;
+    double allocated = 0;
+    for (Holding::Part& part : holding.parts) {
+      const double value = part.curve(t_s - run.started_s);
+      used = part.multiply ? used * value : used + value;
+      if (!part.cached) allocated = part.multiply ? allocated * value : allocated + value;
+    }
+    holding.previous_bytes = holding.used_bytes;
+    // No scenario means more than this; it keeps sums and conversions to integers exact.
+    holding.used_bytes = quantised(std::min(used, 1e17));
+    holding.allocated_bytes = std::clamp(std::floor(allocated), 0.0, holding.used_bytes);
+  }
+}
+
+void Processes::sum() {
+  for (std::size_t i = 0; i < used_bytes_.size(); ++i) used_bytes_[i] = scenario_.devices[i].baseline_bytes;
+  for (const Run& run : runs_)
+    for (const Holding& holding : run.holdings) used_bytes_[holding.device] += holding.used_bytes;
+}
+
+void Processes::fit(std::size_t device, double t_s) {
+  const auto capacity = static_cast<double>(scenario_.devices[device].capacity_bytes);
+  while (used_bytes_[device] > capacity) {
+    Run* asking = nullptr;
+    Holding* asked = nullptr;
+    double most = -kNever_s;
+    for (Run& run : runs_)
+      for (Holding& holding : run.holdings)
+        if (holding.device == device && holding.used_bytes > 0 && holding.used_bytes - holding.previous_bytes > most) {
+          most = holding.used_bytes - holding.previous_bytes;
+          asking = &run;
+          asked = &holding;
+        }
+    if (asking == nullptr) {  // the baseline alone is too much
+      used_bytes_[device] = capacity;
+      return;
+    }
+    if (asking->spec->on_oom == OnOom::clip) {
+      const double excess = used_bytes_[device] - capacity;
+      const double kept = std::max(asked->used_bytes - excess, 0.0);
+      asked->used_bytes = std::floor(kept / scenario_.quantum_bytes) * scenario_.quantum_bytes;
+      asked->allocated_bytes = std::min(asked->allocated_bytes, asked->used_bytes);
+      // Whoever was clipped is not asked again in this tick unless nobody else is left.
+      asked->previous_bytes = std::max(asked->previous_bytes, asked->used_bytes);
+    } else {
+      end(*asking, t_s, true);
+    }
+    sum();
+  }
+}
+
+void Processes::advance(double t_s) {
+  for (Run& run : runs_) {
+    // Several short runs may fit between two ticks.
+    while (true) {
+      if (run.alive && run.end_s <= t_s) {
+        end(run, run.end_s, false);
+      } else if (!run.alive && run.next_start_s <= t_s) {
+        start(run);
+      } else {
+        break;
+      }
+    }
+    if (run.alive) evaluate(run, t_s);
+  }
+  sum();
+  for (std::size_t device = 0; device < used_bytes_.size(); ++device) fit(device, t_s);
+}
+
+std::vector<Ending> Processes::take_endings() {
+  return std::exchange(endings_, {});
+}
+
+}  // namespace vramtrack::sim

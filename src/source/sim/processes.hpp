@@ -1,0 +1,86 @@
+// The simulated processes of a scenario: when each runs, what it holds, and which one an OOM ends.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "source/sim/scenario.hpp"
+
+namespace vramtrack::sim {
+
+/// What one run of a process holds on one device.
+struct Holding {
+  struct Part {
+    Curve curve;
+    bool multiply = false;
+    bool cached = false;
+  };
+  std::size_t device = 0;
+  std::vector<Part> parts;
+  double used_bytes = 0;
+  double allocated_bytes = 0;  ///< without the cached parts
+  double previous_bytes = 0;
+  bool interned = false;
+  SeriesId used_id{};
+  SeriesId reserved_id{};
+  SeriesId allocated_id{};
+};
+
+/// One process as the system would see it; a restart is the next run in the same place.
+struct Run {
+  const ProcessSpec* spec = nullptr;
+  std::size_t rank = 0;
+  std::uint64_t stream = 0;  ///< seed of its random numbers
+  bool alive = false;
+  bool seen = false;        ///< somebody has been told of it
+  double next_start_s = 0;  ///< infinity: never again
+  double end_s = 0;
+  double started_s = 0;
+  std::uint32_t number = 0;  ///< of this run, from 1
+  std::uint32_t pid = 0;
+  std::uint64_t start_ticks = 0;
+  std::vector<Holding> holdings;
+};
+
+struct Ending {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ticks = 0;
+  bool out_of_memory = false;
+};
+
+/// Not thread-safe. `scenario` must outlive it.
+class Processes {
+ public:
+  explicit Processes(const Scenario& scenario);
+
+  /// Goes on to `t_s` (never back): ends, starts, evaluates, and resolves what does not fit: on each device
+  /// the process that has grown most since the last tick is the one whose allocation failed.
+  void advance(double t_s);
+
+  /// All runs; those not alive hold nothing.
+  std::deque<Run>& runs() { return runs_; }
+  /// Baseline plus what everybody holds; at most the capacity.
+  [[nodiscard]] double used_bytes(std::size_t device) const { return used_bytes_[device]; }
+  /// Seen processes that ended since the last call.
+  std::vector<Ending> take_endings();
+
+ private:
+  void expand_tenants(const TenantsSpec& tenants);
+  void add_runs(const ProcessSpec& spec, std::uint32_t pid);
+  void start(Run& run);
+  void end(Run& run, double at_s, bool out_of_memory);
+  void evaluate(Run& run, double t_s);
+  void fit(std::size_t device, double t_s);
+  void sum();
+  [[nodiscard]] double quantised(double bytes) const;
+  [[nodiscard]] bool admitted(const ProcessSpec& spec, std::size_t rank) const;
+
+  const Scenario& scenario_;
+  std::deque<ProcessSpec> tenant_specs_;
+  std::deque<Run> runs_;
+  std::vector<double> used_bytes_;
+  std::vector<Ending> endings_;
+};
+
+}  // namespace vramtrack::sim

@@ -1,0 +1,116 @@
+// Scenario: what a simulation is told, as parsed from TOML (docs/formats/scenario.md). Plain data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "core/series.hpp"
+#include "core/time.hpp"
+#include "core/verdict.hpp"
+#include "source/sim/shape.hpp"
+
+namespace vramtrack::sim {
+
+/// A simulated GPU. Its used bytes are the baseline plus what its processes hold, at most the capacity.
+struct DeviceSpec {
+  DeviceInfo info;  ///< capacity_bytes is what the simulation ends at, told or not
+  std::uint64_t capacity_bytes = 0;
+  bool capacity_known = true;            ///< false: the catalog is not told the capacity
+  double baseline_bytes = 0;             ///< nobody's: the driver's part of `used`
+  std::optional<double> reserved_bytes;  ///< emits device_reserved
+};
+
+enum class OnOom : std::uint8_t {
+  die,   ///< the process that asked for too much ends, as an uncaught CUDA OOM does
+  clip,  ///< it catches the error and goes on with what fits
+};
+
+/// A process, or one rank per device of a job. Times are seconds since the scenario's start.
+struct ProcessSpec {
+  std::string name;                  ///< names its random stream, and is ProcessInfo::name
+  ProcessInfo info;                  ///< pid 0: chosen
+  std::vector<std::size_t> devices;  ///< positions in Scenario::devices
+  bool one_per_device = false;       ///< a process of its own on every device
+  double start_s = 0;
+  std::optional<double> end_s;            ///< no run goes on, and none begins, after this
+  std::optional<double> lifetime_s;       ///< every run ends after this
+  std::optional<double> restart_after_s;  ///< runs again this long after each end, OOM included
+  double max_restarts = 1e9;
+  bool pid_reuse = false;  ///< a restart gets the same pid (other start ticks)
+  bool visible = true;     ///< false: the device's total shows it, no process series does
+  bool allocator = false;  ///< emits allocator_reserved and allocator_allocated
+  OnOom on_oom = OnOom::die;
+  double needs_bytes = 0;  ///< does not start unless this much is free on each device
+  std::vector<ShapeSpec> shapes;
+};
+
+/// Processes that come and go at random: the tenants of a shared GPU, the jobs of a cluster.
+struct TenantsSpec {
+  std::string name;
+  ProcessInfo info;
+  std::vector<std::size_t> devices;  ///< each tenant lands on one of them
+  double arrivals_per_s = 0;
+  double lifetime_s = 0;  ///< mean of an exponential
+  double min_bytes = 0;
+  double max_bytes = 0;  ///< size log-uniform between the two
+  double load_s = 10;    ///< a tenant's size is loaded over this, in 8 shards
+  double start_s = 0;
+  std::optional<double> end_s;  ///< no arrivals after
+  double at_start = 0;          ///< tenants already there at start_s
+  bool visible = true;
+};
+
+struct FaultSpec {
+  enum class Kind : std::uint8_t { device_lost, gap, xid, unreadable, clock_step };
+  Kind kind = Kind::gap;
+  double from_s = 0;
+  double to_s = 0;
+  std::size_t device = 0;
+  Metric metric = Metric::device_used;  ///< unreadable: which
+  std::string process;                  ///< unreadable process_used: whose; empty: all
+  std::uint64_t code = 0;               ///< xid
+  double step_s = 0;                    ///< clock_step
+};
+
+/// What is so, for tests: no detector sees it.
+struct Truth {
+  bool leak = false;
+  Pattern pattern = Pattern::none;
+  std::optional<double> onset_s;
+  std::optional<double> oom_s;  ///< when the leak ends in OOM, if left alone
+  std::optional<std::uint32_t> suspect_pid;
+  std::size_t device = 0;  ///< the device that leaks
+  std::string note;
+};
+
+struct Scenario {
+  std::string name;
+  std::string help;
+  std::uint64_t seed = 1;
+  double period_s = 1;
+  double duration_s = 3600;
+  std::optional<Timestamp> start;  ///< unset: relative time, from zero
+  double jitter = 0;               ///< of the period: ticks come up to half of this early or late
+  double drop = 0;                 ///< share of ticks that are missing
+  double duplicate = 0;            ///< share of ticks that carry the stamp of the tick before
+  double stamp_resolution_s = 0;   ///< stamps are rounded down to this; 0: exact
+  double quantum_bytes = 1;        ///< allocations are rounded up to this
+  double gaps_per_s = 0;           ///< random sampling gaps
+  double gap_s = 0;                ///< their mean length
+  std::vector<DeviceSpec> devices;
+  std::vector<ProcessSpec> processes;
+  std::vector<TenantsSpec> tenants;
+  std::vector<FaultSpec> faults;
+  std::optional<Truth> truth;
+};
+
+/// Every mistake is an error that names file, line, what was expected, and for a misspelt key or word the
+/// nearest known one. Of several mistakes the first in the file is told. Pure; cost: one TOML parse.
+Result<Scenario> parse_scenario(std::string_view toml, std::string_view file_name);
+Result<Scenario> load_scenario(const std::string& path);
+
+}  // namespace vramtrack::sim

@@ -1,0 +1,226 @@
+#include "source/sim/sim.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "source/sim/processes.hpp"
+#include "source/sim/random.hpp"
+
+namespace vramtrack::sim {
+namespace {
+
+constexpr double kNever_s = std::numeric_limits<double>::infinity();
+
+/// When and with which stamp the next reading is taken: jitter, drops, duplicates, gaps, clock steps.
+class Sampling {
+ public:
+  explicit Sampling(const Scenario& scenario)
+      : scenario_(scenario),
+        random_(substream(scenario.seed, "sampling")),
+        gap_random_(substream(scenario.seed, "gaps")),
+        ticks_(static_cast<std::uint64_t>(scenario.duration_s / scenario.period_s + 1e-9) + 1) {
+    schedule_gap(0);
+  }
+
+  struct Tick {
+    double t_s = 0;      ///< true time since the scenario's start
+    double stamp_s = 0;  ///< what the clock says
+    bool seen = true;    ///< false: dropped, or in a gap
+  };
+
+  [[nodiscard]] bool done() const { return index_ >= ticks_; }
+
+  /// Three draws a tick whatever is switched on, so that one setting does not move the others.
+  Tick next() {
+    Tick tick;
+    const double offset = scenario_.jitter * (random_.uniform() - 0.5);
+    const bool dropped = random_.uniform() < scenario_.drop;
+    const bool duplicate = random_.uniform() < scenario_.duplicate;
+    tick.t_s = std::max(static_cast<double>(index_++) + offset, 0.0) * scenario_.period_s;
+    tick.stamp_s = clock(tick.t_s);
+    if (duplicate && last_stamp_s_) tick.stamp_s = *last_stamp_s_;
+    tick.seen = !dropped && !in_gap(tick.t_s);
+    if (tick.seen) last_stamp_s_ = tick.stamp_s;
+    return tick;
+  }
+
+ private:
+  [[nodiscard]] double clock(double t_s) const {
+    double stamp_s = t_s;
+    for (const FaultSpec& fault : scenario_.faults)
+      if (fault.kind == FaultSpec::Kind::clock_step && t_s >= fault.from_s) stamp_s += fault.step_s;
+    const double resolution_s = scenario_.stamp_resolution_s;
+    return resolution_s > 0 ? std::floor(stamp_s / resolution_s + 1e-9) * resolution_s : stamp_s;
+  }
+  void schedule_gap(double from_s) {
+    gap_from_s_ = scenario_.gaps_per_s > 0 ? from_s + gap_random_.exponential(1 / scenario_.gaps_per_s) : kNever_s;
+    gap_to_s_ = gap_from_s_ + (scenario_.gaps_per_s > 0 ? gap_random_.exponential(scenario_.gap_s) : 0);
+  }
+  bool in_gap(double t_s) {
+    while (t_s >= gap_to_s_) schedule_gap(gap_to_s_);
+    for (const FaultSpec& fault : scenario_.faults)
+      if (fault.kind == FaultSpec::Kind::gap && t_s >= fault.from_s && t_s < fault.to_s) return true;
+    return t_s >= gap_from_s_;
+  }
+
+  const Scenario& scenario_;
+  Random random_;
+  Random gap_random_;
+  std::uint64_t ticks_;
+  std::uint64_t index_ = 0;
+  double gap_from_s_ = kNever_s;
+  double gap_to_s_ = kNever_s;
+  std::optional<double> last_stamp_s_;
+};
+
+class Simulation final : public Source {
+ public:
+  Simulation(const Scenario& scenario, Catalog& catalog)
+      : scenario_(scenario),
+        catalog_(catalog),
+        sampling_(scenario_),
+        processes_(scenario_),
+        lost_(scenario_.devices.size(), false),
+        told_(scenario_.faults.size(), false) {
+    if (!scenario_.start) catalog_.clock_is_relative = true;
+    for (const DeviceSpec& device : scenario_.devices) {
+      catalog_.describe(device.info);
+      device_used_.push_back(catalog_.intern({Metric::device_used, device.info.id, 0, 0}));
+      device_reserved_.push_back(
+          device.reserved_bytes ? catalog_.intern({Metric::device_reserved, device.info.id, 0, 0}) : SeriesId{});
+    }
+  }
+
+  Result<Progress> poll(Timestamp, Batch& out) override {
+    if (sampling_.done()) return Progress::end;
+    const Sampling::Tick tick = sampling_.next();
+    // Time goes on in the simulated world whether or not anybody looks.
+    processes_.advance(tick.t_s);
+    if (tick.seen) {
+      time_ = scenario_.start.value_or(Timestamp{}) + from_seconds(tick.stamp_s);
+      emit_faults(tick.t_s, out);
+      emit_endings(out);
+      emit_devices(tick.t_s, out);
+      emit_processes(tick.t_s, out);
+    }
+    return sampling_.done() ? Progress::end : Progress::more;
+  }
+
+  [[nodiscard]] const SourceNotes& notes() const override { return notes_; }
+
+ private:
+  [[nodiscard]] Event event(Event::Kind kind, std::string text) const {
+    Event out;
+    out.time = time_;
+    out.kind = kind;
+    out.text = std::move(text);
+    return out;
+  }
+
+  /// Lost and resumed devices, XIDs: told once, at the first reading that could see them.
+  void emit_faults(double t_s, Batch& out) {
+    std::vector<bool> lost(lost_.size(), false);
+    for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
+      const FaultSpec& fault = scenario_.faults[i];
+      const DeviceInfo& device = scenario_.devices[fault.device].info;
+      if (fault.kind == FaultSpec::Kind::device_lost && t_s >= fault.from_s && t_s < fault.to_s)
+        lost[fault.device] = true;
+      if (fault.kind == FaultSpec::Kind::xid && t_s >= fault.from_s && !told_[i]) {
+        told_[i] = true;
+        Event xid = event(Event::Kind::xid, fmt::format("XID {} on {}", fault.code, device.name));
+        xid.device_id = device.id;
+        xid.code = fault.code;
+        out.events.push_back(std::move(xid));
+      }
+    }
+    for (std::size_t i = 0; i < lost.size(); ++i) {
+      if (lost[i] == lost_[i]) continue;
+      lost_[i] = lost[i];
+      Event change =
+          event(lost[i] ? Event::Kind::device_lost : Event::Kind::device_resumed,
+                fmt::format("{} {}", scenario_.devices[i].info.name, lost[i] ? "no longer answers" : "answers again"));
+      change.device_id = scenario_.devices[i].info.id;
+      out.events.push_back(std::move(change));
+    }
+  }
+
+  void emit_endings(Batch& out) {
+    for (const Ending& ending : processes_.take_endings()) {
+      Event ended = event(Event::Kind::process_ended, ending.out_of_memory ? "out of memory" : "exited");
+      ended.pid = ending.pid;
+      ended.pid_start_ticks = ending.start_ticks;
+      out.events.push_back(std::move(ended));
+    }
+  }
+
+  [[nodiscard]] bool readable(double t_s, std::size_t device, Metric metric, std::string_view process = {}) const {
+    if (lost_[device]) return false;
+    for (const FaultSpec& fault : scenario_.faults)
+      if (fault.kind == FaultSpec::Kind::unreadable && fault.device == device && fault.metric == metric &&
+          (fault.process.empty() || fault.process == process) && t_s >= fault.from_s && t_s < fault.to_s)
+        return false;
+    return true;
+  }
+
+  void emit_devices(double t_s, Batch& out) {
+    for (std::size_t i = 0; i < scenario_.devices.size(); ++i) {
+      const auto used = static_cast<std::uint64_t>(processes_.used_bytes(i));
+      if (readable(t_s, i, Metric::device_used)) out.samples.push_back({time_, device_used_[i], used});
+      const std::optional<double> reserved = scenario_.devices[i].reserved_bytes;
+      if (reserved && readable(t_s, i, Metric::device_reserved))
+        out.samples.push_back({time_, device_reserved_[i], static_cast<std::uint64_t>(*reserved)});
+    }
+  }
+
+  void emit_processes(double t_s, Batch& out) {
+    for (Run& run : processes_.runs()) {
+      if (!run.alive || !run.spec->visible) continue;
+      for (Holding& holding : run.holdings) {
+        if (!readable(t_s, holding.device, Metric::process_used, run.spec->name)) continue;
+        if (!holding.interned) intern(run, holding);
+        out.samples.push_back({time_, holding.used_id, static_cast<std::uint64_t>(holding.used_bytes)});
+        if (!run.spec->allocator) continue;
+        out.samples.push_back({time_, holding.reserved_id, static_cast<std::uint64_t>(holding.used_bytes)});
+        out.samples.push_back({time_, holding.allocated_id, static_cast<std::uint64_t>(holding.allocated_bytes)});
+      }
+    }
+  }
+
+  void intern(Run& run, Holding& holding) {
+    const std::string& device = scenario_.devices[holding.device].info.id;
+    const auto id = [&](Metric metric) { return catalog_.intern({metric, device, run.pid, run.start_ticks}); };
+    ProcessInfo info = run.spec->info;
+    info.pid = run.pid;
+    info.start_ticks = run.start_ticks;
+    catalog_.describe(info);
+    holding.used_id = id(Metric::process_used);
+    if (run.spec->allocator) {
+      holding.reserved_id = id(Metric::allocator_reserved);
+      holding.allocated_id = id(Metric::allocator_allocated);
+    }
+    holding.interned = true;
+    run.seen = true;
+  }
+
+  const Scenario scenario_;
+  Catalog& catalog_;
+  Sampling sampling_;
+  Processes processes_;
+  std::vector<SeriesId> device_used_;
+  std::vector<SeriesId> device_reserved_;
+  std::vector<bool> lost_;
+  std::vector<bool> told_;
+  Timestamp time_{};
+  SourceNotes notes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> make_simulation(const Scenario& scenario, Catalog& catalog) {
+  return std::make_unique<Simulation>(scenario, catalog);
+}
+
+}  // namespace vramtrack::sim

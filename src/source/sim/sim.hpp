@@ -1,0 +1,32 @@
+// The simulator: a Source that makes up GPUs and processes from a Scenario, the same every time.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "source/sim/scenario.hpp"
+#include "source/source.hpp"
+
+namespace vramtrack::sim {
+
+/// A recorded-like source: `now` is ignored, each poll() appends one tick (nothing for a tick that was dropped
+/// or fell into a gap), `end` with the last. Times are the scenario's start (zero, with
+/// Catalog::clock_is_relative, when it has none) plus the tick. The caller sets the pace. Polls never fail.
+/// Times go backward only where the scenario has a clock_step fault. `catalog` must outlive the source;
+/// `scenario` is copied. Cost: about 0.1-1 us a series and tick.
+std::unique_ptr<Source> make_simulation(const Scenario& scenario, Catalog& catalog);
+
+/// A scenario that ships with the tool.
+struct BuiltinScenario {
+  std::string_view name;
+  std::string_view help;
+  std::string_view toml;
+};
+
+/// Every one parses; the first is the one to show to a newcomer.
+std::span<const BuiltinScenario> builtin_scenarios();
+/// nullptr for an unknown name.
+const BuiltinScenario* find_builtin_scenario(std::string_view name);
+
+}  // namespace vramtrack::sim
