@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md")
-install(FILES contrib/systemd/vramtrack.service DESTINATION ${CMAKE_INSTALL_PREFIX}/lib/systemd/user)
+install(FILES contrib/systemd/vramtrack.service DESTINATION lib/systemd/system)
 
 set(CPACK_PACKAGE_NAME vramtrack)
 set(CPACK_PACKAGE_VENDOR "vramtrack")
