@@ -1,0 +1,287 @@
+#include "store/packer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "core/time.hpp"
+#include "store/rollup.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr int kMinuteS = 60, kHourS = 3600;
+constexpr int kPackLevel = 6;
+/// Rows that one block's retention may delete: more than a block adds, so that it catches up, yet bounded.
+constexpr int kExpirePerBlock = 32;
+constexpr int kTrimPerBlock = 64;
+constexpr std::int64_t kHoursToMerge = 120;  ///< parts of hours, about a day of them
+constexpr std::size_t kCellsPerChunk = 32768;
+constexpr std::int64_t kVacuumPages = 128;
+
+Timestamp at(std::int64_t ns) {
+  return Timestamp(Duration(ns));
+}
+
+/// `now` minus `seconds`; the earliest time there is when that is out of range or longer than time can say.
+std::int64_t before(std::int64_t now_ns, double seconds) {
+  const Duration span = from_seconds(seconds);
+  std::int64_t result = 0;
+  if (span == Duration::max() || __builtin_sub_overflow(now_ns, span.count(), &result)) return INT64_MIN;
+  return result;
+}
+
+/// The middle of a block's times (the lower of two): retention follows this and not the latest, so that a
+/// single sample with a wild date cannot make everything look old.
+std::int64_t median(std::vector<std::int64_t> times_ns) {
+  const auto middle = times_ns.begin() + static_cast<std::ptrdiff_t>((times_ns.size() - 1) / 2);
+  std::nth_element(times_ns.begin(), middle, times_ns.end());
+  return *middle;
+}
+
+}  // namespace
+
+Result<Packer> Packer::open(sql::Database& database, const StoreConfig& config, std::vector<std::string>& notices) {
+  Packer packer(database, config, notices);
+  struct Text {
+    sql::Statement* statement;
+    const char* sql;
+  };
+  for (const Text& text : {
+           Text{&packer.next_row_,
+                "SELECT seq,t_min_ns,t_max_ns,samples,data FROM journal WHERE seq>? ORDER BY seq LIMIT 256"},
+           Text{&packer.put_chunk_, "INSERT INTO chunk(t_min_ns,t_max_ns,samples,data) VALUES(?,?,?,?)"},
+           Text{&packer.put_rollup_,
+                "INSERT INTO rollup(resolution_s,merged,t_min_ns,t_max_ns,data) VALUES(?,?,?,?,?)"},
+           Text{&packer.put_extent_,
+                "UPDATE series SET first_ns=min(coalesce(first_ns,?1),?1), last_ns=max(coalesce(last_ns,?2),?2) WHERE "
+                "id=?3"},
+           Text{&packer.delete_journal_, "DELETE FROM journal WHERE seq<=?"},
+       }) {
+    auto prepared = database.prepare(text.sql);
+    if (!prepared) return fail(prepared.error());
+    *text.statement = std::move(*prepared);
+  }
+  return packer;
+}
+
+bool Packer::full() const {
+  if (block_.empty()) return false;
+  std::int64_t span = 0;
+  return __builtin_sub_overflow(block_.max_ns(), block_.min_ns(), &span) || span >= kBlockSpanNs ||
+         block_.encoded_bytes() >= kBlockBytes;
+}
+
+Status Packer::advance(Compressor& compressor) {
+  if (vacuum_)
+    if (auto s = give_back_space(); !s) return s;
+  while (true) {
+    const std::int64_t before_seq = last_seq_;
+    if (auto s = read_journal(); !s) return s;
+    if (full()) {
+      if (auto s = pack(compressor); !s) return s;
+    } else if (last_seq_ == before_seq) {
+      return {};
+    }
+  }
+}
+
+Status Packer::read_journal() {
+  next_row_.bind(1, last_seq_);
+  Result<bool> row = false;
+  while (!full() && (row = next_row_.step()) && *row) {
+    last_seq_ = next_row_.integer(0);
+    const auto chunk = decode_chunk(next_row_.blob(4));
+    if (!chunk || chunk->columns != 1) {
+      notices_->push_back(fmt::format("store: journal row {} ({} samples from {}) is damaged and skipped: {}",
+                                      last_seq_, next_row_.integer(3), iso8601(at(next_row_.integer(1))),
+                                      chunk ? "not a chunk of samples" : chunk.error().message));
+      continue;
+    }
+    // Tick by tick, as they came: series share their ticks again.
+    std::vector<std::uint32_t> next(chunk->series.size(), 0);
+    for (std::uint32_t tick = 0; tick < chunk->times_ns.size(); ++tick)
+      for (std::size_t s = 0; s < next.size(); ++s) {
+        const Chunk::Series& series = chunk->series[s];
+        if (next[s] == series.count || chunk->ticks[series.first + next[s]] != tick) continue;
+        block_.add(chunk->times_ns[tick], series.id, chunk->value(series, next[s]++));
+      }
+  }
+  next_row_.reset();
+  if (!row) return fail(row.error());
+  return {};
+}
+
+Status Packer::pack(Compressor& compressor) {
+  const auto data = compressor.compress(block_.payload(), kPackLevel);
+  if (!data) return fail(data.error());
+  auto status = sql::transaction(*database_, [&]() -> Status {
+    put_chunk_.bind(1, block_.min_ns()).bind(2, block_.max_ns()).bind(3, static_cast<std::int64_t>(block_.points()));
+    put_chunk_.bind(4, std::span<const std::uint8_t>(*data));
+    if (auto s = put_chunk_.run(); !s) return s;
+    if (auto s = write_extents_and_rollups(compressor); !s) return s;
+    delete_journal_.bind(1, last_seq_);
+    if (auto s = delete_journal_.run(); !s) return s;
+    if (auto s = merge_hours(compressor); !s) return s;
+    if (auto s = expire(median(block_.times_ns())); !s) return s;
+    return keep_size();
+  });
+  compressor.release();  // its work space for a block is larger than all else the store holds
+  if (status) block_.clear();
+  return status;
+}
+
+Status Packer::write_extents_and_rollups(Compressor& compressor) {
+  RollupTable minutes(kMinuteS * kSecondNs), hours(kHourS * kSecondNs);
+  struct Extent {
+    std::uint32_t series;
+    std::int64_t first, last;
+  };
+  std::vector<Extent> extents;
+  block_.for_each([&](std::uint32_t series, std::size_t tick, std::uint64_t value) {
+    const std::int64_t time_ns = block_.times_ns()[tick];
+    minutes.add(time_ns, series, value);
+    hours.add(time_ns, series, value);
+    if (extents.empty() || extents.back().series != series) extents.push_back({series, time_ns, time_ns});
+    extents.back().first = std::min(extents.back().first, time_ns);
+    extents.back().last = std::max(extents.back().last, time_ns);
+  });
+  for (const Extent& extent : extents) {
+    put_extent_.bind(1, extent.first).bind(2, extent.last).bind(3, std::int64_t{extent.series});
+    if (auto s = put_extent_.run(); !s) return s;
+  }
+  if (auto s = write_rollup(minutes.cells(), kMinuteS, false, compressor); !s) return s;
+  return write_rollup(hours.cells(), kHourS, false, compressor);
+}
+
+Status Packer::write_rollup(const std::vector<RollupCell>& cells, int resolution_s, bool merged,
+                            Compressor& compressor) {
+  ChunkBuilder builder(RollupTable::kColumns);
+  for (std::size_t first = 0; first < cells.size(); first += kCellsPerChunk) {
+    builder.clear();
+    put_cells(std::span(cells).subspan(first, std::min(kCellsPerChunk, cells.size() - first)), builder);
+    const auto data = compressor.compress(builder.payload(), kPackLevel);
+    if (!data) return fail(data.error());
+    put_rollup_.bind(1, std::int64_t{resolution_s}).bind(2, std::int64_t{merged ? 1 : 0});
+    put_rollup_.bind(3, builder.min_ns()).bind(4, builder.max_ns()).bind(5, std::span<const std::uint8_t>(*data));
+    if (auto s = put_rollup_.run(); !s) return s;
+  }
+  return {};
+}
+
+/// Each block leaves a part of an hour; a day of them is merged into one chunk, for hours are kept for ever.
+Status Packer::merge_hours(Compressor& compressor) {
+  const auto parts = database_->integer("SELECT count(*) FROM rollup WHERE resolution_s=3600 AND merged=0");
+  if (!parts) return fail(parts.error());
+  if (parts->value_or(0) < kHoursToMerge) return {};
+  auto query = database_->prepare("SELECT id,data FROM rollup WHERE resolution_s=3600 AND merged=0");
+  if (!query) return fail(query.error());
+  RollupTable hours(kHourS * kSecondNs);
+  std::vector<std::int64_t> damaged;
+  Result<bool> row = false;
+  while ((row = query->step()) && *row) {
+    const auto chunk = decode_chunk(query->blob(1));
+    if (!chunk || !hours.add(*chunk)) damaged.push_back(query->integer(0));
+  }
+  if (!row) return fail(row.error());
+  query->reset();
+  for (const std::int64_t id : damaged) {  // left as it is, and out of the way of the next merge
+    notices_->push_back(fmt::format("store: rollup chunk {} is damaged: the hours it covers have a gap", id));
+    if (auto s = database_->exec(fmt::format("UPDATE rollup SET merged=2 WHERE id={}", id).c_str()); !s) return s;
+  }
+  if (auto s = database_->exec("DELETE FROM rollup WHERE resolution_s=3600 AND merged=0"); !s) return s;
+  return write_rollup(hours.cells(), kHourS, true, compressor);
+}
+
+Status Packer::expire(std::int64_t now_ns) {
+  const std::int64_t raw_ns = before(now_ns, config_.raw_hours * 3600.0);
+  // A rollup's time is its start: its last sample may be a minute younger.
+  const std::int64_t minute_ns = before(before(now_ns, config_.minute_days * 86400.0), kMinuteS);
+  const std::string script = fmt::format(
+      "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE t_max_ns<{0} ORDER BY t_min_ns LIMIT {2});"
+      "DELETE FROM rollup WHERE id IN (SELECT id FROM rollup WHERE resolution_s=60 AND merged=0 AND t_max_ns<{1} LIMIT "
+      "{2});"
+      "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE time_ns<{1} ORDER BY time_ns LIMIT {2})",
+      raw_ns, minute_ns, kExpirePerBlock);
+  return database_->exec(script.c_str());
+}
+
+Result<std::int64_t> Packer::delete_oldest(std::string_view from, std::string_view where) {
+  auto query = database_->prepare(fmt::format(
+      "DELETE FROM {0} WHERE id=(SELECT id FROM {0} WHERE {1} ORDER BY t_min_ns LIMIT 1) RETURNING t_max_ns", from,
+      where));
+  if (!query) return fail(query.error());
+  const auto row = query->step();
+  if (!row) return fail(row.error());
+  if (!*row) return INT64_MIN;
+  const std::int64_t t_max_ns = query->integer(0);
+  while (true) {
+    const auto more = query->step();
+    if (!more) return fail(more.error());
+    if (!*more) return t_max_ns;
+  }
+}
+
+Status Packer::keep_size() {
+  if (!(config_.max_size_mb > 0)) return {};
+  const double cap_bytes = config_.max_size_mb * 1048576.0;
+  for (int deleted = 0; deleted < kTrimPerBlock; ++deleted) {
+    const auto pages = database_->integer("PRAGMA page_count");
+    if (!pages) return fail(pages.error());
+    const auto free_pages = database_->integer("PRAGMA freelist_count");
+    if (!free_pages) return fail(free_pages.error());
+    const double page_bytes = 4096;
+    if (static_cast<double>(pages->value_or(0)) * page_bytes > cap_bytes ||
+        free_pages->value_or(0) > std::max<std::int64_t>(64, pages->value_or(0) / 8))
+      vacuum_ = true;
+    // A sixteenth is left free for the journal and the tables between two blocks.
+    if (static_cast<double>(pages->value_or(0) - free_pages->value_or(0)) * page_bytes <= cap_bytes * 15 / 16)
+      return {};
+    const auto tell = [&](bool& told, std::string text) {
+      if (!told) notices_->push_back(std::move(text));
+      told = true;
+    };
+    auto gone = delete_oldest("chunk", "true");
+    if (!gone) return fail(gone.error());
+    if (*gone != INT64_MIN) {
+      tell(told_raw_,
+           fmt::format("store: the size cap of {} MB is reached: raw samples up to {} were given up before their {} "
+                       "hours, and the oldest will be from now on; raise store.max_size_mb to keep them",
+                       config_.max_size_mb, iso8601(at(*gone)), config_.raw_hours));
+      continue;
+    }
+    gone = delete_oldest("rollup", "resolution_s=60 AND merged=0");
+    if (!gone) return fail(gone.error());
+    if (*gone != INT64_MIN) {
+      tell(
+          told_minutes_,
+          fmt::format(
+              "store: the size cap of {} MB is reached with no raw samples left: minute rollups up to {} were given up "
+              "before their {} days; raise store.max_size_mb",
+              config_.max_size_mb, iso8601(at(*gone)), config_.minute_days));
+      continue;
+    }
+    tell(told_hours_,
+         fmt::format("store: over the size cap of {} MB with only hourly rollups left; these are kept: raise "
+                     "store.max_size_mb or move the file away",
+                     config_.max_size_mb));
+    return {};
+  }
+  return {};
+}
+
+Status Packer::give_back_space() {
+  const auto pages = database_->integer("PRAGMA page_count");
+  if (!pages) return fail(pages.error());
+  const auto free_pages = database_->integer("PRAGMA freelist_count");
+  if (!free_pages) return fail(free_pages.error());
+  const std::int64_t spare = std::max<std::int64_t>(16, pages->value_or(0) / 16);
+  const std::int64_t give = std::min(kVacuumPages, free_pages->value_or(0) - spare);
+  vacuum_ = give == kVacuumPages;
+  if (give <= 0) return {};
+  return database_->exec(fmt::format("PRAGMA incremental_vacuum({})", give).c_str());
+}
+
+}  // namespace vramtrack

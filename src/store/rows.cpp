@@ -1,0 +1,192 @@
+#include "store/rows.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+namespace vramtrack::rows {
+namespace {
+
+constexpr std::array<std::string_view, 5> kEventKinds = {"process_ended", "device_lost", "device_resumed", "xid",
+                                                         "note"};
+
+// SQLite integers are signed: a 64-bit count goes in and out bit for bit.
+std::int64_t stored(std::uint64_t value) {
+  return static_cast<std::int64_t>(value);
+}
+std::int64_t stored(Timestamp time) {
+  return time.time_since_epoch().count();
+}
+std::uint64_t unsigned_of(const sql::Statement& row, int column) {
+  return static_cast<std::uint64_t>(row.integer(column));
+}
+Timestamp time_of(const sql::Statement& row, int column) {
+  return Timestamp(Duration(row.integer(column)));
+}
+std::string text_of(const sql::Statement& row, int column) {
+  return std::string(row.text(column));
+}
+
+/// The enumerator whose name is `name`, tried from 0 to `last`.
+template <class E>
+Result<E> parse(std::string_view name, E last, std::string_view what) {
+  for (int i = 0; i <= static_cast<int>(last); ++i)
+    if (to_string(static_cast<E>(i)) == name) return static_cast<E>(i);
+  return fail(fmt::format("unknown {} '{}'", what, name));
+}
+
+}  // namespace
+
+const std::string_view kPutDevice =
+    "INSERT INTO device VALUES(?,?,?,?,?,?) ON CONFLICT DO UPDATE SET "
+    "device_index=coalesce(excluded.device_index,device_index), name=coalesce(nullif(excluded.name,''),name), "
+    "pci_bus_id=coalesce(nullif(excluded.pci_bus_id,''),pci_bus_id), "
+    "parent_id=coalesce(nullif(excluded.parent_id,''),parent_id), "
+    "capacity_bytes=coalesce(excluded.capacity_bytes,capacity_bytes)";
+const std::string_view kPutProcess =
+    "INSERT INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET "
+    "user=coalesce(nullif(excluded.user,''),user), command=coalesce(nullif(excluded.command,''),command), "
+    "name=coalesce(nullif(excluded.name,''),name), kind=coalesce(nullif(excluded.kind,''),kind), "
+    "cgroup=coalesce(nullif(excluded.cgroup,''),cgroup), container=coalesce(nullif(excluded.container,''),container), "
+    "pod=coalesce(nullif(excluded.pod,''),pod), slurm_job=coalesce(nullif(excluded.slurm_job,''),slurm_job), "
+    "framework=coalesce(nullif(excluded.framework,''),framework)";
+const std::string_view kPutSeries = "INSERT INTO series(id,metric,device_id,pid,pid_start_ticks) VALUES(?,?,?,?,?)";
+const std::string_view kPutEvent =
+    "INSERT INTO event(time_ns,kind,device_id,pid,pid_start_ticks,code,text) VALUES(?,?,?,?,?,?,?)";
+const std::string_view kPutAlert = "INSERT OR REPLACE INTO alert VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+
+const std::string_view kSelectDevice = "SELECT id,device_index,name,pci_bus_id,parent_id,capacity_bytes FROM device ";
+const std::string_view kSelectProcess =
+    "SELECT pid,start_ticks,user,command,name,kind,cgroup,container,pod,slurm_job,framework FROM process ";
+const std::string_view kSelectSeries = "SELECT id,metric,device_id,pid,pid_start_ticks,first_ns,last_ns FROM series ";
+const std::string_view kSelectEvent = "SELECT time_ns,kind,device_id,pid,pid_start_ticks,code,text FROM event ";
+const std::string_view kSelectAlert = "SELECT * FROM alert ";
+
+void bind_device(sql::Statement& to, const DeviceInfo& device) {
+  to.bind(1, std::string_view(device.id));
+  if (device.index) to.bind(2, std::int64_t{*device.index});
+  to.bind(3, std::string_view(device.name)).bind(4, std::string_view(device.pci_bus_id));
+  to.bind(5, std::string_view(device.parent_id));
+  if (device.capacity_bytes) to.bind(6, stored(*device.capacity_bytes));
+}
+
+DeviceInfo read_device(const sql::Statement& row) {
+  DeviceInfo device;
+  device.id = text_of(row, 0);
+  if (!row.is_null(1)) device.index = static_cast<int>(row.integer(1));
+  device.name = text_of(row, 2);
+  device.pci_bus_id = text_of(row, 3);
+  device.parent_id = text_of(row, 4);
+  if (!row.is_null(5)) device.capacity_bytes = unsigned_of(row, 5);
+  return device;
+}
+
+void bind_process(sql::Statement& to, const ProcessInfo& process) {
+  to.bind(1, std::int64_t{process.pid}).bind(2, stored(process.start_ticks));
+  int column = 3;
+  for (const std::string* text : {&process.user, &process.command, &process.name, &process.kind, &process.cgroup,
+                                  &process.container, &process.pod, &process.slurm_job, &process.framework})
+    to.bind(column++, std::string_view(*text));
+}
+
+ProcessInfo read_process(const sql::Statement& row) {
+  ProcessInfo process;
+  process.pid = static_cast<std::uint32_t>(row.integer(0));
+  process.start_ticks = unsigned_of(row, 1);
+  int column = 2;
+  for (std::string* text : {&process.user, &process.command, &process.name, &process.kind, &process.cgroup,
+                            &process.container, &process.pod, &process.slurm_job, &process.framework})
+    *text = text_of(row, column++);
+  return process;
+}
+
+void bind_series(sql::Statement& to, std::uint32_t store_id, const SeriesKey& key) {
+  to.bind(1, std::int64_t{store_id}).bind(2, to_string(key.metric)).bind(3, std::string_view(key.device_id));
+  to.bind(4, std::int64_t{key.pid}).bind(5, stored(key.pid_start_ticks));
+}
+
+Result<SeriesRow> read_series(const sql::Statement& row) {
+  SeriesRow series;
+  series.id = static_cast<std::uint32_t>(row.integer(0));
+  const auto metric = parse_metric(row.text(1));
+  if (!metric) return fail(fmt::format("series {}: unknown metric '{}'", series.id, row.text(1)));
+  series.key = {*metric, text_of(row, 2), static_cast<std::uint32_t>(row.integer(3)), unsigned_of(row, 4)};
+  if (!row.is_null(5) && !row.is_null(6)) {
+    series.first_ns = row.integer(5);
+    series.last_ns = row.integer(6);
+  }
+  return series;
+}
+
+void bind_event(sql::Statement& to, const Event& event) {
+  to.bind(1, stored(event.time)).bind(2, kEventKinds[static_cast<std::size_t>(event.kind)]);
+  to.bind(3, std::string_view(event.device_id)).bind(4, std::int64_t{event.pid});
+  to.bind(5, stored(event.pid_start_ticks)).bind(6, stored(event.code)).bind(7, std::string_view(event.text));
+}
+
+Result<Event> read_event(const sql::Statement& row) {
+  Event event;
+  event.time = time_of(row, 0);
+  std::size_t kind = 0;
+  while (kind < kEventKinds.size() && kEventKinds[kind] != row.text(1)) ++kind;
+  if (kind == kEventKinds.size())
+    return fail(fmt::format("event at {}: unknown kind '{}'", iso8601(event.time), row.text(1)));
+  event.kind = static_cast<Event::Kind>(kind);
+  event.device_id = text_of(row, 2);
+  event.pid = static_cast<std::uint32_t>(row.integer(3));
+  event.pid_start_ticks = unsigned_of(row, 4);
+  event.code = unsigned_of(row, 5);
+  event.text = text_of(row, 6);
+  return event;
+}
+
+void bind_alert(sql::Statement& to, std::uint32_t store_id, const Alert& alert) {
+  const Finding& finding = alert.finding;
+  to.bind(1, std::int64_t{store_id}).bind(2, stored(alert.raised));
+  if (alert.cleared) to.bind(3, stored(*alert.cleared));
+  to.bind(4, to_string(alert.ended)).bind(5, to_string(alert.severity)).bind(6, std::string_view(finding.detector));
+  to.bind(7, std::int64_t{finding.leak}).bind(8, to_string(finding.state)).bind(9, to_string(finding.pattern));
+  to.bind(10, to_string(finding.spike)).bind(11, finding.confidence);
+  to.bind(12, finding.growth_bytes_per_s.low).bind(13, finding.growth_bytes_per_s.mid);
+  to.bind(14, finding.growth_bytes_per_s.high).bind(15, finding.r_squared);
+  if (finding.oom_in_s)
+    to.bind(16, finding.oom_in_s->low).bind(17, finding.oom_in_s->mid).bind(18, finding.oom_in_s->high);
+  if (finding.onset) to.bind(19, stored(*finding.onset));
+  to.bind(20, std::string_view(finding.because)).bind(21, std::string_view(alert.end_reason));
+}
+
+Result<Alert> read_alert(const sql::Statement& row, std::uint32_t& store_id) {
+  store_id = static_cast<std::uint32_t>(row.integer(0));
+  Alert alert;
+  Finding& finding = alert.finding;
+  alert.raised = time_of(row, 1);
+  if (!row.is_null(2)) alert.cleared = time_of(row, 2);
+  const auto ended = parse(row.text(3), AlertEnd::withdrawn, "end of an alert");
+  const auto severity = parse(row.text(4), Severity::critical, "severity");
+  const auto state = parse(row.text(7), State::too_short, "state");
+  const auto pattern = parse(row.text(8), Pattern::unknown, "pattern");
+  const auto spike = parse(row.text(9), SpikeOutcome::still_growing, "spike outcome");
+  if (!ended) return fail(ended.error());
+  if (!severity) return fail(severity.error());
+  if (!state) return fail(state.error());
+  if (!pattern) return fail(pattern.error());
+  if (!spike) return fail(spike.error());
+  alert.ended = *ended;
+  alert.severity = *severity;
+  finding.detector = text_of(row, 5);
+  finding.leak = row.integer(6) != 0;
+  finding.state = *state;
+  finding.pattern = *pattern;
+  finding.spike = *spike;
+  finding.confidence = row.real(10);
+  finding.growth_bytes_per_s = {row.real(11), row.real(12), row.real(13)};
+  finding.r_squared = row.real(14);
+  if (!row.is_null(16)) finding.oom_in_s = Interval{row.real(15), row.real(16), row.real(17)};
+  if (!row.is_null(18)) finding.onset = time_of(row, 18);
+  finding.because = text_of(row, 19);
+  alert.end_reason = text_of(row, 20);
+  return alert;
+}
+
+}  // namespace vramtrack::rows

@@ -1,0 +1,49 @@
+// One row each of the store's small tables: how the nouns of core/ are bound to SQL and read back.
+#pragma once
+
+#include <string_view>
+
+#include "core/result.hpp"
+#include "core/sample.hpp"
+#include "core/series.hpp"
+#include "core/verdict.hpp"
+#include "store/sqlite.hpp"
+
+namespace vramtrack::rows {
+
+// Each statement takes what the bind_ function of its name binds. An empty field never erases a known one.
+extern const std::string_view kPutDevice;
+extern const std::string_view kPutProcess;
+extern const std::string_view kPutSeries;
+extern const std::string_view kPutEvent;
+extern const std::string_view kPutAlert;
+
+void bind_device(sql::Statement& to, const DeviceInfo& device);
+void bind_process(sql::Statement& to, const ProcessInfo& process);
+void bind_series(sql::Statement& to, std::uint32_t store_id, const SeriesKey& key);
+void bind_event(sql::Statement& to, const Event& event);
+void bind_alert(sql::Statement& to, std::uint32_t store_id, const Alert& alert);
+
+// Each select gives the columns that the read_ function of its name takes; append WHERE or ORDER BY.
+extern const std::string_view kSelectDevice;
+extern const std::string_view kSelectProcess;
+extern const std::string_view kSelectSeries;
+extern const std::string_view kSelectEvent;
+extern const std::string_view kSelectAlert;
+
+/// A row of table series: columns id, first_ns and last_ns too. first_ns > last_ns: nothing packed yet.
+struct SeriesRow {
+  std::uint32_t id = 0;
+  SeriesKey key;
+  std::int64_t first_ns = INT64_MAX;
+  std::int64_t last_ns = INT64_MIN;
+};
+
+DeviceInfo read_device(const sql::Statement& row);
+ProcessInfo read_process(const sql::Statement& row);
+Result<SeriesRow> read_series(const sql::Statement& row);
+Result<Event> read_event(const sql::Statement& row);
+/// `alert.series` stays 0; `store_id` is its id in the file.
+Result<Alert> read_alert(const sql::Statement& row, std::uint32_t& store_id);
+
+}  // namespace vramtrack::rows

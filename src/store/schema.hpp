@@ -1,0 +1,20 @@
+// The tables of the store's file, their version, and how older versions are brought up to date.
+#pragma once
+
+#include <string>
+
+#include "core/result.hpp"
+#include "store/sqlite.hpp"
+
+namespace vramtrack {
+
+inline constexpr int kSchemaVersion = 1;
+
+/// For a writer: settings, an empty file's tables, migrations from an older schema (each in one
+/// transaction). Errors: not a store, damaged, a newer schema; the file is then left as it is.
+Status prepare_schema(sql::Database& database, const std::string& path);
+
+/// For a reader: that the file is a store this program can read.
+Status check_schema(sql::Database& database, const std::string& path);
+
+}  // namespace vramtrack

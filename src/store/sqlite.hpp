@@ -1,0 +1,92 @@
+// The little of SQLite that the store uses, with errors as Results. Only src/store includes this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace vramtrack::sql {
+
+class Statement;
+
+/// One connection. Not for sharing between threads.
+class Database {
+ public:
+  enum class Mode : std::uint8_t {
+    write,      ///< read and write, created when absent
+    read,       ///< read only
+    immutable,  ///< read only, and nobody writes: needs no right to write beside the file
+  };
+  static Result<Database> open(const std::string& path, Mode mode);
+
+  /// Runs statements that give no rows (or whose rows do not matter).
+  Status exec(const char* statements);
+  Result<Statement> prepare(std::string_view statement);
+  /// The first column of the first row; nullopt when there is no row.
+  Result<std::optional<std::int64_t>> integer(std::string_view statement);
+  Result<std::string> text(std::string_view statement);
+
+  /// The last failure in words: the file, what SQLite and the system said, what to do next.
+  [[nodiscard]] Error error() const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const;
+  };
+  std::unique_ptr<sqlite3, Close> handle_;
+  std::string path_;
+};
+
+/// A prepared statement; must not outlive its Database. bind() counts from 1, columns from 0. Text and
+/// blobs are not copied: they must live until the statement has run.
+class Statement {
+ public:
+  Statement() = default;
+  explicit Statement(sqlite3_stmt* handle) : handle_(handle) {}
+
+  Statement& bind(int index, std::int64_t value);
+  Statement& bind(int index, double value);
+  Statement& bind(int index, std::string_view text);
+  Statement& bind(int index, std::span<const std::uint8_t> blob);
+  Statement& bind_null(int index);
+
+  /// True: a row stands. False: done. The error of an earlier bind() is returned here.
+  Result<bool> step();
+  /// Runs to the end and makes it ready for the next run.
+  Status run();
+  void reset();
+
+  [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] double real(int column) const;
+  [[nodiscard]] std::string_view text(int column) const;               ///< valid until the next step
+  [[nodiscard]] std::span<const std::uint8_t> blob(int column) const;  ///< valid until the next step
+  [[nodiscard]] bool is_null(int column) const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* handle) const;
+  };
+  [[nodiscard]] Error error() const;
+  std::unique_ptr<sqlite3_stmt, Finalize> handle_;
+  bool bind_failed_ = false;
+};
+
+/// Runs `body` (a function that returns Status) as one transaction: all of it or, when anything fails, nothing.
+template <class Body>
+Status transaction(Database& database, Body body) {
+  if (auto begun = database.exec("BEGIN IMMEDIATE"); !begun) return begun;
+  Status status = body();
+  if (status) status = database.exec("COMMIT");
+  if (!status) (void)database.exec("ROLLBACK");  // fails when SQLite has rolled back by itself: as good
+  return status;
+}
+
+}  // namespace vramtrack::sql

@@ -1,0 +1,340 @@
+#include "store/store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "store/catalog_writer.hpp"
+#include "store/chunk.hpp"
+#include "store/lock.hpp"
+#include "store/packer.hpp"
+#include "store/place.hpp"
+#include "store/rows.hpp"
+#include "store/schema.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kPendingSamples = 16384;  ///< flush at once: bounds memory and the journal's rows
+constexpr std::size_t kBacklogBytes = 1U << 20;
+constexpr std::size_t kBacklogRecords = 4096;  ///< events, and as many alerts
+constexpr std::size_t kNotices = 64;
+constexpr int kJournalLevel = 1;
+
+std::int64_t ns_of(Timestamp time) {
+  return time.time_since_epoch().count();
+}
+
+}  // namespace
+
+struct Store::Core {
+  /// A stretch of samples, ready to become a journal row.
+  struct Sealed {
+    Bytes data;
+    std::int64_t t_min_ns = 0, t_max_ns = 0;
+    std::size_t samples = 0;
+  };
+
+  Core(const StoreConfig& config_, const Catalog& catalog_, Timestamp now)
+      : config(config_),
+        path(config_.path.empty() ? default_store_path() : config_.path),
+        catalog(catalog_),
+        opened(now),
+        flush_ns(from_seconds(config_.flush_seconds).count()) {}
+
+  Status connect();
+  Status reconnect_if_replaced();
+  Status check_clock();
+  Status seal();
+  Status write();
+  Status flush();
+  Status report(Status status);
+  void buffer(const Sample& sample);
+  [[nodiscard]] bool due(Timestamp newest) const;
+  void give_up(std::size_t samples) { lost_samples += samples; }
+
+  const StoreConfig config;
+  const std::string path;
+  const Catalog& catalog;
+  const Timestamp opened;
+  const std::int64_t flush_ns;
+
+  std::optional<WriterLock> lock;
+  std::optional<sql::Database> database;  // before all that holds its statements
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> identity;
+  sql::Statement put_journal, put_event, put_alert;
+  std::optional<CatalogWriter> series;
+  std::optional<Packer> packer;
+  std::int64_t last_seq = 0;
+  std::optional<bool> clock_is_relative;  ///< as the file says, once it says
+
+  std::vector<Sample> pending;
+  std::optional<Timestamp> pending_since;
+  ChunkBuilder builder;
+  Compressor compressor;
+  std::deque<Sealed> backlog;
+  std::size_t backlog_bytes = 0;
+  std::vector<Event> events;
+  std::vector<Alert> alerts;
+
+  std::string failing;  ///< the error that was last returned and still stands
+  std::size_t lost_samples = 0;
+  std::vector<std::string> notices;
+};
+
+Status Store::Core::connect() {
+  packer.reset();
+  series.reset();
+  for (sql::Statement* statement : {&put_journal, &put_event, &put_alert}) *statement = sql::Statement();
+  database.reset();
+  lock.reset();
+  clock_is_relative.reset();
+  if (auto s = make_folder_of(path); !s) return s;
+  auto taken = WriterLock::take(path, opened);
+  if (!taken) return fail(taken.error());
+  lock.emplace(std::move(*taken));
+  auto opened_database = sql::Database::open(path, sql::Database::Mode::write);
+  if (!opened_database) return fail(opened_database.error());
+  database.emplace(std::move(*opened_database));
+  if (auto s = prepare_schema(*database, path); !s) return s;
+
+  struct Text {
+    sql::Statement* statement;
+    std::string_view sql;
+  };
+  for (const Text& text : {Text{&put_journal, "INSERT INTO journal VALUES(?,?,?,?,?)"},
+                           Text{&put_event, rows::kPutEvent}, Text{&put_alert, rows::kPutAlert}}) {
+    auto prepared = database->prepare(text.sql);
+    if (!prepared) return fail(prepared.error());
+    *text.statement = std::move(*prepared);
+  }
+  auto writer = CatalogWriter::open(*database, catalog);
+  if (!writer) return fail(writer.error());
+  series.emplace(std::move(*writer));
+  auto made = Packer::open(*database, config, notices);
+  if (!made) return fail(made.error());
+  packer.emplace(std::move(*made));
+  const auto seq = database->integer("SELECT max(seq) FROM journal");
+  if (!seq) return fail(seq.error());
+  last_seq = seq->value_or(0);
+  const auto clock = database->integer("SELECT value FROM meta WHERE key='clock_is_relative'");
+  if (!clock) return fail(clock.error());
+  if (*clock) clock_is_relative = **clock != 0;
+  identity = file_identity(path);
+  return packer->advance(compressor);
+}
+
+/// Somebody may remove or replace the file under a watch of weeks; writing on into a file without a name
+/// would lose everything silently.
+Status Store::Core::reconnect_if_replaced() {
+  if (packer && identity && file_identity(path) == identity) return {};
+  for (const Sealed& sealed : backlog) give_up(sealed.samples);  // their series ids are the old file's
+  backlog.clear();
+  backlog_bytes = 0;
+  if (packer)
+    notices.push_back(fmt::format("store: {} was removed or replaced while it was written; starting it anew", path));
+  if (auto s = connect(); !s) {
+    packer.reset();
+    return s;
+  }
+  return {};
+}
+
+Status Store::Core::check_clock() {
+  if (pending.empty() || !clock_is_relative || *clock_is_relative == catalog.clock_is_relative) return {};
+  give_up(pending.size());
+  pending.clear();
+  const char* there = *clock_is_relative ? "seconds since a recording's start" : "dates";
+  const char* here = *clock_is_relative ? "dates" : "only seconds since its start";
+  return fail(
+      fmt::format("{}: holds samples with {}, the source has {}: they cannot be kept in one file; set store.path to "
+                  "another file",
+                  path, there, here));
+}
+
+void Store::Core::buffer(const Sample& sample) {
+  if (index_of(sample.series) >= catalog.size()) {  // not this catalog's: nothing could name it later
+    give_up(1);
+    return;
+  }
+  if (!pending_since) pending_since = sample.time;
+  pending.push_back(sample);
+}
+
+bool Store::Core::due(Timestamp newest) const {
+  if (!pending_since) return false;
+  std::int64_t age_ns = 0;
+  if (__builtin_sub_overflow(ns_of(newest), ns_of(*pending_since), &age_ns)) return true;
+  return age_ns >= flush_ns || age_ns <= -flush_ns;  // a clock that was set back must not hold a flush up
+}
+
+/// Pending samples become sealed stretches; the oldest are given up when the disk has refused for too long.
+Status Store::Core::seal() {
+  const auto earlier = [](const Sample& a, const Sample& b) { return a.time < b.time; };
+  if (!std::is_sorted(pending.begin(), pending.end(), earlier))
+    std::stable_sort(pending.begin(), pending.end(), earlier);
+  std::size_t sealed = 0, next = 0;
+  Status status;
+  while (status && sealed < pending.size()) {
+    builder.clear();
+    for (; status && next < pending.size() && builder.points() < kPendingSamples; ++next) {
+      const auto id = series->id_of(pending[next].series);
+      if (id) {
+        builder.add(ns_of(pending[next].time), *id, pending[next].bytes);
+      } else {
+        status = fail(id.error());
+      }
+    }
+    if (!status) break;
+    auto data = compressor.compress(builder.payload(), kJournalLevel);
+    if (!data) {
+      status = fail(data.error());
+      break;
+    }
+    backlog_bytes += data->size();
+    backlog.push_back({std::move(*data), builder.min_ns(), builder.max_ns(), builder.points()});
+    sealed = next;
+  }
+  pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(sealed));
+  while (backlog_bytes > kBacklogBytes && backlog.size() > 1) {
+    backlog_bytes -= backlog.front().data.size();
+    give_up(backlog.front().samples);
+    backlog.pop_front();
+  }
+  return status;
+}
+
+/// One transaction for all that waits.
+Status Store::Core::write() {
+  std::vector<std::uint32_t> alert_series;
+  for (const Alert& alert : alerts) {
+    const auto id = series->id_of(alert.series);
+    if (!id) return fail(id.error());
+    alert_series.push_back(*id);
+  }
+  std::int64_t seq = last_seq;
+  auto status = sql::transaction(*database, [&]() -> Status {
+    if (!clock_is_relative)
+      if (auto s = database->exec(fmt::format("INSERT OR REPLACE INTO meta VALUES('clock_is_relative',{})",
+                                              catalog.clock_is_relative ? 1 : 0)
+                                      .c_str());
+          !s)
+        return s;
+    if (auto s = series->write(); !s) return s;
+    for (const Sealed& sealed : backlog) {
+      put_journal.bind(1, ++seq).bind(2, sealed.t_min_ns).bind(3, sealed.t_max_ns);
+      put_journal.bind(4, static_cast<std::int64_t>(sealed.samples))
+          .bind(5, std::span<const std::uint8_t>(sealed.data));
+      if (auto s = put_journal.run(); !s) return s;
+    }
+    for (const Event& event : events) {
+      rows::bind_event(put_event, event);
+      if (auto s = put_event.run(); !s) return s;
+    }
+    for (std::size_t i = 0; i < alerts.size(); ++i) {
+      rows::bind_alert(put_alert, alert_series[i], alerts[i]);
+      if (auto s = put_alert.run(); !s) return s;
+    }
+    return {};
+  });
+  if (!status) return status;
+  series->committed();
+  last_seq = seq;
+  clock_is_relative = catalog.clock_is_relative;
+  backlog.clear();
+  backlog_bytes = 0;
+  events.clear();
+  alerts.clear();
+  return {};
+}
+
+Status Store::Core::flush() {
+  pending_since.reset();
+  if (notices.size() > kNotices) notices.erase(notices.begin(), notices.end() - kNotices);
+  const auto keep_newest = [this](auto& records) {
+    if (records.size() > kBacklogRecords) records.erase(records.begin(), records.end() - kBacklogRecords);
+  };
+  keep_newest(events);
+  keep_newest(alerts);
+  if (auto s = check_clock(); !s) return s;
+  auto status = reconnect_if_replaced();
+  if (status) status = seal();
+  if (!status && pending.size() > 4 * kPendingSamples) {  // they could not even be sealed
+    const std::size_t excess = pending.size() - 4 * kPendingSamples;
+    give_up(excess);
+    pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(excess));
+  }
+  if (!status) return status;
+  if (backlog.empty() && events.empty() && alerts.empty()) return {};
+  if (auto s = write(); !s) return s;
+  if (auto s = packer->advance(compressor); !s) return s;
+  if (!failing.empty() || lost_samples > 0) {
+    notices.push_back(lost_samples == 0 ? fmt::format("store: {} is written again; nothing was lost", path)
+                                        : fmt::format("store: {} is written again; {} samples were lost meanwhile",
+                                                      path, lost_samples));
+    failing.clear();
+    lost_samples = 0;
+  }
+  return {};
+}
+
+Status Store::Core::report(Status status) {
+  if (status) return status;
+  if (status.error().message == failing) return {};
+  failing = status.error().message;
+  return status;
+}
+
+Store::Store(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+
+Result<std::unique_ptr<Store>> Store::open(const StoreConfig& config, const Catalog& catalog, Timestamp now) {
+  auto core = std::make_unique<Core>(config, catalog, now);
+  if (auto s = core->connect(); !s) return fail(s.error());
+  return std::unique_ptr<Store>(new Store(std::move(core)));
+}
+
+Store::~Store() {
+  (void)core_->flush();
+}
+
+Status Store::append(const Batch& batch) {
+  Core& core = *core_;
+  Status status;
+  const auto flush_now = [&] {
+    if (auto s = core.report(core.flush()); !s) status = s;
+  };
+  for (const Event& event : batch.events) {
+    if (!core.pending_since) core.pending_since = event.time;
+    core.events.push_back(event);
+  }
+  for (const Sample& sample : batch.samples) {
+    core.buffer(sample);
+    if (!core.pending.empty() && core.pending.size() % kPendingSamples == 0) flush_now();
+  }
+  if ((!batch.samples.empty() && core.due(batch.samples.back().time)) ||
+      (!batch.events.empty() && core.due(batch.events.back().time)))
+    flush_now();
+  return status;
+}
+
+Status Store::record(const Alert& alert) {
+  core_->alerts.push_back(alert);
+  return core_->report(core_->flush());
+}
+
+Status Store::flush() {
+  Status status = core_->flush();
+  if (!status) core_->failing = status.error().message;
+  return status;
+}
+
+std::vector<std::string> Store::take_notices() {
+  return std::exchange(core_->notices, {});
+}
+const std::string& Store::path() const {
+  return core_->path;
+}
+
+}  // namespace vramtrack

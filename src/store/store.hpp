@@ -1,0 +1,142 @@
+// Store: what a watch has seen, kept in one SQLite file. Samples live in compressed chunks, old ones
+// only as min/mean/max rollups. The file's layout and its guarantees: docs/formats/store.md.
+//
+//   append -> pending (memory, <= flush_seconds) -> journal (committed) -> chunk + rollups (committed)
+//
+// A sample is safe from `kill -9` and from a crash of the program as soon as the flush that took it
+// has returned. No clock is read: time is that of the samples.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/result.hpp"
+#include "core/sample.hpp"
+#include "core/series.hpp"
+#include "core/verdict.hpp"
+
+namespace vramtrack {
+
+/// $XDG_STATE_HOME/vramtrack/vramtrack.db; without that variable (or when it is not an absolute path)
+/// ~/.local/state/vramtrack/vramtrack.db.
+std::string default_store_path();
+
+/// The writer: at most one a file, over all programs of this machine. Use it from one thread.
+/// No function throws or ends the program; after an error the store stays usable and tries again at
+/// the next flush. While the disk refuses (full, say) what could not be written waits in memory, at
+/// most 1 MiB of it compressed; then the oldest is given up and counted.
+class Store {
+ public:
+  /// Opens or creates the file (and its folder) and takes its lock. `catalog` must outlive the store:
+  /// its series, devices and processes are written with the samples that name them. `now` is only put
+  /// into the lock, for the message a second writer gets. Errors: a second writer (names pid, start and
+  /// command of the first), no right to write, a damaged file, another program's file, a newer schema.
+  /// Costs milliseconds; a journal left by a crash is taken over, at most 15 minutes of samples.
+  static Result<std::unique_ptr<Store>> open(const StoreConfig& config, const Catalog& catalog, Timestamp now);
+
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  /// Flushes, as far as the disk allows, and gives the lock back.
+  ~Store();
+
+  /// Buffers; flushes when flush_seconds have passed by the samples' own time. Any order of times is
+  /// kept exactly, equal stamps included. An error is returned once per cause: the same one again is
+  /// silent until a flush has succeeded; the store tries again with every flush. Cost: some 10 ns a sample, about 0.2
+  /// ms a flush, and once in about 15 minutes of samples some ms to pack.
+  Status append(const Batch& batch);
+
+  /// Adds or replaces (same series and `raised`) an alert and flushes. Errors as append.
+  Status record(const Alert& alert);
+
+  /// Writes what is pending now. Success: all that was appended is committed. Errors are returned each time.
+  Status flush();
+
+  /// What a person should be told once: a size cap that cut history short, space that came back,
+  /// samples given up, a damaged row that was skipped. Taken: a second call returns only what is new.
+  [[nodiscard]] std::vector<std::string> take_notices();
+
+  [[nodiscard]] const std::string& path() const;
+
+ private:
+  struct Core;
+  explicit Store(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+/// Half-open: from <= time < to. Absent: no bound on that side.
+struct TimeRange {
+  std::optional<Timestamp> from;
+  std::optional<Timestamp> to;
+};
+
+enum class Resolution : std::uint8_t { minute, hour };
+
+/// The samples of one series in [start, start + minute or hour). A stretch without samples has none.
+struct Rollup {
+  Timestamp start;
+  std::uint64_t min = 0;
+  std::uint64_t max = 0;
+  double mean = 0;  ///< exact to one byte
+  std::uint64_t count = 0;
+};
+
+/// A series the store knows, and when its first and last samples ever were (their raw samples may be
+/// gone by now; the hourly rollups are not).
+struct SeriesExtent {
+  SeriesKey key;
+  Timestamp first;
+  Timestamp last;
+};
+
+/// Any number of these may read beside a writer, from any program; each is used from one thread.
+/// Opens read-only and never changes the file.
+class StoreReader {
+ public:
+  /// Errors: no such file, not a store, damaged, a newer schema.
+  static Result<std::unique_ptr<StoreReader>> open(const std::string& path);
+
+  StoreReader(const StoreReader&) = delete;
+  StoreReader& operator=(const StoreReader&) = delete;
+  ~StoreReader();
+
+  /// Starts a new scan, over `range`; without it, the first read() starts one over everything.
+  void select(const TimeRange& range);
+
+  /// Fills `out` (cleared first) with the next samples and events, in time order over all series, and
+  /// describes in `catalog` the series it meets, their devices and their processes. False: nothing was
+  /// left and `out` is empty. All samples of one instant come in one batch, and no batch holds a sample
+  /// later than an event in it, so a replay may take the batches as a live watch would have made them.
+  /// Pass the same catalog for a whole scan. An error names the damaged chunk; the next call goes on
+  /// behind it, so a loop over errors ends, too: after the last of the data every call returns false. From the first
+  /// read to the last the scan sees the file as it was at the first, and holds the writer's write-ahead log from being
+  /// reset: scan long ranges hour by hour if you pause between reads. Memory: one chunk (about 2 MiB), more only where
+  /// the clock was set back.
+  Result<bool> read(Catalog& catalog, Batch& out);
+
+  /// Rollups of one series that start in `range`, in time order, up to the last committed sample. Empty
+  /// for a series the store does not know. Minutes reach back minute_days, hours for ever.
+  Result<std::vector<Rollup>> rollups(const SeriesKey& key, Resolution resolution, const TimeRange& range = {});
+
+  /// Every series with the time of its first and last sample.
+  Result<std::vector<SeriesExtent>> series();
+
+  /// Every alert, oldest first; their series are interned in `catalog` and described there.
+  Result<std::vector<Alert>> alerts(Catalog& catalog);
+
+  /// Times of the oldest and newest raw sample; nullopt when there is none.
+  Result<std::optional<std::pair<Timestamp, Timestamp>>> raw_extent();
+
+  [[nodiscard]] const std::string& path() const;
+
+ private:
+  struct Core;
+  explicit StoreReader(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace vramtrack
