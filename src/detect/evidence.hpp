@@ -1,0 +1,61 @@
+// Evidence: what one window of floors and peaks at one scale says about "this is a leak".
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "detect/scales.hpp"
+
+namespace vramtrack {
+
+/// What the window must be judged against.
+struct EvidenceContext {
+  std::optional<double> limit_bytes;
+  double prior_odds = 0.1;  ///< not used by the shape weights; scales all rivals (leak_prior)
+  double min_duration_s = 300;
+  double min_growth_bytes = 64.0 * 1048576;
+  double horizon_s = 7 * 86400.0;
+};
+
+/// One window, from `start` to `end`, of one level. Rival explanations carry weights relative to a leak's 1;
+/// probability = 1 / (1 + noise + warm_up + cycle). See docs/detectors/judge.md.
+struct Evidence {
+  std::size_t level = 0;
+  Timestamp start{};
+  Timestamp end{};
+  double duration_s = 0;
+  double start_bytes = 0;      ///< floor where the growth began
+  double net_bytes = 0;        ///< rise of the floor
+  double peak_rise_bytes = 0;  ///< rise of the peaks, first third to last third
+  double highest_bytes = 0;    ///< highest recent peak
+  double nats = 0;             ///< log evidence against a driftless floor
+  double centroid = 0.5;       ///< growth-weighted mean position in the window: 0.5 steady, lower: slowing
+  double centroid_se = 0;
+  double swing_bytes = 0;    ///< median of peak - floor within a bucket
+  double since_high_s = 0;   ///< since the floor's last new high
+  double longest_gap_s = 0;  ///< between new highs
+  double largest_step = 0;   ///< largest single rise, as a share of the net rise
+  int rises = 0;             ///< buckets whose floor made a new high
+  int buckets = 0;
+  double recent_rate_bytes_per_s = 0;  ///< over the last half
+  double noise = 0;
+  double warm_up = 0;
+  double cycle = 0;  ///< a straight ramp that ends by itself: up to a collection, a load, a cache filling
+  double probability = 0;
+  std::optional<double> oom_in_s;       ///< at the window's mean rate
+  std::optional<double> plateau_bytes;  ///< where a slowing growth would settle
+  bool material = false;                ///< enough growth, long enough, ending within the horizon
+  bool co_moving = false;               ///< peaks rise with the floors
+  bool new_high = false;                ///< above what this level has seen before the window
+  bool stopped = false;                 ///< no new high for three times the longest gap
+
+  /// All gates hold and the growth goes on.
+  [[nodiscard]] bool admissible() const { return co_moving && new_high && !stopped; }
+};
+
+/// The most probable window of level `k` that ends at its last bucket, over a few candidate starts; nullopt
+/// when the level has too few buckets or its floor does not rise. O(48).
+std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const EvidenceContext& context);
+
+}  // namespace vramtrack

@@ -1,0 +1,181 @@
+#include "detect/forecast.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace vramtrack {
+namespace {
+
+constexpr double kZ90 = 1.2815515655446004;  ///< standard normal 90th percentile
+
+struct Line {
+  double slope = 0;
+  double intercept = 0;
+  double r_squared = 0;
+};
+
+Line least_squares(const std::vector<double>& t, const std::vector<double>& y) {
+  const auto n = static_cast<double>(t.size());
+  double mt = 0;
+  double my = 0;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    mt += t[i] / n;
+    my += y[i] / n;
+  }
+  double tt = 0;
+  double ty = 0;
+  double yy = 0;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    tt += (t[i] - mt) * (t[i] - mt);
+    ty += (t[i] - mt) * (y[i] - my);
+    yy += (y[i] - my) * (y[i] - my);
+  }
+  Line line;
+  line.slope = tt > 0 ? ty / tt : 0;
+  line.intercept = my - line.slope * mt;
+  line.r_squared = tt > 0 && yy > 0 ? ty * ty / (tt * yy) : 0;
+  return line;
+}
+
+/// Lag-1 autocorrelation of the residuals, clipped to [0, 0.95].
+double residual_autocorrelation(const std::vector<double>& t, const std::vector<double>& y, const Line& line) {
+  double c0 = 0;
+  double c1 = 0;
+  double previous = 0;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    const double r = y[i] - line.intercept - line.slope * t[i];
+    c0 += r * r;
+    if (i > 0) c1 += r * previous;
+    previous = r;
+  }
+  return c0 > 0 ? std::clamp(c1 / c0, 0.0, 0.95) : 0;
+}
+
+/// Theil-Sen slope with the interval of Sen (1968), Kendall's variance inflated for autocorrelation (Hamed & Rao 1998).
+Interval theil_sen(const std::vector<double>& t, const std::vector<double>& y, double autocorrelation) {
+  std::vector<double> slopes;
+  slopes.reserve(t.size() * (t.size() - 1) / 2);
+  for (std::size_t i = 0; i < t.size(); ++i)
+    for (std::size_t j = i + 1; j < t.size(); ++j)
+      if (t[j] > t[i]) slopes.push_back((y[j] - y[i]) / (t[j] - t[i]));
+  if (slopes.empty()) return {};
+  std::sort(slopes.begin(), slopes.end());
+  const auto n = static_cast<double>(t.size());
+  const double variance = n * (n - 1) * (2 * n + 5) / 18 * (1 + autocorrelation) / (1 - autocorrelation);
+  const double reach = kZ90 * std::sqrt(variance) / 2;
+  const auto count = static_cast<double>(slopes.size());
+  const auto at = [&](double rank) { return slopes[static_cast<std::size_t>(std::clamp(rank, 0.0, count - 1))]; };
+  return {at(count / 2 - reach), at(count / 2), at(count / 2 + reach)};
+}
+
+/// Time after the last point at which the least-squares parabola through (t, y) has risen by `headroom` above its
+/// value there; nullopt when its curvature is not significantly upwards (2.6 standard errors, 1 %).
+std::optional<double> first_passage_of_parabola(const std::vector<double>& t, const std::vector<double>& y,
+                                                double headroom) {
+  const auto n = static_cast<double>(t.size());
+  if (t.size() < 6) return std::nullopt;
+  // Orthogonal polynomials on the given times: p1 = t - m, p2 = p1^2 - a p1 - b.
+  double m = 0;
+  for (const double v : t) m += v / n;
+  double s2 = 0;
+  double s3 = 0;
+  for (const double v : t) {
+    s2 += (v - m) * (v - m);
+    s3 += (v - m) * (v - m) * (v - m);
+  }
+  if (!(s2 > 0)) return std::nullopt;
+  const double a = s3 / s2;
+  const double b = s2 / n;
+  double mean = 0;
+  for (const double v : y) mean += v / n;
+  double c1 = 0;
+  double c2 = 0;
+  double q2 = 0;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    const double p1 = t[i] - m;
+    const double p2 = p1 * p1 - a * p1 - b;
+    c1 += p1 * (y[i] - mean) / s2;
+    c2 += p2 * (y[i] - mean);
+    q2 += p2 * p2;
+  }
+  if (!(q2 > 0)) return std::nullopt;
+  c2 /= q2;
+  double rest = 0;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    const double p1 = t[i] - m;
+    const double r = y[i] - mean - c1 * p1 - c2 * (p1 * p1 - a * p1 - b);
+    rest += r * r;
+  }
+  const double se = std::sqrt(rest / std::max(1.0, n - 3) / q2);
+  if (!(c2 > 2.6 * se)) return std::nullopt;
+  const double end = t.back() - m;
+  const double slope = c1 + c2 * (2 * end - a);
+  if (!(slope > 0)) return std::nullopt;
+  return (-slope + std::sqrt(slope * slope + 4 * c2 * headroom)) / (2 * c2);
+}
+
+}  // namespace
+
+Forecast forecast(const Scales& scales, const Evidence& window, std::optional<double> limit_bytes) {
+  const Level& level = scales.level(window.level);
+  const double width_s = Scales::width_s(window.level);
+  std::vector<double> t;
+  std::vector<double> floors;
+  std::vector<double> peaks;
+  for (std::size_t i = 0; i < level.size(); ++i) {
+    if (scales.end_of(window.level, level[i].slot) < window.start) continue;
+    t.push_back(seconds_between(window.start, scales.end_of(window.level, level[i].slot)));
+    floors.push_back(static_cast<double>(level[i].floor_bytes));
+    peaks.push_back(static_cast<double>(level[i].peak_bytes));
+  }
+  Forecast out;
+  if (t.size() < 3) return out;
+  const Line line = least_squares(t, floors);
+  out.r_squared = line.r_squared;
+  out.growth_bytes_per_s = theil_sen(t, floors, residual_autocorrelation(t, floors, line));
+  // Stairs: most pairs of floors lie on one tread; the mean rate is the better middle then.
+  const double mean_rate = window.net_bytes / window.duration_s;
+  Interval& g = out.growth_bytes_per_s;
+  if (!(g.mid > 0.5 * mean_rate)) g.mid = mean_rate;
+  g.low = std::min(g.low, g.mid);
+  g.high = std::max(g.high, g.mid);
+  if (!limit_bytes || !(g.mid > 0)) return out;
+
+  const double headroom = std::max(0.0, *limit_bytes - window.highest_bytes);
+  double squares = 0;
+  double previous = 0;
+  for (std::size_t i = 1; i < floors.size(); ++i) {
+    const double x = floors[i] - floors[i - 1];
+    if (i > 1) squares += (x - previous) * (x - previous);
+    previous = x;
+  }
+  const double diffusion = squares / (2 * std::max<double>(1, static_cast<double>(floors.size()) - 2)) / width_s;
+  const Line peak_line = least_squares(t, peaks);
+  double peak_squares = 0;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    const double r = peaks[i] - peak_line.intercept - peak_line.slope * t[i];
+    peak_squares += r * r / static_cast<double>(t.size());
+  }
+  const double h = std::max(headroom, 0.001 * *limit_bytes);
+  const double slope_ln = (g.high - g.low) / (2 * kZ90) / g.mid;
+  const double drift_ln = 0.15 * std::log1p(h / std::max(window.net_bytes, 1.0));
+  const double variance =
+      0.1 * 0.1 + drift_ln * drift_ln + slope_ln * slope_ln + diffusion / (h * g.mid) + peak_squares / (h * h);
+  const double sigma = std::min(std::sqrt(variance), 1.5);
+  const double straight = headroom / g.mid;
+  double mid = straight;
+  double spread = sigma;
+  if (window.centroid > 0.5) {  // gathering pace, perhaps: then sooner than the line says
+    const double curved = first_passage_of_parabola(t, floors, headroom).value_or(straight);
+    if (curved < straight) {
+      mid = curved;
+      spread = std::hypot(sigma, 0.5 * std::log(straight / std::max(curved, 0.1 * straight)) / kZ90);
+    }
+  }
+  out.oom_in_s = Interval{mid * std::exp(-kZ90 * spread), mid, mid * std::exp(kZ90 * spread)};
+  return out;
+}
+
+}  // namespace vramtrack

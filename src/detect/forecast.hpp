@@ -1,0 +1,23 @@
+// Forecast: how fast a window grows and when its peaks reach the limit, each as an interval.
+#pragma once
+
+#include <optional>
+
+#include "core/verdict.hpp"
+#include "detect/evidence.hpp"
+#include "detect/scales.hpp"
+
+namespace vramtrack {
+
+struct Forecast {
+  Interval growth_bytes_per_s;       ///< Theil-Sen slope of the floors with Kendall's interval (10/50/90 %)
+  double r_squared = 0;              ///< least squares of the floors on time
+  std::optional<Interval> oom_in_s;  ///< from the window's end; none without a limit or without growth
+};
+
+/// The end is a first passage of the peaks to the limit. Its logarithm's variance adds, as in
+/// docs/detectors/judge.md: the slope's error, the increments' diffusion (inverse Gaussian, CV^2 = D / (h b)),
+/// and a change of rate that grows with how far beyond the window one looks. O(48^2).
+Forecast forecast(const Scales& scales, const Evidence& window, std::optional<double> limit_bytes);
+
+}  // namespace vramtrack

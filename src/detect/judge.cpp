@@ -1,0 +1,389 @@
+// The judge: vramtrack's own detector. Floors and peaks at twelve time scales, an e-process for drift, rival
+// explanations weighed against a leak, a first-passage forecast. Mathematics: docs/detectors/judge.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "detect/detector.hpp"
+#include "detect/evidence.hpp"
+#include "detect/forecast.hpp"
+#include "detect/period.hpp"
+#include "detect/scales.hpp"
+#include "detect/shape.hpp"
+#include "detect/words.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr double kMB = 1048576;
+constexpr float kWorthWeighing = 2.0F;    ///< nats below which a level cannot matter
+constexpr double kKeepProbability = 0.4;  ///< an alert is withdrawn when no level holds this any more
+
+class Judge final : public Detector {
+ public:
+  explicit Judge(const DetectionConfig& config) : config_(config) {}
+
+  void observe(Timestamp time, double used_bytes) override;
+  void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
+  [[nodiscard]] bool alerting() const override { return alerting_; }
+  [[nodiscard]] Finding finding() const override;
+  [[nodiscard]] AlertEnd last_end() const override { return end_; }
+  [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }
+  [[nodiscard]] std::vector<std::string> explain() const override;
+
+ private:
+  void on_close(std::uint32_t mask);
+  void on_finest();
+  void weigh_level(std::size_t k);
+  [[nodiscard]] std::optional<Evidence> weigh_in_context(std::size_t k) const;
+  void restart(bool keep_highs);
+  void end_alert(AlertEnd end, std::string reason);
+  [[nodiscard]] EvidenceContext context() const;
+  [[nodiscard]] bool alarming(const Evidence& e) const;
+  [[nodiscard]] double bar(const Evidence& e) const;
+  [[nodiscard]] bool beyond_horizon(const Evidence& e) const;
+  [[nodiscard]] std::optional<Evidence> best() const;
+  [[nodiscard]] std::size_t finest_useful() const;
+  void describe_rise(Finding& f, const Evidence& e) const;
+  void describe_rest(Finding& f) const;
+
+  DetectionConfig config_;
+  Scales scales_;
+  Jumps jumps_;
+  PeriodEstimate period_;
+  std::optional<double> limit_bytes_;
+  Timestamp first_{};
+  Timestamp last_{};
+  Timestamp held_until_{};  ///< while alerting: the last time some level held the alert
+  std::uint64_t samples_ = 0;
+  float last_bytes_ = 0;
+  float epoch_high_ = 0;  ///< highest peak since the last restart
+  std::array<float, Scales::kLevels> probability_{};
+  /// Of each level's window: where it starts, and how probable it is that the rise goes on, by its shape alone.
+  struct Going {
+    Timestamp start{};
+    double probability = 1;
+  };
+  std::array<Going, Scales::kLevels> going_{};
+  std::array<std::uint8_t, Scales::kLevels> streak_{};  ///< closes in a row at which the level would alarm
+  bool alerting_ = false;
+  double alert_start_bytes_ = 0;
+  double alert_net_bytes_ = 0;
+  double alert_duration_s_ = 0;
+  AlertEnd end_ = AlertEnd::withdrawn;
+  std::string end_reason_;
+};
+
+EvidenceContext Judge::context() const {
+  return {limit_bytes_, config_.leak_prior, config_.minimum_duration_minutes * 60, config_.min_growth_mb * kMB,
+          config_.horizon_days * 86400};
+}
+
+std::size_t Judge::finest_useful() const {
+  const double period_s = period_.median_s();
+  std::size_t k = 0;
+  while (k + 1 < Scales::kLevels && Scales::width_s(k) < period_s) ++k;
+  return k;
+}
+
+bool Judge::beyond_horizon(const Evidence& e) const {
+  return e.oom_in_s && *e.oom_in_s > config_.horizon_days * 86400;
+}
+
+/// Waiting for more evidence is worth something only while there is time: once two thirds of the growth's life
+/// are over, four fifths of the usual confidence are enough.
+double Judge::bar(const Evidence& e) const {
+  const bool late = e.oom_in_s && *e.oom_in_s <= 0.5 * e.duration_s;
+  return config_.confidence_threshold * (late ? 0.8 : 1.0);
+}
+
+bool Judge::alarming(const Evidence& e) const {
+  return e.material && e.admissible() && !beyond_horizon(e) && e.probability >= bar(e) &&
+         samples_ >= static_cast<std::uint64_t>(config_.minimum_samples);
+}
+
+void Judge::observe(Timestamp time, double used_bytes) {
+  if (samples_ == 0) {
+    first_ = time;
+    going_.fill(Going{time, 1});
+  } else if (time > last_) {
+    period_.observe(seconds_between(last_, time));
+  }
+  ++samples_;
+  last_ = time;
+  last_bytes_ = static_cast<float>(used_bytes);
+  const std::uint32_t mask = scales_.observe(time, last_bytes_);
+  if (mask != 0) on_close(mask);
+}
+
+void Judge::on_close(std::uint32_t mask) {
+  if ((mask & 1U) != 0) on_finest();
+  const std::size_t from = finest_useful();
+  for (std::size_t k = from; k < Scales::kLevels; ++k)
+    if ((mask & (1U << k)) != 0) weigh_level(k);
+  const bool held =
+      std::any_of(probability_.begin(), probability_.end(), [](float p) { return p >= kKeepProbability; });
+  if (!alerting_) {
+    const bool twice = std::any_of(streak_.begin(), streak_.end(), [](std::uint8_t s) { return s >= 2; });
+    const auto levels = std::count_if(streak_.begin(), streak_.end(), [](std::uint8_t s) { return s >= 1; });
+    if (twice || levels >= 2) {
+      alerting_ = true;
+      held_until_ = last_;
+      alert_net_bytes_ = alert_duration_s_ = 0;
+      if (const auto e = best()) {
+        alert_start_bytes_ = e->start_bytes;
+        alert_net_bytes_ = e->net_bytes;
+        alert_duration_s_ = e->duration_s;
+      }
+    }
+    return;
+  }
+  if (held) held_until_ = last_;
+  // A pause is not an end: wait a quarter of what the growth has lasted.
+  const double patience_s = std::clamp(0.25 * alert_duration_s_, 120.0, 6 * 3600.0);
+  if (!held && seconds_between(held_until_, last_) >= patience_s)
+    end_alert(AlertEnd::withdrawn, fmt::format("the growth did not go on: no scale has held the evidence for {}",
+                                               span_words(seconds_between(held_until_, last_))));
+}
+
+void Judge::on_finest() {
+  const Bucket& closed = scales_.level(0).back();
+  const auto peak = static_cast<double>(closed.peak_bytes);
+  if (alerting_ && peak < alert_start_bytes_ + 0.5 * alert_net_bytes_) {
+    // All of it gone: the program ended or was restarted. Back to where the growth began: a cycle after all.
+    const bool all = peak < 0.5 * alert_start_bytes_ || peak < 0.05 * static_cast<double>(epoch_high_);
+    end_alert(all ? AlertEnd::released : AlertEnd::withdrawn,
+              all ? "the memory was released" : "the program gave the growth back by itself: a cycle, not a leak");
+  }
+  if (closed.peak_bytes < 0.2F * epoch_high_) {
+    const bool at_limit = limit_bytes_ && static_cast<double>(epoch_high_) >= 0.9 * *limit_bytes_;
+    const bool idle = peak < 0.05 * (limit_bytes_ ? std::min(*limit_bytes_, static_cast<double>(epoch_high_))
+                                                  : static_cast<double>(epoch_high_));
+    restart(!at_limit && !idle);
+    return;
+  }
+  epoch_high_ = std::max(epoch_high_, closed.peak_bytes);
+  jumps_.on_close(scales_, config_.spike_percent / 100, config_.min_growth_mb * kMB, limit_bytes_);
+}
+
+void Judge::restart(bool keep_highs) {
+  const float now = last_bytes_;
+  scales_.restart(keep_highs);
+  scales_.observe(last_, now);
+  epoch_high_ = now;
+  probability_.fill(0);
+  streak_.fill(0);
+  going_.fill(Going{last_, 1});
+  jumps_.reset();
+}
+
+/// The tail of a settling rise looks straight when it is looked at from near: where a coarser scale sees the
+/// same rise from further back, its word on whether the rise goes on binds.
+std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
+  auto e = weigh(scales_, k, context());
+  if (!e) return e;
+  for (std::size_t j = k + 1; j < Scales::kLevels; ++j)
+    if (seconds_between(going_[j].start, e->start) > 0.5 * e->duration_s)
+      e->probability = std::min(e->probability, going_[j].probability);
+  return e;
+}
+
+void Judge::weigh_level(std::size_t k) {
+  probability_[k] = 0;
+  going_[k] = Going{last_, 1};
+  if (scales_.level(k).drift().nats() >= kWorthWeighing) {
+    if (const auto e = weigh_in_context(k)) {
+      going_[k] = Going{e->start, 1 / (1 + e->warm_up)};
+      probability_[k] = static_cast<float>(e->probability);
+      if (alarming(*e)) {
+        streak_[k] = static_cast<std::uint8_t>(std::min(streak_[k] + 1, 200));
+        if (alerting_ && e->net_bytes > alert_net_bytes_) {
+          alert_net_bytes_ = e->net_bytes;
+          alert_start_bytes_ = e->start_bytes;
+          alert_duration_s_ = e->duration_s;
+        }
+        return;
+      }
+    }
+  }
+  streak_[k] = 0;
+}
+
+void Judge::end_alert(AlertEnd end, std::string reason) {
+  alerting_ = false;
+  end_ = end;
+  end_reason_ = std::move(reason);
+  streak_.fill(0);
+}
+
+std::optional<Evidence> Judge::best() const {
+  std::optional<Evidence> best;
+  for (std::size_t k = finest_useful(); k < Scales::kLevels; ++k) {
+    if (scales_.level(k).drift().nats() < kWorthWeighing) continue;
+    const auto e = weigh_in_context(k);
+    if (e && (!best || e->probability > best->probability ||
+              (e->probability == best->probability && e->net_bytes > best->net_bytes)))
+      best = e;
+  }
+  return best;
+}
+
+Finding Judge::finding() const {
+  Finding f;
+  f.detector = "judge";
+  f.confidence = 0.02;
+  if (!alerting_ && (samples_ < static_cast<std::uint64_t>(config_.minimum_samples) ||
+                     seconds_between(first_, last_) < std::min(config_.minimum_duration_minutes * 60, 300.0))) {
+    f.because = fmt::format("{} samples over {}: a verdict takes at least {} samples and {}", samples_,
+                            span_words(seconds_between(first_, last_)), config_.minimum_samples,
+                            span_words(config_.minimum_duration_minutes * 60));
+    return f;
+  }
+  const auto e = best();
+  const bool rising = e && (alerting_ || (e->admissible() && e->probability >= 0.3 && e->net_bytes >= 8 * kMB));
+  if (rising) {
+    describe_rise(f, *e);
+  } else {
+    if (e) f.confidence = std::min(e->probability, 0.3);
+    const bool settling =
+        e && e->co_moving && !e->stopped && e->net_bytes >= config_.min_growth_mb * kMB && e->warm_up > e->cycle;
+    if (settling) {
+      const Forecast forecasted = forecast(scales_, *e, std::nullopt);
+      f.state = State::warming_up;
+      f.growth_bytes_per_s = forecasted.growth_bytes_per_s;
+      f.r_squared = forecasted.r_squared;
+      f.onset = e->start;
+      f.because =
+          fmt::format("rose {} in {}, ever more slowly (centre of growth at {:.2f} of the span; 0.50 is steady)",
+                      size_words(e->net_bytes), span_words(e->duration_s), e->centroid);
+      if (e->plateau_bytes) f.because += fmt::format("; settling near {}", size_words(*e->plateau_bytes));
+    } else {
+      describe_rest(f);
+    }
+  }
+  return f;
+}
+
+void Judge::describe_rise(Finding& f, const Evidence& e) const {
+  const Forecast forecasted = forecast(scales_, e, limit_bytes_);
+  f.leak = alerting_;
+  f.confidence = e.probability;
+  f.growth_bytes_per_s = forecasted.growth_bytes_per_s;
+  f.r_squared = forecasted.r_squared;
+  f.onset = e.start;
+  if (alerting_)
+    f.state = State::leaking;
+  else if (e.probability >= config_.confidence_threshold && beyond_horizon(e))
+    f.state = State::slow_growth;
+  else
+    f.state = State::growing;
+  if (alerting_ || f.state == State::slow_growth) {
+    f.pattern = shape_of(scales_, e, forecasted.r_squared);
+    f.oom_in_s = forecasted.oom_in_s;
+    if (f.pattern == Pattern::sudden_spike) f.spike = SpikeOutcome::still_growing;
+  }
+  f.because = fmt::format(
+      "floor rose {} in {} ({}), {} new highs in {} spans of {}; chance of such a rise without drift e^-{:.1f}; {}; {}",
+      size_words(e.net_bytes), span_words(e.duration_s), rate_words(f.growth_bytes_per_s.mid), e.rises, e.buckets,
+      span_words(Scales::width_s(e.level)), e.nats,
+      e.centroid >= 0.5 ? "not slowing" : fmt::format("centre of growth at {:.2f} of the span", e.centroid),
+      "peaks rise with it, above all seen before");
+  if (f.state == State::growing) f.because += "; not yet decidable";
+  if (f.state == State::slow_growth)
+    f.because += fmt::format("; ends beyond {:.0f} days: no alarm", config_.horizon_days);
+  if (alerting_ && !limit_bytes_) f.because += "; capacity unknown: no end can be told";
+}
+
+void Judge::describe_rest(Finding& f) const {
+  // The coarsest level with enough buckets tells cycles and falls; the finest the present.
+  std::size_t k = finest_useful();
+  for (std::size_t i = k; i < Scales::kLevels; ++i)
+    if (scales_.level(i).size() >= 8) k = i;
+  const Level& level = scales_.level(k);
+  const std::size_t n = level.size();
+  const auto now = static_cast<double>(last_bytes_);
+  const double matters = std::max(config_.min_growth_mb * kMB, 0.02 * static_cast<double>(epoch_high_));
+  f.state = State::steady;
+  if (jumps_.last() && !jumps_.last()->load && seconds_between(jumps_.last()->time, last_) <= 3600) {
+    const SpikeOutcome outcome = jumps_.outcome(now);
+    if (outcome != SpikeOutcome::none) {
+      f.state = State::spiked;
+      f.pattern = Pattern::sudden_spike;
+      f.spike = outcome;
+      f.onset = jumps_.last()->time;
+      f.because = fmt::format("jumped from {} to {} and {}", size_words(jumps_.last()->from_bytes),
+                              size_words(jumps_.last()->top_bytes),
+                              outcome == SpikeOutcome::stabilised ? "stays there" : "still grows");
+      return;
+    }
+  }
+  if (n < 4) {
+    f.because = fmt::format("at {}; too few spans to say more", size_words(now));
+    return;
+  }
+  std::array<double, Level::kCapacity> swings{};
+  for (std::size_t i = 0; i < n; ++i) swings[i] = static_cast<double>(level[i].peak_bytes - level[i].floor_bytes);
+  std::nth_element(swings.begin(), swings.begin() + static_cast<std::ptrdiff_t>(n / 2),
+                   swings.begin() + static_cast<std::ptrdiff_t>(n));
+  const double swing = swings[n / 2];
+  const std::size_t third = std::max<std::size_t>(1, n / 3);
+  double floor_change = 0;
+  double peak_change = 0;
+  for (std::size_t i = 0; i < third; ++i) {
+    floor_change +=
+        static_cast<double>(level[n - 1 - i].floor_bytes - level[i].floor_bytes) / static_cast<double>(third);
+    peak_change += static_cast<double>(level[n - 1 - i].peak_bytes - level[i].peak_bytes) / static_cast<double>(third);
+  }
+  if (swing >= matters) {
+    f.state = State::cycling;
+    f.pattern = Pattern::none;
+    f.because = fmt::format("swings by {} within {} and comes back; its floor moved by {} over {}", size_words(swing),
+                            span_words(Scales::width_s(k)), size_words(floor_change),
+                            span_words(Scales::width_s(k) * static_cast<double>(n)));
+  } else if (floor_change <= -matters && peak_change <= -matters) {
+    f.state = State::falling;
+    f.because = fmt::format("fell by {} over {}", size_words(-floor_change),
+                            span_words(Scales::width_s(k) * static_cast<double>(n)));
+  } else {
+    f.because = fmt::format("at {}; floor moved by {} over {}", size_words(now), size_words(floor_change),
+                            span_words(Scales::width_s(k) * static_cast<double>(n)));
+  }
+}
+
+std::vector<std::string> Judge::explain() const {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("{} samples, period {:.3g} s, highest since the last restart {}, limit {}", samples_,
+                              period_.median_s(), size_words(static_cast<double>(epoch_high_)),
+                              limit_bytes_ ? size_words(*limit_bytes_) : "unknown"));
+  for (std::size_t k = finest_useful(); k < Scales::kLevels; ++k) {
+    const Level& level = scales_.level(k);
+    if (level.size() == 0) continue;
+    const auto e = weigh_in_context(k);
+    if (!e) {
+      lines.push_back(fmt::format("scale {}: {} spans, no rising window ({:.1f} nats)", span_words(Scales::width_s(k)),
+                                  level.size(), level.drift().nats()));
+      continue;
+    }
+    lines.push_back(
+        fmt::format("scale {}: +{} in {} ({} spans, {} new highs), {:.1f} nats, centroid {:.3f} +- {:.3f}, rivals "
+                    "noise {:.3f} warm-up {:.3f} cycle {:.3f}, "
+                    "P {:.3f}; peaks +{} {}, {}, {}, {}",
+                    span_words(Scales::width_s(k)), size_words(e->net_bytes), span_words(e->duration_s), e->buckets,
+                    e->rises, e->nats, e->centroid, e->centroid_se, e->noise, e->warm_up, e->cycle, e->probability,
+                    size_words(e->peak_rise_bytes), e->co_moving ? "move along" : "do not move along",
+                    e->new_high ? "new territory" : "seen before", e->stopped ? "stopped" : "goes on",
+                    e->material ? "material" : "not (yet) material"));
+  }
+  return lines;
+}
+
+}  // namespace
+
+extern const DetectorInfo judge_detector;
+const DetectorInfo judge_detector{
+    "judge", "floors and peaks at twelve time scales, rival explanations weighed, first-passage forecast (default)",
+    [](const DetectionConfig& config) -> std::unique_ptr<Detector> { return std::make_unique<Judge>(config); }};
+
+}  // namespace vramtrack

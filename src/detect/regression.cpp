@@ -1,0 +1,128 @@
+#include "detect/regression.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vramtrack {
+namespace {
+
+/// The continued fraction of the incomplete beta function; converges fast for x < (a + 1) / (a + b + 2).
+double beta_fraction(double a, double b, double x) {
+  constexpr double kTiny = 1e-300;
+  const auto away_from_zero = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
+  double c = 1;
+  double d = 1 / away_from_zero(1 - (a + b) * x / (a + 1));
+  double value = d;
+  for (int m = 1; m <= 300; ++m) {
+    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    d = 1 / away_from_zero(1 + even * d);
+    c = away_from_zero(1 + even / c);
+    value *= d * c;
+    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    d = 1 / away_from_zero(1 + odd * d);
+    c = away_from_zero(1 + odd / c);
+    value *= d * c;
+    if (std::abs(d * c - 1) < 1e-12) break;
+  }
+  return value;
+}
+
+double incomplete_beta(double a, double b, double x) {
+  if (x <= 0) return 0;
+  if (x >= 1) return 1;
+  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
+  if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
+  return 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+}  // namespace
+
+void Moments::add(double t_s, double y) {
+  n += 1;
+  const double dt = t_s - mean_t;
+  const double dy = y - mean_y;
+  const double share = 1 / n;
+  mean_t += dt * share;
+  mean_y += dy * share;
+  const double new_dy = y - mean_y;
+  tt += dt * (t_s - mean_t);
+  ty += dt * new_dy;
+  yy += dy * new_dy;
+}
+
+void Moments::merge(const Moments& other) {
+  step_tt += other.step_tt;
+  step_ty += other.step_ty;
+  step_yy += other.step_yy;
+  if (other.n == 0) return;
+  if (n == 0) {
+    const double stt = step_tt, sty = step_ty, syy = step_yy;
+    *this = other;
+    step_tt = stt;
+    step_ty = sty;
+    step_yy = syy;
+    return;
+  }
+  const double sum = n + other.n;
+  const double dt = other.mean_t - mean_t;
+  const double dy = other.mean_y - mean_y;
+  const double share = other.n / sum;
+  const double weight = n * share;
+  tt += other.tt + dt * dt * weight;
+  ty += other.ty + dt * dy * weight;
+  yy += other.yy + dy * dy * weight;
+  mean_t += dt * share;
+  mean_y += dy * share;
+  n = sum;
+}
+
+Fit fit_slope(const Moments& m) {
+  Fit fit;
+  fit.mean_t = m.mean_t;
+  fit.mean_y = m.mean_y;
+  if (m.n < 2 || m.tt <= 0) return fit;
+  fit.slope_per_s = m.ty / m.tt;
+  if (m.yy > 0) fit.r_squared = std::clamp(m.ty / m.tt * m.ty / m.yy, 0.0, 1.0);
+  return fit;
+}
+
+Fit fit_line(const Moments& m) {
+  Fit fit = fit_slope(m);
+  fit.effective_n = m.n;
+  if (m.n < 3 || m.tt <= 0 || m.yy <= 0) return fit;
+  const double residual = m.yy * (1 - fit.r_squared);
+  // Rounding leaves about 1e-16 of the squares of an exact line.
+  if (residual > 1e-14 * m.yy) {
+    const double slope = fit.slope_per_s;
+    const double steps = m.step_yy - 2 * slope * m.step_ty + slope * slope * m.step_tt;
+    fit.autocorrelation = std::clamp(1 - steps / (2 * residual), 0.0, 1.0);
+  }
+  const double r = fit.autocorrelation;
+  fit.effective_n = std::max(m.n * (1 - r) / (1 + r), 3.0);
+  const double degrees = fit.effective_n - 2;
+  fit.slope_se = std::sqrt(std::max(residual, 0.0) / degrees / m.tt);
+  if (fit.slope_se > 0) {
+    fit.p_value = 1 - student_t_cdf(fit.slope_per_s / fit.slope_se, degrees);
+  } else {
+    fit.p_value = fit.slope_per_s > 0 ? 0 : 1;
+  }
+  return fit;
+}
+
+Interval slope_interval(const Fit& fit) {
+  constexpr double kZ90 = 1.2815515655;  // 90th percentile of the standard normal
+  return {fit.slope_per_s - kZ90 * fit.slope_se, fit.slope_per_s, fit.slope_per_s + kZ90 * fit.slope_se};
+}
+
+Interval time_to(const Fit& fit, double used_bytes, double limit_bytes) {
+  const double left = std::max(limit_bytes - used_bytes, 0.0);
+  const Interval slope = slope_interval(fit);
+  return {left / slope.high, left / slope.mid, left / std::max(slope.low, slope.mid / 100)};
+}
+
+double student_t_cdf(double t, double degrees) {
+  const double tail = 0.5 * incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t));
+  return t > 0 ? 1 - tail : tail;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,125 @@
+#include "detect/scales.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vramtrack {
+namespace {
+
+/// log(exp(z) / cosh(z)), without overflow.
+float log_symmetric_gain(float z) {
+  constexpr float kLn2 = 0.6931472F;
+  return z >= 0 ? kLn2 - std::log1p(std::exp(-2 * z)) : kLn2 + 2 * z - std::log1p(std::exp(2 * z));
+}
+
+}  // namespace
+
+std::array<float, 2> DriftEvidence::observe(float increment_bytes) {
+  std::array<float, 2> gains{};
+  largest_abs *= 0.9F;
+  if (increment_bytes == 0) return gains;
+  const float size = std::abs(increment_bytes);
+  largest_abs = std::max(largest_abs, size);
+  recent_abs[recent_next] = size;
+  recent_next = static_cast<std::uint8_t>((recent_next + 1U) % recent_abs.size());
+  recent_count = static_cast<std::uint8_t>(std::min<std::size_t>(recent_count + 1U, recent_abs.size()));
+  std::array<float, 5> sorted = recent_abs;
+  const auto middle = sorted.begin() + recent_count / 2;
+  std::nth_element(sorted.begin(), middle, sorted.begin() + recent_count);
+  const std::array<float, 2> scale{5 * *middle, largest_abs};
+  for (std::size_t i = 0; i < scale.size(); ++i) {
+    gains[i] = log_symmetric_gain(2 * increment_bytes / scale[i]);
+    log_e[i] = std::max(0.0F, log_e[i] + gains[i]);
+  }
+  return gains;
+}
+
+void Level::push(Bucket bucket) {
+  bucket.gain_nats = {};
+  if (size_ > 0) {
+    bucket.gain_nats = drift_.observe(bucket.floor_bytes - back().floor_bytes);
+    for (std::size_t i = 0; i < 2; ++i)
+      if (std::abs(bucket.gain_nats[i]) > 0.1F) ++moves_[i];
+  }
+  if (size_ == kCapacity) {
+    forgotten_floor_ = std::max(forgotten_floor_, ring_[head_].floor_bytes);
+    forgotten_peak_ = std::max(forgotten_peak_, ring_[head_].peak_bytes);
+    ring_[head_] = bucket;
+    head_ = (head_ + 1) % kCapacity;
+  } else {
+    ring_[(head_ + size_) % kCapacity] = bucket;
+    ++size_;
+  }
+}
+
+void Level::clear(bool keep_highs) {
+  for (std::size_t i = 0; i < size_ && keep_highs; ++i) {
+    forgotten_floor_ = std::max(forgotten_floor_, (*this)[i].floor_bytes);
+    forgotten_peak_ = std::max(forgotten_peak_, (*this)[i].peak_bytes);
+  }
+  if (!keep_highs) forgotten_floor_ = forgotten_peak_ = 0;
+  head_ = size_ = 0;
+  moves_ = {};
+  drift_ = DriftEvidence{};
+}
+
+std::uint32_t Scales::observe(Timestamp time, float bytes) {
+  std::uint32_t mask = 0;
+  if (!started_) {
+    if (!has_first_) first_ = time;
+    has_first_ = true;
+    started_ = true;
+    const auto slot = static_cast<std::int32_t>((time - first_) / kFinest);
+    boundary_ = first_ + kFinest * (slot + 1);
+    open_[0] = {slot, bytes, bytes, {}};
+    has_open_.fill(false);
+    has_open_[0] = true;
+    return 0;
+  }
+  if (time < boundary_) {
+    open_[0].floor_bytes = std::min(open_[0].floor_bytes, bytes);
+    open_[0].peak_bytes = std::max(open_[0].peak_bytes, bytes);
+    return 0;
+  }
+  const auto slot = static_cast<std::int32_t>((time - first_) / kFinest);
+  for (std::size_t k = 0; k < kLevels; ++k) {
+    if (!has_open_[k] || open_[k].slot == slot >> k) break;
+    close(k, mask);
+  }
+  open_[0] = {slot, bytes, bytes, {}};
+  has_open_[0] = true;
+  boundary_ = first_ + kFinest * (static_cast<std::int64_t>(slot) + 1);
+  return mask;
+}
+
+void Scales::close(std::size_t k, std::uint32_t& mask) {
+  const Bucket bucket = open_[k];
+  has_open_[k] = false;
+  levels_[k].push(bucket);
+  mask |= 1U << k;
+  if (k + 1 == kLevels) return;
+  Bucket& up = open_[k + 1];
+  if (has_open_[k + 1]) {  // the same span: observe() closes every level whose slot has moved on
+    up.floor_bytes = std::min(up.floor_bytes, bucket.floor_bytes);
+    up.peak_bytes = std::max(up.peak_bytes, bucket.peak_bytes);
+    return;
+  }
+  up = {bucket.slot >> 1, bucket.floor_bytes, bucket.peak_bytes, {}};
+  has_open_[k + 1] = true;
+}
+
+void Scales::restart(bool keep_highs) {
+  for (Level& level : levels_) level.clear(keep_highs);
+  has_open_.fill(false);
+  started_ = false;
+}
+
+Timestamp Scales::start_of(std::size_t k, std::int32_t slot) const {
+  return first_ + kFinest * (static_cast<std::int64_t>(slot) << k);
+}
+
+Timestamp Scales::end_of(std::size_t k, std::int32_t slot) const {
+  return start_of(k, slot + 1);
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,97 @@
+#include "detect/trend_window.hpp"
+
+#include <algorithm>
+
+namespace vramtrack {
+
+TrendWindow::TrendWindow(double window_s)
+    : window_s_(window_s), width_(std::max(from_seconds(window_s / static_cast<double>(kBuckets)), Duration{1})) {}
+
+void TrendWindow::clear() { *this = TrendWindow(window_s_); }
+
+void TrendWindow::observe(Timestamp time, double y) {
+  if (!has_pending_) {
+    origin_ = time;
+    has_pending_ = true;
+  } else if (time > pending_time_) {
+    commit_pending();
+  }
+  pending_time_ = time;
+  pending_y_ = y;
+  // The pending sample's own slot decides what is too old.
+  evict_before((time - origin_) / width_ - kBuckets);
+}
+
+void TrendWindow::commit_pending() {
+  const std::int64_t slot = (pending_time_ - origin_) / width_;
+  if (open_.moments.n > 0 && slot != open_.slot) close_open();
+  if (open_.moments.n == 0) {
+    open_.slot = slot;
+    open_.first = pending_time_;
+  }
+  if (has_committed_)
+    open_.moments.add_step(seconds_between(committed_time_, pending_time_), pending_y_ - committed_y_);
+  open_.moments.add(at(pending_time_), pending_y_);
+  committed_time_ = pending_time_;
+  committed_y_ = pending_y_;
+  has_committed_ = true;
+}
+
+void TrendWindow::close_open() {
+  back_.merge(open_.moments);
+  closed_n_ += open_.moments.n;
+  closed(count_) = open_;
+  ++count_;
+  open_ = Bucket{};
+}
+
+void TrendWindow::evict_before(std::int64_t slot) {
+  while (count_ > 0 && closed(0).slot < slot) {
+    if (front_ == 0) {
+      // The back becomes the front: suffix sums from its newest bucket to its oldest.
+      Moments sum;
+      for (std::size_t i = count_; i-- > 0;) {
+        sum.merge(closed(i).moments);
+        suffix_[(oldest_ + i) % ring_.size()] = sum;
+      }
+      front_ = count_;
+      back_ = Moments{};
+    }
+    closed_n_ -= closed(0).moments.n;
+    oldest_ = (oldest_ + 1) % ring_.size();
+    --count_;
+    --front_;
+  }
+  if (open_.moments.n > 0 && open_.slot < slot) {  // after a gap longer than the window
+    open_ = Bucket{};
+    has_committed_ = false;
+  }
+}
+
+Moments TrendWindow::all() const {
+  Moments sum = front_ > 0 ? suffix_[oldest_] : Moments{};
+  sum.merge(back_);
+  sum.merge(open_.moments);
+  if (has_pending_) {
+    if (has_committed_) sum.add_step(seconds_between(committed_time_, pending_time_), pending_y_ - committed_y_);
+    sum.add(at(pending_time_), pending_y_);
+  }
+  return sum;
+}
+
+Moments TrendWindow::recent() const {
+  Moments sum;
+  if (!has_pending_) return sum;
+  const Timestamp from = last() - (last() - first()) / 3;
+  for (std::size_t i = count_; i-- > 0 && closed(i).first >= from;) sum.merge(closed(i).moments);
+  sum.merge(open_.moments);
+  sum.add(at(pending_time_), pending_y_);
+  return sum;
+}
+
+Timestamp TrendWindow::first() const {
+  if (count_ > 0) return closed(0).first;
+  return open_.moments.n > 0 ? open_.first : pending_time_;
+}
+
+}  // namespace vramtrack

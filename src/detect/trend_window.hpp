@@ -1,0 +1,79 @@
+// TrendWindow: least squares over a sliding window of time, in fixed memory, O(1) amortised a sample.
+//
+//        64 closed buckets, evicted whole             open    pending
+//   | m | m | m | m | ... | m | m | m | m | m |  | m . . |    (t, y)
+//   '------ front: suffix sums -----''- back -'
+//
+// The window thus reaches back between 1 and 1 + 1/64 of its length. Front and back are the two stacks of sliding
+// window aggregation: each bucket is merged once into the back sum and once into a suffix sum (Tangwongsan, Hirzel
+// & Schneider, "Low-latency sliding-window aggregation in worst-case constant time", DEBS 2017).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/time.hpp"
+#include "detect/regression.hpp"
+
+namespace vramtrack {
+
+/// About 16 KiB. Not thread-safe.
+class TrendWindow {
+ public:
+  static constexpr std::int64_t kBuckets = 64;
+
+  explicit TrendWindow(double window_s);
+
+  /// Times must not decrease; an equal time replaces the value before it. O(1) amortised, a few ns.
+  void observe(Timestamp time, double y);
+  void clear();
+
+  /// All in the window, the last sample included. O(1).
+  [[nodiscard]] Moments all() const;
+  /// The latest third of its span (whole buckets, and what is open). O(buckets).
+  [[nodiscard]] Moments recent() const;
+
+  [[nodiscard]] bool empty() const { return !has_pending_; }
+  [[nodiscard]] double samples() const { return closed_n_ + open_.moments.n + (has_pending_ ? 1 : 0); }
+  /// Of the first sample in the window and of the last. REQUIRES !empty().
+  [[nodiscard]] Timestamp first() const;
+  [[nodiscard]] Timestamp last() const { return pending_time_; }
+  [[nodiscard]] double span_s() const { return empty() ? 0 : seconds_between(first(), last()); }
+  [[nodiscard]] double last_value() const { return pending_y_; }
+  /// A time as Moments and Fit count it.
+  [[nodiscard]] double at(Timestamp time) const { return seconds_between(origin_, time); }
+
+ private:
+  struct Bucket {
+    std::int64_t slot = 0;
+    Timestamp first{};
+    Moments moments;
+  };
+
+  [[nodiscard]] Bucket& closed(std::size_t i) { return ring_[(oldest_ + i) % ring_.size()]; }
+  [[nodiscard]] const Bucket& closed(std::size_t i) const { return ring_[(oldest_ + i) % ring_.size()]; }
+  void commit_pending();
+  void close_open();
+  void evict_before(std::int64_t slot);
+
+  double window_s_;
+  Duration width_;
+  Timestamp origin_{};  ///< of the first sample since clear()
+  std::array<Bucket, kBuckets + 2> ring_{};
+  std::array<Moments, kBuckets + 2> suffix_{};  ///< suffix_[i]: sum of the front's buckets from ring_[i] on
+  std::size_t oldest_ = 0;
+  std::size_t count_ = 0;  ///< closed buckets
+  std::size_t front_ = 0;  ///< of them the oldest, which have suffix sums
+  Moments back_;           ///< sum of the rest
+  double closed_n_ = 0;
+  Bucket open_;
+  bool has_pending_ = false;
+  bool has_committed_ = false;
+  Timestamp pending_time_{};
+  double pending_y_ = 0;
+  Timestamp committed_time_{};
+  double committed_y_ = 0;
+};
+
+}  // namespace vramtrack

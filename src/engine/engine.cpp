@@ -1,0 +1,249 @@
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "engine/series_state.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kMaxEndedSeries = 256;  ///< of processes that are gone; then the oldest are forgotten
+constexpr std::size_t kMaxNotices = 64;
+
+}  // namespace
+
+/// One tick, the samples of one instant, is taken in whole before any alert is decided, so that the order
+/// of devices and processes within it does not matter.
+struct Engine::Core {
+  Core(const Config& c, Catalog& cat) : config(c), catalog(cat), ignore(c.detection.ignore_patterns) {}
+
+  SeriesState* state(SeriesId id);
+  void take(const Sample& sample);
+  void apply(const Event& event);
+  void complete_tick();
+  void decide(SeriesState& series);
+  void clear(SeriesState& series, AlertEnd end, std::string reason);
+  void refresh_limits();
+  void forget_oldest_ended();
+  [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
+  [[nodiscard]] Verdict verdict(const SeriesState& series) const;
+
+  Config config;
+  Catalog& catalog;
+  IgnorePatterns ignore;
+  std::vector<std::unique_ptr<SeriesState>> series;  ///< by SeriesId; null: not seen, or forgotten
+  std::vector<SeriesState*> undecided;               ///< whose detector's opinion changed, or that are held or alerting
+  std::deque<SeriesId> ended;
+  std::deque<Notice> notices;
+  std::function<void(const AlertChange&)> callback;
+  Timestamp tick{};
+  bool tick_open = false;
+};
+
+SeriesState* Engine::Core::state(SeriesId id) {
+  const std::size_t index = index_of(id);
+  if (index >= series.size()) series.resize(std::max(index + 1, catalog.size()));
+  if (!series[index]) series[index] = std::make_unique<SeriesState>(id, catalog, config, ignore);
+  return series[index].get();
+}
+
+void Engine::Core::take(const Sample& sample) {
+  if (tick_open && sample.time > tick) complete_tick();
+  tick = std::max(tick, sample.time);
+  tick_open = true;
+  SeriesState* s = state(sample.series);
+  if (!s->observe(sample)) return;
+  if (s->detector->alerting() != s->alerting && !s->queued) {
+    s->queued = true;
+    undecided.push_back(s);
+  }
+}
+
+void Engine::Core::complete_tick() {
+  tick_open = false;
+  refresh_limits();
+  if (undecided.empty()) return;
+  std::vector<SeriesState*> now;
+  now.swap(undecided);
+  // Processes first: whether one of them grows decides what a device's growth means.
+  std::stable_partition(now.begin(), now.end(), [](const SeriesState* s) { return s->key.pid != 0; });
+  for (SeriesState* s : now) {
+    s->queued = false;
+    decide(*s);
+    const bool open = s->alerting || (s->detector && s->detector->alerting());
+    if (open && !s->ended) {
+      s->queued = true;
+      undecided.push_back(s);
+    }
+  }
+}
+
+void Engine::Core::decide(SeriesState& s) {
+  if (!s.detector || s.ended) return;
+  const bool wants = s.detector->alerting();
+  if (s.alerting && !wants) return clear(s, s.detector->last_end(), s.detector->last_end_reason());
+  if (!wants || s.ignored) return;
+  // Looked at again only now and then: a finding costs microseconds, and neither severity nor the
+  // process set needs finer time than this.
+  constexpr Duration kReview = std::chrono::seconds{60};
+  if (s.reviewed && tick - *s.reviewed < kReview) return;
+  s.reviewed = tick;
+  const Verdict v = verdict(s);
+  if (!s.alerting) {
+    if (!v.finding.leak) return;  // held: the process set explains it
+    s.alerting = true;
+    s.alerts.push_back(Alert{s.id, tick, {}, AlertEnd::standing, v.severity, v.finding, {}});
+    if (s.alerts.size() > SeriesState::kMaxAlerts) s.alerts.erase(s.alerts.begin());
+    if (callback) callback({s.alerts.back(), true});
+    return;
+  }
+  if (!v.finding.leak) return clear(s, AlertEnd::withdrawn, v.finding.because);
+  s.alerts.back().severity = std::max(s.alerts.back().severity, v.severity);
+}
+
+void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
+  s.alerting = false;
+  s.reviewed.reset();
+  Alert& alert = s.alerts.back();
+  alert.cleared = tick;
+  alert.ended = end;
+  alert.end_reason = std::move(reason);
+  if (callback) callback({alert, false});
+}
+
+/// A device ends at its capacity; a process where the device does.
+void Engine::Core::refresh_limits() {
+  for (auto& s : series) {
+    if (!s || s->ended || s->last_time != tick) continue;
+    s->refresh_limit(catalog);
+    if (s->key.pid == 0 || !s->limit_bytes) continue;
+    if (const auto device = catalog.find({Metric::device_used, s->key.device_id, 0, 0})) {
+      const SeriesState* d = index_of(*device) < series.size() ? series[index_of(*device)].get() : nullptr;
+      if (d != nullptr) s->refresh_limit_beside(*d);
+    }
+  }
+}
+
+void Engine::Core::apply(const Event& event) {
+  if (tick_open && event.time > tick) complete_tick();
+  tick = std::max(tick, event.time);
+  const auto matches = [&](const SeriesState& s) {
+    return event.device_id.empty() || s.key.device_id == event.device_id;
+  };
+  switch (event.kind) {
+    case Event::Kind::process_ended:
+      for (auto& s : series)
+        if (s && !s->ended && s->key.pid == event.pid && s->key.pid_start_ticks == event.pid_start_ticks &&
+            matches(*s)) {
+          s->end();
+          if (s->alerting) clear(*s, AlertEnd::process_ended, "the process has ended");
+          s->detector.reset();
+          ended.push_back(s->id);
+        }
+      forget_oldest_ended();
+      return;
+    case Event::Kind::device_lost:
+    case Event::Kind::device_resumed:
+      for (auto& s : series)
+        if (s && matches(*s)) s->paused = event.kind == Event::Kind::device_lost;
+      break;
+    case Event::Kind::xid:
+    case Event::Kind::note:
+      break;
+  }
+  if (!event.text.empty()) notices.push_back({event.time, event.text});
+  if (notices.size() > kMaxNotices) notices.pop_front();
+}
+
+void Engine::Core::forget_oldest_ended() {
+  while (ended.size() > kMaxEndedSeries) {
+    const auto index = index_of(ended.front());
+    ended.pop_front();
+    std::erase(undecided, series[index].get());
+    series[index].reset();
+  }
+}
+
+Attribution Engine::Core::attribution(const SeriesState& device, const Finding& finding) const {
+  const Timestamp onset = finding.onset.value_or(device.first_time);
+  std::vector<ProcessGrowth> processes;
+  for (const auto& s : series)
+    if (s && s->key.pid != 0 && s->key.device_id == device.key.device_id && s->key.metric == Metric::process_used)
+      processes.push_back(s->growth_since(onset, catalog));
+  return attribute(device.rise_since(onset), processes);
+}
+
+Verdict Engine::Core::verdict(const SeriesState& s) const {
+  Verdict v = s.verdict(config.severity);
+  std::string framework_of;
+  if (s.key.pid == 0 && s.key.metric == Metric::device_used &&
+      (v.finding.leak || v.finding.state == State::growing || v.finding.state == State::slow_growth)) {
+    const Attribution a = attribution(s, v.finding);
+    v.suspect = a.suspect;
+    if (v.finding.leak && a.churn_share >= 0.5) {
+      v.finding.leak = false;
+      v.finding.state = State::steady;
+      v.finding.pattern = Pattern::none;
+      v.finding.oom_in_s.reset();
+      v.finding.confidence = std::min(v.finding.confidence * (1 - a.churn_share), 0.5);
+      v.severity = Severity::ok;
+      v.finding.because = "processes that started since explain the rise (" +
+                          std::to_string(static_cast<int>(a.churn_share * 100)) + " % of it); " + v.finding.because;
+    }
+  }
+  s.name_framework(v, catalog);
+  return v;
+}
+
+Engine::Engine(const Config& config, Catalog& catalog) : core_(std::make_unique<Core>(config, catalog)) {}
+Engine::~Engine() = default;
+
+void Engine::ingest(const Batch& batch) {
+  std::size_t next_event = 0;
+  const auto apply_until = [&](Timestamp time) {
+    while (next_event < batch.events.size() && batch.events[next_event].time <= time)
+      core_->apply(batch.events[next_event++]);
+  };
+  for (const Sample& sample : batch.samples) {
+    if (next_event < batch.events.size()) apply_until(sample.time);
+    core_->take(sample);
+  }
+  while (next_event < batch.events.size()) core_->apply(batch.events[next_event++]);
+}
+
+void Engine::finish() {
+  if (core_->tick_open) core_->complete_tick();
+}
+
+void Engine::on_alert(std::function<void(const AlertChange&)> callback) {
+  core_->callback = std::move(callback);
+}
+
+std::size_t Engine::series_count() const {
+  return core_->series.size();
+}
+
+std::shared_ptr<const View> Engine::view(bool explain) const {
+  auto view = std::make_shared<View>();
+  view->time = core_->tick;
+  view->clock_is_relative = core_->catalog.clock_is_relative;
+  view->notices.assign(core_->notices.begin(), core_->notices.end());
+  for (const auto& s : core_->series)
+    if (s && s->samples > 0) {
+      view->series.push_back(s->view(core_->catalog, explain));
+      view->series.back().verdict = s->detector ? core_->verdict(*s) : s->final_verdict;
+    }
+  std::stable_sort(view->series.begin(), view->series.end(), [](const SeriesView& a, const SeriesView& b) {
+    if ((a.key.pid != 0) != (b.key.pid != 0)) return a.key.pid == 0;
+    const int ai = a.device.index.value_or(1 << 20);
+    const int bi = b.device.index.value_or(1 << 20);
+    if (ai != bi) return ai < bi;
+    if (a.key.pid == 0) return false;
+    if (a.key.device_id != b.key.device_id) return a.key.device_id < b.key.device_id;
+    return a.used_bytes > b.used_bytes;
+  });
+  return view;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,161 @@
+#include "engine/series_state.hpp"
+
+#include <algorithm>
+
+#include "core/framework.hpp"
+
+namespace vramtrack {
+namespace {
+
+Severity severity_of(const Finding& finding, const SeverityConfig& config) {
+  if (!finding.leak) return Severity::ok;
+  if (!finding.oom_in_s) return Severity::watch;
+  if (finding.oom_in_s->mid <= config.critical_hours * 3600) return Severity::critical;
+  if (finding.oom_in_s->mid <= config.warning_hours * 3600) return Severity::warning;
+  return Severity::watch;
+}
+
+}  // namespace
+
+IgnorePatterns::IgnorePatterns(const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    try {
+      patterns_.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
+    } catch (const std::regex_error&) {
+      continue;
+    }
+  }
+}
+
+bool IgnorePatterns::match(const ProcessInfo& process) const {
+  return std::any_of(patterns_.begin(), patterns_.end(), [&](const std::regex& pattern) {
+    return std::regex_search(process.command, pattern) || std::regex_search(process.name, pattern);
+  });
+}
+
+SeriesState::SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore)
+    : id(series), key(catalog.key(series)), severity_(config.severity) {
+  for (const DetectorInfo* info : detectors()) {
+    if (info->name == config.detection.detector)
+      detector = info->make(config.detection);
+    else if (info->name != "composite")
+      dissenters.push_back(info->make(config.detection));
+  }
+  if (key.pid != 0)
+    if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks)) ignored = ignore.match(*process);
+  refresh_limit(catalog);
+}
+
+bool SeriesState::observe(const Sample& sample) {
+  if (samples > 0) {
+    if (sample.time < last_time) {
+      ++dropped;
+      return false;
+    }
+    if (sample.time > last_time) period.observe(seconds_between(last_time, sample.time));
+  } else {
+    first_time = sample.time;
+  }
+  ++samples;
+  last_time = sample.time;
+  last_bytes = sample.bytes;
+  peak_bytes = std::max(peak_bytes, sample.bytes);
+  if (ended || !detector) return false;
+  const auto bytes = static_cast<double>(sample.bytes);
+  history.observe(sample.time, bytes);
+  detector->observe(sample.time, bytes);
+  for (auto& d : dissenters) d->observe(sample.time, bytes);
+  return true;
+}
+
+void SeriesState::refresh_limit(const Catalog& catalog) {
+  if (catalog.revision() == catalog_revision) return;
+  catalog_revision = catalog.revision();
+  const DeviceInfo* device = catalog.device(key.device_id);
+  limit_bytes.reset();
+  if (device != nullptr && device->capacity_bytes) limit_bytes = static_cast<double>(*device->capacity_bytes);
+  if (detector) detector->set_limit(limit_bytes);
+  for (auto& d : dissenters) d->set_limit(limit_bytes);
+}
+
+void SeriesState::refresh_limit_beside(const SeriesState& device) {
+  if (!device.limit_bytes || device.samples == 0) return;
+  const double free = std::max(0.0, *device.limit_bytes - static_cast<double>(device.last_bytes));
+  const double limit = static_cast<double>(last_bytes) + free;
+  if (detector) detector->set_limit(limit);
+  for (auto& d : dissenters) d->set_limit(limit);
+}
+
+void SeriesState::end() {
+  final_verdict = verdict(severity_);
+  ended = true;
+}
+
+double SeriesState::rise_since(Timestamp onset) const {
+  const auto then = history.at(onset);
+  if (!then || history.spans().empty()) return 0;
+  return static_cast<double>(history.spans().back().mean_bytes) - static_cast<double>(then->min_bytes);
+}
+
+ProcessGrowth SeriesState::growth_since(Timestamp onset, const Catalog& catalog) const {
+  ProcessGrowth g;
+  g.pid = key.pid;
+  g.pid_start_ticks = key.pid_start_ticks;
+  if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks))
+    g.command = process->command.empty() ? process->name : process->command;
+  if (const auto then = history.at(onset)) g.at_onset_bytes = static_cast<double>(then->min_bytes);
+  if (!ended && samples > 0) g.now_bytes = static_cast<double>(history.spans().back().mean_bytes);
+  if (detector && !ended) {
+    const Finding finding = detector->finding();
+    g.growing = finding.leak || finding.state == State::growing || finding.state == State::slow_growth;
+    g.since_birth_bytes = rise_since(std::max(onset, finding.onset.value_or(first_time)));
+  }
+  return g;
+}
+
+Verdict SeriesState::verdict(const SeverityConfig& severity) const {
+  if (!detector) return final_verdict;
+  Verdict v;
+  v.time = last_time;
+  v.series = id;
+  v.finding = detector->finding();
+  if (ignored) v.finding.leak = false;
+  v.severity = severity_of(v.finding, severity);
+  for (const auto& d : dissenters) v.dissent.push_back(d->finding());
+  return v;
+}
+
+void SeriesState::name_framework(Verdict& verdict, const Catalog& catalog) const {
+  const ProcessInfo* process = nullptr;
+  if (key.pid != 0)
+    process = catalog.process(key.pid, key.pid_start_ticks);
+  else if (verdict.suspect && verdict.suspect->pid != 0)
+    process = catalog.process(verdict.suspect->pid, verdict.suspect->pid_start_ticks);
+  if (process == nullptr || process->framework.empty()) return;
+  verdict.framework = process->framework;
+  if (verdict.finding.leak || verdict.finding.state == State::growing || verdict.finding.state == State::slow_growth)
+    verdict.causes = framework_causes(process->framework);
+}
+
+SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
+  SeriesView v;
+  v.id = id;
+  v.key = key;
+  if (const DeviceInfo* device = catalog.device(key.device_id)) v.device = *device;
+  if (key.pid != 0)
+    if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks)) v.process = *process;
+  v.samples = samples;
+  v.first = first_time;
+  v.last = last_time;
+  v.interval_s = period.median_s();
+  v.used_bytes = last_bytes;
+  v.peak_bytes = peak_bytes;
+  v.ended = ended;
+  v.paused = paused;
+  v.ignored = ignored;
+  v.alerts = alerts;
+  if (explain && detector) v.explain = detector->explain();
+  return v;
+}
+
+}  // namespace vramtrack

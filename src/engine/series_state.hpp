@@ -1,0 +1,79 @@
+// What the engine keeps of one series: its detectors, its past, its alerts.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/sample.hpp"
+#include "core/verdict.hpp"
+#include "detect/attribution.hpp"
+#include "detect/detector.hpp"
+#include "detect/history.hpp"
+#include "detect/period.hpp"
+#include "report/view.hpp"
+
+namespace vramtrack {
+
+/// The configured ignore-patterns, compiled once. A pattern that does not compile matches nothing
+/// (the configuration's reader has refused it before).
+class IgnorePatterns {
+ public:
+  explicit IgnorePatterns(const std::vector<std::string>& patterns);
+  [[nodiscard]] bool match(const ProcessInfo& process) const;
+
+ private:
+  std::vector<std::regex> patterns_;
+};
+
+struct SeriesState {
+  static constexpr std::size_t kMaxAlerts = 256;
+
+  SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
+
+  /// False when the sample is older than the last one: it is dropped and counted.
+  bool observe(const Sample& sample);
+  /// Sets the detectors' limit from the device's capacity, when that changed.
+  void refresh_limit(const Catalog& catalog);
+  /// A process's limit: what it holds plus what its device has free.
+  void refresh_limit_beside(const SeriesState& device);
+  void end();
+
+  [[nodiscard]] double rise_since(Timestamp onset) const;
+  [[nodiscard]] ProcessGrowth growth_since(Timestamp onset, const Catalog& catalog) const;
+  /// The detector's finding with severity and dissent; no attribution.
+  [[nodiscard]] Verdict verdict(const SeverityConfig& severity) const;
+  void name_framework(Verdict& verdict, const Catalog& catalog) const;
+  [[nodiscard]] SeriesView view(const Catalog& catalog, bool explain) const;
+
+  SeriesId id;
+  SeriesKey key;
+  std::unique_ptr<Detector> detector;                 ///< null once the process has ended
+  std::vector<std::unique_ptr<Detector>> dissenters;  ///< the other detectors, for Verdict::dissent
+  History history;
+  PeriodEstimate period;
+  std::vector<Alert> alerts;
+  Verdict final_verdict;  ///< once `ended`
+  std::optional<double> limit_bytes;
+  std::optional<Timestamp> reviewed;
+  Timestamp first_time{};
+  Timestamp last_time{};
+  std::uint64_t samples = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t last_bytes = 0;
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t catalog_revision = ~0ULL;
+  bool alerting = false;
+  bool queued = false;
+  bool ended = false;
+  bool paused = false;
+  bool ignored = false;
+
+ private:
+  SeverityConfig severity_;
+};
+
+}  // namespace vramtrack

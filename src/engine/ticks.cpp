@@ -1,0 +1,35 @@
+#include "engine/ticks.hpp"
+
+namespace vramtrack {
+
+bool Ticks::hand_over(const Take& take) {
+  const bool go_on = take(tick_, time_);
+  tick_.clear();
+  return go_on;
+}
+
+bool Ticks::add(const Batch& batch, const Take& take) {
+  std::size_t next_event = 0;
+  const auto events_until = [&](Timestamp time) {
+    while (next_event < batch.events.size() && batch.events[next_event].time <= time)
+      tick_.events.push_back(batch.events[next_event++]);
+  };
+  for (const Sample& sample : batch.samples) {
+    if (!tick_.samples.empty() && sample.time != time_ && !hand_over(take)) return false;
+    time_ = sample.time;
+    events_until(time_);
+    tick_.samples.push_back(sample);
+  }
+  if (next_event == batch.events.size()) return true;
+  // Events after the last sample belong to no tick of samples; only the instant before them is complete.
+  if (!tick_.samples.empty() && !hand_over(take)) return false;
+  time_ = batch.events.back().time;
+  events_until(Timestamp::max());
+  return hand_over(take);
+}
+
+bool Ticks::finish(const Take& take) {
+  return tick_.samples.empty() && tick_.events.empty() ? true : hand_over(take);
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,30 @@
+// Ticks: cuts batches of any size into the ticks a live watch would have made of them.
+#pragma once
+
+#include <functional>
+
+#include "core/sample.hpp"
+
+namespace vramtrack {
+
+/// A tick is all samples of one instant and the events up to it. Recorded sources hand over thousands of
+/// samples at a time, cut anywhere; whoever shows things as they happen takes them tick by tick.
+class Ticks {
+ public:
+  /// The tick, and its time. False: stop, and take no more.
+  using Take = std::function<bool(const Batch& tick, Timestamp time)>;
+
+  /// Calls `take` for every tick that is complete: the last instant of `batch` waits for the next call.
+  /// False as soon as `take` says so. O(samples).
+  bool add(const Batch& batch, const Take& take);
+  /// The tick that waits, if any. False when `take` said so.
+  bool finish(const Take& take);
+
+ private:
+  bool hand_over(const Take& take);
+
+  Batch tick_;
+  Timestamp time_{};
+};
+
+}  // namespace vramtrack
