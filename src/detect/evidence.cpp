@@ -52,6 +52,14 @@ double going_on_ratio(double centroid, double se) {
   return std::clamp(leak / std::max(warm, 0.05), 1e-4, 20.0);
 }
 
+/// Chance that driftless increments would have produced such evidence from one of their starts, as a weight
+/// against a leak's 1.
+double noise_weight(double nats, double starts) {
+  return std::max(5.0, starts) * std::exp(-nats);
+}
+
+constexpr double kHopelessNoise = 4;  ///< noise alone four times as likely: no need to look closer
+
 struct Window {
   const Scales& scales;
   const Level& level;
@@ -100,6 +108,21 @@ void measure(const Window& w, Evidence& e) {
   e.largest_step = largest * inv_net;
 }
 
+/// Peaks' rise, first third to last; the swing within a bucket; the highest peak of late. The dear part.
+void compare_peaks(const Window& w, Evidence& e) {
+  const std::size_t third = std::max<std::size_t>(1, (w.last - w.first + 1) / 3);
+  e.highest_bytes = median_peak(w.level, w.last + 1 - third, w.last + 1);
+  e.peak_rise_bytes = e.highest_bytes - median_peak(w.level, w.first, w.first + third);
+  for (std::size_t i = w.last + 1 - third; i <= w.last; ++i)
+    e.highest_bytes = std::max(e.highest_bytes, static_cast<double>(w.level[i].peak_bytes));
+  std::array<float, Level::kCapacity> swings{};
+  for (std::size_t i = w.first; i <= w.last; ++i) swings[i - w.first] = w.level[i].peak_bytes - w.level[i].floor_bytes;
+  e.swing_bytes = static_cast<double>(median_of(std::span(swings).first(w.last - w.first + 1)));
+
+  // Peaks of a steady growth rise by two thirds of the net from the first third's median to the last's.
+  e.co_moving = e.peak_rise_bytes >= 0.75 * 0.66 * e.net_bytes;
+}
+
 std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& context) {
   Evidence e;
   e.level = w.k;
@@ -113,21 +136,15 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   e.nats = w.nats;
   measure(w, e);
 
-  const std::size_t third = std::max<std::size_t>(1, (w.last - w.first + 1) / 3);
-  e.highest_bytes = median_peak(w.level, w.last + 1 - third, w.last + 1);
-  e.peak_rise_bytes = e.highest_bytes - median_peak(w.level, w.first, w.first + third);
-  for (std::size_t i = w.last + 1 - third; i <= w.last; ++i)
-    e.highest_bytes = std::max(e.highest_bytes, static_cast<double>(w.level[i].peak_bytes));
-  std::array<float, Level::kCapacity> swings{};
-  for (std::size_t i = w.first; i <= w.last; ++i) swings[i - w.first] = w.level[i].peak_bytes - w.level[i].floor_bytes;
-  e.swing_bytes = static_cast<double>(median_of(std::span(swings).first(w.last - w.first + 1)));
-
-  // Peaks of a steady growth rise by two thirds of the net from the first third's median to the last's.
-  e.co_moving = e.peak_rise_bytes >= 0.75 * 0.66 * e.net_bytes;
   auto seen = static_cast<double>(w.level.forgotten_floor());
   for (std::size_t i = 0; i < w.first; ++i) seen = std::max(seen, w.floor_at(i));
   e.new_high = seen <= e.start_bytes + 0.75 * e.net_bytes;
   e.stopped = e.since_high_s > 3 * std::max(e.longest_gap_s, Scales::width_s(w.k));
+  e.noise = noise_weight(e.nats, w.starts);
+  if (e.new_high && !e.stopped)
+    compare_peaks(w, e);
+  else
+    e.highest_bytes = static_cast<double>(w.level[w.last].peak_bytes);
 
   const std::size_t middle = (w.first + w.last) / 2;
   const double half_s = w.time_at(w.last) - w.time_at(middle);
@@ -144,7 +161,6 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   constexpr double kLongestRamp = 3 * 3600.0;
   const double going_on = going_on_ratio(e.centroid, e.centroid_se);
   const bool spans_cycles = e.swing_bytes >= 0.5 * e.net_bytes;
-  e.noise = std::max(5.0, w.starts) * std::exp(-e.nats);
   e.warm_up = 0.5 / going_on;
   e.cycle = (spans_cycles ? 0.2 : 0.7) * survival(e.duration_s, kLongestRamp);
   // A slowing growth that settles above the limit ends there all the same.
@@ -167,6 +183,11 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
   const std::size_t n = level.size();
   if (n < kMinIncrements + 1) return std::nullopt;
   const std::size_t last = n - 1;
+  const auto hopeless = [&](std::size_t scale) {
+    return noise_weight(static_cast<double>(level.drift().log_e[scale]) - std::log(2.0),
+                        static_cast<double>(level.moves(scale))) > kHopelessNoise;
+  };
+  if (hopeless(0) && hopeless(1)) return std::nullopt;
 
   // The best start at each of the two scales: the suffix with the largest evidence.
   struct Start {
@@ -204,7 +225,12 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
     for (std::size_t scale = 0; scale < 2; ++scale) starts[count++] = {jump, scale, suffix_from(jump, scale)};
 
   std::optional<Evidence> result;
+  std::array<std::size_t, 4> weighed{};
+  std::size_t weighed_count = 0;
   for (std::size_t c = 0; c < count; ++c) {
+    const double nats = std::max(0.0, starts[c].nats - std::log(2.0));  // two scales, mixed
+    const auto begun = static_cast<double>(level.moves(starts[c].scale));
+    if (noise_weight(nats, begun) > kHopelessNoise) continue;
     std::size_t first = starts[c].first;
     const double base = static_cast<double>(level[first].floor_bytes);
     const double rise = static_cast<double>(level[last].floor_bytes) - base;
@@ -215,9 +241,10 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
         break;
       }
     if (last - first < kMinIncrements) continue;
-    const double nats = std::max(0.0, starts[c].nats - std::log(2.0));  // two scales, mixed
-    const auto e =
-        weigh_window({scales, level, k, first, last, nats, static_cast<double>(level.moves(starts[c].scale))}, context);
+    const auto done = weighed.begin() + static_cast<std::ptrdiff_t>(weighed_count);
+    if (std::find(weighed.begin(), done, 2 * first + starts[c].scale) != done) continue;
+    weighed[weighed_count++] = 2 * first + starts[c].scale;
+    const auto e = weigh_window({scales, level, k, first, last, nats, begun}, context);
     if (e && (!result || e->probability > result->probability)) result = e;
   }
   return result;

@@ -67,6 +67,7 @@ class Judge final : public Detector {
     double probability = 1;
   };
   std::array<Going, Scales::kLevels> going_{};
+  std::array<std::uint8_t, Scales::kLevels> skip_{};    ///< closes until the level is weighed again
   std::array<std::uint8_t, Scales::kLevels> streak_{};  ///< closes in a row at which the level would alarm
   bool alerting_ = false;
   double alert_start_bytes_ = 0;
@@ -175,6 +176,7 @@ void Judge::restart(bool keep_highs) {
   epoch_high_ = now;
   probability_.fill(0);
   streak_.fill(0);
+  skip_.fill(0);
   going_.fill(Going{last_, 1});
   jumps_.reset();
 }
@@ -191,12 +193,19 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
 }
 
 void Judge::weigh_level(std::size_t k) {
+  if (scales_.level(k).drift().nats() >= kWorthWeighing && skip_[k] > 0) {
+    --skip_[k];
+    return;
+  }
   probability_[k] = 0;
   going_[k] = Going{last_, 1};
   if (scales_.level(k).drift().nats() >= kWorthWeighing) {
     if (const auto e = weigh_in_context(k)) {
       going_[k] = Going{e->start, 1 / (1 + e->warm_up)};
       probability_[k] = static_cast<float>(e->probability);
+      // A full window changes little from one bucket to the next: unless an alarm may be near, every fourth will do.
+      const bool near = !alerting_ && e->probability >= 0.3 && !beyond_horizon(*e);
+      skip_[k] = near ? std::uint8_t{0} : static_cast<std::uint8_t>(scales_.level(k).size() / 12);
       if (alarming(*e)) {
         streak_[k] = static_cast<std::uint8_t>(std::min(streak_[k] + 1, 200));
         if (alerting_ && e->net_bytes > alert_net_bytes_) {

@@ -7,7 +7,9 @@ namespace vramtrack {
 TrendWindow::TrendWindow(double window_s)
     : window_s_(window_s), width_(std::max(from_seconds(window_s / static_cast<double>(kBuckets)), Duration{1})) {}
 
-void TrendWindow::clear() { *this = TrendWindow(window_s_); }
+void TrendWindow::clear() {
+  *this = TrendWindow(window_s_);
+}
 
 void TrendWindow::observe(Timestamp time, double y) {
   if (!has_pending_) {

@@ -18,7 +18,7 @@
 
 namespace vramtrack {
 
-/// About 16 KiB. Not thread-safe.
+/// About 11 KiB. Not thread-safe.
 class TrendWindow {
  public:
   static constexpr std::int64_t kBuckets = 64;

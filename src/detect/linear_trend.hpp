@@ -1,0 +1,29 @@
+// linear_trend: the documents' LinearTrendDetector, and the confidence it shares with spike
+// (docs/detectors/linear_trend.md).
+#pragma once
+
+#include <memory>
+
+#include "detect/detector.hpp"
+#include "detect/regression.hpp"
+#include "detect/trend_window.hpp"
+
+namespace vramtrack {
+
+/// A window's line and what it is worth as evidence of a leak.
+struct Trend {
+  Fit fit;
+  double recent_share = 0;  ///< slope of the latest third over the slope of all, 0..1: still growing?
+  double confidence = 0;
+};
+
+/// Confidence = (1 - p) * |r| * min(1, R^2 / min_r_squared) * min(1, slope / min_slope) * (1 + recent_share) / 2;
+/// 0 where the slope is not positive. O(buckets), under a microsecond.
+Trend judge_trend(const TrendWindow& window, double min_r_squared, double min_slope_bytes_per_s);
+
+/// "slope 12.4 MiB/min, R2 0.98 over 47 min, 2820 samples".
+std::string trend_words(const Trend& trend, const TrendWindow& window);
+
+std::unique_ptr<Detector> make_linear_trend(const DetectionConfig& config);
+
+}  // namespace vramtrack

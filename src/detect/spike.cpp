@@ -1,0 +1,266 @@
+#include "detect/spike.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "detect/linear_trend.hpp"
+#include "detect/period.hpp"
+#include "detect/trend_window.hpp"
+#include "detect/words.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// Below this share of the capacity a rise is measured against the capacity: 20 % of nothing is nothing.
+constexpr double kLowShare = 0.05;
+/// A spike of which at most this share is left has gone again.
+constexpr double kGoneShare = 0.2;
+/// Growth after the spike below this share of it is not "still growing".
+constexpr double kGrowthShare = 0.1;
+constexpr double kUndecided = 0.25;
+constexpr double kStabilised = 0.05;
+
+/// The samples of the last W seconds, the latest one of each 1/64 of W: bounded at any sampling rate.
+class ShortWindow {
+ public:
+  struct Entry {
+    Timestamp time{};
+    double bytes = 0;
+  };
+
+  void observe(Timestamp time, double bytes, double window_s) {
+    const Duration step = from_seconds(window_s / kSteps);
+    // Two entries in one step become one; the one before the last is kept, so that the steps do not drift.
+    if (count_ >= 2 && time - at(count_ - 2).time < step) --count_;
+    if (count_ > 0 && at(count_ - 1).time == time) --count_;
+    if (count_ == ring_.size()) drop_oldest();
+    ring_[(oldest_ + count_++) % ring_.size()] = {time, bytes};
+    // A little more than W, for jitter.
+    const Timestamp from = time - from_seconds(window_s * 1.05);
+    while (count_ > 1 && at(0).time < from) drop_oldest();
+  }
+  /// The window's start: its oldest sample.
+  [[nodiscard]] const Entry& start() const { return ring_[oldest_]; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  void clear() { count_ = 0; }
+
+ private:
+  static constexpr std::size_t kSteps = 64;
+  [[nodiscard]] const Entry& at(std::size_t i) const { return ring_[(oldest_ + i) % ring_.size()]; }
+  void drop_oldest() {
+    oldest_ = (oldest_ + 1) % ring_.size();
+    --count_;
+  }
+
+  std::array<Entry, kSteps + 8> ring_{};
+  std::size_t oldest_ = 0;
+  std::size_t count_ = 0;
+};
+
+class Spike final : public Detector {
+ public:
+  explicit Spike(const DetectionConfig& config)
+      : config_(config),
+        share_(config.spike_percent / 100),
+        settle_s_(config.minimum_duration_minutes * 60),
+        forget_s_(config.analysis_window_hours * 3600),
+        after_(config.analysis_window_hours * 3600) {}
+
+  void observe(Timestamp time, double used_bytes) override {
+    if (seen_ && time > last_time_) {
+      period_.observe(seconds_between(last_time_, time));
+      if (period_.count() <= 32 || ++since_period_ >= 16) refresh_window();
+    }
+    if (!seen_) first_time_ = time;
+    seen_ = true;
+    last_time_ = time;
+    last_bytes_ = used_bytes;
+    window_.observe(time, used_bytes, window_s_);
+    if (rising()) begin_or_extend();
+    if (spike_) follow();
+  }
+
+  void set_limit(std::optional<double> limit_bytes) override { limit_ = limit_bytes; }
+  [[nodiscard]] bool alerting() const override { return alerting_; }
+  [[nodiscard]] AlertEnd last_end() const override { return last_end_; }
+  [[nodiscard]] std::string last_end_reason() const override { return last_end_reason_; }
+
+  [[nodiscard]] Finding finding() const override {
+    Finding finding;
+    finding.detector = "spike";
+    const double span_s = seen_ ? seconds_between(first_time_, last_time_) : 0;
+    if (!spike_) {
+      finding.state = window_.size() >= 2 && span_s >= window_s_ ? State::steady : State::too_short;
+      finding.because = finding.state == State::steady
+                            ? fmt::format("no rise of {:.0f} % within {}", config_.spike_percent, span_words(window_s_))
+                            : fmt::format("{} of samples: needs {}", span_words(span_s), span_words(window_s_));
+      return finding;
+    }
+    finding.pattern = Pattern::sudden_spike;
+    finding.state = State::spiked;
+    finding.spike = spike_->outcome;
+    finding.onset = spike_->from;
+    finding.because = fmt::format("up {} ({}) within {}", size_words(spike_->top_bytes - spike_->from_bytes),
+                                  percent_words(), span_words(seconds_between(spike_->from, spike_->top)));
+    if (spike_->outcome == SpikeOutcome::none) {
+      finding.confidence = kUndecided;
+      finding.because += fmt::format("; what becomes of it shows after {}", span_words(settle_s_));
+      return finding;
+    }
+    const Trend trend = judge_trend(after_, config_.min_r_squared, 0);
+    finding.r_squared = trend.fit.r_squared;
+    finding.growth_bytes_per_s = slope_interval(trend.fit);
+    if (spike_->outcome == SpikeOutcome::stabilised) {
+      finding.confidence = kStabilised;
+      finding.because += "; stabilised: " + trend_words(trend, after_) + " since";
+      return finding;
+    }
+    finding.leak = alerting_;
+    finding.state = alerting_ ? State::leaking : State::growing;
+    finding.confidence = trend.confidence;
+    finding.because += "; still growing: " + trend_words(trend, after_) + " since";
+    if (alerting_ && limit_ && trend.fit.slope_per_s > 0) finding.oom_in_s = time_to(trend.fit, last_bytes_, *limit_);
+    return finding;
+  }
+
+  [[nodiscard]] std::vector<std::string> explain() const override {
+    std::vector<std::string> lines;
+    lines.push_back(fmt::format("spike: window {}, threshold {:.0f} %", span_words(window_s_), config_.spike_percent));
+    if (!seen_) return lines;
+    const double rise = last_bytes_ - window_.start().bytes;
+    lines.push_back(fmt::format("spike: {} within the window, needs {}", size_words(rise),
+                                threshold() ? size_words(*threshold()) : "a start above zero or a known capacity"));
+    if (spike_)
+      lines.push_back(fmt::format("spike: began at {}, from {} to {}, outcome {}", iso8601(spike_->from),
+                                  size_words(spike_->from_bytes), size_words(spike_->top_bytes),
+                                  to_string(spike_->outcome)));
+    return lines;
+  }
+
+ private:
+  struct Event {
+    Timestamp from{};  ///< the window's start when it fired first
+    Timestamp top{};   ///< the ramp's last sample
+    double from_bytes = 0;
+    double top_bytes = 0;
+    bool of_capacity = false;
+    SpikeOutcome outcome = SpikeOutcome::none;
+  };
+
+  /// The spike window, or one sampling period where that is longer.
+  void refresh_window() {
+    since_period_ = 0;
+    window_s_ = std::max(config_.spike_window_seconds, period_.median_s());
+  }
+
+  [[nodiscard]] bool low_start() const { return limit_ && window_.start().bytes < kLowShare * *limit_; }
+
+  /// The rise that fires; nullopt where none can be told: from zero, of an unknown capacity.
+  [[nodiscard]] std::optional<double> threshold() const {
+    if (low_start()) return share_ * *limit_;
+    if (window_.start().bytes > 0) return share_ * window_.start().bytes;
+    return std::nullopt;
+  }
+
+  [[nodiscard]] bool rising() const {
+    const std::optional<double> needed = threshold();
+    return window_.size() >= 2 && needed && last_bytes_ - window_.start().bytes > *needed;
+  }
+
+  void begin_or_extend() {
+    if (spike_) {
+      const bool same_ramp = seconds_between(spike_->from, last_time_) <= 2 * window_s_;
+      if (same_ramp || spike_->outcome == SpikeOutcome::none) {
+        if (same_ramp && last_bytes_ > spike_->top_bytes) top_here();
+        return;
+      }
+    }
+    if (alerting_) return;  // a further jump of a spike that still grows
+    spike_ =
+        Event{window_.start().time, last_time_, window_.start().bytes, last_bytes_, low_start(), SpikeOutcome::none};
+    top_here();
+  }
+
+  void top_here() {
+    spike_->top = last_time_;
+    spike_->top_bytes = last_bytes_;
+    after_.clear();
+  }
+
+  /// What became of it: gone, stabilised, still growing.
+  void follow() {
+    after_.observe(last_time_, last_bytes_);
+    const double height = spike_->top_bytes - spike_->from_bytes;
+    if (last_bytes_ <= spike_->from_bytes + kGoneShare * height) {
+      end(AlertEnd::released, "the spike has gone again");
+      spike_.reset();
+      return;
+    }
+    // As in linear_trend: look when the line may have moved.
+    if (++unseen_ * 64 < after_.samples()) return;
+    unseen_ = 0;
+    if (after_.span_s() < settle_s_ || after_.samples() < static_cast<double>(config_.minimum_samples)) return;
+    const Fit line = fit_slope(after_.all());
+    const double grown = line.slope_per_s * after_.span_s();
+    const bool grows = grown >= kGrowthShare * height && line.r_squared >= config_.min_r_squared;
+    const double confidence = grows || alerting_ ? judge_trend(after_, config_.min_r_squared, 0).confidence : 0;
+    const bool sure = confidence >= config_.confidence_threshold * (alerting_ ? 0.9 : 1);
+    if (grows && sure) {
+      spike_->outcome = SpikeOutcome::still_growing;
+      alerting_ = true;
+      return;
+    }
+    if (!sure) {
+      end(AlertEnd::withdrawn, "the growth after the spike did not go on");
+      spike_->outcome = SpikeOutcome::stabilised;
+    }
+    if (!alerting_ && seconds_between(spike_->top, last_time_) > forget_s_) spike_.reset();
+  }
+
+  void end(AlertEnd how, std::string reason) {
+    if (!alerting_) return;
+    alerting_ = false;
+    last_end_ = how;
+    last_end_reason_ = std::move(reason);
+  }
+
+  [[nodiscard]] std::string percent_words() const {
+    const double rise = spike_->top_bytes - spike_->from_bytes;
+    if (spike_->of_capacity && limit_) return fmt::format("{:.0f} % of the capacity", 100 * rise / *limit_);
+    return spike_->from_bytes > 0 ? fmt::format("{:.0f} %", 100 * rise / spike_->from_bytes) : "from zero";
+  }
+
+  const DetectionConfig config_;
+  const double share_;
+  const double settle_s_;
+  const double forget_s_;
+  double window_s_ = config_.spike_window_seconds;
+  ShortWindow window_;
+  PeriodEstimate period_;
+  std::size_t since_period_ = 0;
+  TrendWindow after_;  ///< since the top of the spike
+  double unseen_ = 0;
+  std::optional<Event> spike_;
+  std::optional<double> limit_;
+  bool seen_ = false;
+  bool alerting_ = false;
+  Timestamp first_time_{};
+  Timestamp last_time_{};
+  double last_bytes_ = 0;
+  AlertEnd last_end_ = AlertEnd::withdrawn;
+  std::string last_end_reason_;
+};
+
+}  // namespace
+
+std::unique_ptr<Detector> make_spike(const DetectionConfig& config) {
+  return std::make_unique<Spike>(config);
+}
+
+extern const DetectorInfo spike_detector{
+    "spike", "a large rise within a short window, and whether it goes on (the documents' SpikeDetector)", make_spike};
+
+}  // namespace vramtrack

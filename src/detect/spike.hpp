@@ -1,0 +1,13 @@
+// spike: the documents' SpikeDetector: a large rise within a short window, and what became of it
+// (docs/detectors/spike.md).
+#pragma once
+
+#include <memory>
+
+#include "detect/detector.hpp"
+
+namespace vramtrack {
+
+std::unique_ptr<Detector> make_spike(const DetectionConfig& config);
+
+}  // namespace vramtrack
