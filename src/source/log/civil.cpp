@@ -1,0 +1,232 @@
+// Dates and times as people's tools write them: read_civil().
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "source/log/stamp.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::is_alpha;
+using logtext::is_digit;
+
+constexpr std::array<std::string_view, 12> kMonths = {"jan", "feb", "mar", "apr", "may", "jun",
+                                                      "jul", "aug", "sep", "oct", "nov", "dec"};
+
+/// A cursor over the text being read.
+struct Cursor {
+  std::string_view text;
+  std::size_t at = 0;
+
+  [[nodiscard]] char peek(std::size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
+  bool take(char c) {
+    if (peek() != c) return false;
+    ++at;
+    return true;
+  }
+  void spaces() {
+    while (peek() == ' ') ++at;
+  }
+  /// Up to `most` digits; the number of them, 0 when there is none.
+  int number(int most, int& value) {
+    int digits = 0;
+    value = 0;
+    while (digits < most && is_digit(peek())) {
+      value = value * 10 + (text[at++] - '0');
+      ++digits;
+    }
+    return digits;
+  }
+  std::string_view letters() {
+    const std::size_t from = at;
+    while (is_alpha(peek())) ++at;
+    return text.substr(from, at - from);
+  }
+};
+
+std::optional<std::int64_t> day_seconds(int year, int month, int day) {
+  if (year < 1970 || year > 2100 || month < 1 || month > 12 || day < 1 || day > 31) return std::nullopt;
+  const std::chrono::year_month_day ymd{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
+                                        std::chrono::day{static_cast<unsigned>(day)}};
+  if (!ymd.ok()) return std::nullopt;
+  return std::chrono::sys_days{ymd}.time_since_epoch().count() * std::int64_t{86'400};
+}
+
+int month_named(std::string_view word) {
+  if (word.size() < 3) return 0;
+  for (std::size_t i = 0; i < kMonths.size(); ++i)
+    if (logtext::same_letters(word.substr(0, 3), kMonths[i])) return static_cast<int>(i) + 1;
+  return 0;
+}
+
+/// "+02:00", "-0430", "+02" at the cursor, or Z / UTC / GMT; other letters are a zone's abbreviation, passed over.
+void read_offset(Cursor& c, Civil& out) {
+  const std::size_t before = c.at;
+  c.spaces();
+  if (is_alpha(c.peek())) {
+    const std::string_view word = c.letters();
+    if (word == "Z" || word == "UTC" || word == "GMT") out.offset_s = 0;
+    if (word.size() > 5 || (word.size() == 1 && word != "Z")) c.at = before;
+    return;
+  }
+  const char sign = c.peek();
+  if ((sign == '+' || sign == '-') && is_digit(c.peek(1)) && is_digit(c.peek(2))) {
+    ++c.at;
+    int hours = 0;
+    int minutes = 0;
+    c.number(2, hours);
+    const std::size_t after_hours = c.at;
+    c.take(':');
+    if (c.number(2, minutes) != 2) {
+      minutes = 0;
+      c.at = after_hours;
+    }
+    if (hours <= 14 && minutes < 60) {
+      out.offset_s = (hours * 3600 + minutes * 60) * (sign == '-' ? -1 : 1);
+      return;
+    }
+  }
+  c.at = before;
+}
+
+/// HH:MM[:SS[.fraction]] [AM|PM] [zone]; hours above 23 only where `elapsed` (no date).
+bool read_time(Cursor& c, Civil& out, bool elapsed) {
+  int h = 0;
+  int m = 0;
+  int s = 0;
+  if (c.number(elapsed ? 5 : 2, h) == 0 || !c.take(':') || c.number(2, m) != 2 || m > 59) return false;
+  if (c.peek() == ':' && is_digit(c.peek(1))) {
+    ++c.at;
+    if (c.number(2, s) != 2 || s > 60) return false;
+    if ((c.peek() == '.' || c.peek() == ',' || c.peek() == ':') && is_digit(c.peek(1))) {
+      ++c.at;
+      std::uint32_t scale = 100'000'000;
+      for (; is_digit(c.peek()); ++c.at) {
+        out.nano += static_cast<std::uint32_t>(c.peek() - '0') * scale;
+        scale /= 10;
+      }
+    }
+  }
+  const std::size_t before = c.at;
+  c.spaces();
+  const std::string_view half = c.letters();
+  if (logtext::same_letters(half, "am") || logtext::same_letters(half, "pm")) {
+    if (h < 1 || h > 12) return false;
+    h = h % 12 + (logtext::same_letters(half, "pm") ? 12 : 0);
+  } else {
+    c.at = before;
+  }
+  if (!elapsed && h > 23) return false;
+  out.has_time = true;
+  out.local_s += std::int64_t{h} * 3600 + m * 60 + s;
+  return true;
+}
+
+/// "Sun May  4 04:27:32 [AM] [EDT] 2025", "Sun  4 May 2025 04:27:32 ...": words in any order that has all parts.
+bool read_named_month(Cursor& c, Civil& out) {
+  int month = 0;
+  int day = 0;
+  int year = 0;
+  Civil time;
+  for (int word = 0; word < 8 && (month == 0 || day == 0 || year == 0 || !time.has_time); ++word) {
+    c.spaces();
+    if (is_alpha(c.peek())) {
+      const std::string_view letters = c.letters();
+      // Weekdays come before the month and never look like one.
+      if (month == 0) month = month_named(letters);
+      if (letters == "UTC" || letters == "GMT") time.offset_s = 0;
+      c.take(',');
+      c.take('.');
+    } else if (is_digit(c.peek())) {
+      const bool is_time = c.peek(1) == ':' || c.peek(2) == ':';
+      if (is_time) {
+        if (time.has_time || !read_time(c, time, false)) return false;
+        continue;
+      }
+      int value = 0;
+      const int digits = c.number(4, value);
+      if (digits == 4 && year == 0) {
+        year = value;
+      } else if (digits <= 2 && day == 0) {
+        day = value;
+      } else {
+        return false;
+      }
+      c.take(',');
+    } else {
+      break;
+    }
+  }
+  const auto date = day_seconds(year, month, day);
+  if (!date || !time.has_time) return false;
+  out = time;
+  out.local_s += *date;
+  out.has_date = true;
+  return true;
+}
+
+/// A numeric date at the cursor; nullopt when there is none.
+std::optional<std::int64_t> read_numeric_date(Cursor& c, DateOrder order) {
+  const std::size_t start = c.at;
+  int a = 0;
+  int b = 0;
+  int y = 0;
+  const int first = c.number(8, a);
+  if (first == 8) return day_seconds(a / 10'000, a / 100 % 100, a % 100);
+  const char separator = c.peek();
+  const bool separated = separator == '-' || separator == '/' || separator == '.';
+  if (separated && (first == 4 || first == 1 || first == 2)) {
+    ++c.at;
+    if (c.number(2, b) > 0 && c.take(separator)) {
+      const int last = c.number(4, y);
+      if (first == 4 && (last == 1 || last == 2)) return day_seconds(a, b, y);
+      if (first <= 2 && (last == 4 || last == 2)) {
+        const int year = last == 2 ? 2000 + y : y;
+        return order == DateOrder::month_first ? day_seconds(year, a, b) : day_seconds(year, b, a);
+      }
+    }
+  }
+  c.at = start;
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool read_civil(std::string_view text, DateOrder order, Civil& out) {
+  out = Civil{};
+  Cursor c{text};
+  c.spaces();
+  if (is_alpha(c.peek())) {
+    if (!read_named_month(c, out)) return false;
+    read_offset(c, out);
+    out.length = c.at;
+    return true;
+  }
+  if (!is_digit(c.peek())) return false;
+  if (const auto date = read_numeric_date(c, order)) {
+    out.local_s = *date;
+    out.has_date = true;
+    out.length = c.at;
+    const std::size_t before = c.at;
+    const char separator = c.peek();
+    if (separator == 'T' || separator == 't' || separator == ' ' || separator == '_' || separator == '-' ||
+        separator == ',') {
+      ++c.at;
+      c.spaces();
+    }
+    if (c.at == before || !is_digit(c.peek()) || !read_time(c, out, false)) {
+      out.local_s = *date;
+      out.nano = 0;
+      return true;
+    }
+    read_offset(c, out);
+  } else if (!read_time(c, out, true)) {
+    return false;
+  }
+  out.length = c.at;
+  return true;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,79 @@
+// What the columns of a CSV log mean: by their titles, or, where there are none, by their values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "source/log/stamp.hpp"
+
+namespace vramtrack {
+
+enum class ColumnRole : std::uint8_t {
+  other,
+  time,
+  date,
+  step,
+  used,
+  percent,
+  free,
+  total,
+  index,
+  uuid,
+  pci,
+  series,
+  device_name,
+  pid,
+  process_name,
+  process_kind,
+  user
+};
+
+/// A title, understood.
+struct Column {
+  ColumnRole role = ColumnRole::other;
+  int rank = 0;                  ///< among columns of one role the highest is taken
+  std::uint64_t unit_bytes = 0;  ///< of memory; 0: not said
+  std::int64_t unit_ns = 0;      ///< of time; 0: not said
+};
+
+/// Understands one title: "memory.used [MiB]", "vram_gb", "host_mem_util_pct", "t_s", ...
+Column classify_column(std::string_view title);
+
+/// Positions of the columns that are read (-1: there is none) and their units.
+struct ColumnPlan {
+  char delimiter = ',';
+  std::size_t count = 0;  ///< fields a line
+  int time = -1, date = -1, used = -1, free = -1, total = -1;
+  int index = -1, uuid = -1, pci = -1, device_name = -1;
+  int pid = -1, process_name = -1, process_kind = -1, user = -1;
+  std::vector<int> series;  ///< further columns that tell series apart
+  StampReader::Title time_title;
+  std::uint64_t used_unit = 0, free_unit = 0, total_unit = 0;  ///< 0: not said
+  bool percent = false;                                        ///< the used column is a percentage
+  bool has_header = true;
+  friend bool operator==(const ColumnPlan&, const ColumnPlan&) = default;
+};
+
+/// Splits a line at `delimiter` into trimmed fields; a field in double quotes may contain it.
+void split_fields(std::string_view line, char delimiter, std::vector<std::string_view>& fields);
+
+/// The delimiter of a line: the most frequent of comma, semicolon and tab; '\0' when it has none.
+char find_delimiter(std::string_view line);
+
+/// Reads a header line. Columns are settled by title alone; an Error names what is missing among which titles.
+Result<ColumnPlan> plan_header(std::string_view line, char delimiter);
+
+/// Whether a line is a header at all: titles with a used column, none of its fields a number.
+bool looks_like_header(std::string_view line, char delimiter);
+
+/// Infers the columns of a log without a header from its rows (each split into fields, at least one). Only what
+/// can be told is told; else an Error says why and asks for the header. `assumptions` says what was inferred.
+Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> rows, char delimiter,
+                                 std::vector<std::string>& assumptions);
+
+}  // namespace vramtrack

@@ -1,0 +1,25 @@
+// Any CSV (comma, semicolon, tab) with a recognisable time and used column.
+#include "source/log/csv_rows.hpp"
+
+namespace vramtrack {
+namespace {
+
+int recognise(std::string_view head) {
+  if (find_header(head)) return 50;
+  std::vector<std::string> ignored;
+  if (infer_from_head(head, ignored)) return 30;
+  // Weakly, so that a table of other columns is told what it lacks.
+  return find_delimiter(head.substr(0, head.find('\n'))) != '\0' ? 5 : 0;
+}
+
+Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
+  return make_csv_parser(head, false);
+}
+
+}  // namespace
+
+extern const LogFormatInfo csv_log_format;
+const LogFormatInfo csv_log_format{
+    "csv", "any table with a time column and a used-memory column, see docs/formats/logs.md", recognise, make};
+
+}  // namespace vramtrack

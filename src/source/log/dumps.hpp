@@ -1,0 +1,38 @@
+// What the line-by-line formats (table, dmon, pmon, tegrastats) have in common.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "source/log/format.hpp"
+#include "source/log/recording.hpp"
+#include "source/log/rows.hpp"
+#include "source/log/stamp.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+
+/// A parser that reads one line at a time, with a clock that may be missing.
+class LineParser : public LogParser {
+ public:
+  explicit LineParser(StampReader stamp) : stamp_(std::move(stamp)) {}
+
+  void parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) final {
+    for (std::uint64_t number = first_line; !lines.empty(); ++number) {
+      const bool last_is_cut = !complete && lines.find('\n') == std::string_view::npos;
+      const std::string_view line = logtext::take_line(lines);
+      rows.line = number;
+      read_line(line, number, !last_is_cut, rows);
+    }
+  }
+
+  [[nodiscard]] bool clock_is_relative() const final { return stamp_.is_relative(); }
+
+ protected:
+  /// `whole` is false for a last line without its newline, which may have been cut anywhere.
+  virtual void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) = 0;
+
+  StampReader stamp_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,63 @@
+// What a log format is: how it is recognised and how its parser is made. A format is one file that defines a
+// `const LogFormatInfo <name>_log_format`, one line in formats.def, and a section in docs/formats/logs.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace vramtrack {
+
+class LogRows;
+class Zone;
+struct LogOptions;
+
+/// The beginning of a log, from which a parser is made. Valid only during make().
+struct LogHead {
+  std::string_view text;  ///< whole lines, at most 256 KiB, UTF-8
+  std::string file;       ///< for messages
+  const LogOptions* options = nullptr;
+  const Zone* zone = nullptr;
+};
+
+/// Reads one log, stretch by stretch. This is the one interface beside Source, Detector and Action: a format
+/// is chosen at run time too. Pure: no I/O; the same text gives the same rows however it is cut into stretches.
+class LogParser {
+ public:
+  LogParser() = default;
+  LogParser(const LogParser&) = delete;
+  LogParser& operator=(const LogParser&) = delete;
+  virtual ~LogParser() = default;
+
+  /// Reads `lines` (whole lines; the first is line `first_line` of the file, counting from 1) into `rows`.
+  /// `complete` is false only for a last line that does not end in a newline.
+  virtual void parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) = 0;
+  /// The log has ended.
+  virtual void finish(LogRows& /*rows*/) {}
+
+  /// True when times are offsets from the epoch, not dates.
+  [[nodiscard]] virtual bool clock_is_relative() const = 0;
+  /// True when the log has only processes in it: a candidate for joining to a device log.
+  [[nodiscard]] virtual bool processes_only() const { return false; }
+  /// Assumptions made from the head, as warnings that end with what to do.
+  [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
+
+ protected:
+  std::vector<std::string> assumptions_;
+};
+
+/// A registered format.
+struct LogFormatInfo {
+  std::string_view name;  ///< as given to --input-format
+  std::string_view help;  ///< the command that records it
+  /// 0: not this format; else how sure, up to 100. The highest wins, the earlier in formats.def on a tie.
+  int (*recognise)(std::string_view head);
+  /// Errors say what is missing in this log, without the file's name (the caller adds it).
+  Result<std::unique_ptr<LogParser>> (*make)(const LogHead& head);
+};
+
+}  // namespace vramtrack

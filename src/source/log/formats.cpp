@@ -1,0 +1,30 @@
+#include <array>
+
+#include "source/log/recording.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+
+#define VRAMTRACK_LOG_FORMAT(name) extern const LogFormatInfo name##_log_format;
+#include "source/log/formats.def"
+#undef VRAMTRACK_LOG_FORMAT
+
+std::span<const LogFormatInfo* const> log_formats() {
+  static const std::array formats = {
+#define VRAMTRACK_LOG_FORMAT(name) &name##_log_format,
+#include "source/log/formats.def"
+#undef VRAMTRACK_LOG_FORMAT
+  };
+  return formats;
+}
+
+const LogFormatInfo* find_log_format(std::string_view name) {
+  std::string wanted = logtext::lowered(name);
+  for (char& c : wanted)
+    if (c == '_') c = '-';
+  for (const LogFormatInfo* format : log_formats())
+    if (format->name == wanted) return format;
+  return nullptr;
+}
+
+}  // namespace vramtrack

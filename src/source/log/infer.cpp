@@ -1,0 +1,176 @@
+// Columns of a log recorded with noheader, told by their values: infer_columns().
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "source/log/columns.hpp"
+#include "source/log/roster.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::Amount;
+
+/// What one column holds, over all rows.
+struct Values {
+  std::size_t present = 0, dates = 0, uuids = 0, pcis = 0, sizes = 0, numbers = 0, integers = 0;
+  double low = 0, high = 0, first = 0, last = 0;
+  bool rising = true;
+  std::string_view sample;
+
+  [[nodiscard]] bool all(std::size_t n) const { return present > 0 && n == present; }
+  [[nodiscard]] bool is_text() const { return present > 0 && dates + uuids + pcis + sizes + numbers == 0; }
+  [[nodiscard]] bool constant() const { return low >= high; }
+};
+
+Values survey(std::span<const std::vector<std::string_view>> rows, std::size_t column) {
+  Values v;
+  for (const auto& row : rows) {
+    if (column >= row.size() || logtext::is_missing(row[column])) continue;
+    const std::string_view field = row[column];
+    if (v.present++ == 0) v.sample = field;
+    Civil civil;
+    std::uint64_t bytes = 0;
+    bool has_unit = false;
+    logtext::Decimal number;
+    if (field.starts_with("GPU-") || field.starts_with("MIG-")) {
+      ++v.uuids;
+    } else if (!normal_pci(field).empty()) {
+      ++v.pcis;
+    } else if (logtext::read_decimal(field, number) && number.length == field.size()) {
+      const double value = number.value();
+      if (v.numbers++ == 0) v.low = v.high = v.first = v.last = value;
+      v.rising &= value >= v.last;
+      v.last = value;
+      v.low = std::min(v.low, value);
+      v.high = std::max(v.high, value);
+      v.integers += number.has_fraction ? 0 : 1;
+    } else if (read_civil(field, DateOrder::month_first, civil) || read_civil(field, DateOrder::day_first, civil)) {
+      v.dates += civil.has_date ? 1 : 0;
+    } else if (logtext::read_amount(field, 1, bytes, false, &has_unit) == Amount::read && has_unit) {
+      const auto value = static_cast<double>(bytes);
+      if (v.sizes++ == 0) v.low = v.high = v.first = v.last = value;
+      v.last = value;
+      v.low = std::min(v.low, value);
+      v.high = std::max(v.high, value);
+    }
+  }
+  return v;
+}
+
+/// Whether column `total` is at least column `used` in every row.
+bool bounds(std::span<const std::vector<std::string_view>> rows, std::size_t used, std::size_t total) {
+  for (const auto& row : rows) {
+    std::uint64_t a = 0;
+    std::uint64_t b = 0;
+    if (std::max(used, total) >= row.size()) continue;
+    if (logtext::read_amount(row[used], logtext::kMiB, a) != Amount::read ||
+        logtext::read_amount(row[total], logtext::kMiB, b) != Amount::read)
+      continue;
+    if (a > b) return false;
+  }
+  return true;
+}
+
+bool looks_like_gpu_name(std::string_view text) {
+  const std::string name = logtext::lowered(text);
+  for (const std::string_view word :
+       {"nvidia", "tesla", "quadro", "geforce", "rtx", "gtx", "titan", "orin", "xavier", "a100", "h100"})
+    if (name.find(word) != std::string::npos) return true;
+  return false;
+}
+
+constexpr std::string_view kAsk =
+    "put the header line back as the first line, for example 'timestamp, index, memory.used [MiB], memory.total [MiB]'";
+
+}  // namespace
+
+Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> rows, char delimiter,
+                                 std::vector<std::string>& assumptions) {
+  ColumnPlan plan;
+  plan.delimiter = delimiter;
+  plan.has_header = false;
+  for (const auto& row : rows) plan.count = std::max(plan.count, row.size());
+  std::vector<Values> columns;
+  for (std::size_t i = 0; i < plan.count; ++i) columns.push_back(survey(rows, i));
+
+  std::vector<std::size_t> sizes;
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const Values& v = columns[i];
+    const int at = static_cast<int>(i);
+    if (plan.time < 0 && v.all(v.dates))
+      plan.time = at;
+    else if (plan.uuid < 0 && v.all(v.uuids))
+      plan.uuid = at;
+    else if (plan.pci < 0 && v.all(v.pcis))
+      plan.pci = at;
+    else if (v.all(v.sizes))
+      sizes.push_back(i);
+    else if (v.all(v.numbers))
+      numbers.push_back(i);
+  }
+  if (plan.time < 0) {
+    for (const std::size_t i : numbers)
+      if (plan.time < 0 && columns[i].rising && columns[i].low >= 9e8) plan.time = static_cast<int>(i);
+    std::erase(numbers, static_cast<std::size_t>(plan.time));
+  }
+  if (plan.time < 0 && sizes.empty())
+    return fail(fmt::format("there is no header line and no column that is a time; {}", kAsk));
+
+  // A process list: a pid followed by a command. (A GPU's name follows its index, and a temperature is below 128.)
+  for (const std::size_t i : numbers) {
+    const Values& v = columns[i];
+    if (plan.pid >= 0 || !v.all(v.integers) || v.low < 128) continue;
+    if (i + 1 < columns.size() && columns[i + 1].is_text() && !looks_like_gpu_name(columns[i + 1].sample)) {
+      plan.pid = static_cast<int>(i);
+      plan.process_name = static_cast<int>(i) + 1;
+    }
+  }
+  if (plan.pid >= 0) std::erase(numbers, static_cast<std::size_t>(plan.pid));
+  for (std::size_t i = 0; i < columns.size() && plan.device_name < 0; ++i)
+    if (columns[i].is_text() && static_cast<int>(i) != plan.process_name && looks_like_gpu_name(columns[i].sample))
+      plan.device_name = static_cast<int>(i);
+
+  // An index is a small whole number near the front.
+  if (!numbers.empty() && numbers.size() + sizes.size() > 1) {
+    const Values& v = columns[numbers.front()];
+    if (numbers.front() <= 2 && v.all(v.integers) && v.high < 32) {
+      plan.index = static_cast<int>(numbers.front());
+      numbers.erase(numbers.begin());
+    }
+  }
+
+  const bool with_units = !sizes.empty();
+  const std::vector<std::size_t>& memory = with_units ? sizes : numbers;
+  const auto told = [&](std::string_view columns_text) {
+    assumptions.push_back(fmt::format("the log has no header: {}; if that is wrong, {}", columns_text, kAsk));
+  };
+  if (!with_units) plan.used_unit = plan.total_unit = logtext::kMiB;
+  if (memory.size() == 1) {
+    plan.used = static_cast<int>(memory[0]);
+    told(fmt::format("column {} is read as used memory{}", plan.used + 1, with_units ? "" : " in MiB"));
+    return plan;
+  }
+  if (memory.size() == 2 && plan.pid < 0) {
+    for (const std::size_t total : memory) {
+      const std::size_t used = total == memory[0] ? memory[1] : memory[0];
+      // Without units any constant passes for a total; a GPU has at least 1000 MiB.
+      if (!columns[total].constant() || !bounds(rows, used, total)) continue;
+      if (!with_units && columns[total].low < 1000) continue;
+      if (columns[used].constant() && bounds(rows, total, used)) continue;
+      plan.used = static_cast<int>(used);
+      plan.total = static_cast<int>(total);
+      told(fmt::format("column {} is read as used and column {} as total memory{}", used + 1, total + 1,
+                       with_units ? "" : " in MiB"));
+      return plan;
+    }
+  }
+  return fail(
+      fmt::format("there is no header line, and which of {} columns is the used memory cannot be told from "
+                  "their values; {}",
+                  memory.size(), kAsk));
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,93 @@
+// One log: its bytes cut into lines, handed to its parser, and put in order of time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "source/log/byte_input.hpp"
+#include "source/log/format.hpp"
+#include "source/log/rows.hpp"
+
+namespace vramtrack {
+
+/// What a file turned out to be.
+struct Probe {
+  const LogFormatInfo* format = nullptr;
+  std::vector<LogDevice> devices;  ///< named in the head
+  bool processes_only = false;
+  bool relative = false;  ///< its times are no dates
+  bool blocks = false;    ///< lists one series after another
+  Duration disorder{};    ///< by which series interleave loosely
+};
+
+/// Cuts a file into stretches of whole lines. Lines above 1 MiB are dropped and told; NUL bytes (left by a crash
+/// of the machine that wrote the log) end the line they are in.
+class LineInput {
+ public:
+  static constexpr std::size_t kHeadBytes = 256 * 1024;
+  static constexpr std::size_t kLongestLine = 1024 * 1024;
+
+  static Result<std::unique_ptr<LineInput>> open(const std::string& path);
+
+  /// The first 256 KiB, cut to whole lines unless the file ends before. Only before the first next().
+  [[nodiscard]] std::string_view head() const;
+  /// The next stretch; empty at the end. `complete` is false for a last line without its newline. Valid until
+  /// the next call. Broken lines go to `rows`.
+  struct Stretch {
+    std::string_view text;
+    std::uint64_t first_line = 1;
+    bool complete = true;
+  };
+  Result<Stretch> next(LogRows& rows);
+
+  [[nodiscard]] ByteInput& bytes() { return *input_; }
+
+ private:
+  Status fill();
+
+  std::unique_ptr<ByteInput> input_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;
+  std::uint64_t line_ = 1;
+  bool done_ = false;
+  bool dropping_ = false;  ///< inside a line that is too long
+};
+
+/// A log being read.
+class LogFile {
+ public:
+  LogFile(std::unique_ptr<LineInput> input, std::unique_ptr<LogParser> parser, std::unique_ptr<LogRows> rows,
+          const Probe& probe);
+
+  /// Makes at least one sample ready, unless the log has ended. Errors: reading failed, or too large to sort.
+  Status fill();
+  [[nodiscard]] bool ended() const { return ended_; }
+
+  /// Samples and events in order of time, ready to be taken from the front.
+  std::vector<Sample> samples;
+  std::size_t taken_samples = 0;
+  std::vector<Event> events;
+  std::size_t taken_events = 0;
+  /// No later sample lies before this.
+  [[nodiscard]] Timestamp settled_until() const { return settled_; }
+  [[nodiscard]] LogRows& rows() { return *rows_; }
+
+ private:
+  void order();
+
+  std::unique_ptr<LineInput> input_;
+  std::unique_ptr<LogParser> parser_;
+  std::unique_ptr<LogRows> rows_;
+  bool blocks_ = false;
+  Duration hold_{};  ///< samples younger than this, by the newest, wait for stragglers
+  std::vector<Sample> waiting_;
+  std::vector<Event> waiting_events_;
+  Timestamp settled_ = LogRows::kNever;
+  bool ended_ = false;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,73 @@
+// Recorded logs as sources: recognises what each file is, joins process logs to device logs, and streams
+// the samples in time order. Formats: docs/formats/logs.md; one parser a format, listed in formats.def.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "core/series.hpp"
+#include "core/time.hpp"
+#include "source/source.hpp"
+
+namespace vramtrack {
+
+/// What the user says about logs that the logs do not say themselves.
+struct LogOptions {
+  std::string format;                           ///< name of a format; empty: recognised by content
+  std::string timezone;                         ///< IANA name of local times; empty: this machine's
+  std::optional<std::uint64_t> capacity_bytes;  ///< of devices whose log gives no total
+  std::optional<Timestamp> start;               ///< for logs without a clock or without a date
+  std::optional<double> interval_s;             ///< between readings, for logs without a clock
+  std::string unit;                             ///< of a bare used column: B KiB MiB GiB, or MB GB (powers of ten)
+};
+
+struct LogFormatInfo;
+class LogFile;
+struct PlannedFile;
+
+/// One independent recording: a log, or device logs with the process logs that are joined to them.
+/// Move-only. Holds no open file except standard input.
+class Recording {
+ public:
+  Recording(Recording&&) noexcept;
+  Recording& operator=(Recording&&) noexcept;
+  ~Recording();
+
+  /// The paths as given, device logs first.
+  [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
+  /// Name of the format of each file.
+  [[nodiscard]] const std::vector<std::string>& formats() const { return formats_; }
+
+ private:
+  Recording();
+  friend Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>&, const LogOptions&);
+  friend Result<std::unique_ptr<Source>> open_recording(Recording, Catalog&);
+
+  std::vector<std::string> files_;
+  std::vector<std::string> formats_;
+  std::vector<std::unique_ptr<PlannedFile>> planned_;
+};
+
+/// Reads the first 256 KiB of every file ("-": standard input), recognises its format and groups the files
+/// into recordings, in the order given. Errors name the file and what to do: unreadable, binary, empty, of no
+/// known format, an ambiguous join (both files), an unknown time zone or format name.
+Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& paths, const LogOptions& options);
+
+/// Opens a planned recording on `catalog`, which must outlive the source. poll() appends a few thousand samples
+/// a call, in time order over all series, and reads ahead no further than that needs. Broken lines are counted
+/// and the first eight named in notes(); a read error in mid-file is an Error of poll().
+Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& catalog);
+
+/// The registered formats in the order of formats.def; nullptr for an unknown name.
+std::span<const LogFormatInfo* const> log_formats();
+const LogFormatInfo* find_log_format(std::string_view name);
+
+}  // namespace vramtrack
+
+#include "source/log/format.hpp"

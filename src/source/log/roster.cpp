@@ -1,0 +1,66 @@
+#include "source/log/roster.hpp"
+
+#include <algorithm>
+
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+
+std::string normal_pci(std::string_view text) {
+  std::string out = logtext::lowered(logtext::trim(text));
+  const auto hex = [](char c) { return logtext::is_digit(c) || (c >= 'a' && c <= 'f'); };
+  // [domain:]bus:device.function
+  const std::size_t last = out.rfind(':');
+  const std::size_t dot = out.rfind('.');
+  if (last == std::string::npos || dot == std::string::npos || dot < last) return {};
+  if (!std::all_of(out.begin(), out.end(), [&](char c) { return hex(c) || c == ':' || c == '.'; })) return {};
+  if (out.find('.') != dot) return {};
+  const std::size_t first = out.find(':');
+  if (first == last) out.insert(0, "0:");
+  const std::size_t domain = out.find(':');
+  if (out.find(':', domain + 1) != out.rfind(':') || domain > 8 || domain == 0) return {};
+  out.insert(0, 8 - domain, '0');
+  // Exactly 00000000:1d:00.0
+  if (out.size() != 16 || out[8] != ':' || out[11] != ':' || out[14] != '.') return {};
+  return out;
+}
+
+SameDevice compare(const LogDevice& a, const LogDevice& b) {
+  if (!a.uuid.empty() && !b.uuid.empty()) return a.uuid == b.uuid ? SameDevice::by_uuid : SameDevice::no;
+  if (!a.pci_bus_id.empty() && !b.pci_bus_id.empty())
+    return a.pci_bus_id == b.pci_bus_id ? SameDevice::by_pci : SameDevice::no;
+  if (!a.text.empty() || !b.text.empty()) return a.text == b.text ? SameDevice::by_index : SameDevice::no;
+  if (a.index && b.index) return *a.index == *b.index ? SameDevice::by_index : SameDevice::no;
+  return SameDevice::unknown;
+}
+
+std::string device_id(const LogDevice& device) {
+  if (!device.uuid.empty()) return device.uuid;
+  if (!device.pci_bus_id.empty()) return device.pci_bus_id;
+  if (!device.text.empty()) return device.text;
+  return std::to_string(device.index.value_or(0));
+}
+
+std::size_t DeviceRoster::resolve(const LogDevice& device) {
+  const auto take = [](std::string& into, const std::string& from) {
+    if (into.empty()) into = from;
+  };
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    LogDevice& known = entries_[i].device;
+    const SameDevice same = compare(known, device);
+    if (same == SameDevice::no || (same == SameDevice::unknown && !single_device)) continue;
+    take(known.uuid, device.uuid);
+    take(known.pci_bus_id, device.pci_bus_id);
+    take(known.name, device.name);
+    if (!known.index) known.index = device.index;
+    return i;
+  }
+  entries_.push_back({device, device_id(device)});
+  return entries_.size() - 1;
+}
+
+void DeviceRoster::settle_ids() {
+  for (Entry& entry : entries_) entry.id = device_id(entry.device);
+}
+
+}  // namespace vramtrack

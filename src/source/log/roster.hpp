@@ -1,0 +1,56 @@
+// Who is who: the devices of one recording, however each of its logs names them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/series.hpp"
+
+namespace vramtrack {
+
+/// A device as one log names it. What the log does not say stays empty.
+struct LogDevice {
+  std::string uuid;        ///< "GPU-...", "MIG-..."
+  std::string pci_bus_id;  ///< normalised: see normal_pci()
+  std::optional<int> index;
+  std::string text;  ///< any other id ("series" column, "host/3")
+  std::string name;
+  std::string parent_id;  ///< of a MIG instance
+};
+
+/// "0000:1D:00.0" and "00000000:1d:00.0" alike as "00000000:1d:00.0"; empty when it is no PCI address.
+std::string normal_pci(std::string_view text);
+
+/// How surely two descriptions name one device. `unknown`: they have no kind of name in common.
+enum class SameDevice : std::uint8_t { no, unknown, by_index, by_pci, by_uuid };
+SameDevice compare(const LogDevice& a, const LogDevice& b);
+
+/// The devices of one recording, shared by its files. Not thread-safe.
+class DeviceRoster {
+ public:
+  /// Position of the device, added when none matches; what `device` knows in addition is taken over, except that
+  /// an id once given out does not change.
+  std::size_t resolve(const LogDevice& device);
+  [[nodiscard]] const std::string& id(std::size_t at) const { return entries_[at].id; }
+  [[nodiscard]] const LogDevice& device(std::size_t at) const { return entries_[at].device; }
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+
+  /// Makes every id anew from what is known by now. Only before an id has been used.
+  void settle_ids();
+
+  /// Devices that share no kind of name are the same: for a recording of one GPU whose logs name it differently.
+  bool single_device = false;
+
+ private:
+  struct Entry {
+    LogDevice device;
+    std::string id;
+  };
+  std::vector<Entry> entries_;
+};
+
+/// Catalog id of a device: UUID, else PCI bus id, else text, else index, else "0".
+std::string device_id(const LogDevice& device);
+
+}  // namespace vramtrack

@@ -1,0 +1,183 @@
+#include "source/log/rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kNamedSkips = 8;
+constexpr std::size_t kWarnings = 16;
+/// Steps back up to this are jitter between rows (clock slew, threads): such a row gets the time before it.
+constexpr Duration kJitter = std::chrono::seconds{2};
+/// Rows of different series further apart than this are blocks, not interleaving.
+constexpr Duration kInterleaving = std::chrono::seconds{60};
+/// In total; keeps times far from the ends of 64 bits.
+constexpr Duration kLongestShift = std::chrono::hours{24 * 365 * 100};
+constexpr std::size_t kCommandBytes = 256;
+
+std::string short_name(std::string_view command) {
+  const std::size_t slash = command.find_last_of("/\\");
+  return std::string(slash == std::string_view::npos ? command : command.substr(slash + 1));
+}
+
+}  // namespace
+
+SeriesId LogRows::intern(const SeriesKey& key) {
+  const SeriesId id = catalog_.intern(key);
+  if (last_of_.size() <= index_of(id)) last_of_.resize(index_of(id) + 1, kNever);
+  return id;
+}
+
+std::size_t LogRows::device(const LogDevice& device) {
+  const std::size_t at = roster_.resolve(device);
+  const LogDevice& known = roster_.device(at);
+  const std::string& id = roster_.id(at);
+  std::size_t i = 0;
+  while (i < devices_.size() && devices_[i].roster != at) ++i;
+  if (i == devices_.size()) devices_.push_back({at, id, std::nullopt, 0});
+  DeviceInfo info;
+  info.id = id;
+  info.index = known.index;
+  info.name = known.name;
+  info.pci_bus_id = known.pci_bus_id;
+  info.parent_id = device.parent_id;
+  const DeviceInfo* before = catalog_.device(id);
+  if (before == nullptr || !before->capacity_bytes) info.capacity_bytes = default_capacity_;
+  catalog_.describe(info);
+  return i;
+}
+
+SeriesId LogRows::device_series(std::size_t device) {
+  Device& d = devices_[device];
+  if (!d.used) {
+    d.used = intern({Metric::device_used, d.id, 0, 0});
+    device_series_.push_back(*d.used);
+  }
+  return *d.used;
+}
+
+void LogRows::set_total(std::size_t device, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  devices_[device].total_bytes = bytes;
+  DeviceInfo info;
+  info.id = devices_[device].id;
+  info.capacity_bytes = bytes;
+  catalog_.describe(info);
+}
+
+std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_view name, std::string_view kind,
+                             std::string_view user, std::string_view command, bool has_bytes) {
+  const auto make_series = [&](Process& p) {
+    p.series = intern({Metric::process_used, devices_[p.device].id, p.pid, p.ticks});
+    p.has_series = true;
+  };
+  for (const std::size_t at : alive_) {
+    Process& p = processes_[at];
+    if (p.pid == pid && p.device == device && p.name == name) {
+      if (has_bytes && !p.has_series) make_series(p);
+      return at;
+    }
+  }
+  // Ticks tell the processes apart that had this pid: a new one begins with another name, or after an end.
+  const auto [it, fresh] = pids_.try_emplace(pid);
+  Pid& known = it->second;
+  if (fresh) {
+    known.name = name;
+  } else if (known.name != name || known.alive == 0) {
+    ++known.ticks;
+    known.alive = 0;
+    known.name = name;
+  }
+  ++known.alive;
+
+  Process p;
+  p.device = device;
+  p.pid = pid;
+  p.ticks = known.ticks;
+  p.name = name;
+  if (has_bytes) make_series(p);
+  ProcessInfo info;
+  info.pid = pid;
+  info.start_ticks = known.ticks;
+  info.user = user;
+  info.command = std::string((command.empty() ? name : command).substr(0, kCommandBytes));
+  info.name = short_name(name);
+  info.kind = kind;
+  catalog_.describe(info);
+  processes_.push_back(std::move(p));
+  alive_.push_back(processes_.size() - 1);
+  return processes_.size() - 1;
+}
+
+void LogRows::end_unseen(std::size_t device, double clock_s, Timestamp time) {
+  for (std::size_t i = 0; i < alive_.size();) {
+    Process& p = processes_[alive_[i]];
+    if ((device != kEveryDevice && p.device != device) || p.seen_s >= clock_s) {
+      ++i;
+      continue;
+    }
+    p.ended = true;
+    const auto pid = pids_.find(p.pid);
+    if (pid != pids_.end() && pid->second.ticks == p.ticks && pid->second.alive > 0) --pid->second.alive;
+    if (p.has_series) {
+      Event event;
+      event.time = std::max(time + shift_, newest_);
+      event.kind = Event::Kind::process_ended;
+      event.device_id = devices_[p.device].id;
+      event.pid = p.pid;
+      event.pid_start_ticks = p.ticks;
+      events.push_back(std::move(event));
+    }
+    alive_[i] = alive_.back();
+    alive_.pop_back();
+  }
+}
+
+Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
+  const Timestamp last = last_of_[index_of(series)];
+  if (time >= last) {
+    // Another series was ahead: the rows interleave loosely, or the file lists one series after another.
+    disorder_ = std::max(disorder_, newest_ - time);
+    if (newest_ - time > kInterleaving) blocks_ = true;
+    return time;
+  }
+  if (blocks_expected_) {
+    // Sorted later as a whole; within one series a step back stays what it is and is told.
+    warn(fmt::format("{}:{}: time goes back by {:.0f} s within one series; the rows are put in order of time", file_,
+                     line, seconds_between(time, last)));
+    return time;
+  }
+  if (last - time <= kJitter) return last;
+  if (newest_ - time > kLongestShift - shift_) {
+    warn(fmt::format("{}:{}: time goes back by more than a lifetime; such rows get the time before them", file_, line));
+    return newest_;
+  }
+  const double back_s = seconds_between(time, last);
+  warn(fmt::format(
+      "{}:{}: time goes back by {:.0f} s (a clock was set, or recordings were joined): what follows is read "
+      "as going on from there; if the clock went through a change to winter time, give --timezone",
+      file_, line, back_s));
+  const Duration by = (newest_ - time) + step_;
+  shift_ += by;
+  time += by;
+  newest_ = time;
+  return time;
+}
+
+void LogRows::skip(std::uint64_t at_line, std::string_view reason) {
+  ++notes_.skipped_lines;
+  if (notes_.first_skipped.size() < kNamedSkips)
+    notes_.first_skipped.push_back(fmt::format("{}:{}: {}", file_, at_line, reason));
+}
+
+void LogRows::warn(std::string text) {
+  if (notes_.warnings.size() >= kWarnings) return;
+  if (std::find(notes_.warnings.begin(), notes_.warnings.end(), text) == notes_.warnings.end())
+    notes_.warnings.push_back(std::move(text));
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,136 @@
+// LogRows: where a parser puts what it reads. Interns devices and processes, keeps time in order, counts
+// what could not be read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/sample.hpp"
+#include "core/series.hpp"
+#include "source/log/roster.hpp"
+#include "source/source.hpp"
+
+namespace vramtrack {
+
+/// Rows of one log. Not thread-safe. `catalog` and `roster` must outlive it.
+class LogRows {
+ public:
+  LogRows(Catalog& catalog, DeviceRoster& roster, std::string file, std::optional<std::uint64_t> capacity_bytes)
+      : catalog_(catalog), roster_(roster), file_(std::move(file)), default_capacity_(capacity_bytes) {}
+
+  // --- devices ---
+  /// Position of a device in this log; describes it in the catalog. Parsers cache the answer.
+  std::size_t device(const LogDevice& device);
+  /// Its device_used series.
+  SeriesId device_series(std::size_t device);
+  /// The log says how much memory the device has. Cheap when it is what was last said.
+  void total(std::size_t device, std::uint64_t bytes) {
+    if (bytes != devices_[device].total_bytes) set_total(device, bytes);
+  }
+  [[nodiscard]] const std::string& device_id(std::size_t device) const { return devices_[device].id; }
+
+  // --- processes ---
+  /// A process listed on a device. `has_bytes` false: its memory is not known (no series is made).
+  /// The same pid under another name is another process.
+  std::size_t process(std::size_t device, std::uint32_t pid, std::string_view name, std::string_view kind,
+                      std::string_view user, std::string_view command, bool has_bytes);
+  /// A listed process that is still running; parsers cache `process`.
+  void seen(std::size_t process, double clock_s) { processes_[process].seen_s = clock_s; }
+  [[nodiscard]] bool ended(std::size_t process) const { return processes_[process].ended; }
+  [[nodiscard]] SeriesId process_series(std::size_t process) const { return processes_[process].series; }
+  [[nodiscard]] double seen_s(std::size_t process) const { return processes_[process].seen_s; }
+  /// Ends every process on `device` (kEveryDevice: all) last seen before `clock_s`, an event at `time` each.
+  static constexpr std::size_t kEveryDevice = SIZE_MAX;
+  void end_unseen(std::size_t device, double clock_s, Timestamp time);
+
+  // --- samples ---
+  void add(Timestamp time, SeriesId series, std::uint64_t bytes) {
+    time += shift_;
+    if (time < newest_) {
+      time = out_of_order(time, series);
+    } else {
+      if (time > newest_) {
+        step_ = newest_ == kNever ? Duration{std::chrono::seconds{1}} : time - newest_;
+        newest_ = time;
+      }
+    }
+    Timestamp& last = last_of_[index_of(series)];
+    if (time > last) last = time;
+    samples.push_back({time, series, bytes});
+  }
+
+  /// Earlier than any time in a log (those are 1970 to 2100, so that no difference overflows).
+  static constexpr Timestamp kNever{Duration{-1'000'000'000'000'000'000}};
+
+  /// Line being read, for messages about time.
+  std::uint64_t line = 0;
+  std::vector<Sample> samples;
+  std::vector<Event> events;
+
+  // --- what went wrong ---
+  /// Counts a line that could not be read; the first eight are named.
+  void skip(std::uint64_t line, std::string_view reason);
+  /// Says something once.
+  void warn(std::string text);
+  [[nodiscard]] const SourceNotes& notes() const { return notes_; }
+
+  // --- order of time ---
+  /// Largest distance by which a sample of another series came after a later one. Zero: in order throughout.
+  [[nodiscard]] Duration disorder() const { return disorder_; }
+  /// Series follow one another in the file instead of interleaving: only a sort of the whole puts them in order.
+  [[nodiscard]] bool series_follow_one_another() const { return blocks_; }
+  /// The file is known to list one series after another: times that go back are then its layout, not a clock's.
+  void expect_blocks() { blocks_expected_ = true; }
+  [[nodiscard]] Timestamp newest() const { return newest_; }
+  [[nodiscard]] const std::vector<SeriesId>& device_series_seen() const { return device_series_; }
+
+ private:
+  struct Device {
+    std::size_t roster = 0;
+    std::string id;
+    std::optional<SeriesId> used;
+    std::uint64_t total_bytes = 0;
+  };
+  struct Process {
+    std::size_t device = 0;
+    std::uint32_t pid = 0;
+    std::uint64_t ticks = 0;  ///< 0, 1, 2, ... for each process that had this pid
+    std::string name;
+    SeriesId series{};
+    bool has_series = false;
+    bool ended = false;
+    double seen_s = 0;
+  };
+  struct Pid {
+    std::string name;
+    std::uint64_t ticks = 0;
+    std::size_t alive = 0;  ///< devices it is listed on
+  };
+
+  void set_total(std::size_t device, std::uint64_t bytes);
+  SeriesId intern(const SeriesKey& key);
+  Timestamp out_of_order(Timestamp time, SeriesId series);
+
+  Catalog& catalog_;
+  DeviceRoster& roster_;
+  std::string file_;
+  std::optional<std::uint64_t> default_capacity_;
+  std::vector<Device> devices_;
+  std::vector<SeriesId> device_series_;
+  std::vector<Process> processes_;
+  std::vector<std::size_t> alive_;  ///< positions in processes_
+  std::unordered_map<std::uint32_t, Pid> pids_;
+  SourceNotes notes_;
+  std::vector<Timestamp> last_of_;  ///< by series id
+  Timestamp newest_ = kNever;
+  Duration step_{std::chrono::seconds{1}};
+  Duration shift_{};
+  Duration disorder_{};
+  bool blocks_ = false;
+  bool blocks_expected_ = false;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,93 @@
+// Reading the time column: dates in every order tools write them, epoch numbers, relative seconds,
+// times of day, and logs without any clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "core/time.hpp"
+#include "source/log/zone.hpp"
+
+namespace vramtrack {
+
+struct LogOptions;
+
+/// How a purely numeric date is ordered when its first field is not the year.
+enum class DateOrder : std::uint8_t { month_first, day_first };
+
+/// A date and time as written.
+struct Civil {
+  std::int64_t local_s = 0;  ///< seconds since 1970-01-01T00:00 on the writer's clock (or since midnight)
+  std::uint32_t nano = 0;
+  bool has_date = false;
+  bool has_time = false;
+  std::optional<std::int32_t> offset_s;  ///< from UTC, when written
+  std::size_t length = 0;                ///< characters read
+};
+
+/// Reads a date and/or time at the start of `text`: ISO 8601 and its kin (T or space, - or /, fraction
+/// with . or :, Z or offset), 20260611, numeric dates with the year last, the `date` command's
+/// "Sun May  4 04:27:32 [AM] [EDT] 2025", or just HH:MM:SS. False when it starts with nothing of these,
+/// or a field is out of range. Years 1970 to 2100.
+bool read_civil(std::string_view text, DateOrder order, Civil& out);
+
+/// Turns the time column of one log into Timestamps. Decides from sample values how they are written.
+class StampReader {
+ public:
+  enum class Kind : std::uint8_t { civil, time_of_day, epoch, relative, step, none };
+
+  /// What the column's title says about its numbers.
+  struct Title {
+    std::int64_t unit_ns = 0;  ///< nanoseconds a count; 0: not said
+    bool step = false;         ///< a count of samples, not of time
+    friend bool operator==(const Title&, const Title&) = default;
+  };
+
+  /// Decides how `samples` (values of the time column, in file order, at least one) are written. Assumptions
+  /// a person should hear of are added to `warnings`. An Error says what was found and what is understood.
+  static Result<StampReader> detect(std::span<const std::string_view> samples, Title title, const LogOptions& options,
+                                    const Zone& zone, std::vector<std::string>& warnings,
+                                    std::optional<DateOrder> order = std::nullopt);
+  /// For logs without a clock: use at_round().
+  static StampReader without_clock(const LogOptions& options, std::vector<std::string>& warnings);
+
+  /// False when `text` is not a time as detected. About 10 ns when the minute is that of the line before.
+  bool read(std::string_view text, Timestamp& out);
+
+  /// The time of the `round`-th reading of a log without a clock.
+  [[nodiscard]] Timestamp at_round(std::uint64_t round) const {
+    return base_ + Duration{static_cast<std::int64_t>(round) * unit_ns_};
+  }
+
+  [[nodiscard]] Kind kind() const { return kind_; }
+  /// True when the times are offsets from the epoch rather than dates.
+  [[nodiscard]] bool is_relative() const { return relative_; }
+
+ private:
+  bool read_civil_slowly(std::string_view text, Timestamp& out);
+  bool read_number(std::string_view text, Timestamp& out) const;
+  bool read_time_of_day(std::string_view text, Timestamp& out);
+
+  static constexpr std::size_t kPrefix = 17;  ///< "2026/06/11 15:24:"
+
+  Kind kind_ = Kind::none;
+  DateOrder order_ = DateOrder::month_first;
+  bool relative_ = false;
+  std::int64_t unit_ns_ = 1'000'000'000;
+  Timestamp base_{};
+  Zone zone_;
+  std::int64_t last_s_ = INT64_MIN / 2;  ///< UTC seconds of the last civil stamp, to tell a doubled hour
+  std::int64_t day_s_ = 0;               ///< time of day: seconds of the days gone by
+  std::int64_t last_of_day_s_ = 0;
+  bool cached_ = false;
+  char prefix_[kPrefix] = {};
+  std::string suffix_;  ///< what follows the seconds: "", "Z", "+02:00"
+  Timestamp minute_{};  ///< UTC of the cached prefix
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,49 @@
+// A time zone, with the present offset cached: converting costs a comparison and a subtraction except
+// within a day of a change of the clocks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/result.hpp"
+#include "core/time.hpp"
+
+namespace date {
+class time_zone;
+}
+
+namespace vramtrack {
+
+/// Wall-clock time of one place to UTC. Copyable; not thread-safe (the cache).
+class Zone {
+ public:
+  /// The zone named `name` ("Europe/Berlin", "UTC"); empty: $TZ where it names a zone, else this machine's,
+  /// else UTC. An Error names the unknown zone.
+  static Result<Zone> open(const std::string& name);
+
+  /// UTC seconds of the wall-clock time `local_s` (seconds since 1970-01-01T00:00 on that wall clock).
+  /// An hour that occurs twice is the one that does not lie before `not_before_s` (UTC), by a minute's
+  /// tolerance; an hour that does not occur is read with the offset before the change.
+  std::int64_t to_utc(std::int64_t local_s, std::int64_t not_before_s) {
+    if (local_s >= safe_from_s_ && local_s < safe_until_s_) return local_s - offset_s_;
+    return look_up(local_s, not_before_s);
+  }
+
+  /// True when the clocks do not change within a day of `local_s`, by the last conversion's knowledge.
+  [[nodiscard]] bool is_settled(std::int64_t local_s) const {
+    return local_s >= safe_from_s_ && local_s < safe_until_s_;
+  }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  std::int64_t look_up(std::int64_t local_s, std::int64_t not_before_s);
+
+  const date::time_zone* zone_ = nullptr;  ///< nullptr: UTC
+  std::string name_ = "UTC";
+  std::int64_t offset_s_ = 0;
+  std::int64_t safe_from_s_ = 1;  ///< local times in [from, until) have offset_s_; empty at first
+  std::int64_t safe_until_s_ = 0;
+};
+
+}  // namespace vramtrack
