@@ -20,6 +20,7 @@ struct Unseen {
   std::size_t unresolved = 0;     ///< listed by the driver, not in /proc
   std::size_t maps_denied = 0;    ///< libraries not readable, so the framework may be unknown
   std::size_t without_bytes = 0;  ///< listed without an amount of memory
+  friend bool operator==(const Unseen&, const Unseen&) = default;
 };
 
 /// One per live source. Not thread-safe; used from the one writer thread.

@@ -1,0 +1,397 @@
+// Source "nvml": NVIDIA GPUs through the driver's own library.
+//
+//     answering --(driver gone, all lost)--> closed --(reopened, back-off)--> answering
+//        |  one GPU lost: its series pause, the others go on;  ^
+//        +---- the library is reopened after the same back-off +
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "host/pci_address.hpp"
+#include "host/process_watch.hpp"
+#include "source/nvml_library.hpp"
+#include "source/nvml_processes.hpp"
+#include "source/nvml_xid.hpp"
+#include "source/source.hpp"
+
+namespace vramtrack {
+namespace nvml {
+namespace {
+
+constexpr std::string_view kDefaultLibrary = "libnvidia-ml.so.1";
+/// An unknown error may be a passing one; this many in a row are a lost GPU.
+constexpr int kUnknownErrorsUntilLost = 3;
+constexpr std::chrono::seconds kMigRefresh{30};
+/// Reopening initialises every GPU, which can take a second of the driver's time: ever rarer.
+constexpr std::chrono::seconds kFirstPause{1};
+constexpr std::chrono::seconds kLongestPause{300};
+constexpr int kMostEventsAPoll = 64;
+
+/// A GPU or a MIG instance: a handle that answers memory questions.
+struct Unit {
+  Device handle = nullptr;
+  std::string uuid;
+  SeriesId used{};
+  std::optional<SeriesId> reserved;
+  std::size_t watched = 0;  ///< its number in the ProcessWatch
+  bool warned = false;      ///< of memory that cannot be read
+};
+
+struct MigInstance : Unit {
+  std::uint32_t gpu_instance_id = kNoInstance;
+  std::uint32_t compute_instance_id = kNoInstance;
+};
+
+struct Gpu : Unit {
+  bool lost = false;
+  int unknown_errors = 0;
+  bool has_utilisation = true;
+  bool has_mig = true;
+  std::vector<MigInstance> instances;
+};
+
+/// The driver as a whole has gone, not one GPU.
+bool is_driver_gone(int code) {
+  return code == kUninitialized || code == kDriverNotLoaded || code == kLibRmVersionMismatch;
+}
+bool is_gpu_gone(int code) {
+  return code == kGpuIsLost || code == kResetRequired;
+}
+
+class NvmlSource final : public Source {
+ public:
+  NvmlSource(const SourcesConfig& config, Catalog& catalog, std::unique_ptr<NvmlLibrary> library)
+      : library_path_(library_path(config)), catalog_(catalog), watch_(config.proc_root, catalog) {
+    attach(std::move(library));
+  }
+
+  static std::string library_path(const SourcesConfig& config) {
+    return config.nvml_library.empty() ? std::string(kDefaultLibrary) : config.nvml_library;
+  }
+
+  [[nodiscard]] bool sees_gpus() const { return !gpus_.empty(); }
+  [[nodiscard]] const SourceNotes& notes() const override { return notes_; }
+
+  Result<Progress> poll(Timestamp now, Batch& out) override {
+    now_ = now;
+    watch_.begin(now);
+    if (any_lost() && now >= next_reopen_) reopen(out);
+    if (library_) {
+      read_events(out);
+      if (now >= next_mig_refresh_) refresh_instances(out);
+      for (Gpu& gpu : gpus_) {
+        if (library_ && !gpu.lost)
+          read_gpu(gpu, out);
+        else if (library_ && gpu.handle != nullptr)
+          try_resume(gpu, out);
+      }
+    }
+    for (const Gpu& gpu : gpus_)
+      if (gpu.lost) mark_unanswered(gpu);
+    watch_.end(out);
+    refresh_notes();
+    return Progress::more;
+  }
+
+ private:
+  // --- finding devices -------------------------------------------------------------------------------------
+
+  /// Takes `library` into use and looks its GPUs up: known ones by UUID, for an index may change.
+  void attach(std::unique_ptr<NvmlLibrary> library) {
+    library_ = std::move(library);
+    reader_.emplace(*library_, [this](std::uint32_t pid) { return watch_.visible(pid); });
+    const auto count = library_->device_count();
+    for (unsigned index = 0; count && index < count.value; ++index) {
+      const auto handle = library_->device_by_index(index);
+      const auto uuid = handle ? library_->uuid(handle.value) : Answer<std::string>{handle.code, {}};
+      if (!uuid) {
+        const std::string warning =
+            fmt::format("GPU {} is there but does not answer: {}; nvidia-smi and the kernel log say more", index,
+                        describe(uuid.code));
+        if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end()) warnings_.push_back(warning);
+        continue;
+      }
+      auto known = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& gpu) { return gpu.uuid == uuid.value; });
+      if (known == gpus_.end()) {
+        gpus_.emplace_back();
+        known = gpus_.end() - 1;
+      }
+      known->handle = handle.value;
+      known->has_mig = known->has_utilisation = true;
+      describe_unit(*known, uuid.value, index, "");
+      library_->listen(handle.value, kEventXid | kEventMigChange);
+    }
+    next_mig_refresh_ = Timestamp::min();
+  }
+
+  void describe_unit(Unit& unit, const std::string& uuid, std::optional<unsigned> index, const std::string& parent) {
+    unit.uuid = uuid;
+    DeviceInfo info;
+    info.id = uuid;
+    if (index) info.index = static_cast<int>(*index);
+    info.name = library_->name(unit.handle).value;
+    info.pci_bus_id = normal_pci_address(library_->pci_bus_id(unit.handle).value);
+    info.parent_id = parent;
+    if (const auto memory = library_->memory(unit.handle)) info.capacity_bytes = memory.value.total;
+    catalog_.describe(info);
+    unit.used = catalog_.intern({Metric::device_used, uuid, 0, 0});
+    unit.watched = watch_.device(uuid);
+  }
+
+  void refresh_instances(Batch& out) {
+    next_mig_refresh_ = now_ + kMigRefresh;
+    for (Gpu& gpu : gpus_) {
+      if (gpu.lost || !gpu.has_mig) continue;
+      const auto mode = library_->mig_mode(gpu.handle);
+      if (mode.code == kNotSupported || mode.code == kFunctionNotFound) gpu.has_mig = false;
+      if (mode) list_instances(gpu, mode.value.enabled, out);
+    }
+  }
+
+  void list_instances(Gpu& gpu, bool enabled, Batch& out) {
+    std::vector<MigInstance> found;
+    const auto most = enabled ? library_->max_mig_devices(gpu.handle) : Answer<unsigned>{};
+    for (unsigned i = 0; enabled && most && i < most.value; ++i) {
+      const auto handle = library_->mig_device(gpu.handle, i);
+      const auto uuid = handle ? library_->uuid(handle.value) : Answer<std::string>{handle.code, {}};
+      if (!uuid) continue;  // a slot without an instance
+      MigInstance instance;
+      instance.handle = handle.value;
+      if (const auto id = library_->gpu_instance_id(handle.value)) instance.gpu_instance_id = id.value;
+      if (const auto id = library_->compute_instance_id(handle.value)) instance.compute_instance_id = id.value;
+      describe_unit(instance, uuid.value, std::nullopt, gpu.uuid);
+      found.push_back(std::move(instance));
+    }
+    for (const MigInstance& before : gpu.instances) {
+      const bool still = std::any_of(found.begin(), found.end(), [&](const Unit& u) { return u.uuid == before.uuid; });
+      if (!still) device_event(Event::Kind::device_lost, before.uuid, "the MIG instance was removed", out);
+    }
+    gpu.instances = std::move(found);
+  }
+
+  // --- one poll --------------------------------------------------------------------------------------------
+
+  void read_gpu(Gpu& gpu, Batch& out) {
+    const int code = read_memory(gpu, out);
+    if (code == kSuccess) {
+      gpu.unknown_errors = 0;
+    } else if (is_driver_gone(code)) {
+      close_driver(code, out);
+      return;
+    } else if (is_gpu_gone(code) || (code == kUnknown && ++gpu.unknown_errors >= kUnknownErrorsUntilLost)) {
+      lose(gpu, code, out);
+      return;
+    }
+    for (MigInstance& instance : gpu.instances)
+      if (instance.handle != nullptr) read_memory(instance, out);
+    read_utilisation(gpu, out);
+    read_processes(gpu);
+  }
+
+  int read_memory(Unit& unit, Batch& out) {
+    const auto memory = library_->memory(unit.handle);
+    if (memory) {
+      out.samples.push_back({now_, unit.used, memory.value.used});
+      if (memory.value.reserved) {
+        if (!unit.reserved) unit.reserved = catalog_.intern({Metric::device_reserved, unit.uuid, 0, 0});
+        out.samples.push_back({now_, *unit.reserved, *memory.value.reserved});
+      }
+    } else if ((memory.code == kNotSupported || memory.code == kNoPermission) && !unit.warned) {
+      unit.warned = true;
+      warnings_.push_back(
+          fmt::format("{}: the driver does not tell the memory in use: {}; its processes are watched where they are "
+                      "listed; run as root to see whether that helps",
+                      unit.uuid, describe(memory.code)));
+    }
+    return memory.code;
+  }
+
+  void read_utilisation(Gpu& gpu, Batch& out) {
+    if (!gpu.has_utilisation) return;
+    const auto busy = library_->utilization(gpu.handle);
+    if (busy)
+      out.readings.push_back({now_, gpu.uuid, busy.value.gpu / 100.0, busy.value.memory / 100.0});
+    else if (busy.code == kNotSupported || busy.code == kFunctionNotFound)
+      gpu.has_utilisation = false;  // so with MIG, where it has no meaning for the whole
+  }
+
+  void read_processes(Gpu& gpu) {
+    const int code = reader_->read(gpu.handle, processes_);
+    const bool placed = std::all_of(processes_.begin(), processes_.end(),
+                                    [](const GpuProcess& p) { return p.gpu_instance_id != kNoInstance; });
+    if (!gpu.instances.empty() && (code != kSuccess || processes_.empty() || !placed)) {
+      // Without privilege the whole GPU does not list its instances' processes, but each instance may.
+      read_instance_processes(gpu);
+      return;
+    }
+    if (code != kSuccess) mark_unanswered(gpu);
+    for (const GpuProcess& p : processes_) watch_.listed(unit_of(gpu, p).watched, p.pid, p.bytes, p.kind());
+  }
+
+  void read_instance_processes(Gpu& gpu) {
+    // What the whole GPU lists outside of any instance stays with it.
+    for (const GpuProcess& p : processes_)
+      if (p.gpu_instance_id == kNoInstance) outside_.push_back(p);
+    for (const MigInstance& instance : gpu.instances) {
+      if (instance.handle == nullptr || reader_->read(instance.handle, processes_) != kSuccess) {
+        watch_.unanswered(instance.watched);
+        continue;
+      }
+      for (const GpuProcess& p : processes_) {
+        watch_.listed(instance.watched, p.pid, p.bytes, p.kind());
+        outside_.erase(std::remove_if(outside_.begin(), outside_.end(), [&](const auto& o) { return o.pid == p.pid; }),
+                       outside_.end());
+      }
+    }
+    for (const GpuProcess& p : outside_) watch_.listed(gpu.watched, p.pid, p.bytes, p.kind());
+    outside_.clear();
+  }
+
+  /// Where a process belongs: its MIG instance, else the GPU.
+  static const Unit& unit_of(const Gpu& gpu, const GpuProcess& process) {
+    const MigInstance* same_gpu_instance = nullptr;
+    for (const MigInstance& instance : gpu.instances) {
+      if (instance.gpu_instance_id != process.gpu_instance_id) continue;
+      if (instance.compute_instance_id == process.compute_instance_id) return instance;
+      if (same_gpu_instance == nullptr) same_gpu_instance = &instance;
+    }
+    if (same_gpu_instance != nullptr) return *same_gpu_instance;
+    return gpu;
+  }
+
+  void read_events(Batch& out) {
+    for (int i = 0; i < kMostEventsAPoll; ++i) {
+      const auto event = library_->next_event();
+      if (!event) return;
+      if (event->type == kEventMigChange) next_mig_refresh_ = now_;
+      if (event->type != kEventXid) continue;
+      const auto gpu =
+          std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& g) { return g.handle == event->device; });
+      out.events.push_back(Event{.time = now_,
+                                 .kind = Event::Kind::xid,
+                                 .device_id = gpu != gpus_.end() ? gpu->uuid : std::string(),
+                                 .pid = 0,
+                                 .pid_start_ticks = 0,
+                                 .code = event->data,
+                                 .text = describe_xid(event->data)});
+    }
+  }
+
+  // --- loss and return -------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool any_lost() const {
+    return std::any_of(gpus_.begin(), gpus_.end(), [](const Gpu& gpu) { return gpu.lost; });
+  }
+
+  void device_event(Event::Kind kind, const std::string& device_id, std::string text, Batch& out) const {
+    out.events.push_back(Event{.time = now_,
+                               .kind = kind,
+                               .device_id = device_id,
+                               .pid = 0,
+                               .pid_start_ticks = 0,
+                               .code = 0,
+                               .text = std::move(text)});
+  }
+
+  void lose(Gpu& gpu, int code, Batch& out) {
+    if (gpu.lost) return;
+    if (!any_lost()) {
+      pause_ = kFirstPause;
+      next_reopen_ = now_ + pause_;
+    }
+    gpu.lost = true;
+    device_event(Event::Kind::device_lost, gpu.uuid, describe(code), out);
+    for (const MigInstance& instance : gpu.instances)
+      device_event(Event::Kind::device_lost, instance.uuid, describe(code), out);
+  }
+
+  void close_driver(int code, Batch& out) {
+    for (Gpu& gpu : gpus_) lose(gpu, code, out);
+    close_library();
+  }
+
+  void close_library() {
+    reader_.reset();
+    library_.reset();
+    for (Gpu& gpu : gpus_) {
+      gpu.handle = nullptr;
+      for (MigInstance& instance : gpu.instances) instance.handle = nullptr;
+    }
+  }
+
+  void reopen(Batch& out) {
+    pause_ = std::min(pause_ * 2, kLongestPause);
+    next_reopen_ = now_ + pause_;
+    // Closed first: the library of a replaced driver is another file, which the loader finds only when the old
+    // one has gone.
+    close_library();
+    if (auto opened = NvmlLibrary::open(library_path_)) attach(std::move(*opened));
+    for (Gpu& gpu : gpus_)
+      if (gpu.handle == nullptr) lose(gpu, kNotFound, out);
+  }
+
+  /// A lost GPU that is found again counts as resumed when it tells its memory.
+  void try_resume(Gpu& gpu, Batch& out) {
+    if (!library_->memory(gpu.handle)) return;
+    gpu.lost = false;
+    gpu.unknown_errors = 0;
+    device_event(Event::Kind::device_resumed, gpu.uuid, "", out);
+    if (gpu.has_mig)
+      if (const auto mode = library_->mig_mode(gpu.handle)) list_instances(gpu, mode.value.enabled, out);
+    for (const MigInstance& instance : gpu.instances) device_event(Event::Kind::device_resumed, instance.uuid, "", out);
+    read_gpu(gpu, out);
+  }
+
+  void mark_unanswered(const Gpu& gpu) {
+    watch_.unanswered(gpu.watched);
+    for (const MigInstance& instance : gpu.instances) watch_.unanswered(instance.watched);
+  }
+
+  void refresh_notes() {
+    if (watch_.unseen() == told_unseen_ && warnings_.size() == told_warnings_) return;
+    told_unseen_ = watch_.unseen();
+    told_warnings_ = warnings_.size();
+    notes_.warnings = warnings_;
+    for (std::string& text : unseen_warnings(told_unseen_, geteuid() != 0)) notes_.warnings.push_back(std::move(text));
+  }
+
+  std::string library_path_;
+  Catalog& catalog_;
+  ProcessWatch watch_;
+  std::unique_ptr<NvmlLibrary> library_;  ///< null while the driver is away
+  std::optional<ProcessReader> reader_;   ///< of library_
+  std::vector<Gpu> gpus_;
+  Timestamp now_ = Timestamp::min();
+  Timestamp next_mig_refresh_ = Timestamp::min();
+  Timestamp next_reopen_ = Timestamp::min();
+  std::chrono::seconds pause_ = kFirstPause;
+  std::vector<GpuProcess> processes_;  ///< scratch
+  std::vector<GpuProcess> outside_;    ///< scratch
+  std::vector<std::string> warnings_;
+  Unseen told_unseen_;
+  std::size_t told_warnings_ = 0;
+  SourceNotes notes_;
+};
+
+Result<std::unique_ptr<Source>> make(const SourcesConfig& config, Catalog& catalog) {
+  auto library = NvmlLibrary::open(NvmlSource::library_path(config));
+  if (!library) return fail(std::move(library.error()));
+  auto source = std::make_unique<NvmlSource>(config, catalog, std::move(*library));
+  if (!source->sees_gpus())
+    return fail(
+        "the NVIDIA driver works and shows no GPU; in a container pass one in (docker run --gpus all), else "
+        "see nvidia-smi and the kernel log");
+  return source;
+}
+
+}  // namespace
+}  // namespace nvml
+
+extern const SourceInfo nvml_source;
+const SourceInfo nvml_source = {"nvml", "NVIDIA GPUs and their processes, through the driver's libnvidia-ml",
+                                nvml::make};
+
+}  // namespace vramtrack

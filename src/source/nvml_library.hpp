@@ -1,0 +1,95 @@
+// NvmlLibrary: libnvidia-ml.so.1 opened at run time, with the calls vramtrack makes, newest form first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "source/nvml_abi.hpp"
+
+namespace vramtrack::nvml {
+
+/// What a call gave: the driver's return code, and the value when that is kSuccess.
+template <class T>
+struct Answer {
+  int code = kSuccess;
+  T value{};
+  explicit operator bool() const { return code == kSuccess; }
+};
+
+/// "GPU is lost (15)": for messages.
+std::string describe(int code);
+
+struct MemoryReading {
+  std::uint64_t total = 0;
+  std::uint64_t used = 0;
+  std::optional<std::uint64_t> reserved;  ///< only from version 2; `used` includes it in version 1
+};
+
+struct MigMode {
+  bool enabled = false;
+};
+
+/// The lists of processes a device keeps.
+enum class ProcessList : std::uint8_t { compute, graphics, mps };
+
+/// Signature shared by all versions of the process calls; the version decides what the entries look like.
+using ProcessCall = int (*)(Device, unsigned* count, void* entries);
+/// A process call with the layout its entries ought to have. `version` 1..3; 0: the library has none.
+struct ProcessCallChoice {
+  ProcessCall call = nullptr;
+  int version = 0;
+};
+
+/// Owns the open library and its initialisation: the destructor shuts NVML down and closes it, so that a
+/// replaced driver is found by opening anew. Not thread-safe. Every method is one call into the driver.
+class NvmlLibrary {
+ public:
+  /// Opens `path` (or by the loader's search, where it has no slash), finds the symbols and initialises.
+  /// The Error says what is missing and what to do.
+  static Result<std::unique_ptr<NvmlLibrary>> open(const std::string& path);
+  ~NvmlLibrary();
+  NvmlLibrary(const NvmlLibrary&) = delete;
+  NvmlLibrary& operator=(const NvmlLibrary&) = delete;
+
+  Answer<unsigned> device_count();
+  Answer<Device> device_by_index(unsigned index);
+  Answer<std::string> uuid(Device device);
+  Answer<std::string> name(Device device);
+  Answer<std::string> pci_bus_id(Device device);
+  /// Version 2, or 1 where that is not to be had; the choice is kept.
+  Answer<MemoryReading> memory(Device device);
+  Answer<Utilization> utilization(Device device);
+
+  /// kNotSupported or kFunctionNotFound where there is no such thing as MIG.
+  Answer<MigMode> mig_mode(Device device);
+  Answer<unsigned> max_mig_devices(Device device);
+  Answer<Device> mig_device(Device device, unsigned index);
+  Answer<std::uint32_t> gpu_instance_id(Device mig);
+  Answer<std::uint32_t> compute_instance_id(Device mig);
+
+  /// The newest process call of this kind that has not been struck out.
+  [[nodiscard]] ProcessCallChoice process_call(ProcessList list) const;
+  /// Strikes the newest one out, for good: the library has it and the driver does not (kFunctionNotFound,
+  /// kArgumentVersionMismatch). False when none is left.
+  bool strike_process_call(ProcessList list);
+
+  /// Listens for the events of `types` that `device` supports; false when it cannot.
+  bool listen(Device device, std::uint64_t types);
+  /// The next event that has already happened; never waits. nullopt: none.
+  std::optional<EventData> next_event();
+
+ private:
+  struct Symbols;
+  NvmlLibrary(void* handle, std::unique_ptr<Symbols> symbols);
+
+  void* handle_;
+  std::unique_ptr<Symbols> symbols_;
+  EventSet events_ = nullptr;
+  bool initialised_ = false;
+};
+
+}  // namespace vramtrack::nvml

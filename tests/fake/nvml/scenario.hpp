@@ -1,0 +1,74 @@
+// The scenario that drives the fake NVML: see README.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fake_nvml {
+
+constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+/// An amount that changes with the tick.
+struct Amount {
+  std::vector<std::uint64_t> values{0};  ///< one a tick, the last for ever
+  std::uint64_t growth = 0;
+  std::uint64_t period = 0;  ///< 0: grows for ever
+  std::uint64_t limit = kNone;
+  [[nodiscard]] std::uint64_t at(std::uint64_t tick) const;
+};
+
+struct Span {
+  std::uint64_t from = 0;
+  std::uint64_t to = ~std::uint64_t{0};
+  [[nodiscard]] bool holds(std::uint64_t tick) const { return tick >= from && tick <= to; }
+};
+
+struct Process {
+  std::uint32_t pid = 0;
+  unsigned lists = 1;  ///< bits: 1 compute, 2 graphics, 4 MPS
+  Amount used;
+  Span span;
+  std::uint32_t gpu_instance = ~std::uint32_t{0};
+  std::uint32_t compute_instance = ~std::uint32_t{0};
+};
+
+/// A GPU or, with a parent, a MIG instance.
+struct Device {
+  unsigned index = 0;
+  Device* parent = nullptr;
+  std::string uuid, name, pci;
+  std::uint64_t total = 0, reserved = 0;
+  Amount used;
+  std::optional<unsigned> gpu_percent, memory_percent;
+  std::uint32_t gpu_instance = ~std::uint32_t{0};
+  std::uint32_t compute_instance = ~std::uint32_t{0};
+  std::vector<Process> processes;  ///< of GPUs
+  std::vector<Device*> instances;  ///< MIG, of GPUs
+  std::uint64_t asked_in_tick = ~std::uint64_t{0};
+};
+
+struct Failure {
+  std::string call;
+  std::optional<unsigned> gpu;
+  int code = 0;
+  Span span;
+};
+
+struct Xid {
+  unsigned gpu = 0;
+  std::uint64_t code = 0, at = 0;
+};
+
+struct Scenario {
+  bool clock_from_environment = false;
+  std::vector<Device*> gpus;  ///< never freed but by the library being unloaded
+  std::vector<Failure> failures;
+  std::vector<Xid> xids;
+};
+
+/// Reads the file; ends the program with a message when it is not a scenario: a test must not go on.
+Scenario read_scenario(const char* path);
+
+}  // namespace fake_nvml
