@@ -24,11 +24,14 @@ class LinearTrend final : public Detector {
         window_(config.analysis_window_hours * 3600) {}
 
   void observe(Timestamp time, double used_bytes) override {
+    if (window_.empty() || time > window_.last()) ++seen_;
     window_.observe(time, used_bytes);
     // A line through n samples hardly moves before n has grown by 1/64: looking then keeps a sample's cost at a
-    // few nanoseconds, and below 128 samples means at every one.
-    if (++unseen_ * 64 < window_.samples()) return;
-    unseen_ = 0;
+    // few nanoseconds, and below 128 samples means at every one. A replaced value is looked at like the first.
+    const std::uint64_t unseen = seen_ - looked_;
+    const bool due = unseen == 0 || static_cast<double>(unseen) * 64 >= window_.samples();
+    if (!due && (was_enough_ || !enough())) return;
+    looked_ = seen_;
     evaluate();
   }
 
@@ -111,7 +114,8 @@ class LinearTrend final : public Detector {
   }
 
   void evaluate() {
-    if (!enough()) {
+    was_enough_ = enough();
+    if (!was_enough_) {
       if (alerting_) end("too few samples since a gap");
       return;
     }
@@ -147,7 +151,9 @@ class LinearTrend final : public Detector {
   const double min_duration_s_;
   TrendWindow window_;
   std::optional<double> limit_;
-  double unseen_ = 0;
+  std::uint64_t seen_ = 0;    ///< samples, a replaced one once
+  std::uint64_t looked_ = 0;  ///< the one at which it looked last
+  bool was_enough_ = false;
   bool alerting_ = false;
   double raised_bytes_ = 0;   ///< the line at the window's start when the alert was raised
   double highest_bytes_ = 0;  ///< since then

@@ -70,17 +70,17 @@ class Spike final : public Detector {
         after_(config.analysis_window_hours * 3600) {}
 
   void observe(Timestamp time, double used_bytes) override {
-    if (seen_ && time > last_time_) {
+    if (samples_ == 0) first_time_ = time;
+    if (samples_ > 0 && time > last_time_) {
       period_.observe(seconds_between(last_time_, time));
       if (period_.count() <= 32 || ++since_period_ >= 16) refresh_window();
     }
-    if (!seen_) first_time_ = time;
-    seen_ = true;
+    if (samples_ == 0 || time > last_time_) ++samples_;
     last_time_ = time;
     last_bytes_ = used_bytes;
     window_.observe(time, used_bytes, window_s_);
-    if (rising()) begin_or_extend();
     if (spike_) follow();
+    if (rising()) begin_or_extend();
   }
 
   void set_limit(std::optional<double> limit_bytes) override { limit_ = limit_bytes; }
@@ -91,7 +91,7 @@ class Spike final : public Detector {
   [[nodiscard]] Finding finding() const override {
     Finding finding;
     finding.detector = "spike";
-    const double span_s = seen_ ? seconds_between(first_time_, last_time_) : 0;
+    const double span_s = samples_ > 0 ? seconds_between(first_time_, last_time_) : 0;
     if (!spike_) {
       finding.state = window_.size() >= 2 && span_s >= window_s_ ? State::steady : State::too_short;
       finding.because = finding.state == State::steady
@@ -129,7 +129,7 @@ class Spike final : public Detector {
   [[nodiscard]] std::vector<std::string> explain() const override {
     std::vector<std::string> lines;
     lines.push_back(fmt::format("spike: window {}, threshold {:.0f} %", span_words(window_s_), config_.spike_percent));
-    if (!seen_) return lines;
+    if (samples_ == 0) return lines;
     const double rise = last_bytes_ - window_.start().bytes;
     lines.push_back(fmt::format("spike: {} within the window, needs {}", size_words(rise),
                                 threshold() ? size_words(*threshold()) : "a start above zero or a known capacity"));
@@ -188,6 +188,7 @@ class Spike final : public Detector {
     spike_->top = last_time_;
     spike_->top_bytes = last_bytes_;
     after_.clear();
+    after_.observe(last_time_, last_bytes_);
   }
 
   /// What became of it: gone, stabilised, still growing.
@@ -199,9 +200,10 @@ class Spike final : public Detector {
       spike_.reset();
       return;
     }
-    // As in linear_trend: look when the line may have moved.
-    if (++unseen_ * 64 < after_.samples()) return;
-    unseen_ = 0;
+    // As in linear_trend: look when the line may have moved, and again at a replaced value.
+    const std::uint64_t unseen = samples_ - looked_;
+    if (unseen > 0 && static_cast<double>(unseen) * 64 < after_.samples()) return;
+    looked_ = samples_;
     if (after_.span_s() < settle_s_ || after_.samples() < static_cast<double>(config_.minimum_samples)) return;
     const Fit line = fit_slope(after_.all());
     const double grown = line.slope_per_s * after_.span_s();
@@ -241,11 +243,11 @@ class Spike final : public Detector {
   ShortWindow window_;
   PeriodEstimate period_;
   std::size_t since_period_ = 0;
-  TrendWindow after_;  ///< since the top of the spike
-  double unseen_ = 0;
+  TrendWindow after_;          ///< since the top of the spike
+  std::uint64_t samples_ = 0;  ///< a replaced one counts once
+  std::uint64_t looked_ = 0;   ///< the one at which follow() looked last
   std::optional<Event> spike_;
   std::optional<double> limit_;
-  bool seen_ = false;
   bool alerting_ = false;
   Timestamp first_time_{};
   Timestamp last_time_{};

@@ -220,7 +220,6 @@ Scenario read_scenario(const toml::table& table, Mistakes& mistakes) {
   s.start = read_start(reader);
   s.period_s = reader.number("period_s", Unit::seconds, 1, 1e-3, 86400);
   s.duration_s = reader.number("duration_s", Unit::seconds, kMissing, 0, kMaxTime_s);
-  if (std::isnan(s.duration_s)) s.duration_s = 0;  // already noted as missing
   if (s.duration_s / s.period_s > 1e9) reader.mistake("period_s", "makes more than a billion ticks");
   s.jitter = reader.number("jitter", Unit::ratio, 0, 0, 0.9);
   s.drop = reader.number("drop", Unit::ratio, 0, 0, 1);

@@ -26,10 +26,12 @@ enum class Unit {
   word,         ///< one of `words`
 };
 
+inline constexpr double kRequired = std::numeric_limits<double>::quiet_NaN();
+
 struct Parameter {
   std::string_view key;
   Unit unit = Unit::ratio;
-  double fallback = std::numeric_limits<double>::quiet_NaN();  ///< NaN: required. Of a word: its index
+  double fallback = kRequired;  ///< NaN: required. Of a word: its index
   double min = 0;
   double max = 1e18;
   std::string_view words = {};  ///< "regular|jittered|random"

@@ -26,7 +26,7 @@ constexpr std::array kSawtooth{
 constexpr std::array kGc{
     Parameter{"keep_bytes", Unit::bytes, 0},
     Parameter{"threshold_bytes", Unit::bytes},
-    Parameter{"rate_bytes_per_s", Unit::bytes_per_s, std::nan(""), 1},
+    Parameter{"rate_bytes_per_s", Unit::bytes_per_s, kRequired, 1},
     Parameter{"threshold_spread", Unit::ratio, 0.1, 0, 0.9},
     Parameter{"rate_spread", Unit::ratio, 0.1, 0, 0.9},
     Parameter{"leak_bytes", Unit::bytes, 0},

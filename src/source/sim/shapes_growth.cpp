@@ -8,8 +8,8 @@ namespace vramtrack::sim {
 namespace {
 
 constexpr std::array kConstant{Parameter{"bytes", Unit::bytes}};
-constexpr std::array kLinear{Parameter{"rate_bytes_per_s", Unit::bytes_per_s, std::nan(""), -1e15, 1e15}};
-constexpr std::array kAccelerating{Parameter{"bytes", Unit::bytes}, Parameter{"over_s", Unit::seconds, std::nan(""), 1},
+constexpr std::array kLinear{Parameter{"rate_bytes_per_s", Unit::bytes_per_s, kRequired, -1e15, 1e15}};
+constexpr std::array kAccelerating{Parameter{"bytes", Unit::bytes}, Parameter{"over_s", Unit::seconds, kRequired, 1},
                                    Parameter{"power", Unit::ratio, 2, 0.1, 10}};
 constexpr std::array kStaircase{Parameter{"step_bytes", Unit::bytes}, Parameter{"every_s", Unit::interval_s},
                                 Parameter{"intervals", Unit::word, 0, 0, 0, "regular|jittered|random"},

@@ -10,13 +10,13 @@ namespace vramtrack::sim {
 namespace {
 
 constexpr std::array kWander{Parameter{"sigma_bytes", Unit::bytes},
-                             Parameter{"correlation_s", Unit::seconds, std::nan(""), 0.001}};
+                             Parameter{"correlation_s", Unit::seconds, kRequired, 0.001}};
 constexpr std::array kNoise{Parameter{"sigma_bytes", Unit::bytes}};
 constexpr std::array kRandomWalk{Parameter{"step_bytes", Unit::bytes}, Parameter{"every_s", Unit::interval_s},
                                  Parameter{"low_bytes", Unit::bytes, 0}, Parameter{"high_bytes", Unit::bytes}};
 constexpr std::array kServing{Parameter{"requests_per_s", Unit::per_s},
                               Parameter{"request_bytes", Unit::bytes},
-                              Parameter{"service_s", Unit::seconds, std::nan(""), 0.001},
+                              Parameter{"service_s", Unit::seconds, kRequired, 0.001},
                               Parameter{"burst_factor", Unit::ratio, 1, 0, 1000},
                               Parameter{"burst_every_s", Unit::interval_s, 600},
                               Parameter{"burst_lasts_s", Unit::interval_s, 30},

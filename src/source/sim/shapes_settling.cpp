@@ -14,7 +14,7 @@ constexpr std::array kSpike{Parameter{"bytes", Unit::bytes}, Parameter{"rise_s",
 constexpr std::array kLoad{Parameter{"bytes", Unit::bytes}, Parameter{"over_s", Unit::seconds, 0},
                            Parameter{"shards", Unit::count, 1, 1, 1e6}};
 constexpr std::array kKvCache{Parameter{"bytes", Unit::bytes}, Parameter{"after_s", Unit::seconds, 10}};
-constexpr std::array kWarmUp{Parameter{"bytes", Unit::bytes}, Parameter{"over_s", Unit::seconds, std::nan(""), 0.001},
+constexpr std::array kWarmUp{Parameter{"bytes", Unit::bytes}, Parameter{"over_s", Unit::seconds, kRequired, 0.001},
                              Parameter{"form", Unit::word, 0, 0, 0, "exponential|log|linear"}};
 constexpr std::array kSettle{Parameter{"bytes", Unit::bytes}, Parameter{"over_s", Unit::seconds},
                              Parameter{"steps", Unit::count, 3, 1, 1000}};

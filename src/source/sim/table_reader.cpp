@@ -97,8 +97,10 @@ void TableReader::mistake(std::string_view key, const std::string& what) {
 
 double TableReader::number(std::string_view key, Unit unit, double fallback, double min, double max) {
   const toml::node* value = node(key);
+  const bool required = std::isnan(fallback);
+  if (required) fallback = min;  // for after a mistake: the file is read on, and no caller sees a NaN
   if (value == nullptr) {
-    if (std::isnan(fallback)) mistake(key, "is missing and has no default");
+    if (required) mistake(key, "is missing and has no default");
     return fallback;
   }
   double out = 0;
