@@ -177,7 +177,6 @@ int main(int argc, char** argv) {
              static_cast<double>(rss_kib - rss_before_kib) / 1024, static_cast<double>(rss_before_kib) / 1024,
              static_cast<double>(peak_kib - rss_before_kib) / 1024);
   for (const std::string& notice : (*store)->take_notices()) fmt::print("notice: {}\n", notice);
-  if (std::getenv("SMAPS")) (void)std::system(fmt::format("cat /proc/{}/smaps > /tmp/w/store_smaps", getpid()).c_str());
   store->reset();
   for (const char* suffix : {"", "-wal", "-shm", ".lock"}) (void)unlink((config.path + suffix).c_str());
   return 0;

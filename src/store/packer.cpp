@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr int kMinuteS = 60, kHourS = 3600;
-constexpr int kPackLevel = 6;
+constexpr int kPackLevel = 5;
 /// Rows that one block's retention may delete: more than a block adds, so that it catches up, yet bounded.
 constexpr int kExpirePerBlock = 32;
 constexpr int kTrimPerBlock = 64;
@@ -128,7 +128,7 @@ Status Packer::pack(Compressor& compressor) {
     if (auto s = expire(median(block_.times_ns())); !s) return s;
     return keep_size();
   });
-  compressor.release();  // its work space for a block is larger than all else the store holds
+  compressor.release();  // a block's work space would otherwise stay for the journal's small rows
   if (status) block_.clear();
   return status;
 }

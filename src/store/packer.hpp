@@ -19,7 +19,7 @@ class Packer {
  public:
   /// A block ends when its samples span this, or it takes this much memory (many series: shorter blocks).
   static constexpr std::int64_t kBlockSpanNs = 15 * 60'000'000'000LL;
-  static constexpr std::size_t kBlockBytes = 384U << 10;
+  static constexpr std::size_t kBlockBytes = 128U << 10;
 
   /// `database` must outlive the packer. Notices are appended to `notices`.
   static Result<Packer> open(sql::Database& database, const StoreConfig& config, std::vector<std::string>& notices);

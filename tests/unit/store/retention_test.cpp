@@ -1,0 +1,211 @@
+#include <gmock/gmock.h>
+#include <rapidcheck.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "store/sqlite.hpp"
+#include "store_fixture.hpp"
+
+namespace vramtrack {
+namespace {
+
+using namespace testing;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::int64_t count(const std::string& path, const std::string& query) {
+  auto database = sql::Database::open(path, sql::Database::Mode::read);
+  return database ? database->integer(query).value().value_or(-1) : -1;
+}
+
+/// What rollups should be, straight from the samples.
+std::vector<Rollup> brute_force(const std::vector<std::pair<std::int64_t, std::uint64_t>>& samples,
+                                std::int64_t width_ns) {
+  std::map<std::int64_t, std::vector<std::uint64_t>> buckets;
+  for (const auto& [time, bytes] : samples) {
+    std::int64_t bucket = time / width_ns;
+    if (time % width_ns < 0) --bucket;
+    buckets[bucket * width_ns].push_back(bytes);
+  }
+  std::vector<Rollup> result;
+  for (const auto& [start, values] : buckets) {
+    long double sum = 0;
+    for (const std::uint64_t v : values) sum += static_cast<long double>(v);
+    result.push_back({at_ns(start), *std::min_element(values.begin(), values.end()),
+                      *std::max_element(values.begin(), values.end()),
+                      static_cast<double>(sum / static_cast<long double>(values.size())), values.size()});
+  }
+  return result;
+}
+
+void expect_same(const std::vector<Rollup>& got, const std::vector<Rollup>& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    SCOPED_TRACE(iso8601(got[i].start));
+    EXPECT_EQ(got[i].start, expected[i].start);
+    EXPECT_EQ(got[i].min, expected[i].min);
+    EXPECT_EQ(got[i].max, expected[i].max);
+    EXPECT_EQ(got[i].count, expected[i].count);
+    EXPECT_NEAR(got[i].mean, expected[i].mean, 1.0 + 1e-15 * expected[i].mean);
+  }
+}
+
+using RetentionTest = StoreTest;
+
+TEST_F(RetentionTest, RollupsAreThoseOfTheSamples) {
+  EXPECT_TRUE(rc::check([&] {
+    Folder own;
+    StoreConfig here = config;
+    here.path = own.file();
+    here.raw_hours = here.minute_days = 1e9;
+    Catalog fresh;
+    const auto steps = *rc::gen::container<std::vector<std::pair<std::uint16_t, std::uint64_t>>>(
+        400, rc::gen::pair(rc::gen::inRange<std::uint16_t>(0, 300),
+                           rc::gen::weightedOneOf<std::uint64_t>({{3, rc::gen::inRange<std::uint64_t>(0, 1ULL << 38)},
+                                                                  {1, rc::gen::arbitrary<std::uint64_t>()}})));
+    std::vector<std::pair<std::int64_t, std::uint64_t>> samples[2];
+    {
+      auto store = Store::open(here, fresh, at_s(0));
+      RC_ASSERT(store.has_value());
+      std::int64_t time_ns = kStart - 17 * kSecond;
+      for (const auto& [step_ds, bytes] : steps) {
+        time_ns += step_ds * (kSecond / 10);
+        const int series = step_ds % 3 == 0 ? 1 : 0;
+        Batch batch;
+        batch.samples = {{at_ns(time_ns), fresh.intern(device_key(series)), bytes}};
+        RC_ASSERT((*store)->append(batch).has_value());
+        samples[series].emplace_back(time_ns, bytes);
+      }
+      RC_ASSERT((*store)->flush().has_value());
+      auto reader = StoreReader::open(here.path);  // part packed, part still in the journal
+      RC_ASSERT(reader.has_value());
+      for (int series = 0; series < 2; ++series) {
+        expect_same((*reader)->rollups(device_key(series), Resolution::minute).value(),
+                    brute_force(samples[series], 60 * kSecond));
+        expect_same((*reader)->rollups(device_key(series), Resolution::hour).value(),
+                    brute_force(samples[series], 3600 * kSecond));
+      }
+      RC_ASSERT(!::testing::Test::HasFailure());
+    }
+  }));
+}
+
+TEST_F(RetentionTest, RawAndMinutesExpireAndHoursStay) {
+  config.raw_hours = 2;
+  config.minute_days = 1;
+  const SeriesId id = catalog.intern(device_key(0));
+  std::vector<std::pair<std::int64_t, std::uint64_t>> samples;
+  const std::int64_t seconds = 4 * 86400;
+  {
+    const auto store = open();
+    for (std::int64_t t = 0; t < seconds; t += 10) {
+      Batch batch;
+      batch.samples = {{at_s(t), id, static_cast<std::uint64_t>(t % 7777) << 21}};
+      if (t % 3600 == 0) batch.events = {{.time = at_s(t), .text = "hour"}};
+      ASSERT_TRUE(store->append(batch));
+      samples.emplace_back(kStart + t * kSecond, static_cast<std::uint64_t>(t % 7777) << 21);
+    }
+    EXPECT_THAT(store->take_notices(), IsEmpty());
+  }
+  const auto raw = scan(config.path);
+  EXPECT_THAT(raw.errors, IsEmpty());
+  const auto& kept = raw.of(device_key(0));
+  ASSERT_FALSE(kept.empty());
+  // Never before its retention, and gone within two blocks after it.
+  EXPECT_LE(kept.front().first, kStart + (seconds - 7200) * kSecond);
+  EXPECT_GE(kept.front().first, kStart + (seconds - 7200 - 2 * 900 - 600) * kSecond);
+  EXPECT_EQ(kept.back(), samples.back());
+
+  auto reader = StoreReader::open(config.path);
+  ASSERT_TRUE(reader);
+  const auto hours = (*reader)->rollups(device_key(0), Resolution::hour);
+  ASSERT_TRUE(hours) << hours.error().message;
+  expect_same(*hours, brute_force(samples, 3600 * kSecond));
+  const auto minutes = (*reader)->rollups(device_key(0), Resolution::minute);
+  ASSERT_TRUE(minutes);
+  ASSERT_FALSE(minutes->empty());
+  EXPECT_LE(minutes->front().start, at_s(seconds - 86400));
+  EXPECT_GE(minutes->front().start, at_s(seconds - 86400 - 3600));
+  EXPECT_LE(raw.events.size(), 26U);
+  EXPECT_GE(raw.events.size(), 24U);
+
+  const auto some = (*reader)->rollups(device_key(0), Resolution::hour, {at_s(3600), at_s(3 * 3600)});
+  ASSERT_TRUE(some);
+  ASSERT_THAT(*some, SizeIs(2));
+  EXPECT_EQ((*some)[0].start, at_s(3600));
+  EXPECT_THAT((*reader)->rollups(device_key(5), Resolution::hour).value(), IsEmpty());
+  // The hours of days past lie in few chunks.
+  EXPECT_GE(count(config.path, "SELECT count(*) FROM rollup WHERE resolution_s=3600 AND merged=1"), 2);
+  EXPECT_LE(count(config.path, "SELECT count(*) FROM rollup WHERE resolution_s=3600 AND merged=0"), 120);
+}
+
+/// A clock that jumps ahead for one sample must not make a history look old.
+TEST_F(RetentionTest, OneWildDateExpiresNothing) {
+  config.raw_hours = 48;
+  const SeriesId id = catalog.intern(device_key(0));
+  {
+    const auto store = open();
+    for (std::int64_t t = 0; t < 8000; ++t) {
+      Batch batch;
+      batch.samples = {{at_s(t % 1000 == 999 ? 3'000'000'000 : t), id, 1}};
+      ASSERT_TRUE(store->append(batch));
+    }
+  }
+  EXPECT_EQ(scan(config.path).samples, 8000U);
+}
+
+TEST_F(RetentionTest, TheSizeCapTakesRawThenMinutesAndKeepsHours) {
+  config.max_size_mb = 1;
+  std::vector<SeriesId> ids;
+  for (int s = 0; s < 8; ++s) ids.push_back(catalog.intern(device_key(s)));
+  std::vector<std::string> notices;
+  std::uint64_t noise = 1;
+  const std::int64_t seconds = 40 * 3600;
+  {
+    const auto store = open();
+    for (std::int64_t t = 0; t < seconds; t += 2) {
+      Batch batch;
+      for (const SeriesId id : ids) {
+        noise = noise * 6364136223846793005U + 1442695040888963407U;
+        batch.samples.push_back({at_s(t), id, noise >> 24});  // incompressible: 5 bytes a sample
+      }
+      ASSERT_TRUE(store->append(batch));
+    }
+    notices = store->take_notices();
+  }
+  struct stat there {};
+  ASSERT_EQ(::stat(config.path.c_str(), &there), 0);
+  EXPECT_LE(there.st_size, 1 << 20);
+  const Scan raw = scan(config.path);
+  EXPECT_THAT(raw.errors, IsEmpty());
+  ASSERT_FALSE(raw.of(device_key(0)).empty());
+  EXPECT_EQ(raw.of(device_key(0)).back().first, kStart + (seconds - 2) * kSecond);  // the newest are kept
+  auto reader = StoreReader::open(config.path);
+  ASSERT_TRUE(reader);
+  EXPECT_THAT((*reader)->rollups(device_key(3), Resolution::hour).value(), SizeIs(40));
+  ASSERT_THAT(notices, SizeIs(1));  // told once
+  EXPECT_THAT(notices[0], HasSubstr("raw samples up to 2026-01-01T"));
+  EXPECT_THAT(notices[0], HasSubstr("store.max_size_mb"));
+
+  // So small that not even the minutes fit.
+  config.max_size_mb = 0.15;
+  {
+    const auto store = open();
+    for (std::int64_t t = seconds; t < seconds + 20 * 3600; t += 2) {
+      Batch batch;
+      batch.samples = {{at_s(t), ids[0], 5}};
+      ASSERT_TRUE(store->append(batch));
+    }
+    notices = store->take_notices();
+  }
+  EXPECT_THAT(notices, ::testing::Contains(HasSubstr("minute rollups up to")));
+  reader = StoreReader::open(config.path);
+  ASSERT_TRUE(reader);
+  EXPECT_THAT((*reader)->rollups(device_key(0), Resolution::hour).value(), SizeIs(60));
+  EXPECT_LT((*reader)->rollups(device_key(3), Resolution::minute).value().size(), 2400U);
+}
+
+}  // namespace
+}  // namespace vramtrack
