@@ -125,6 +125,10 @@ class LinearTrend final : public Detector {
     const bool line =
         fit.slope_per_s > 0 && fit.slope_per_s >= ease * min_slope_ && fit.r_squared >= ease * config_.min_r_squared;
     if (!line && !alerting_) return;
+    highest_bytes_ = std::max(highest_bytes_, window_.last_value());
+    // An alert whose line still stands is judged anew four times less often: it can only end a little later.
+    if (alerting_ && line && static_cast<double>(seen_ - judged_) * 16 < window_.samples()) return;
+    judged_ = seen_;
     const Trend trend = judge_trend(window_, config_.min_r_squared, min_slope_);
     const std::optional<std::string> reason = missed(trend, ease);
     if (!alerting_ && !reason) {
@@ -132,7 +136,6 @@ class LinearTrend final : public Detector {
       raised_bytes_ = trend.fit.at(window_.at(window_.first()));
       highest_bytes_ = window_.last_value();
     }
-    highest_bytes_ = std::max(highest_bytes_, window_.last_value());
     if (alerting_ && reason) end(*reason);
   }
 
@@ -153,6 +156,7 @@ class LinearTrend final : public Detector {
   std::optional<double> limit_;
   std::uint64_t seen_ = 0;    ///< samples, a replaced one once
   std::uint64_t looked_ = 0;  ///< the one at which it looked last
+  std::uint64_t judged_ = 0;  ///< the one at which it judged the significance last
   bool was_enough_ = false;
   bool alerting_ = false;
   double raised_bytes_ = 0;   ///< the line at the window's start when the alert was raised

@@ -31,21 +31,22 @@ class ShortWindow {
     double bytes = 0;
   };
 
-  void observe(Timestamp time, double bytes, double window_s) {
-    const Duration step = from_seconds(window_s / kSteps);
+  void set_length(double window_s) {
+    step_ = from_seconds(window_s / kSteps);
+    length_ = from_seconds(window_s * 1.05);  // a little more than W, for jitter
+  }
+
+  void observe(Timestamp time, double bytes) {
     // Two entries in one step become one; the one before the last is kept, so that the steps do not drift.
-    if (count_ >= 2 && time - at(count_ - 2).time < step) --count_;
+    if (count_ >= 2 && time - at(count_ - 2).time < step_) --count_;
     if (count_ > 0 && at(count_ - 1).time == time) --count_;
     if (count_ == ring_.size()) drop_oldest();
     ring_[(oldest_ + count_++) % ring_.size()] = {time, bytes};
-    // A little more than W, for jitter.
-    const Timestamp from = time - from_seconds(window_s * 1.05);
-    while (count_ > 1 && at(0).time < from) drop_oldest();
+    while (count_ > 1 && time - at(0).time > length_) drop_oldest();
   }
   /// The window's start: its oldest sample.
   [[nodiscard]] const Entry& start() const { return ring_[oldest_]; }
   [[nodiscard]] std::size_t size() const { return count_; }
-  void clear() { count_ = 0; }
 
  private:
   static constexpr std::size_t kSteps = 64;
@@ -55,9 +56,11 @@ class ShortWindow {
     --count_;
   }
 
-  std::array<Entry, kSteps + 8> ring_{};
+  std::array<Entry, 128> ring_{};
   std::size_t oldest_ = 0;
   std::size_t count_ = 0;
+  Duration step_{};
+  Duration length_{};
 };
 
 class Spike final : public Detector {
@@ -67,18 +70,20 @@ class Spike final : public Detector {
         share_(config.spike_percent / 100),
         settle_s_(config.minimum_duration_minutes * 60),
         forget_s_(config.analysis_window_hours * 3600),
-        after_(config.analysis_window_hours * 3600) {}
+        after_(config.analysis_window_hours * 3600) {
+    refresh_window();
+  }
 
   void observe(Timestamp time, double used_bytes) override {
     if (samples_ == 0) first_time_ = time;
     if (samples_ > 0 && time > last_time_) {
       period_.observe(seconds_between(last_time_, time));
-      if (period_.count() <= 32 || ++since_period_ >= 16) refresh_window();
+      if (++since_period_ >= 16 || period_.count() < 16) refresh_window();
     }
     if (samples_ == 0 || time > last_time_) ++samples_;
     last_time_ = time;
     last_bytes_ = used_bytes;
-    window_.observe(time, used_bytes, window_s_);
+    window_.observe(time, used_bytes);
     if (spike_) follow();
     if (rising()) begin_or_extend();
   }
@@ -154,6 +159,7 @@ class Spike final : public Detector {
   void refresh_window() {
     since_period_ = 0;
     window_s_ = std::max(config_.spike_window_seconds, period_.median_s());
+    window_.set_length(window_s_);
   }
 
   [[nodiscard]] bool low_start() const { return limit_ && window_.start().bytes < kLowShare * *limit_; }

@@ -14,21 +14,23 @@ void TrendWindow::clear() {
 void TrendWindow::observe(Timestamp time, double y) {
   if (!has_pending_) {
     origin_ = time;
+    slot_end_ = time + width_;
     has_pending_ = true;
   } else if (time > pending_time_) {
     commit_pending();
   }
   pending_time_ = time;
   pending_y_ = y;
-  // The pending sample's own slot decides what is too old.
-  evict_before((time - origin_) / width_ - kBuckets);
+  if (time < slot_end_) return;  // a division and an eviction only once a bucket
+  pending_slot_ = (time - origin_) / width_;
+  slot_end_ = origin_ + width_ * (pending_slot_ + 1);
+  evict_before(pending_slot_ - kBuckets);
 }
 
 void TrendWindow::commit_pending() {
-  const std::int64_t slot = (pending_time_ - origin_) / width_;
-  if (open_.moments.n > 0 && slot != open_.slot) close_open();
+  if (open_.moments.n > 0 && pending_slot_ != open_.slot) close_open();
   if (open_.moments.n == 0) {
-    open_.slot = slot;
+    open_.slot = pending_slot_;
     open_.first = pending_time_;
   }
   if (has_committed_)

@@ -59,7 +59,9 @@ class TrendWindow {
 
   double window_s_;
   Duration width_;
-  Timestamp origin_{};  ///< of the first sample since clear()
+  Timestamp origin_{};    ///< of the first sample since clear()
+  Timestamp slot_end_{};  ///< of the pending sample's slot
+  std::int64_t pending_slot_ = 0;
   std::array<Bucket, kBuckets + 2> ring_{};
   std::array<Moments, kBuckets + 2> suffix_{};  ///< suffix_[i]: sum of the front's buckets from ring_[i] on
   std::size_t oldest_ = 0;
