@@ -1,0 +1,160 @@
+// Source "drm": AMD, Intel and other GPUs through what their kernel drivers show in /sys and /proc. Needs no
+// library and no privilege for the devices; processes of other users show only to root.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "host/process_watch.hpp"
+#include "source/drm_clients.hpp"
+#include "source/drm_sysfs.hpp"
+#include "source/source.hpp"
+
+namespace vramtrack {
+namespace drm {
+namespace {
+
+/// A new process is seen at most this much later; looking costs a walk over all processes.
+constexpr std::chrono::seconds kDiscoverEvery{5};
+/// Cards come and go by hot-plug, driver reload and reset.
+constexpr std::chrono::seconds kFindCardsEvery{10};
+
+struct WatchedCard {
+  Card card;
+  SeriesId used{};
+  std::size_t watched = 0;
+  bool lost = false;
+  bool present = true;
+};
+
+class DrmSource final : public Source {
+ public:
+  DrmSource(const SourcesConfig& config, Catalog& catalog)
+      : sys_root_(config.sys_root), catalog_(catalog), watch_(config.proc_root, catalog), clients_(config.proc_root) {
+    find_new_cards();
+  }
+
+  [[nodiscard]] bool sees_gpus() const { return !cards_.empty(); }
+  [[nodiscard]] const SourceNotes& notes() const override { return notes_; }
+
+  Result<Progress> poll(Timestamp now, Batch& out) override {
+    if (now >= next_find_cards_) {
+      next_find_cards_ = now + kFindCardsEvery;
+      find_new_cards();
+    }
+    watch_.begin(now);
+    for (WatchedCard& card : cards_) read_card(card, now, out);
+    const bool discover = now >= next_discover_;
+    if (discover) next_discover_ = now + kDiscoverEvery;
+    const ClientScan scan = clients_.scan(discover);
+    for (const Holder& holder : scan.holders) {
+      const auto card = std::find_if(cards_.begin(), cards_.end(), [&](const WatchedCard& c) {
+        return c.card.pci_address == holder.pci_address && c.present;
+      });
+      // An open file without memory is a desktop's every program; it is listed once it holds some.
+      if (card == cards_.end() || card->lost || holder.bytes.value_or(0) == 0) continue;
+      watch_.listed(card->watched, holder.pid, holder.bytes, "");
+    }
+    watch_.end(out);
+    refresh_notes(scan.unreadable);
+    return Progress::more;
+  }
+
+ private:
+  void find_new_cards() {
+    const std::vector<Card> found = find_cards(sys_root_);
+    for (WatchedCard& known : cards_)
+      known.present = std::any_of(found.begin(), found.end(), [&](const Card& c) { return c.id == known.card.id; });
+    for (const Card& card : found) {
+      auto known =
+          std::find_if(cards_.begin(), cards_.end(), [&](const WatchedCard& c) { return c.card.id == card.id; });
+      if (known == cards_.end()) {
+        cards_.emplace_back();
+        known = cards_.end() - 1;
+      }
+      known->card = card;
+      describe(*known);
+    }
+  }
+
+  void describe(WatchedCard& watched) {
+    const Card& card = watched.card;
+    DeviceInfo info;
+    info.id = card.id;
+    info.index = card.number;
+    info.name = card.name;
+    info.pci_bus_id = card.pci_address;
+    info.capacity_bytes = capacity_bytes(card);
+    catalog_.describe(info);
+    if (card.tells_used) watched.used = catalog_.intern({Metric::device_used, card.id, 0, 0});
+    watched.watched = watch_.device(card.id);
+  }
+
+  void read_card(WatchedCard& watched, Timestamp now, Batch& out) {
+    const auto used = watched.present && watched.card.tells_used ? used_bytes(watched.card) : std::nullopt;
+    // A driver that tells no sum answers as long as the card is there.
+    const bool answers = watched.card.tells_used ? used.has_value() : watched.present;
+    if (used) out.samples.push_back({now, watched.used, *used});
+    if (!answers) watch_.unanswered(watched.watched);
+    if (answers == !watched.lost) return;
+    watched.lost = !answers;
+    out.events.push_back(Event{.time = now,
+                               .kind = answers ? Event::Kind::device_resumed : Event::Kind::device_lost,
+                               .device_id = watched.card.id,
+                               .pid = 0,
+                               .pid_start_ticks = 0,
+                               .code = 0,
+                               .text = answers ? "" : "its driver no longer tells the memory in use"});
+  }
+
+  void refresh_notes(std::size_t unreadable) {
+    if (told_ && watch_.unseen() == told_unseen_ && unreadable == told_unreadable_) return;
+    told_ = true;
+    told_unseen_ = watch_.unseen();
+    told_unreadable_ = unreadable;
+    notes_.warnings = unseen_warnings(told_unseen_, geteuid() != 0);
+    if (unreadable != 0)
+      notes_.warnings.push_back(fmt::format(
+          "open files of {} process{} of other users are not readable: their GPU memory is in the device's sum and not "
+          "shown by process; run as root or with CAP_SYS_PTRACE",
+          unreadable, unreadable == 1 ? "" : "es"));
+    for (const WatchedCard& watched : cards_)
+      if (!watched.card.tells_used)
+        notes_.warnings.push_back(fmt::format(
+            "{} ({}): driver {} does not tell the memory in use on the whole card: only its processes are watched",
+            watched.card.name, watched.card.pci_address, watched.card.driver));
+  }
+
+  std::string sys_root_;
+  Catalog& catalog_;
+  ProcessWatch watch_;
+  ClientScanner clients_;
+  std::vector<WatchedCard> cards_;
+  Timestamp next_find_cards_ = Timestamp::min();
+  Timestamp next_discover_ = Timestamp::min();
+  bool told_ = false;
+  Unseen told_unseen_;
+  std::size_t told_unreadable_ = 0;
+  SourceNotes notes_;
+};
+
+Result<std::unique_ptr<Source>> make(const SourcesConfig& config, Catalog& catalog) {
+  auto source = std::make_unique<DrmSource>(config, catalog);
+  if (!source->sees_gpus())
+    return fail(
+        fmt::format("no AMD, Intel or other GPU with memory of its own under {}/class/drm; where there is one, "
+                    "load its kernel driver (amdgpu, xe, i915) and, in a container, mount /sys",
+                    config.sys_root));
+  return source;
+}
+
+}  // namespace
+}  // namespace drm
+
+extern const SourceInfo drm_source;
+const SourceInfo drm_source = {"drm", "AMD, Intel and other GPUs, through /sys/class/drm and /proc/*/fdinfo",
+                               drm::make};
+
+}  // namespace vramtrack

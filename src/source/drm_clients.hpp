@@ -1,0 +1,62 @@
+// Which process holds how much video memory through which DRM device: /proc/PID/fdinfo.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramtrack::drm {
+
+/// What one open file of a DRM device tells (the kernel's drm-usage-stats).
+struct Client {
+  std::string driver;
+  std::string pci_address;                  ///< normal_pci_address(); empty for devices that are not on PCI
+  std::uint64_t id = 0;                     ///< drm-client-id: the same on duplicated and inherited descriptors
+  std::optional<std::uint64_t> vram_bytes;  ///< nullopt: the driver tells none
+};
+
+/// Parses the text of /proc/PID/fdinfo/FD; nullopt when the file is not of a DRM device. Pure.
+/// Memory: every region of the device's own memory (amdgpu and nouveau "vram", xe "vram0"..., i915 "local0"...),
+/// by what is resident, else by the older drm-memory-, else by the total; units bytes, KiB, MiB or GiB.
+std::optional<Client> parse_fdinfo(std::string_view text);
+
+/// One process's memory on one device.
+struct Holder {
+  std::string pci_address;
+  std::uint32_t pid = 0;
+  std::optional<std::uint64_t> bytes;
+};
+
+struct ClientScan {
+  std::vector<Holder> holders;  ///< each device and pid once
+  std::size_t unreadable = 0;   ///< processes whose open files may not be seen
+};
+
+/// Follows the DRM files of all processes under one /proc. Not thread-safe.
+class ClientScanner {
+ public:
+  explicit ClientScanner(std::string proc_root) : proc_root_(std::move(proc_root)) {}
+
+  /// Reads what the known DRM files tell now; with `discover_first`, or when one of them has gone, looks through
+  /// all processes for such files. A client shared by several processes is counted once, for the lowest pid.
+  /// Cost: one small file a known DRM file; discovery reads every process's descriptor table (about 1 ms for
+  /// a hundred processes), so it is not for every poll.
+  ClientScan scan(bool discover_first);
+
+ private:
+  struct OpenFile {
+    std::uint32_t pid;
+    std::string fdinfo_path;
+  };
+  void discover();
+  /// False when one of the known files could not be read.
+  bool read_known(ClientScan& result) const;
+
+  std::string proc_root_;
+  std::vector<OpenFile> files_;  ///< by pid
+  std::size_t unreadable_ = 0;
+};
+
+}  // namespace vramtrack::drm

@@ -1,0 +1,32 @@
+// GPUs as the kernel's DRM drivers show them under /sys/class/drm.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vramtrack::drm {
+
+/// One card.
+struct Card {
+  std::string id;           ///< amdgpu's unique id, else the PCI address
+  int number = 0;           ///< as in card0
+  std::string driver;       ///< "amdgpu", "xe", "i915", "nouveau", ...; empty when the kernel does not say
+  std::string name;         ///< product name, else vendor and PCI ids
+  std::string pci_address;  ///< normal_pci_address()
+  std::string folder;       ///< /sys/class/drm/cardN
+  bool tells_used = false;  ///< the driver has mem_info_vram_used
+};
+
+/// The cards under `sys_root` that have memory to watch, by number. Cards of the proprietary NVIDIA driver are
+/// left out (source nvml reads them), so are display-only and virtual devices. Never fails: no folder, no cards.
+std::vector<Card> find_cards(const std::string& sys_root);
+
+/// Bytes of video memory in use on `card`; nullopt when not told (a card that vanished, or in reset).
+std::optional<std::uint64_t> used_bytes(const Card& card);
+
+/// Bytes of video memory the card has; nullopt when the driver does not say.
+std::optional<std::uint64_t> capacity_bytes(const Card& card);
+
+}  // namespace vramtrack::drm
