@@ -51,7 +51,7 @@ class CsvRows final : public LogParser {
   /// Rows of one reading tell the GPUs apart by their position: `n` of them.
   void set_positions(std::size_t n) { positions_ = n; }
 
-  void parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) override;
+  std::uint64_t parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) override;
 
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
   [[nodiscard]] bool processes_only() const override { return plan_.pid >= 0; }
@@ -167,7 +167,7 @@ CsvRows::Cut CsvRows::cut_oddly(std::string_view line) {
   return Cut::done;
 }
 
-void CsvRows::parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) {
+std::uint64_t CsvRows::parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) {
   fields_.resize(std::max(needed_, std::size_t{1}));
   const char* p = lines.data();
   const char* const end = p + lines.size();
@@ -185,6 +185,7 @@ void CsvRows::parse(std::string_view lines, std::uint64_t line, bool complete, L
       read_line({p, static_cast<std::size_t>(stop - p)}, line, whole, rows);
     p = next;
   }
+  return line;
 }
 
 void CsvRows::read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows) {

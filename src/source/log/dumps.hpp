@@ -17,13 +17,14 @@ class LineParser : public LogParser {
  public:
   explicit LineParser(StampReader stamp) : stamp_(std::move(stamp)) {}
 
-  void parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) final {
-    for (std::uint64_t number = first_line; !lines.empty(); ++number) {
+  std::uint64_t parse(std::string_view lines, std::uint64_t number, bool complete, LogRows& rows) final {
+    for (; !lines.empty(); ++number) {
       const bool last_is_cut = !complete && lines.find('\n') == std::string_view::npos;
       const std::string_view line = logtext::take_line(lines);
       rows.line = number;
       read_line(line, number, !last_is_cut, rows);
     }
+    return number;
   }
 
   [[nodiscard]] bool clock_is_relative() const final { return stamp_.is_relative(); }

@@ -34,8 +34,9 @@ class LogParser {
   virtual ~LogParser() = default;
 
   /// Reads `lines` (whole lines; the first is line `first_line` of the file, counting from 1) into `rows`.
-  /// `complete` is false only for a last line that does not end in a newline.
-  virtual void parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) = 0;
+  /// `complete` is false only for a last line that does not end in a newline. Returns the number of the line
+  /// after the last: counting them is free here and a pass over the text elsewhere.
+  virtual std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) = 0;
   /// The log has ended.
   virtual void finish(LogRows& /*rows*/) {}
 

@@ -41,12 +41,13 @@ class Gpustat final : public LogParser {
     assumptions_ = std::move(assumptions);
   }
 
-  void parse(std::string_view lines, std::uint64_t first_line, bool /*complete*/, LogRows& rows) override {
+  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool /*complete*/, LogRows& rows) override {
     std::uint64_t line = first_line;
     for (const char c : lines) {
       take(c, line, rows);
       if (c == '\n') ++line;
     }
+    return line;
   }
 
   void finish(LogRows& rows) override {

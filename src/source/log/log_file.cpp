@@ -87,7 +87,6 @@ Result<LineInput::Stretch> LineInput::next(LogRows& rows) {
         stretch.complete = before != std::string_view::npos;
       }
       begin_ += stretch.text.size();
-      line_ += static_cast<std::uint64_t>(std::count(stretch.text.begin(), stretch.text.end(), '\n'));
       return stretch;
     }
     if (done_) return Stretch{{}, line_, true};
@@ -130,7 +129,8 @@ Status LogFile::fill() {
       if (!input_->bytes().warning().empty()) rows_->warn(input_->bytes().warning());
       ended_ = true;
     } else {
-      parser_->parse(stretch->text, stretch->first_line, stretch->complete, *rows_);
+      const std::uint64_t line = parser_->parse(stretch->text, stretch->first_line, stretch->complete, *rows_);
+      if (stretch->complete) input_->set_line(line);
     }
     if (blocks_ && waiting_.size() + rows_->samples.size() > kMostSorted)
       return fail(

@@ -35,14 +35,16 @@ class LineInput {
 
   /// The first 256 KiB, cut to whole lines unless the file ends before. Only before the first next().
   [[nodiscard]] std::string_view head() const;
-  /// The next stretch; empty at the end. `complete` is false for a last line without its newline. Valid until
-  /// the next call. Broken lines go to `rows`.
+  /// The next stretch; empty at the end. REQUIRES set_line() after each one that ends in a newline. `complete` is false
+  /// for a last line without its newline. Valid until the next call. Broken lines go to `rows`.
   struct Stretch {
     std::string_view text;
     std::uint64_t first_line = 1;
     bool complete = true;
   };
   Result<Stretch> next(LogRows& rows);
+  /// Number of the line that the next stretch begins with, as its parser counted.
+  void set_line(std::uint64_t line) { line_ = line; }
 
   [[nodiscard]] ByteInput& bytes() { return *input_; }
 

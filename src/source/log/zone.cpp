@@ -1,82 +1,68 @@
 #include "source/log/zone.hpp"
 
-#include <date/tz.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <exception>
+#include <optional>
+
+#include "source/log/tzif.hpp"
 
 namespace vramtrack {
-namespace {
-
-/// Keeps sums of zone limits (which may be the ends of time) inside 64 bits.
-constexpr std::int64_t kFar = 400'000'000'000;
-
-/// nullptr when the zone is not known or there is no zone database; date's API tells both by throwing.
-const date::time_zone* find_zone(const std::string& name) {
-  try {
-    return date::locate_zone(name);
-  } catch (const std::exception&) {
-    return nullptr;
-  }
-}
-
-const date::time_zone* machine_zone() {
-  try {
-    return date::current_zone();
-  } catch (const std::exception&) {
-    return nullptr;
-  }
-}
-
-}  // namespace
 
 Result<Zone> Zone::open(const std::string& name) {
   Zone zone;
+  const auto take = [&zone](Result<TimeZone> found) {
+    if (!found) return false;
+    zone.name_ = found->name();
+    zone.zone_ = std::make_shared<const TimeZone>(std::move(*found));
+    return true;
+  };
   if (name.empty()) {
     const char* tz = std::getenv("TZ");
-    if (tz != nullptr && *tz != '\0') zone.zone_ = find_zone(*tz == ':' ? tz + 1 : tz);
-    if (zone.zone_ == nullptr) zone.zone_ = machine_zone();
+    const bool named = tz != nullptr && *tz != '\0' && take(TimeZone::load(*tz == ':' ? tz + 1 : tz));
+    if (!named) take(TimeZone::machine());
   } else if (name != "UTC" && name != "Z") {
-    zone.zone_ = find_zone(name);
-    if (zone.zone_ == nullptr)
-      return fail(
-          fmt::format("time zone '{}' is not known here; give an IANA name such as Europe/Berlin or UTC (package "
-                      "tzdata lists them)",
-                      name));
+    auto found = TimeZone::load(name);
+    if (!found)
+      return fail(fmt::format("time zone '{}': {}; give an IANA name such as Europe/Berlin, or UTC", name,
+                              found.error().message));
+    take(std::move(found));
   }
-  if (zone.zone_ != nullptr) {
-    zone.name_ = zone.zone_->name();
-  } else {
-    zone.safe_from_s_ = -kFar;
-    zone.safe_until_s_ = kFar;
+  if (zone.zone_ == nullptr) {
+    zone.safe_from_s_ = -TimeZone::kFarS;
+    zone.safe_until_s_ = TimeZone::kFarS;
   }
   return zone;
 }
 
 std::int64_t Zone::look_up(std::int64_t local_s, std::int64_t not_before_s) {
-  if (zone_ == nullptr) return local_s;
-  constexpr std::int64_t kDay = 86'400;
+  constexpr std::int64_t kDay = 86'400;  // no offset is larger
   constexpr std::int64_t kTolerance = 60;
-  try {
-    const date::local_info info = zone_->get_info(date::local_seconds{std::chrono::seconds{local_s}});
-    const std::int64_t first = info.first.offset.count();
-    if (info.result == date::local_info::ambiguous) {
-      const std::int64_t earlier = local_s - first;
-      return earlier >= not_before_s - kTolerance ? earlier : local_s - info.second.offset.count();
+  if (zone_ == nullptr || local_s < -TimeZone::kFarS + 2 * kDay || local_s > TimeZone::kFarS - 2 * kDay) return local_s;
+  // Every stretch of one offset that may hold this wall-clock time, in order.
+  std::optional<std::int64_t> first;
+  std::optional<std::int64_t> skipped;  // by the offset before a gap that swallows the time
+  TimeZone::Span before{};
+  bool has_before = false;
+  for (TimeZone::Span span = zone_->at(local_s - kDay);; span = zone_->at(span.end_s)) {
+    const std::int64_t utc_s = local_s - span.offset_s;
+    if (utc_s >= span.begin_s && utc_s < span.end_s) {
+      if (first) return *first >= not_before_s - kTolerance ? *first : utc_s;
+      first = utc_s;
+      if (local_s - kDay >= span.begin_s && local_s + kDay < span.end_s) {
+        offset_s_ = span.offset_s;
+        safe_from_s_ = span.begin_s + span.offset_s + kDay;
+        safe_until_s_ = span.end_s + span.offset_s - kDay;
+      }
     }
-    if (info.result == date::local_info::unique) {
-      const std::int64_t begin = info.first.begin.time_since_epoch().count();
-      const std::int64_t end = info.first.end.time_since_epoch().count();
-      offset_s_ = first;
-      safe_from_s_ = std::clamp(begin, -kFar, kFar) + first + kDay;
-      safe_until_s_ = std::clamp(end, -kFar, kFar) + first - kDay;
-    }
-    return local_s - first;
-  } catch (const std::exception&) {
-    return local_s;
+    if (has_before && !skipped && local_s >= before.end_s + before.offset_s && local_s < span.begin_s + span.offset_s)
+      skipped = local_s - before.offset_s;
+    before = span;
+    has_before = true;
+    if (span.end_s > local_s + kDay || span.end_s >= TimeZone::kFarS) break;
   }
+  if (first) return *first;
+  return skipped.value_or(local_s - before.offset_s);
 }
 
 }  // namespace vramtrack

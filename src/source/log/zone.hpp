@@ -3,18 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "core/result.hpp"
-#include "core/time.hpp"
-
-namespace date {
-class time_zone;
-}
 
 namespace vramtrack {
 
-/// Wall-clock time of one place to UTC. Copyable; not thread-safe (the cache).
+class TimeZone;
+
+/// Wall-clock time of one place to UTC. Copies share the zone's table; not thread-safe (the cache).
 class Zone {
  public:
   /// The zone named `name` ("Europe/Berlin", "UTC"); empty: $TZ where it names a zone, else this machine's,
@@ -25,7 +23,7 @@ class Zone {
   /// An hour that occurs twice is the one that does not lie before `not_before_s` (UTC), by a minute's
   /// tolerance; an hour that does not occur is read with the offset before the change.
   std::int64_t to_utc(std::int64_t local_s, std::int64_t not_before_s) {
-    if (local_s >= safe_from_s_ && local_s < safe_until_s_) return local_s - offset_s_;
+    if (is_settled(local_s)) return local_s - offset_s_;
     return look_up(local_s, not_before_s);
   }
 
@@ -39,7 +37,7 @@ class Zone {
  private:
   std::int64_t look_up(std::int64_t local_s, std::int64_t not_before_s);
 
-  const date::time_zone* zone_ = nullptr;  ///< nullptr: UTC
+  std::shared_ptr<const TimeZone> zone_;  ///< nullptr: UTC
   std::string name_ = "UTC";
   std::int64_t offset_s_ = 0;
   std::int64_t safe_from_s_ = 1;  ///< local times in [from, until) have offset_s_; empty at first
