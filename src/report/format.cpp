@@ -87,7 +87,8 @@ std::string format_r_squared(double r_squared) {
 }
 
 std::string format_moment(Timestamp time, bool clock_is_relative) {
-  if (!clock_is_relative) return iso8601(time);
+  // To the second: milliseconds are noise to a reader.
+  if (!clock_is_relative) return iso8601(std::chrono::floor<std::chrono::seconds>(time));
   const auto s = static_cast<std::int64_t>(std::llround(seconds_between(Timestamp{}, time)));
   return fmt::format("{}h {:02}m {:02}s after the start", s / 3600, s / 60 % 60, s % 60);
 }

@@ -27,7 +27,7 @@ std::string format_eta(const Interval& seconds);
 std::string format_percent(double ratio);
 /// "0.982"
 std::string format_r_squared(double r_squared);
-/// A moment: "2026-01-02T03:04:05Z", or "1h 05m 07s after the start" where times are no dates.
+/// A moment, to the second: "2026-01-02T03:04:05Z", or "1h 05m 07s after the start" where times are no dates.
 std::string format_moment(Timestamp time, bool clock_is_relative);
 
 /// Columns a UTF-8 text takes on a terminal (counted in code points).

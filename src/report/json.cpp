@@ -165,6 +165,17 @@ std::string alert_json(const View& view, const SeriesView& series, const Alert& 
   return dump(row);
 }
 
+std::string event_json(const Event& event, bool clock_is_relative) {
+  static constexpr std::string_view kKinds[] = {"process_ended", "device_lost", "device_resumed", "xid", "note"};
+  json row = {{"schema", "vramtrack.event.v1"}};
+  row["time"] = clock_is_relative ? json(nullptr) : json(iso8601(event.time));
+  row["event"] = kKinds[static_cast<std::size_t>(event.kind)];
+  row["device"] = text_or_null(event.device_id);
+  row["code"] = event.kind == Event::Kind::xid ? json(event.code) : json(nullptr);
+  row["text"] = event.text;
+  return dump(row);
+}
+
 extern const ReportInfo json_report;
 const ReportInfo json_report{"json", "for programs: one object a line, one per series (vramtrack.analysis.v1)", render};
 

@@ -3,12 +3,15 @@
 
 #include <string>
 
+#include "core/sample.hpp"
 #include "report/view.hpp"
 
 namespace vramtrack {
 
 /// One line, vramtrack.alert.v1: `alert` of `series` was raised, or cleared. Ends with a newline.
-/// `start` is the first sample of the watch or recording.
 std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, bool raised);
+
+/// One line, vramtrack.event.v1: something that is no measurement (a lost device, an XID).
+std::string event_json(const Event& event, bool clock_is_relative);
 
 }  // namespace vramtrack

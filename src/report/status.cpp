@@ -11,7 +11,7 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::size_t kNameWidth = 34;
+constexpr std::size_t kNameWidth = 44;
 constexpr std::size_t kUsedWidth = 16;
 constexpr std::size_t kRateWidth = 16;
 
@@ -28,7 +28,9 @@ std::string conclusion(const SeriesView& s, const ReportStyle& style) {
   if (s.ignored) return out + ", ignored";
   if (f.leak || f.state == State::growing) out += fmt::format(", confidence {}", format_percent(f.confidence));
   if (f.oom_in_s) out += fmt::format(", out of memory in {}", format_eta(*f.oom_in_s));
-  if (s.key.pid == 0 && f.leak && s.verdict.suspect) out += ", by " + suspect_words(*s.verdict.suspect);
+  if (s.key.pid == 0 && f.leak && s.verdict.suspect)
+    out += s.verdict.suspect->pid != 0 ? fmt::format(", by pid {}", s.verdict.suspect->pid)
+                                       : ", by no visible process";
   return out;
 }
 
@@ -93,9 +95,10 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
       format_moment(raised ? alert.raised : alert.cleared.value_or(view.time), view.clock_is_relative);
   const Finding& f = alert.finding;
   if (!raised) {
+    const std::string reason = alert.ended == AlertEnd::process_ended ? "" : alert.end_reason;
     const std::string_view how = alert.ended == AlertEnd::process_ended ? "process ended" : to_string(alert.ended);
     return fmt::format("{}  {}  {}: {}{}{}\n", when, toned("CLEARED", Tone::good, style), who, how,
-                       alert.end_reason.empty() ? "" : ", ", alert.end_reason);
+                       reason.empty() ? "" : ", ", reason);
   }
   std::string out =
       fmt::format("{}  {}  {}: {}, {}, confidence {}", when,

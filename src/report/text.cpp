@@ -68,7 +68,7 @@ void alert_lines(std::string& out, const SeriesView& s, bool relative) {
     if (a.cleared) {
       text += fmt::format("; {} {}", a.ended == AlertEnd::process_ended ? "process ended" : to_string(a.ended),
                           format_moment(*a.cleared, relative));
-      if (!a.end_reason.empty()) text += ": " + a.end_reason;
+      if (!a.end_reason.empty() && a.ended != AlertEnd::process_ended) text += ": " + a.end_reason;
     } else {
       text += "; stands";
     }

@@ -62,7 +62,8 @@ std::string process_words(const SeriesView& series) {
 
 std::string suspect_words(const Suspect& suspect) {
   if (suspect.pid == 0)
-    return suspect.command.empty() ? "the GPU grows and no visible process does" : printable(suspect.command);
+    return fmt::format("no visible process; {} of the growth is nobody's we can see",
+                       format_percent(std::clamp(suspect.share, 0.0, 1.0)));
   return fmt::format("pid {} {}: {} of the growth", suspect.pid, printable(suspect.command),
                      format_percent(std::clamp(suspect.share, 0.0, 1.0)));
 }

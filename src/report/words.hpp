@@ -16,7 +16,8 @@ std::string verdict_words(const SeriesView& series);
 std::string device_words(const SeriesView& series);
 /// "pid 4242 python train.py (alice)".
 std::string process_words(const SeriesView& series);
-/// "pid 4242 python train.py: 96 % of the growth"; or that no visible process explains it.
+/// "pid 4242 python train.py: 96 % of the growth"; or that no visible process
+/// explains it.
 std::string suspect_words(const Suspect& suspect);
 /// What a person should do now; empty when there is nothing to do.
 std::string next_step(const SeriesView& series);

@@ -113,5 +113,19 @@ TEST(JsonReport, AlertLine) {
   EXPECT_EQ(row["because"], "floor and peak rose together over 38 min");
 }
 
+TEST(JsonReport, EventLine) {
+  Event e;
+  e.time = at(0);
+  e.kind = Event::Kind::xid;
+  e.device_id = "GPU-1";
+  e.code = 79;
+  e.text = "XID 79";
+  const json row = json::parse(event_json(e, false));
+  EXPECT_EQ(row["schema"], "vramtrack.event.v1");
+  EXPECT_EQ(row["event"], "xid");
+  EXPECT_EQ(row["code"], 79);
+  EXPECT_EQ(row["time"], "2026-01-02T03:04:05Z");
+}
+
 }  // namespace
 }  // namespace vramtrack

@@ -1,0 +1,130 @@
+// analyze: whole recordings, one verdict a series. The contract is docs/formats/analysis.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.hpp"
+#include "cli/recorded.hpp"
+#include "engine/engine.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+constexpr int kNoLeak = 0;
+constexpr int kLeak = 1;
+constexpr int kFailed = 2;
+
+std::string joined(const std::vector<std::string>& files) {
+  std::string out;
+  for (const std::string& file : files) out += (out.empty() ? "" : ", ") + file;
+  return out;
+}
+
+/// Exit code 1 by the contract: an alert of a leak that was not withdrawn.
+bool leaked(const View& view) {
+  return std::any_of(view.series.begin(), view.series.end(), [](const SeriesView& s) {
+    return std::any_of(s.alerts.begin(), s.alerts.end(),
+                       [](const Alert& a) { return a.finding.leak && a.ended != AlertEnd::withdrawn; });
+  });
+}
+
+/// Reads one recording to its end. What was read before a failure is judged all the same.
+class Analysis {
+ public:
+  Analysis(const Options& options, const Config& config, Console& console)
+      : options_(options), config_(config), console_(console) {}
+
+  int run(Recording recording) {
+    const std::vector<std::string> files = recording.files();
+    Catalog catalog;
+    auto source = open_recording(std::move(recording), catalog);
+    if (!source) return failed(files, source.error().message);
+    Engine engine(config_, catalog);
+    std::string broken;
+    Batch batch;
+    for (Progress progress = Progress::more; progress == Progress::more;) {
+      batch.clear();
+      const Result<Progress> polled = (*source)->poll({}, batch);
+      engine.ingest(batch);
+      if (!polled) broken = polled.error().message;
+      progress = polled ? *polled : Progress::end;
+    }
+    engine.finish();
+    View view = *engine.view(options_.explain);
+    const SourceNotes& notes = (*source)->notes();
+    view.files = files;
+    view.skipped_lines = notes.skipped_lines;
+    view.first_skipped = notes.first_skipped;
+    view.warnings = notes.warnings;
+    if (view.series.empty()) return failed(files, broken.empty() ? nothing_usable(notes) : broken);
+    if (!options_.json && printed_) console_.write("\n");
+    printed_ = true;
+    console_.write(find_report(options_.json ? "json" : "text")->render(view, console_.style()));
+    if (!broken.empty()) return failed(files, broken + "; the samples before that were analysed");
+    return leaked(view) ? kLeak : kNoLeak;
+  }
+
+  int failed(const std::vector<std::string>& files, const std::string& why) {
+    console_.error(fmt::format("cannot analyse {}: {}", joined(files), why));
+    return kFailed;
+  }
+
+ private:
+  static std::string nothing_usable(const SourceNotes& notes) {
+    std::string why = "it holds no usable sample";
+    if (notes.skipped_lines > 0) why += fmt::format(" ({} lines skipped", notes.skipped_lines);
+    if (!notes.first_skipped.empty()) why += ", the first: " + notes.first_skipped.front();
+    if (notes.skipped_lines > 0) why += ')';
+    return why + "; check that it is the file you mean, or say what it is with --input-format";
+  }
+
+  const Options& options_;
+  const Config& config_;
+  Console& console_;
+  bool printed_ = false;
+};
+
+/// One unreadable file must not cost the verdict on the others: it is named, and the rest is planned without it.
+Result<std::vector<Recording>> plan_readable(const std::vector<std::string>& files, const LogOptions& logs,
+                                             Console& console, int& exit_code) {
+  auto all = plan_recordings(files, logs);
+  if (all || files.size() == 1) return all;
+  std::vector<std::string> readable;
+  for (const std::string& file : files) {
+    // Standard input can be read only once.
+    if (file == "-") return all;
+    if (const auto alone = plan_recordings({file}, logs); alone)
+      readable.push_back(file);
+    else
+      console.error(fmt::format("cannot analyse {}: {}", file, alone.error().message));
+  }
+  // Each is readable on its own: the fault is in how they belong together.
+  if (readable.size() == files.size()) return all;
+  exit_code = kFailed;
+  if (readable.empty()) return std::vector<Recording>{};
+  return plan_recordings(readable, logs);
+}
+
+}  // namespace
+
+int analyze(const Options& options, const LayeredConfig& layers, Console& console) {
+  const auto logs = log_options(options);
+  if (!logs) {
+    console.error(logs.error().message);
+    return kFailed;
+  }
+  int exit_code = kNoLeak;
+  auto recordings = plan_readable(options.files, *logs, console, exit_code);
+  if (!recordings) {
+    console.error("cannot analyse: " + recordings.error().message);
+    return kFailed;
+  }
+  Analysis analysis(options, layers.config(), console);
+  for (Recording& recording : *recordings) {
+    exit_code = std::max(exit_code, analysis.run(std::move(recording)));
+    if (console.gone()) break;
+  }
+  return exit_code;
+}
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,251 @@
+// doctor: what was found here, what is missing, and what to do about it.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "cli/commands.hpp"
+#include "cli/config_file.hpp"
+#include "report/format.hpp"
+#include "report/words.hpp"
+#include "source/source.hpp"
+#include "store/store.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What one line of the report says about its subject.
+enum class Health { ok, note, missing };
+
+/// Collects the lines; `missing` ones decide the exit code.
+class Checkup {
+ public:
+  explicit Checkup(const ReportStyle& style) : style_(style) {}
+
+  void say(Health health, std::string_view subject, std::string_view text, std::string_view next = {}) {
+    constexpr std::string_view kWords[] = {"ok", "note", "missing"};
+    constexpr Tone kTones[] = {Tone::good, Tone::notice, Tone::bad};
+    const auto i = static_cast<std::size_t>(health);
+    out_ += fmt::format("{}  {} {}\n", toned(fit(kWords[i], 7), kTones[i], style_), fit(subject, 14), printable(text));
+    if (!next.empty()) out_ += fmt::format("{:25}do: {}\n", "", next);
+    if (health == Health::missing) ++missing_;
+  }
+  void raw(std::string_view text) { out_ += text; }
+
+  [[nodiscard]] const std::string& text() const { return out_; }
+  [[nodiscard]] int missing() const { return missing_; }
+
+ private:
+  const ReportStyle style_;
+  std::string out_;
+  int missing_ = 0;
+};
+
+std::string first_line(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+Timestamp wall_clock() {
+  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+}
+
+void check_config(Checkup& checkup, const Options& options, const Result<LayeredConfig>& layers) {
+  const std::string path = config_path(options);
+  std::error_code ec;
+  if (!layers)
+    checkup.say(Health::missing, "configuration", layers.error().message,
+                "correct it; until then every command ends with this error");
+  else if (fs::exists(path, ec))
+    checkup.say(Health::ok, "configuration", path);
+  else
+    checkup.say(Health::ok, "configuration",
+                path + " is not there: the defaults hold ('vramtrack config init' writes one)");
+}
+
+void check_driver(Checkup& checkup, const SourcesConfig& config) {
+  const std::string module = first_line(config.sys_root + "/module/nvidia/version");
+  const std::string line = first_line(config.proc_root + "/driver/nvidia/version");
+  if (!module.empty() || !line.empty())
+    checkup.say(Health::ok, "nvidia driver", module.empty() ? line : "version " + module);
+  std::error_code ec;
+  for (const char* device : {"/dev/nvidiactl", "/dev/nvidia0"})
+    if (fs::exists(device, ec) && ::access(device, R_OK | W_OK) != 0)
+      checkup.say(Health::missing, device, "is there and may not be opened",
+                  "join its group (ls -l shows it), or give the container the device");
+}
+
+/// Opens every source and polls it once: the devices and processes land in `catalog`. Returns how many work.
+int check_sources(Checkup& checkup, const SourcesConfig& config, Catalog& catalog, Batch& batch) {
+  int working = 0;
+  std::vector<std::pair<std::string_view, std::string>> absent;
+  for (const SourceInfo* info : live_sources()) {
+    const bool wanted = config.enabled.empty() ||
+                        std::find(config.enabled.begin(), config.enabled.end(), info->name) != config.enabled.end();
+    if (!wanted) {
+      checkup.say(Health::note, info->name, "left out by sources.enabled");
+      continue;
+    }
+    auto source = info->make(config, catalog);
+    if (!source) {
+      absent.emplace_back(info->name, source.error().message);
+      continue;
+    }
+    ++working;
+    const auto polled = (*source)->poll(wall_clock(), batch);
+    if (polled)
+      checkup.say(Health::ok, info->name, info->help);
+    else
+      checkup.say(Health::note, info->name, polled.error().message);
+    for (const std::string& warning : (*source)->notes().warnings) checkup.say(Health::note, info->name, warning);
+  }
+  // A machine has one kind of GPU: the other source finding none is as it should be.
+  for (const auto& [name, why] : absent) checkup.say(working > 0 ? Health::note : Health::missing, name, why);
+  return working;
+}
+
+void list_devices(Checkup& checkup, const Catalog& catalog, const Batch& batch) {
+  for (const DeviceInfo& device : catalog.devices()) {
+    SeriesView s;
+    s.key.device_id = device.id;
+    s.device = device;
+    std::string text =
+        device.capacity_bytes ? format_bytes(static_cast<double>(*device.capacity_bytes)) : "capacity unknown";
+    std::size_t processes = 0;
+    for (const Sample& sample : batch.samples) {
+      const SeriesKey& key = catalog.key(sample.series);
+      if (key.device_id != device.id) continue;
+      if (key.metric == Metric::device_used)
+        text += fmt::format(", {} used", format_bytes(static_cast<double>(sample.bytes)));
+      if (key.metric == Metric::process_used) ++processes;
+    }
+    checkup.say(
+        Health::ok, "device",
+        fmt::format("{}: {}, {} visible process{}", device_words(s), text, processes, processes == 1 ? "" : "es"));
+  }
+}
+
+bool may_read_others() {
+  if (::geteuid() == 0) return true;
+  constexpr unsigned kSysPtrace = 19;
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.rfind("CapEff:", 0) == 0) return ((std::stoull(line.substr(7), nullptr, 16) >> kSysPtrace) & 1U) != 0;
+  return false;
+}
+
+void check_visibility(Checkup& checkup, const SourcesConfig& config) {
+  std::error_code ec;
+  if (!fs::exists(config.proc_root + "/self/stat", ec)) {
+    checkup.say(Health::missing, "processes", config.proc_root + " is no procfs", "mount it, or set sources.proc-root");
+    return;
+  }
+  std::ifstream mounts(config.proc_root + "/self/mounts");
+  bool hidden = false;
+  for (std::string line; std::getline(mounts, line);)
+    hidden = hidden || (line.find(" proc ") != std::string::npos &&
+                        (line.find("hidepid=1") != std::string::npos || line.find("hidepid=2") != std::string::npos ||
+                         line.find("hidepid=invisible") != std::string::npos ||
+                         line.find("hidepid=noaccess") != std::string::npos));
+  const bool privileged = may_read_others();
+  if (hidden && !privileged)
+    checkup.say(Health::note, "processes", "procfs hides other users' processes (hidepid)",
+                "run as root, or as a member of the group in its gid= option");
+  else if (!privileged)
+    checkup.say(Health::note, "processes",
+                "other users' processes show with user and command, their framework is told by the command alone",
+                "run as root (or with CAP_SYS_PTRACE) to tell it by the libraries they have loaded");
+  else
+    checkup.say(Health::ok, "processes", "all that this system has are visible");
+  if (fs::exists("/.dockerenv", ec) || fs::exists("/run/.containerenv", ec))
+    checkup.say(Health::note, "container", "in a container, processes outside of it are not visible",
+                "start it with --pid=host to see them");
+}
+
+/// Who holds the flock on `path`, from /proc/locks: asking by taking it would get in a writer's way.
+std::string holder_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return {};
+  const std::string file = fmt::format("{:02x}:{:02x}:{}", major(info.st_dev), minor(info.st_dev), info.st_ino);
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, advisory, mode, pid, where;
+    words >> number >> kind >> advisory >> mode >> pid >> where;
+    if (where == file && mode == "WRITE") return pid;
+  }
+  return {};
+}
+
+void check_store(Checkup& checkup, const Config& config) {
+  const std::string path = store_path(config);
+  std::error_code ec;
+  if (!fs::exists(path, ec)) {
+    fs::path folder = fs::path(path).parent_path();
+    while (!folder.empty() && !fs::exists(folder, ec)) folder = folder.parent_path();
+    if (::access(folder.c_str(), W_OK) == 0)
+      checkup.say(Health::ok, "store", path + " is not there yet: the first watch makes it");
+    else
+      checkup.say(Health::missing, "store",
+                  fmt::format("{} cannot be made: {} may not be written", path, folder.string()),
+                  "set store.path to a folder of yours, or watch with --no-record");
+    return;
+  }
+  auto reader = StoreReader::open(path);
+  if (!reader) {
+    checkup.say(Health::missing, "store", reader.error().message);
+    return;
+  }
+  const double size = static_cast<double>(fs::file_size(path, ec));
+  std::string text = fmt::format("{}, {}", path, format_bytes(size));
+  if (const auto extent = (*reader)->raw_extent(); extent && *extent)
+    text += fmt::format(", samples from {} to {}", format_moment((*extent)->first, false),
+                        format_moment((*extent)->second, false));
+  else
+    text += ", no sample yet";
+  const std::string pid = holder_of(path + ".lock");
+  text += pid.empty() ? ", no writer" : fmt::format(", written by pid {}", pid);
+  checkup.say(Health::ok, "store", text);
+  if (::access(path.c_str(), W_OK) != 0)
+    checkup.say(Health::missing, "store", path + " may not be written", "set store.path, or watch with --no-record");
+}
+
+}  // namespace
+
+int doctor(const Options& options, Console& console) {
+  Checkup checkup(console.style());
+  utsname system{};
+  ::uname(&system);
+  checkup.raw(fmt::format("vramtrack {} on {} {} ({}), as {}\n\n", VRAMTRACK_VERSION, system.sysname, system.release,
+                          system.machine, ::geteuid() == 0 ? "root" : fmt::format("uid {}", ::geteuid())));
+  const Result<LayeredConfig> layers = load_config(options);
+  const Config config = layers ? layers->config() : Config{};
+  check_config(checkup, options, layers);
+  Catalog catalog;
+  Batch batch;
+  check_driver(checkup, config.sources);
+  const int working = check_sources(checkup, config.sources, catalog, batch);
+  list_devices(checkup, catalog, batch);
+  check_visibility(checkup, config.sources);
+  check_store(checkup, config);
+  if (working == 0)
+    checkup.raw(
+        "\nNothing to watch here. 'vramtrack analyze FILE' reads logs of other machines, 'vramtrack simulate' needs "
+        "none.\n");
+  else if (checkup.missing() == 0)
+    checkup.raw("\n'vramtrack watch' will work.\n");
+  console.write(checkup.text());
+  return checkup.missing() == 0 ? 0 : 1;
+}
+
+}  // namespace vramtrack::cli

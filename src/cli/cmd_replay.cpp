@@ -1,0 +1,147 @@
+// replay: a store, or logs, through the same engine as a live watch, with the recorded times.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.hpp"
+#include "cli/config_file.hpp"
+#include "cli/pace.hpp"
+#include "cli/recorded.hpp"
+#include "cli/session.hpp"
+#include "engine/store_source.hpp"
+#include "engine/ticks.hpp"
+#include "report/format.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+class Replay {
+ public:
+  Replay(const Options& options, const Config& config, TimeRange range, Console& console)
+      : options_(options), config_(config), range_(range), console_(console) {}
+
+  int run(Source& source, Catalog& catalog, const std::string& what) {
+    Session session(config_, catalog, console_, options_.json, false);
+    Pace pace(options_.speed);
+    Ticks ticks;
+    std::optional<Timestamp> first;
+    Timestamp last{};
+    auto next_status = std::chrono::steady_clock::now();
+    const auto every = from_seconds(config_.watch.status_every_seconds);
+    const auto take = [&](const Batch& tick, Timestamp time) {
+      if (range_.from && time < *range_.from) return true;
+      if (range_.to && time >= *range_.to) return false;
+      if (!pace.wait_for(time)) return false;
+      if (!first) first = time;
+      last = time;
+      session.take(tick);
+      if (pace.is_paced() && std::chrono::steady_clock::now() >= next_status) {
+        session.status();
+        next_status += every;
+      }
+      return !console_.gone();
+    };
+    std::string broken;
+    std::size_t told = 0;
+    Batch batch;
+    bool go_on = true;
+    for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
+      batch.clear();
+      const Result<Progress> polled = source.poll({}, batch);
+      go_on = ticks.add(batch, take);
+      if (!polled) broken = polled.error().message;
+      progress = polled ? *polled : Progress::end;
+      session.tell_notes(source.notes(), told);
+    }
+    if (go_on) ticks.finish(take);
+    tell_skipped(source.notes());
+    if (!broken.empty()) console_.error(fmt::format("cannot replay all of {}: {}", what, broken));
+    if (!first) {
+      if (broken.empty())
+        console_.error(fmt::format("nothing to replay: {} has no sample{}; choose another range or file", what,
+                                   range_.from || range_.to ? " between --from and --to" : ""));
+      return 2;
+    }
+    session.last_status(options_.explain);
+    if (!options_.json)
+      session.print(fmt::format("replayed {} of {}: {} samples, {}\n", format_duration(seconds_between(*first, last)),
+                                what, session.counts().samples, alert_counts(session.counts())));
+    return broken.empty() ? 0 : 2;
+  }
+
+ private:
+  void tell_skipped(const SourceNotes& notes) {
+    for (const std::string& skipped : notes.first_skipped) console_.warn("skipped " + skipped);
+    if (notes.skipped_lines > notes.first_skipped.size())
+      console_.warn(
+          fmt::format("skipped {} lines in all; 'vramtrack analyze' reads the same file", notes.skipped_lines));
+  }
+
+  const Options& options_;
+  const Config& config_;
+  TimeRange range_;
+  Console& console_;
+};
+
+Result<TimeRange> time_range(const Options& o) {
+  const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  TimeRange range;
+  for (const auto& [option, text, bound] :
+       {std::tuple{"--from", &o.from, &range.from}, std::tuple{"--to", &o.to, &range.to}}) {
+    if (text->empty()) continue;
+    const auto moment = parse_moment(option, *text, o.timezone, now);
+    if (!moment) return fail(moment.error());
+    *bound = *moment;
+  }
+  if (range.from && range.to && *range.from >= *range.to) return fail("--from is not before --to; exchange them");
+  return range;
+}
+
+}  // namespace
+
+int replay(const Options& options, const LayeredConfig& layers, Console& console) {
+  const auto range = time_range(options);
+  const auto logs = log_options(options);
+  if (!range || !logs) {
+    console.error(!range ? range.error().message : logs.error().message);
+    return 2;
+  }
+  const Interrupt interrupt;
+  Replay replay(options, layers.config(), *range, console);
+  std::vector<std::string> files = options.files;
+  if (files.empty()) files.push_back(store_path(layers.config()));
+  if (options.files.empty() || is_store(files.front())) {
+    if (files.size() > 1) {
+      console.error("cannot replay a store together with other files; name one store, or logs only");
+      return 2;
+    }
+    Catalog catalog;
+    auto source = open_store_source(files.front(), *range, catalog);
+    if (!source) {
+      console.error(fmt::format("cannot replay: {}", source.error().message));
+      return 2;
+    }
+    return replay.run(**source, catalog, files.front());
+  }
+  auto recordings = plan_recordings(files, *logs);
+  if (!recordings) {
+    console.error("cannot replay: " + recordings.error().message);
+    return 2;
+  }
+  int exit_code = 0;
+  for (Recording& recording : *recordings) {
+    const std::string what = fmt::format("{}", fmt::join(recording.files(), ", "));
+    Catalog catalog;
+    auto source = open_recording(std::move(recording), catalog);
+    if (!source) {
+      console.error("cannot replay: " + source.error().message);
+      exit_code = 2;
+      continue;
+    }
+    exit_code = std::max(exit_code, replay.run(**source, catalog, what));
+    if (console.gone() || Interrupt::requested()) break;
+  }
+  return exit_code;
+}
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,204 @@
+// simulate: the watch on a made-up machine, until the verdict's prediction has come true.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/commands.hpp"
+#include "cli/pace.hpp"
+#include "cli/session.hpp"
+#include "cli/smi_csv.hpp"
+#include "engine/ticks.hpp"
+#include "report/format.hpp"
+#include "report/words.hpp"
+#include "source/sim/sim.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+constexpr int kStatusTables = 8;  ///< over the whole run, where the table is not drawn in place
+constexpr std::chrono::milliseconds kRedraw{100};
+
+Result<sim::Scenario> find_scenario(const std::string& name) {
+  if (const sim::BuiltinScenario* builtin = sim::find_builtin_scenario(name))
+    return sim::parse_scenario(builtin->toml, name);
+  std::error_code ec;
+  if (std::filesystem::exists(name, ec)) return sim::load_scenario(name);
+  std::vector<std::string_view> names;
+  for (const sim::BuiltinScenario& builtin : sim::builtin_scenarios()) names.push_back(builtin.name);
+  return fail(fmt::format(
+      "there is no built-in scenario and no file '{}'; the nearest is '{}', and 'vramtrack simulate --list' names all",
+      name, nearest_name(name, names)));
+}
+
+int list(Console& console) {
+  std::string out;
+  for (const sim::BuiltinScenario& builtin : sim::builtin_scenarios())
+    out += fmt::format("{}  {}\n", fit(builtin.name, 24), builtin.help);
+  console.write(out);
+  return 0;
+}
+
+class Simulation {
+ public:
+  Simulation(const Options& options, const Config& config, const sim::Scenario& scenario, Console& console)
+      : options_(options),
+        scenario_(scenario),
+        console_(console),
+        source_(sim::make_simulation(scenario, catalog_)),
+        session_(config, catalog_, console, options.json, true),
+        pace_(options.within_s ? scenario.duration_s / *options.within_s : options.speed) {
+    session_.on_alert([this](const AlertChange& change) { remember(change); });
+  }
+
+  int run() {
+    auto csv = SmiCsv::create(options_.csv, options_.process_csv);
+    if (!csv) return failed(csv.error());
+    if (!options_.json) introduce();
+    const Interrupt interrupt;
+    const auto take = [&](const Batch& tick, Timestamp time) {
+      if (!pace_.wait_for(time)) return false;
+      if (!begin_) begin_ = time;
+      last_ = time;
+      csv->write(tick, catalog_);
+      session_.take(tick);
+      for (const Event& event : tick.events) notice_oom(event);
+      show_progress(time);
+      return !console_.gone() && !(oom_ && alert_);
+    };
+    Ticks ticks;
+    Batch batch;
+    bool go_on = true;
+    for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
+      batch.clear();
+      const Result<Progress> polled = source_->poll({}, batch);
+      if (!polled) return failed(polled.error());
+      go_on = ticks.add(batch, take);
+      progress = *polled;
+    }
+    if (go_on) ticks.finish(take);
+    // After the OOM the table would show what is left, not what was predicted.
+    if (!oom_ || options_.json || options_.explain) session_.last_status(options_.explain);
+    if (!options_.json) summarise();
+    if (Status ok = csv->close(); !ok) return failed(ok.error());
+    return 0;
+  }
+
+ private:
+  int failed(const Error& error) {
+    console_.error("cannot simulate: " + error.message);
+    return 2;
+  }
+
+  void introduce() {
+    console_.write(fmt::format("{}: {}\n{} of simulated time, a sample every {}{}\n\n", scenario_.name, scenario_.help,
+                               format_duration(scenario_.duration_s), format_duration(scenario_.period_s),
+                               pace_.is_paced() ? "" : ", as fast as possible"));
+  }
+
+  /// The first alert that says when memory will run out is the prediction to be held to.
+  void remember(const AlertChange& change) {
+    if (!change.raised || !change.alert.finding.leak) return;
+    if (!alert_ || (!alert_->finding.oom_in_s && change.alert.finding.oom_in_s)) alert_ = change.alert;
+  }
+
+  void notice_oom(const Event& event) {
+    if (oom_ || event.kind != Event::Kind::process_ended || event.text != "out of memory") return;
+    oom_ = event.time;
+    if (options_.json) return;
+    const ProcessInfo* process = catalog_.process(event.pid, event.pid_start_ticks);
+    session_.print(fmt::format("{}  {}  pid {} {}: the simulated process ran out of memory and ended\n",
+                               format_moment(event.time, catalog_.clock_is_relative),
+                               toned("OOM", Tone::bad, console_.style()), event.pid,
+                               process == nullptr ? "" : printable(process->command)));
+  }
+
+  void show_progress(Timestamp time) {
+    if (options_.json) return;
+    if (console_.is_terminal() && pace_.is_paced()) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now < next_draw_) return;
+      next_draw_ = now + kRedraw;
+      session_.status();
+    } else if (!console_.is_terminal() && seconds_between(*begin_, time) >= next_table_s_) {
+      next_table_s_ += scenario_.duration_s / kStatusTables;
+      session_.status();
+    }
+  }
+
+  /// "1h 05m into the simulation"
+  [[nodiscard]] std::string into(Timestamp time) const {
+    return format_duration(seconds_between(*begin_, time)) + " in";
+  }
+
+  void summarise() {
+    if (!begin_) return;
+    std::string out = fmt::format("\nsimulated {} ({} samples): {}\n", format_duration(seconds_between(*begin_, last_)),
+                                  session_.counts().samples, alert_counts(session_.counts()));
+    if (alert_) out += prediction();
+    if (!alert_ && oom_) out += fmt::format("  memory ran out {}, and no alert had been raised\n", into(*oom_));
+    if (scenario_.truth) out += truth(*scenario_.truth);
+    if (!options_.csv.empty() || !options_.process_csv.empty())
+      out += fmt::format("  wrote {}{}{}; its times are UTC: vramtrack analyze --timezone UTC\n", options_.csv,
+                         !options_.csv.empty() && !options_.process_csv.empty() ? " and " : "", options_.process_csv);
+    session_.print(out);
+  }
+
+  [[nodiscard]] std::string prediction() const {
+    std::string out = fmt::format("  alert      {}: {}, confidence {}\n", into(alert_->raised),
+                                  pattern_words(alert_->finding.pattern), format_percent(alert_->finding.confidence));
+    if (!alert_->finding.oom_in_s) return out;
+    const Interval& eta = *alert_->finding.oom_in_s;
+    out += fmt::format("  predicted  out of memory in {}\n", format_eta(eta));
+    if (!oom_) return out + "  happened   not yet: the simulation ended before\n";
+    const double took_s = seconds_between(alert_->raised, *oom_);
+    const bool within = took_s >= eta.low && took_s <= eta.high;
+    return out + fmt::format("  happened   after {}: {}\n", format_eta({took_s, took_s, took_s}),
+                             within             ? "within the predicted interval"
+                             : took_s < eta.low ? "sooner than the interval"
+                                                : "later than the interval");
+  }
+
+  [[nodiscard]] std::string truth(const sim::Truth& truth) const {
+    if (!truth.leak)
+      return fmt::format("  in truth   no leak{}\n", alert_ ? ": this alert is false" : ", and none was reported");
+    std::string out = fmt::format("  in truth   {}", pattern_words(truth.pattern));
+    if (truth.onset_s) out += fmt::format(" from {} in", format_duration(*truth.onset_s));
+    if (truth.suspect_pid) out += fmt::format(", by pid {}", *truth.suspect_pid);
+    return out + (alert_ ? "\n" : ": not found\n");
+  }
+
+  const Options& options_;
+  const sim::Scenario& scenario_;
+  Console& console_;
+  Catalog catalog_;
+  std::unique_ptr<Source> source_;
+  Session session_;
+  Pace pace_;
+  std::optional<Timestamp> begin_;
+  Timestamp last_{};
+  std::optional<Alert> alert_;
+  std::optional<Timestamp> oom_;
+  std::chrono::steady_clock::time_point next_draw_{};
+  double next_table_s_ = 0;
+};
+
+}  // namespace
+
+int simulate(const Options& options, const LayeredConfig& layers, Console& console) {
+  if (options.list) return list(console);
+  if (options.within_s && options.speed > 0) {
+    console.error("--speed and --within both choose the speed; give one of them");
+    return 2;
+  }
+  auto scenario =
+      find_scenario(options.scenario.empty() ? std::string(sim::builtin_scenarios().front().name) : options.scenario);
+  if (!scenario) {
+    console.error("cannot simulate: " + scenario.error().message);
+    return 2;
+  }
+  if (options.seed) scenario->seed = *options.seed;
+  return Simulation(options, layers.config(), *scenario, console).run();
+}
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,129 @@
+#include "cli/config_file.hpp"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "detect/detector.hpp"
+#include "source/source.hpp"
+#include "store/store.hpp"
+
+extern char** environ;
+
+namespace vramtrack::cli {
+namespace {
+
+std::string absolute_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value == '/' ? value : "";
+}
+
+std::string home() {
+  if (std::string from_variable = absolute_variable("HOME"); !from_variable.empty()) return from_variable;
+  const passwd* entry = ::getpwuid(::getuid());
+  return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
+}
+
+/// nullopt: no such file.
+Result<std::optional<std::string>> read_file(const std::string& path) {
+  std::error_code ec;
+  if (!std::filesystem::exists(path, ec)) return std::optional<std::string>{};
+  if (std::filesystem::is_directory(path, ec)) return fail(path + " is a directory; name the file in it");
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    // An empty file sets failbit on `text`, and is a valid configuration.
+    if (in && in.peek() == std::ifstream::traits_type::eof()) return std::optional<std::string>{""};
+    return fail(fmt::format("{} cannot be read ({}); check its permissions", path, std::strerror(errno)));
+  }
+  return std::optional<std::string>{text.str()};
+}
+
+Status apply_environment(LayeredConfig& layers) {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    const auto equals = variable.find('=');
+    if (equals == std::string_view::npos) continue;
+    if (Status ok = layers.apply_variable(variable.substr(0, equals), variable.substr(equals + 1)); !ok) return ok;
+  }
+  return {};
+}
+
+Status apply_options(LayeredConfig& layers, const Options& o) {
+  for (const std::string& assignment : o.assignments)
+    if (Status ok = layers.apply_assignment(assignment, "--set"); !ok) return fail(ok.error().during("--set"));
+  const auto apply = [&](std::string_view setting, SettingValue value, std::string option) {
+    return layers.apply(*find_setting(setting), std::move(value), option).map_error([&](const Error& e) {
+      return e.during(option);
+    });
+  };
+  Status ok;
+  if (o.detector) ok = apply("detection.detector", *o.detector, "--detector");
+  if (ok && o.interval_s) ok = apply("watch.interval-seconds", *o.interval_s, "--interval");
+  if (ok && o.every_s) ok = apply("watch.status-every-seconds", *o.every_s, "--every");
+  if (ok && o.no_record) ok = apply("watch.record", false, "--no-record");
+  if (ok && !o.sources.empty()) ok = apply("sources.enabled", o.sources, "--source");
+  return ok;
+}
+
+/// The names that only the registries know.
+Status check_names(const LayeredConfig& layers) {
+  const Config& c = layers.config();
+  std::vector<std::string_view> names;
+  for (const DetectorInfo* info : detectors()) names.push_back(info->name);
+  if (find_detector(c.detection.detector) == nullptr)
+    return fail(fmt::format("{}: unknown detector '{}'; the nearest is '{}'",
+                            layers.origin(*find_setting("detection.detector")), c.detection.detector,
+                            nearest_name(c.detection.detector, names)));
+  names.clear();
+  for (const SourceInfo* info : live_sources()) names.push_back(info->name);
+  for (const std::string& name : c.sources.enabled)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return fail(fmt::format("{}: unknown source '{}'; the nearest is '{}'",
+                              layers.origin(*find_setting("sources.enabled")), name, nearest_name(name, names)));
+  return {};
+}
+
+}  // namespace
+
+std::string config_path(const Options& options) {
+  if (options.config_file) return *options.config_file;
+  std::string folder = absolute_variable("XDG_CONFIG_HOME");
+  if (folder.empty()) {
+    folder = home();
+    if (folder.empty()) return {};
+    folder += "/.config";
+  }
+  return folder + "/vramtrack/config.toml";
+}
+
+Result<LayeredConfig> load_config(const Options& options) {
+  const auto reading = [](const Error& e) { return fail(e.during("cannot read the configuration")); };
+  LayeredConfig layers;
+  if (const std::string path = config_path(options); !path.empty()) {
+    const auto text = read_file(path);
+    if (!text) return reading(text.error());
+    if (!*text && options.config_file)
+      return reading({path + ": no such file; 'vramtrack config init --config " + path + "' writes one"});
+    if (*text)
+      if (Status ok = layers.apply_file(**text, path); !ok) return reading(ok.error());
+  }
+  if (Status ok = apply_environment(layers); !ok) return reading(ok.error());
+  if (Status ok = apply_options(layers, options); !ok) return fail(ok.error());
+  if (Status ok = layers.check(); !ok) return reading(ok.error());
+  if (Status ok = check_names(layers); !ok) return reading(ok.error());
+  return layers;
+}
+
+std::string store_path(const Config& config) {
+  return config.store.path.empty() ? default_store_path() : config.store.path;
+}
+
+}  // namespace vramtrack::cli

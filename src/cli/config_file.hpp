@@ -1,0 +1,23 @@
+// Where the configuration is, and all of its layers applied.
+#pragma once
+
+#include <string>
+
+#include "cli/options.hpp"
+#include "core/result.hpp"
+#include "core/settings.hpp"
+
+namespace vramtrack::cli {
+
+/// --config, else $XDG_CONFIG_HOME/vramtrack/config.toml (~/.config where that is unset or not absolute).
+/// Empty when there is no home.
+std::string config_path(const Options& options);
+
+/// File, environment, --set, then the options that are settings (--detector, --interval, ...), all checked.
+/// A missing file is an error only when --config named it.
+Result<LayeredConfig> load_config(const Options& options);
+
+/// config.store.path, or where the store is by default.
+std::string store_path(const Config& config);
+
+}  // namespace vramtrack::cli

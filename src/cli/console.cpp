@@ -1,0 +1,68 @@
+#include "cli/console.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+namespace vramtrack::cli {
+namespace {
+
+/// False with errno set when not everything could be written.
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+}  // namespace
+
+Console::Console() : terminal_(::isatty(STDOUT_FILENO) == 1) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const char* term = std::getenv("TERM");
+  const bool dumb = term == nullptr || std::strcmp(term, "dumb") == 0;
+  if (dumb) terminal_ = false;
+  colour_ = terminal_ && !is_set("NO_COLOR");
+}
+
+void Console::write(std::string_view text) {
+  if (gone_ || write_all(STDOUT_FILENO, text)) return;
+  const int cause = errno;
+  gone_ = true;
+  if (cause == EPIPE) return;
+  failed_ = true;
+  error(fmt::format("cannot write the output: {}; free some space or write elsewhere", std::strerror(cause)));
+}
+
+void Console::error(std::string_view message) {
+  // Nothing can be done when standard error is closed too.
+  static_cast<void>(write_all(STDERR_FILENO, fmt::format("vramtrack: {}\n", message)));
+}
+
+void Block::draw(std::string_view text) {
+  if (!console_.is_terminal()) return;
+  erase();
+  // Without line wrap, one line of text is one line of the screen however narrow it is.
+  console_.write("\033[?7l" + std::string(text) + "\033[?7h");
+  lines_ = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+void Block::erase() {
+  if (lines_ > 0) console_.write(fmt::format("\033[{}A\r\033[J", lines_));
+  lines_ = 0;
+}
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,73 @@
+// The command line, parsed. Only options.cpp knows the parsing library.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+
+namespace vramtrack::cli {
+
+enum class Command : std::uint8_t { watch, replay, analyze, simulate, doctor, config_show, config_path, config_init };
+
+/// What was asked for. Options that a command does not have keep their defaults.
+struct Options {
+  Command command = Command::watch;
+
+  // every command
+  std::optional<std::string> config_file;
+  std::vector<std::string> assignments;  ///< of --set, in order
+
+  // those that detect
+  std::optional<std::string> detector;
+  bool explain = false;
+  bool json = false;
+
+  // watch
+  bool once = false;
+  bool no_record = false;
+  bool or_simulate = false;
+  std::optional<double> interval_s;
+  std::optional<double> duration_s;
+  std::optional<double> every_s;
+  std::vector<std::string> sources;
+
+  // replay, analyze
+  std::vector<std::string> files;
+  std::string from;  ///< as typed: its time zone may come from --timezone
+  std::string to;
+  std::string input_format;
+  std::string timezone;
+  std::optional<std::uint64_t> capacity_bytes;
+  std::string start;  ///< as from
+  std::optional<double> sample_interval_s;
+  std::string unit;
+
+  // replay, simulate
+  double speed = 0;  ///< 0: as fast as possible
+
+  // simulate
+  std::string scenario;  ///< a built-in name or a file
+  std::optional<std::uint64_t> seed;
+  std::optional<double> within_s;
+  bool list = false;
+  std::string csv;
+  std::string process_csv;
+
+  // config init
+  bool force = false;
+};
+
+/// Either options to act on, or what to print and how to exit (--help, --version, a usage error).
+struct Parsed {
+  std::optional<Options> options;
+  int exit_code = 0;
+  std::string out;
+  std::string error;  ///< without "vramtrack: "
+};
+
+Parsed parse_options(int argc, const char* const* argv);
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,90 @@
+#include "cli/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/format.hpp"
+#include "report/json.hpp"
+#include "report/status.hpp"
+
+namespace vramtrack::cli {
+
+Session::Session(const Config& config, Catalog& catalog, Console& console, bool json, bool in_place)
+    : catalog_(catalog),
+      console_(console),
+      engine_(config, catalog),
+      block_(console),
+      json_(json),
+      in_place_(in_place && !json && console.is_terminal()) {
+  engine_.on_alert([this](const AlertChange& change) { changes_.push_back(change); });
+}
+
+void Session::print(const std::string& text) {
+  block_.erase();
+  console_.write(text);
+}
+
+void Session::print_event(const Event& event) {
+  // That a process ended is in its alerts and in the table; the rest a person should read once.
+  if (event.kind == Event::Kind::process_ended || event.text.empty()) return;
+  if (json_)
+    print(event_json(event, catalog_.clock_is_relative));
+  else
+    print(fmt::format("{}  {}\n", format_moment(event.time, catalog_.clock_is_relative), printable(event.text)));
+}
+
+void Session::take(const Batch& tick) {
+  ++counts_.ticks;
+  counts_.samples += tick.samples.size();
+  engine_.ingest(tick);
+  engine_.finish();
+  for (const Event& event : tick.events) print_event(event);
+  if (changes_.empty()) return;
+  const auto view = engine_.view();
+  for (const AlertChange& change : changes_) {
+    ++(change.raised ? counts_.raised : counts_.cleared);
+    if (on_alert_) on_alert_(change);
+    const auto series = std::find_if(view->series.begin(), view->series.end(),
+                                     [&](const SeriesView& s) { return s.id == change.alert.series; });
+    if (series == view->series.end()) continue;
+    print(json_ ? alert_json(*view, *series, change.alert, change.raised)
+                : alert_lines(*view, *series, change.alert, change.raised, console_.style()));
+  }
+  changes_.clear();
+}
+
+void Session::status() {
+  const auto view = engine_.view();
+  if (json_)
+    console_.write(find_report("json")->render(*view, {}));
+  else if (in_place_)
+    block_.draw(status_table(*view, console_.style()));
+  else
+    console_.write(status_table(*view, console_.style()));
+}
+
+void Session::last_status(bool explain) {
+  block_.erase();
+  const auto view = engine_.view(explain);
+  if (json_)
+    console_.write(find_report("json")->render(*view, {}));
+  else if (explain)
+    console_.write(find_report("text")->render(*view, console_.style()));
+  else
+    console_.write(status_table(*view, console_.style()));
+}
+
+void Session::tell_notes(const SourceNotes& notes, std::size_t& told) {
+  for (; told < notes.warnings.size(); ++told) {
+    block_.erase();
+    console_.warn(notes.warnings[told]);
+  }
+}
+
+std::string alert_counts(const Session::Counts& counts) {
+  if (counts.raised == 0) return "no alert";
+  return fmt::format("{} alert{} raised, {} cleared", counts.raised, counts.raised == 1 ? "" : "s", counts.cleared);
+}
+
+}  // namespace vramtrack::cli
