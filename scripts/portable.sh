@@ -28,7 +28,7 @@ rm -rf "$stage"
 cmake --install "$1" --prefix "$PWD/$stage" --strip >/dev/null
 # The licences of what is linked in ask to travel with it.
 for package in libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libcli11-dev \
-  libhowardhinnant-date-dev libexpected-dev libtomlplusplus-dev libstdc++6; do
+  libexpected-dev libtomlplusplus-dev libstdc++6; do
   if [ -r "/usr/share/doc/$package/copyright" ]; then
     printf '==== %s\n\n' "$package"
     cat "/usr/share/doc/$package/copyright"
