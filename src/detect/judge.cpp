@@ -82,10 +82,11 @@ EvidenceContext Judge::context() const {
           config_.horizon_days * 86400};
 }
 
+/// The coarsest level whose buckets still hold one sample each, or the finest of all: finer ones say the same.
 std::size_t Judge::finest_useful() const {
   const double period_s = period_.median_s();
   std::size_t k = 0;
-  while (k + 1 < Scales::kLevels && Scales::width_s(k) < period_s) ++k;
+  while (k + 1 < Scales::kLevels && Scales::width_s(k + 1) <= period_s) ++k;
   return k;
 }
 

@@ -16,13 +16,15 @@ bool staircase(const Scales& scales, std::size_t k, Timestamp start) {
   std::array<double, Level::kCapacity> rises{};
   std::size_t n = 0;
   double net = 0;
+  double fallen = 0;
   for (std::size_t i = 1; i < level.size(); ++i) {
     if (scales.end_of(k, level[i - 1].slot) < start) continue;
     const double x = static_cast<double>(level[i].floor_bytes) - static_cast<double>(level[i - 1].floor_bytes);
     rises[n++] = x;
     net += x;
+    fallen -= std::min(x, 0.0);
   }
-  if (n < 9 || !(net > 0)) return false;
+  if (n < 9 || !(net > 0) || fallen > 0.2 * net) return false;  // treads are flat
   std::sort(rises.begin(), rises.begin() + static_cast<std::ptrdiff_t>(n), std::greater<>());
   double sum = 0;
   std::size_t steps = 0;
@@ -35,7 +37,9 @@ bool staircase(const Scales& scales, std::size_t k, Timestamp start) {
 Pattern shape_of(const Scales& scales, const Evidence& e, double r_squared) {
   if (e.largest_step >= 0.8) return Pattern::sudden_spike;
   const double per_bucket = e.net_bytes / std::max(1, e.buckets);
-  if (e.swing_bytes >= std::max({3 * per_bucket, 0.1 * e.net_bytes, kMinStepBytes})) return Pattern::cyclic;
+  const double level_bytes = e.start_bytes + e.net_bytes;
+  if (e.swing_bytes >= std::max({3 * per_bucket, 0.2 * e.net_bytes, 0.05 * level_bytes, kMinStepBytes}))
+    return Pattern::cyclic;
   for (std::size_t k = e.level + 1; k-- > 0 && k + 3 > e.level;)
     if (staircase(scales, k, e.start)) return Pattern::step_increase;
   return r_squared >= 0.5 ? Pattern::gradual_leak : Pattern::unknown;

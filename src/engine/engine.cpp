@@ -25,6 +25,7 @@ struct Engine::Core {
   void decide(SeriesState& series);
   void clear(SeriesState& series, AlertEnd end, std::string reason);
   void refresh_limits();
+  [[nodiscard]] SeriesState* device_of(const SeriesState& series) const;
   void forget_oldest_ended();
   [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
   [[nodiscard]] Verdict verdict(const SeriesState& series) const;
@@ -34,6 +35,7 @@ struct Engine::Core {
   IgnorePatterns ignore;
   std::vector<std::unique_ptr<SeriesState>> series;  ///< by SeriesId; null: not seen, or forgotten
   std::vector<SeriesState*> undecided;               ///< whose detector's opinion changed, or that are held or alerting
+  std::vector<SeriesState*> touched;                 ///< in this tick
   std::deque<SeriesId> ended;
   std::deque<Notice> notices;
   std::function<void(const AlertChange&)> callback;
@@ -54,6 +56,7 @@ void Engine::Core::take(const Sample& sample) {
   tick_open = true;
   SeriesState* s = state(sample.series);
   if (!s->observe(sample)) return;
+  touched.push_back(s);
   if (s->detector->alerting() != s->alerting && !s->queued) {
     s->queued = true;
     undecided.push_back(s);
@@ -63,6 +66,7 @@ void Engine::Core::take(const Sample& sample) {
 void Engine::Core::complete_tick() {
   tick_open = false;
   refresh_limits();
+  touched.clear();
   if (undecided.empty()) return;
   std::vector<SeriesState*> now;
   now.swap(undecided);
@@ -105,6 +109,12 @@ void Engine::Core::decide(SeriesState& s) {
 void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
   s.alerting = false;
   s.reviewed.reset();
+  // What looks like the program giving memory back is, on a device, a program that has just ended.
+  if (end == AlertEnd::withdrawn && s.process_ended &&
+      seconds_between(*s.process_ended, tick) <= 60 + 2 * s.period.median_s()) {
+    end = AlertEnd::released;
+    reason = "a process on the device ended and its memory was released";
+  }
   Alert& alert = s.alerts.back();
   alert.cleared = tick;
   alert.ended = end;
@@ -114,15 +124,17 @@ void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
 
 /// A device ends at its capacity; a process where the device does.
 void Engine::Core::refresh_limits() {
-  for (auto& s : series) {
-    if (!s || s->ended || s->last_time != tick) continue;
+  for (SeriesState* s : touched) {
+    if (s->ended) continue;
     s->refresh_limit(catalog);
     if (s->key.pid == 0 || !s->limit_bytes) continue;
-    if (const auto device = catalog.find({Metric::device_used, s->key.device_id, 0, 0})) {
-      const SeriesState* d = index_of(*device) < series.size() ? series[index_of(*device)].get() : nullptr;
-      if (d != nullptr) s->refresh_limit_beside(*d);
-    }
+    if (const SeriesState* device = device_of(*s)) s->refresh_limit_beside(*device);
   }
+}
+
+SeriesState* Engine::Core::device_of(const SeriesState& s) const {
+  const auto device = catalog.find({Metric::device_used, s.key.device_id, 0, 0});
+  return device && index_of(*device) < series.size() ? series[index_of(*device)].get() : nullptr;
 }
 
 void Engine::Core::apply(const Event& event) {
@@ -138,8 +150,8 @@ void Engine::Core::apply(const Event& event) {
             matches(*s)) {
           s->end();
           if (s->alerting) clear(*s, AlertEnd::process_ended, "the process has ended");
-          s->detector.reset();
           ended.push_back(s->id);
+          if (SeriesState* device = device_of(*s)) device->process_ended = tick;
         }
       forget_oldest_ended();
       return;
@@ -161,6 +173,7 @@ void Engine::Core::forget_oldest_ended() {
     const auto index = index_of(ended.front());
     ended.pop_front();
     std::erase(undecided, series[index].get());
+    std::erase(touched, series[index].get());
     series[index].reset();
   }
 }

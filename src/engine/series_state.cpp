@@ -88,6 +88,8 @@ void SeriesState::refresh_limit_beside(const SeriesState& device) {
 
 void SeriesState::end() {
   final_verdict = verdict(severity_);
+  detector.reset();
+  dissenters.clear();
   ended = true;
 }
 
@@ -103,7 +105,8 @@ ProcessGrowth SeriesState::growth_since(Timestamp onset, const Catalog& catalog)
   g.pid_start_ticks = key.pid_start_ticks;
   if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks))
     g.command = process->command.empty() ? process->name : process->command;
-  if (const auto then = history.at(onset)) g.at_onset_bytes = static_cast<double>(then->min_bytes);
+  if (const auto then = history.at(onset); then && last_time >= onset)
+    g.at_onset_bytes = static_cast<double>(then->min_bytes);
   if (!ended && samples > 0) g.now_bytes = static_cast<double>(history.spans().back().mean_bytes);
   if (detector && !ended) {
     const Finding finding = detector->finding();

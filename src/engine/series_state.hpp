@@ -40,6 +40,7 @@ struct SeriesState {
   void refresh_limit(const Catalog& catalog);
   /// A process's limit: what it holds plus what its device has free.
   void refresh_limit_beside(const SeriesState& device);
+  /// The process has ended: keeps the verdict and the past, frees the detectors.
   void end();
 
   [[nodiscard]] double rise_since(Timestamp onset) const;
@@ -59,6 +60,7 @@ struct SeriesState {
   Verdict final_verdict;  ///< once `ended`
   std::optional<double> limit_bytes;
   std::optional<Timestamp> reviewed;
+  std::optional<Timestamp> process_ended;  ///< of a device: when a process on it last ended
   Timestamp first_time{};
   Timestamp last_time{};
   std::uint64_t samples = 0;

@@ -1,0 +1,232 @@
+// The judge's promises: what it must catch and when, what it must leave alone, and the properties that hold for
+// any series. Figures are in bytes and seconds; shapes are written out so that answers can be checked by hand.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "detect/detector.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr double kMiB = 1048576;
+constexpr double kGiB = 1024 * kMiB;
+
+struct Outcome {
+  std::optional<double> raised_s;
+  std::optional<double> cleared_s;
+  AlertEnd end = AlertEnd::standing;
+  Finding at_raise;
+  Finding last;
+};
+
+using Shape = std::function<double(double)>;
+
+Outcome watch(const Shape& used_bytes, double duration_s, double period_s,
+              std::optional<double> limit_bytes = 24 * kGiB, const DetectionConfig& config = {}) {
+  const auto judge = find_detector("judge")->make(config);
+  judge->set_limit(limit_bytes);
+  Outcome out;
+  bool alerting = false;
+  for (double t = 0; t <= duration_s; t += period_s) {
+    judge->observe(Timestamp{from_seconds(t)}, std::floor(used_bytes(t) / kMiB) * kMiB);
+    if (judge->alerting() == alerting) continue;
+    alerting = judge->alerting();
+    if (alerting && !out.raised_s) {
+      out.raised_s = t;
+      out.at_raise = judge->finding();
+    } else if (!alerting) {
+      out.cleared_s = t;
+      out.end = judge->last_end();
+    }
+  }
+  out.last = judge->finding();
+  return out;
+}
+
+/// Repeatable noise in [0, 1): a hash of the time, so that shapes stay functions of time.
+double noise(double t) {
+  const double x = std::sin(t * 12.9898) * 43758.5453;
+  return x - std::floor(x);
+}
+
+class PeriodTest : public testing::TestWithParam<double> {};
+
+TEST_P(PeriodTest, FiftyMiBAMinuteIsCaughtWithinFifteenMinutes) {
+  for (const double card : {24.0, 80.0, 141.0}) {
+    const Outcome o = watch([](double t) { return 12 * kGiB + 50 * kMiB / 60 * t + 20 * kMiB * noise(t); }, 3600,
+                            GetParam(), card * kGiB);
+    ASSERT_TRUE(o.raised_s) << card << " GiB";
+    // Never before the documents' 20 samples: at one a minute these take 20 minutes.
+    EXPECT_LE(*o.raised_s, std::max(15 * 60.0, 20 * GetParam())) << card << " GiB";
+    EXPECT_TRUE(o.last.leak);
+    EXPECT_EQ(o.last.pattern, Pattern::gradual_leak);
+    EXPECT_NEAR(o.last.growth_bytes_per_s.mid, 50 * kMiB / 60, 2 * kMiB / 60);
+    EXPECT_GT(o.last.r_squared, 0.98);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Periods, PeriodTest, testing::Values(1.0, 5.0, 10.0, 30.0, 60.0));
+
+TEST(Judge, TheDocumentsOwnExampleIsCaught) {  // 12.4 MB/min: under their 1 MB/s floor
+  const Outcome o = watch([](double t) { return 12 * kGiB + 12.4 * kMiB / 60 * t; }, 3600, 1);
+  ASSERT_TRUE(o.raised_s);
+  EXPECT_LE(*o.raised_s, 20 * 60);
+}
+
+TEST(Judge, ForetellsTheEndOfALinearLeakWithinItsInterval) {
+  // From 12 to 24 GiB at 64 MiB/min: 192 min. Half-way the rest is 96 min.
+  const Outcome o = watch([](double t) { return 12 * kGiB + 64 * kMiB / 60 * t; }, 96 * 60, 5);
+  ASSERT_TRUE(o.last.oom_in_s);
+  EXPECT_NEAR(o.last.oom_in_s->mid, 96 * 60, 5 * 60);
+  EXPECT_LT(o.last.oom_in_s->low, 96 * 60);
+  EXPECT_GT(o.last.oom_in_s->high, 96 * 60);
+}
+
+TEST(Judge, AnAcceleratingLeakEndsSoonerThanTheLineSays) {
+  // 12 GiB of headroom used up as (t / 2 h)^2: at 90 min 6.75 GiB are gone, 30 min are left; the line says 70.
+  const Outcome o = watch([](double t) { return 12 * kGiB + 12 * kGiB * std::pow(t / 7200, 2); }, 5400, 5);
+  ASSERT_TRUE(o.last.leak);
+  ASSERT_TRUE(o.last.oom_in_s);
+  EXPECT_NEAR(o.last.oom_in_s->mid, 30 * 60, 4 * 60);
+}
+
+TEST(Judge, WithoutALimitThereIsALeakButNoEnd) {
+  const Outcome o = watch([](double t) { return 12 * kGiB + 50 * kMiB / 60 * t; }, 3600, 1, std::nullopt);
+  EXPECT_TRUE(o.last.leak);
+  EXPECT_FALSE(o.last.oom_in_s);
+}
+
+TEST(Judge, ARegularStaircaseIsAStepIncrease) {
+  const Outcome o = watch([](double t) { return 8 * kGiB + 800 * kMiB * std::floor(t / 600); }, 3 * 3600, 5);
+  ASSERT_TRUE(o.raised_s);
+  EXPECT_EQ(o.last.pattern, Pattern::step_increase);
+}
+
+TEST(Judge, ASawtoothWithARisingFloorIsCyclic) {
+  // 3 GiB every two minutes, 40 MiB of which stay.
+  const Outcome o =
+      watch([](double t) { return 6 * kGiB + 40 * kMiB * std::floor(t / 120) + 3 * kGiB * std::fmod(t, 120) / 120; },
+            2 * 3600, 1);
+  ASSERT_TRUE(o.raised_s);
+  EXPECT_EQ(o.last.pattern, Pattern::cyclic);
+}
+
+TEST(Judge, LeavesHealthySeriesAlone) {
+  const auto fmod_ramp = [](double t, double period_s) { return std::fmod(t, period_s) / period_s; };
+  const std::vector<std::pair<const char*, Shape>> healthy = {
+      {"constant", [](double) { return 12 * kGiB; }},
+      {"idle noise", [](double t) { return 800 * kMiB + 40 * kMiB * noise(t); }},
+      {"one-time load", [](double t) { return t < 60 ? 12 * kGiB * t / 60 : 12 * kGiB; }},
+      {"two settling steps", [](double t) { return (t < 900    ? 9
+                                                    : t < 2400 ? 13
+                                                               : 18) *
+                                                   kGiB; }},
+      {"exponential warm-up", [](double t) { return 8 * kGiB + 8 * kGiB * (1 - std::exp(-t / 900)); }},
+      {"logarithmic warm-up", [](double t) { return 8 * kGiB + 1.2 * kGiB * std::log1p(t / 60); }},
+      {"sawtooth", [&](double t) { return 8 * kGiB + 6 * kGiB * fmod_ramp(t, 90); }},
+      {"evaluation spikes", [](double t) { return (std::fmod(t, 1800) > 1600 ? 16 : 11) * kGiB; }},
+      {"bursty serving",
+       [](double t) { return 10 * kGiB + (noise(std::floor(t / 40)) < 0.3 ? 8 * kGiB * noise(t) : 0); }},
+  };
+  for (const auto& [name, shape] : healthy)
+    for (const double period_s : {1.0, 10.0, 60.0}) {
+      const Outcome o = watch(shape, 6 * 3600, period_s);
+      EXPECT_FALSE(o.raised_s) << name << " at " << period_s << " s: " << o.at_raise.because;
+      EXPECT_FALSE(o.last.leak) << name;
+      EXPECT_FALSE(o.last.oom_in_s) << name;
+    }
+}
+
+TEST(Judge, ASpikeThatStaysIsNoLeak) {
+  const Outcome o = watch([](double t) { return (t < 2400 ? 10 : 15) * kGiB; }, 3600, 1);
+  EXPECT_FALSE(o.raised_s);
+  EXPECT_EQ(o.last.state, State::spiked);
+  EXPECT_EQ(o.last.pattern, Pattern::sudden_spike);
+  EXPECT_EQ(o.last.spike, SpikeOutcome::stabilised);
+  EXPECT_FALSE(o.last.leak);
+}
+
+TEST(Judge, ACleanFirstRampIsWithdrawnWhenTheProgramGivesItBack) {
+  const Outcome o = watch([](double t) { return 8 * kGiB + 6 * kGiB * std::fmod(t, 2400) / 2400; }, 3600, 1);
+  ASSERT_TRUE(o.raised_s) << "nothing tells a 40 min ramp from a leak while it lasts";
+  ASSERT_TRUE(o.cleared_s);
+  EXPECT_EQ(o.end, AlertEnd::withdrawn);
+  EXPECT_FALSE(o.last.leak);
+}
+
+TEST(Judge, TheEndOfTheProgramReleasesTheAlert) {
+  const Outcome o = watch([](double t) { return t < 3600 ? 8 * kGiB + 100 * kMiB / 60 * t : 0.2 * kGiB; }, 4000, 1);
+  ASSERT_TRUE(o.cleared_s);
+  EXPECT_EQ(o.end, AlertEnd::released);
+}
+
+TEST(Judge, GrowthBeyondTheHorizonIsSlowGrowthAndNoAlarm) {
+  const Outcome o = watch([](double t) { return 26 * kGiB + 15 * kMiB / 3600 * t; }, 20 * 3600, 60, 62 * kGiB);
+  EXPECT_FALSE(o.raised_s);
+  EXPECT_EQ(o.last.state, State::slow_growth);
+}
+
+TEST(Judge, FewSamplesAreTooShort) {
+  const Outcome o = watch([](double t) { return 8 * kGiB + 100 * kMiB * t; }, 15, 1);
+  EXPECT_EQ(o.last.state, State::too_short);
+  EXPECT_FALSE(o.last.leak);
+}
+
+/// Two judges fed alike but for a transformation agree on when to alert.
+void expect_same_alerts(const std::vector<double>& bytes, double period_s,
+                        const std::function<void(Detector&, double, double)>& other) {
+  const auto plain = find_detector("judge")->make({});
+  const auto changed = find_detector("judge")->make({});
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const double t = static_cast<double>(i) * period_s;
+    plain->observe(Timestamp{from_seconds(t)}, bytes[i]);
+    other(*changed, t, bytes[i]);
+    RC_ASSERT(plain->alerting() == changed->alerting());
+  }
+}
+
+/// A leak, a sawtooth or a walk, of whole MiB.
+std::vector<double> any_series() {
+  const auto kind = *rc::gen::inRange(0, 3);
+  const double rate = *rc::gen::inRange(1, 40);
+  const auto count = static_cast<std::size_t>(*rc::gen::inRange(200, 1500));
+  const auto jitter = *rc::gen::container<std::vector<int>>(count, rc::gen::inRange(-8, 9));
+  std::vector<double> bytes(count);
+  double level = 4096;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kind == 0) level += rate / 8;
+    if (kind == 1) level = 4096 + std::fmod(static_cast<double>(i) * rate, 2048);
+    if (kind == 2) level = std::max(1024.0, level + jitter[i]);
+    bytes[i] = std::floor(level + (kind == 2 ? 0 : jitter[i])) * kMiB;
+  }
+  return bytes;
+}
+
+RC_GTEST_PROP(JudgeProperty, AnIdenticalDuplicateChangesNothing, ()) {
+  expect_same_alerts(any_series(), 5, [](Detector& d, double t, double b) {
+    d.observe(Timestamp{from_seconds(t)}, b);
+    d.observe(Timestamp{from_seconds(t)}, b);
+  });
+}
+
+RC_GTEST_PROP(JudgeProperty, AShiftInTimeChangesNothing, ()) {
+  const double shift = *rc::gen::inRange(0, 2'000'000'000);
+  expect_same_alerts(any_series(), 5,
+                     [&](Detector& d, double t, double b) { d.observe(Timestamp{from_seconds(t + shift)}, b); });
+}
+
+RC_GTEST_PROP(JudgeProperty, NeverAnEndForAConstantSeries, ()) {
+  const double bytes = static_cast<double>(*rc::gen::inRange(0, 80000)) * kMiB;
+  const auto judge = find_detector("judge")->make({});
+  judge->set_limit(80 * kGiB);
+  for (int i = 0; i < 2000; ++i) judge->observe(Timestamp{from_seconds(i * 7.0)}, bytes);
+  RC_ASSERT(!judge->finding().oom_in_s);
+  RC_ASSERT(!judge->finding().leak);
+}
+
+}  // namespace
+}  // namespace vramtrack
