@@ -373,7 +373,7 @@ Result<std::vector<Rollup>> StoreReader::rollups(const SeriesKey& key, Resolutio
   if (!row) return fail(row.error());
   std::vector<Rollup> result;
   for (const RollupCell& cell : table.cells()) {
-    if (!bounds.contain(cell.start_ns)) continue;
+    if (!bounds.contain(cell.start_ns) || cell.count == 0) continue;
     // The mean is a small number of bytes above the least value: a double of the whole sum would round it.
     const auto above = static_cast<double>(cell.sum - Uint128{cell.min} * cell.count) / static_cast<double>(cell.count);
     result.push_back({at(cell.start_ns), cell.min, cell.max, static_cast<double>(cell.min) + above, cell.count});

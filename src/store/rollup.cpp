@@ -26,6 +26,9 @@ void RollupTable::add(std::int64_t time_ns, std::uint32_t series, std::uint64_t 
 
 bool RollupTable::add(const Chunk& rollups, const std::uint32_t* only) {
   if (rollups.columns != kColumns) return false;
+  for (const Chunk::Series& series : rollups.series)
+    for (std::uint32_t i = 0; i < series.count; ++i)
+      if (rollups.value(series, i, 3) == 0) return false;
   for (const Chunk::Series& series : rollups.series) {
     if (only && series.id != *only) continue;
     for (std::uint32_t i = 0; i < series.count; ++i) {
@@ -73,6 +76,7 @@ const std::vector<RollupCell>& RollupTable::cells() {
 
 void put_cells(std::span<const RollupCell> cells, ChunkBuilder& builder) {
   for (const RollupCell& cell : cells) {
+    if (cell.count == 0) continue;  // only damaged counts can add up to this
     const auto mean = static_cast<std::uint64_t>((cell.sum + cell.count / 2) / cell.count);
     const std::array<std::uint64_t, RollupTable::kColumns> values = {cell.min, mean - cell.min, cell.max - cell.min,
                                                                      cell.count};

@@ -34,7 +34,7 @@ class RollupTable {
   /// Cheapest when the samples of a series come together and in time order.
   void add(std::int64_t time_ns, std::uint32_t series, std::uint64_t value);
   /// Adds the cells of a rollup chunk of the same width; with `only`, those of that one series. False: not
-  /// a rollup chunk (then nothing is added).
+  /// a rollup chunk, for it has other columns or counts nothing (then nothing is added).
   bool add(const Chunk& rollups, const std::uint32_t* only = nullptr);
 
   /// The cells by start, then series; parts of one cell are merged.
