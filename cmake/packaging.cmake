@@ -3,6 +3,18 @@ include(GNUInstallDirs)
 
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md")
+if(EXISTS ${CMAKE_SOURCE_DIR}/contrib/man/vramtrack.1)
+  find_program(GZIP gzip REQUIRED)
+  add_custom_command(OUTPUT vramtrack.1.gz DEPENDS ${CMAKE_SOURCE_DIR}/contrib/man/vramtrack.1
+                     COMMAND ${GZIP} -9nc ${CMAKE_SOURCE_DIR}/contrib/man/vramtrack.1 > vramtrack.1.gz)
+  add_custom_target(man ALL DEPENDS vramtrack.1.gz)
+  install(FILES ${CMAKE_BINARY_DIR}/vramtrack.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
+# Each shell finds its completions there by itself.
+install(FILES contrib/completions/vramtrack.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+        RENAME vramtrack OPTIONAL)
+install(FILES contrib/completions/_vramtrack DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions OPTIONAL)
+install(FILES contrib/completions/vramtrack.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d OPTIONAL)
 install(FILES contrib/systemd/vramtrack.service DESTINATION lib/systemd/system)
 
 set(CPACK_PACKAGE_NAME vramtrack)
@@ -17,10 +29,11 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS tzdata)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "finds GPU memory leaks and predicts out-of-memory")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-    "finds GPU memory leaks and predicts out-of-memory
- vramtrack watches the memory of every GPU and of every process on it, tells a
- leak from healthy use, says how fast it grows, when it will end in an
- out-of-memory error and which process does it. It gives the same verdict from
- a recorded nvidia-smi log.")
+    "vramtrack watches the memory of every GPU and of every process on it, tells a
+leak from healthy use, says how fast it grows, when it will end in an
+out-of-memory error and which process does it. It gives the same verdict from
+a recorded nvidia-smi log.")
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/debian_files.cmake)
 include(CPack)

@@ -43,7 +43,7 @@ double going_on_ratio(double centroid, double se) {
   constexpr double kLeakSpread = 0.05;
   constexpr double kWarmLow = 0.1;
   constexpr double kWarmHigh = 0.47;
-  const double spread = std::hypot(se, kLeakSpread);
+  const double spread = std::sqrt(se * se + kLeakSpread * kLeakSpread);  // std::hypot would need glibc 2.35
   const double z = std::min(0.0, centroid - 0.5) / spread;
   const double leak = std::exp(-0.5 * z * z) / (spread * std::sqrt(2 * M_PI));
   const double blur = std::max(se, 0.02);

@@ -171,7 +171,8 @@ Forecast forecast(const Scales& scales, const Evidence& window, std::optional<do
     const double curved = first_passage_of_parabola(t, floors, headroom).value_or(straight);
     if (curved < straight) {
       mid = curved;
-      spread = std::hypot(sigma, 0.5 * std::log(straight / std::max(curved, 0.1 * straight)) / kZ90);
+      const double model = 0.5 * std::log(straight / std::max(curved, 0.1 * straight)) / kZ90;
+      spread = std::sqrt(sigma * sigma + model * model);
     }
   }
   out.oom_in_s = Interval{mid * std::exp(-kZ90 * spread), mid, mid * std::exp(kZ90 * spread)};
