@@ -3,10 +3,10 @@ include(GNUInstallDirs)
 
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md")
-if(EXISTS ${CMAKE_SOURCE_DIR}/contrib/man/vramtrack.1)
+if(EXISTS ${CMAKE_SOURCE_DIR}/docs/man/vramtrack.1)
   find_program(GZIP gzip REQUIRED)
-  add_custom_command(OUTPUT vramtrack.1.gz DEPENDS ${CMAKE_SOURCE_DIR}/contrib/man/vramtrack.1
-                     COMMAND ${GZIP} -9nc ${CMAKE_SOURCE_DIR}/contrib/man/vramtrack.1 > vramtrack.1.gz)
+  add_custom_command(OUTPUT vramtrack.1.gz DEPENDS ${CMAKE_SOURCE_DIR}/docs/man/vramtrack.1
+                     COMMAND ${GZIP} -9nc ${CMAKE_SOURCE_DIR}/docs/man/vramtrack.1 > vramtrack.1.gz)
   add_custom_target(man ALL DEPENDS vramtrack.1.gz)
   install(FILES ${CMAKE_BINARY_DIR}/vramtrack.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()

@@ -96,7 +96,7 @@ Result<std::vector<Recording>> plan_readable(const std::vector<std::string>& fil
     if (const auto alone = plan_recordings({file}, logs); alone)
       readable.push_back(file);
     else
-      console.error(fmt::format("cannot analyse {}: {}", file, alone.error().message));
+      console.error("cannot analyse: " + alone.error().message);
   }
   // Each is readable on its own: the fault is in how they belong together.
   if (readable.size() == files.size()) return all;

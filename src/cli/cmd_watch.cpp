@@ -56,6 +56,12 @@ bool wanted(const SourcesConfig& config, std::string_view name) {
          std::find(config.enabled.begin(), config.enabled.end(), name) != config.enabled.end();
 }
 
+/// Errors read "what: why; next step". In one line for all sources there is room for the first part: the
+/// steps are doctor's to tell.
+std::string without_next_step(const std::string& message) {
+  return message.substr(0, message.find(';'));
+}
+
 /// The sources that have something to read; why the others have not goes to `reasons`.
 std::vector<LiveSource> open_sources(const SourcesConfig& config, Catalog& catalog, std::string& reasons) {
   std::vector<LiveSource> open;
@@ -65,7 +71,8 @@ std::vector<LiveSource> open_sources(const SourcesConfig& config, Catalog& catal
     if (source)
       open.push_back({info->name, std::move(*source), {}, 0});
     else
-      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", info->name, source.error().message);
+      reasons +=
+          fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", info->name, without_next_step(source.error().message));
   }
   return open;
 }
@@ -87,7 +94,6 @@ class Watch {
   }
 
   int run() {
-    const Interrupt interrupt;
     const auto interval =
         std::chrono::duration_cast<steady_clock::duration>(from_seconds(config_.watch.interval_seconds));
     const auto every = from_seconds(config_.watch.status_every_seconds);
@@ -153,7 +159,6 @@ class Watch {
   void finish() {
     if (store_) tell_store(store_->flush());
     if (options_.json || options_.once) return;
-    session_.print("\n");
     session_.last_status(false);
     std::string out =
         fmt::format("watched {}: {} samples of {} polls, {}", format_duration(seconds_between(start_, clock_.now())),
@@ -162,6 +167,7 @@ class Watch {
     session_.print(out + '\n');
   }
 
+  const Interrupt interrupt_;  ///< first: from here on a signal ends in a flush and a summary
   const Options& options_;
   const Config& config_;
   Console& console_;
@@ -183,7 +189,7 @@ int watch(const Options& options, const LayeredConfig& layers, Console& console)
   if (sources.empty()) {
     if (!options.or_simulate) {
       console.error(fmt::format(
-          "no GPU to watch: {}; 'vramtrack doctor' tells more, 'vramtrack simulate' shows it at work", reasons));
+          "no GPU to watch: {}; 'vramtrack doctor' says what to do, 'vramtrack simulate' needs no GPU", reasons));
       return 2;
     }
     console.write(

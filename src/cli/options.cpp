@@ -223,7 +223,8 @@ Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, const std::vec
   while (!what.empty() && (what.back() == '\n' || what.back() == '.')) what.pop_back();
   // "analyse" instead of "analyze", say: name the nearest command rather than an unexpected argument.
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty())
-    what = fmt::format("unknown command '{}'; did you mean '{}'?", argv[1], nearest_name(argv[1], commands));
+    what = fmt::format("unknown command '{}'; the nearest is '{}'", argv[1], nearest_name(argv[1], commands));
+  if (argc == 1) what = fmt::format("no command; give one of {}", fmt::join(commands, ", "));
   parsed.error = fmt::format("{}; see '{} --help'", what, help);
   return parsed;
 }

@@ -56,6 +56,7 @@ void Session::take(const Batch& tick) {
 
 void Session::status() {
   const auto view = engine_.view();
+  shown_ = view->time;
   if (json_)
     console_.write(find_report("json")->render(*view, {}));
   else if (in_place_)
@@ -71,7 +72,7 @@ void Session::last_status(bool explain) {
     console_.write(find_report("json")->render(*view, {}));
   else if (explain)
     console_.write(find_report("text")->render(*view, console_.style()));
-  else
+  else if (in_place_ || shown_ != view->time)
     console_.write(status_table(*view, console_.style()));
 }
 

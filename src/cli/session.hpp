@@ -35,7 +35,7 @@ class Session {
   void take(const Batch& tick);
   /// Prints the status: a table, or with json one analysis line per series.
   void status();
-  /// The same as it stands at the end; with `explain` in full.
+  /// The same as it stands at the end, unless it has just been shown; with `explain` in full.
   void last_status(bool explain);
   /// What a source had to tell since the last call; on standard error.
   void tell_notes(const SourceNotes& notes, std::size_t& told);
@@ -56,6 +56,7 @@ class Session {
   bool in_place_;
   std::vector<AlertChange> changes_;
   std::function<void(const AlertChange&)> on_alert_;
+  std::optional<Timestamp> shown_;  ///< time of the last status
   Counts counts_;
 };
 

@@ -54,7 +54,7 @@ std::string format_rate(const Interval& bytes_per_s) {
 std::string format_duration(double seconds) {
   const double s = std::max(0.0, std::isnan(seconds) ? 0.0 : seconds);
   if (s >= 10 * kYear) return "over 10 years";
-  if (s < 9.95 && s != std::floor(s)) return fmt::format("{:.1f}s", s);
+  if (s < 9.95 && std::abs(s - std::round(s)) >= 0.05) return fmt::format("{:.1f}s", s);
   if (s < 59.5) return fmt::format("{:.0f}s", s);
   // Rounded once, to the minute, so that no part can come out as 60.
   const auto minutes = static_cast<std::int64_t>(std::llround(s / 60));

@@ -29,8 +29,7 @@ std::string conclusion(const SeriesView& s, const ReportStyle& style) {
   if (f.leak || f.state == State::growing) out += fmt::format(", confidence {}", format_percent(f.confidence));
   if (f.oom_in_s) out += fmt::format(", out of memory in {}", format_eta(*f.oom_in_s));
   if (s.key.pid == 0 && f.leak && s.verdict.suspect)
-    out += s.verdict.suspect->pid != 0 ? fmt::format(", by pid {}", s.verdict.suspect->pid)
-                                       : ", by no visible process";
+    out += s.verdict.suspect->pid != 0 ? fmt::format(", by pid {}", s.verdict.suspect->pid) : ", by no visible process";
   return out;
 }
 
@@ -79,9 +78,17 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
   for (const SeriesView& s : view.series)
     if (std::find(devices.begin(), devices.end(), s.key.device_id) == devices.end()) devices.push_back(s.key.device_id);
   for (const std::string& id : devices) {
-    for (const SeriesView& s : view.series)
-      if (s.key.pid == 0 && s.key.metric == Metric::device_used && s.key.device_id == id)
-        out += row(device_words(s), s, style);
+    const SeriesView* any = nullptr;
+    bool has_total = false;
+    for (const SeriesView& s : view.series) {
+      if (s.key.device_id != id) continue;
+      any = &s;
+      if (s.key.metric != Metric::device_used) continue;
+      has_total = true;
+      out += row(device_words(s), s, style);
+    }
+    // Some drivers tell what processes hold and not what the card does.
+    if (!has_total) out += fmt::format("{}  use of the whole device not known\n", fit(device_words(*any), kNameWidth));
     process_rows(out, view, id, processes, style);
   }
   return out;

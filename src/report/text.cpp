@@ -10,6 +10,7 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kMaxAlertLines = 8;
+constexpr std::size_t kMaxBriefLines = 8;  ///< of processes with nothing to tell
 
 void line(std::string& out, std::string_view label, std::string_view text) {
   // A text of several lines hangs under its first.
@@ -30,10 +31,6 @@ std::string title(const SeriesView& s) {
   if (s.key.metric != Metric::device_used && s.key.metric != Metric::process_used)
     words += fmt::format(" [{}]", to_string(s.key.metric));
   return words;
-}
-
-bool has_leak_alert(const SeriesView& s) {
-  return std::any_of(s.alerts.begin(), s.alerts.end(), [](const Alert& a) { return a.finding.leak; });
 }
 
 bool worth_details(const SeriesView& s) {
@@ -108,7 +105,7 @@ void details(std::string& out, const SeriesView& s, const View& view) {
     if (d.leak != v.finding.leak)
       line(out, "dissent", fmt::format("{} says {}: {}", d.detector, d.leak ? "leak" : "no leak", d.because));
   for (const std::string& why : s.explain) line(out, &why == s.explain.data() ? "explain" : "", why);
-  if (s.key.pid == 0 && !s.device.capacity_bytes && (v.finding.leak || has_leak_alert(s)))
+  if (s.key.pid == 0 && !s.device.capacity_bytes)
     line(out, "capacity",
          "unknown, so there is no time to out-of-memory; say it with --capacity, as in --capacity 24GiB");
   if (const std::string next = next_step(s); !next.empty()) line(out, "next", next);
@@ -118,13 +115,18 @@ std::string render(const View& view, const ReportStyle& style) {
   std::string out;
   for (const std::string& file : view.files) out += printable(file) + '\n';
   bool shown_before = false;
+  std::size_t brief = 0;
   for (const SeriesView& s : view.series) {
     const bool full = worth_details(s);
+    if (!full && ++brief > kMaxBriefLines) continue;
     if (full && (shown_before || !view.files.empty())) out += '\n';
     out += headline(s, style);
     if (full) details(out, s, view);
     shown_before = true;
   }
+  if (brief > kMaxBriefLines)
+    out += fmt::format("and {} more processes without a sign of a leak; --format json lists all\n",
+                       brief - kMaxBriefLines);
   if (!view.notices.empty()) out += "\nevents\n";
   for (const Notice& n : view.notices)
     out += fmt::format("  {}  {}\n", format_moment(n.time, view.clock_is_relative), printable(n.text));

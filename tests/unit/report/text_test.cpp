@@ -96,6 +96,12 @@ TEST(StatusTable, ManySteadyProcessesAreSummedUp) {
   EXPECT_THAT(status_table(v, {}, 4), HasSubstr("and 17 more processes with 51.0 GiB, not growing\n"));
 }
 
+TEST(StatusTable, ADeviceWithoutATotalStillHeadsItsProcesses) {
+  View v = sample_view();
+  v.series.erase(v.series.begin());
+  EXPECT_THAT(status_table(v, {}), HasSubstr("use of the whole device not known\n  pid 4243"));
+}
+
 TEST(AlertLines, RaiseSaysWhyAndWhatNext) {
   const View v = sample_view();
   const std::string out = alert_lines(v, v.series[0], v.series[0].alerts[0], true, {});

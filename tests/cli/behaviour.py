@@ -1,0 +1,225 @@
+"""Behaviour of the real binary that no golden shows: signals, pipes, terminals, exit codes, round trips."""
+import gzip
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import unittest
+
+from sandbox import Sandbox, drm_machine, leak_log, no_gpu, smi_log, steady_log
+
+BINARY = sys.argv.pop(1)
+TREND = ["--detector", "linear_trend"]
+
+
+def lines_of(stdout):
+    return [json.loads(line) for line in stdout.decode().splitlines()]
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        self.box = self.enterContext(Sandbox(BINARY)) if hasattr(self, "enterContext") else Sandbox(BINARY).__enter__()
+        if not hasattr(self, "enterContext"):
+            self.addCleanup(self.box.__exit__)
+
+    def run_ok(self, *args, exit_code=0, **kwargs):
+        result = self.box.run(*args, **kwargs)
+        self.assertEqual(result.returncode, exit_code, result.stderr.decode() + result.stdout.decode()[-2000:])
+        return result
+
+
+class Analyze(CliTest):
+    def test_exit_codes_are_the_contract(self):
+        self.box.write("leak.csv", leak_log())
+        self.box.write("steady.csv", steady_log())
+        self.run_ok("analyze", *TREND, "steady.csv", exit_code=0)
+        self.run_ok("analyze", *TREND, "leak.csv", exit_code=1)
+        self.run_ok("analyze", *TREND, "steady.csv", "leak.csv", exit_code=1)
+        self.run_ok("analyze", "missing.csv", exit_code=2)
+        self.run_ok("analyze", *TREND, "missing.csv", "leak.csv", exit_code=2)
+        self.run_ok("analyze", "--nonsense", exit_code=2)
+
+    def test_a_leak_whose_memory_came_back_still_counts(self):
+        self.box.write("released.csv", smi_log(lambda t: None if t > 3600 else 4000 + 2 * t if t < 1800 else 1000))
+        result = self.box.run("analyze", *TREND, "--format", "json", "released.csv")
+        row = lines_of(result.stdout)[0]
+        self.assertFalse(row["verdict"]["leak"])
+        expected = any(a["leak"] and a["ended"] != "withdrawn" for a in row["alerts"])
+        self.assertEqual(result.returncode, 1 if expected else 0)
+
+    def test_a_recording_through_standard_input_and_gzip_gives_the_same(self):
+        self.box.write("leak.csv", leak_log())
+        (self.box.work / "leak.csv.gz").write_bytes(gzip.compress(leak_log().encode()))
+        rows = [lines_of(self.run_ok("analyze", *TREND, "--format", "json", file, exit_code=1, stdin=leak_log()).stdout)
+                for file in ("leak.csv", "leak.csv.gz", "-")]
+        for row in rows:
+            del row[0]["files"]
+        self.assertEqual(rows[0], rows[1])
+        self.assertEqual(rows[0], rows[2])
+
+    def test_relative_times_are_null_dates(self):
+        self.box.write("r.csv", "t_s,mem_used_mib,mem_total_mib\n" + "".join(f"{t},{4000 + t},24576\n" for t in range(0, 2400, 5)))
+        row = lines_of(self.box.run("analyze", *TREND, "--format", "json", "r.csv").stdout)[0]
+        self.assertIsNone(row["start"])
+        self.assertEqual(row["duration_s"], 2395)
+        for alert in row["alerts"]:
+            self.assertIsNone(alert["raised"])
+            self.assertIsInstance(alert["raised_s"], float)
+
+    def test_process_log_is_joined_to_the_device_log(self):
+        self.run_ok("simulate", *TREND, "--csv", "gpu.csv", "--process-csv", "apps.csv")
+        rows = lines_of(self.box.run("analyze", *TREND, "--format", "json", "gpu.csv", "apps.csv").stdout)
+        self.assertEqual({tuple(r["files"]) for r in rows}, {("gpu.csv", "apps.csv")})
+        self.assertIn(4242, [r["series"]["pid"] for r in rows])
+
+    def test_set_reaches_the_detector(self):
+        self.box.write("slow.csv", leak_log(mib_per_min=30))
+        self.run_ok("analyze", *TREND, "slow.csv", exit_code=0)
+        self.run_ok("analyze", *TREND, "--set", "min-slope-mb-per-sec=0.1", "slow.csv", exit_code=1)
+        self.run_ok("analyze", *TREND, "slow.csv", exit_code=1, env={"VRAMTRACK_DETECTION_MIN_SLOPE_MB_PER_SEC": "0.1"})
+
+
+class Pipes(CliTest):
+    def test_a_reader_that_goes_away_is_no_error(self):
+        self.box.write("leak.csv", leak_log())
+        read, write = os.pipe()
+        os.close(read)
+        result = subprocess.run([self.box.binary, "config", "show"], cwd=self.box.work, env=self.box.environment(),
+                                stdout=write, stderr=subprocess.PIPE, check=False)
+        os.close(write)
+        self.assertEqual(result.stderr, b"")
+        self.assertEqual(result.returncode, 0)
+
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([self.box.binary, "config", "show"], env=self.box.environment(), stdout=full,
+                                    stderr=subprocess.PIPE, check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"cannot write the output", result.stderr)
+
+    def on_terminal(self, *args, env=None):
+        """Runs on a pseudo-terminal, returns what it showed."""
+        pid, master = pty.fork()
+        if pid == 0:
+            os.chdir(self.box.work)
+            os.execve(self.box.binary, [self.box.binary, *args], self.box.environment(env))
+        shown = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+        os.close(master)
+        os.waitpid(pid, 0)
+        return shown
+
+    def test_colour_on_a_terminal_only_and_never_with_no_color(self):
+        self.box.write("leak.csv", leak_log())
+        self.assertIn(b"\033[1;31m", self.on_terminal("analyze", *TREND, "leak.csv"))
+        self.assertNotIn(b"\033[", self.on_terminal("analyze", *TREND, "leak.csv", env={"NO_COLOR": "1"}))
+        self.assertNotIn(b"\033[", self.box.run("analyze", *TREND, "leak.csv").stdout)
+
+    def test_a_paced_simulation_draws_in_place_on_a_terminal(self):
+        shown = self.on_terminal("simulate", *TREND, "leaking_training", "--within", "1s")
+        self.assertRegex(shown, rb"\033\[\d+A\r\033\[J")
+        self.assertIn(b"ran out of memory and ended", shown)
+        self.assertIn(b"predicted", shown)
+
+
+class Watch(CliTest):
+    def interrupted(self, sig):
+        watch = self.box.start("watch", "--interval", "0.1", *drm_machine())
+        first = watch.stdout.readline()
+        watch.send_signal(sig)
+        out, err = watch.communicate(timeout=60)
+        return watch.returncode, first + out, err
+
+    def test_signals_end_it_with_a_summary_and_nothing_lost(self):
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            code, out, err = self.interrupted(sig)
+            self.assertEqual(code, 0, err)
+            self.assertIn(b"watched ", out)
+            self.assertIn(b"recorded into ", out)
+        replayed = self.run_ok("replay").stdout.decode()
+        self.assertIn("AMD Radeon PRO W7900", replayed)
+
+    def test_what_was_recorded_is_replayed(self):
+        watched = self.run_ok("watch", "--interval", "0.1", "--duration", "1s", *drm_machine()).stdout.decode()
+        replayed = self.run_ok("replay").stdout.decode()
+        samples = [int(text.split(" samples")[0].split()[-1]) for text in (watched, replayed)]
+        self.assertEqual(samples[0], samples[1])
+
+    def test_replay_gives_the_verdicts_that_live_gave(self):
+        live = lines_of(self.run_ok("watch", "--json", "--every", "2s", "--interval", "0.1", "--duration", "1s", *drm_machine(),
+                                    "--set", "minimum-duration-minutes=0").stdout)
+        self.assertTrue(live)
+        again = lines_of(self.run_ok("replay", "--json", "--set", "minimum-duration-minutes=0").stdout)
+        self.assertEqual([r["series"] for r in live[:len(again)]], [r["series"] for r in again])
+
+    def test_no_record_leaves_no_store(self):
+        self.run_ok("watch", "--once", "--no-record", *drm_machine())
+        self.assertFalse((self.box.path / "home/.local").exists())
+
+    def test_a_second_writer_watches_without_recording(self):
+        first = self.box.start("watch", "--interval", "0.1", *drm_machine())
+        first.stdout.readline()
+        second = self.run_ok("watch", "--once", *drm_machine())
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=60)
+        self.assertIn(b"not recording", second.stderr)
+        self.assertIn(str(first.pid).encode(), second.stderr)
+
+    def test_no_gpu_is_one_line(self):
+        result = self.run_ok("watch", *no_gpu(), exit_code=2)
+        self.assertEqual(result.stderr.count(b"\n"), 1)
+        self.assertEqual(result.stdout, b"")
+
+
+class Simulate(CliTest):
+    def test_its_log_analysed_says_the_same(self):
+        simulated = lines_of(self.run_ok("simulate", *TREND, "--json", "--csv", "gpu.csv", "--process-csv", "apps.csv").stdout)
+        raised = [r for r in simulated if r["schema"] == "vramtrack.alert.v1" and r["event"] == "raised"
+                  and r["series"]["metric"] == "device_used"]
+        row = lines_of(self.run_ok("analyze", *TREND, "--timezone", "UTC", "--format", "json", "gpu.csv", "apps.csv", exit_code=1).stdout)[0]
+        self.assertEqual(row["alerts"][0]["pattern"], raised[0]["alert"]["pattern"])
+        self.assertAlmostEqual(row["alerts"][0]["raised_s"], raised[0]["alert"]["raised_s"], delta=30)
+
+    def test_the_seed_decides_everything(self):
+        one, again, other = (self.run_ok("simulate", *TREND, "--seed", seed, "--csv", "s.csv") and
+                             (self.box.work / "s.csv").read_text() for seed in ("1", "1", "2"))
+        self.assertEqual(one, again)
+        self.assertNotEqual(one, other)
+
+    def test_every_builtin_runs(self):
+        for line in self.run_ok("simulate", "--list").stdout.decode().splitlines():
+            self.run_ok("simulate", *TREND, line.split()[0])
+
+    def test_an_interrupt_ends_it_with_a_summary(self):
+        run = self.box.start("simulate", "--speed", "1")
+        run.stdout.readline()
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 0, err)
+
+
+class Config(CliTest):
+    def test_init_writes_a_file_that_is_read_and_changes_nothing(self):
+        before = self.run_ok("config", "show").stdout.decode().splitlines()[1:]
+        self.run_ok("config", "init")
+        self.assertEqual(self.run_ok("config", "show").stdout.decode().splitlines()[1:], before)
+        self.run_ok("config", "init", exit_code=2)
+        self.run_ok("config", "init", "--force")
+
+    def test_xdg_config_home_is_honoured(self):
+        folder = self.box.path / "xdg"
+        self.run_ok("config", "init", env={"XDG_CONFIG_HOME": str(folder)})
+        self.assertTrue((folder / "vramtrack/config.toml").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -1,0 +1,176 @@
+"""Goldens: what every command prints, to standard output and standard error, and how it exits.
+
+    python3 tests/cli/golden.py build/test/vramtrack            compare with tests/golden/cli/*.txt
+    python3 tests/cli/golden.py build/test/vramtrack --update   rewrite them; then read the difference
+
+Times of day, folders and versions of this machine are replaced before comparing.
+"""
+import difflib
+import re
+import sys
+
+from sandbox import FIXTURES, TESTS, Sandbox, drm_machine, leak_log, no_gpu, smi_log, steady_log
+
+GOLDEN = TESTS / "golden" / "cli"
+
+BROKEN_LOG = leak_log(minutes=20).replace("2026/01/02 03:05:05.000, 0", "garbage").replace("4200 MiB", "[Unknown Error]")
+NO_TOTAL = "\n".join(line.rsplit(",", 1)[0] for line in leak_log().splitlines()) + "\n"
+
+FILES = {
+    "leak.csv": leak_log(),
+    "steady.csv": steady_log(),
+    "spike.csv": smi_log(lambda t: None if t > 1200 else 4000 if t < 600 else 9000),
+    "broken.csv": BROKEN_LOG,
+    "no_total.csv": NO_TOTAL,
+    "short.csv": steady_log(minutes=1),
+    "not_a_log.txt": "lorem ipsum\ndolor sit amet\n",
+    "empty.csv": "",
+    "good.toml": "[detection]\nmin-r-squared = 0.8\n\n[severity]\nwarning-hours = 48\n",
+    "bad_key.toml": "[detection]\n# a comment\nmin-rsquared = 0.8\n",
+    "bad_value.toml": "[detection]\nmin-r-squared = 1.8\n",
+    "bad_regex.toml": "[detection]\nignore-patterns = [\"python\", \"(\"]\n",
+    "tiny.toml": """name = "tiny"
+help = "one process leaks"
+seed = 3
+period_s = 5
+duration_s = "1h"
+[[device]]
+name = "Test GPU"
+capacity_bytes = "8GiB"
+baseline_bytes = "300MiB"
+[[process]]
+name = "leaker"
+pid = 4242
+command = "python leak.py"
+  [[process.shape]]
+  kind = "linear"
+  rate_bytes_per_s = "300MiB/min"
+[truth]
+leak = true
+pattern = "gradual_leak"
+onset_s = 0
+suspect_pid = 4242
+""",
+}
+
+TREND = ["--detector", "linear_trend"]
+
+# name -> arguments, or (arguments, environment)
+CASES = {
+    "version": ["--version"],
+    "no_command": [],
+    "unknown_command": ["analyse", "leak.csv"],
+    "unknown_option": ["watch", "--jsn"],
+    "analyze_no_file": ["analyze"],
+    "analyze_leak": ["analyze", *TREND, "leak.csv"],
+    "analyze_leak_explain": ["analyze", *TREND, "--explain", "leak.csv"],
+    "analyze_leak_json": ["analyze", *TREND, "--format", "json", "leak.csv"],
+    "analyze_steady": ["analyze", *TREND, "steady.csv"],
+    "analyze_spike": ["analyze", "--detector", "spike", "spike.csv"],
+    "analyze_composite": ["analyze", "--detector", "composite", "leak.csv"],
+    "analyze_two_files": ["analyze", *TREND, "leak.csv", "steady.csv"],
+    "analyze_broken_lines": ["analyze", *TREND, "broken.csv"],
+    "analyze_no_capacity": ["analyze", *TREND, "no_total.csv"],
+    "analyze_capacity": ["analyze", *TREND, "--capacity", "24GiB", "no_total.csv"],
+    "analyze_short": ["analyze", "short.csv"],
+    "analyze_missing_file": ["analyze", "missing.csv"],
+    "analyze_not_a_log": ["analyze", "not_a_log.txt"],
+    "analyze_empty": ["analyze", "empty.csv"],
+    "analyze_one_unreadable": ["analyze", *TREND, "missing.csv", "steady.csv"],
+    "analyze_bad_detector": ["analyze", "--detector", "linear", "leak.csv"],
+    "analyze_bad_set": ["analyze", "--set", "min-rsquared=0.8", "leak.csv"],
+    "analyze_bad_capacity": ["analyze", "--capacity", "many", "leak.csv"],
+    "analyze_bad_format": ["analyze", "--format", "xml", "leak.csv"],
+    "judge_analyze_leak": ["analyze", "leak.csv"],
+    "judge_analyze_leak_json": ["analyze", "--format", "json", "leak.csv"],
+    "judge_analyze_steady": ["analyze", "steady.csv"],
+    "judge_analyze_spike": ["analyze", "spike.csv"],
+    "replay_no_store": ["replay"],
+    "replay_log": ["replay", *TREND, "leak.csv"],
+    "replay_log_range": ["replay", *TREND, "--from", "2026-01-02T03:10", "--to", "2026-01-02T03:12", "leak.csv"],
+    "replay_empty_range": ["replay", "--from", "2027-01-02", "--to", "2027-01-03", "leak.csv"],
+    "replay_bad_time": ["replay", "--from", "yesterday"],
+    "replay_json": ["replay", *TREND, "--json", "leak.csv"],
+    "simulate_list": ["simulate", "--list"],
+    "simulate_unknown": ["simulate", "leaking_trainning"],
+    "simulate_file": ["simulate", *TREND, "tiny.toml"],
+    "simulate_json": ["simulate", *TREND, "--json", "tiny.toml"],
+    "judge_simulate": ["simulate", "leaking_training"],
+    "judge_simulate_healthy": ["simulate", "healthy_training"],
+    "simulate_speed_twice": ["simulate", "--speed", "3", "--within", "3s"],
+    "watch_no_gpu": ["watch", *no_gpu()],
+    "watch_or_simulate": ["watch", "--or-simulate", *no_gpu(), *TREND],
+    "watch_once": ["watch", "--once", "--no-record", *drm_machine()],
+    "watch_once_json": ["watch", "--once", "--no-record", "--json", *drm_machine()],
+    "watch_record": ["watch", "--interval", "1s", "--duration", "0.5s", *drm_machine()],
+    "watch_no_store": ["watch", "--once", "--set", "store.path=/proc/no/store.db", *drm_machine()],
+    "watch_bad_interval": ["watch", "--interval", "0s"],
+    "watch_unknown_source": ["watch", "--source", "nvm"],
+    "config_show": ["config", "show"],
+    "config_show_layers": (["config", "show", "--config", "good.toml", "--set", "spike-percent=30"],
+                           {"VRAMTRACK_DETECTION_LEAK_PRIOR": "0.2", "VRAMTRACK_TRACES": "/elsewhere"}),
+    "config_path": ["config", "path"],
+    "config_init": ["config", "init"],
+    "config_bad_key": ["config", "show", "--config", "bad_key.toml"],
+    "config_bad_value": ["analyze", "--config", "bad_value.toml", "leak.csv"],
+    "config_bad_regex": ["watch", "--config", "bad_regex.toml"],
+    "config_missing_file": ["config", "show", "--config", "missing.toml"],
+    "config_bad_variable": (["config", "show"], {"VRAMTRACK_DETECTION_SPIKE_PERCENTAGE": "3"}),
+    "doctor_no_gpu": ["doctor", "--set", "sources.enabled=drm", "--set", "sources.sys-root=no-sys"],
+    "doctor_drm": ["doctor", "--set", "sources.enabled=drm", "--set", f"sources.sys-root={FIXTURES}/sys"],
+}
+
+# Lines that tell about the machine the test runs on.
+DOCTOR_MACHINE = re.compile(r"^(note|ok) +(processes|container) .*\n( +do: .*\n)?", re.MULTILINE)
+
+
+def normalise(text, sandbox):
+    text = text.replace(str(sandbox.path), "SANDBOX").replace(str(FIXTURES), "FIXTURES")
+    text = re.sub(r"^vramtrack \S+ on Linux .*$", "vramtrack VERSION on SYSTEM", text, flags=re.MULTILINE)
+    text = re.sub(r"^vramtrack \d+\.\d+\.\d+$", "vramtrack VERSION", text, flags=re.MULTILINE)
+    # Live times; those of the logs and scenarios (January 2026) stay.
+    text = re.sub(r"20(?!26-01-0)\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME", text)
+    text = re.sub(r"\((uid \d+|root|[a-z_][a-z0-9_-]*)\)(?= +\d+ MiB)", "(USER)", text)
+    text = re.sub(r"(watched|over) [\d.]+m?s", r"\1 A MOMENT", text)
+    return DOCTOR_MACHINE.sub("", text)
+
+
+def transcript(name, case, sandbox):
+    args, env = case if isinstance(case, tuple) else (case, None)
+    result = sandbox.run(*args, env=env)
+    shown = " ".join(a if a and not set(a) & set(" '\"") else repr(a) for a in args)
+    text = f"$ vramtrack {shown}\n{result.stdout.decode()}"
+    if result.stderr:
+        text += f"--- stderr\n{result.stderr.decode()}"
+    return normalise(text + f"--- exit {result.returncode}\n", sandbox)
+
+
+def main():
+    binary, update = sys.argv[1], "--update" in sys.argv[2:]
+    only = [a for a in sys.argv[2:] if not a.startswith("-")]
+    failed = []
+    for name, case in CASES.items():
+        if only and name not in only:
+            continue
+        with Sandbox(binary) as sandbox:
+            for file, text in FILES.items():
+                sandbox.write(file, text)
+            actual = transcript(name, case, sandbox)
+        path = GOLDEN / f"{name}.txt"
+        expected = path.read_text() if path.exists() else ""
+        if update:
+            if actual != expected:
+                path.write_text(actual)
+                print("wrote", path.name)
+        elif actual != expected:
+            failed.append(name)
+            print("".join(difflib.unified_diff(expected.splitlines(True), actual.splitlines(True), path.name, "now")))
+    stray = {p.stem for p in GOLDEN.glob("*.txt")} - set(CASES)
+    if stray and not only:
+        print("goldens of no case:", ", ".join(sorted(stray)))
+    print(f"{len(CASES)} cases, {len(failed)} differ {' '.join(failed)}")
+    return 1 if failed or (stray and not only) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""Runs the real vramtrack with a home of its own, away from this machine's GPUs, settings and store."""
+import os
+import pathlib
+import subprocess
+import tempfile
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+FIXTURES = TESTS / "fixtures"
+MIB = 2**20
+
+
+class Sandbox:
+    """A temporary home and working directory; use it with `with`."""
+
+    def __init__(self, binary):
+        self.binary = str(pathlib.Path(binary).resolve())
+
+    def __enter__(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="vramtrack-cli-")
+        self.path = pathlib.Path(self._folder.name).resolve()
+        for name in ("home", "work"):
+            (self.path / name).mkdir()
+        self.work = self.path / "work"
+        return self
+
+    def __exit__(self, *_):
+        self._folder.cleanup()
+
+    def environment(self, extra=None):
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")}
+        return {**kept, "HOME": str(self.path / "home"), "TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm", **(extra or {})}
+
+    def run(self, *args, stdin="", env=None, timeout=120):
+        return subprocess.run([self.binary, *args], cwd=self.work, env=self.environment(env), input=stdin.encode(),
+                              capture_output=True, timeout=timeout)
+
+    def start(self, *args, **kwargs):
+        return subprocess.Popen([self.binary, *args], cwd=self.work, env=self.environment(),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
+
+    def write(self, name, text):
+        (self.work / name).write_text(text)
+
+
+def no_gpu():
+    """Options for a machine without any GPU, wherever the test runs."""
+    return ["--source", "drm", "--set", "sources.sys-root=no-sys"]
+
+
+def drm_machine():
+    """Options for the machine of the fixture trees: cards of three vendors."""
+    return ["--source", "drm", "--set", f"sources.sys-root={FIXTURES}/sys", "--set", f"sources.proc-root={FIXTURES}/proc"]
+
+
+def smi_log(used_mib, period_s=5, total_mib=24576):
+    """An nvidia-smi log with used_mib(t_s) until that is None; it begins at 2026-01-02 03:04:05."""
+    rows = ["timestamp, index, name, memory.used [MiB], memory.total [MiB]"]
+    n = 0
+    while (used := used_mib(n * period_s)) is not None:
+        t = 3 * 3600 + 4 * 60 + 5 + n * period_s
+        day, t = 2 + t // 86400, t % 86400
+        rows.append(f"2026/01/{day:02} {t // 3600:02}:{t // 60 % 60:02}:{t % 60:02}.000, 0, NVIDIA A10, {used:.0f} MiB, {total_mib} MiB")
+        n += 1
+    return "\n".join(rows) + "\n"
+
+
+def leak_log(mib_per_min=120, minutes=40):
+    return smi_log(lambda t: 4000 + mib_per_min / 60 * t if t <= minutes * 60 else None)
+
+
+def steady_log(minutes=40):
+    return smi_log(lambda t: 9000 if t <= minutes * 60 else None)
