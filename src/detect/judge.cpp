@@ -357,8 +357,15 @@ void Judge::describe_rest(Finding& f) const {
     f.because = fmt::format("fell by {} over {}", size_words(-floor_change),
                             span_words(Scales::width_s(k) * static_cast<double>(n)));
   } else {
-    f.because = fmt::format("at {}; floor moved by {} over {}", size_words(now), size_words(floor_change),
-                            span_words(Scales::width_s(k) * static_cast<double>(n)));
+    const double from = now - matters;
+    const double to = now + matters;
+    std::size_t since = n;
+    while (since > 0 && static_cast<double>(level[since - 1].floor_bytes) >= from &&
+           static_cast<double>(level[since - 1].peak_bytes) <= to)
+      --since;
+    f.because = since < n ? fmt::format("within {} of {} for the last {}", size_words(matters), size_words(now),
+                                        span_words(seconds_between(scales_.start_of(k, level[since].slot), last_)))
+                          : fmt::format("at {}, without a trend", size_words(now));
   }
 }
 

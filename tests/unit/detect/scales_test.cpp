@@ -1,0 +1,120 @@
+#include "detect/scales.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "detect/evidence.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr float kMiB = 1048576.0F;
+
+Timestamp at(double s) {
+  return Timestamp{from_seconds(s)};
+}
+
+TEST(DriftEvidence, TenEqualRises) {
+  // docs/detectors/judge.md: log(e^2 / cosh 2) = 0.675 each at the second scale.
+  DriftEvidence drift;
+  for (int i = 0; i < 10; ++i) drift.observe(8 * kMiB);
+  EXPECT_NEAR(drift.log_e[1], 10 * (2 - std::log(std::cosh(2.0))), 1e-3);
+  EXPECT_NEAR(drift.log_e[1] - std::log(2.0), 6.06, 0.01);
+}
+
+TEST(DriftEvidence, OneJumpOfAnySizeIsWorthAtMostLnTwo) {
+  DriftEvidence drift;
+  drift.observe(40 * 1024 * kMiB);
+  EXPECT_LE(drift.nats(), std::log(2.0F));
+}
+
+TEST(DriftEvidence, AFallTakesAwayWhatFiveRisesGave) {
+  DriftEvidence drift;
+  for (int i = 0; i < 4; ++i) drift.observe(8 * kMiB);
+  drift.observe(-8 * kMiB);
+  EXPECT_EQ(drift.log_e[1], 0.0F);
+}
+
+TEST(DriftEvidence, IsAMartingaleOverFairSigns) {
+  // All sign patterns of six given sizes: the mean of the product of gains is exactly 1.
+  const float sizes[6] = {1, 3, 2, 8, 1, 5};
+  double mean = 0;
+  for (unsigned pattern = 0; pattern < 64; ++pattern) {
+    DriftEvidence drift;
+    double log_product = 0;
+    for (unsigned i = 0; i < 6; ++i) {
+      const float x = (pattern >> i & 1U) != 0 ? sizes[i] : -sizes[i];
+      log_product += static_cast<double>(drift.observe(x)[0]);
+    }
+    mean += std::exp(log_product) / 64;
+  }
+  EXPECT_NEAR(mean, 1.0, 1e-5);
+}
+
+TEST(Scales, ABucketHoldsItsFloorAndPeakAtEveryLevel) {
+  Scales scales;
+  // 0..79 s: value = second, so level 0 bucket i holds 10 i .. 10 i + 9, and level 2 (40 s) 0 .. 39.
+  for (int s = 0; s <= 80; ++s) scales.observe(at(s), static_cast<float>(s));
+  ASSERT_EQ(scales.level(0).size(), 8U);
+  EXPECT_EQ(scales.level(0)[3].floor_bytes, 30);
+  EXPECT_EQ(scales.level(0)[3].peak_bytes, 39);
+  ASSERT_EQ(scales.level(2).size(), 2U);
+  EXPECT_EQ(scales.level(2)[0].floor_bytes, 0);
+  EXPECT_EQ(scales.level(2)[0].peak_bytes, 39);
+  EXPECT_EQ(scales.level(3).size(), 1U);
+}
+
+TEST(Scales, AGapMakesNoBuckets) {
+  Scales scales;
+  scales.observe(at(0), 1);
+  scales.observe(at(5), 2);
+  scales.observe(at(100000), 3);
+  ASSERT_EQ(scales.level(0).size(), 1U);
+  EXPECT_EQ(scales.level(0)[0].peak_bytes, 2);
+}
+
+TEST(Scales, WhatLeavesTheRingIsStillSeenBefore) {
+  Scales scales;
+  scales.observe(at(0), 1000);
+  for (int s = 10; s < 1000; s += 10) scales.observe(at(s), 10);
+  EXPECT_EQ(scales.level(0).forgotten_floor(), 1000);
+  scales.restart(false);
+  EXPECT_EQ(scales.level(0).forgotten_floor(), 0);
+}
+
+TEST(Scales, StateIsUnderTwentyKibibytes) {
+  EXPECT_LT(sizeof(Scales), 16U * 1024U);
+}
+
+TEST(Evidence, ASteadyRiseHasItsCentroidInTheMiddle) {
+  Scales scales;
+  for (int s = 0; s <= 400; s += 10) scales.observe(at(s), (4096.0F + static_cast<float>(s)) * kMiB);
+  const auto e = weigh(scales, 0, EvidenceContext{.limit_bytes = 24e9});
+  ASSERT_TRUE(e);
+  EXPECT_NEAR(e->centroid, 0.5, 0.01);
+  EXPECT_TRUE(e->admissible());
+  EXPECT_NEAR(e->net_bytes / e->duration_s, static_cast<double>(kMiB), 1);
+}
+
+TEST(Evidence, ALogarithmHasItsCentroidEarly) {
+  Scales scales;
+  for (int s = 0; s <= 470; s += 10)
+    scales.observe(at(s), static_cast<float>(4096 + 500 * std::log1p(s / 25.0)) * kMiB);
+  const auto e = weigh(scales, 0, EvidenceContext{});
+  ASSERT_TRUE(e);
+  EXPECT_LT(e->centroid, 0.35);
+  EXPECT_LT(e->probability, 0.2);
+}
+
+TEST(Evidence, ASecondRampIsNotNewTerritory) {
+  Scales scales;
+  for (int s = 0; s < 400; s += 10) scales.observe(at(s), (4096.0F + 8 * static_cast<float>(s % 200)) * kMiB);
+  const auto e = weigh(scales, 0, EvidenceContext{});
+  ASSERT_TRUE(e);
+  EXPECT_FALSE(e->new_high);
+  EXPECT_LE(e->probability, 0.2);
+}
+
+}  // namespace
+}  // namespace vramtrack

@@ -1,0 +1,205 @@
+#include "engine/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace vramtrack {
+namespace {
+
+constexpr std::uint64_t kMiB = 1048576;
+constexpr std::uint64_t kGiB = 1024 * kMiB;
+
+Timestamp at(double s) {
+  return Timestamp{from_seconds(s)};
+}
+
+/// One GPU of 24 GiB and what is put on it, fed a second at a time.
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest() {
+    DeviceInfo device;
+    device.id = "GPU-a";
+    device.index = 0;
+    device.capacity_bytes = 24 * kGiB;
+    catalog.describe(device);
+    device_series = catalog.intern({Metric::device_used, "GPU-a", 0, 0});
+  }
+
+  SeriesId process(std::uint32_t pid, const std::string& command) {
+    ProcessInfo info;
+    info.pid = pid;
+    info.start_ticks = 1000 + pid;
+    info.command = command;
+    catalog.describe(info);
+    return catalog.intern({Metric::process_used, "GPU-a", pid, info.start_ticks});
+  }
+
+  void start(const Config& config = {}) {
+    engine = std::make_unique<Engine>(config, catalog);
+    engine->on_alert([this](const AlertChange& change) { changes.push_back(change); });
+  }
+
+  /// The device first, then its processes: the order the engine must not depend on.
+  void tick(double t, std::uint64_t device_bytes,
+            const std::vector<std::pair<SeriesId, std::uint64_t>>& processes = {}) {
+    Batch batch;
+    batch.samples.push_back({at(t), device_series, device_bytes});
+    for (const auto& [id, bytes] : processes) batch.samples.push_back({at(t), id, bytes});
+    engine->ingest(batch);
+  }
+
+  void end_process(double t, std::uint32_t pid) {
+    Batch batch;
+    Event event;
+    event.time = at(t);
+    event.kind = Event::Kind::process_ended;
+    event.pid = pid;
+    event.pid_start_ticks = 1000 + pid;
+    batch.events.push_back(event);
+    engine->ingest(batch);
+  }
+
+  const SeriesView& seen(SeriesId id) {
+    view = engine->view();
+    return *std::find_if(view->series.begin(), view->series.end(), [&](const SeriesView& s) { return s.id == id; });
+  }
+
+  static std::uint64_t leak(double t) { return 4 * kGiB + static_cast<std::uint64_t>(t) * 2 * kMiB; }
+
+  Catalog catalog;
+  SeriesId device_series{};
+  std::unique_ptr<Engine> engine;
+  std::vector<AlertChange> changes;
+  std::shared_ptr<const View> view;
+};
+
+TEST_F(EngineTest, NamesTheGrowerAndNotTheLargest) {
+  const SeriesId big = process(10, "vllm serve");
+  const SeriesId small = process(20, "python train.py");
+  start();
+  for (int t = 0; t < 1800; ++t) tick(t, 12 * kGiB + leak(t), {{big, 12 * kGiB}, {small, leak(t)}});
+  const Verdict& v = seen(device_series).verdict;
+  ASSERT_TRUE(v.finding.leak);
+  ASSERT_TRUE(v.suspect);
+  EXPECT_EQ(v.suspect->pid, 20U);
+  EXPECT_GT(v.suspect->share, 0.9);
+  EXPECT_TRUE(seen(small).verdict.finding.leak);
+  EXPECT_FALSE(seen(big).verdict.finding.leak);
+}
+
+TEST_F(EngineTest, SaysWhenNoVisibleProcessGrows) {
+  const SeriesId still = process(10, "vllm serve");
+  start();
+  for (int t = 0; t < 1800; ++t) tick(t, leak(t) + 4 * kGiB, {{still, 4 * kGiB}});
+  const Verdict& v = seen(device_series).verdict;
+  ASSERT_TRUE(v.finding.leak);
+  ASSERT_TRUE(v.suspect);
+  EXPECT_EQ(v.suspect->pid, 0U);
+}
+
+TEST_F(EngineTest, JobsThatArriveAreNoLeakOfTheDevice) {
+  std::vector<SeriesId> jobs;
+  for (std::uint32_t i = 0; i < 24; ++i) jobs.push_back(process(100 + i, "job"));
+  start();
+  for (int t = 0; t < 3600; ++t) {
+    std::vector<std::pair<SeriesId, std::uint64_t>> running;
+    for (int i = 0; i <= t / 150 && i < 24; ++i) running.emplace_back(jobs[static_cast<std::size_t>(i)], 900 * kMiB);
+    tick(t, running.size() * 900 * kMiB, running);
+  }
+  EXPECT_TRUE(changes.empty());
+  EXPECT_FALSE(seen(device_series).verdict.finding.leak);
+}
+
+TEST_F(EngineTest, AnEndedProcessEndsItsAlertAndReleasesTheDevices) {
+  const SeriesId small = process(20, "python train.py");
+  start();
+  for (int t = 0; t < 1800; ++t) tick(t, 3 * kGiB + leak(t), {{small, leak(t)}});
+  ASSERT_EQ(changes.size(), 2U);
+  end_process(1800, 20);
+  for (int t = 1801; t < 1900; ++t) tick(t, 3 * kGiB);
+  ASSERT_EQ(changes.size(), 4U);
+  EXPECT_EQ(changes[2].alert.ended, AlertEnd::process_ended);
+  EXPECT_EQ(changes[3].alert.ended, AlertEnd::released);
+  EXPECT_TRUE(seen(small).ended);
+}
+
+TEST_F(EngineTest, IgnoredProcessesNeverAlert) {
+  const SeriesId small = process(20, "python known_grower.py");
+  Config config;
+  config.detection.ignore_patterns = {"known_.*"};
+  start(config);
+  for (int t = 0; t < 1800; ++t) tick(t, 8 * kGiB, {{small, leak(t)}});
+  EXPECT_TRUE(changes.empty());
+  EXPECT_TRUE(seen(small).ignored);
+}
+
+TEST_F(EngineTest, SeverityFollowsTheTimeThatIsLeft) {
+  start();
+  // 2 MiB/s into 20 GiB: 2.8 h in all, so a warning at once and critical in the last hour.
+  for (int t = 0; t < 9000; ++t) tick(t, leak(t));
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].alert.severity, Severity::warning);
+  EXPECT_EQ(seen(device_series).verdict.severity, Severity::critical);
+  EXPECT_EQ(seen(device_series).alerts[0].severity, Severity::critical);
+}
+
+TEST_F(EngineTest, EveryOtherDetectorsOpinionIsKeptAsDissent) {
+  start();
+  for (int t = 0; t < 1800; ++t)
+    tick(t, 4 * kGiB + static_cast<std::uint64_t>(t) * kMiB / 2);  // under linear_trend's 1 MB/s
+  const Verdict& v = seen(device_series).verdict;
+  EXPECT_TRUE(v.finding.leak);
+  ASSERT_EQ(v.dissent.size(), 2U);
+  EXPECT_EQ(v.dissent[0].detector, "linear_trend");
+  EXPECT_FALSE(v.dissent[0].leak);
+}
+
+TEST_F(EngineTest, ALostDeviceIsPausedAndGoesOn) {
+  start();
+  for (int t = 0; t < 600; ++t) tick(t, 4 * kGiB);
+  Batch batch;
+  Event lost;
+  lost.time = at(600);
+  lost.kind = Event::Kind::device_lost;
+  lost.device_id = "GPU-a";
+  lost.text = "GPU 0 is lost";
+  batch.events.push_back(lost);
+  engine->ingest(batch);
+  EXPECT_TRUE(seen(device_series).paused);
+  EXPECT_EQ(view->notices.back().text, "GPU 0 is lost");
+  lost.kind = Event::Kind::device_resumed;
+  lost.time = at(900);
+  batch.events = {lost};
+  engine->ingest(batch);
+  tick(901, 4 * kGiB);
+  EXPECT_FALSE(seen(device_series).paused);
+  EXPECT_EQ(seen(device_series).samples, 601U);
+}
+
+TEST_F(EngineTest, ASampleOlderThanTheLastIsDropped) {
+  start();
+  tick(10, 4 * kGiB);
+  tick(5, 8 * kGiB);
+  EXPECT_EQ(seen(device_series).used_bytes, 4 * kGiB);
+  EXPECT_EQ(seen(device_series).samples, 1U);
+}
+
+TEST_F(EngineTest, OneBatchOrManyGiveTheSameAlerts) {
+  start();
+  for (int t = 0; t < 1800; ++t) tick(t, leak(t));
+  const auto one_by_one = changes;
+  changes.clear();
+  start();
+  Batch batch;
+  for (int t = 0; t < 1800; ++t) batch.samples.push_back({at(t), device_series, leak(t)});
+  engine->ingest(batch);
+  engine->finish();
+  ASSERT_EQ(changes.size(), one_by_one.size());
+  EXPECT_EQ(changes[0].alert.raised, one_by_one[0].alert.raised);
+  EXPECT_EQ(changes[0].alert.finding.confidence, one_by_one[0].alert.finding.confidence);
+}
+
+}  // namespace
+}  // namespace vramtrack
