@@ -11,7 +11,7 @@ foreach(root ${roots})
     file(WRITE ${folder}/copyright
          "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
          "Upstream-Name: vramtrack\n\n"
-         "Files: *\nCopyright: the vramtrack authors\nLicense: Apache-2.0\n\n"
+         "Files: *\nCopyright: 2026 the vramtrack authors\nLicense: Apache-2.0\n\n"
          "License: Apache-2.0\n On Debian systems the full text is in /usr/share/common-licenses/Apache-2.0\n")
     file(REMOVE ${folder}/LICENSE)
   endif()
