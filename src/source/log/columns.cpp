@@ -259,6 +259,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   ColumnPlan plan;
   plan.delimiter = delimiter;
   plan.count = titles.size();
+  plan.header = trim(line);
   std::vector<Column> columns;
   columns.reserve(titles.size());
   for (const std::string_view title : titles) columns.push_back(classify_column(title));

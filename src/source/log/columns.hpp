@@ -56,7 +56,7 @@ struct ColumnPlan {
   std::uint64_t used_unit = 0, free_unit = 0, total_unit = 0;  ///< 0: not said
   bool percent = false;                                        ///< the used column is a percentage
   bool has_header = true;
-  friend bool operator==(const ColumnPlan&, const ColumnPlan&) = default;
+  std::string header;  ///< the line that was read; empty when inferred
 };
 
 /// Splits a line at `delimiter` into trimmed fields; a field in double quotes may contain it.

@@ -209,7 +209,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
     if (auto plan = plan_header(line, plan_.delimiter)) {
       const bool same_clock = (plan->time >= 0) == (stamp_.kind() != StampReader::Kind::none);
       if (same_clock) {
-        if (plan_.has_header && !(*plan == plan_)) adopt(std::move(*plan));
+        if (plan_.has_header && plan->header != plan_.header) adopt(std::move(*plan));
         fields_.resize(std::max(fields_.size(), needed_));
         return;
       }

@@ -11,13 +11,20 @@ namespace {
 
 constexpr std::size_t kTailBytes = 64 * 1024;
 
+/// NUL bytes alone do not make a log binary: a crash leaves runs of them.
 bool looks_binary(std::string_view head) {
   const std::string_view start = head.substr(0, 8192);
-  const auto odd = std::count_if(start.begin(), start.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\x1b';
-  });
-  return static_cast<std::size_t>(odd) * 10 > start.size();
+  // No text begins in the middle of a character; a Python pickle begins with 0x80.
+  if (!start.empty() && (static_cast<unsigned char>(start.front()) & 0xc0U) == 0x80) return true;
+  std::size_t nuls = 0;
+  std::size_t controls = 0;
+  for (const char c : start) {
+    if (c == '\0')
+      ++nuls;
+    else if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\x1b')
+      ++controls;
+  }
+  return controls * 25 > start.size() || nuls * 2 > start.size();
 }
 
 std::string format_names() {

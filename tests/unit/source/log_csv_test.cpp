@@ -1,0 +1,319 @@
+// CSV logs: nvidia-smi's own and anybody's.
+#include <gmock/gmock.h>
+
+#include "log_testing.hpp"
+#include "source/log/columns.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtest::read_logs;
+using logtest::read_text;
+using logtest::utc;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+constexpr double kTen = 1'772'359'200;  // 2026-03-01T10:00:00Z
+
+TEST(QueryGpu, ReadsInterleavedGpusByUuid) {
+  const auto r = read_logs({logtest::fixture("query_gpu.csv")});
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.formats, ElementsAre("query-gpu"));
+  const std::string a = "GPU-aaaaaaaa-0000-0000-0000-000000000000";
+  const std::string b = "GPU-bbbbbbbb-0000-0000-0000-000000000001";
+  EXPECT_THAT(r.device(a), ElementsAre(Pair(kTen + 0.101, 1000), Pair(kTen + 1.101, 1010), Pair(kTen + 2.101, 1020)));
+  // [N/A] is no sample: missing is not zero.
+  EXPECT_THAT(r.device(b), ElementsAre(Pair(kTen + 0.104, 2000), Pair(kTen + 2.104, 2020)));
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+  const DeviceInfo* info = r.catalog->device(b);
+  ASSERT_NE(info, nullptr);
+  EXPECT_EQ(info->index, 1);
+  EXPECT_EQ(info->name, "NVIDIA A100-SXM4-80GB");
+  EXPECT_EQ(info->capacity_bytes, 81920ULL << 20);
+  EXPECT_FALSE(r.catalog->clock_is_relative);
+}
+
+TEST(QueryGpu, ReadsAnyOrderOfColumnsAndNoUnits) {
+  const auto r = read_text(
+      "memory.free [MiB], memory.used [MiB], pci.bus_id, timestamp\r\n"
+      "7000, 1000, 00000000:0A:00.0, 2026/03/01 10:00:00.000\r\n"
+      "6990, 1010, 00000000:0A:00.0, 2026/03/01 10:00:01.000\r\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("00000000:0a:00.0"), ElementsAre(Pair(kTen, 1000), Pair(kTen + 1, 1010)));
+  // No total: used + free.
+  EXPECT_EQ(r.catalog->device("00000000:0a:00.0")->capacity_bytes, 8000ULL << 20);
+}
+
+TEST(QueryGpu, CapacityStaysUnknownOrIsTheOneGiven) {
+  const std::string text = "timestamp, memory.used [MiB]\n2026/03/01 10:00:00.000, 5 MiB\n";
+  EXPECT_FALSE(read_text(text).catalog->device("0")->capacity_bytes.has_value());
+  LogOptions options = utc();
+  options.capacity_bytes = 24ULL << 30;
+  EXPECT_EQ(read_text(text, options).catalog->device("0")->capacity_bytes, 24ULL << 30);
+}
+
+TEST(QueryGpu, PassesOverRepeatedHeadersAndFollowsNewColumns) {
+  const auto r = read_text(
+      "timestamp, index, memory.used [MiB]\n2026/03/01 10:00:00.000, 0, 1 MiB\n"
+      "timestamp, index, memory.used [MiB]\n2026/03/01 10:00:01.000, 0, 2 MiB\n"
+      "timestamp, memory.used [MiB], index\n2026/03/01 10:00:02.000, 3 MiB, 0\n");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1), Pair(kTen + 1, 2), Pair(kTen + 2, 3)));
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(QueryGpu, InfersColumnsWithoutAHeader) {
+  const auto r = read_text(
+      "2026/03/01 10:00:00.000, 0, NVIDIA A100, 1000 MiB, 81920 MiB, 5 %\n"
+      "2026/03/01 10:00:00.001, 1, NVIDIA A100, 2000 MiB, 81920 MiB, 5 %\n"
+      "2026/03/01 10:00:01.000, 0, NVIDIA A100, 1100 MiB, 81920 MiB, 5 %\n"
+      "2026/03/01 10:00:01.001, 1, NVIDIA A100, 2000 MiB, 81920 MiB, 5 %\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.formats, ElementsAre("query-gpu"));
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1000), Pair(kTen + 1, 1100)));
+  EXPECT_EQ(r.catalog->device("1")->capacity_bytes, 81920ULL << 20);
+  EXPECT_THAT(r.warnings(), HasSubstr("no header"));
+}
+
+TEST(QueryGpu, InfersASingleNumberWithoutUnits) {
+  const auto r = read_text("2026/03/01 10:00:00.000, 841\n2026/03/01 10:00:01.000, 842\n");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 841), Pair(kTen + 1, 842)));
+}
+
+TEST(QueryGpu, AsksForTheHeaderWhereValuesCannotTell) {
+  const auto r = read_text(
+      "2026/03/01 10:00:00.000, 1000 MiB, 7000 MiB, 8192 MiB\n2026/03/01 10:00:01.000, 1010 MiB, 6990 MiB, 8192 MiB\n");
+  EXPECT_THAT(r.error, HasSubstr("put the header line back"));
+}
+
+TEST(QueryGpu, TellsGpusApartByPositionWhenNothingElseDoes) {
+  std::string text = "timestamp, name, memory.used [MiB]\n";
+  for (int s = 0; s < 5; ++s)
+    for (int gpu = 0; gpu < 2; ++gpu)
+      text += "2026/03/01 10:00:0" + std::to_string(s) + ".00" + std::to_string(gpu) + ", A100, " +
+              std::to_string(100 * (gpu + 1) + s) + " MiB\n";
+  const auto r = read_text(text);
+  EXPECT_EQ(r.series(), 2U);
+  EXPECT_EQ(r.device("0").size(), 5U);
+  EXPECT_EQ(r.device("1").back().second, 204);
+  EXPECT_THAT(r.warnings(), HasSubstr("record index or uuid"));
+}
+
+TEST(QueryGpu, NamesTheFirstBrokenLines) {
+  std::string text = "timestamp, index, memory.used [MiB]\n";
+  for (int i = 0; i < 12; ++i) text += "Unable to determine the device handle\n";
+  text += "2026/03/01 10:00:00.000, 0, 1 MiB\n2026/03/01 10:00:01.000, 0, lots\n2026/03/01 10:00:0";
+  logtest::Files files;
+  const std::string path = files.write("broken.csv", text);
+  const auto r = read_logs({path});
+  EXPECT_EQ(r.samples.size(), 1U);
+  EXPECT_EQ(r.notes.skipped_lines, 14U);
+  ASSERT_EQ(r.notes.first_skipped.size(), 8U);
+  EXPECT_THAT(r.notes.first_skipped[0], HasSubstr(path + ":2: "));
+}
+
+TEST(QueryGpu, DistrustsALastLineThatWasCut) {
+  const std::string head = "timestamp, index, memory.used [MiB]\n2026/03/01 10:00:00, 0, 1200\n";
+  EXPECT_EQ(read_text(head + "2026/03/01 10:00:01, 0, 12").samples.size(), 1U);
+  EXPECT_EQ(read_text(head + "2026/03/01 10:00:01, 0, 1201").samples.size(), 2U);
+  EXPECT_EQ(read_text(head + "2026/03/01 10:00:01").notes.skipped_lines, 1U);
+}
+
+TEST(QueryGpu, CountsRoundsWhereThereIsNoClock) {
+  LogOptions options = utc();
+  options.interval_s = 10;
+  options.start = Timestamp{std::chrono::seconds{static_cast<std::int64_t>(kTen)}};
+  const auto r = read_text("index, memory.used [MiB]\n0, 1 MiB\n1, 2 MiB\n0, 3 MiB\n1, 4 MiB\n", options);
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(kTen, 2), Pair(kTen + 10, 4)));
+  EXPECT_EQ(r.notes.warnings.size(), 0U);
+}
+
+TEST(ComputeApps, ReadsNamesWithCommasAndEndsProcesses) {
+  const auto r = read_logs({logtest::fixture("compute_apps.csv")});
+  EXPECT_THAT(r.formats, ElementsAre("compute-apps"));
+  const std::string b = "GPU-bbbbbbbb-0000-0000-0000-000000000001";
+  EXPECT_THAT(r.of(Metric::process_used, b, 4002), ElementsAre(Pair(kTen + 0.501, 900)));
+  const ProcessInfo* process = r.catalog->process(4002, 0);
+  ASSERT_NE(process, nullptr);
+  EXPECT_EQ(process->command, "/opt/my tool, v2/run");
+  EXPECT_EQ(process->name, "run");
+}
+
+std::string apps(int from, int to, const std::string& rest) {
+  std::string text;
+  for (int s = from; s < to; ++s)
+    text += "2026/03/01 10:0" + std::to_string(s / 60) + ":" + (s % 60 < 10 ? "0" : "") + std::to_string(s % 60) +
+            ".000, " + rest + "\n";
+  return text;
+}
+
+TEST(ComputeApps, EndsAProcessThatIsNoLongerListed) {
+  std::string text = "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n";
+  for (int s = 0; s < 20; ++s) {
+    text += apps(s, s + 1, "GPU-a, 11, stays, 5 MiB");
+    if (s < 5) text += apps(s, s + 1, "GPU-a, 12, first, 7 MiB");
+    if (s > 12) text += apps(s, s + 1, "GPU-a, 12, second, 9 MiB");
+  }
+  const auto r = read_text(text);
+  ASSERT_EQ(r.events.size(), 1U);
+  EXPECT_EQ(r.events[0].kind, Event::Kind::process_ended);
+  EXPECT_EQ(r.events[0].pid, 12U);
+  EXPECT_EQ(r.events[0].device_id, "GPU-a");
+  EXPECT_NEAR(seconds_between(Timestamp{}, r.events[0].time), kTen + 8, 1.01);
+  // The pid again, under another name: another process.
+  EXPECT_EQ(r.of(Metric::process_used, "GPU-a", 12, 0).size(), 5U);
+  EXPECT_EQ(r.of(Metric::process_used, "GPU-a", 12, 1).size(), 7U);
+  EXPECT_EQ(r.catalog->process(12, 1)->name, "second");
+}
+
+TEST(ComputeApps, APauseOfTheLoggerEndsNoProcess) {
+  const std::string header = "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n";
+  std::string text = header;
+  for (int s : {0, 1, 2, 3, 4, 300, 301, 302}) {
+    text += apps(s, s + 1, "GPU-a, 11, one, 5 MiB");
+    text += apps(s, s + 1, "GPU-a, 12, two, 7 MiB");
+  }
+  EXPECT_EQ(read_text(text).events.size(), 0U);
+}
+
+TEST(ComputeApps, InfersColumnsWithoutAHeader) {
+  const auto r = read_text(
+      "2026/03/01 10:00:00.000, GPU-a, 4001, /usr/bin/python3, 600 MiB\n2026/03/01 10:00:01.000, GPU-a, 4001, "
+      "/usr/bin/python3, 610 MiB\n");
+  EXPECT_THAT(r.formats, ElementsAre("compute-apps"));
+  EXPECT_EQ(r.of(Metric::process_used, "GPU-a", 4001).size(), 2U);
+}
+
+TEST(Csv, SplitsSeriesByAnyId) {
+  const auto r =
+      read_text("series,t_s,mem_used_mib,mem_total_mib\nrun/a,0.00,10,100\nrun/b,0.00,20,101\nrun/a,15.5,11.5,100\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.formats, ElementsAre("csv"));
+  EXPECT_THAT(r.device("run/a"), ElementsAre(Pair(0, 10), Pair(15.5, 11.5)));
+  EXPECT_TRUE(r.catalog->clock_is_relative);
+  EXPECT_EQ(r.catalog->device("run/b")->capacity_bytes, 101ULL << 20);
+}
+
+TEST(Csv, KeepsTextIdsAsTheyAre) {
+  const auto r = read_text("t_s,gpu,mem_used_mib\n0,00800b6d,1\n0,cuda:1,2\n0,007,3\n");
+  EXPECT_EQ(r.device("00800b6d").size(), 1U);
+  EXPECT_EQ(r.device("1").size(), 1U);
+  EXPECT_EQ(r.device("007").size(), 1U);
+}
+
+TEST(Csv, SortsALogThatListsOneSeriesAfterAnother) {
+  std::string text = "gpu,t_s,used_mib\n";
+  for (const char* gpu : {"a", "b", "c"})
+    for (int i = 0; i < 200; ++i)
+      text += std::string(gpu) + "," + std::to_string(i * 30) + "," + std::to_string(i) + "\n";
+  const auto r = read_text(text);
+  EXPECT_EQ(r.samples.size(), 600U);
+  EXPECT_TRUE(r.in_order());
+  EXPECT_EQ(r.device("c").back(), std::make_pair(199 * 30.0, 199.0));
+  EXPECT_EQ(r.warnings(), "");
+}
+
+TEST(Csv, SortsSuchALogEvenWhenItsFirstSeriesFillsTheHead) {
+  std::string text = "gpu,t_s,used_mib\n";
+  for (const char* gpu : {"a", "b"})
+    for (int i = 0; i < 30'000; ++i)
+      text += std::string(gpu) + "," + std::to_string(i) + "," + std::to_string(i % 977) + "\n";
+  const auto r = read_text(text);
+  EXPECT_EQ(r.samples.size(), 60'000U);
+  EXPECT_TRUE(r.in_order());
+}
+
+TEST(Csv, ReadsUnitsFromTitleValueAndOption) {
+  EXPECT_EQ(read_text("time_s,vram_gb\n0,1.5\n1,2\n").device("0")[0].second, 1536);
+  EXPECT_EQ(read_text("t_s,rss_mb\n0,100\n").device("0")[0].second, 100);
+  EXPECT_EQ(read_text("elapsed,used_bytes\n0,1048576\n").device("0")[0].second, 1);
+  EXPECT_EQ(read_text("t,used\n0,3 GiB\n").device("0")[0].second, 3072);
+  const auto guessed = read_text("t,mem\n0,2097152000\n");
+  EXPECT_EQ(guessed.device("0")[0].second, 2000);
+  EXPECT_THAT(guessed.warnings(), HasSubstr("bytes are assumed"));
+  LogOptions options = utc();
+  options.unit = "GB";
+  EXPECT_DOUBLE_EQ(read_text("t,used\n0,3\n", options).device("0")[0].second, 3e9 / 1048576.0);
+  options.unit = "parsec";
+  EXPECT_THAT(read_text("t,used\n0,3\n", options).error, HasSubstr("parsec"));
+}
+
+TEST(Csv, ScalesPercentagesNominallyUnlessTheCapacityIsGiven) {
+  const std::string text = "t_s,host_mem_util_pct,label\n0,84,x\n300,92.5,y\n";
+  const auto nominal = read_text(text);
+  EXPECT_THAT(nominal.device("0"), ElementsAre(Pair(0, 84 * 1024.0), Pair(300, 92.5 * 1024)));
+  EXPECT_FALSE(nominal.catalog->device("0")->capacity_bytes.has_value());
+  EXPECT_THAT(nominal.warnings(), HasSubstr("1 % is shown as 1 GiB"));
+  LogOptions options = utc();
+  options.capacity_bytes = 200ULL << 30;
+  EXPECT_EQ(read_text(text, options).device("0")[1].second, 92.5 * 2 * 1024);
+}
+
+TEST(Csv, ReadsSemicolonsDecimalCommasAndQuotes) {
+  const auto semicolon = read_text("Zeitpunkt;timestamp;VRAM used (MiB)\nx;2026-03-01 10:00:00;12,5\n");
+  EXPECT_THAT(semicolon.device("0"), ElementsAre(Pair(kTen, 12.5)));
+  const auto quoted = read_text("\"time\",\"note\",\"mem_used_mib\"\n\"2026-03-01T10:00:00Z\",\"a, b\",\"7\"\n");
+  EXPECT_THAT(quoted.device("0"), ElementsAre(Pair(kTen, 7)));
+  const auto tabs = read_text("date\ttime\tused_mib\n2026-03-01\t10:00:00\t7\n");
+  EXPECT_THAT(tabs.device("0"), ElementsAre(Pair(kTen, 7)));
+}
+
+TEST(Csv, TakesARowNumberForNoGpu) {
+  std::string text = "index,timestamp,mem_used_mib\n";
+  for (int i = 0; i < 40; ++i)
+    text += std::to_string(i) + ",2026-03-01 10:00:" + (i < 10 ? "0" : "") + std::to_string(i) + ",5\n";
+  const auto r = read_text(text);
+  EXPECT_EQ(r.series(), 1U);
+  EXPECT_THAT(r.warnings(), HasSubstr("numbers the rows"));
+}
+
+TEST(Csv, SaysWhichColumnIsMissing) {
+  EXPECT_THAT(read_text("time,temperature\nnow,5\n").error, HasSubstr("no column of used memory"));
+  EXPECT_THAT(read_text("just some prose without any table in it\n").error, HasSubstr("--input-format"));
+}
+
+TEST(Csv, TakesTheFormatItIsTold) {
+  LogOptions options = utc();
+  options.format = "csv";
+  EXPECT_THAT(read_logs({logtest::fixture("query_gpu.csv")}, options).formats, ElementsAre("csv"));
+  options.format = "excel";
+  EXPECT_THAT(read_logs({logtest::fixture("query_gpu.csv")}, options).error, HasSubstr("query-gpu"));
+}
+
+TEST(Columns, ClassifiesTitles) {
+  const auto role = [](std::string_view title) { return classify_column(title).role; };
+  EXPECT_EQ(role("memory.used [MiB]"), ColumnRole::used);
+  EXPECT_EQ(role("used_gpu_memory [MiB]"), ColumnRole::used);
+  EXPECT_EQ(role("memoryAllocatedBytes"), ColumnRole::used);
+  EXPECT_EQ(role("DCGM_FI_DEV_FB_USED"), ColumnRole::used);
+  EXPECT_EQ(role("utilization.memory [%]"), ColumnRole::other);
+  EXPECT_EQ(role("clocks.current.memory [MHz]"), ColumnRole::other);
+  EXPECT_EQ(role("util_pct"), ColumnRole::other);
+  EXPECT_EQ(role("memory_util"), ColumnRole::percent);
+  EXPECT_EQ(role("memory.total [MiB]"), ColumnRole::total);
+  EXPECT_EQ(role("memory.free [MiB]"), ColumnRole::free);
+  EXPECT_EQ(role("gpu_bus_id"), ColumnRole::pci);
+  EXPECT_EQ(role("t_s"), ColumnRole::time);
+  EXPECT_EQ(role("author_label"), ColumnRole::other);
+  EXPECT_EQ(classify_column("vram_gb").unit_bytes, 1ULL << 30);
+  EXPECT_EQ(classify_column("elapsed_ms").unit_ns, 1'000'000);
+}
+
+TEST(ReadAmount, KnowsValuesFromMissingOnesAndNonsense) {
+  using logtext::Amount;
+  using logtext::read_amount;
+  std::uint64_t bytes = 0;
+  EXPECT_EQ(read_amount("841 MiB", 1, bytes), Amount::read);
+  EXPECT_EQ(bytes, 841ULL << 20);
+  EXPECT_EQ(read_amount("841MiB", 1, bytes), Amount::read);
+  EXPECT_EQ(read_amount("2204.5", logtext::kMiB, bytes), Amount::read);
+  EXPECT_EQ(bytes, (2204ULL << 20) + (1ULL << 19));
+  for (const char* missing : {"[N/A]", "N/A", "[Not Supported]", "[Insufficient Permissions]", "", "-", "nan", "null"})
+    EXPECT_EQ(read_amount(missing, 1, bytes), Amount::missing) << missing;
+  for (const char* bad : {"lots", "-5", "5 parsec", "99999999999999999999999", "1e30"})
+    EXPECT_EQ(read_amount(bad, logtext::kMiB, bytes), Amount::bad) << bad;
+}
+
+}  // namespace
+}  // namespace vramtrack

@@ -1,0 +1,147 @@
+// The other tools' logs: the nvidia-smi table, dmon, pmon, tegrastats, gpustat.
+#include <gmock/gmock.h>
+
+#include "log_testing.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtest::fixture;
+using logtest::read_logs;
+using logtest::read_text;
+using logtest::utc;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::SizeIs;
+
+constexpr double kTen = 1'772'359'200;  // 2026-03-01T10:00:00Z
+
+TEST(Table, ReadsGpusAndProcesses) {
+  const auto r = read_logs({fixture("table_linux.log")});
+  EXPECT_THAT(r.formats, ElementsAre("table"));
+  const double t = 1'772'339'252;  // 2026-03-01T04:27:32Z; the abbreviation in the line before is not read
+  const std::string gpu = "00000000:1d:00.0";
+  EXPECT_THAT(r.device(gpu), ElementsAre(Pair(t, 3001), Pair(t + 10, 2600), Pair(t + 20, 5)));
+  EXPECT_EQ(r.catalog->device(gpu)->capacity_bytes, 49140ULL << 20);
+  EXPECT_EQ(r.catalog->device(gpu)->name, "NVIDIA RTX A6000");
+  // N/A is missing, not zero.
+  EXPECT_THAT(r.device("00000000:1e:00.0"), SizeIs(0));
+  EXPECT_THAT(r.of(Metric::process_used, gpu, 7002, 0), ElementsAre(Pair(t, 2384)));
+  EXPECT_THAT(r.of(Metric::process_used, gpu, 7002, 1), ElementsAre(Pair(t + 10, 2500)));
+  EXPECT_EQ(r.catalog->process(7003, 0)->command, "...a name/with spaces");
+  EXPECT_EQ(r.catalog->process(7003, 0)->kind, "C+G");
+  ASSERT_THAT(r.events, SizeIs(4));
+  EXPECT_EQ(r.events[0].pid, 7002U);
+  EXPECT_EQ(r.events[0].pid_start_ticks, 0U);
+  EXPECT_DOUBLE_EQ(seconds_between(Timestamp{}, r.events[0].time), t + 10);
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Table, ReadsTheLayoutOfOldDrivers) {
+  const auto r = read_logs({fixture("table_418.log")});
+  EXPECT_THAT(r.of(Metric::process_used, "00000000:06:00.0", 12345), ElementsAre(testing::_, Pair(testing::_, 1233)));
+  EXPECT_THAT(r.device("00000000:07:00.0"), SizeIs(2));
+  EXPECT_THAT(r.events, SizeIs(0));
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Table, ReadsMigDevicesAndTheirProcesses) {
+  const auto r = read_logs({fixture("table_mig.log")});
+  EXPECT_EQ(r.device("00000000:36:00.0/gi1/ci0")[0].second, 1000);
+  EXPECT_EQ(r.device("00000000:36:00.0/gi2/ci0")[0].second, 11);
+  EXPECT_EQ(r.catalog->device("00000000:36:00.0/gi1/ci0")->parent_id, "00000000:36:00.0");
+  EXPECT_EQ(r.of(Metric::process_used, "00000000:36:00.0/gi1/ci0", 8123)[0].second, 981);
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Table, SaysThatWindowsHidesProcessMemory) {
+  const auto r = read_logs({fixture("table_windows.log")});
+  EXPECT_EQ(r.series(), 1U);
+  EXPECT_EQ(r.catalog->process(25992, 0)->name, "ollama.exe");
+  EXPECT_THAT(r.warnings(), HasSubstr("N/A for the memory of processes"));
+  EXPECT_THAT(r.events, SizeIs(0));
+}
+
+TEST(Table, NamesATruncatedDump) {
+  std::ifstream file(fixture("table_418.log"));
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  text.resize(text.rfind("|   1  Tesla") + 30);
+  const auto r = read_text(text);
+  EXPECT_EQ(r.notes.skipped_lines, 1U);
+  EXPECT_THAT(r.events, SizeIs(0));
+}
+
+TEST(Dmon, ReadsTheFbColumnByItsHeader) {
+  const auto r = read_logs({fixture("dmon.log")});
+  EXPECT_THAT(r.formats, ElementsAre("dmon"));
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1000), Pair(kTen + 1, 1010), Pair(kTen + 2, 1020)));
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(kTen, 2000), Pair(kTen + 2, 2020)));
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Dmon, CountsRoundsWithoutAClock) {
+  LogOptions options = utc();
+  options.interval_s = 5;
+  const auto r = read_text("# gpu   fb\n# Idx   MB\n    0   10\n    1   20\n    0   11\n    1   21\n", options);
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(0, 20), Pair(5, 21)));
+  EXPECT_TRUE(r.catalog->clock_is_relative);
+}
+
+TEST(Dmon, TakesTheDateOfATimeOfDayFromStart) {
+  LogOptions options = utc();
+  options.start = Timestamp{std::chrono::seconds{static_cast<std::int64_t>(kTen)}};
+  const auto r =
+      read_text("#Time      gpu    fb\n#HH:MM:SS  Idx    MB\n 23:59:59    0    10\n 00:00:00    0    11\n", options);
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen + 50'399, 10), Pair(kTen + 50'400, 11)));
+}
+
+TEST(Dmon, SaysHowToRecordTheMemory) {
+  EXPECT_THAT(read_text("# gpu   pwr  gtemp\n# Idx     W      C\n    0    61     35\n").error, HasSubstr("-s m"));
+}
+
+TEST(Pmon, ReadsProcessesAndTheirEnds) {
+  const auto r = read_logs({fixture("pmon.log")});
+  EXPECT_THAT(r.formats, ElementsAre("pmon"));
+  EXPECT_THAT(r.of(Metric::process_used, "0", 4001), ElementsAre(Pair(0, 600), Pair(1, 610)));
+  EXPECT_THAT(r.of(Metric::process_used, "1", 4003), ElementsAre(Pair(1, 100), Pair(2, 110), Pair(3, 120)));
+  EXPECT_EQ(r.catalog->process(4003, 0)->command, "my worker");
+  ASSERT_THAT(r.events, SizeIs(1));
+  EXPECT_EQ(r.events[0].pid, 4001U);
+  EXPECT_THAT(r.warnings(), HasSubstr("--interval"));
+}
+
+TEST(Tegrastats, ReadsWithAndWithoutAClock) {
+  const auto r = read_logs({fixture("tegrastats.log")});
+  EXPECT_THAT(r.formats, ElementsAre("tegrastats"));
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 2633), Pair(kTen + 1, 2640), Pair(kTen + 2, 2650)));
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 7850ULL << 20);
+  const auto bare =
+      read_text("RAM 100/7850MB (lfb 1x2MB) CPU [0%@1]\nRAM 101/7850MB (lfb 1x2MB) CPU [0%@1]\nRAM 102/78");
+  EXPECT_THAT(bare.device("0"), ElementsAre(Pair(0, 100), Pair(1, 101)));
+  EXPECT_EQ(bare.notes.skipped_lines, 1U);
+}
+
+TEST(Gpustat, ReadsPrettyAndPlainObjects) {
+  const auto r = read_logs({fixture("gpustat.json")});
+  EXPECT_THAT(r.formats, ElementsAre("gpustat"));
+  const std::string gpu = "GPU-aaaaaaaa-0000-0000-0000-000000000000";
+  EXPECT_THAT(r.device(gpu), ElementsAre(Pair(kTen + 0.25, 1000), Pair(kTen + 1.25, 1010), Pair(kTen + 2.25, 400)));
+  EXPECT_THAT(r.of(Metric::process_used, gpu, 4001), SizeIs(2));
+  EXPECT_THAT(r.of(Metric::process_used, gpu, 4002), SizeIs(0));
+  EXPECT_EQ(r.catalog->process(4001, 0)->command, "python train.py {\"a\": 1}");
+  EXPECT_EQ(r.catalog->process(4002, 0)->user, "bob");
+  ASSERT_THAT(r.events, SizeIs(1));
+  EXPECT_EQ(r.events[0].pid, 4001U);
+}
+
+TEST(Gpustat, CountsBrokenObjectsAndJunk) {
+  const auto r = read_text(
+      "{\"query_time\": \"2026-03-01T10:00:00\", \"gpus\": [{\"index\": 0, \"memory.used\": 5}]}\n"
+      "Error: driver\n{\"gpus\": 5}\n{\"query_time\": \"2026-03-01T10:00:01\", \"gpus\": [");
+  EXPECT_THAT(r.samples, SizeIs(1));
+  EXPECT_EQ(r.notes.skipped_lines, 3U);
+}
+
+}  // namespace
+}  // namespace vramtrack

@@ -1,0 +1,134 @@
+// Reads a recording to its end, for the tests of the log formats.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "source/log/recording.hpp"
+
+namespace vramtrack::logtest {
+
+inline std::string fixture(const std::string& name) {
+  return std::string(VRAMTRACK_TESTS_DIR) + "/fixtures/log/" + name;
+}
+
+/// Files that live as long as the test.
+class Files {
+ public:
+  Files() {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    std::string name = std::string(info->test_suite_name()) + "_" + info->name();
+    for (char& c : name)
+      if (c == '/') c = '_';
+    folder_ = std::filesystem::temp_directory_path() / ("vramtrack_" + name + "_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  ~Files() { std::filesystem::remove_all(folder_); }
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
+
+  std::string write(const std::string& name, std::string_view content) {
+    const std::string path = (folder_ / name).string();
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+inline LogOptions utc() {
+  LogOptions options;
+  options.timezone = "UTC";
+  return options;
+}
+
+/// Everything one recording gave.
+struct Reading {
+  std::string error;
+  std::vector<std::string> files;
+  std::vector<std::string> formats;
+  std::unique_ptr<Catalog> catalog = std::make_unique<Catalog>();
+  std::vector<Sample> samples;
+  std::vector<Event> events;
+  SourceNotes notes;
+
+  [[nodiscard]] std::size_t series() const { return catalog->size(); }
+  /// (seconds since the epoch to the millisecond, MiB) of one series, in the order given.
+  [[nodiscard]] std::vector<std::pair<double, double>> of(Metric metric, const std::string& device,
+                                                          std::uint32_t pid = 0, std::uint64_t ticks = 0) const {
+    std::vector<std::pair<double, double>> out;
+    const auto id = catalog->find({metric, device, pid, ticks});
+    for (const Sample& s : samples)
+      if (id && s.series == *id)
+        out.emplace_back(static_cast<double>(s.time.time_since_epoch().count() / 1'000'000) / 1e3,
+                         static_cast<double>(s.bytes) / 1048576.0);
+    return out;
+  }
+  [[nodiscard]] std::vector<std::pair<double, double>> device(const std::string& id) const {
+    return of(Metric::device_used, id);
+  }
+  [[nodiscard]] bool in_order() const {
+    for (std::size_t i = 1; i < samples.size(); ++i)
+      if (samples[i].time < samples[i - 1].time) return false;
+    return true;
+  }
+  [[nodiscard]] std::string warnings() const {
+    std::string all;
+    for (const std::string& w : notes.warnings) all += w + "\n";
+    return all;
+  }
+};
+
+inline Reading read_recording(Recording recording) {
+  Reading out;
+  out.files = recording.files();
+  out.formats = recording.formats();
+  auto source = open_recording(std::move(recording), *out.catalog);
+  if (!source) {
+    out.error = source.error().message;
+    return out;
+  }
+  Batch batch;
+  for (Progress progress = Progress::more; progress == Progress::more;) {
+    batch.clear();
+    auto polled = (*source)->poll({}, batch);
+    if (!polled) {
+      out.error = polled.error().message;
+      break;
+    }
+    progress = *polled;
+    out.samples.insert(out.samples.end(), batch.samples.begin(), batch.samples.end());
+    out.events.insert(out.events.end(), batch.events.begin(), batch.events.end());
+  }
+  out.notes = (*source)->notes();
+  return out;
+}
+
+/// Reads files that make one recording.
+inline Reading read_logs(const std::vector<std::string>& paths, const LogOptions& options = utc()) {
+  auto plan = plan_recordings(paths, options);
+  if (!plan || plan->size() != 1) {
+    Reading out;
+    out.error = plan ? std::to_string(plan->size()) + " recordings" : plan.error().message;
+    return out;
+  }
+  return read_recording(std::move(plan->front()));
+}
+
+/// Reads text as a file of its own.
+inline Reading read_text(std::string_view text, const LogOptions& options = utc()) {
+  Files files;
+  return read_logs({files.write("log", text)}, options);
+}
+
+}  // namespace vramtrack::logtest
