@@ -25,8 +25,10 @@ constexpr std::string_view kDefaultLibrary = "libnvidia-ml.so.1";
 /// An unknown error may be a passing one; this many in a row are a lost GPU.
 constexpr int kUnknownErrorsUntilLost = 3;
 constexpr std::chrono::seconds kMigRefresh{30};
-/// Reopening initialises every GPU, which can take a second of the driver's time: ever rarer.
+/// Pauses between attempts double. Without a driver an attempt costs next to nothing; with one, reopening for the
+/// sake of a lost GPU initialises all the others, which can take a second of the driver's time.
 constexpr std::chrono::seconds kFirstPause{1};
+constexpr std::chrono::seconds kLongestPauseWithoutDriver{30};
 constexpr std::chrono::seconds kLongestPause{300};
 constexpr int kMostEventsAPoll = 64;
 
@@ -323,12 +325,12 @@ class NvmlSource final : public Source {
   }
 
   void reopen(Batch& out) {
-    pause_ = std::min(pause_ * 2, kLongestPause);
-    next_reopen_ = now_ + pause_;
     // Closed first: the library of a replaced driver is another file, which the loader finds only when the old
     // one has gone.
     close_library();
     if (auto opened = NvmlLibrary::open(library_path_)) attach(std::move(*opened));
+    pause_ = std::min(pause_ * 2, library_ ? kLongestPause : kLongestPauseWithoutDriver);
+    next_reopen_ = now_ + pause_;
     for (Gpu& gpu : gpus_)
       if (gpu.handle == nullptr) lose(gpu, kNotFound, out);
   }
