@@ -21,6 +21,11 @@ constexpr double kMB = 1048576;
 constexpr float kWorthWeighing = 2.0F;    ///< nats below which a level cannot matter
 constexpr double kKeepProbability = 0.4;  ///< an alert is withdrawn when no level holds this any more
 
+std::string chance_words(double nats) {
+  if (nats > std::log(1e6)) return "less than 1 in a million";
+  return fmt::format("1 in {:.0f}", std::exp(nats));
+}
+
 class Judge final : public Detector {
  public:
   explicit Judge(const DetectionConfig& config) : config_(config) {}
@@ -292,14 +297,18 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
   if (alerting_ || f.state == State::slow_growth) {
     f.pattern = shape_of(scales_, e, forecasted.r_squared);
     f.oom_in_s = forecasted.oom_in_s;
+    if (f.oom_in_s) {  // foretold at the window's end: some of it has passed since
+      const double age_s = seconds_between(e.end, last_);
+      for (double* at : {&f.oom_in_s->low, &f.oom_in_s->mid, &f.oom_in_s->high}) *at = std::max(0.0, *at - age_s);
+    }
     if (f.pattern == Pattern::sudden_spike) f.spike = SpikeOutcome::still_growing;
   }
-  f.because = fmt::format(
-      "floor rose {} in {} ({}), {} new highs in {} spans of {}; chance of such a rise without drift e^-{:.1f}; {}; {}",
-      size_words(e.net_bytes), span_words(e.duration_s), rate_words(f.growth_bytes_per_s.mid), e.rises, e.buckets,
-      span_words(Scales::width_s(e.level)), e.nats,
-      e.centroid >= 0.5 ? "not slowing" : fmt::format("centre of growth at {:.2f} of the span", e.centroid),
-      "peaks rise with it, above all seen before");
+  f.because =
+      fmt::format("floor rose {} in {} ({}), {} new highs in {} spans of {}; {} by chance; {}; {}",
+                  size_words(e.net_bytes), span_words(e.duration_s), rate_words(f.growth_bytes_per_s.mid), e.rises,
+                  e.buckets, span_words(Scales::width_s(e.level)), chance_words(e.nats),
+                  e.centroid >= 0.5 ? "not slowing" : fmt::format("centre of growth at {:.2f} of the span", e.centroid),
+                  "peaks rise with it, above all seen before");
   if (f.state == State::growing) f.because += "; not yet decidable";
   if (f.state == State::slow_growth)
     f.because += fmt::format("; ends beyond {:.0f} days: no alarm", config_.horizon_days);
