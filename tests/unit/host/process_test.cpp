@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "host/small_file.hpp"
@@ -91,6 +92,22 @@ TEST(Process, TheLivingOneIsItself) {
   EXPECT_EQ(first->start_ticks, info->start_ticks);
   EXPECT_EQ(info->name, "host_test");
   EXPECT_FALSE(info->user.empty());
+}
+
+TEST(Process, MapsOfAnotherUserAreDeniedAndTheRestIsStillRead) {
+  // A child without privilege looks at its parent when that is root, else at the first process.
+  const auto other = static_cast<std::uint32_t>(geteuid() == 0 ? getpid() : 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(2);
+    const bool denied = read_mapped_names("/proc", other).access == MappedNames::Access::denied;
+    const auto info = read_process("/proc", other);
+    _exit(denied && info && !info->user.empty() && info->start_ticks != 0 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(Process, InnermostPid) {
