@@ -17,7 +17,7 @@ constexpr int kPackLevel = 5;
 /// Rows that one block's retention may delete: more than a block adds, so that it catches up, yet bounded.
 constexpr int kExpirePerBlock = 32;
 constexpr int kTrimPerBlock = 64;
-constexpr std::int64_t kHoursToMerge = 120;  ///< parts of hours, about a day of them
+constexpr std::int64_t kHoursToMerge = 60;  ///< parts of hours, about half a day of them
 constexpr std::size_t kCellsPerChunk = 32768;
 constexpr std::int64_t kVacuumPages = 128;
 

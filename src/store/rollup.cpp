@@ -49,7 +49,7 @@ void RollupTable::push(const RollupCell& cell) {
   }
   if (cells_.size() >= merge_at_) {
     merge();
-    merge_at_ = std::max<std::size_t>(4096, 2 * cells_.size());
+    merge_at_ = std::max<std::size_t>(kMergeAt, 2 * cells_.size());
   }
   cells_.push_back(cell);
 }

@@ -47,7 +47,8 @@ class RollupTable {
 
   std::int64_t width_ns_;
   std::vector<RollupCell> cells_;
-  std::size_t merge_at_ = 4096;
+  static constexpr std::size_t kMergeAt = 1024;
+  std::size_t merge_at_ = kMergeAt;
 };
 
 /// Adds `cells` to an empty `builder` of RollupTable::kColumns columns.

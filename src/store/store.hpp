@@ -46,8 +46,9 @@ class Store {
 
   /// Buffers; flushes when flush_seconds have passed by the samples' own time. Any order of times is
   /// kept exactly, equal stamps included. An error is returned once per cause: the same one again is
-  /// silent until a flush has succeeded; the store tries again with every flush. Cost: some 10 ns a sample, about 0.2
-  /// ms a flush, and once in about 15 minutes of samples some ms to pack.
+  /// silent until a flush has succeeded; the store tries again with every flush. Cost: some 10 ns a sample, about 0.1
+  /// ms a flush, and once in about 15 minutes of samples some ms to pack; where the log is taken over into the
+  /// file, what the disk takes to sync (10 to 100 ms).
   Status append(const Batch& batch);
 
   /// Adds or replaces (same series and `raised`) an alert and flushes. Errors as append.

@@ -269,6 +269,22 @@ TEST_F(DamageTest, AFullDiskAtTheStartIsAnError) {
   EXPECT_THAT(why_not(config, catalog), AllOf(HasSubstr(config.path), HasSubstr("disk is full")));
 }
 
+TEST_F(DamageTest, AnotherProgramsLockDelaysAndLosesNothing) {
+  const auto store = open();
+  fill(*store, catalog, 0, 100);
+  auto other = sql::Database::open(config.path, sql::Database::Mode::write);
+  ASSERT_TRUE(other);
+  ASSERT_TRUE(other->exec("BEGIN IMMEDIATE"));
+  Batch batch;
+  batch.samples = {{at_s(110), catalog.intern(device_key(0)), 1}};
+  const Status locked = store->append(batch);
+  ASSERT_FALSE(locked);
+  EXPECT_THAT(locked.error().message, AllOf(HasSubstr(config.path), HasSubstr("another program holds a lock")));
+  ASSERT_TRUE(other->exec("ROLLBACK"));
+  ASSERT_TRUE(store->flush());
+  EXPECT_THAT(scan(config.path).of(device_key(0)), SizeIs(101));
+}
+
 TEST_F(DamageTest, ARemovedFileIsStartedAnew) {
   const auto store = open();
   fill(*store, catalog, 0, 100);
