@@ -1,0 +1,60 @@
+// Any bytes as a log of any format: the parser reads them without fault, and the same however they are cut into
+// stretches. The first byte chooses the format (past the last one: recognised by content).
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "source/log/recognise.hpp"
+
+namespace {
+
+using namespace vramtrack;
+
+/// Reads `text` in stretches of about `stretch` bytes, whole lines each.
+struct Reading {
+  Catalog catalog;
+  DeviceRoster roster;
+  LogRows rows{catalog, roster, "log", std::nullopt};
+
+  Reading(const LogFormatInfo& format, const LogHead& head, std::string_view text, std::size_t stretch) {
+    auto parser = format.make(head);
+    if (!parser) std::abort();  // it was made from the same head before
+    std::uint64_t line = 1;
+    while (!text.empty()) {
+      std::size_t newline = text.find('\n', stretch < text.size() ? stretch : text.size() - 1);
+      if (newline == std::string_view::npos) newline = text.rfind('\n');
+      const bool complete = newline != std::string_view::npos;
+      const std::string_view part = complete ? text.substr(0, newline + 1) : text;
+      line = (*parser)->parse(part, line, complete, rows);
+      text.remove_prefix(part.size());
+    }
+    (*parser)->finish(rows);
+  }
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::size_t choice = data[0] % (log_formats().size() + 1);
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  LogOptions options;
+  options.timezone = "UTC";
+  static const Zone zone = *Zone::open("UTC");
+  if (choice < log_formats().size()) options.format = log_formats()[choice]->name;
+  const LogHead head{text, "log", &options, &zone};
+  const auto found = recognise_text(head);
+  if (!found) return 0;
+  const Reading whole(*found->format, head, text, text.size());
+  const Reading cut(*found->format, head, text, 64);
+  if (whole.rows.samples.size() != cut.rows.samples.size() || whole.rows.events.size() != cut.rows.events.size() ||
+      whole.rows.notes().skipped_lines != cut.rows.notes().skipped_lines)
+    std::abort();
+  for (std::size_t i = 0; i < whole.rows.samples.size(); ++i)
+    if (whole.rows.samples[i].time != cut.rows.samples[i].time ||
+        whole.rows.samples[i].bytes != cut.rows.samples[i].bytes)
+      std::abort();
+  return 0;
+}
