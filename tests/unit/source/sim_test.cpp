@@ -18,8 +18,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr double kMiB = 1024.0 * 1024;
-
 /// Everything a scenario says.
 struct Recording {
   Catalog catalog;
