@@ -122,13 +122,15 @@ void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
   if (callback) callback({alert, false});
 }
 
-/// A device ends at its capacity; a process where the device does.
+/// A device ends at its capacity less what the driver keeps; a process where its device does.
 void Engine::Core::refresh_limits() {
+  const auto at = [&](std::optional<SeriesId> id) {
+    return id && index_of(*id) < series.size() ? series[index_of(*id)].get() : nullptr;
+  };
   for (SeriesState* s : touched) {
     if (s->ended) continue;
-    s->refresh_limit(catalog);
-    if (s->key.pid == 0 || !s->limit_bytes) continue;
-    if (const SeriesState* device = device_of(*s)) s->refresh_limit_beside(*device);
+    s->refresh_catalog(catalog);
+    if (s->capacity_bytes) s->refresh_limit(at(s->device_used), at(s->device_reserved));
   }
 }
 
@@ -223,6 +225,9 @@ void Engine::ingest(const Batch& batch) {
     core_->take(sample);
   }
   while (next_event < batch.events.size()) core_->apply(batch.events[next_event++]);
+  for (const DeviceReading& reading : batch.readings)
+    if (const auto id = core_->catalog.find({Metric::device_used, reading.device_id, 0, 0}))
+      core_->state(*id)->utilisation_ratio = reading.gpu_utilisation_ratio;
 }
 
 void Engine::finish() {

@@ -43,7 +43,7 @@ SeriesState::SeriesState(SeriesId series, const Catalog& catalog, const Config& 
   }
   if (key.pid != 0)
     if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks)) ignored = ignore.match(*process);
-  refresh_limit(catalog);
+  refresh_catalog(catalog);
 }
 
 bool SeriesState::observe(const Sample& sample) {
@@ -68,22 +68,24 @@ bool SeriesState::observe(const Sample& sample) {
   return true;
 }
 
-void SeriesState::refresh_limit(const Catalog& catalog) {
+void SeriesState::refresh_catalog(const Catalog& catalog) {
   if (catalog.revision() == catalog_revision) return;
   catalog_revision = catalog.revision();
+  device_used = catalog.find({Metric::device_used, key.device_id, 0, 0});
+  device_reserved = catalog.find({Metric::device_reserved, key.device_id, 0, 0});
   const DeviceInfo* device = catalog.device(key.device_id);
-  limit_bytes.reset();
-  if (device != nullptr && device->capacity_bytes) limit_bytes = static_cast<double>(*device->capacity_bytes);
-  if (detector) detector->set_limit(limit_bytes);
-  for (auto& d : dissenters) d->set_limit(limit_bytes);
+  capacity_bytes.reset();
+  if (device != nullptr && device->capacity_bytes) capacity_bytes = static_cast<double>(*device->capacity_bytes);
 }
 
-void SeriesState::refresh_limit_beside(const SeriesState& device) {
-  if (!device.limit_bytes || device.samples == 0) return;
-  const double free = std::max(0.0, *device.limit_bytes - static_cast<double>(device.last_bytes));
-  const double limit = static_cast<double>(last_bytes) + free;
-  if (detector) detector->set_limit(limit);
-  for (auto& d : dissenters) d->set_limit(limit);
+void SeriesState::refresh_limit(const SeriesState* device, const SeriesState* reserved) {
+  double limit = *capacity_bytes - (reserved != nullptr ? static_cast<double>(reserved->last_bytes) : 0.0);
+  if (key.pid != 0 && device != nullptr && device->samples > 0)
+    limit = static_cast<double>(last_bytes) + std::max(0.0, limit - static_cast<double>(device->last_bytes));
+  if (limit_bytes == limit) return;
+  limit_bytes = limit;
+  if (detector) detector->set_limit(limit_bytes);
+  for (auto& d : dissenters) d->set_limit(limit_bytes);
 }
 
 void SeriesState::end() {
@@ -156,6 +158,7 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   v.ended = ended;
   v.paused = paused;
   v.ignored = ignored;
+  v.utilisation_ratio = utilisation_ratio;
   v.alerts = alerts;
   if (explain && detector) v.explain = detector->explain();
   return v;

@@ -36,10 +36,11 @@ struct SeriesState {
 
   /// False when the sample is older than the last one: it is dropped and counted.
   bool observe(const Sample& sample);
-  /// Sets the detectors' limit from the device's capacity, when that changed.
-  void refresh_limit(const Catalog& catalog);
-  /// A process's limit: what it holds plus what its device has free.
-  void refresh_limit_beside(const SeriesState& device);
+  /// Looks up again what the catalog knows, when that changed.
+  void refresh_catalog(const Catalog& catalog);
+  /// Tells the detectors where memory ends. `device` and `reserved` are the device's series, or null. A process's
+  /// limit is what it holds plus what its device has free. REQUIRES: capacity_bytes.
+  void refresh_limit(const SeriesState* device, const SeriesState* reserved);
   /// The process has ended: keeps the verdict and the past, frees the detectors.
   void end();
 
@@ -57,8 +58,12 @@ struct SeriesState {
   History history;
   PeriodEstimate period;
   std::vector<Alert> alerts;
-  Verdict final_verdict;  ///< once `ended`
-  std::optional<double> limit_bytes;
+  Verdict final_verdict;                 ///< once `ended`
+  std::optional<double> capacity_bytes;  ///< its device's
+  std::optional<double> limit_bytes;     ///< as the detectors know it
+  std::optional<double> utilisation_ratio;
+  std::optional<SeriesId> device_used;      ///< its device's series, where there is one
+  std::optional<SeriesId> device_reserved;  ///< likewise
   std::optional<Timestamp> reviewed;
   std::optional<Timestamp> process_ended;  ///< of a device: when a process on it last ended
   Timestamp first_time{};

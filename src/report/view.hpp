@@ -23,9 +23,10 @@ struct SeriesView {
   double interval_s = 0;         ///< median sampling period so far; 0 with fewer than two samples
   std::uint64_t used_bytes = 0;  ///< the last sample
   std::uint64_t peak_bytes = 0;
-  bool ended = false;    ///< its process has ended
-  bool paused = false;   ///< its device does not answer
-  bool ignored = false;  ///< its process matches an ignore pattern: never alerts
+  bool ended = false;                       ///< its process has ended
+  bool paused = false;                      ///< its device does not answer
+  bool ignored = false;                     ///< its process matches an ignore pattern: never alerts
+  std::optional<double> utilisation_ratio;  ///< of a device, 0..1, where the driver tells
   Verdict verdict;
   std::vector<Alert> alerts;         ///< all, in the order raised; at most the last 256
   std::vector<std::string> explain;  ///< only when asked for

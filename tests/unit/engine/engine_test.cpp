@@ -145,6 +145,17 @@ TEST_F(EngineTest, SeverityFollowsTheTimeThatIsLeft) {
   EXPECT_EQ(seen(device_series).alerts[0].severity, Severity::critical);
 }
 
+TEST_F(EngineTest, WhatTheDriverKeepsIsNotHeadroom) {
+  const SeriesId reserved = catalog.intern({Metric::device_reserved, "GPU-a", 0, 0});
+  const auto eta_with = [&](std::uint64_t reserved_bytes) {
+    start();
+    for (int t = 0; t < 1800; ++t) tick(t, leak(t), {{reserved, reserved_bytes}});
+    return seen(device_series).verdict.finding.oom_in_s->mid;
+  };
+  // 2 GiB at 2 MiB/s are 1024 s.
+  EXPECT_NEAR(eta_with(0) - eta_with(2 * kGiB), 1024, 10);
+}
+
 TEST_F(EngineTest, EveryOtherDetectorsOpinionIsKeptAsDissent) {
   start();
   for (int t = 0; t < 1800; ++t)
