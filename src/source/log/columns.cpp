@@ -95,6 +95,9 @@ Words read_title(std::string_view title) {
   // A unit as the last word: mem_used_mib, t_s, host_mem_util_pct. "min" there is a minimum more often than minutes.
   const bool of_time =
       out.words.size() == 2 && (out.words[0] == "t" || out.words[0] == "time" || out.words[0] == "elapsed");
+  // "mem_used_mib_0": the unit before the GPU's number.
+  if (out.words.size() > 2 && is_digit(out.words.back().front()) && take_unit(out, out.words[out.words.size() - 2]))
+    out.words.erase(out.words.end() - 2);
   if (out.words.size() > 1 && out.unit_bytes == 0 &&
       (of_time || (out.words.back() != "min" && out.words.back() != "h")) && take_unit(out, out.words.back()))
     out.words.pop_back();
@@ -159,6 +162,53 @@ void classify_memory(const Words& w, Column& out) {
   if (memory && w.words.size() <= 3) return set(ColumnRole::used, 65);
   if (alone && w.has({"allocated", "usage"}) && w.unit_bytes != 0) return set(ColumnRole::used, 55);
   if (alone && w.has({"bytes", "mib", "mb", "gib", "gb"})) return set(ColumnRole::used, 20);
+}
+
+/// The one number in a title, and the title without it; -1 when there is none, or several.
+int number_in(std::string_view title, std::string& rest) {
+  int number = -1;
+  rest.clear();
+  for (std::size_t i = 0; i < title.size();) {
+    if (!is_digit(title[i])) {
+      rest += title[i++];
+      continue;
+    }
+    std::size_t end = i;
+    while (end < title.size() && is_digit(title[end])) ++end;
+    const auto value = logtext::whole_number<int>(title.substr(i, end - i));
+    if (number >= 0 || !value || *value > 1023) return -1;
+    number = *value;
+    rest += '#';
+    i = end;
+  }
+  return number;
+}
+
+/// Whether the used columns are one a GPU: alike but for a number.
+void find_wide(std::span<const std::string_view> titles, std::span<const Column> columns, ColumnPlan& plan) {
+  const Column& used = columns[static_cast<std::size_t>(plan.used)];
+  std::string pattern;
+  std::string other;
+  const bool numbered = number_in(titles[static_cast<std::size_t>(plan.used)], pattern) >= 0;
+  std::string total_pattern;
+  if (plan.total >= 0) number_in(titles[static_cast<std::size_t>(plan.total)], total_pattern);
+  std::vector<ColumnPlan::Wide> wide;
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    if (columns[i].role != used.role) continue;
+    const int gpu = number_in(titles[i], other);
+    if (numbered && gpu >= 0 && other == pattern && columns[i].unit_bytes == used.unit_bytes) {
+      ColumnPlan::Wide column{static_cast<int>(i), -1, gpu};
+      for (std::size_t t = 0; t < titles.size(); ++t)
+        if (columns[t].role == ColumnRole::total && number_in(titles[t], other) == gpu && other == total_pattern)
+          column.total = static_cast<int>(t);
+      wide.push_back(column);
+    } else if (static_cast<int>(i) != plan.used) {
+      plan.passed_over.emplace_back(titles[i]);
+    }
+  }
+  const bool one_row_a_gpu =
+      plan.index >= 0 || plan.uuid >= 0 || plan.pci >= 0 || plan.pid >= 0 || !plan.series.empty();
+  if (wide.size() > 1 && !one_row_a_gpu && !plan.percent) plan.wide = std::move(wide);
 }
 
 }  // namespace
@@ -314,6 +364,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   }
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].role == ColumnRole::series) plan.series.push_back(static_cast<int>(i));
+  if (plan.used >= 0) find_wide(titles, columns, plan);
   return plan;
 }
 

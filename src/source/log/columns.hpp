@@ -52,6 +52,14 @@ struct ColumnPlan {
   int index = -1, uuid = -1, pci = -1, device_name = -1;
   int pid = -1, process_name = -1, process_kind = -1, user = -1;
   std::vector<int> series;  ///< further columns that tell series apart
+  /// One used column a GPU ("gpu0_mem_used_mib,gpu1_mem_used_mib"); empty in the usual layout of one row a GPU.
+  struct Wide {
+    int used = -1;
+    int total = -1;
+    int gpu = 0;
+  };
+  std::vector<Wide> wide;
+  std::vector<std::string> passed_over;  ///< further columns of used memory, which are not read
   StampReader::Title time_title;
   std::uint64_t used_unit = 0, free_unit = 0, total_unit = 0;  ///< 0: not said
   bool percent = false;                                        ///< the used column is a percentage

@@ -3,12 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
-
-#include "source/log/recording.hpp"
-#include "source/log/text.hpp"
 
 namespace vramtrack {
 namespace {
@@ -17,89 +13,10 @@ using logtext::Amount;
 using logtext::excerpt;
 using logtext::trim;
 
-constexpr std::size_t kHeaderLines = 50;  ///< how far into a log its header may come
-constexpr std::size_t kSurveyRows = 4000;
-constexpr std::size_t kMaxFields = 512;
 /// A process that is not listed for this many periods has ended.
 constexpr double kEndedAfterPeriods = 3.0;
 
-/// What the rows of one series have in common, so that most rows cost a comparison.
-struct Entry {
-  std::string key;  ///< the identifying fields as written
-  std::size_t device = 0;
-  SeriesId series{};
-  bool has_series = false;
-  std::size_t process = SIZE_MAX;
-  std::string total_text;  ///< the total column as last written
-  std::uint64_t total_bytes = 0;
-  std::uint64_t round = 0;  ///< reading last seen in, for logs without a clock
-};
-
-class CsvRows final : public LogParser {
- public:
-  CsvRows(ColumnPlan plan, StampReader stamp, std::vector<std::string> assumptions) : stamp_(std::move(stamp)) {
-    assumptions_ = std::move(assumptions);
-    adopt(std::move(plan));
-  }
-
-  /// Sets what a title did not say.
-  void set_units(std::uint64_t used, double percent_bytes) {
-    default_unit_ = used;
-    percent_bytes_ = percent_bytes;
-    apply_units();
-  }
-  /// Rows of one reading tell the GPUs apart by their position: `n` of them.
-  void set_positions(std::size_t n) { positions_ = n; }
-
-  std::uint64_t parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) override;
-
-  [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
-  [[nodiscard]] bool processes_only() const override { return plan_.pid >= 0; }
-
- private:
-  enum class Cut : std::uint8_t { done, short_line, odd };
-
-  void adopt(ColumnPlan plan);
-  void apply_units();
-  Cut cut(const char* p, const char* end);
-  Cut cut_oddly(std::string_view line);
-  const char* read_row(LogRows& rows, bool last_is_whole);
-  void read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows);
-  Entry* entry(LogRows& rows, Timestamp time);
-  Entry* make_entry(LogRows& rows, Timestamp time);
-  Amount read_percent(std::string_view text, double& percent) const;
-  bool follow_process(Entry& e, Timestamp time, bool has_bytes, LogRows& rows);
-  void advance_process_clock(Timestamp time, LogRows& rows);
-  [[nodiscard]] std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }
-
-  ColumnPlan plan_;
-  StampReader stamp_;
-  std::uint64_t default_unit_ = logtext::kMiB;
-  double percent_bytes_ = static_cast<double>(logtext::kGiB);
-  std::uint64_t used_unit_ = 0, free_unit_ = 0, total_unit_ = 0;
-  bool comma_ = false;  ///< decimal commas may occur
-
-  std::size_t needed_ = 0;  ///< fields that must be cut from a line
-  std::vector<int> key_columns_;
-  std::vector<std::string_view> fields_;
-
-  std::vector<std::unique_ptr<Entry>> entries_;
-  std::unordered_map<std::string, std::size_t> entry_of_;
-  std::size_t last_ = 0;  ///< entry of the row before: the next one usually follows it
-  std::string key_buffer_;
-
-  std::size_t positions_ = 0;
-  std::size_t position_ = 0;
-  Timestamp position_time_{};
-  std::uint64_t round_ = 0;
-  std::size_t value_length_ = 0;  ///< of the last used field, to tell a truncated one
-  std::string stamp_buffer_;
-
-  double process_clock_s_ = 0;  ///< time during which the log was being written
-  double process_period_s_ = 0;
-  Timestamp process_time_ = LogRows::kNever;
-  double checked_s_ = 0;
-};
+}  // namespace
 
 void CsvRows::adopt(ColumnPlan plan) {
   plan_ = std::move(plan);
@@ -109,6 +26,7 @@ void CsvRows::adopt(ColumnPlan plan) {
                       plan_.pid, plan_.process_name, plan_.device_name, plan_.process_kind, plan_.user})
     last = std::max(last, c);
   for (const int c : plan_.series) last = std::max(last, c);
+  for (const ColumnPlan::Wide& wide : plan_.wide) last = std::max({last, wide.used, wide.total});
   needed_ = static_cast<std::size_t>(last) + 1;
   // The strongest identity alone is the key: a UUID makes the index redundant, but not the host's name.
   key_columns_.clear();
@@ -235,6 +153,8 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
     return "no readable time";
   }
 
+  if (!plan_.wide.empty()) return read_wide_row(time, last_is_whole, rows);
+
   std::uint64_t used = 0;
   double percent = 0;
   Amount amount = Amount::missing;
@@ -255,7 +175,7 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   }
   if (!last_is_whole) return "truncated last line";
 
-  Entry* const e = entry(rows, time);
+  CsvEntry* const e = entry(rows, time);
   if (e == nullptr) return "no readable identity (gpu, pid)";
   if (plan_.time < 0) {
     // No clock: the same GPU again is the next reading.
@@ -291,6 +211,38 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   return nullptr;
 }
 
+/// A row with a column for each GPU. A missing value is that GPU's alone; an unreadable one makes the row broken.
+const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& rows) {
+  if (!last_is_whole) return "truncated last line";
+  wide_used_.assign(plan_.wide.size(), std::nullopt);
+  for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
+    std::uint64_t bytes = 0;
+    const Amount amount = logtext::read_amount(field(plan_.wide[i].used), used_unit_, bytes, comma_);
+    if (amount == Amount::bad) return "no readable amount of used memory";
+    if (amount == Amount::read) wide_used_[i] = bytes;
+  }
+  if (plan_.time < 0) time = stamp_.at_round(round_++);
+  if (entries_.empty())
+    for (const ColumnPlan::Wide& wide : plan_.wide) {
+      LogDevice device;
+      device.index = wide.gpu;
+      auto e = std::make_unique<CsvEntry>();
+      e->device = rows.device(device);
+      e->series = rows.device_series(e->device);
+      entries_.push_back(std::move(e));
+    }
+  for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
+    CsvEntry& e = *entries_[i];
+    if (plan_.wide[i].total >= 0 && field(plan_.wide[i].total) != e.total_text) {
+      e.total_text = field(plan_.wide[i].total);
+      std::uint64_t total = 0;
+      if (logtext::read_amount(e.total_text, total_unit_, total, comma_) == Amount::read) rows.total(e.device, total);
+    }
+    if (wide_used_[i]) rows.add(time, e.series, *wide_used_[i]);
+  }
+  return nullptr;
+}
+
 Amount CsvRows::read_percent(std::string_view text, double& percent) const {
   text = trim(text);
   logtext::Decimal number;
@@ -302,7 +254,7 @@ Amount CsvRows::read_percent(std::string_view text, double& percent) const {
 }
 
 /// Keeps the row's process alive, made where it is new; false when its pid cannot be read.
-bool CsvRows::follow_process(Entry& e, Timestamp time, bool has_bytes, LogRows& rows) {
+bool CsvRows::follow_process(CsvEntry& e, Timestamp time, bool has_bytes, LogRows& rows) {
   advance_process_clock(time, rows);
   if (e.process == SIZE_MAX || rows.ended(e.process) || (has_bytes && !e.has_series)) {
     const auto pid = logtext::whole_number<std::uint32_t>(trim(field(plan_.pid)));
@@ -340,7 +292,7 @@ void CsvRows::advance_process_clock(Timestamp time, LogRows& rows) {
 }
 
 /// The entry of the cut row; nullptr when its identity cannot be read.
-Entry* CsvRows::entry(LogRows& rows, Timestamp time) {
+CsvEntry* CsvRows::entry(LogRows& rows, Timestamp time) {
   if (positions_ > 1) return make_entry(rows, time);
   if (key_columns_.empty()) return entries_.empty() ? make_entry(rows, time) : entries_.front().get();
   if (key_columns_.size() == 1) {
@@ -377,7 +329,7 @@ Entry* CsvRows::entry(LogRows& rows, Timestamp time) {
   return make_entry(rows, time);
 }
 
-Entry* CsvRows::make_entry(LogRows& rows, Timestamp time) {
+CsvEntry* CsvRows::make_entry(LogRows& rows, Timestamp time) {
   LogDevice device;
   if (positions_ > 1) {
     // Without any id the GPUs of one reading are told apart by their order in it.
@@ -417,7 +369,7 @@ Entry* CsvRows::make_entry(LogRows& rows, Timestamp time) {
   if (!device.uuid.empty() || !device.pci_bus_id.empty()) device.text.clear();
   if (plan_.device_name >= 0) device.name = trim(field(plan_.device_name));
 
-  auto e = std::make_unique<Entry>();
+  auto e = std::make_unique<CsvEntry>();
   e->key = key_columns_.size() == 1 ? std::string(field(key_columns_[0])) : key_buffer_;
   e->device = rows.device(device);
   if (plan_.pid < 0) {
@@ -428,225 +380,6 @@ Entry* CsvRows::make_entry(LogRows& rows, Timestamp time) {
   last_ = entries_.size() - 1;
   if (positions_ <= 1 && !key_columns_.empty()) entry_of_.emplace(entries_.back()->key, last_);
   return entries_.back().get();
-}
-
-/// The data rows of a head, cut into fields.
-std::vector<std::vector<std::string_view>> head_rows(std::string_view head, char delimiter, std::size_t count) {
-  std::vector<std::vector<std::string_view>> rows;
-  std::vector<std::string_view> fields;
-  while (!head.empty() && rows.size() < kSurveyRows) {
-    const std::string_view line = logtext::take_line(head);
-    if (trim(line).empty() || line.front() == '#' || looks_like_header(line, delimiter)) continue;
-    split_fields(line, delimiter, fields);
-    if (fields.size() >= count && fields.size() <= kMaxFields) rows.push_back(fields);
-  }
-  return rows;
-}
-
-std::string_view cell(const std::vector<std::string_view>& row, int column) {
-  return row[static_cast<std::size_t>(column)];
-}
-
-/// The unit of --unit: MB and GB are powers of ten there, since MiB and GiB can be said.
-Result<std::uint64_t> unit_of_option(const std::string& unit) {
-  if (unit == "MB") return 1'000'000;
-  if (unit == "GB") return 1'000'000'000;
-  if (const std::uint64_t bytes = logtext::unit_bytes(unit); bytes != 0) return bytes;
-  return fail(fmt::format("unit '{}' is not known; use B, KiB, MiB, GiB, MB or GB", unit));
-}
-
-/// The unit of a used column whose title has none, from its values.
-std::uint64_t guess_unit(const std::vector<std::vector<std::string_view>>& rows, int used, bool comma,
-                         std::vector<std::string>& assumptions) {
-  double most = 0;
-  bool fraction = false;
-  for (const auto& row : rows) {
-    logtext::Decimal number;
-    const std::string_view text = cell(row, used);
-    if (!logtext::read_decimal(text, number, comma)) continue;
-    if (number.length != text.size()) return logtext::kMiB;  // the values have units
-    most = std::max(most, number.value());
-    fraction |= number.has_fraction;
-  }
-  if (rows.empty()) return logtext::kMiB;
-  // No GPU has 4 TiB, and none is watched whose use stays below 512 MiB to the fraction of a MiB.
-  const std::string_view unit = most >= 4e6 ? "bytes" : fraction && most <= 512 ? "GiB" : "MiB";
-  assumptions.push_back(fmt::format(
-      "the used column has no unit: {} are assumed from its values (up to {:.6g}); else give --unit", unit, most));
-  return unit == "bytes" ? 1 : unit == "GiB" ? logtext::kGiB : logtext::kMiB;
-}
-
-/// A column of ids that differs in every row is a row number, not a GPU.
-bool is_row_counter(const std::vector<std::vector<std::string_view>>& rows, int column) {
-  constexpr std::size_t kRows = 24;
-  if (rows.size() < kRows) return false;
-  std::vector<std::string_view> values;
-  values.reserve(rows.size());
-  for (const auto& row : rows) values.push_back(cell(row, column));
-  std::sort(values.begin(), values.end());
-  return std::adjacent_find(values.begin(), values.end()) == values.end();
-}
-
-/// How many GPUs a log without ids interleaves: the constant number of rows a reading, 1 when there is no such.
-std::size_t count_positions(const std::vector<std::vector<std::string_view>>& rows, int time, StampReader stamp) {
-  constexpr double kTogether_s = 0.1;
-  std::vector<std::size_t> groups;
-  Timestamp before{};
-  double shortest_gap_s = 1e18;
-  for (const auto& row : rows) {
-    Timestamp now;
-    if (!stamp.read(cell(row, time), now)) continue;
-    const double gap_s = seconds_between(before, now);
-    if (!groups.empty() && gap_s >= 0 && gap_s <= kTogether_s) {
-      ++groups.back();
-    } else {
-      if (!groups.empty()) shortest_gap_s = std::min(shortest_gap_s, gap_s);
-      groups.push_back(1);
-    }
-    before = now;
-  }
-  if (groups.size() < 3 || shortest_gap_s < 4 * kTogether_s) return 1;
-  groups.pop_back();
-  for (const std::size_t n : groups)
-    if (n != groups.front()) return 1;
-  return groups.front();
-}
-
-}  // namespace
-
-std::optional<ColumnPlan> find_header(std::string_view head) {
-  for (std::size_t i = 0; i < kHeaderLines && !head.empty(); ++i) {
-    std::string_view line = logtext::take_line(head);
-    // "# timestamp, memory.used": a commented header.
-    while (!line.empty() && (line.front() == '#' || line.front() == ' ')) line.remove_prefix(1);
-    const char delimiter = find_delimiter(line);
-    const char cut = delimiter == '\0' ? ',' : delimiter;
-    if (line.size() > 65'536 || !looks_like_header(line, cut)) continue;
-    // One word alone ("memory") is a header only when it says what it is.
-    if (delimiter == '\0' && line.find('[') == std::string_view::npos) continue;
-    if (auto plan = plan_header(line, cut)) return std::move(*plan);
-  }
-  return std::nullopt;
-}
-
-Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions) {
-  std::string_view rest = head;
-  char delimiter = '\0';
-  std::size_t width = 0;
-  std::size_t tried = 0;
-  // The first line that looks like the others: the commonest would cost a pass for nothing.
-  while (!rest.empty() && tried < kHeaderLines) {
-    const std::string_view line = logtext::take_line(rest);
-    if (trim(line).empty()) continue;
-    ++tried;
-    const char c = find_delimiter(line);
-    const auto n = static_cast<std::size_t>(std::count(line.begin(), line.end(), c));
-    if (c != '\0' && n > width) {
-      delimiter = c;
-      width = n;
-    }
-  }
-  const char cut = delimiter == '\0' ? ',' : delimiter;
-  const auto rows = head_rows(head, cut, width + 1);
-  if (rows.empty()) return fail("there is no header line and no row of values");
-  if (rows.front().size() > kMaxFields) return fail("more than 512 columns: not a log of memory");
-  return infer_columns(rows, cut, assumptions);
-}
-
-Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool strict) {
-  std::vector<std::string> assumptions;
-  ColumnPlan plan;
-  if (auto header = find_header(head.text)) {
-    plan = std::move(*header);
-  } else {
-    // A first line of words is a header that lacks the column; say so rather than infer.
-    std::string_view rest = head.text;
-    const std::string_view first = logtext::take_line(rest);
-    const char delimiter = find_delimiter(first);
-    const bool titles = delimiter != '\0' && std::none_of(first.begin(), first.end(), logtext::is_digit);
-    if (titles) {
-      auto refused = plan_header(first, delimiter);
-      if (!refused) return fail(std::move(refused.error()));
-    }
-    auto inferred = infer_from_head(head.text, assumptions);
-    if (!inferred) return fail(std::move(inferred.error()));
-    plan = std::move(*inferred);
-  }
-  if (plan.count > kMaxFields) return fail("more than 512 columns: not a log of memory");
-
-  const auto rows = head_rows(head.text, plan.delimiter, plan.count);
-  const bool comma = plan.delimiter != ',';
-
-  if (plan.index >= 0 && is_row_counter(rows, plan.index)) {
-    assumptions.emplace_back("the index column numbers the rows: it is not read as a GPU's index");
-    if (plan.time < 0) {
-      plan.time = plan.index;
-      plan.time_title.step = true;
-    }
-    plan.index = -1;
-  }
-  std::erase_if(plan.series, [&](int column) { return is_row_counter(rows, column); });
-
-  // "date,time" in two columns, unless the time column has the date in it.
-  if (plan.date >= 0 && !rows.empty()) {
-    Civil civil;
-    const std::string_view text = cell(rows.front(), plan.time);
-    if (!read_civil(text, DateOrder::month_first, civil) || civil.has_date) plan.date = -1;
-  }
-
-  StampReader stamp;
-  if (plan.time < 0) {
-    stamp = StampReader::without_clock(*head.options, assumptions);
-  } else {
-    constexpr std::size_t kEnds = 300;
-    std::vector<std::string> joined;
-    std::vector<std::string_view> samples;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (i >= kEnds && i + kEnds < rows.size()) continue;
-      if (plan.date >= 0)
-        joined.push_back(std::string(cell(rows[i], plan.date)) + ' ' + std::string(cell(rows[i], plan.time)));
-      else
-        samples.push_back(cell(rows[i], plan.time));
-    }
-    for (const std::string& text : joined) samples.emplace_back(text);
-    if (samples.empty()) samples.emplace_back("2000-01-01 00:00:00");
-    auto detected = StampReader::detect(samples, plan.time_title, *head.options, *head.zone, assumptions);
-    if (!detected) return fail(std::move(detected.error()));
-    stamp = std::move(*detected);
-  }
-
-  std::uint64_t unit = logtext::kMiB;
-  if (!head.options->unit.empty()) {
-    const auto given = unit_of_option(head.options->unit);
-    if (!given) return fail(given.error());
-    unit = *given;
-  } else if (!plan.percent && plan.used >= 0 && plan.used_unit == 0 && !strict) {
-    unit = guess_unit(rows, plan.used, comma, assumptions);
-  }
-  double percent_bytes = static_cast<double>(logtext::kGiB);
-  if (plan.percent && plan.total < 0) {
-    if (head.options->capacity_bytes) {
-      percent_bytes = static_cast<double>(*head.options->capacity_bytes) / 100;
-    } else {
-      assumptions.emplace_back(
-          "the used column is a percentage: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes");
-    }
-  }
-
-  std::size_t positions = 1;
-  if (plan.index < 0 && plan.uuid < 0 && plan.pci < 0 && plan.pid < 0 && plan.series.empty() && plan.time >= 0 &&
-      plan.date < 0)
-    positions = count_positions(rows, plan.time, stamp);
-  if (positions > 1)
-    assumptions.push_back(
-        fmt::format("{} rows a reading and no GPU index: the rows are taken for {} GPUs in that order; "
-                    "record index or uuid as well",
-                    positions, positions));
-
-  auto parser = std::make_unique<CsvRows>(std::move(plan), std::move(stamp), std::move(assumptions));
-  parser->set_units(unit, percent_bytes);
-  parser->set_positions(positions);
-  return parser;
 }
 
 }  // namespace vramtrack

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,8 +15,90 @@
 #include "source/log/format.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/stamp.hpp"
+#include "source/log/text.hpp"
 
 namespace vramtrack {
+
+/// What the rows of one series have in common, so that most rows cost a comparison.
+struct CsvEntry {
+  std::string key;  ///< the identifying fields as written
+  std::size_t device = 0;
+  SeriesId series{};
+  bool has_series = false;
+  std::size_t process = SIZE_MAX;
+  std::string total_text;  ///< the total column as last written
+  std::uint64_t total_bytes = 0;
+  std::uint64_t round = 0;  ///< reading last seen in, for logs without a clock
+};
+
+/// A parser of rows. Its columns, clock and units are settled by make_csv_parser().
+class CsvRows final : public LogParser {
+ public:
+  CsvRows(ColumnPlan plan, StampReader stamp, std::vector<std::string> assumptions) : stamp_(std::move(stamp)) {
+    assumptions_ = std::move(assumptions);
+    adopt(std::move(plan));
+  }
+
+  /// Sets what a title did not say.
+  void set_units(std::uint64_t used, double percent_bytes) {
+    default_unit_ = used;
+    percent_bytes_ = percent_bytes;
+    apply_units();
+  }
+  /// Rows of one reading tell the GPUs apart by their position: `n` of them.
+  void set_positions(std::size_t n) { positions_ = n; }
+
+  std::uint64_t parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) override;
+
+  [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
+  [[nodiscard]] bool processes_only() const override { return plan_.pid >= 0; }
+
+ private:
+  enum class Cut : std::uint8_t { done, short_line, odd };
+
+  void adopt(ColumnPlan plan);
+  void apply_units();
+  Cut cut(const char* p, const char* end);
+  Cut cut_oddly(std::string_view line);
+  const char* read_row(LogRows& rows, bool last_is_whole);
+  void read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows);
+  CsvEntry* entry(LogRows& rows, Timestamp time);
+  CsvEntry* make_entry(LogRows& rows, Timestamp time);
+  logtext::Amount read_percent(std::string_view text, double& percent) const;
+  const char* read_wide_row(Timestamp time, bool last_is_whole, LogRows& rows);
+  bool follow_process(CsvEntry& e, Timestamp time, bool has_bytes, LogRows& rows);
+  void advance_process_clock(Timestamp time, LogRows& rows);
+  [[nodiscard]] std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }
+
+  ColumnPlan plan_;
+  StampReader stamp_;
+  std::uint64_t default_unit_ = logtext::kMiB;
+  double percent_bytes_ = static_cast<double>(logtext::kGiB);
+  std::uint64_t used_unit_ = 0, free_unit_ = 0, total_unit_ = 0;
+  bool comma_ = false;  ///< decimal commas may occur
+
+  std::size_t needed_ = 0;  ///< fields that must be cut from a line
+  std::vector<int> key_columns_;
+  std::vector<std::string_view> fields_;
+
+  std::vector<std::unique_ptr<CsvEntry>> entries_;
+  std::unordered_map<std::string, std::size_t> entry_of_;
+  std::size_t last_ = 0;  ///< entry of the row before: the next one usually follows it
+  std::string key_buffer_;
+
+  std::vector<std::optional<std::uint64_t>> wide_used_;
+  std::size_t positions_ = 0;
+  std::size_t position_ = 0;
+  Timestamp position_time_{};
+  std::uint64_t round_ = 0;
+  std::size_t value_length_ = 0;  ///< of the last used field, to tell a truncated one
+  std::string stamp_buffer_;
+
+  double process_clock_s_ = 0;  ///< time during which the log was being written
+  double process_period_s_ = 0;
+  Timestamp process_time_ = LogRows::kNever;
+  double checked_s_ = 0;
+};
 
 /// Finds the header of a CSV log in its first lines, or infers the columns, and settles units and clock.
 /// `strict`: the log comes from nvidia-smi, whose bare numbers are MiB. Errors say what is missing.

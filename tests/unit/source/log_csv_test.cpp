@@ -259,6 +259,24 @@ TEST(Csv, ReadsSemicolonsDecimalCommasAndQuotes) {
   EXPECT_THAT(tabs.device("0"), ElementsAre(Pair(kTen, 7)));
 }
 
+TEST(Csv, ReadsAColumnAGpu) {
+  const auto r = read_text(
+      "t_s,gpu0_mem_used_mib,gpu0_mem_total_mib,gpu1_mem_used_mib,gpu1_mem_total_mib\n0,10,100,20,200\n1,11,100,,"
+      "200\n");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(0, 10), Pair(1, 11)));
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(0, 20)));
+  EXPECT_EQ(r.catalog->device("1")->capacity_bytes, 200ULL << 20);
+  const auto wandb = read_text(
+      "_timestamp,system.gpu.0.memoryAllocatedBytes,system.gpu.1.memoryAllocatedBytes\n1781179471,1048576,2097152\n");
+  EXPECT_EQ(wandb.device("1")[0].second, 2);
+}
+
+TEST(Csv, SaysWhichOfSeveralUsedColumnsItPassesOver) {
+  const auto r = read_text("t_s,mem_used_mib,rss_mb\n0,10,3\n");
+  EXPECT_EQ(r.device("0")[0].second, 10);
+  EXPECT_THAT(r.warnings(), HasSubstr("'rss_mb' also speaks of used memory"));
+}
+
 TEST(Csv, TakesARowNumberForNoGpu) {
   std::string text = "index,timestamp,mem_used_mib\n";
   for (int i = 0; i < 40; ++i)
