@@ -27,8 +27,10 @@ std::size_t fingerprint(const DeviceInfo& d) {
 }
 
 std::size_t fingerprint(const ProcessInfo& p) {
-  return fingerprint(
-      {&p.user, &p.command, &p.name, &p.kind, &p.cgroup, &p.container, &p.pod, &p.slurm_job, &p.framework});
+  std::size_t value =
+      fingerprint({&p.user, &p.command, &p.name, &p.kind, &p.cgroup, &p.container, &p.pod, &p.slurm_job, &p.framework});
+  mix(value, p.ns_pid);
+  return value;
 }
 
 }  // namespace

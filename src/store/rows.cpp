@@ -45,12 +45,12 @@ const std::string_view kPutDevice =
     "parent_id=coalesce(nullif(excluded.parent_id,''),parent_id), "
     "capacity_bytes=coalesce(excluded.capacity_bytes,capacity_bytes)";
 const std::string_view kPutProcess =
-    "INSERT INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET "
+    "INSERT INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET "
     "user=coalesce(nullif(excluded.user,''),user), command=coalesce(nullif(excluded.command,''),command), "
     "name=coalesce(nullif(excluded.name,''),name), kind=coalesce(nullif(excluded.kind,''),kind), "
     "cgroup=coalesce(nullif(excluded.cgroup,''),cgroup), container=coalesce(nullif(excluded.container,''),container), "
     "pod=coalesce(nullif(excluded.pod,''),pod), slurm_job=coalesce(nullif(excluded.slurm_job,''),slurm_job), "
-    "framework=coalesce(nullif(excluded.framework,''),framework)";
+    "framework=coalesce(nullif(excluded.framework,''),framework), ns_pid=max(excluded.ns_pid,ns_pid)";
 const std::string_view kPutSeries = "INSERT INTO series(id,metric,device_id,pid,pid_start_ticks) VALUES(?,?,?,?,?)";
 const std::string_view kPutEvent =
     "INSERT INTO event(time_ns,kind,device_id,pid,pid_start_ticks,code,text) VALUES(?,?,?,?,?,?,?)";
@@ -58,7 +58,7 @@ const std::string_view kPutAlert = "INSERT OR REPLACE INTO alert VALUES(?,?,?,?,
 
 const std::string_view kSelectDevice = "SELECT id,device_index,name,pci_bus_id,parent_id,capacity_bytes FROM device ";
 const std::string_view kSelectProcess =
-    "SELECT pid,start_ticks,user,command,name,kind,cgroup,container,pod,slurm_job,framework FROM process ";
+    "SELECT pid,start_ticks,user,command,name,kind,cgroup,container,pod,slurm_job,framework,ns_pid FROM process ";
 const std::string_view kSelectSeries = "SELECT id,metric,device_id,pid,pid_start_ticks,first_ns,last_ns FROM series ";
 const std::string_view kSelectEvent = "SELECT time_ns,kind,device_id,pid,pid_start_ticks,code,text FROM event ";
 const std::string_view kSelectAlert = "SELECT * FROM alert ";
@@ -88,6 +88,7 @@ void bind_process(sql::Statement& to, const ProcessInfo& process) {
   for (const std::string* text : {&process.user, &process.command, &process.name, &process.kind, &process.cgroup,
                                   &process.container, &process.pod, &process.slurm_job, &process.framework})
     to.bind(column++, std::string_view(*text));
+  to.bind(column, std::int64_t{process.ns_pid});
 }
 
 ProcessInfo read_process(const sql::Statement& row) {
@@ -98,6 +99,7 @@ ProcessInfo read_process(const sql::Statement& row) {
   for (std::string* text : {&process.user, &process.command, &process.name, &process.kind, &process.cgroup,
                             &process.container, &process.pod, &process.slurm_job, &process.framework})
     *text = text_of(row, column++);
+  process.ns_pid = static_cast<std::uint32_t>(row.integer(column));
   return process;
 }
 

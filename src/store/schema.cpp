@@ -16,7 +16,7 @@ CREATE TABLE device(id TEXT PRIMARY KEY, device_index INTEGER, name TEXT NOT NUL
   parent_id TEXT NOT NULL, capacity_bytes INTEGER) WITHOUT ROWID;
 CREATE TABLE process(pid INTEGER NOT NULL, start_ticks INTEGER NOT NULL, user TEXT NOT NULL, command TEXT NOT NULL,
   name TEXT NOT NULL, kind TEXT NOT NULL, cgroup TEXT NOT NULL, container TEXT NOT NULL, pod TEXT NOT NULL,
-  slurm_job TEXT NOT NULL, framework TEXT NOT NULL, PRIMARY KEY(pid, start_ticks)) WITHOUT ROWID;
+  slurm_job TEXT NOT NULL, framework TEXT NOT NULL, ns_pid INTEGER NOT NULL, PRIMARY KEY(pid, start_ticks)) WITHOUT ROWID;
 CREATE TABLE series(id INTEGER PRIMARY KEY, metric TEXT NOT NULL, device_id TEXT NOT NULL, pid INTEGER NOT NULL,
   pid_start_ticks INTEGER NOT NULL, first_ns INTEGER, last_ns INTEGER,
   UNIQUE(metric, device_id, pid, pid_start_ticks));

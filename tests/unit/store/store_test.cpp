@@ -32,7 +32,8 @@ TEST_F(StoreTest, WhatWasAppendedIsReadBack) {
                    .container = "c0ffee",
                    .pod = "p",
                    .slurm_job = "7.0",
-                   .framework = "PyTorch"};
+                   .framework = "PyTorch",
+                   .ns_pid = 17};
   catalog.describe(info);
   Values expected;
   {
