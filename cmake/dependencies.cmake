@@ -1,10 +1,12 @@
 # Libraries, all from the distribution's packages (see scripts/setup.sh for their names).
 #
-# VRAMTRACK_PORTABLE links everything but glibc statically. glibc stays dynamic: NVML is loaded with dlopen, which
-# a static glibc cannot do.
+# VRAMTRACK_PORTABLE links everything but the C library statically. glibc stays dynamic: NVML is loaded with dlopen,
+# which a static glibc cannot do. So does libgcc_s, which every glibc system has: its archive wants glibc 2.35.
 if(VRAMTRACK_PORTABLE)
-  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)  # SQLite3, zlib: their archives, where find_library looks for them
-  add_link_options(-static-libstdc++ -static-libgcc)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)  # SQLite3, zlib, zstd: their archives, where find_library looks for them
+  add_compile_options(-ffunction-sections -fdata-sections)
+  # Unused sections go: one of libstdc++'s would otherwise want glibc 2.36.
+  add_link_options(-static-libstdc++ -Wl,--gc-sections)
 endif()
 
 find_package(PkgConfig REQUIRED)

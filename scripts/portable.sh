@@ -10,7 +10,7 @@ version=$(cat VERSION)
 name=vramtrack-$version-linux-$(uname -m)
 
 foreign=$(objdump -p "$binary" | awk '/NEEDED/ { print $2 }' |
-  grep -v -E '^(libc|libm|libdl|libpthread|librt|ld-linux[a-z0-9-]*)\.so\.[0-9]+$' || true)
+  grep -v -E '^(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[a-z0-9-]*)\.so\.[0-9]+$' || true)
 if [ -n "$foreign" ]; then
   echo "portable: $binary also needs these libraries, which not every machine has:" $foreign >&2
   exit 1
@@ -19,8 +19,12 @@ fi
 floor=$(scripts/glibc_floor.sh "$binary")
 stated=$(sed -n 's/.*glibc \([0-9][0-9.]*[0-9]\) or newer.*/\1/p' README.md | head -n 1)
 if [ "$floor" != "$stated" ]; then
-  echo "portable: the binary runs on glibc $floor or newer, README.md says '${stated:-nothing}'; correct the README" >&2
-  exit 1
+  echo "portable: the binary runs on glibc $floor or newer, README.md says '${stated:-nothing}'" >&2
+  # Releases are built on Debian 12; a newer distribution's libraries may want a newer glibc.
+  if grep -q '^VERSION_CODENAME=bookworm' /etc/os-release; then
+    echo "portable: correct README.md" >&2
+    exit 1
+  fi
 fi
 
 stage=$1/$name
