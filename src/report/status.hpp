@@ -9,7 +9,7 @@ namespace vramtrack {
 
 /// The table: a line a device, below it its processes, those that grow first; at most `processes` steady ones a
 /// device, the rest in one line. Ends with a newline. Cost: O(series).
-std::string status_table(const View& view, const ReportStyle& style, std::size_t processes = 8);
+std::string status_table(const View& view, const ReportStyle& style, std::size_t processes = 4);
 
 /// Who leaks, how fast, until when, why, and what to do next; or how the alert ended. Ends with a newline.
 std::string alert_lines(const View& view, const SeriesView& series, const Alert& alert, bool raised,
