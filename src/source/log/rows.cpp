@@ -159,7 +159,7 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
   const double back_s = seconds_between(time, last);
   warn(fmt::format(
       "{}:{}: time goes back by {:.0f} s (a clock was set, or recordings were joined): what follows is read "
-      "as going on from there; if the clock went through a change to winter time, give --timezone",
+      "as going on from there; if the log was written in another time zone, name it with --timezone",
       file_, line, back_s));
   const Duration by = (newest_ - time) + step_;
   shift_ += by;
