@@ -103,6 +103,11 @@ Status check_value(const Setting& s, const SettingValue& value) {
   const auto* list = std::get_if<std::vector<std::string>>(&value);
   if (list == nullptr || s.unit != "regular expressions") return {};
   for (const std::string& pattern : *list) {
+    // The standard library compiles nested groups by recursion: a pattern of a megabyte would end the program.
+    constexpr std::size_t kLongestPattern = 1024;
+    if (pattern.size() > kLongestPattern)
+      return fail(fmt::format("{}: a pattern of {} characters is too long; the limit is {}", s.name(), pattern.size(),
+                              kLongestPattern));
     try {
       const std::regex compiled(pattern, std::regex::ECMAScript);
     } catch (const std::regex_error& e) {

@@ -94,6 +94,11 @@ TEST(Config, ABadRegularExpressionIsAnError) {
               HasSubstr("c.toml:2: detection.ignore-patterns: '(' is not a regular expression"));
 }
 
+TEST(Config, ARegularExpressionThatWouldExhaustTheStackIsAnError) {
+  const std::string nested(500'000, '(');
+  EXPECT_THAT(file_error("[detection]\nignore-patterns = [\"" + nested + "\"]\n"), HasSubstr("too long"));
+}
+
 TEST(Config, InvalidTomlNamesTheLine) {
   EXPECT_THAT(file_error("[detection]\nmin-r-squared = = 1\n"), HasSubstr("c.toml:2: not valid TOML"));
 }
