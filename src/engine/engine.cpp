@@ -35,6 +35,7 @@ struct Engine::Core {
   IgnorePatterns ignore;
   std::vector<std::unique_ptr<SeriesState>> series;  ///< by SeriesId; null: not seen, or forgotten
   std::vector<SeriesState*> undecided;               ///< whose detector's opinion changed, or that are held or alerting
+  std::vector<SeriesState*> deciding;                ///< scratch of complete_tick
   std::vector<SeriesState*> touched;                 ///< in this tick
   std::deque<SeriesId> ended;
   std::deque<Notice> notices;
@@ -68,18 +69,15 @@ void Engine::Core::complete_tick() {
   refresh_limits();
   touched.clear();
   if (undecided.empty()) return;
-  std::vector<SeriesState*> now;
-  now.swap(undecided);
+  deciding.clear();
+  deciding.swap(undecided);
   // Processes first: whether one of them grows decides what a device's growth means.
-  std::stable_partition(now.begin(), now.end(), [](const SeriesState* s) { return s->key.pid != 0; });
-  for (SeriesState* s : now) {
-    s->queued = false;
-    decide(*s);
-    const bool open = s->alerting || (s->detector && s->detector->alerting());
-    if (open && !s->ended) {
-      s->queued = true;
-      undecided.push_back(s);
-    }
+  for (const bool processes : {true, false})
+    for (SeriesState* s : deciding)
+      if ((s->key.pid != 0) == processes) decide(*s);
+  for (SeriesState* s : deciding) {
+    s->queued = !s->ended && (s->alerting || (s->detector && s->detector->alerting()));
+    if (s->queued) undecided.push_back(s);
   }
 }
 
