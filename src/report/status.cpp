@@ -42,7 +42,8 @@ std::string row(const std::string& name, const SeriesView& s, const ReportStyle&
       fit_right(of ? format_bytes_of(used, static_cast<double>(*s.device.capacity_bytes)) : format_bytes(used),
                 kUsedWidth),
       fit_right(f.state == State::too_short ? "" : format_rate(f.growth_bytes_per_s.mid), kRateWidth),
-      conclusion(s, style));
+      conclusion(s, style) +
+          (s.utilisation_ratio ? fmt::format(", GPU {} busy", format_percent(*s.utilisation_ratio)) : ""));
 }
 
 /// The processes of one device, those worth a line first.

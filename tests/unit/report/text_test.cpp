@@ -102,6 +102,13 @@ TEST(StatusTable, ADeviceWithoutATotalStillHeadsItsProcesses) {
   EXPECT_THAT(status_table(v, {}), HasSubstr("use of the whole device not known\n  pid 4243"));
 }
 
+TEST(Status, SaysHowBusyADeviceIsWhereTheDriverTells) {
+  View v = sample_view();
+  EXPECT_THAT(status_table(v, {}), Not(HasSubstr("busy")));
+  v.series[0].utilisation_ratio = 0.97;
+  EXPECT_THAT(status_table(v, {}), HasSubstr(", GPU 97 % busy\n"));
+}
+
 TEST(AlertLines, RaiseSaysWhyAndWhatNext) {
   const View v = sample_view();
   const std::string out = alert_lines(v, v.series[0], v.series[0].alerts[0], true, {});
