@@ -253,7 +253,7 @@ Status Store::Core::write() {
 Status Store::Core::flush() {
   pending_since.reset();
   if (notices.size() > kNotices) notices.erase(notices.begin(), notices.end() - kNotices);
-  const auto keep_newest = [this](auto& records) {
+  const auto keep_newest = [](auto& records) {
     if (records.size() > kBacklogRecords) records.erase(records.begin(), records.end() - kBacklogRecords);
   };
   keep_newest(events);
