@@ -42,6 +42,7 @@ const std::vector<Confined>& confined_headers() {
       {"sqlite3.h", {"store"}, false, SIZE_MAX},
       {"nlohmann/", {}, true, 8},
       {"CLI/", {"cli"}, true, 2},
+      {"boost/", {"detect"}, true, 1},
       {"toml++/", {"core", "source", "cli"}, true, 4},
   };
   return confined;
