@@ -8,7 +8,7 @@
 set -eu
 
 build="g++ cmake ninja-build pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev
-       libcli11-dev libexpected-dev libtomlplusplus-dev tzdata"
+       libcli11-dev libexpected-dev libtomlplusplus-dev libboost-dev tzdata"
 test="libgtest-dev libgmock-dev librapidcheck-dev python3"
 lint="clang clang-format clang-tidy"
 fuzz="clang libclang-rt-dev"

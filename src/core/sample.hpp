@@ -26,7 +26,12 @@ struct Event {
     device_resumed,  ///< it answers again
     xid,             ///< NVIDIA XID error; `code` is its number
     note,            ///< anything a person should read once
+    capacity,        ///< the device's capacity is `code` bytes from here on: changes travel with the samples
+    watch_started,   ///< in a store: a watch began here, knowing nothing of what came before
   };
+  static constexpr std::array<std::string_view, 7> kKindNames = {
+      "process_ended", "device_lost", "device_resumed", "xid", "note", "capacity", "watch_started"};
+
   Timestamp time;
   Kind kind = Kind::note;
   std::string device_id;

@@ -3,40 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "detect/stats.hpp"
+
 namespace vramtrack {
-namespace {
-
-/// The continued fraction of the incomplete beta function; converges fast for x < (a + 1) / (a + b + 2).
-double beta_fraction(double a, double b, double x) {
-  constexpr double kTiny = 1e-300;
-  const auto away_from_zero = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
-  double c = 1;
-  double d = 1 / away_from_zero(1 - (a + b) * x / (a + 1));
-  double value = d;
-  for (int m = 1; m <= 300; ++m) {
-    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-    d = 1 / away_from_zero(1 + even * d);
-    c = away_from_zero(1 + even / c);
-    value *= d * c;
-    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-    d = 1 / away_from_zero(1 + odd * d);
-    c = away_from_zero(1 + odd / c);
-    value *= d * c;
-    if (std::abs(d * c - 1) < 1e-12) break;
-  }
-  return value;
-}
-
-double incomplete_beta(double a, double b, double x) {
-  if (x <= 0) return 0;
-  if (x >= 1) return 1;
-  const double front =
-      std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
-  if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
-  return 1 - front * beta_fraction(b, a, 1 - x) / b;
-}
-
-}  // namespace
 
 void Moments::add(double t_s, double y) {
   n += 1;
@@ -104,7 +73,7 @@ Fit fit_line(const Moments& m) {
   fit.slope_se = std::sqrt(std::max(residual, 0.0) / degrees / m.tt);
   const double t = fit.slope_se > 0 ? fit.slope_per_s / fit.slope_se : 0;
   if (t > 12 && degrees > 30) {
-    fit.p_value = 0;  // below 1e-12: not worth the incomplete beta function
+    fit.p_value = 0;  // below 1e-12: not worth the distribution
   } else if (fit.slope_se > 0) {
     fit.p_value = 1 - student_t_cdf(t, degrees);
   } else {
@@ -122,11 +91,6 @@ Interval time_to(const Fit& fit, double used_bytes, double limit_bytes) {
   const double left = std::max(limit_bytes - used_bytes, 0.0);
   const Interval slope = slope_interval(fit);
   return {left / slope.high, left / slope.mid, left / std::max(slope.low, slope.mid / 100)};
-}
-
-double student_t_cdf(double t, double degrees) {
-  const double tail = 0.5 * incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t));
-  return t > 0 ? 1 - tail : tail;
 }
 
 }  // namespace vramtrack

@@ -63,8 +63,4 @@ Interval slope_interval(const Fit& fit);
 /// the middle, also where the slope's low end is not positive. REQUIRES fit.slope_per_s > 0.
 Interval time_to(const Fit& fit, double used_bytes, double limit_bytes);
 
-/// P(T <= t) of Student's distribution with `degrees` (not nec. whole) of freedom, by the regularised incomplete
-/// beta function (DLMF 8.17.22, evaluated by Lentz's method). Relative error below 1e-9.
-double student_t_cdf(double t, double degrees);
-
 }  // namespace vramtrack

@@ -8,7 +8,6 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::size_t kMaxEndedSeries = 256;  ///< of processes that are gone; then the oldest are forgotten
 constexpr std::size_t kMaxNotices = 64;
 
 }  // namespace
@@ -16,7 +15,8 @@ constexpr std::size_t kMaxNotices = 64;
 /// One tick, the samples of one instant, is taken in whole before any alert is decided, so that the order
 /// of devices and processes within it does not matter.
 struct Engine::Core {
-  Core(const Config& c, Catalog& cat) : config(c), catalog(cat), ignore(c.detection.ignore_patterns) {}
+  Core(const Config& c, Catalog& cat, std::size_t max_ended)
+      : config(c), catalog(cat), max_ended_series(max_ended), ignore(c.detection.ignore_patterns) {}
 
   SeriesState* state(SeriesId id);
   void take(const Sample& sample);
@@ -32,6 +32,7 @@ struct Engine::Core {
 
   Config config;
   Catalog& catalog;
+  std::size_t max_ended_series;
   IgnorePatterns ignore;
   std::vector<std::unique_ptr<SeriesState>> series;  ///< by SeriesId; null: not seen, or forgotten
   std::vector<SeriesState*> undecided;               ///< whose detector's opinion changed, or that are held or alerting
@@ -160,6 +161,15 @@ void Engine::Core::apply(const Event& event) {
       for (auto& s : series)
         if (s && matches(*s)) s->paused = event.kind == Event::Kind::device_lost;
       break;
+    case Event::Kind::capacity: {
+      DeviceInfo device;
+      device.id = event.device_id;
+      device.capacity_bytes = event.code;
+      catalog.describe(device);
+      return;
+    }
+    case Event::Kind::watch_started:
+      return;  // whoever replays a store begins anew here
     case Event::Kind::xid:
     case Event::Kind::note:
       break;
@@ -169,7 +179,7 @@ void Engine::Core::apply(const Event& event) {
 }
 
 void Engine::Core::forget_oldest_ended() {
-  while (ended.size() > kMaxEndedSeries) {
+  while (ended.size() > max_ended_series) {
     const auto index = index_of(ended.front());
     ended.pop_front();
     std::erase(undecided, series[index].get());
@@ -209,7 +219,8 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
   return v;
 }
 
-Engine::Engine(const Config& config, Catalog& catalog) : core_(std::make_unique<Core>(config, catalog)) {}
+Engine::Engine(const Config& config, Catalog& catalog, std::size_t max_ended_series)
+    : core_(std::make_unique<Core>(config, catalog, max_ended_series)) {}
 Engine::~Engine() = default;
 
 void Engine::ingest(const Batch& batch) {

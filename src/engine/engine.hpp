@@ -25,7 +25,10 @@ struct AlertChange {
 class Engine {
  public:
   /// `catalog` must outlive the engine. `config` is copied. REQUIRES: config.detection.detector is registered.
-  Engine(const Config& config, Catalog& catalog);
+  /// `max_ended_series`: of processes that have ended, so many are kept, the oldest forgotten first. A recording is
+  /// analysed whole; a watch that runs for months must not grow.
+  Engine(const Config& config, Catalog& catalog, std::size_t max_ended_series = kKeepAll);
+  static constexpr std::size_t kKeepAll = static_cast<std::size_t>(-1);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -166,12 +166,12 @@ std::string alert_json(const View& view, const SeriesView& series, const Alert& 
 }
 
 std::string event_json(const Event& event, bool clock_is_relative) {
-  static constexpr std::string_view kKinds[] = {"process_ended", "device_lost", "device_resumed", "xid", "note"};
   json row = {{"schema", "vramtrack.event.v1"}};
   row["time"] = clock_is_relative ? json(nullptr) : json(iso8601(event.time));
-  row["event"] = kKinds[static_cast<std::size_t>(event.kind)];
+  row["event"] = Event::kKindNames[static_cast<std::size_t>(event.kind)];
   row["device"] = text_or_null(event.device_id);
-  row["code"] = event.kind == Event::Kind::xid ? json(event.code) : json(nullptr);
+  row["code"] =
+      event.kind == Event::Kind::xid || event.kind == Event::Kind::capacity ? json(event.code) : json(nullptr);
   row["text"] = event.text;
   return dump(row);
 }

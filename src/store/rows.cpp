@@ -8,9 +8,6 @@
 namespace vramtrack::rows {
 namespace {
 
-constexpr std::array<std::string_view, 5> kEventKinds = {"process_ended", "device_lost", "device_resumed", "xid",
-                                                         "note"};
-
 // SQLite integers are signed: a 64-bit count goes in and out bit for bit.
 std::int64_t stored(std::uint64_t value) {
   return static_cast<std::int64_t>(value);
@@ -122,7 +119,7 @@ Result<SeriesRow> read_series(const sql::Statement& row) {
 }
 
 void bind_event(sql::Statement& to, const Event& event) {
-  to.bind(1, stored(event.time)).bind(2, kEventKinds[static_cast<std::size_t>(event.kind)]);
+  to.bind(1, stored(event.time)).bind(2, Event::kKindNames[static_cast<std::size_t>(event.kind)]);
   to.bind(3, std::string_view(event.device_id)).bind(4, std::int64_t{event.pid});
   to.bind(5, stored(event.pid_start_ticks)).bind(6, stored(event.code)).bind(7, std::string_view(event.text));
 }
@@ -131,8 +128,8 @@ Result<Event> read_event(const sql::Statement& row) {
   Event event;
   event.time = time_of(row, 0);
   std::size_t kind = 0;
-  while (kind < kEventKinds.size() && kEventKinds[kind] != row.text(1)) ++kind;
-  if (kind == kEventKinds.size())
+  while (kind < Event::kKindNames.size() && Event::kKindNames[kind] != row.text(1)) ++kind;
+  if (kind == Event::kKindNames.size())
     return fail(fmt::format("event at {}: unknown kind '{}'", iso8601(event.time), row.text(1)));
   event.kind = static_cast<Event::Kind>(kind);
   event.device_id = text_of(row, 2);

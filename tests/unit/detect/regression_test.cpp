@@ -1,4 +1,5 @@
 #include "detect/regression.hpp"
+#include "detect/stats.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
