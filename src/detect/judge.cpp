@@ -10,6 +10,7 @@
 #include "detect/evidence.hpp"
 #include "detect/forecast.hpp"
 #include "detect/period.hpp"
+#include "detect/rest.hpp"
 #include "detect/scales.hpp"
 #include "detect/shape.hpp"
 #include "detect/words.hpp"
@@ -52,7 +53,7 @@ class Judge final : public Detector {
   [[nodiscard]] std::optional<Evidence> best() const;
   [[nodiscard]] std::size_t finest_useful() const;
   void describe_rise(Finding& f, const Evidence& e) const;
-  void describe_rest(Finding& f) const;
+  void describe_pause(Finding& f, const std::optional<Evidence>& e) const;
 
   DetectionConfig config_;
   Scales scales_;
@@ -112,10 +113,15 @@ bool Judge::alarming(const Evidence& e) const {
 }
 
 void Judge::observe(Timestamp time, double used_bytes) {
+  if (samples_ > 0 && time <= last_) {  // said again: the later word counts
+    last_bytes_ = static_cast<float>(used_bytes);
+    scales_.replace_last(last_bytes_);
+    return;
+  }
   if (samples_ == 0) {
     first_ = time;
     going_.fill(Going{time, 1});
-  } else if (time > last_) {
+  } else {
     period_.observe(seconds_between(last_, time));
   }
   ++samples_;
@@ -149,10 +155,14 @@ void Judge::on_close(std::uint32_t mask) {
   }
   if (held) held_until_ = last_;
   // A pause is not an end: wait a quarter of what the growth has lasted.
-  const double patience_s = std::clamp(0.25 * alert_duration_s_, 120.0, 6 * 3600.0);
+  const bool giving_back =
+      static_cast<double>(scales_.level(0).back().peak_bytes) < alert_start_bytes_ + 0.8 * alert_net_bytes_;
+  const double patience_s = giving_back ? 0 : std::clamp(0.25 * alert_duration_s_, 120.0, 6 * 3600.0);
   if (!held && seconds_between(held_until_, last_) >= patience_s)
-    end_alert(AlertEnd::withdrawn, fmt::format("the growth did not go on: no scale has held the evidence for {}",
-                                               span_words(seconds_between(held_until_, last_))));
+    end_alert(AlertEnd::withdrawn, giving_back
+                                       ? "the program gives the growth back"
+                                       : fmt::format("the growth did not go on: no scale has held the evidence for {}",
+                                                     span_words(seconds_between(held_until_, last_))));
 }
 
 void Judge::on_finest() {
@@ -257,6 +267,10 @@ Finding Judge::finding() const {
     return f;
   }
   const auto e = best();
+  if (alerting_ && (!e || e->probability < kKeepProbability)) {
+    describe_pause(f, e);
+    return f;
+  }
   const bool rising = e && (alerting_ || (e->admissible() && e->probability >= 0.3 && e->net_bytes >= 8 * kMB));
   if (rising) {
     describe_rise(f, *e);
@@ -275,10 +289,26 @@ Finding Judge::finding() const {
                       size_words(e->net_bytes), span_words(e->duration_s), e->centroid);
       if (e->plateau_bytes) f.because += fmt::format("; settling near {}", size_words(*e->plateau_bytes));
     } else {
-      describe_rest(f);
+      const double matters = std::max(config_.min_growth_mb * kMB, 0.02 * static_cast<double>(epoch_high_));
+      describe_rest(f, scales_, jumps_, {last_, static_cast<double>(last_bytes_), matters, finest_useful()});
     }
   }
   return f;
+}
+
+/// An alert stands, and at this moment nothing grows: no rate and no end can be told.
+void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
+  f.leak = true;
+  f.state = State::leaking;
+  f.pattern = Pattern::unknown;
+  if (e) {
+    f.confidence = e->probability;
+    f.onset = e->start;
+    f.pattern = shape_of(scales_, *e, forecast(scales_, *e, std::nullopt).r_squared);
+  }
+  f.because = fmt::format("rose {} over {}, and has not gone on for {}: the alert is withdrawn unless it does",
+                          size_words(alert_net_bytes_), span_words(alert_duration_s_),
+                          span_words(seconds_between(held_until_, last_)));
 }
 
 void Judge::describe_rise(Finding& f, const Evidence& e) const {
@@ -308,74 +338,12 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
                   size_words(e.net_bytes), span_words(e.duration_s), rate_words(f.growth_bytes_per_s.mid), e.rises,
                   e.buckets, span_words(Scales::width_s(e.level)), chance_words(e.nats),
                   e.centroid >= 0.5 ? "not slowing" : fmt::format("centre of growth at {:.2f} of the span", e.centroid),
-                  "peaks rise with it, above all seen before");
+                  e.co_moving ? "peaks rise with it" : "peaks do not rise with it");
+  if (e.new_high) f.because += ", above all seen before";
   if (f.state == State::growing) f.because += "; not yet decidable";
   if (f.state == State::slow_growth)
     f.because += fmt::format("; ends beyond {:.0f} days: no alarm", config_.horizon_days);
   if (alerting_ && !limit_bytes_) f.because += "; capacity unknown: no end can be told";
-}
-
-void Judge::describe_rest(Finding& f) const {
-  // The coarsest level with enough buckets tells cycles and falls; the finest the present.
-  std::size_t k = finest_useful();
-  for (std::size_t i = k; i < Scales::kLevels; ++i)
-    if (scales_.level(i).size() >= 8) k = i;
-  const Level& level = scales_.level(k);
-  const std::size_t n = level.size();
-  const auto now = static_cast<double>(last_bytes_);
-  const double matters = std::max(config_.min_growth_mb * kMB, 0.02 * static_cast<double>(epoch_high_));
-  f.state = State::steady;
-  if (jumps_.last() && !jumps_.last()->load && seconds_between(jumps_.last()->time, last_) <= 3600) {
-    const SpikeOutcome outcome = jumps_.outcome(now);
-    if (outcome != SpikeOutcome::none) {
-      f.state = State::spiked;
-      f.pattern = Pattern::sudden_spike;
-      f.spike = outcome;
-      f.onset = jumps_.last()->time;
-      f.because = fmt::format("jumped from {} to {} and {}", size_words(jumps_.last()->from_bytes),
-                              size_words(jumps_.last()->top_bytes),
-                              outcome == SpikeOutcome::stabilised ? "stays there" : "still grows");
-      return;
-    }
-  }
-  if (n < 4) {
-    f.because = fmt::format("at {}; too few spans to say more", size_words(now));
-    return;
-  }
-  std::array<double, Level::kCapacity> swings{};
-  for (std::size_t i = 0; i < n; ++i) swings[i] = static_cast<double>(level[i].peak_bytes - level[i].floor_bytes);
-  std::nth_element(swings.begin(), swings.begin() + static_cast<std::ptrdiff_t>(n / 2),
-                   swings.begin() + static_cast<std::ptrdiff_t>(n));
-  const double swing = swings[n / 2];
-  const std::size_t third = std::max<std::size_t>(1, n / 3);
-  double floor_change = 0;
-  double peak_change = 0;
-  for (std::size_t i = 0; i < third; ++i) {
-    floor_change +=
-        static_cast<double>(level[n - 1 - i].floor_bytes - level[i].floor_bytes) / static_cast<double>(third);
-    peak_change += static_cast<double>(level[n - 1 - i].peak_bytes - level[i].peak_bytes) / static_cast<double>(third);
-  }
-  if (swing >= matters) {
-    f.state = State::cycling;
-    f.pattern = Pattern::none;
-    f.because = fmt::format("swings by {} within {} and comes back; its floor moved by {} over {}", size_words(swing),
-                            span_words(Scales::width_s(k)), size_words(floor_change),
-                            span_words(Scales::width_s(k) * static_cast<double>(n)));
-  } else if (floor_change <= -matters && peak_change <= -matters) {
-    f.state = State::falling;
-    f.because = fmt::format("fell by {} over {}", size_words(-floor_change),
-                            span_words(Scales::width_s(k) * static_cast<double>(n)));
-  } else {
-    const double from = now - matters;
-    const double to = now + matters;
-    std::size_t since = n;
-    while (since > 0 && static_cast<double>(level[since - 1].floor_bytes) >= from &&
-           static_cast<double>(level[since - 1].peak_bytes) <= to)
-      --since;
-    f.because = since < n ? fmt::format("within {} of {} for the last {}", size_words(matters), size_words(now),
-                                        span_words(seconds_between(scales_.start_of(k, level[since].slot), last_)))
-                          : fmt::format("at {}, without a trend", size_words(now));
-  }
 }
 
 std::vector<std::string> Judge::explain() const {

@@ -72,11 +72,14 @@ std::uint32_t Scales::observe(Timestamp time, float bytes) {
     const auto slot = static_cast<std::int32_t>((time - first_) / kFinest);
     boundary_ = first_ + kFinest * (slot + 1);
     open_[0] = {slot, bytes, bytes, {}};
+    alone_ = true;
     has_open_.fill(false);
     has_open_[0] = true;
     return 0;
   }
   if (time < boundary_) {
+    before_last_ = open_[0];
+    alone_ = false;
     open_[0].floor_bytes = std::min(open_[0].floor_bytes, bytes);
     open_[0].peak_bytes = std::max(open_[0].peak_bytes, bytes);
     return 0;
@@ -87,9 +90,16 @@ std::uint32_t Scales::observe(Timestamp time, float bytes) {
     close(k, mask);
   }
   open_[0] = {slot, bytes, bytes, {}};
+  alone_ = true;
   has_open_[0] = true;
   boundary_ = first_ + kFinest * (static_cast<std::int64_t>(slot) + 1);
   return mask;
+}
+
+void Scales::replace_last(float bytes) {
+  Bucket& open = open_[0];
+  open.floor_bytes = alone_ ? bytes : std::min(before_last_.floor_bytes, bytes);
+  open.peak_bytes = alone_ ? bytes : std::max(before_last_.peak_bytes, bytes);
 }
 
 void Scales::close(std::size_t k, std::uint32_t& mask) {
@@ -112,6 +122,17 @@ void Scales::restart(bool keep_highs) {
   for (Level& level : levels_) level.clear(keep_highs);
   has_open_.fill(false);
   started_ = false;
+}
+
+double Scales::floor_at(Timestamp time) const {
+  for (std::size_t k = 0; k < kLevels; ++k) {
+    const Level& level = levels_[k];
+    if (level.size() == 0 || start_of(k, level[0].slot) > time) continue;
+    std::size_t i = level.size() - 1;
+    while (i > 0 && start_of(k, level[i].slot) > time) --i;
+    return static_cast<double>(level[i].floor_bytes);
+  }
+  return 0;
 }
 
 Timestamp Scales::start_of(std::size_t k, std::int32_t slot) const {

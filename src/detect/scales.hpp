@@ -86,6 +86,9 @@ class Scales {
   /// Returns a bit mask of the levels of which a bucket closed (before this sample was taken in).
   std::uint32_t observe(Timestamp time, float bytes);
 
+  /// The last sample was `bytes` after all. REQUIRES: an observe() before it.
+  void replace_last(float bytes);
+
   /// Starts a new epoch at the next sample. `keep_highs`: earlier levels still count as seen before (memory
   /// that came back by itself may do so again); false after an end that was not the program's own doing.
   void restart(bool keep_highs);
@@ -95,8 +98,9 @@ class Scales {
   /// End of a bucket in time.
   [[nodiscard]] Timestamp end_of(std::size_t k, std::int32_t slot) const;
   [[nodiscard]] Timestamp start_of(std::size_t k, std::int32_t slot) const;
-  [[nodiscard]] float open_floor() const { return open_[0].floor_bytes; }
-  [[nodiscard]] float open_peak() const { return open_[0].peak_bytes; }
+  /// The floor of the finest closed bucket that still covers `time`; of the last one before it in a gap; 0 when nothing
+  /// is known of that time.
+  [[nodiscard]] double floor_at(Timestamp time) const;
 
  private:
   void close(std::size_t k, std::uint32_t& mask);
@@ -106,6 +110,8 @@ class Scales {
   bool has_first_ = false;
   bool started_ = false;  ///< a finest bucket is open
   std::array<Bucket, kLevels> open_{};
+  Bucket before_last_{};  ///< the open finest bucket without its last sample
+  bool alone_ = true;     ///< the last sample is the only one of its bucket
   std::array<bool, kLevels> has_open_{};
   std::array<Level, kLevels> levels_{};
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 
 namespace vramtrack {
@@ -29,7 +30,10 @@ bool staircase(const Scales& scales, std::size_t k, Timestamp start) {
   double sum = 0;
   std::size_t steps = 0;
   while (steps < n && sum < 0.8 * net) sum += rises[steps++];
-  return steps >= 3 && 3 * steps <= n && rises[steps - 1] >= kMinStepBytes;
+  const double tread_bytes = steps > 0 ? 0.1 * rises[steps - 1] : 0;
+  const auto flat = std::count_if(rises.begin(), rises.begin() + static_cast<std::ptrdiff_t>(n),
+                                  [&](double x) { return std::abs(x) <= tread_bytes; });
+  return steps >= 3 && 2 * static_cast<std::size_t>(flat) >= n && rises[steps - 1] >= kMinStepBytes;
 }
 
 }  // namespace
@@ -68,11 +72,14 @@ void Jumps::on_close(const Scales& scales, double spike_share, double min_bytes,
   last_ = Jump{time, base, floor, from_nothing};
 }
 
-SpikeOutcome Jumps::outcome(double floor_now_bytes) const {
+SpikeOutcome Jumps::outcome(const Scales& scales, Timestamp now, double floor_now_bytes) const {
   if (!last_) return SpikeOutcome::none;
   const double jump = last_->top_bytes - last_->from_bytes;
   if (floor_now_bytes < last_->from_bytes + 0.2 * jump) return SpikeOutcome::none;
-  return floor_now_bytes > last_->top_bytes + 0.25 * jump ? SpikeOutcome::still_growing : SpikeOutcome::stabilised;
+  const double since = floor_now_bytes - last_->top_bytes;
+  const Timestamp then = now - (now - last_->time) / 4;
+  const bool still = since > 0.25 * jump && floor_now_bytes - scales.floor_at(then) >= 0.125 * since;
+  return still ? SpikeOutcome::still_growing : SpikeOutcome::stabilised;
 }
 
 }  // namespace vramtrack

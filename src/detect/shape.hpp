@@ -27,8 +27,9 @@ class Jumps {
   void on_close(const Scales& scales, double spike_share, double min_bytes, std::optional<double> limit_bytes);
 
   [[nodiscard]] const std::optional<Jump>& last() const { return last_; }
-  /// What became of it, by the floor now; none when it has gone again.
-  [[nodiscard]] SpikeOutcome outcome(double floor_now_bytes) const;
+  /// What became of it by `now`: none when it has gone again; still growing when the level is well above the jump's
+  /// top and the last quarter of the time since has had its share of that.
+  [[nodiscard]] SpikeOutcome outcome(const Scales& scales, Timestamp now, double floor_now_bytes) const;
   void reset() { last_.reset(); }
 
  private:

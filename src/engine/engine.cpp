@@ -98,11 +98,14 @@ void Engine::Core::decide(SeriesState& s) {
     s.alerting = true;
     s.alerts.push_back(Alert{s.id, tick, {}, AlertEnd::standing, v.severity, v.finding, {}});
     if (s.alerts.size() > SeriesState::kMaxAlerts) s.alerts.erase(s.alerts.begin());
-    if (callback) callback({s.alerts.back(), true});
+    if (callback) callback({s.alerts.back(), true, false});
     return;
   }
   if (!v.finding.leak) return clear(s, AlertEnd::withdrawn, v.finding.because);
-  s.alerts.back().severity = std::max(s.alerts.back().severity, v.severity);
+  if (v.severity > s.alerts.back().severity) {
+    s.alerts.back().severity = v.severity;
+    if (callback) callback({s.alerts.back(), true, true});
+  }
 }
 
 void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
@@ -118,7 +121,7 @@ void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
   alert.cleared = tick;
   alert.ended = end;
   alert.end_reason = std::move(reason);
-  if (callback) callback({alert, false});
+  if (callback) callback({alert, false, false});
 }
 
 /// A device ends at its capacity less what the driver keeps; a process where its device does.
@@ -128,7 +131,7 @@ void Engine::Core::refresh_limits() {
   };
   for (SeriesState* s : touched) {
     if (s->ended) continue;
-    s->refresh_catalog(catalog);
+    s->refresh_catalog(catalog, ignore);
     if (s->capacity_bytes) s->refresh_limit(at(s->device_used), at(s->device_reserved));
   }
 }
@@ -259,7 +262,7 @@ std::shared_ptr<const View> Engine::view(bool explain) const {
   for (const auto& s : core_->series)
     if (s && s->samples > 0) {
       view->series.push_back(s->view(core_->catalog, explain));
-      view->series.back().verdict = s->detector ? core_->verdict(*s) : s->final_verdict;
+      view->series.back().verdict = core_->verdict(*s);
     }
   std::stable_sort(view->series.begin(), view->series.end(), [](const SeriesView& a, const SeriesView& b) {
     if ((a.key.pid != 0) != (b.key.pid != 0)) return a.key.pid == 0;

@@ -18,7 +18,8 @@ namespace vramtrack {
 /// An alert that was just raised or cleared, for surfaces that print as things happen.
 struct AlertChange {
   Alert alert;
-  bool raised = false;  ///< else: cleared
+  bool raised = false;     ///< else: cleared
+  bool escalated = false;  ///< with raised: it stood already, and its severity has gone up
 };
 
 /// One per recording or live watch. Used from one thread; the View it returns may be shared freely.

@@ -41,9 +41,7 @@ SeriesState::SeriesState(SeriesId series, const Catalog& catalog, const Config& 
     else if (info->name != "composite")
       dissenters.push_back(info->make(config.detection));
   }
-  if (key.pid != 0)
-    if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks)) ignored = ignore.match(*process);
-  refresh_catalog(catalog);
+  refresh_catalog(catalog, ignore);
 }
 
 bool SeriesState::observe(const Sample& sample) {
@@ -68,9 +66,11 @@ bool SeriesState::observe(const Sample& sample) {
   return true;
 }
 
-void SeriesState::refresh_catalog(const Catalog& catalog) {
+void SeriesState::refresh_catalog(const Catalog& catalog, const IgnorePatterns& ignore) {
   if (catalog.revision() == catalog_revision) return;
   catalog_revision = catalog.revision();
+  if (key.pid != 0)
+    if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks)) ignored = ignore.match(*process);
   device_used = catalog.find({Metric::device_used, key.device_id, 0, 0});
   device_reserved = catalog.find({Metric::device_reserved, key.device_id, 0, 0});
   const DeviceInfo* device = catalog.device(key.device_id);

@@ -37,7 +37,7 @@ struct SeriesState {
   /// False when the sample is older than the last one: it is dropped and counted.
   bool observe(const Sample& sample);
   /// Looks up again what the catalog knows, when that changed.
-  void refresh_catalog(const Catalog& catalog);
+  void refresh_catalog(const Catalog& catalog, const IgnorePatterns& ignore);
   /// Tells the detectors where memory ends. `device` and `reserved` are the device's series, or null. A process's
   /// limit is what it holds plus what its device has free. REQUIRES: capacity_bytes.
   void refresh_limit(const SeriesState* device, const SeriesState* reserved);

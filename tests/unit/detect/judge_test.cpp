@@ -164,6 +164,50 @@ TEST(Judge, TheEndOfTheProgramReleasesTheAlert) {
   EXPECT_EQ(o.end, AlertEnd::released);
 }
 
+TEST(Judge, AStraightFallIsFalling) {
+  const Outcome o = watch([](double t) { return 12 * kGiB - 7 * kGiB * t / 3600; }, 3600, 5);
+  EXPECT_EQ(o.last.state, State::falling);
+}
+
+TEST(Judge, AFallThatIsOverIsSteady) {
+  const Outcome o = watch([](double t) { return (t < 1200 ? 12 : 7) * kGiB; }, 3 * 3600, 5);
+  EXPECT_EQ(o.last.state, State::steady);
+}
+
+TEST(Judge, ALeakThatTurnsRoundIsWithdrawnAndForetellsNothing) {
+  // +120 MiB/min for an hour, then -144 MiB/min.
+  const Shape shape = [](double t) { return 4 * kGiB + (t < 3600 ? 2 * t : 7200 - 2.4 * (t - 3600)) * kMiB; };
+  const Outcome o = watch(shape, 4800, 5);
+  ASSERT_TRUE(o.raised_s);
+  ASSERT_TRUE(o.cleared_s);
+  EXPECT_LT(*o.cleared_s, 3600 + 15 * 60);
+  EXPECT_EQ(o.end, AlertEnd::withdrawn);
+  EXPECT_FALSE(o.last.oom_in_s);
+}
+
+TEST(Judge, GrowthAfterAJumpThatHasStoppedIsStabilised) {
+  const Shape shape = [](double t) {
+    return t < 1200 ? 6 * kGiB : 8 * kGiB + 1.8 * kGiB * std::min(t - 1200, 300.0) / 300;
+  };
+  const Outcome o = watch(shape, 1200 + 2400, 5);
+  EXPECT_EQ(o.last.state, State::spiked);
+  EXPECT_EQ(o.last.spike, SpikeOutcome::stabilised);
+}
+
+TEST(Judge, TheLaterOfTwoEqualStampsCounts) {
+  const auto once = find_detector("judge")->make({});
+  const auto twice = find_detector("judge")->make({});
+  for (int i = 0; i < 1200; ++i) {
+    const double bytes = 4 * kGiB + 2 * kMiB * static_cast<double>(i);
+    const Timestamp time{from_seconds(i * 3.0)};
+    once->observe(time, bytes);
+    twice->observe(time, bytes + 3 * kGiB * noise(i));
+    twice->observe(time, bytes);
+    ASSERT_EQ(once->alerting(), twice->alerting()) << i;
+  }
+  EXPECT_EQ(once->finding().confidence, twice->finding().confidence);
+}
+
 TEST(Judge, GrowthBeyondTheHorizonIsSlowGrowthAndNoAlarm) {
   const Outcome o = watch([](double t) { return 26 * kGiB + 15 * kMiB / 3600 * t; }, 20 * 3600, 60, 62 * kGiB);
   EXPECT_FALSE(o.raised_s);

@@ -139,8 +139,11 @@ TEST_F(EngineTest, SeverityFollowsTheTimeThatIsLeft) {
   start();
   // 2 MiB/s into 20 GiB: 2.8 h in all, so a warning at once and critical in the last hour.
   for (int t = 0; t < 9000; ++t) tick(t, leak(t));
-  ASSERT_EQ(changes.size(), 1U);
+  ASSERT_EQ(changes.size(), 2U);
   EXPECT_EQ(changes[0].alert.severity, Severity::warning);
+  EXPECT_FALSE(changes[0].escalated);
+  EXPECT_TRUE(changes[1].escalated);
+  EXPECT_EQ(changes[1].alert.severity, Severity::critical);
   EXPECT_EQ(seen(device_series).verdict.severity, Severity::critical);
   EXPECT_EQ(seen(device_series).alerts[0].severity, Severity::critical);
 }
@@ -195,6 +198,74 @@ TEST_F(EngineTest, ASampleOlderThanTheLastIsDropped) {
   tick(5, 8 * kGiB);
   EXPECT_EQ(seen(device_series).used_bytes, 4 * kGiB);
   EXPECT_EQ(seen(device_series).samples, 1U);
+}
+
+TEST_F(EngineTest, APrefixSaysWhatTheWholeSaidUpToThere) {
+  // Causal: also where the capacity doubles later on.
+  const auto play = [&](int until_s) {
+    Catalog fresh;
+    DeviceInfo device;
+    device.id = "GPU-a";
+    device.capacity_bytes = 12 * kGiB;
+    fresh.describe(device);
+    const SeriesId id = fresh.intern({Metric::device_used, "GPU-a", 0, 0});
+    Engine whole({}, fresh);
+    std::vector<AlertChange> said;
+    whole.on_alert([&](const AlertChange& change) { said.push_back(change); });
+    Batch batch;
+    for (int t = 0; t < until_s; ++t) batch.samples.push_back({at(t), id, leak(t) / 2});
+    Event grows;
+    grows.time = at(2400);
+    grows.kind = Event::Kind::capacity;
+    grows.device_id = "GPU-a";
+    grows.code = 24 * kGiB;
+    if (until_s > 2400) batch.events.push_back(grows);
+    whole.ingest(batch);
+    whole.finish();
+    EXPECT_EQ(fresh.device("GPU-a")->capacity_bytes, until_s > 2400 ? 24 * kGiB : 12 * kGiB);
+    return said;
+  };
+  const auto whole = play(3600);
+  const auto prefix = play(1200);
+  ASSERT_EQ(prefix.size(), 1U);
+  ASSERT_GE(whole.size(), 1U);
+  EXPECT_EQ(whole[0].alert.raised, prefix[0].alert.raised);
+  EXPECT_EQ(whole[0].alert.finding.oom_in_s->mid, prefix[0].alert.finding.oom_in_s->mid);
+}
+
+TEST_F(EngineTest, ARecordingKeepsEveryEndedProcessAndAWatchSoMany) {
+  const auto run = [&](std::size_t keep) {
+    Catalog fresh;
+    Engine churn({}, fresh, keep);
+    for (std::uint32_t pid = 1; pid <= 300; ++pid) {
+      const SeriesId id = fresh.intern({Metric::process_used, "GPU-a", pid, pid});
+      Batch batch;
+      batch.samples.push_back({at(pid), id, kGiB});
+      Event over;
+      over.time = at(pid + 0.5);
+      over.kind = Event::Kind::process_ended;
+      over.pid = pid;
+      over.pid_start_ticks = pid;
+      batch.events.push_back(over);
+      churn.ingest(batch);
+    }
+    churn.finish();
+    return churn.view()->series.size();
+  };
+  EXPECT_EQ(run(Engine::kKeepAll), 300U);
+  EXPECT_EQ(run(100), 100U);
+}
+
+TEST_F(EngineTest, AnEndedProcessKeepsItsFramework) {
+  const SeriesId small = process(20, "python train.py");
+  ProcessInfo known = *catalog.process(20, 1020);
+  known.framework = "PyTorch";
+  catalog.describe(known);
+  start();
+  for (int t = 0; t < 1800; ++t) tick(t, leak(t), {{small, leak(t)}});
+  end_process(1800, 20);
+  EXPECT_EQ(seen(small).verdict.framework, "PyTorch");
+  EXPECT_FALSE(seen(small).verdict.causes.empty());
 }
 
 TEST_F(EngineTest, OneBatchOrManyGiveTheSameAlerts) {

@@ -42,6 +42,7 @@ std::string summary(const ScenarioRun& run) {
                           f.pattern == Pattern::none ? "" : fmt::format("/{}", to_string(f.pattern)));
     }
   for (const AlertChange& change : run.changes) {
+    if (change.escalated) continue;
     const SeriesKey& key = run.catalog.key(change.alert.series);
     if (change.raised)
       line += fmt::format(" +{}@{:.0f}min:{}", who(key, *run.view), run.seconds(change.alert.raised) / 60,
