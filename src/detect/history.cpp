@@ -30,8 +30,7 @@ void History::observe(Timestamp time, double bytes) {
 void History::halve() {
   width_ *= 2;
   std::size_t out = 0;
-  for (std::size_t i = 0; i < spans_.size(); ++i) {
-    Span span = spans_[i];
+  for (Span span : spans_) {  // a copy: `out` never passes it
     span.slot /= 2;
     if (out > 0 && spans_[out - 1].slot == span.slot) {
       Span& into = spans_[out - 1];

@@ -30,7 +30,7 @@ bool staircase(const Scales& scales, std::size_t k, Timestamp start) {
   double sum = 0;
   std::size_t steps = 0;
   while (steps < n && sum < 0.8 * net) sum += rises[steps++];
-  const double tread_bytes = steps > 0 ? 0.1 * rises[steps - 1] : 0;
+  const double tread_bytes = steps > 0 ? 0.2 * rises[steps - 1] : 0;
   const auto flat = std::count_if(rises.begin(), rises.begin() + static_cast<std::ptrdiff_t>(n),
                                   [&](double x) { return std::abs(x) <= tread_bytes; });
   return steps >= 3 && 2 * static_cast<std::size_t>(flat) >= n && rises[steps - 1] >= kMinStepBytes;

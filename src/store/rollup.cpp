@@ -59,11 +59,11 @@ void RollupTable::merge() {
     return std::tie(a.start_ns, a.series) < std::tie(b.start_ns, b.series);
   });
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < cells_.size(); ++i) {
-    if (kept > 0 && cells_[kept - 1].start_ns == cells_[i].start_ns && cells_[kept - 1].series == cells_[i].series) {
-      absorb(cells_[kept - 1], cells_[i]);
+  for (const RollupCell& cell : cells_) {  // `kept` never passes it
+    if (kept > 0 && cells_[kept - 1].start_ns == cell.start_ns && cells_[kept - 1].series == cell.series) {
+      absorb(cells_[kept - 1], cell);
     } else {
-      cells_[kept++] = cells_[i];
+      cells_[kept++] = cell;
     }
   }
   cells_.resize(kept);

@@ -9,7 +9,8 @@
 
 namespace vramtrack {
 
-__extension__ typedef unsigned __int128 Uint128;  // a sum of 64-bit values; __extension__: ISO C++ has no such type
+// A sum of 64-bit values; __extension__: ISO C++ has no such type, and takes no `using` for it.
+__extension__ typedef unsigned __int128 Uint128;  // NOLINT(modernize-use-using)
 
 /// What one series did in one bucket. Parts of a bucket are kept apart until somebody reads or merges
 /// them: a bucket is not held open across chunks.

@@ -281,10 +281,10 @@ TimeZone::Span TimeZone::by_rule(std::int64_t utc_s) const {
   // The changes of the years around: one of them is the last before, the next the first after `utc_s`.
   std::array<std::pair<std::int64_t, std::int32_t>, 8> around;
   const std::int64_t year = year_of(utc_s);
-  for (int i = 0; i < 4; ++i) {
-    const auto slot = static_cast<std::size_t>(2 * i);
-    around[slot] = {local_seconds(rule_.begin, year - 2 + i) - rule_.standard_s, rule_.summer_s};
-    around[slot + 1] = {local_seconds(rule_.end, year - 2 + i) - rule_.summer_s, rule_.standard_s};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::int64_t then = year - 2 + static_cast<std::int64_t>(i);
+    around[2 * i] = {local_seconds(rule_.begin, then) - rule_.standard_s, rule_.summer_s};
+    around[2 * i + 1] = {local_seconds(rule_.end, then) - rule_.summer_s, rule_.standard_s};
   }
   std::sort(around.begin(), around.end());
   const auto after = std::upper_bound(around.begin(), around.end(), utc_s,
