@@ -1,9 +1,8 @@
 #include "engine/engine.hpp"
 
 #include <algorithm>
-#include <deque>
 
-#include "engine/series_state.hpp"
+#include "engine/engine_core.hpp"
 
 namespace vramtrack {
 namespace {
@@ -11,39 +10,6 @@ namespace {
 constexpr std::size_t kMaxNotices = 64;
 
 }  // namespace
-
-/// One tick, the samples of one instant, is taken in whole before any alert is decided, so that the order
-/// of devices and processes within it does not matter.
-struct Engine::Core {
-  Core(const Config& c, Catalog& cat, std::size_t max_ended)
-      : config(c), catalog(cat), max_ended_series(max_ended), ignore(c.detection.ignore_patterns) {}
-
-  SeriesState* state(SeriesId id);
-  void take(const Sample& sample);
-  void apply(const Event& event);
-  void complete_tick();
-  void decide(SeriesState& series);
-  void clear(SeriesState& series, AlertEnd end, std::string reason);
-  void refresh_limits();
-  [[nodiscard]] SeriesState* device_of(const SeriesState& series) const;
-  void forget_oldest_ended();
-  [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
-  [[nodiscard]] Verdict verdict(const SeriesState& series) const;
-
-  Config config;
-  Catalog& catalog;
-  std::size_t max_ended_series;
-  IgnorePatterns ignore;
-  std::vector<std::unique_ptr<SeriesState>> series;  ///< by SeriesId; null: not seen, or forgotten
-  std::vector<SeriesState*> undecided;               ///< whose detector's opinion changed, or that are held or alerting
-  std::vector<SeriesState*> deciding;                ///< scratch of complete_tick
-  std::vector<SeriesState*> touched;                 ///< in this tick
-  std::deque<SeriesId> ended;
-  std::deque<Notice> notices;
-  std::function<void(const AlertChange&)> callback;
-  Timestamp tick{};
-  bool tick_open = false;
-};
 
 SeriesState* Engine::Core::state(SeriesId id) {
   const std::size_t index = index_of(id);
@@ -191,37 +157,6 @@ void Engine::Core::forget_oldest_ended() {
   }
 }
 
-Attribution Engine::Core::attribution(const SeriesState& device, const Finding& finding) const {
-  const Timestamp onset = finding.onset.value_or(device.first_time);
-  std::vector<ProcessGrowth> processes;
-  for (const auto& s : series)
-    if (s && s->key.pid != 0 && s->key.device_id == device.key.device_id && s->key.metric == Metric::process_used)
-      processes.push_back(s->growth_since(onset, catalog));
-  return attribute(device.rise_since(onset), processes);
-}
-
-Verdict Engine::Core::verdict(const SeriesState& s) const {
-  Verdict v = s.verdict(config.severity);
-  std::string framework_of;
-  if (s.key.pid == 0 && s.key.metric == Metric::device_used &&
-      (v.finding.leak || v.finding.state == State::growing || v.finding.state == State::slow_growth)) {
-    const Attribution a = attribution(s, v.finding);
-    v.suspect = a.suspect;
-    if (v.finding.leak && a.churn_share >= 0.5) {
-      v.finding.leak = false;
-      v.finding.state = State::steady;
-      v.finding.pattern = Pattern::none;
-      v.finding.oom_in_s.reset();
-      v.finding.confidence = std::min(v.finding.confidence * (1 - a.churn_share), 0.5);
-      v.severity = Severity::ok;
-      v.finding.because = "processes that started since explain the rise (" +
-                          std::to_string(static_cast<int>(a.churn_share * 100)) + " % of it); " + v.finding.because;
-    }
-  }
-  s.name_framework(v, catalog);
-  return v;
-}
-
 Engine::Engine(const Config& config, Catalog& catalog, std::size_t max_ended_series)
     : core_(std::make_unique<Core>(config, catalog, max_ended_series)) {}
 Engine::~Engine() = default;
@@ -252,28 +187,6 @@ void Engine::on_alert(std::function<void(const AlertChange&)> callback) {
 
 std::size_t Engine::series_count() const {
   return core_->series.size();
-}
-
-std::shared_ptr<const View> Engine::view(bool explain) const {
-  auto view = std::make_shared<View>();
-  view->time = core_->tick;
-  view->clock_is_relative = core_->catalog.clock_is_relative;
-  view->notices.assign(core_->notices.begin(), core_->notices.end());
-  for (const auto& s : core_->series)
-    if (s && s->samples > 0) {
-      view->series.push_back(s->view(core_->catalog, explain));
-      view->series.back().verdict = core_->verdict(*s);
-    }
-  std::stable_sort(view->series.begin(), view->series.end(), [](const SeriesView& a, const SeriesView& b) {
-    if ((a.key.pid != 0) != (b.key.pid != 0)) return a.key.pid == 0;
-    const int ai = a.device.index.value_or(1 << 20);
-    const int bi = b.device.index.value_or(1 << 20);
-    if (ai != bi) return ai < bi;
-    if (a.key.pid == 0) return false;
-    if (a.key.device_id != b.key.device_id) return a.key.device_id < b.key.device_id;
-    return a.used_bytes > b.used_bytes;
-  });
-  return view;
 }
 
 }  // namespace vramtrack

@@ -1,0 +1,48 @@
+// What the engine is made of: shared by engine.cpp (the loop) and conclude.cpp (verdicts and the View).
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "engine/series_state.hpp"
+
+namespace vramtrack {
+
+/// One tick, the samples of one instant, is taken in whole before any alert is decided, so that the order
+/// of devices and processes within it does not matter.
+struct Engine::Core {
+  Core(const Config& c, Catalog& cat, std::size_t max_ended)
+      : config(c), catalog(cat), max_ended_series(max_ended), ignore(c.detection.ignore_patterns) {}
+
+  SeriesState* state(SeriesId id);
+  void take(const Sample& sample);
+  void apply(const Event& event);
+  void complete_tick();
+  void decide(SeriesState& series);
+  void clear(SeriesState& series, AlertEnd end, std::string reason);
+  void refresh_limits();
+  [[nodiscard]] SeriesState* device_of(const SeriesState& series) const;
+  void forget_oldest_ended();
+  [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
+  [[nodiscard]] Verdict verdict(const SeriesState& series) const;
+
+  Config config;
+  Catalog& catalog;
+  std::size_t max_ended_series;
+  IgnorePatterns ignore;
+  std::vector<std::unique_ptr<SeriesState>> series;  ///< by SeriesId; null: not seen, or forgotten
+  std::vector<SeriesState*> undecided;               ///< whose detector's opinion changed, or that are held or alerting
+  std::vector<SeriesState*> deciding;                ///< scratch of complete_tick
+  std::vector<SeriesState*> touched;                 ///< in this tick
+  std::deque<SeriesId> ended;
+  std::deque<Notice> notices;
+  std::function<void(const AlertChange&)> callback;
+  Timestamp tick{};
+  bool tick_open = false;
+};
+
+}  // namespace vramtrack
