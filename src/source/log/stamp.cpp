@@ -43,7 +43,20 @@ void warn_default_interval(const LogOptions& options, std::string_view what, std
         "{}: one reading a second is assumed; give the true period with --interval (and --start for dates)", what));
 }
 
-/// Which order numeric dates are in: by what is possible, then by which reading makes the recording shorter.
+/// "05.01.2026 ...": two numbers and dots before a year.
+bool is_dotted(std::string_view text) {
+  text = trim(text);
+  for (int number = 0; number < 2; ++number) {
+    std::size_t digits = 0;
+    while (digits < text.size() && is_digit(text[digits])) ++digits;
+    if (digits == 0 || digits > 2 || digits == text.size() || text[digits] != '.') return false;
+    text.remove_prefix(digits + 1);
+  }
+  return !text.empty() && is_digit(text.front());
+}
+
+/// Which order numeric dates are in: by what is possible, then by which reading makes the recording shorter, then by
+/// custom: nobody who writes dots writes the month first.
 DateOrder choose_order(std::span<const std::string_view> samples, std::vector<std::string>& warnings) {
   std::array<std::size_t, 2> valid{};
   std::array<double, 2> travelled_s{};
@@ -60,15 +73,18 @@ DateOrder choose_order(std::span<const std::string_view> samples, std::vector<st
       last[i] = civil[i].local_s;
     }
   }
-  if (!differ) return DateOrder::month_first;
+  const bool dotted = !samples.empty() && is_dotted(samples.front());
+  const DateOrder custom = dotted ? DateOrder::day_first : DateOrder::month_first;
+  if (!differ) return custom;
   if (valid[0] != valid[1]) return valid[0] > valid[1] ? DateOrder::month_first : DateOrder::day_first;
   if (travelled_s[1] > 4 * travelled_s[0]) return DateOrder::month_first;
   if (travelled_s[0] > 4 * travelled_s[1]) return DateOrder::day_first;
+  if (dotted) return custom;
   warnings.push_back(
       fmt::format("dates such as '{}' are read month first; if they are day first, write them year "
                   "first (2026-06-11)",
                   samples.empty() ? std::string() : logtext::excerpt(samples.front())));
-  return DateOrder::month_first;
+  return custom;
 }
 
 /// Midnight, on the wall clock, of the day that `start` falls on there.

@@ -145,6 +145,19 @@ TEST(StampReader, TellsEpochUnitsByTheirDigits) {
   }
 }
 
+TEST(StampReader, DottedDatesAreDayFirstUnlessTheyCannotBe) {
+  auto january = detect({"05.01.2026 10:00:00", "05.01.2026 10:00:01"});
+  EXPECT_EQ(seconds(january.reader, "05.01.2026 10:00:00"), 1'767'607'200);  // 2026-01-05T10:00:00Z
+  EXPECT_TRUE(january.warnings.empty());
+  auto dashed = detect({"05-01-2026 10:00:00", "05-01-2026 10:00:01"});
+  EXPECT_EQ(seconds(dashed.reader, "05-01-2026 10:00:00"), 1'777'629'600);  // 2026-05-01T10:00:00Z
+  // A field above 12 says what it is, and so does a recording that would else take months.
+  auto impossible = detect({"05.01.2026 10:00:00", "05.13.2026 10:00:01"});
+  EXPECT_EQ(seconds(impossible.reader, "05.01.2026 10:00:00"), 1'777'629'600);
+  auto shorter = detect({"05.01.2026 23:00:00", "05.02.2026 01:00:00", "05.03.2026 01:00:00"});
+  EXPECT_EQ(seconds(shorter.reader, "05.01.2026 10:00:00"), 1'777'629'600);
+}
+
 TEST(StampReader, ReadsRelativeSecondsAndMilliseconds) {
   auto d = detect({"0.00", "30.25"});
   EXPECT_TRUE(d.reader.is_relative());
