@@ -71,7 +71,10 @@ class RecordedSource final : public Source {
       const SourceNotes& n = file->rows().notes();
       notes_.skipped_lines += n.skipped_lines;
       notes_.first_skipped.insert(notes_.first_skipped.end(), n.first_skipped.begin(), n.first_skipped.end());
-      notes_.warnings.insert(notes_.warnings.end(), n.warnings.begin(), n.warnings.end());
+      // Of several files, each must be told by name.
+      const std::string& name = file->rows().file();
+      for (const std::string& warning : n.warnings)
+        notes_.warnings.push_back(files_.size() == 1 || warning.starts_with(name) ? warning : name + ": " + warning);
     }
   }
 

@@ -213,6 +213,17 @@ TEST(Joining, AnAmbiguousJoinNamesBothFiles) {
   EXPECT_EQ(read_logs({dmon, fixture("pmon.log")}).error, "");
 }
 
+TEST(Joining, WarningsNameTheirFile) {
+  Files files;
+  const auto dmon = files.write("dmon.log", "# gpu  fb\n# Idx  MB\n  0  700\n");
+  const auto r = read_logs({dmon, fixture("pmon.log")});
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.notes.warnings, ElementsAre(testing::StartsWith(dmon + ": the log has no clock"),
+                                            testing::StartsWith(fixture("pmon.log") + ": the log has no clock")));
+  // Of one file alone there is no doubt.
+  EXPECT_THAT(read_logs({dmon}).notes.warnings, ElementsAre(testing::StartsWith("the log has no clock")));
+}
+
 TEST(Joining, OneLogAGpuIsJoinedThroughTheProcesses) {
   Files files;
   const auto zero = files.write(
