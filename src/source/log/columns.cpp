@@ -146,8 +146,10 @@ void classify_memory(const Words& w, Column& out) {
   // nvidia-smi's utilization.memory is how busy the memory bus is, not how full the memory is.
   if (!w.words.empty() && w.words.front().starts_with("utili")) return;
   if (memory && (w.percent || w.has({"util", "utilization", "utilisation"}))) return set(ColumnRole::percent, 50);
-  if (w.percent) return;
   const bool alone = w.words.size() == 1;
+  // "gpu usage %" is how busy it is; what is used or allocated is memory.
+  if (w.percent && alone && w.has({"used", "allocated", "occupied"})) return set(ColumnRole::percent, 40);
+  if (w.percent) return;
   if ((memory || alone || w.has({"gpu"})) && w.has({"free", "available", "avail"})) return set(ColumnRole::free, 50);
   if ((memory || alone || w.has({"gpu"})) && w.has({"total", "capacity", "limit", "size"}))
     return set(ColumnRole::total, w.has({"total"}) ? 60 : 50);

@@ -189,11 +189,12 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
     std::uint64_t total = 0;
     if (logtext::read_amount(e->total_text, total_unit_, total, comma_) == Amount::read) {
       e->total_bytes = total;
-      rows.total(e->device, total);
+      rows.total(time, e->device, total);
     }
   }
   if (plan_.percent) {
     const double scale = e->total_bytes > 0 ? static_cast<double>(e->total_bytes) / 100 : percent_bytes_;
+    if (scale <= 0) amount = Amount::missing;  // of a total that is not known yet
     used = static_cast<std::uint64_t>(std::llround(percent * scale));
   } else if (free_amount == Amount::read) {
     if (plan_.used < 0) {
@@ -202,7 +203,11 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
         amount = Amount::read;
       }
     } else if (amount == Amount::read) {
-      rows.total(e->device, used + free);
+      // Each was rounded to its unit: their sum wavers by one while the device stays the same.
+      const std::uint64_t total = used + free;
+      const std::uint64_t waver = 2 * std::max(used_unit_, free_unit_);
+      if (std::max(total, e->total_bytes) - std::min(total, e->total_bytes) > waver) e->total_bytes = total;
+      rows.total(time, e->device, e->total_bytes);
     }
   }
 
@@ -236,7 +241,8 @@ const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& 
     if (plan_.wide[i].total >= 0 && field(plan_.wide[i].total) != e.total_text) {
       e.total_text = field(plan_.wide[i].total);
       std::uint64_t total = 0;
-      if (logtext::read_amount(e.total_text, total_unit_, total, comma_) == Amount::read) rows.total(e.device, total);
+      if (logtext::read_amount(e.total_text, total_unit_, total, comma_) == Amount::read)
+        rows.total(time, e.device, total);
     }
     if (wide_used_[i]) rows.add(time, e.series, *wide_used_[i]);
   }

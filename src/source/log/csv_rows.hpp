@@ -39,7 +39,7 @@ class CsvRows final : public LogParser {
     adopt(std::move(plan));
   }
 
-  /// Sets what a title did not say.
+  /// Sets what a title did not say. `percent_bytes` 0: a percentage has no size until the log gives the total.
   void set_units(std::uint64_t used, double percent_bytes) {
     default_unit_ = used;
     percent_bytes_ = percent_bytes;

@@ -62,6 +62,43 @@ std::uint64_t guess_unit(const std::vector<std::vector<std::string_view>>& rows,
   return unit == "bytes" ? 1 : unit == "GiB" ? logtext::kGiB : logtext::kMiB;
 }
 
+/// Whether every value of a column is a percentage ("10.0%"); false when it has none.
+bool all_percent(const std::vector<std::vector<std::string_view>>& rows, int column) {
+  std::size_t percents = 0;
+  for (const auto& row : rows) {
+    const std::string_view text = cell(row, column);
+    if (logtext::is_missing(text)) continue;
+    if (!text.ends_with('%')) return false;
+    ++percents;
+  }
+  return percents > 0;
+}
+
+/// Settles by the values what the titles leave open about percentages.
+void settle_percent(const std::vector<std::vector<std::string_view>>& rows, bool comma, ColumnPlan& plan) {
+  if (!plan.percent && plan.used >= 0 && all_percent(rows, plan.used)) {
+    if (!plan.wide.empty()) {
+      std::vector<std::string_view> titles;
+      split_fields(plan.header, plan.delimiter, titles);
+      for (const ColumnPlan::Wide& wide : plan.wide)
+        if (wide.used != plan.used) plan.passed_over.emplace_back(cell(titles, wide.used));
+      plan.wide.clear();
+    }
+    // Sizes say more than a percentage does.
+    if (plan.free >= 0 && plan.total >= 0)
+      plan.used = -1;
+    else
+      plan.percent = true;
+    plan.used_unit = 0;
+  }
+  if (!plan.percent || plan.total < 0) return;
+  const bool has_total = std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+    std::uint64_t bytes = 0;
+    return logtext::read_amount(cell(row, plan.total), logtext::kMiB, bytes, comma) == logtext::Amount::read;
+  });
+  if (!has_total && !rows.empty()) plan.total = -1;
+}
+
 /// A column of ids that differs in every row is a row number, not a GPU.
 bool is_row_counter(const std::vector<std::vector<std::string_view>>& rows, int column) {
   constexpr std::size_t kRows = 24;
@@ -163,6 +200,8 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   const auto rows = head_rows(head.text, plan.delimiter, plan.count);
   const bool comma = plan.delimiter != ',';
 
+  settle_percent(rows, comma, plan);
+
   if (plan.index >= 0 && is_row_counter(rows, plan.index)) {
     assumptions.emplace_back("the index column numbers the rows: it is not read as a GPU's index");
     if (plan.time < 0) {
@@ -209,11 +248,12 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   } else if (!plan.percent && plan.used >= 0 && plan.used_unit == 0 && !strict) {
     unit = guess_unit(rows, plan.used, comma, assumptions);
   }
-  double percent_bytes = static_cast<double>(logtext::kGiB);
-  if (plan.percent && plan.total < 0) {
+  double percent_bytes = 0;
+  if (plan.percent) {
     if (head.options->capacity_bytes) {
       percent_bytes = static_cast<double>(*head.options->capacity_bytes) / 100;
-    } else {
+    } else if (plan.total < 0) {
+      percent_bytes = static_cast<double>(logtext::kGiB);
       assumptions.emplace_back(
           "the used column is a percentage: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes");
     }

@@ -127,7 +127,7 @@ class Gpustat final : public LogParser {
       if (number >= 0 && number < 4096) named.index = static_cast<int>(number);
     }
     const std::size_t device = rows.device(named);
-    if (const auto total = mib_at(gpu, "memory.total")) rows.total(device, *total);
+    if (const auto total = mib_at(gpu, "memory.total")) rows.total(time, device, *total);
     if (const auto used = mib_at(gpu, "memory.used")) rows.add(time, rows.device_series(device), *used);
     const auto processes = gpu.find("processes");
     // null: gpustat could not list them, which ends none.

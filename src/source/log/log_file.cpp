@@ -145,7 +145,9 @@ Status LogFile::fill() {
 void LogFile::order() {
   LogRows& rows = *rows_;
   if (!blocks_ && hold_ == Duration{} && rows.disorder() == Duration{} && waiting_.empty()) {
-    // In order throughout, the usual case.
+    // In order throughout, the usual case; events may lead or trail the rows around them.
+    if (!std::is_sorted(rows.events.begin(), rows.events.end(), earlier_event))
+      std::stable_sort(rows.events.begin(), rows.events.end(), earlier_event);
     if (samples.empty())
       samples.swap(rows.samples);
     else

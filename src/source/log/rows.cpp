@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/framework.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -19,7 +20,10 @@ constexpr Duration kInterleaving = std::chrono::seconds{60};
 constexpr Duration kLongestShift = std::chrono::hours{24 * 365 * 100};
 constexpr std::size_t kCommandBytes = 256;
 
+/// The program's name without its folder. The arguments of a command line may be paths as well and do not count;
+/// a space alone begins none, since nvidia-smi prints folders and names that have some.
 std::string short_name(std::string_view command) {
+  command = command.substr(0, std::min(command.find(" -"), command.find(" /")));
   const std::size_t slash = command.find_last_of("/\\");
   return std::string(slash == std::string_view::npos ? command : command.substr(slash + 1));
 }
@@ -60,9 +64,36 @@ SeriesId LogRows::device_series(std::size_t device) {
   return *d.used;
 }
 
-void LogRows::set_total(std::size_t device, std::uint64_t bytes) {
+bool LogRows::has_samples(std::size_t device) const {
+  const auto sampled = [this](SeriesId series) { return last_of_[index_of(series)] != kNever; };
+  const Device& d = devices_[device];
+  return (d.used && sampled(*d.used)) || std::any_of(processes_.begin(), processes_.end(), [&](const Process& p) {
+           return p.device == device && p.has_series && sampled(p.series);
+         });
+}
+
+/// The time that add() will give a sample of the device in the same row.
+Timestamp LogRows::event_time(Timestamp time, std::size_t device) const {
+  const Device& d = devices_[device];
+  const Timestamp last = d.used ? last_of_[index_of(*d.used)] : kNever;
+  time += shift_;
+  if (time >= last || blocks_expected_) return time;
+  return last - time <= kJitter ? last : newest_ + step_;
+}
+
+void LogRows::set_total(Timestamp time, std::size_t device, std::uint64_t bytes) {
   if (bytes == 0) return;
+  const bool first = devices_[device].total_bytes == 0 && !has_samples(device);
   devices_[device].total_bytes = bytes;
+  if (!first) {
+    Event event;
+    event.time = event_time(time, device);
+    event.kind = Event::Kind::capacity;
+    event.device_id = devices_[device].id;
+    event.code = bytes;
+    events.push_back(std::move(event));
+    return;
+  }
   DeviceInfo info;
   info.id = devices_[device].id;
   info.capacity_bytes = bytes;
@@ -107,6 +138,7 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
   info.command = std::string((command.empty() ? name : command).substr(0, kCommandBytes));
   info.name = short_name(name);
   info.kind = kind;
+  info.framework = recognise_framework(info.command, info.name, {});
   catalog_.describe(info);
   processes_.push_back(std::move(p));
   alive_.push_back(processes_.size() - 1);

@@ -26,9 +26,12 @@ class LogRows {
   std::size_t device(const LogDevice& device);
   /// Its device_used series.
   SeriesId device_series(std::size_t device);
-  /// The log says how much memory the device has. Cheap when it is what was last said.
-  void total(std::size_t device, std::uint64_t bytes) {
-    if (bytes != devices_[device].total_bytes) set_total(device, bytes);
+  /// The row of `time` says how much memory the device has; to be called before its samples are added. What is
+  /// known before the device's first sample describes it in the catalog; what is learnt or changes later is an
+  /// event of that time, because the catalog is read while earlier samples are still being judged. Cheap when it is
+  /// what was last said.
+  void total(Timestamp time, std::size_t device, std::uint64_t bytes) {
+    if (bytes != devices_[device].total_bytes) set_total(time, device, bytes);
   }
   [[nodiscard]] const std::string& device_id(std::size_t device) const { return devices_[device].id; }
 
@@ -76,6 +79,8 @@ class LogRows {
   /// Says something once.
   void warn(std::string text);
   [[nodiscard]] const SourceNotes& notes() const { return notes_; }
+  /// The log's name, as messages give it.
+  [[nodiscard]] const std::string& file() const { return file_; }
 
   // --- order of time ---
   /// Largest distance by which a sample of another series came after a later one. Zero: in order throughout.
@@ -92,7 +97,7 @@ class LogRows {
     std::size_t roster = 0;
     std::string id;
     std::optional<SeriesId> used;
-    std::uint64_t total_bytes = 0;
+    std::uint64_t total_bytes = 0;  ///< as last said; 0: not yet
   };
   struct Process {
     std::size_t device = 0;
@@ -110,7 +115,9 @@ class LogRows {
     std::size_t alive = 0;  ///< devices it is listed on
   };
 
-  void set_total(std::size_t device, std::uint64_t bytes);
+  void set_total(Timestamp time, std::size_t device, std::uint64_t bytes);
+  [[nodiscard]] bool has_samples(std::size_t device) const;
+  [[nodiscard]] Timestamp event_time(Timestamp time, std::size_t device) const;
   SeriesId intern(const SeriesKey& key);
   Timestamp out_of_order(Timestamp time, SeriesId series);
 

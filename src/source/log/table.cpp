@@ -209,7 +209,7 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
   index_device_[at] = device;
   index_gpu_[at] = *gpu_;
   gpu_.reset();
-  if (total) rows.total(device, *total);
+  if (total) rows.total(time_, device, *total);
   if (used) rows.add(time_, rows.device_series(device), *used);
 }
 
@@ -238,7 +238,7 @@ void Table::read_mig_row(std::string_view line, std::uint64_t number, LogRows& r
   mig.name += fmt::format("{}MIG {}/{}", mig.name.empty() ? "" : " ", *gi, *ci);
   const std::size_t device = rows.device(mig);
   migs_.push_back({*gpu, *gi, *ci, device});
-  if (total) rows.total(device, *total);
+  if (total) rows.total(time_, device, *total);
   if (used) rows.add(time_, rows.device_series(device), *used);
 }
 

@@ -59,7 +59,7 @@ class Tegrastats final : public LineParser {
       gpu.name = "Tegra";
       device_ = rows.device(gpu);
     }
-    rows.total(*device_, total);
+    rows.total(time, *device_, total);
     rows.add(time, rows.device_series(*device_), used);
   }
 

@@ -1,4 +1,5 @@
 // CSV logs: nvidia-smi's own and anybody's.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
@@ -52,6 +53,70 @@ TEST(QueryGpu, CapacityStaysUnknownOrIsTheOneGiven) {
   LogOptions options = utc();
   options.capacity_bytes = 24ULL << 30;
   EXPECT_EQ(read_text(text, options).catalog->device("0")->capacity_bytes, 24ULL << 30);
+}
+
+/// `rows` seconds from kTen, the total of each second by `total_mib`; "" is no value.
+template <class Total>
+std::string log_with_total(int rows, Total total_mib) {
+  std::string text = "timestamp, index, memory.used [MiB], memory.total [MiB]\n";
+  for (int i = 0; i < rows; ++i)
+    text += fmt::format("2026/03/01 10:{:02}:{:02}.000, 0, {} MiB, {}\n", i / 60, i % 60, 1000 + i, total_mib(i));
+  return text;
+}
+
+TEST(QueryGpu, AChangeOfCapacityTravelsWithTheSamples) {
+  const auto r = read_text(log_with_total(600, [](int i) { return i < 300 ? "12000 MiB" : "24576 MiB"; }));
+  ASSERT_EQ(r.error, "");
+  // The whole log is parsed before the first sample is judged: what a later row says must not be known by then.
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 12000ULL << 20);
+  ASSERT_THAT(r.events, testing::SizeIs(1));
+  EXPECT_EQ(r.events[0].kind, Event::Kind::capacity);
+  EXPECT_EQ(r.events[0].device_id, "0");
+  EXPECT_EQ(r.events[0].code, 24576ULL << 20);
+  EXPECT_EQ(r.events[0].text, "");
+  EXPECT_DOUBLE_EQ(seconds_between(Timestamp{}, r.events[0].time), kTen + 300);
+}
+
+TEST(QueryGpu, ACapacityThatIsLearntLaterIsAnEventToo) {
+  const auto r = read_text(log_with_total(20, [](int i) { return i < 7 ? "[N/A]" : "12000 MiB"; }));
+  EXPECT_FALSE(r.catalog->device("0")->capacity_bytes.has_value());
+  ASSERT_THAT(r.events, testing::SizeIs(1));
+  EXPECT_EQ(r.events[0].code, 12000ULL << 20);
+  EXPECT_DOUBLE_EQ(seconds_between(Timestamp{}, r.events[0].time), kTen + 7);
+}
+
+TEST(QueryGpu, ChangesOfCapacityComeInOrderOfTime) {
+  // One series after another: each with a change of its own, the later one first in the file.
+  std::string text = "series,t_s,mem_used_mib,mem_total_mib\n";
+  for (const auto& [name, change] : {std::pair{"a", 50}, std::pair{"b", 20}})
+    for (int i = 0; i < 100; ++i) text += fmt::format("{},{},10,{}\n", name, i, i < change ? 100 : 200);
+  const auto r = read_text(text);
+  ASSERT_THAT(r.events, testing::SizeIs(2));
+  EXPECT_EQ(r.events[0].device_id, "b");
+  EXPECT_EQ(r.events[0].time, Timestamp{std::chrono::seconds{20}});
+  EXPECT_EQ(r.events[1].device_id, "a");
+  EXPECT_EQ(r.events[1].time, Timestamp{std::chrono::seconds{50}});
+}
+
+TEST(QueryGpu, TheRoundingOfUsedAndFreeIsNoChangeOfCapacity) {
+  std::string text = "timestamp, memory.used [MiB], memory.free [MiB]\n";
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format("2026/03/01 10:00:{:02}.000, {} MiB, {} MiB\n", i, 100 + i, 7900 - i - i % 2);
+  EXPECT_THAT(read_text(text).events, testing::SizeIs(0));
+}
+
+TEST(ComputeApps, RecognisesFrameworksByTheProcessName) {
+  const auto r = read_text(
+      "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n"
+      "2026/03/01 10:00:00.000, GPU-a, 11, /usr/bin/python3 -m vllm.entrypoints.api_server, 100 MiB\n"
+      "2026/03/01 10:00:00.000, GPU-a, 12, ollama, 100 MiB\n"
+      "2026/03/01 10:00:00.000, GPU-a, 13, /usr/bin/python3 -u /srv/train.py --data /srv/vllm, 100 MiB\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.catalog->process(11, 0)->framework, "vLLM");
+  EXPECT_EQ(r.catalog->process(12, 0)->framework, "Ollama");
+  // A path among the arguments is neither the program's name nor evidence.
+  EXPECT_EQ(r.catalog->process(13, 0)->framework, "");
+  EXPECT_EQ(r.catalog->process(13, 0)->name, "python3");
 }
 
 TEST(QueryGpu, PassesOverRepeatedHeadersAndFollowsNewColumns) {
@@ -284,6 +349,30 @@ TEST(Csv, TakesARowNumberForNoGpu) {
   const auto r = read_text(text);
   EXPECT_EQ(r.series(), 1U);
   EXPECT_THAT(r.warnings(), HasSubstr("numbers the rows"));
+}
+
+TEST(Csv, TakesUsedPercentOfTheTotal) {
+  const auto r = read_text("time,used %,total_mib\n2026-03-01 10:00:00,10,8000\n2026-03-01 10:00:01,12.5,8000\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 800), Pair(kTen + 1, 1000)));
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 8000ULL << 20);
+}
+
+TEST(Csv, AColumnWhoseValuesArePercentagesIsOne) {
+  const auto r =
+      read_text("time,memory_usage,total_mib\n2026-03-01 10:00:00,10.0%,8000\n2026-03-01 10:00:01,12.5 %,8000\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 800), Pair(kTen + 1, 1000)));
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+  const auto nominal = read_text("time,memory_usage\n2026-03-01 10:00:00,10.0%\n2026-03-01 10:00:01,N/A\n");
+  EXPECT_THAT(nominal.device("0"), ElementsAre(Pair(kTen, 10 * 1024)));
+  EXPECT_THAT(nominal.warnings(), HasSubstr("nominal scale"));
+}
+
+TEST(Csv, APercentageOfAnUnknownTotalIsMissing) {
+  const auto r = read_text("time,used_pct,total_mib\n2026-03-01 10:00:00,10,N/A\n2026-03-01 10:00:01,10,8000\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen + 1, 800)));
 }
 
 TEST(Csv, SaysWhichColumnIsMissing) {
