@@ -5,7 +5,7 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::array<std::string_view, 6> kMetricNames = {"device_used",         "device_reserved",   "process_used",
+constexpr std::array<std::string_view, 6> kMetricNames = {"device_used",         "device_reserved",    "process_used",
                                                           "allocator_allocated", "allocator_reserved", "probe_live"};
 
 std::string key_text(const SeriesKey& key) {
@@ -18,10 +18,6 @@ std::string key_text(const SeriesKey& key) {
   return text;
 }
 
-std::string process_text(std::uint32_t pid, std::uint64_t start_ticks) {
-  return std::to_string(pid) + '/' + std::to_string(start_ticks);
-}
-
 /// Takes over `from` where it says something; true when that changed `into`.
 template <class T>
 bool take(T& into, const T& from) {
@@ -32,7 +28,9 @@ bool take(T& into, const T& from) {
 
 }  // namespace
 
-std::string_view to_string(Metric metric) { return kMetricNames[static_cast<std::size_t>(metric)]; }
+std::string_view to_string(Metric metric) {
+  return kMetricNames[static_cast<std::size_t>(metric)];
+}
 
 std::optional<Metric> parse_metric(std::string_view name) {
   for (std::size_t i = 0; i < kMetricNames.size(); ++i)
@@ -41,12 +39,35 @@ std::optional<Metric> parse_metric(std::string_view name) {
 }
 
 SeriesId Catalog::intern(const SeriesKey& key) {
-  const auto [it, added] = ids_.try_emplace(key_text(key), static_cast<SeriesId>(keys_.size()));
+  const auto [it, added] = ids_.try_emplace(key_text(key), static_cast<SeriesId>(given_));
   if (added) {
-    keys_.push_back(key);
+    keys_.try_emplace(static_cast<std::uint32_t>(given_++), key);
+    if (key.pid != 0) ++process_index_[{key.pid, key.pid_start_ticks}].series;
     ++revision_;
   }
   return it->second;
+}
+
+const SeriesKey& Catalog::key(SeriesId id) const {
+  static const SeriesKey none;
+  const auto it = keys_.find(index_of(id));
+  return it == keys_.end() ? none : it->second;
+}
+
+void Catalog::retire(SeriesId id) {
+  const auto it = keys_.find(index_of(id));
+  if (it == keys_.end()) return;
+  const SeriesKey& key = it->second;
+  ids_.erase(key_text(key));
+  const auto process = key.pid == 0 ? process_index_.end() : process_index_.find({key.pid, key.pid_start_ticks});
+  if (process != process_index_.end() && --process->second.series == 0) {
+    if (process->second.described) {
+      changes_.erase(process->second.change);
+      processes_.erase(process->second.info);
+    }
+    process_index_.erase(process);
+  }
+  keys_.erase(it);
 }
 
 std::optional<SeriesId> Catalog::find(const SeriesKey& key) const {
@@ -68,17 +89,19 @@ bool Catalog::describe(const DeviceInfo& device) {
     changed |= take(known.parent_id, device.parent_id);
     changed |= take(known.capacity_bytes, device.capacity_bytes);
   }
-  if (changed) ++revision_;
+  if (changed) device_revision_ = ++revision_;
   return changed;
 }
 
 bool Catalog::describe(const ProcessInfo& process) {
-  const auto [it, added] = process_index_.try_emplace(process_text(process.pid, process.start_ticks), processes_.size());
-  bool changed = added;
-  if (added) {
-    processes_.push_back(process);
+  Process& here = process_index_[{process.pid, process.start_ticks}];
+  bool changed = !here.described;
+  if (!here.described) {
+    here.info = processes_.insert(processes_.end(), process);
+    here.change = changes_.insert(changes_.end(), {0, &*here.info});
+    here.described = true;
   } else {
-    ProcessInfo& known = processes_[it->second];
+    ProcessInfo& known = *here.info;
     changed |= take(known.user, process.user);
     changed |= take(known.command, process.command);
     changed |= take(known.name, process.name);
@@ -90,7 +113,10 @@ bool Catalog::describe(const ProcessInfo& process) {
     changed |= take(known.framework, process.framework);
     changed |= take(known.ns_pid, process.ns_pid);
   }
-  if (changed) ++revision_;
+  if (changed) {
+    here.change->revision = ++revision_;
+    changes_.splice(changes_.end(), changes_, here.change);
+  }
   return changed;
 }
 
@@ -100,8 +126,8 @@ const DeviceInfo* Catalog::device(std::string_view id) const {
 }
 
 const ProcessInfo* Catalog::process(std::uint32_t pid, std::uint64_t start_ticks) const {
-  const auto it = process_index_.find(process_text(pid, start_ticks));
-  return it == process_index_.end() ? nullptr : &processes_[it->second];
+  const auto it = process_index_.find({pid, start_ticks});
+  return it == process_index_.end() || !it->second.described ? nullptr : &*it->second.info;
 }
 
 }  // namespace vramtrack

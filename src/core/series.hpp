@@ -1,9 +1,10 @@
 // What is measured and of whom: metrics, devices, processes, and the catalog that interns them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
+#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,15 +37,17 @@ struct SeriesKey {
 
 /// Dense id of a series, stable within one Catalog (and within one store).
 enum class SeriesId : std::uint32_t {};
-inline std::uint32_t index_of(SeriesId id) { return static_cast<std::uint32_t>(id); }
+inline std::uint32_t index_of(SeriesId id) {
+  return static_cast<std::uint32_t>(id);
+}
 
 /// What is known of a device. Unknown stays empty: missing is not zero.
 struct DeviceInfo {
-  std::string id;                  ///< as in SeriesKey::device_id
-  std::optional<int> index;        ///< as the driver counts; for people, never identity while live
-  std::string name;                ///< "NVIDIA H200"
-  std::string pci_bus_id;          ///< "00000000:1D:00.0", lower case as the driver prints it
-  std::string parent_id;           ///< of a MIG instance: the GPU's id
+  std::string id;            ///< as in SeriesKey::device_id
+  std::optional<int> index;  ///< as the driver counts; for people, never identity while live
+  std::string name;          ///< "NVIDIA H200"
+  std::string pci_bus_id;    ///< "00000000:1D:00.0", lower case as the driver prints it
+  std::string parent_id;     ///< of a MIG instance: the GPU's id
   std::optional<std::uint64_t> capacity_bytes;
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
@@ -53,29 +56,45 @@ struct DeviceInfo {
 struct ProcessInfo {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;
-  std::string user;       ///< name, or the uid as text when it has no name here
-  std::string command;    ///< command line, arguments joined by spaces, at most 256 bytes
-  std::string name;       ///< short name (comm, or the log's process name)
-  std::string kind;       ///< "C", "G", "C+G", "MPS"; empty when unknown
-  std::string cgroup;     ///< path as in /proc/PID/cgroup
-  std::string container;  ///< container id (64 hex) or its runtime's name for it
-  std::string pod;        ///< Kubernetes pod UID
-  std::string slurm_job;  ///< Slurm job id, "1234" or "1234.0"
-  std::string framework;  ///< "PyTorch", "vLLM", ...; empty when not recognised
+  std::string user;          ///< name, or the uid as text when it has no name here
+  std::string command;       ///< command line, arguments joined by spaces, at most 256 bytes
+  std::string name;          ///< short name (comm, or the log's process name)
+  std::string kind;          ///< "C", "G", "C+G", "MPS"; empty when unknown
+  std::string cgroup;        ///< path as in /proc/PID/cgroup
+  std::string container;     ///< container id (64 hex) or its runtime's name for it
+  std::string pod;           ///< Kubernetes pod UID
+  std::string slurm_job;     ///< Slurm job id, "1234" or "1234.0"
+  std::string framework;     ///< "PyTorch", "vLLM", ...; empty when not recognised
   std::uint32_t ns_pid = 0;  ///< its pid inside its own pid namespace (its container), when that differs
   friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;
 };
 
 /// Interns series and keeps what is known of their devices and processes. One per engine; not
 /// thread-safe: sources and the engine use it from the one writer thread. Ids are never reused.
-/// Cost: intern is one hash of the device id and pid; sources cache the SeriesId they get.
+/// Cost: intern is one hash of the device id and pid; sources cache the SeriesId they get. Memory: what is
+/// known of the series, devices and processes that are not retired; nothing is kept of those that are.
 class Catalog {
  public:
-  /// The id of `key`, made on first sight.
+  Catalog() = default;
+  Catalog(Catalog&&) = default;
+  Catalog& operator=(Catalog&&) = default;
+
+  /// The id of `key`, made on first sight; a new one when the key's last id has been retired.
   SeriesId intern(const SeriesKey& key);
   [[nodiscard]] std::optional<SeriesId> find(const SeriesKey& key) const;
-  [[nodiscard]] const SeriesKey& key(SeriesId id) const { return keys_[index_of(id)]; }
-  [[nodiscard]] std::size_t size() const { return keys_.size(); }
+  /// An empty key (no device id) for an id that was retired. The reference holds until then.
+  [[nodiscard]] const SeriesKey& key(SeriesId id) const;
+  /// Ids given so far, retired ones too: every id is below this.
+  [[nodiscard]] std::size_t size() const { return given_; }
+  /// Series that are not retired.
+  [[nodiscard]] std::size_t live() const { return keys_.size(); }
+  [[nodiscard]] bool holds(SeriesId id) const { return keys_.contains(index_of(id)); }
+
+  /// Forgets a series that has ended: its key and, with the last series of a process, what is known of the process.
+  /// Pointers and references to these end here. Call it when no samples of `id` will come any more and nobody is
+  /// going to ask for its key: a source that still holds `id` would give samples nobody can name. An id that is retired
+  /// already, or unknown, is left alone. A process that was described and never had a series is not forgotten. O(1).
+  void retire(SeriesId id);
 
   /// Adds or replaces what is known of a device or a process (by id; by pid and start ticks).
   /// Fields left empty keep what was known before. Returns true when something changed.
@@ -85,23 +104,54 @@ class Catalog {
   [[nodiscard]] const DeviceInfo* device(std::string_view id) const;
   [[nodiscard]] const ProcessInfo* process(std::uint32_t pid, std::uint64_t start_ticks) const;
   [[nodiscard]] const std::deque<DeviceInfo>& devices() const { return devices_; }
-  [[nodiscard]] const std::deque<ProcessInfo>& processes() const { return processes_; }
+  /// In order of first sight.
+  [[nodiscard]] const std::list<ProcessInfo>& processes() const { return processes_; }
 
-  /// Bumped by every change of describe(): lets the engine refresh what it derived only when needed.
+  /// Bumped by every new series and every change of describe(): lets the engine refresh what it derived, and the
+  /// store write what is new, only when needed. retire() does not count.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
+  /// The revision of the last change of a device.
+  [[nodiscard]] std::uint64_t device_revision() const { return device_revision_; }
+  /// visit(const ProcessInfo&) for each process that changed after `revision`, the latest first. O(changed).
+  template <class Visit>
+  void processes_since(std::uint64_t revision, Visit visit) const {
+    for (auto it = changes_.rbegin(); it != changes_.rend() && it->revision > revision; ++it) visit(*it->process);
+  }
 
   /// True when the recording had only relative seconds: its times are offsets from the epoch and are
   /// never shown as dates.
   bool clock_is_relative = false;
 
  private:
-  std::deque<SeriesKey> keys_;
+  struct Change {
+    std::uint64_t revision = 0;
+    const ProcessInfo* process = nullptr;
+  };
+  struct ProcessId {
+    std::uint32_t pid = 0;
+    std::uint64_t start_ticks = 0;
+    friend bool operator==(const ProcessId&, const ProcessId&) = default;
+  };
+  struct ProcessIdHash {
+    std::size_t operator()(const ProcessId& id) const { return id.start_ticks * 0x9e3779b97f4a7c15U + id.pid; }
+  };
+  struct Process {
+    std::size_t series = 0;  ///< not retired
+    bool described = false;  ///< the iterators mean something
+    std::list<ProcessInfo>::iterator info;
+    std::list<Change>::iterator change;
+  };
+
+  std::size_t given_ = 0;
+  std::unordered_map<std::uint32_t, SeriesKey> keys_;  ///< by SeriesId; without the retired
   std::unordered_map<std::string, SeriesId> ids_;
   std::deque<DeviceInfo> devices_;
-  std::deque<ProcessInfo> processes_;
   std::unordered_map<std::string, std::size_t> device_index_;
-  std::unordered_map<std::string, std::size_t> process_index_;
+  std::list<ProcessInfo> processes_;
+  std::list<Change> changes_;  ///< one each process, the latest changed last
+  std::unordered_map<ProcessId, Process, ProcessIdHash> process_index_;
   std::uint64_t revision_ = 0;
+  std::uint64_t device_revision_ = 0;
 };
 
 }  // namespace vramtrack

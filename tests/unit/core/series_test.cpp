@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <vector>
+
 namespace vramtrack {
 namespace {
 
@@ -24,6 +27,87 @@ TEST(Catalog, EmptyFieldsNeverEraseWhatIsKnown) {
   EXPECT_EQ(catalog.device("GPU-a")->name, "H200");
   EXPECT_EQ(catalog.device("GPU-a")->capacity_bytes, 141U);
   EXPECT_EQ(catalog.device("GPU-b"), nullptr);
+}
+
+std::vector<std::uint32_t> changed_since(const Catalog& catalog, std::uint64_t revision) {
+  std::vector<std::uint32_t> pids;
+  catalog.processes_since(revision, [&](const ProcessInfo& process) { pids.push_back(process.pid); });
+  return pids;
+}
+
+TEST(Catalog, ARetiredSeriesIsForgottenAndItsIdNeverComesBack) {
+  Catalog catalog;
+  const SeriesKey key{Metric::process_used, "GPU-a", 42, 1000};
+  const SeriesId first = catalog.intern(key);
+  catalog.describe(ProcessInfo{.pid = 42, .start_ticks = 1000, .command = "train"});
+  catalog.retire(first);
+  EXPECT_EQ(catalog.key(first), SeriesKey{});
+  EXPECT_FALSE(catalog.holds(first));
+  EXPECT_FALSE(catalog.find(key));
+  EXPECT_EQ(catalog.process(42, 1000), nullptr);
+  catalog.retire(first);                         // twice
+  catalog.retire(static_cast<SeriesId>(12345));  // never given
+
+  const SeriesId second = catalog.intern(key);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(catalog.key(second), key);
+  EXPECT_EQ(catalog.process(42, 1000), nullptr);
+  catalog.retire(first);  // an old id does not reach its successor
+  EXPECT_EQ(catalog.find(key), second);
+  EXPECT_EQ(catalog.size(), 2U);
+  EXPECT_EQ(catalog.live(), 1U);
+}
+
+TEST(Catalog, AProcessIsKeptUntilItsLastSeriesIsRetired) {
+  Catalog catalog;
+  const SeriesId on_a = catalog.intern({Metric::process_used, "GPU-a", 42, 1000});
+  const SeriesId on_b = catalog.intern({Metric::process_used, "GPU-b", 42, 1000});
+  const SeriesId reused = catalog.intern({Metric::process_used, "GPU-a", 42, 2000});
+  for (const std::uint64_t ticks : {1000U, 2000U}) catalog.describe(ProcessInfo{.pid = 42, .start_ticks = ticks});
+  catalog.retire(on_a);
+  EXPECT_NE(catalog.process(42, 1000), nullptr);
+  catalog.retire(on_b);
+  EXPECT_EQ(catalog.process(42, 1000), nullptr);
+  EXPECT_NE(catalog.process(42, 2000), nullptr);
+  EXPECT_EQ(catalog.processes().size(), 1U);
+  catalog.retire(reused);
+  EXPECT_TRUE(catalog.processes().empty());
+}
+
+TEST(Catalog, ProcessesThatComeAndGoLeaveNothing) {
+  Catalog catalog;
+  const SeriesId device = catalog.intern({Metric::device_used, "GPU-a", 0, 0});
+  std::deque<SeriesId> running;
+  for (std::uint32_t pid = 1; pid <= 100'000; ++pid) {
+    running.push_back(catalog.intern({Metric::process_used, "GPU-a", pid, 7}));
+    catalog.describe(ProcessInfo{.pid = pid, .start_ticks = 7, .command = "train"});
+    if (running.size() <= 8) continue;
+    catalog.retire(running.front());
+    running.pop_front();
+  }
+  EXPECT_EQ(catalog.size(), 100'001U);
+  EXPECT_EQ(catalog.live(), 9U);
+  EXPECT_EQ(catalog.processes().size(), 8U);
+  EXPECT_EQ(changed_since(catalog, 0).size(), 8U);
+  EXPECT_EQ(catalog.key(device).device_id, "GPU-a");
+}
+
+TEST(Catalog, TellsWhichProcessesChanged) {
+  Catalog catalog;
+  for (const std::uint32_t pid : {1U, 2U, 3U}) {
+    catalog.intern({Metric::process_used, "GPU-a", pid, 7});
+    catalog.describe(ProcessInfo{.pid = pid, .start_ticks = 7});
+  }
+  EXPECT_EQ(changed_since(catalog, 0), (std::vector<std::uint32_t>{3, 2, 1}));
+  const std::uint64_t then = catalog.revision();
+  EXPECT_TRUE(changed_since(catalog, then).empty());
+  catalog.describe(ProcessInfo{.pid = 1, .start_ticks = 7, .framework = "PyTorch"});
+  catalog.describe(ProcessInfo{.pid = 2, .start_ticks = 7});  // nothing new
+  EXPECT_EQ(changed_since(catalog, then), (std::vector<std::uint32_t>{1}));
+  EXPECT_EQ(catalog.processes().front().pid, 1U);
+  EXPECT_EQ(catalog.device_revision(), 0U);
+  catalog.describe(DeviceInfo{.id = "GPU-a"});
+  EXPECT_EQ(catalog.device_revision(), catalog.revision());
 }
 
 TEST(Metric, NamesRoundTrip) {
