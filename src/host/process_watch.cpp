@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <tuple>
 
 #include "core/framework.hpp"
 #include "host/process.hpp"
@@ -68,6 +69,7 @@ void ProcessWatch::check_identity(std::uint32_t pid, Entry& entry) {
     return;
   }
   if (known) {
+    retire_unsampled(entry);
     pending_events_.push_back(Event{.time = now_,
                                     .kind = Event::Kind::process_ended,
                                     .device_id = {},
@@ -107,11 +109,19 @@ void ProcessWatch::read_framework(Entry& entry) {
 }
 
 ProcessWatch::Holding& ProcessWatch::holding(Entry& entry, std::size_t device) {
-  for (Holding& held : entry.holdings)
-    if (held.device == device) return held;
+  const auto at = std::find_if(entry.holdings.begin(), entry.holdings.end(),
+                               [&](const Holding& held) { return held.device >= device; });
+  if (at != entry.holdings.end() && at->device == device) return *at;
   const SeriesKey key{Metric::process_used, device_ids_[device], entry.info.pid, entry.info.start_ticks};
-  entry.holdings.push_back(Holding{device, catalog_.intern(key), 0, std::nullopt, true});
-  return entry.holdings.back();
+  Holding fresh;
+  fresh.device = device;
+  fresh.series = catalog_.intern(key);
+  return *entry.holdings.insert(at, fresh);
+}
+
+void ProcessWatch::retire_unsampled(const Entry& entry) {
+  for (const Holding& held : entry.holdings)
+    if (!held.sampled) catalog_.retire(held.series);
 }
 
 bool ProcessWatch::settle(std::uint32_t pid, Entry& entry, Batch& out) {
@@ -128,6 +138,7 @@ bool ProcessWatch::settle(std::uint32_t pid, Entry& entry, Batch& out) {
     alive = any_unanswered;
   }
   if (!alive) {
+    retire_unsampled(entry);
     out.events.push_back(Event{.time = now_,
                                .kind = Event::Kind::process_ended,
                                .device_id = {},
@@ -141,10 +152,12 @@ bool ProcessWatch::settle(std::uint32_t pid, Entry& entry, Batch& out) {
   if (entry.maps_denied && entry.info.framework.empty()) ++unseen_.maps_denied;
   for (Holding& held : entry.holdings) {
     if (held.listed_in_poll == poll_) {
-      if (held.bytes)
+      if (held.bytes) {
         out.samples.push_back({now_, held.series, *held.bytes});
-      else
+        held.sampled = true;
+      } else {
         ++unseen_.without_bytes;
+      }
     } else if (held.open && unanswered_in_poll_[held.device] != poll_) {
       held.open = false;
       // A process whose bytes were never known does not become known to hold none by leaving the list.
@@ -156,6 +169,7 @@ bool ProcessWatch::settle(std::uint32_t pid, Entry& entry, Batch& out) {
 
 void ProcessWatch::end(Batch& out) {
   unseen_ = Unseen{};
+  const auto first = static_cast<std::ptrdiff_t>(out.events.size());
   out.events.insert(out.events.end(), pending_events_.begin(), pending_events_.end());
   pending_events_.clear();
   for (auto it = entries_.begin(); it != entries_.end();) {
@@ -164,6 +178,9 @@ void ProcessWatch::end(Batch& out) {
     else
       ++it;
   }
+  std::sort(out.events.begin() + first, out.events.end(), [](const Event& a, const Event& b) {
+    return std::tie(a.pid, a.pid_start_ticks) < std::tie(b.pid, b.pid_start_ticks);
+  });
 }
 
 std::vector<std::string> unseen_warnings(const Unseen& unseen, bool unprivileged) {

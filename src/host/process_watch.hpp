@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/sample.hpp"
@@ -44,12 +44,14 @@ class ProcessWatch {
   void listed(std::size_t device, std::uint32_t pid, std::optional<std::uint64_t> bytes, std::string_view kind);
   /// The device's list could not be read in this poll: nothing is concluded from a process's absence on it.
   void unanswered(std::size_t device);
-  /// Appends the poll's samples and events.
+  /// Appends the poll's samples, by pid and then device, and its events, by pid and then start ticks: the same lists
+  /// give the same batch in whatever order the driver tells them.
   ///  * A listed process gives a sample when its bytes are known.
   ///  * One that is no longer listed on an answering device, but lives, has given the memory back: one sample
   ///    of 0 bytes, then none until it is listed again.
   ///  * One that is no longer listed and no longer lives: process_ended for all devices. Where /proc does not
-  ///    show it, absence from the list has to do.
+  ///    show it, absence from the list has to do. A series that never had a sample is retired with it, for nobody
+  ///    else knows it.
   void end(Batch& out);
 
   [[nodiscard]] const Unseen& unseen() const { return unseen_; }
@@ -62,11 +64,12 @@ class ProcessWatch {
     SeriesId series{};
     std::uint64_t listed_in_poll = 0;
     std::optional<std::uint64_t> bytes;
+    bool sampled = false;
     bool open = true;  ///< the last thing said was not a release
   };
   struct Entry {
     ProcessInfo info;
-    std::vector<Holding> holdings;
+    std::vector<Holding> holdings;  ///< by device
     std::uint64_t checked_in_poll = 0;
     std::uint64_t listed_in_poll = 0;
     int maps_reads = 0;
@@ -78,6 +81,8 @@ class ProcessWatch {
   void identify(std::uint32_t pid, Entry& entry);
   void read_framework(Entry& entry);
   Holding& holding(Entry& entry, std::size_t device);
+  /// A process is over: forgets its series that the rest of the program has never heard of.
+  void retire_unsampled(const Entry& entry);
   /// Settles an entry at the end of a poll; true when it is over and can be forgotten.
   bool settle(std::uint32_t pid, Entry& entry, Batch& out);
 
@@ -85,8 +90,8 @@ class ProcessWatch {
   Catalog& catalog_;
   std::vector<std::string> device_ids_;
   std::vector<std::uint64_t> unanswered_in_poll_;
-  std::unordered_map<std::uint32_t, Entry> entries_;
-  std::vector<Event> pending_events_;  ///< of pids found to be reused while listed
+  std::map<std::uint32_t, Entry> entries_;  ///< by pid: what end() gives has one order
+  std::vector<Event> pending_events_;       ///< of pids found to be reused while listed
   Timestamp now_;
   std::uint64_t poll_ = 0;
   Unseen unseen_;

@@ -193,6 +193,57 @@ TEST_F(ProcessWatchTest, OneProcessOnTwoDevicesIsTwoSeriesOneIdentity) {
   EXPECT_EQ(catalog_.processes().size(), 1U);
 }
 
+TEST_F(ProcessWatchTest, TheOrderOfTheDriversListDoesNotMatter) {
+  const std::vector<std::uint32_t> pids = {4100, 7, 90001, 12, 300, 65536, 8};
+  const std::vector<std::uint32_t> ascending = {7, 8, 12, 300, 4100, 65536, 90001};
+  const std::size_t other = watch_->device("GPU-b");
+  const auto poll_both = [&](const std::vector<std::uint32_t>& listed) {
+    now_ += from_seconds(1);
+    watch_->begin(now_);
+    for (const std::size_t device : {other, gpu_})
+      for (const std::uint32_t pid : listed) watch_->listed(device, pid, pid, "C");
+    Batch batch;
+    watch_->end(batch);
+    return batch;
+  };
+  for (const std::uint32_t pid : pids) start(pid, 500);
+  const Batch first = poll_both(pids);
+  ASSERT_THAT(first.samples, SizeIs(14));
+  for (std::size_t i = 0; i < 14; ++i) {
+    EXPECT_EQ(key(first.samples[i]).pid, ascending[i / 2]);
+    EXPECT_EQ(key(first.samples[i]).device_id, i % 2 == 0 ? "GPU-a" : "GPU-b");
+  }
+  // Four are over, two of them by a pid that is reused.
+  for (const std::uint32_t pid : {300U, 65536U}) stop(pid);
+  for (const std::uint32_t pid : {90001U, 8U}) start(pid, 900);
+  const Batch second = poll_both({90001, 8, 7});
+  std::vector<std::uint32_t> ended;
+  for (const Event& event : second.events) ended.push_back(event.pid);
+  EXPECT_EQ(ended, (std::vector<std::uint32_t>{8, 300, 65536, 90001}));
+}
+
+TEST_F(ProcessWatchTest, ProcessesWithoutBytesThatComeAndGoLeaveNothing) {
+  for (std::uint32_t pid = 10; pid < 60; ++pid) {
+    start(pid, 500);
+    poll({{pid, std::nullopt}});
+    EXPECT_NE(catalog_.process(pid, 500), nullptr);
+    if (pid % 2 == 0) {  // its pid is reused
+      start(pid, 900);
+      poll({{pid, std::nullopt}});
+    }
+    stop(pid);
+  }
+  poll({});
+  EXPECT_EQ(catalog_.live(), 0U);
+  EXPECT_THAT(catalog_.processes(), IsEmpty());
+  // One that had a sample is the engine's to retire.
+  start(10, 500);
+  poll({{10, 100}});
+  stop(10);
+  poll({});
+  EXPECT_EQ(catalog_.live(), 1U);
+}
+
 TEST(UnseenWarnings, SayCountsAndWhatToDo) {
   const auto warnings = unseen_warnings({.unresolved = 2, .maps_denied = 12, .without_bytes = 1}, true);
   ASSERT_THAT(warnings, SizeIs(3));
