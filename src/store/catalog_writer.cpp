@@ -1,6 +1,6 @@
 #include "store/catalog_writer.hpp"
 
-#include <functional>
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -9,29 +9,8 @@
 namespace vramtrack {
 namespace {
 
-void mix(std::size_t& into, std::size_t with) {
-  into ^= with + 0x9e3779b97f4a7c15U + (into << 6) + (into >> 2);
-}
-
-std::size_t fingerprint(std::initializer_list<const std::string*> texts) {
-  std::size_t value = 1;
-  for (const std::string* text : texts) mix(value, std::hash<std::string_view>{}(*text));
-  return value;
-}
-
-std::size_t fingerprint(const DeviceInfo& d) {
-  std::size_t value = fingerprint({&d.id, &d.name, &d.pci_bus_id, &d.parent_id});
-  mix(value, d.index ? static_cast<std::size_t>(*d.index) + 1 : 0);
-  mix(value, d.capacity_bytes ? *d.capacity_bytes + 1 : 0);
-  return value;
-}
-
-std::size_t fingerprint(const ProcessInfo& p) {
-  std::size_t value =
-      fingerprint({&p.user, &p.command, &p.name, &p.kind, &p.cgroup, &p.container, &p.pod, &p.slurm_job, &p.framework});
-  mix(value, p.ns_pid);
-  return value;
-}
+/// While the disk refuses, the names of so many series that have come and gone wait for it.
+constexpr std::size_t kWaiting = 4096;
 
 }  // namespace
 
@@ -53,64 +32,98 @@ Result<CatalogWriter> CatalogWriter::open(sql::Database& database, const Catalog
   return writer;
 }
 
+void CatalogWriter::collect() {
+  if (collected_revision_ == catalog_->revision()) return;
+  for (; next_series_ < catalog_->size(); ++next_series_) {
+    const auto id = static_cast<SeriesId>(next_series_);
+    if (catalog_->holds(id)) series_.try_emplace(next_series_, Series{catalog_->key(id), 0});
+  }
+  catalog_->processes_since(collected_revision_, [&](const ProcessInfo& info) {
+    const ProcessId id{info.pid, info.start_ticks};
+    Process& process = processes_[id];
+    if (process.used && !process.unwritten) unwritten_processes_.push_back(id);
+    process.unwritten = info;
+  });
+  collected_revision_ = catalog_->revision();
+  // Reached only while the disk refuses: else committed() has forgotten them.
+  if (series_.size() > 2 * catalog_->live() + kWaiting) {
+    forget_retired();
+    const std::size_t excess = std::max(unwritten_series_.size(), kWaiting) - kWaiting;
+    unwritten_series_.erase(unwritten_series_.begin(), unwritten_series_.begin() + static_cast<std::ptrdiff_t>(excess));
+  }
+}
+
 Result<std::uint32_t> CatalogWriter::id_of(SeriesId series) {
-  const std::uint32_t index = index_of(series);
-  if (index < ids_.size() && ids_[index] != 0) return ids_[index];
-  const SeriesKey& key = catalog_->key(series);
+  collect();
+  const auto it = series_.find(index_of(series));
+  if (it == series_.end()) return 0;
+  Series& known = it->second;
+  if (known.file_id != 0) return known.file_id;
+  const SeriesKey& key = known.key;
   find_series_.bind(1, to_string(key.metric)).bind(2, std::string_view(key.device_id));
   find_series_.bind(3, std::int64_t{key.pid}).bind(4, static_cast<std::int64_t>(key.pid_start_ticks));
   const auto found = find_series_.step();
-  const std::int64_t known = found && *found ? find_series_.integer(0) : 0;
+  const auto in_file = found && *found ? static_cast<std::uint32_t>(find_series_.integer(0)) : 0;
   find_series_.reset();
   if (!found) return fail(found.error());
-  std::uint32_t id = static_cast<std::uint32_t>(known);
-  if (!*found) {
-    if (last_id_ == UINT32_MAX) return fail("table series: full");
-    id = ++last_id_;
-    unwritten_.emplace_back(id, series);
+  known.file_id = in_file;
+  if (in_file == 0) {
+    // A key that was retired and interned again may wait to be written already.
+    const auto same = std::find_if(unwritten_series_.begin(), unwritten_series_.end(),
+                                   [&](const auto& waiting) { return waiting.second == key; });
+    if (same != unwritten_series_.end()) {
+      known.file_id = same->first;
+    } else {
+      if (last_id_ == UINT32_MAX) return fail("table series: full");
+      known.file_id = ++last_id_;
+      unwritten_series_.emplace_back(known.file_id, key);
+    }
   }
-  if (index >= ids_.size()) ids_.resize(catalog_->size(), 0);
-  ids_[index] = id;
-  return id;
+  if (key.pid != 0) {
+    const ProcessId id{key.pid, key.pid_start_ticks};
+    Process& process = processes_[id];
+    if (!process.used && process.unwritten) unwritten_processes_.push_back(id);
+    process.used = true;
+  }
+  return known.file_id;
 }
 
 Status CatalogWriter::write() {
-  for (const auto& [id, series] : unwritten_) {
-    rows::bind_series(put_series_, id, catalog_->key(series));
+  collect();
+  for (const auto& [id, key] : unwritten_series_) {
+    rows::bind_series(put_series_, id, key);
     if (auto s = put_series_.run(); !s) return s;
   }
-  new_revision_ = catalog_->revision();
-  new_devices_ = devices_;
-  new_processes_ = processes_;
-  if (described_ && new_revision_ == described_revision_) return {};
-
-  const auto changed = [](std::vector<std::size_t>& known, std::size_t i, std::size_t print) {
-    if (i < known.size() && known[i] == print) return false;
-    if (i >= known.size()) known.resize(i + 1);
-    known[i] = print;
-    return true;
-  };
-  std::size_t i = 0;
+  for (const ProcessId& id : unwritten_processes_) {
+    const auto it = processes_.find(id);
+    if (it == processes_.end() || !it->second.unwritten) continue;
+    rows::bind_process(put_process_, *it->second.unwritten);
+    if (auto s = put_process_.run(); !s) return s;
+  }
+  new_device_revision_ = catalog_->device_revision();
+  if (new_device_revision_ == device_revision_) return {};
   for (const DeviceInfo& device : catalog_->devices()) {
-    if (!changed(new_devices_, i++, fingerprint(device))) continue;
     rows::bind_device(put_device_, device);
     if (auto s = put_device_.run(); !s) return s;
-  }
-  i = 0;
-  for (const ProcessInfo& process : catalog_->processes()) {
-    if (!changed(new_processes_, i++, fingerprint(process))) continue;
-    rows::bind_process(put_process_, process);
-    if (auto s = put_process_.run(); !s) return s;
   }
   return {};
 }
 
 void CatalogWriter::committed() {
-  unwritten_.clear();
-  described_ = true;
-  described_revision_ = new_revision_;
-  devices_.swap(new_devices_);
-  processes_.swap(new_processes_);
+  unwritten_series_.clear();
+  for (const ProcessId& id : unwritten_processes_)
+    if (const auto it = processes_.find(id); it != processes_.end()) it->second.unwritten.reset();
+  unwritten_processes_.clear();
+  device_revision_ = new_device_revision_;
+  // Half of them gone: a sweep costs no more than their coming did.
+  if (series_.size() > 2 * catalog_->live() + 64) forget_retired();
+}
+
+void CatalogWriter::forget_retired() {
+  std::erase_if(series_, [&](const auto& entry) { return !catalog_->holds(static_cast<SeriesId>(entry.first)); });
+  std::erase_if(processes_,
+                [&](const auto& entry) { return catalog_->process(entry.first.first, entry.first.second) == nullptr; });
+  std::erase_if(unwritten_processes_, [&](const ProcessId& id) { return !processes_.contains(id); });
 }
 
 }  // namespace vramtrack

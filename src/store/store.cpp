@@ -181,13 +181,19 @@ Status Store::Core::seal() {
     builder.clear();
     for (; status && next < pending.size() && builder.points() < kPendingSamples; ++next) {
       const auto id = series->id_of(pending[next].series);
-      if (id) {
+      if (id && *id == 0) {
+        give_up(1);
+      } else if (id) {
         builder.add(ns_of(pending[next].time), *id, pending[next].bytes);
       } else {
         status = fail(id.error());
       }
     }
     if (!status) break;
+    if (builder.empty()) {  // nothing that could be named
+      sealed = next;
+      continue;
+    }
     auto data = compressor.compress(builder.payload(), kJournalLevel);
     if (!data) {
       status = fail(data.error());
@@ -234,6 +240,7 @@ Status Store::Core::write() {
       if (auto s = put_event.run(); !s) return s;
     }
     for (std::size_t i = 0; i < alerts.size(); ++i) {
+      if (alert_series[i] == 0) continue;  // retired before the file came back: nobody could tell whose it was
       rows::bind_alert(put_alert, alert_series[i], alerts[i]);
       if (auto s = put_alert.run(); !s) return s;
     }
@@ -301,6 +308,7 @@ Store::~Store() {
 
 Status Store::append(const Batch& batch) {
   Core& core = *core_;
+  if (core.series) core.series->collect();
   Status status;
   const auto flush_now = [&] {
     if (auto s = core.report(core.flush()); !s) status = s;
@@ -320,6 +328,7 @@ Status Store::append(const Batch& batch) {
 }
 
 Status Store::record(const Alert& alert) {
+  if (core_->series) core_->series->collect();
   core_->alerts.push_back(alert);
   return core_->report(core_->flush());
 }

@@ -33,7 +33,8 @@ std::string default_store_path();
 class Store {
  public:
   /// Opens or creates the file (and its folder) and takes its lock. `catalog` must outlive the store:
-  /// its series, devices and processes are written with the samples that name them. `now` is only put
+  /// its series, devices and processes are written with the samples that name them. It may retire a series
+  /// as soon as append() and record() have been given the last of it. `now` is only put
   /// into the lock, for the message a second writer gets. Errors: a second writer (names pid, start and
   /// command of the first), no right to write, a damaged file, another program's file, a newer schema.
   /// Costs milliseconds; a journal left by a crash is taken over, at most 15 minutes of samples.

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+
+#include "store/catalog_writer.hpp"
+#include "store/schema.hpp"
+#include "store/sqlite.hpp"
 #include "store_fixture.hpp"
 
 namespace vramtrack {
@@ -364,6 +369,117 @@ TEST(StorePath, FollowsXdg) {
   EXPECT_EQ(default_store_path(), "/home/ada/.local/state/vramtrack/vramtrack.db");
   ::unsetenv("XDG_STATE_HOME");
   EXPECT_EQ(default_store_path(), "/home/ada/.local/state/vramtrack/vramtrack.db");
+}
+
+/// What a watch of months does: processes come, are retired when they are over, and nothing of them is lost.
+TEST_F(StoreTest, RetiredProcessesAreAllInTheFile) {
+  const SeriesId device = catalog.intern(device_key(0));
+  std::vector<SeriesKey> keys;
+  {
+    const auto store = open();
+    for (std::uint32_t pid = 1; pid <= 3000; ++pid) {
+      keys.push_back(process_key(static_cast<int>(pid % 3), pid));
+      const SeriesId id = catalog.intern(keys.back());
+      catalog.describe(ProcessInfo{.pid = pid, .start_ticks = 1000U + pid, .command = "train " + std::to_string(pid)});
+      Batch batch;
+      batch.samples = {{at_s(pid), device, pid}, {at_s(pid), id, pid}};
+      if (pid % 100 == 0) batch.events = {{.time = at_s(pid), .kind = Event::Kind::process_ended, .pid = pid}};
+      ASSERT_TRUE(store->append(batch));
+      if (pid % 500 == 0) {
+        Alert alert;
+        alert.series = id;
+        alert.raised = at_s(pid);
+        ASSERT_TRUE(store->record(alert));
+      }
+      catalog.retire(id);  // its samples wait yet: a flush is every 5 s
+    }
+    EXPECT_THAT(store->take_notices(), IsEmpty());
+  }
+  EXPECT_EQ(catalog.live(), 1U);
+  const Scan found = scan(config.path);
+  EXPECT_THAT(found.errors, IsEmpty());
+  for (const SeriesKey& key : keys) {
+    ASSERT_THAT(found.of(key), SizeIs(1)) << key.pid;
+    const ProcessInfo* process = found.catalog.process(key.pid, key.pid_start_ticks);
+    ASSERT_NE(process, nullptr) << key.pid;
+    EXPECT_EQ(process->command, "train " + std::to_string(key.pid));
+  }
+  auto reader = StoreReader::open(config.path);
+  ASSERT_TRUE(reader);
+  Catalog other;
+  EXPECT_THAT((*reader)->alerts(other).value(), SizeIs(6));
+}
+
+TEST_F(StoreTest, AKeyThatWasRetiredAndCameBackIsOneSeriesInTheFile) {
+  const SeriesKey key = process_key(0, 7);
+  {
+    const auto store = open();
+    for (std::int64_t t = 0; t < 40; ++t) {  // within a flush and over several
+      const SeriesId id = catalog.intern(key);
+      catalog.describe(ProcessInfo{.pid = 7, .start_ticks = 1007, .command = "command " + std::to_string(t)});
+      Batch batch;
+      batch.samples = {{at_s(t), id, static_cast<std::uint64_t>(t)}};
+      ASSERT_TRUE(store->append(batch));
+      catalog.retire(id);
+    }
+    EXPECT_THAT(store->take_notices(), IsEmpty());
+  }
+  const Scan found = scan(config.path);
+  EXPECT_THAT(found.errors, IsEmpty());
+  EXPECT_THAT(found.series, SizeIs(1));
+  EXPECT_THAT(found.of(key), SizeIs(40));
+  EXPECT_EQ(found.catalog.process(7, 1007)->command, "command 39");
+}
+
+/// A process that is described and whose memory the driver never tells would else leave a row that nothing refers to.
+TEST_F(StoreTest, AProcessWithoutSamplesLeavesNoRow) {
+  const SeriesId sampled = catalog.intern(process_key(0, 1));
+  catalog.intern(process_key(0, 2));
+  for (const std::uint32_t pid : {1U, 2U}) catalog.describe(ProcessInfo{.pid = pid, .start_ticks = 1000U + pid});
+  {
+    const auto store = open();
+    Batch batch;
+    batch.samples = {{at_s(0), sampled, 1}};
+    ASSERT_TRUE(store->append(batch));
+    ASSERT_TRUE(store->flush());
+  }
+  auto database = sql::Database::open(config.path, sql::Database::Mode::read);
+  ASSERT_TRUE(database);
+  EXPECT_EQ(database->integer("SELECT count(*) FROM process").value(), 1);
+  EXPECT_EQ(database->integer("SELECT count(*) FROM series").value(), 1);
+}
+
+TEST_F(StoreTest, WhatTheWriterRemembersIsBounded) {
+  auto database = sql::Database::open(config.path, sql::Database::Mode::write);
+  ASSERT_TRUE(database);
+  ASSERT_TRUE(prepare_schema(*database, config.path));
+  auto writer = CatalogWriter::open(*database, catalog);
+  ASSERT_TRUE(writer);
+  std::size_t most = 0, most_refused = 0;
+  const auto churn = [&](std::uint32_t first, std::uint32_t last, bool refused) {
+    for (std::uint32_t pid = first; pid < last; ++pid) {
+      const SeriesId id = catalog.intern(process_key(0, pid));
+      catalog.describe(ProcessInfo{.pid = pid, .start_ticks = 1000U + pid, .command = "train"});
+      ASSERT_NE(writer->id_of(id).value(), 0U);
+      catalog.retire(id);
+      if (refused) {
+        most_refused = std::max(most_refused, writer->size());
+        continue;
+      }
+      ASSERT_TRUE(writer->write());
+      writer->committed();
+      most = std::max(most, writer->size());
+    }
+  };
+  ASSERT_TRUE(database->exec("BEGIN"));
+  churn(1, 20'000, false);
+  EXPECT_EQ(database->integer("SELECT count(*) FROM series").value(), 19'999);
+  EXPECT_EQ(database->integer("SELECT count(*) FROM process").value(), 19'999);
+  EXPECT_LE(most, 200U);
+  churn(20'000, 40'000, true);  // a disk that refuses for long
+  EXPECT_LE(most_refused, 5000U);
+  ASSERT_TRUE(writer->write());
+  EXPECT_GE(database->integer("SELECT count(*) FROM series").value(), 19'999 + 4096);
 }
 
 }  // namespace
