@@ -50,9 +50,11 @@ def main():
         print(f"{path.name:46} {len(series):6} {samples:9} {skipped:7}  {shown}"
               + (f"; {len(listed) - 6} other verdicts" if len(listed) > 6 else "")
               + (f" [{alerting} series raised an alert]" if alerting else ""))
-        named = [line for line in done.stderr.splitlines() if path.name in line]
-        for line in named[:8]:
-            print(f"    {line.strip()}")
+        # The same for every series of a recording.
+        warnings = list(dict.fromkeys(text for one in series for text in one["warnings"]))
+        named = [text for text in warnings if text.startswith("skipped ")]
+        for text in warnings[:8]:
+            print(f"    {text}")
         if skipped and not named:
             failures += 1
             print("    skipped lines are counted but none is named")
