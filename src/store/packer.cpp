@@ -16,6 +16,8 @@ constexpr int kMinuteS = 60, kHourS = 3600;
 constexpr int kPackLevel = 5;
 /// Rows that one block's retention may delete: more than a block adds, so that it catches up, yet bounded.
 constexpr int kExpirePerBlock = 32;
+/// The same for events, of which a block may hold thousands where jobs are short: 18 a second. Some 10 ms at most.
+constexpr int kExpireEventsPerBlock = 16384;
 constexpr int kTrimPerBlock = 64;
 constexpr std::int64_t kHoursToMerge = 60;  ///< parts of hours, about half a day of them
 constexpr std::size_t kCellsPerChunk = 32768;
@@ -203,8 +205,8 @@ Status Packer::expire(std::int64_t now_ns) {
       "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE t_max_ns<{0} ORDER BY t_min_ns LIMIT {2});"
       "DELETE FROM rollup WHERE id IN (SELECT id FROM rollup WHERE resolution_s=60 AND merged=0 AND t_max_ns<{1} LIMIT "
       "{2});"
-      "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE time_ns<{1} ORDER BY time_ns LIMIT {2})",
-      raw_ns, minute_ns, kExpirePerBlock);
+      "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE time_ns<{1} ORDER BY time_ns LIMIT {3})",
+      raw_ns, minute_ns, kExpirePerBlock, kExpireEventsPerBlock);
   return database_->exec(script.c_str());
 }
 
@@ -248,7 +250,7 @@ Status Packer::keep_size() {
     if (*gone != INT64_MIN) {
       tell(told_raw_,
            fmt::format("store: the size cap of {} MB is reached: raw samples up to {} were given up before their {} "
-                       "hours, and the oldest will be from now on; raise store.max_size_mb to keep them",
+                       "hours, and the oldest will be from now on; raise store.max-size-mb to keep them",
                        config_.max_size_mb, iso8601(at(*gone)), config_.raw_hours));
       continue;
     }
@@ -259,13 +261,13 @@ Status Packer::keep_size() {
           told_minutes_,
           fmt::format(
               "store: the size cap of {} MB is reached with no raw samples left: minute rollups up to {} were given up "
-              "before their {} days; raise store.max_size_mb",
+              "before their {} days; raise store.max-size-mb",
               config_.max_size_mb, iso8601(at(*gone)), config_.minute_days));
       continue;
     }
     tell(told_hours_,
          fmt::format("store: over the size cap of {} MB with only hourly rollups left; these are kept: raise "
-                     "store.max_size_mb or move the file away",
+                     "store.max-size-mb or move the file away",
                      config_.max_size_mb));
     return {};
   }

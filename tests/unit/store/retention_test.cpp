@@ -141,6 +141,65 @@ TEST_F(RetentionTest, RawAndMinutesExpireAndHoursStay) {
   EXPECT_LE(count(config.path, "SELECT count(*) FROM rollup WHERE resolution_s=3600 AND merged=0"), 120);
 }
 
+/// Where jobs are short, a block holds hundreds of ends of processes.
+TEST_F(RetentionTest, ManyEventsExpireAsFastAsTheyCome) {
+  config.minute_days = 1.0 / 24;
+  const SeriesId id = catalog.intern(device_key(0));
+  {
+    const auto store = open();
+    for (std::int64_t t = 0; t < 6 * 3600; t += 10) {
+      Batch batch;
+      batch.samples = {{at_s(t), id, 1}};
+      for (std::uint32_t i = 0; i < 10; ++i)
+        batch.events.push_back({.time = at_s(t), .kind = Event::Kind::process_ended, .pid = i + 1});
+      ASSERT_TRUE(store->append(batch));
+    }
+  }
+  const std::int64_t kept = count(config.path, "SELECT count(*) FROM event");
+  EXPECT_GE(kept, 3600);  // an hour of them
+  EXPECT_LE(kept, 3600 + 2 * 900 + 600);
+}
+
+/// What is kept for ever of a process: docs/formats/store.md gives these figures.
+TEST_F(RetentionTest, ADeadProcessLeavesLittleAndNeverWhatARollupLacks) {
+  config.raw_hours = 1;
+  config.minute_days = 1;
+  constexpr std::uint32_t kProcesses = 4000;
+  std::vector<SeriesKey> keys;
+  {
+    const auto store = open();
+    std::vector<std::pair<SeriesId, std::int64_t>> running;
+    for (std::int64_t t = 0; t < (kProcesses + 3 * 1440) * 60; t += 20) {
+      if (t % 60 == 0 && keys.size() < kProcesses) {
+        const auto pid = static_cast<std::uint32_t>(keys.size() * 7919 % 4'000'000 + 1);
+        keys.push_back(
+            {Metric::process_used, "GPU-6f3a1c2e-9b1d-4c57-8a53-0e7f2b9d4c10", pid, 5'000'000U + 100U * pid});
+        ProcessInfo process{.pid = pid, .start_ticks = keys.back().pid_start_ticks, .user = "alice", .name = "python3"};
+        process.command = "python3 -u /home/alice/project/train.py --config configs/resnet50.yaml --batch-size 256";
+        catalog.describe(process);
+        running.emplace_back(catalog.intern(keys.back()), t + 300);
+      }
+      Batch batch;
+      batch.samples.push_back({at_s(t), catalog.intern(device_key(0)), 1});
+      for (const auto& [id, end] : running) batch.samples.push_back({at_s(t), id, static_cast<std::uint64_t>(t) << 20});
+      ASSERT_TRUE(store->append(batch));
+      while (!running.empty() && running.front().second <= t) {
+        catalog.retire(running.front().first);
+        running.erase(running.begin());
+      }
+    }
+  }
+  EXPECT_LE(catalog.live(), 2U);
+  const std::int64_t pages = count(config.path, "PRAGMA page_count") - count(config.path, "PRAGMA freelist_count");
+  EXPECT_LE(pages * 4096 / kProcesses, 500);  // with what is young, too
+  auto reader = StoreReader::open(config.path);
+  ASSERT_TRUE(reader);
+  EXPECT_THAT((*reader)->series().value(), SizeIs(kProcesses + 1));
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1999}, std::size_t{3999}})
+    EXPECT_FALSE((*reader)->rollups(keys[i], Resolution::hour).value().empty());
+  EXPECT_EQ(count(config.path, "SELECT count(*) FROM process"), kProcesses);
+}
+
 /// A clock that jumps ahead for one sample must not make a history look old.
 TEST_F(RetentionTest, OneWildDateExpiresNothing) {
   config.raw_hours = 48;
@@ -187,7 +246,7 @@ TEST_F(RetentionTest, TheSizeCapTakesRawThenMinutesAndKeepsHours) {
   EXPECT_THAT((*reader)->rollups(device_key(3), Resolution::hour).value(), SizeIs(40));
   ASSERT_THAT(notices, SizeIs(1));  // told once
   EXPECT_THAT(notices[0], HasSubstr("raw samples up to 2026-01-01T"));
-  EXPECT_THAT(notices[0], HasSubstr("store.max_size_mb"));
+  EXPECT_THAT(notices[0], HasSubstr("store.max-size-mb"));
 
   // So small that not even the minutes fit.
   config.max_size_mb = 0.15;
