@@ -3,7 +3,8 @@
 # fake NVML library, recording into a store.
 #
 #   bench/watch.sh [SECONDS]            (default 120, after 5 s to start)
-#   bench/watch.sh --soak SECONDS       fails unless memory and files stay bounded
+#   bench/watch.sh --soak SECONDS       fails unless memory and files stay bounded; with 8 processes a second that come,
+#                                       live 5 s and go, after 90 s to reach what is kept of the last ended
 set -eu
 cd "$(dirname "$0")/.."
 soak=
@@ -47,14 +48,34 @@ for pid in $pids; do
   number=$((number + 1))
 done >>"$work/scenario"
 
+settle=5
+if [ -n "$soak" ]; then
+  # Processes that come, live for 5 s and go: one a second on each GPU, at most 20 000 of them in all. Their pids are
+  # none that the kernel would give.
+  settle=90
+  awk -v seconds=$((seconds + settle + 30)) 'BEGIN {
+    every = seconds * 8 / 20000
+    if (every < 1) every = 1
+    for (from = 1; from < seconds; from += every)
+      for (gpu = 0; gpu < 8; ++gpu)
+        printf "process gpu=%d pid=%d list=C used=1G from=%d to=%d\n", gpu, 5000000 + n++, from, from + 4
+  }' >>"$work/scenario"
+fi
+
 XDG_STATE_HOME=$work XDG_CONFIG_HOME=$work VRAMTRACK_FAKE_NVML=$work/scenario \
-  $build/vramtrack watch --interval 1 --duration $((seconds + 30)) \
+  $build/vramtrack watch --interval 1 --duration $((seconds + settle + 30)) \
   --set "sources.nvml-library=$PWD/$build/fake_nvml/current/libnvidia-ml.so.1" >"$work/out" 2>&1 &
 watch=$!
+started=$(date +%s)
+come_and_go=$(grep -c " to=" "$work/scenario" || true)
 
 # User and system time in clock ticks; the second field of /proc/PID/stat may hold blanks, so count behind its ")".
 ticks() { sed 's/.*) //' "/proc/$watch/stat" | awk '{ print $12 + $13 }'; }
 kib() { awk -v key="$1:" '$1 == key { print $2 }' "/proc/$watch/status"; }
+# How many of the processes that come and go have gone by now, of the first tick's time.
+dead() {
+  echo $((($(date +%s) - started) * come_and_go / (seconds + settle + 30)))
+}
 running() {
   kill -0 "$watch" 2>/dev/null && return
   cat "$work/out" >&2
@@ -62,24 +83,27 @@ running() {
   exit 1
 }
 
-sleep 5
+sleep $settle
 running
 begun_ticks=$(ticks)
 begun_ns=$(date +%s%N)
 begun_kib=$(kib VmRSS)
+begun_dead=$(dead)
 sleep "$seconds"
 running
 used_ticks=$(($(ticks) - begun_ticks))
 took_ns=$(($(date +%s%N) - begun_ns))
 share=$(awk -v t="$used_ticks" -v hz="$(getconf CLK_TCK)" -v ns="$took_ns" 'BEGIN { printf "%.3f", t / hz / (ns / 1e9) * 100 }')
-echo "$(grep -c . "$work/scenario") series for $((took_ns / 1000000000)) s: $share % of one core," \
+echo "72 series for $((took_ns / 1000000000)) s: $share % of one core," \
   "resident $(kib VmRSS) KiB, at most $(kib VmHWM) KiB; threads: $(ls "/proc/$watch/task" | wc -l)"
 echo "store: $(find "$work" -name '*.db*' -printf '%f %s bytes  ')"
 
 if [ -n "$soak" ]; then
   grown=$(($(kib VmRSS) - begun_kib))
   open=$(ls "/proc/$watch/fd" | wc -l)
-  echo "soak: resident memory grew by $grown KiB, $open files open"
+  gone=$(($(dead) - begun_dead))
+  echo "soak: resident memory grew by $grown KiB while $gone processes came and went" \
+    "($(awk -v k="$grown" -v n="$gone" 'BEGIN { printf "%.3f", k / (n ? n : 1) }') KiB each), $open files open"
   [ "$grown" -le 4096 ] || { echo "soak: more than 4096 KiB: a leak in the leak finder" >&2; exit 1; }
   [ "$open" -le 64 ] || { echo "soak: files are left open" >&2; exit 1; }
 fi
