@@ -122,6 +122,9 @@ class Catalog {
   /// never shown as dates.
   bool clock_is_relative = false;
 
+  /// True when the source lists the processes of its devices: a device without any then has none that is visible.
+  bool processes_are_listed = false;
+
  private:
   struct Change {
     std::uint64_t revision = 0;

@@ -6,6 +6,7 @@ namespace vramtrack {
 
 Attribution attribute(double device_growth_bytes, const std::vector<ProcessGrowth>& processes) {
   Attribution out;
+  out.any_process = !processes.empty();
   if (processes.empty() || !(device_growth_bytes > 0)) return out;
   const ProcessGrowth* grower = nullptr;
   double most = 0;

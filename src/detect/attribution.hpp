@@ -22,6 +22,7 @@ struct ProcessGrowth {
 
 struct Attribution {
   std::optional<Suspect> suspect;  ///< nullopt when no process is visible at all
+  bool any_process = false;        ///< some process was there to explain it
   double churn_share = 0;  ///< share of the growth explained by processes that started less those that ended, 0..1
 };
 

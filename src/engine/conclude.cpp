@@ -21,6 +21,8 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
       (v.finding.leak || v.finding.state == State::growing || v.finding.state == State::slow_growth)) {
     const Attribution a = attribution(s, v.finding);
     v.suspect = a.suspect;
+    if (!v.suspect && !a.any_process && catalog.processes_are_listed)
+      v.suspect = Suspect{0, 0, "no visible process", 1.0};
     if (v.finding.leak && a.churn_share >= 0.5) {
       v.finding.leak = false;
       v.finding.state = State::steady;

@@ -154,6 +154,7 @@ void Engine::Core::forget_oldest_ended() {
     std::erase(undecided, series[index].get());
     std::erase(touched, series[index].get());
     series[index].reset();
+    catalog.retire(static_cast<SeriesId>(index));
   }
 }
 

@@ -178,6 +178,7 @@ void ProcessWatch::end(Batch& out) {
     else
       ++it;
   }
+  catalog_.processes_are_listed = unseen_.without_bytes == 0;
   std::sort(out.events.begin() + first, out.events.end(), [](const Event& a, const Event& b) {
     return std::tie(a.pid, a.pid_start_ticks) < std::tie(b.pid, b.pid_start_ticks);
   });

@@ -130,7 +130,10 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
   p.pid = pid;
   p.ticks = known.ticks;
   p.name = name;
-  if (has_bytes) make_series(p);
+  if (has_bytes)
+    make_series(p);
+  else
+    bytes_withheld_ = true;
   ProcessInfo info;
   info.pid = pid;
   info.start_ticks = known.ticks;
@@ -146,6 +149,7 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
 }
 
 void LogRows::end_unseen(std::size_t device, double clock_s, Timestamp time) {
+  catalog_.processes_are_listed = !bytes_withheld_;
   for (std::size_t i = 0; i < alive_.size();) {
     Process& p = processes_[alive_[i]];
     if ((device != kEveryDevice && p.device != device) || p.seen_s >= clock_s) {

@@ -128,6 +128,7 @@ class LogRows {
   std::vector<Device> devices_;
   std::vector<SeriesId> device_series_;
   std::vector<Process> processes_;
+  bool bytes_withheld_ = false;     ///< some process was listed without its memory: then an empty list says nothing
   std::vector<std::size_t> alive_;  ///< positions in processes_
   std::unordered_map<std::uint32_t, Pid> pids_;
   SourceNotes notes_;

@@ -99,6 +99,16 @@ TEST_F(EngineTest, SaysWhenNoVisibleProcessGrows) {
   EXPECT_EQ(v.suspect->pid, 0U);
 }
 
+TEST_F(EngineTest, AnEmptyListOfProcessesNamesNobodyRatherThanNothing) {
+  start();
+  for (int t = 0; t < 1800; ++t) tick(t, leak(t));
+  EXPECT_FALSE(seen(device_series).verdict.suspect) << "a log that lists no processes says nothing of them";
+  catalog.processes_are_listed = true;
+  ASSERT_TRUE(seen(device_series).verdict.suspect);
+  EXPECT_EQ(view->series[0].verdict.suspect->pid, 0U);
+  EXPECT_DOUBLE_EQ(view->series[0].verdict.suspect->share, 1.0);
+}
+
 TEST_F(EngineTest, JobsThatArriveAreNoLeakOfTheDevice) {
   std::vector<SeriesId> jobs;
   for (std::uint32_t i = 0; i < 24; ++i) jobs.push_back(process(100 + i, "job"));
