@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -120,6 +121,17 @@ Result<LayeredConfig> load_config(const Options& options) {
   if (Status ok = layers.check(); !ok) return reading(ok.error());
   if (Status ok = check_names(layers); !ok) return reading(ok.error());
   return layers;
+}
+
+std::vector<std::string> ignored_variables() {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    std::string text = LayeredConfig::ignored_variable(variable.substr(0, variable.find('=')));
+    if (!text.empty()) out.push_back(std::move(text));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 std::string store_path(const Config& config) {

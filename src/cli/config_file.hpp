@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/options.hpp"
 #include "core/result.hpp"
@@ -16,6 +17,9 @@ std::string config_path(const Options& options);
 /// File, environment, --set, then the options that are settings (--detector, --interval, ...), all checked.
 /// A missing file is an error only when --config named it.
 Result<LayeredConfig> load_config(const Options& options);
+
+/// What to tell of variables that begin with VRAMTRACK_ and are no setting: nothing is ignored silently.
+std::vector<std::string> ignored_variables();
 
 /// config.store.path, or where the store is by default.
 std::string store_path(const Config& config);

@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   console.write(parsed.out);
   if (!parsed.error.empty()) console.error(parsed.error);
   if (!parsed.options) return parsed.exit_code;
+  for (const std::string& ignored : ignored_variables()) console.warn(ignored);
   const int exit_code = run(*parsed.options, console);
   return console.failed() ? 2 : exit_code;
 }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <regex>
 
 namespace vramtrack {
@@ -56,6 +58,18 @@ std::string with_dashes(std::string_view name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return out;
+}
+
+constexpr std::string_view kVariablePrefix = "VRAMTRACK_";
+
+/// "section.key" of VRAMTRACK_SECTION_KEY, whether or not there is such a key; nullopt when there is no such section.
+std::optional<std::string> variable_setting(std::string_view name) {
+  if (!name.starts_with(kVariablePrefix)) return {};
+  const std::string rest = with_dashes(name.substr(kVariablePrefix.size()));
+  for (const std::string_view section : setting_sections())
+    if (rest.size() > section.size() && rest.starts_with(section) && rest[section.size()] == '-')
+      return std::string(section) + '.' + rest.substr(section.size() + 1);
+  return {};
 }
 
 std::string unknown_setting(std::string_view name) {
@@ -167,18 +181,35 @@ Status LayeredConfig::apply(const Setting& setting, SettingValue value, std::str
   return {};
 }
 
+std::string LayeredConfig::ignored_variable(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kOthers = {"VRAMTRACK_FAKE_", "VRAMTRACK_TRACES", "VRAMTRACK_UPDATE_GOLDEN",
+                                                       "VRAMTRACK_SETUP"};
+  if (!name.starts_with(kVariablePrefix) || variable_setting(name)) return {};
+  for (const std::string_view other : kOthers)
+    if (name == other || (other.back() == '_' && name.starts_with(other))) return {};
+  // The key alone, as it may be written on the command line, is as near as the whole name.
+  std::vector<std::string> spellings;
+  for (const Setting& s : kSettings) {
+    spellings.push_back(s.name());
+    spellings.emplace_back(s.key);
+  }
+  const std::vector<std::string_view> known(spellings.begin(), spellings.end());
+  const std::string wanted = with_dashes(name.substr(kVariablePrefix.size()));
+  const std::string_view nearest = nearest_name(wanted, known);
+  std::string variable;
+  for (const Setting& s : kSettings)
+    if (variable.empty() && (nearest == s.key || nearest == s.name())) variable = s.name();
+  for (char& c : variable)
+    c = c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return fmt::format("environment variable {} is no setting and is ignored; the nearest is {}{}", name, kVariablePrefix,
+                     variable);
+}
+
 Status LayeredConfig::apply_variable(std::string_view name, std::string_view text) {
-  constexpr std::string_view kPrefix = "VRAMTRACK_";
-  if (name.substr(0, kPrefix.size()) != kPrefix) return {};
-  const std::string rest = with_dashes(name.substr(kPrefix.size()));
-  for (const std::string_view section : setting_sections()) {
-    if (rest.size() <= section.size() || rest.substr(0, section.size()) != section || rest[section.size()] != '-')
-      continue;
-    const std::string setting = std::string(section) + '.' + rest.substr(section.size() + 1);
-    return apply_assignment(setting + '=' + std::string(text), name).map_error([&](const Error& e) {
+  if (const auto setting = variable_setting(name))
+    return apply_assignment(*setting + '=' + std::string(text), name).map_error([&](const Error& e) {
       return e.during("environment variable " + std::string(name));
     });
-  }
   return {};
 }
 

@@ -57,6 +57,9 @@ class LayeredConfig {
   Status apply_file(std::string_view toml, std::string_view file);
   /// Applies one environment variable when its name begins with VRAMTRACK_SECTION_; others are not ours.
   Status apply_variable(std::string_view name, std::string_view text);
+  /// Of a variable that begins with VRAMTRACK_, which apply_variable left alone: what to tell of it, with the nearest
+  /// variable there is. Empty: it is none, or one of the tests' and of the probe's own.
+  static std::string ignored_variable(std::string_view name);
   /// Applies "section.key=value", or "key=value" for a key of [detection]; `origin` as in "--set".
   Status apply_assignment(std::string_view assignment, std::string_view origin);
   /// Sets one value, checked like any other.
