@@ -36,8 +36,8 @@ void add_common(CLI::App* app, Options& o) {
   app->add_option("--config", o.config_file, "Read this configuration file")->type_name("FILE");
   app->add_option("--set", o.assignments, "Override a setting: section.key=value, or key=value of [detection]")
       ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);  // one each: what follows is a file
 }
 
 std::string detector_names() {
@@ -96,7 +96,10 @@ CLI::App* add_watch(CLI::App& app, Options& o) {
   c->add_flag("--no-record", o.no_record, "Do not record into the store");
   std::string names;
   for (const SourceInfo* info : live_sources()) names += (names.empty() ? "" : ",") + std::string(info->name);
-  c->add_option("--source", o.sources, "Read these sources only: " + names)->delimiter(',')->type_name("NAMES");
+  c->add_option("--source", o.sources, "Read these sources only: " + names)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAMES");
   c->add_flag("--or-simulate", o.or_simulate, "Where there is no GPU, say so and simulate a leaking job instead");
   add_detection(c, o);
   c->footer(
