@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
@@ -34,7 +35,7 @@ class Replay {
       if (!pace.wait_for(time)) return false;
       if (!first) first = time;
       last = time;
-      session.take(tick);
+      take_tick(tick, session);
       if (pace.is_paced() && std::chrono::steady_clock::now() >= next_status) {
         session.status();
         next_status += every;
@@ -42,7 +43,7 @@ class Replay {
       return !console_.gone();
     };
     std::string broken;
-    std::size_t told = 0;
+    Session::Told told;
     Batch batch;
     bool go_on = true;
     for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
@@ -70,6 +71,26 @@ class Replay {
   }
 
  private:
+  /// A store holds one watch after the other, and each began knowing nothing: so does their replay.
+  void take_tick(const Batch& tick, Session& session) {
+    constexpr auto starts_watch = [](const Event& event) { return event.kind == Event::Kind::watch_started; };
+    if (std::none_of(tick.events.begin(), tick.events.end(), starts_watch)) return session.take(tick);
+    Batch part;
+    for (Event event : tick.events) {
+      if (starts_watch(event) && (session.counts().ticks > 0 || !part.events.empty())) {
+        if (!part.events.empty()) session.take(part);
+        part.clear();
+        if (!session.view()->series.empty()) session.last_status(options_.explain);
+        session.begin_anew();
+        event.text = "another watch begins here, knowing nothing of what came before";
+      }
+      part.events.push_back(std::move(event));
+    }
+    part.samples = tick.samples;
+    part.readings = tick.readings;
+    session.take(part);
+  }
+
   void tell_skipped(const SourceNotes& notes) {
     for (const std::string& skipped : notes.first_skipped) console_.warn("skipped " + skipped);
     if (notes.skipped_lines > notes.first_skipped.size())
@@ -125,7 +146,13 @@ int replay(const Options& options, const LayeredConfig& layers, Console& console
   }
   auto recordings = plan_recordings(files, *logs);
   if (!recordings) {
-    console.error("cannot replay: " + recordings.error().message);
+    // What is of no known format may be a store whose first bytes are damaged.
+    std::error_code ec;
+    const bool unknown = files.size() == 1 && options.input_format.empty() && options.timezone.empty() &&
+                         std::filesystem::is_regular_file(files.front(), ec) &&
+                         std::filesystem::file_size(files.front(), ec) > 0;
+    console.error(fmt::format("cannot replay{}: {}", unknown ? ", for this is neither a log nor a store" : "",
+                              recordings.error().message));
     return 2;
   }
   int exit_code = 0;

@@ -47,9 +47,12 @@ class StampClock {
 struct LiveSource {
   std::string_view name;
   std::unique_ptr<Source> source;
-  std::string error;     ///< the last one told; empty while it works
-  std::size_t told = 0;  ///< of its warnings
+  std::string error;   ///< the last one told; empty while it works
+  Session::Told told;  ///< of its warnings
 };
+
+/// Processes that have ended are kept so long: a watch may run for months.
+constexpr std::size_t kMaxEndedSeries = 256;
 
 bool wanted(const SourcesConfig& config, std::string_view name) {
   return config.enabled.empty() ||
@@ -69,7 +72,7 @@ std::vector<LiveSource> open_sources(const SourcesConfig& config, Catalog& catal
     if (!wanted(config, info->name)) continue;
     auto source = info->make(config, catalog);
     if (source)
-      open.push_back({info->name, std::move(*source), {}, 0});
+      open.push_back({info->name, std::move(*source), {}, {}});
     else
       reasons +=
           fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", info->name, without_next_step(source.error().message));
@@ -85,7 +88,7 @@ class Watch {
         config_(config),
         console_(console),
         sources_(std::move(sources)),
-        session_(config, catalog, console, options.json, false),
+        session_(config, catalog, console, options.json, false, kMaxEndedSeries),
         start_(clock_.now()) {
     if (config.watch.record) open_store(catalog);
     session_.on_alert([this](const AlertChange& change) {
@@ -98,6 +101,9 @@ class Watch {
         std::chrono::duration_cast<steady_clock::duration>(from_seconds(config_.watch.interval_seconds));
     const auto every = from_seconds(config_.watch.status_every_seconds);
     const auto begin = steady_clock::now();
+    std::optional<steady_clock::time_point> end;
+    if (options_.duration_s)
+      end = begin + std::chrono::duration_cast<steady_clock::duration>(from_seconds(*options_.duration_s));
     auto next_status = begin;
     for (auto deadline = begin; Interrupt::sleep_until(deadline);) {
       tick();
@@ -107,9 +113,10 @@ class Watch {
         next_status = std::max(next_status + every, now);
       }
       if (console_.gone() || options_.once) break;
-      if (options_.duration_s && now - begin + interval > from_seconds(*options_.duration_s)) break;
+      if (end && deadline >= *end) break;
       // The deadlines stand still while polls are slow or the machine sleeps: missed ones are not made up for.
       deadline += interval * std::max<std::int64_t>(1, (now - deadline + interval) / interval);
+      if (end) deadline = std::min(deadline, *end);  // the last poll is at the end, not before it
     }
     finish();
     return 0;
@@ -120,11 +127,16 @@ class Watch {
     StoreConfig store = config_.store;
     store.path = store_path(config_);
     auto opened = Store::open(store, catalog, start_);
-    if (opened)
+    if (opened) {
       store_ = std::move(*opened);
-    else
+      // A replay begins anew here, as this watch does.
+      Batch started;
+      started.events.push_back(Event{.time = start_, .kind = Event::Kind::watch_started});
+      tell_store(store_->append(started));
+    } else {
       console_.warn(fmt::format("not recording: {}; watching goes on without it (--no-record says so on purpose)",
                                 opened.error().message));
+    }
   }
 
   void tick() {
@@ -158,8 +170,9 @@ class Watch {
 
   void finish() {
     if (store_) tell_store(store_->flush());
-    if (options_.json || options_.once) return;
+    if (options_.once) return;
     session_.last_status(false);
+    if (options_.json) return;
     std::string out =
         fmt::format("watched {}: {} samples of {} polls, {}", format_duration(seconds_between(start_, clock_.now())),
                     session_.counts().samples, session_.counts().ticks, alert_counts(session_.counts()));

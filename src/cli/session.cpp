@@ -10,14 +10,25 @@
 
 namespace vramtrack::cli {
 
-Session::Session(const Config& config, Catalog& catalog, Console& console, bool json, bool in_place)
+Session::Session(const Config& config, Catalog& catalog, Console& console, bool json, bool in_place,
+                 std::size_t max_ended_series)
     : catalog_(catalog),
       console_(console),
-      engine_(config, catalog),
+      config_(config),
+      max_ended_series_(max_ended_series),
       block_(console),
       json_(json),
       in_place_(in_place && !json && console.is_terminal()) {
-  engine_.on_alert([this](const AlertChange& change) { changes_.push_back(change); });
+  begin_anew();
+}
+
+void Session::begin_anew() {
+  engine_ = std::make_unique<Engine>(config_, catalog_, max_ended_series_);
+  engine_->on_alert([this](const AlertChange& change) {
+    if (on_alert_) on_alert_(change);  // at once: whoever records it needs its series, which may be forgotten next
+    changes_.push_back(change);
+  });
+  shown_.reset();
 }
 
 void Session::print(const std::string& text) {
@@ -37,25 +48,27 @@ void Session::print_event(const Event& event) {
 void Session::take(const Batch& tick) {
   ++counts_.ticks;
   counts_.samples += tick.samples.size();
-  engine_.ingest(tick);
-  engine_.finish();
+  engine_->ingest(tick);
+  engine_->finish();
   for (const Event& event : tick.events) print_event(event);
   if (changes_.empty()) return;
-  const auto view = engine_.view();
+  const auto view = engine_->view();
   for (const AlertChange& change : changes_) {
-    ++(change.raised ? counts_.raised : counts_.cleared);
-    if (on_alert_) on_alert_(change);
+    const AlertNews news = !change.raised     ? AlertNews::cleared
+                           : change.escalated ? AlertNews::escalated
+                                              : AlertNews::raised;
+    if (news != AlertNews::escalated) ++(change.raised ? counts_.raised : counts_.cleared);
     const auto series = std::find_if(view->series.begin(), view->series.end(),
                                      [&](const SeriesView& s) { return s.id == change.alert.series; });
     if (series == view->series.end()) continue;
-    print(json_ ? alert_json(*view, *series, change.alert, change.raised)
-                : alert_lines(*view, *series, change.alert, change.raised, console_.style()));
+    print(json_ ? alert_json(*view, *series, change.alert, news)
+                : alert_lines(*view, *series, change.alert, news, console_.style()));
   }
   changes_.clear();
 }
 
 void Session::status() {
-  const auto view = engine_.view();
+  const auto view = engine_->view();
   shown_ = view->time;
   if (json_)
     console_.write(find_report("json")->render(*view, {}));
@@ -67,20 +80,25 @@ void Session::status() {
 
 void Session::last_status(bool explain) {
   block_.erase();
-  const auto view = engine_.view(explain);
-  if (json_)
+  const auto view = engine_->view(explain);
+  const bool is_news = in_place_ || explain || shown_ != view->time;
+  if (json_ && is_news)
     console_.write(find_report("json")->render(*view, {}));
   else if (explain)
     console_.write(find_report("text")->render(*view, console_.style()));
-  else if (in_place_ || shown_ != view->time)
+  else if (is_news)
     console_.write(status_table(*view, console_.style()));
 }
 
-void Session::tell_notes(const SourceNotes& notes, std::size_t& told) {
-  for (; told < notes.warnings.size(); ++told) {
+void Session::tell_notes(const SourceNotes& notes, Told& told) {
+  for (const std::string& warning : notes.warnings) {
+    if (!told.insert(warning).second) continue;
     block_.erase();
-    console_.warn(notes.warnings[told]);
+    console_.warn(warning);
   }
+  // Months of warnings with ever new figures in them: only those that still stand are remembered.
+  constexpr std::size_t kMost = 256;
+  if (told.size() > std::max(kMost, notes.warnings.size())) told = Told(notes.warnings.begin(), notes.warnings.end());
 }
 
 std::string alert_counts(const Session::Counts& counts) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ namespace vramtrack::cli {
 /// Not thread-safe. Builds no View and no text in ticks in which nothing is to be printed.
 class Session {
  public:
+  /// Texts told: sources rebuild their warnings at will.
+  using Told = std::set<std::string>;
   struct Counts {
     std::uint64_t ticks = 0;
     std::uint64_t samples = 0;
@@ -24,11 +27,12 @@ class Session {
     std::uint64_t cleared = 0;
   };
 
-  /// `in_place`: on a terminal, the status table is drawn over the one before. `catalog` and `console` must
-  /// outlive the session.
-  Session(const Config& config, Catalog& catalog, Console& console, bool json, bool in_place);
+  /// `in_place`: on a terminal, the status table is drawn over the one before. `config`, `catalog`
+  /// and `console` must outlive the session. `max_ended_series`: as Engine's.
+  Session(const Config& config, Catalog& catalog, Console& console, bool json, bool in_place,
+          std::size_t max_ended_series = Engine::kKeepAll);
 
-  /// Called at every raise and clear, before it is printed.
+  /// Called at every raise, escalation and clear, before it is printed.
   void on_alert(std::function<void(const AlertChange&)> callback) { on_alert_ = std::move(callback); }
 
   /// Takes in one tick, whole, and prints what it brought about.
@@ -37,10 +41,12 @@ class Session {
   void status();
   /// The same as it stands at the end, unless it has just been shown; with `explain` in full.
   void last_status(bool explain);
-  /// What a source had to tell since the last call; on standard error.
-  void tell_notes(const SourceNotes& notes, std::size_t& told);
+  /// Warnings of a source that are not in `told`, on standard error; `told` is one source's, and kept small.
+  void tell_notes(const SourceNotes& notes, Told& told);
+  /// From here on nothing is known of what came before; the counts go on.
+  void begin_anew();
 
-  [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const { return engine_.view(explain); }
+  [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const { return engine_->view(explain); }
   [[nodiscard]] const Counts& counts() const { return counts_; }
   /// Writes `text` above a table that is drawn in place.
   void print(const std::string& text);
@@ -50,7 +56,9 @@ class Session {
 
   Catalog& catalog_;
   Console& console_;
-  Engine engine_;
+  const Config& config_;
+  std::size_t max_ended_series_;
+  std::unique_ptr<Engine> engine_;
   Block block_;
   bool json_;
   bool in_place_;

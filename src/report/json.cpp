@@ -2,6 +2,7 @@
 #include "report/json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -155,12 +156,16 @@ std::string render(const View& view, const ReportStyle&) {
 
 }  // namespace
 
-std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, bool raised) {
+std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
   const Clock clock = clock_of(view);
-  json row = {
-      {"schema", "vramtrack.alert.v1"}, {"event", raised ? "raised" : "cleared"}, {"series", series_json(series)}};
+  static constexpr std::array<std::string_view, 3> kNames = {"raised", "escalated", "cleared"};
+  json row = {{"schema", "vramtrack.alert.v1"},
+              {"event", kNames[static_cast<std::size_t>(news)]},
+              {"series", series_json(series)}};
   row["alert"] = alert_body(alert, clock);
-  row["because"] = raised ? alert.finding.because : alert.end_reason;
+  row["because"] = news == AlertNews::raised      ? alert.finding.because
+                   : news == AlertNews::escalated ? series.verdict.finding.because
+                                                  : alert.end_reason;
   row["verdict"] = verdict_json(series.verdict, clock);
   return dump(row);
 }

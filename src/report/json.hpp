@@ -8,8 +8,8 @@
 
 namespace vramtrack {
 
-/// One line, vramtrack.alert.v1: `alert` of `series` was raised, or cleared. Ends with a newline.
-std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, bool raised);
+/// One line, vramtrack.alert.v1: what became of `alert` of `series`. Ends with a newline.
+std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, AlertNews news);
 
 /// One line, vramtrack.event.v1: something that is no measurement (a lost device, an XID).
 std::string event_json(const Event& event, bool clock_is_relative);

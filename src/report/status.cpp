@@ -46,6 +46,10 @@ std::string row(const std::string& name, const SeriesView& s, const ReportStyle&
           (s.utilisation_ratio ? fmt::format(", GPU {} busy", format_percent(*s.utilisation_ratio)) : ""));
 }
 
+std::string_view severity_words(Severity severity) {
+  return severity == Severity::critical ? "CRITICAL" : severity == Severity::warning ? "WARNING" : "LEAK";
+}
+
 /// The processes of one device, those worth a line first.
 void process_rows(std::string& out, const View& view, const std::string& device_id, std::size_t at_most,
                   const ReportStyle& style) {
@@ -95,25 +99,27 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
   return out;
 }
 
-std::string alert_lines(const View& view, const SeriesView& series, const Alert& alert, bool raised,
+std::string alert_lines(const View& view, const SeriesView& series, const Alert& alert, AlertNews news,
                         const ReportStyle& style) {
   const std::string who =
       series.key.pid == 0 ? device_words(series) : device_words(series) + ", " + process_words(series);
-  const std::string when =
-      format_moment(raised ? alert.raised : alert.cleared.value_or(view.time), view.clock_is_relative);
+  const Timestamp at = news == AlertNews::raised ? alert.raised : alert.cleared.value_or(view.time);
+  const std::string when = format_moment(at, view.clock_is_relative);
   const Finding& f = alert.finding;
-  if (!raised) {
+  if (news == AlertNews::escalated) {
+    const std::optional<Interval>& oom_in_s = series.verdict.finding.oom_in_s;  // as it is now, not at the raise
+    return fmt::format("{}  {}  {}: now {}{}\n", when, toned("ESCALATED", Tone::bad, style), who,
+                       severity_words(alert.severity),
+                       oom_in_s ? ", out of memory in " + format_eta(*oom_in_s) : std::string());
+  }
+  if (news == AlertNews::cleared) {
     const std::string reason = alert.ended == AlertEnd::process_ended ? "" : alert.end_reason;
     const std::string_view how = alert.ended == AlertEnd::process_ended ? "process ended" : to_string(alert.ended);
     return fmt::format("{}  {}  {}: {}{}{}\n", when, toned("CLEARED", Tone::good, style), who, how,
                        reason.empty() ? "" : ", ", reason);
   }
   std::string out =
-      fmt::format("{}  {}  {}: {}, {}, confidence {}", when,
-                  toned(alert.severity == Severity::critical  ? "CRITICAL"
-                        : alert.severity == Severity::warning ? "WARNING"
-                                                              : "LEAK",
-                        Tone::bad, style),
+      fmt::format("{}  {}  {}: {}, {}, confidence {}", when, toned(severity_words(alert.severity), Tone::bad, style),
                   who, pattern_words(f.pattern), format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
   if (f.oom_in_s) out += fmt::format(", out of memory in {}", format_eta(*f.oom_in_s));
   out += '\n';

@@ -11,8 +11,9 @@ namespace vramtrack {
 /// device, the rest in one line. Ends with a newline. Cost: O(series).
 std::string status_table(const View& view, const ReportStyle& style, std::size_t processes = 4);
 
-/// Who leaks, how fast, until when, why, and what to do next; or how the alert ended. Ends with a newline.
-std::string alert_lines(const View& view, const SeriesView& series, const Alert& alert, bool raised,
+/// Raised: who leaks, how fast, until when, why, and what to do next. Escalated: how severe it has become. Cleared: how
+/// it ended. Ends with a newline.
+std::string alert_lines(const View& view, const SeriesView& series, const Alert& alert, AlertNews news,
                         const ReportStyle& style);
 
 }  // namespace vramtrack

@@ -12,6 +12,7 @@ from sandbox import Sandbox, drm_machine, leak_log, no_gpu, smi_log, steady_log
 
 BINARY = sys.argv.pop(1)
 TREND = ["--detector", "linear_trend"]
+NEEDS_FAKE = unittest.skipUnless(os.environ.get("VRAMTRACK_FAKE_LIBRARY"), "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
 
 
 def lines_of(stdout):
@@ -79,6 +80,18 @@ class Analyze(CliTest):
         self.run_ok("analyze", *TREND, "slow.csv", exit_code=0)
         self.run_ok("analyze", *TREND, "--set", "min-slope-mb-per-sec=0.1", "slow.csv", exit_code=1)
         self.run_ok("analyze", *TREND, "slow.csv", exit_code=1, env={"VRAMTRACK_DETECTION_MIN_SLOPE_MB_PER_SEC": "0.1"})
+
+
+    def test_what_follows_a_setting_is_a_file(self):
+        self.box.write("a.csv", leak_log())
+        self.box.write("b.csv", steady_log())
+        one_each = self.run_ok("analyze", *TREND, "--set", "min-r-squared=0.8", "--set", "leak-prior=0.2", "--format", "json",
+                               "a.csv", "b.csv", exit_code=1)
+        self.assertEqual([r["files"] for r in lines_of(one_each.stdout)], [["a.csv"], ["b.csv"]])
+        self.run_ok("analyze", *TREND, "--set=min-r-squared=0.8", "a.csv", exit_code=1)
+        self.run_ok("replay", *TREND, "--set", "min-r-squared=0.8", "a.csv")
+        self.run_ok("simulate", *TREND, "--set", "min-r-squared=0.8", "healthy_training")
+        self.assertIn(b"'nonsense'", self.run_ok("analyze", "a.csv", "--set", "nonsense", exit_code=2).stderr)
 
 
 class Pipes(CliTest):
@@ -154,7 +167,7 @@ class Watch(CliTest):
         samples = [int(text.split(" samples")[0].split()[-1]) for text in (watched, replayed)]
         self.assertEqual(samples[0], samples[1])
 
-    @unittest.skipUnless(os.environ.get("VRAMTRACK_FAKE_LIBRARY"), "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
+    @NEEDS_FAKE
     def test_replay_raises_the_alerts_that_live_raised(self):
         self.box.write("nvml.txt", "gpu 0 uuid=GPU-0 name=Fake pci=00000000:1D:00.0 total=80G used=1G\n"
                                    "process gpu=0 pid=self list=C used=1G+8M\n")
@@ -168,6 +181,47 @@ class Watch(CliTest):
                               if r["schema"] == "vramtrack.alert.v1") for result in (watched, self.run_ok("replay", *settings)))
         self.assertEqual({a[0] for a in live}, {"device_used", "process_used"})
         self.assertEqual(live, again)
+
+    def fake_nvml(self, scenario, *args):
+        self.box.write("nvml.txt", "gpu 0 uuid=GPU-0 name=Fake pci=00000000:1D:00.0 total=80G used=1G\n" + scenario)
+        return self.run_ok("watch", "--interval", "0.1", "--source", "nvml", *args, "--set",
+                           "sources.nvml-library=" + os.environ["VRAMTRACK_FAKE_LIBRARY"],
+                           env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
+
+    @NEEDS_FAKE
+    def test_each_warning_is_told_once_whenever_it_comes(self):
+        # The sources rebuild their warnings: the second comes in front of the first, or takes its place.
+        err = self.fake_nvml("process gpu=0 pid=4000000 list=C used=1G\n"
+                             "process gpu=0 pid=4000001 list=C used=1G from=12\n"
+                             "error call=memory gpu=0 code=3 from=4 to=8\n"
+                             "error call=memory_v2 gpu=0 code=3 from=4 to=8\n", "--duration", "2s", "--no-record").stderr
+        self.assertEqual(err.count(b"does not tell the memory in use"), 1, err)
+        self.assertEqual(err.count(b"1 process that"), 1, err)
+
+    @NEEDS_FAKE
+    def test_watches_in_one_store_are_replayed_one_by_one(self):
+        pids = []
+        for _ in range(2):
+            rows = lines_of(self.fake_nvml("process gpu=0 pid=self list=C used=1G\n", "--json", "--duration", "0.5s").stdout)
+            pids += {r["series"]["pid"] for r in rows if r["series"]["pid"]}
+        self.assertEqual(len(pids), 2)
+        replayed = self.run_ok("replay")
+        first, second = replayed.stdout.decode().split("another watch begins here")
+        self.assertIn(f"pid {pids[0]}", first)
+        self.assertNotIn(f"pid {pids[0]}", second)
+        self.assertIn(f"pid {pids[1]}", second)
+        rows = lines_of(self.run_ok("replay", "--json").stdout)
+        self.assertEqual([r["event"] for r in rows if r["schema"] == "vramtrack.event.v1"], ["watch_started"])
+        ends = [r["samples"] for r in rows if r["schema"] == "vramtrack.analysis.v1"]
+        self.assertIn(f"{sum(ends)} samples, no alert", second)
+
+    def test_json_ends_with_the_last_status(self):
+        rows = lines_of(self.run_ok("watch", "--json", "--interval", "0.1", "--every", "1h", "--duration", "0.5s", *drm_machine()).stdout)
+        counts = {}
+        for row in rows:
+            counts.setdefault((row["series"]["device"], row["series"]["pid"], row["series"]["metric"]), []).append(row["samples"])
+        for seen in counts.values():
+            self.assertEqual(seen, [1, 6])  # at 0 and 0.5 s, the duration itself
 
     def test_no_record_leaves_no_store(self):
         self.run_ok("watch", "--once", "--no-record", *drm_machine())
@@ -216,6 +270,15 @@ class Simulate(CliTest):
 
 
 class Config(CliTest):
+    def test_variables_that_are_no_setting_are_told(self):
+        told = {"VRAMTRACK_DETECTOR": "VRAMTRACK_DETECTION_DETECTOR", "VRAMTRACK_INTERVAL_SECOND": "VRAMTRACK_WATCH_INTERVAL_SECONDS",
+                "VRAMTRACK_DETECTIN_LEAK_PRIOR": "VRAMTRACK_DETECTION_LEAK_PRIOR"}
+        err = self.run_ok("config", "show", env={**dict.fromkeys(told, "x"), "VRAMTRACK_FAKE_NVML": "x", "VRAMTRACK_SETUP": "x",
+                                                 "VRAMTRACK_WATCH_RECORD": "false"}).stderr.decode()
+        self.assertEqual(sorted(err.splitlines()), sorted(
+            f"vramtrack: environment variable {name} is no setting and is ignored; the nearest is {nearest}"
+            for name, nearest in told.items()))
+
     def test_init_writes_a_file_that_is_read_and_changes_nothing(self):
         before = self.run_ok("config", "show").stdout.decode().splitlines()[1:]
         self.run_ok("config", "init")

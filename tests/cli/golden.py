@@ -90,6 +90,7 @@ CASES = {
     "replay_log_range": ["replay", *TREND, "--from", "2026-01-02T03:10", "--to", "2026-01-02T03:12", "leak.csv"],
     "replay_empty_range": ["replay", "--from", "2027-01-02", "--to", "2027-01-03", "leak.csv"],
     "replay_bad_time": ["replay", "--from", "yesterday"],
+    "replay_not_a_log": ["replay", "not_a_log.txt"],
     "replay_json": ["replay", *TREND, "--json", "leak.csv"],
     "simulate_list": ["simulate", "--list"],
     "simulate_unknown": ["simulate", "leaking_trainning"],

@@ -106,11 +106,19 @@ TEST(JsonReport, NumbersAreFiniteAndTextIsUtf8WhateverComesIn) {
 
 TEST(JsonReport, AlertLine) {
   const View v = sample_view();
-  const json row = json::parse(alert_json(v, v.series[0], v.series[0].alerts[0], true));
+  const json row = json::parse(alert_json(v, v.series[0], v.series[0].alerts[0], AlertNews::raised));
   EXPECT_EQ(row["schema"], "vramtrack.alert.v1");
   EXPECT_EQ(row["event"], "raised");
   EXPECT_EQ(row["alert"]["severity"], "critical");
   EXPECT_EQ(row["because"], "floor and peak rose together over 38 min");
+}
+
+TEST(JsonReport, EscalationLine) {
+  View v = sample_view();
+  v.series[0].verdict.finding.because = "20 min are left";
+  const json row = json::parse(alert_json(v, v.series[0], v.series[0].alerts[0], AlertNews::escalated));
+  EXPECT_EQ(row["event"], "escalated");
+  EXPECT_EQ(row["because"], "20 min are left");
 }
 
 TEST(JsonReport, EventLine) {

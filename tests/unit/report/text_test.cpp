@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "report/format.hpp"
 #include "report/report.hpp"
 #include "report/status.hpp"
 #include "report/words.hpp"
@@ -111,10 +112,18 @@ TEST(Status, SaysHowBusyADeviceIsWhereTheDriverTells) {
 
 TEST(AlertLines, RaiseSaysWhyAndWhatNext) {
   const View v = sample_view();
-  const std::string out = alert_lines(v, v.series[0], v.series[0].alerts[0], true, {});
+  const std::string out = alert_lines(v, v.series[0], v.series[0].alerts[0], AlertNews::raised, {});
   EXPECT_THAT(out, HasSubstr("2026-01-02T03:29:05Z  CRITICAL  GPU 0 NVIDIA A10: gradual leak, +50.0 MiB/min"));
   EXPECT_THAT(out, HasSubstr("because  floor and peak rose together"));
   EXPECT_THAT(out, HasSubstr("next     save a checkpoint within 38m"));
+}
+
+TEST(AlertLines, EscalationSaysWhatItHasBecome) {
+  View v = sample_view();
+  v.series[0].verdict.finding.oom_in_s = Interval{900, 1200, 1500};  // by now; at the raise it was 47 minutes
+  EXPECT_EQ(alert_lines(v, v.series[0], v.series[0].alerts[0], AlertNews::escalated, {}),
+            format_moment(v.time, false) + "  ESCALATED  GPU 0 NVIDIA A10: now CRITICAL, out of memory in " +
+                format_eta({900, 1200, 1500}) + "\n");
 }
 
 TEST(AlertLines, ClearSaysHowItEnded) {
@@ -123,7 +132,7 @@ TEST(AlertLines, ClearSaysHowItEnded) {
   a.cleared = at(2000);
   a.ended = AlertEnd::released;
   a.end_reason = "the memory came back";
-  EXPECT_THAT(alert_lines(v, v.series[0], a, false, {}),
+  EXPECT_THAT(alert_lines(v, v.series[0], a, AlertNews::cleared, {}),
               HasSubstr("CLEARED  GPU 0 NVIDIA A10: released, the memory came back\n"));
 }
 
