@@ -189,9 +189,10 @@ std::vector<std::string> unseen_warnings(const Unseen& unseen, bool unprivileged
   const auto processes = [](std::size_t n) { return fmt::format("{} process{}", n, n == 1 ? "" : "es"); };
   if (unseen.unresolved != 0)
     warnings.push_back(fmt::format(
-        "{} that hold GPU memory are not in /proc (another pid namespace, or hidden): user, command, "
+        "{} GPU memory {} not in /proc (another pid namespace, or hidden): user, command, "
         "container and framework unknown; run vramtrack in the host's pid namespace ({})",
-        processes(unseen.unresolved),
+        processes(unseen.unresolved) + (unseen.unresolved == 1 ? " that holds" : " that hold"),
+        unseen.unresolved == 1 ? "is" : "are",
         unprivileged ? "or as root, where /proc is mounted with hidepid" : "hostPID: true, or docker run --pid=host"));
   if (unseen.maps_denied != 0)
     warnings.push_back(
@@ -199,9 +200,9 @@ std::vector<std::string> unseen_warnings(const Unseen& unseen, bool unprivileged
                     processes(unseen.maps_denied)));
   if (unseen.without_bytes != 0)
     warnings.push_back(
-        fmt::format("the driver does not tell how much GPU memory {} hold: only the devices are watched for them; run "
+        fmt::format("the driver does not tell how much GPU memory {}: only the devices are watched for them; run "
                     "as root, or on the host where this is a container or a MIG slice",
-                    processes(unseen.without_bytes)));
+                    processes(unseen.without_bytes) + (unseen.without_bytes == 1 ? " holds" : " hold")));
   return warnings;
 }
 
