@@ -14,7 +14,7 @@ lint="clang clang-format clang-tidy"
 fuzz="clang libclang-rt-dev"
 bench="libbenchmark-dev python3"
 package="dpkg-dev file binutils"
-ci="ccache git"
+ci="ccache git make"
 
 [ "${VRAMTRACK_SETUP:-1}" = 0 ] && exit 0
 
