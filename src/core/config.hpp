@@ -24,9 +24,9 @@ struct DetectionConfig {
   double analysis_window_hours = 1.0;
   double spike_percent = 20.0;
   double spike_window_seconds = 30.0;
-  double leak_prior = 0.1;       ///< judge: share of growing series that leak, before any evidence
-  double horizon_days = 7.0;     ///< judge: growth that ends later than this is slow_growth, no alert
-  double min_growth_mb = 64.0;   ///< judge: net growth below this is never an alert
+  double leak_prior = 0.1;                   ///< judge: share of growing series that leak, before any evidence
+  double horizon_days = 7.0;                 ///< judge: growth that ends later than this is slow_growth, no alert
+  double min_growth_mb = 64.0;               ///< judge: net growth below this is never an alert
   std::vector<std::string> ignore_patterns;  ///< regular expressions on process commands
 };
 

@@ -23,7 +23,11 @@ using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
 /// `return fail("no such file");` from a function that returns any Result.
-inline tl::unexpected<Error> fail(std::string message) { return tl::unexpected<Error>(Error{std::move(message)}); }
-inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> fail(std::string message) {
+  return tl::unexpected<Error>(Error{std::move(message)});
+}
+inline tl::unexpected<Error> fail(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 }  // namespace vramtrack

@@ -48,17 +48,28 @@ std::string iso8601(Timestamp time) {
   const std::chrono::year_month_day ymd{day};
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time - day).count();
   std::string out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(ymd.year()),
-                                static_cast<unsigned>(ymd.month()), static_cast<unsigned>(ymd.day()),
-                                ms / 3'600'000, ms / 60'000 % 60, ms / 1000 % 60);
+                                static_cast<unsigned>(ymd.month()), static_cast<unsigned>(ymd.day()), ms / 3'600'000,
+                                ms / 60'000 % 60, ms / 1000 % 60);
   if (ms % 1000 != 0) out += fmt::format(".{:03}", ms % 1000);
   return out + 'Z';
 }
 
 Result<double> parse_duration_s(std::string_view text) {
-  static constexpr std::array<Unit, 15> kUnits{{{"", 1}, {"s", 1}, {"sec", 1}, {"ms", 1e-3}, {"m", 60},
-                                                {"min", 60}, {"mins", 60}, {"minutes", 60}, {"h", 3600},
-                                                {"hours", 3600}, {"hour", 3600}, {"d", 86400}, {"days", 86400},
-                                                {"day", 86400}, {"seconds", 1}}};
+  static constexpr std::array<Unit, 15> kUnits{{{"", 1},
+                                                {"s", 1},
+                                                {"sec", 1},
+                                                {"ms", 1e-3},
+                                                {"m", 60},
+                                                {"min", 60},
+                                                {"mins", 60},
+                                                {"minutes", 60},
+                                                {"h", 3600},
+                                                {"hours", 3600},
+                                                {"hour", 3600},
+                                                {"d", 86400},
+                                                {"days", 86400},
+                                                {"day", 86400},
+                                                {"seconds", 1}}};
   double number = 0;
   std::string_view unit;
   if (split_number(text, number, unit) && number >= 0) {
@@ -71,18 +82,31 @@ Result<double> parse_duration_s(std::string_view text) {
 
 Result<std::uint64_t> parse_bytes(std::string_view text) {
   static constexpr double kKi = 1024.0;
-  static constexpr std::array<Unit, 18> kUnits{{{"", 1}, {"b", 1}, {"bytes", 1},
-                                                {"k", kKi}, {"kib", kKi}, {"kb", 1e3},
-                                                {"m", kKi* kKi}, {"mib", kKi* kKi}, {"mb", 1e6},
-                                                {"g", kKi* kKi* kKi}, {"gib", kKi* kKi* kKi}, {"gb", 1e9},
-                                                {"t", kKi* kKi* kKi* kKi}, {"tib", kKi* kKi* kKi* kKi}, {"tb", 1e12},
-                                                {"ki", kKi}, {"mi", kKi* kKi}, {"gi", kKi* kKi* kKi}}};
+  static constexpr std::array<Unit, 18> kUnits{{{"", 1},
+                                                {"b", 1},
+                                                {"bytes", 1},
+                                                {"k", kKi},
+                                                {"kib", kKi},
+                                                {"kb", 1e3},
+                                                {"m", kKi * kKi},
+                                                {"mib", kKi * kKi},
+                                                {"mb", 1e6},
+                                                {"g", kKi * kKi * kKi},
+                                                {"gib", kKi * kKi * kKi},
+                                                {"gb", 1e9},
+                                                {"t", kKi * kKi * kKi * kKi},
+                                                {"tib", kKi * kKi * kKi * kKi},
+                                                {"tb", 1e12},
+                                                {"ki", kKi},
+                                                {"mi", kKi * kKi},
+                                                {"gi", kKi * kKi * kKi}}};
   double number = 0;
   std::string_view unit;
   if (split_number(text, number, unit) && number >= 0) {
     const std::string name = lower(unit);
     for (const Unit& u : kUnits)
-      if (u.name == name && number * u.factor < 1.8e19) return static_cast<std::uint64_t>(std::llround(number * u.factor));
+      if (u.name == name && number * u.factor < 1.8e19)
+        return static_cast<std::uint64_t>(std::llround(number * u.factor));
   }
   return fail(fmt::format("'{}' is not a size; write for example 24GiB, 512MiB or a number of bytes", text));
 }

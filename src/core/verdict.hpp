@@ -15,7 +15,15 @@ namespace vramtrack {
 
 /// What the series is doing now. `growing`: it rises, and whether that is a leak is not yet decidable.
 enum class State : std::uint8_t {
-  steady, warming_up, cycling, growing, leaking, slow_growth, spiked, falling, too_short
+  steady,
+  warming_up,
+  cycling,
+  growing,
+  leaking,
+  slow_growth,
+  spiked,
+  falling,
+  too_short
 };
 
 /// The shape of the growth, in the documents' words.
@@ -52,10 +60,10 @@ struct Finding {
   SpikeOutcome spike = SpikeOutcome::none;
   double confidence = 0;  ///< 0..1, probability of a leak
   Interval growth_bytes_per_s;
-  double r_squared = 0;                ///< 0..1
-  std::optional<Interval> oom_in_s;    ///< only when capacity is known and an end can be told
-  std::optional<Timestamp> onset;      ///< when the growth began
-  std::string because;                 ///< in words, with the figures
+  double r_squared = 0;              ///< 0..1
+  std::optional<Interval> oom_in_s;  ///< only when capacity is known and an end can be told
+  std::optional<Timestamp> onset;    ///< when the growth began
+  std::string because;               ///< in words, with the figures
 };
 
 /// The process whose growth explains the device's growth. pid 0: the device grows and no visible
@@ -72,11 +80,11 @@ struct Verdict {
   Timestamp time;
   SeriesId series{};
   Severity severity = Severity::ok;
-  Finding finding;                ///< the winning one
-  std::vector<Finding> dissent;   ///< the others
+  Finding finding;               ///< the winning one
+  std::vector<Finding> dissent;  ///< the others
   std::optional<Suspect> suspect;
-  std::string framework;              ///< empty when unknown
-  std::vector<std::string> causes;    ///< the framework's usual causes, and what to try next
+  std::string framework;            ///< empty when unknown
+  std::vector<std::string> causes;  ///< the framework's usual causes, and what to try next
 };
 
 /// One alert from raise to end. The figures are those at the raise; severity is the highest reached.

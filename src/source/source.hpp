@@ -17,9 +17,9 @@ namespace vramtrack {
 
 /// What a source has to tell besides samples: nothing broken is dropped silently.
 struct SourceNotes {
-  std::uint64_t skipped_lines = 0;            ///< lines of a recording that could not be read
-  std::vector<std::string> first_skipped;     ///< the first few: "file:line: reason"
-  std::vector<std::string> warnings;          ///< assumptions made, things not visible, and what to do
+  std::uint64_t skipped_lines = 0;         ///< lines of a recording that could not be read
+  std::vector<std::string> first_skipped;  ///< the first few: "file:line: reason"
+  std::vector<std::string> warnings;       ///< assumptions made, things not visible, and what to do
 };
 
 enum class Progress : std::uint8_t { more, end };

@@ -1,5 +1,4 @@
 #include "detect/regression.hpp"
-#include "detect/stats.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -7,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "detect/stats.hpp"
 #include "detect/trend_window.hpp"
 
 namespace vramtrack {

@@ -154,7 +154,8 @@ TEST_F(ProcessWatchTest, OneNotInProcKeepsItsSeriesAndIsCounted) {
   EXPECT_EQ(key(first.samples[0]).pid_start_ticks, 0U);
   EXPECT_EQ(watch_->unseen().unresolved, 1U);
   ASSERT_THAT(unseen_warnings(watch_->unseen(), false), SizeIs(1));
-  EXPECT_THAT(unseen_warnings(watch_->unseen(), false)[0], HasSubstr("1 process that holds GPU memory is not in /proc"));
+  EXPECT_THAT(unseen_warnings(watch_->unseen(), false)[0],
+              HasSubstr("1 process that holds GPU memory is not in /proc"));
   EXPECT_THAT(poll({}).events, SizeIs(1));
   EXPECT_EQ(watch_->unseen().unresolved, 0U);
   EXPECT_THAT(unseen_warnings(watch_->unseen(), false), IsEmpty());
