@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/live.hpp"
 #include "cli/session.hpp"
 #include "report/format.hpp"
 #include "source/source.hpp"
@@ -18,67 +19,12 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Stamps that never go back: when somebody sets the clock back, the old clock goes on.
-class StampClock {
- public:
-  Timestamp now() {
-    const auto wall = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-    const auto steady = steady_clock::now();
-    if (last_ && wall > *last_) offset_ = Duration{0};  // set forward again
-    if (last_ && wall + offset_ <= *last_) {
-      const Timestamp expected = *last_ + (steady - last_steady_);
-      offset_ = expected - wall;
-      set_back_ = true;
-    }
-    last_ = wall + offset_;
-    last_steady_ = steady;
-    return *last_;
-  }
-  /// True once after the clock was set back.
-  bool take_set_back() { return std::exchange(set_back_, false); }
-
- private:
-  std::optional<Timestamp> last_;
-  steady_clock::time_point last_steady_;
-  Duration offset_{0};
-  bool set_back_ = false;
-};
-
-struct LiveSource {
-  std::string_view name;
-  std::unique_ptr<Source> source;
+/// A source, and what has been told of it.
+struct WatchedSource {
+  LiveSource live;
   std::string error;   ///< the last one told; empty while it works
   Session::Told told;  ///< of its warnings
 };
-
-/// Processes that have ended are kept so long: a watch may run for months.
-constexpr std::size_t kMaxEndedSeries = 256;
-
-bool wanted(const SourcesConfig& config, std::string_view name) {
-  return config.enabled.empty() ||
-         std::find(config.enabled.begin(), config.enabled.end(), name) != config.enabled.end();
-}
-
-/// Errors read "what: why; next step". In one line for all sources there is room for the first part: the
-/// steps are doctor's to tell.
-std::string without_next_step(const std::string& message) {
-  return message.substr(0, message.find(';'));
-}
-
-/// The sources that have something to read; why the others have not goes to `reasons`.
-std::vector<LiveSource> open_sources(const SourcesConfig& config, Catalog& catalog, std::string& reasons) {
-  std::vector<LiveSource> open;
-  for (const SourceInfo* info : live_sources()) {
-    if (!wanted(config, info->name)) continue;
-    auto source = info->make(config, catalog);
-    if (source)
-      open.push_back({info->name, std::move(*source), {}, {}});
-    else
-      reasons +=
-          fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", info->name, without_next_step(source.error().message));
-  }
-  return open;
-}
 
 class Watch {
  public:
@@ -87,9 +33,9 @@ class Watch {
       : options_(options),
         config_(config),
         console_(console),
-        sources_(std::move(sources)),
         session_(config, catalog, console, options.json, false, kMaxEndedSeries),
         start_(clock_.now()) {
+    for (LiveSource& live : sources) sources_.push_back({std::move(live), {}, {}});
     if (config.watch.record) open_store(catalog);
     session_.on_alert([this](const AlertChange& change) {
       if (store_) tell_store(store_->record(change.alert));
@@ -144,7 +90,7 @@ class Watch {
     const Timestamp now = clock_.now();
     if (clock_.take_set_back())
       console_.warn("the clock was set back: samples go on by the old one; restart vramtrack to follow the new one");
-    for (LiveSource& live : sources_) poll(live, now);
+    for (WatchedSource& source : sources_) poll(source, now);
     if (store_) {
       tell_store(store_->append(batch_));
       for (const std::string& notice : store_->take_notices()) console_.warn(notice);
@@ -152,15 +98,15 @@ class Watch {
     session_.take(batch_);
   }
 
-  void poll(LiveSource& live, Timestamp now) {
-    const Result<Progress> polled = live.source->poll(now, batch_);
+  void poll(WatchedSource& watched, Timestamp now) {
+    const Result<Progress> polled = watched.live.source->poll(now, batch_);
     const std::string error = polled ? std::string() : polled.error().message;
-    if (error != live.error) {
-      console_.warn(error.empty() ? fmt::format("{} answers again", live.name)
-                                  : fmt::format("{}: {}", live.name, error));
-      live.error = error;
+    if (error != watched.error) {
+      console_.warn(error.empty() ? fmt::format("{} answers again", watched.live.name)
+                                  : fmt::format("{}: {}", watched.live.name, error));
+      watched.error = error;
     }
-    session_.tell_notes(live.source->notes(), live.told);
+    session_.tell_notes(watched.live.source->notes(), watched.told);
   }
 
   /// The store itself says each cause once.
@@ -184,7 +130,7 @@ class Watch {
   const Options& options_;
   const Config& config_;
   Console& console_;
-  std::vector<LiveSource> sources_;
+  std::vector<WatchedSource> sources_;
   Session session_;
   StampClock clock_;
   Timestamp start_;
@@ -198,7 +144,7 @@ int watch(const Options& options, const LayeredConfig& layers, Console& console)
   const Config& config = layers.config();
   Catalog catalog;
   std::string reasons;
-  std::vector<LiveSource> sources = open_sources(config.sources, catalog, reasons);
+  std::vector<LiveSource> sources = open_live_sources(config.sources, catalog, reasons);
   if (sources.empty()) {
     if (!options.or_simulate) {
       console.error(fmt::format(
