@@ -96,7 +96,7 @@ TEST(Rivals, AValueThatIsReplacedCountsAsNeverSeen) {
     int alarms = 0;
     for (int i = 0; i <= 720; ++i) {
       const double t_s = 10.0 * i;
-      const double used_bytes = (4 * kGiB + 3 * kMiB * t_s * (i < 400 ? 1 : 0.5)) * (i < 600 ? 1 : 1.3);
+      const double used_bytes = (4 * kGiB + 3 * kMiB * t_s * (i < 400 ? 1 : 0.5)) * (i < 600 ? 1 : 1.6);
       clean->observe(t_s, used_bytes);
       replaced->observe(t_s, i % 3 == 0 ? 23.9 * kGiB : 0.1 * kGiB);
       replaced->observe(t_s, used_bytes);
