@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kGpulse = "gpulse documentation, Leak Detection and Configuration";
 constexpr std::string_view kGpumemprof = "stormlog (gpumemprof), stormlog/analyzer.py";
 constexpr std::string_view kPrometheus = "Prometheus, Querying / Functions: predict_linear; Alerting rules: for";
-constexpr std::string_view kDeriv = "Prometheus, Querying / Functions: deriv; the threshold of published alert rules";
+constexpr std::string_view kDeriv = "Prometheus, Querying / Functions: deriv; thresholds from published alert rules";
 
 constexpr std::array<RivalInfo, 18> kRivals{{
     {"gpulse_linear",
@@ -48,7 +48,8 @@ constexpr std::array<RivalInfo, 18> kRivals{{
      "predict_linear(used[1h], 4h) > capacity, for: 10m; scraped each 15 s, evaluated each 60 s", kPrometheus,
      make_predict_linear_for10m},
     {"deriv_for10m",
-     "deriv(used[1h]) > 1048576 B/s (the constant of most published rules), for: 10m; scraped each 15 s, evaluated "
+     "deriv(used[1h]) > 1048576 B/s (the constant that recurs in published rules), for: 10m; scraped each 15 s, "
+     "evaluated "
      "each "
      "60 s",
      kDeriv, make_deriv_for10m},

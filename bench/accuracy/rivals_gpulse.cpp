@@ -1,11 +1,13 @@
 // gpulse's LinearTrend, Spike and Composite, from its documentation (it is closed source). The documents give the
 // thresholds, not the formula of `confidence`; so there are two readings of each: as vramtrack's detectors of these
 // names implement the documents, confidence included, and the bare rule.
+#include <algorithm>
 #include <deque>
 #include <string_view>
 #include <utility>
 
 #include "detect/detector.hpp"
+#include "detect/period.hpp"
 #include "rivals_parts.hpp"
 
 namespace vramtrack::accuracy {
@@ -53,26 +55,41 @@ class Wrapped final : public Rival {
 };
 
 /// The bare SpikeDetector: "compares memory usage at the start and end of a configurable window. If the increase
-/// exceeds the spike percentage threshold, it fires." The window is one sampling period where that is longer.
+/// exceeds the spike percentage threshold, it fires." The window is one sampling period where that is longer; nothing
+/// is compared across a gap.
 class BareSpike final : public Rival {
  public:
   void observe(double t_s, double used_bytes) override {
-    if (!window_.empty() && t_s == window_.back().t_s) window_.pop_back();
+    if (!window_.empty()) {
+      if (t_s == window_.back().t_s)
+        window_.pop_back();
+      else
+        learn_period(t_s - window_.back().t_s);
+    }
     // At most kEntries in the window at any rate: of samples closer together the latest stays.
     while (window_.size() >= 2 && t_s - window_[window_.size() - 2].t_s < kSeconds / kEntries) window_.pop_back();
     window_.push_back({t_s, used_bytes});
-    while (window_.size() > 2 && t_s - window_.front().t_s > kSeconds * kJitter) window_.pop_front();
+    while (t_s - window_.front().t_s > length_s_) window_.pop_front();
     const double start_bytes = window_.front().y;
     alarming_ = start_bytes > 0 && used_bytes - start_bytes > 0.2 * start_bytes;
   }
   [[nodiscard]] bool alarming() const override { return alarming_; }
 
  private:
+  void learn_period(double dt_s) {
+    period_.observe(dt_s);
+    if (++since_learnt_ < 16 && period_.count() >= 16) return;
+    since_learnt_ = 0;
+    length_s_ = std::max(kSeconds * 1.05, period_.median_s() * 1.25);  // a little more, for jitter
+  }
+
   static constexpr double kSeconds = 30;
   static constexpr double kEntries = 128;
-  static constexpr double kJitter = 1.05;
 
   std::deque<Point> window_;
+  PeriodEstimate period_;
+  int since_learnt_ = 0;
+  double length_s_ = kSeconds * 1.05;
   bool alarming_ = false;
 };
 

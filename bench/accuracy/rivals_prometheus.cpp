@@ -98,13 +98,13 @@ std::unique_ptr<Rival> make_predict_linear_for10m(double capacity_bytes) {
   return std::make_unique<PredictLinear>(capacity_bytes, 600);
 }
 
-// The constant in most published copies of the rule: `deriv(...[1h]) > 1048576`. Their comments call it "1 MB/hour";
-// deriv() is per second.
+// No rule for deriv() is standard. About a million bytes a second (1048576, 1e6) is the constant that recurs in
+// published rules over an hour; the comment beside it often reads "1 MB/hour", but deriv() is per second.
 std::unique_ptr<Rival> make_deriv_for10m(double /*capacity_bytes*/) {
   return std::make_unique<Deriv>(kMiB, 600);
 }
 
-// What the comments of the copies with 10485760 mean by "10 MB/hour", and Coroot's threshold until 0.11.
+// What such comments mean where they say "10 MB/hour", and the threshold of Coroot 0.11.
 std::unique_ptr<Rival> make_deriv_low_for10m(double /*capacity_bytes*/) {
   return std::make_unique<Deriv>(10 * kMiB / 3600, 600);
 }
