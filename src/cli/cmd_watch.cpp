@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <memory>
-#include <set>
 
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
@@ -19,13 +18,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// A source, and what has been told of it.
-struct WatchedSource {
-  LiveSource live;
-  std::string error;   ///< the last one told; empty while it works
-  Session::Told told;  ///< of its warnings
-};
-
 class Watch {
  public:
   Watch(const Options& options, const Config& config, Console& console, Catalog& catalog,
@@ -33,9 +25,9 @@ class Watch {
       : options_(options),
         config_(config),
         console_(console),
+        sources_(std::move(sources)),
         session_(config, catalog, console, options.json, false, kMaxEndedSeries),
         start_(clock_.now()) {
-    for (LiveSource& live : sources) sources_.push_back({std::move(live), {}, {}});
     if (config.watch.record) open_store(catalog);
     session_.on_alert([this](const AlertChange& change) {
       if (store_) tell_store(store_->record(change.alert));
@@ -60,8 +52,7 @@ class Watch {
       }
       if (console_.gone() || options_.once) break;
       if (end && deadline >= *end) break;
-      // The deadlines stand still while polls are slow or the machine sleeps: missed ones are not made up for.
-      deadline += interval * std::max<std::int64_t>(1, (now - deadline + interval) / interval);
+      deadline = next_deadline(deadline, interval, now);
       if (end) deadline = std::min(deadline, *end);  // the last poll is at the end, not before it
     }
     finish();
@@ -88,25 +79,16 @@ class Watch {
   void tick() {
     batch_.clear();
     const Timestamp now = clock_.now();
-    if (clock_.take_set_back())
-      console_.warn("the clock was set back: samples go on by the old one; restart vramtrack to follow the new one");
-    for (WatchedSource& source : sources_) poll(source, now);
+    if (clock_.take_set_back()) console_.warn(kClockSetBack);
+    for (LiveSource& live : sources_) {
+      poll_live(live, now, batch_, [this](const std::string& text) { console_.warn(text); });
+      session_.tell_notes(live.source->notes(), live.told);
+    }
     if (store_) {
       tell_store(store_->append(batch_));
       for (const std::string& notice : store_->take_notices()) console_.warn(notice);
     }
     session_.take(batch_);
-  }
-
-  void poll(WatchedSource& watched, Timestamp now) {
-    const Result<Progress> polled = watched.live.source->poll(now, batch_);
-    const std::string error = polled ? std::string() : polled.error().message;
-    if (error != watched.error) {
-      console_.warn(error.empty() ? fmt::format("{} answers again", watched.live.name)
-                                  : fmt::format("{}: {}", watched.live.name, error));
-      watched.error = error;
-    }
-    session_.tell_notes(watched.live.source->notes(), watched.told);
   }
 
   /// The store itself says each cause once.
@@ -130,7 +112,7 @@ class Watch {
   const Options& options_;
   const Config& config_;
   Console& console_;
-  std::vector<WatchedSource> sources_;
+  std::vector<LiveSource> sources_;
   Session session_;
   StampClock clock_;
   Timestamp start_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/live.hpp"
 #include "report/format.hpp"
 #include "report/json.hpp"
 #include "report/status.hpp"
@@ -91,14 +92,10 @@ void Session::last_status(bool explain) {
 }
 
 void Session::tell_notes(const SourceNotes& notes, Told& told) {
-  for (const std::string& warning : notes.warnings) {
-    if (!told.insert(warning).second) continue;
+  tell_new(notes, told, [this](const std::string& warning) {
     block_.erase();
     console_.warn(warning);
-  }
-  // Months of warnings with ever new figures in them: only those that still stand are remembered.
-  constexpr std::size_t kMost = 256;
-  if (told.size() > std::max(kMost, notes.warnings.size())) told = Told(notes.warnings.begin(), notes.warnings.end());
+  });
 }
 
 std::string alert_counts(const Session::Counts& counts) {
