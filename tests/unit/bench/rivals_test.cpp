@@ -259,6 +259,7 @@ TEST(PredictLinear, LiesOnAOneTimeLoad) {
   const Heard heard = hear("predict_linear", 24 * kGiB, 3 * kHour, 15, load(2 * kGiB, 12 * kGiB, 1800));
   EXPECT_LE(heard.first_s, 1860);
   EXPECT_GT(heard.alarmed * 15, 2700);
+  EXPECT_LE(heard.alarmed * 15, 3660);
   EXPECT_FALSE(heard.at_end);
   // `for: 10m` does not help.
   EXPECT_GT(hear("predict_linear_for10m", 24 * kGiB, 3 * kHour, 15, load(2 * kGiB, 12 * kGiB, 1800)).alarmed, 0);
@@ -341,6 +342,18 @@ TEST(Coroot, TheTailGuardKeepsItQuietAtAPlateau) {
   EXPECT_EQ(hear("coroot", 16 * kGiB, 3 * kHour, 10, load(2 * kGiB, 8 * kGiB, kHour)).at_end, false);
 }
 
+// 4 GiB/h for 43 of 60 minutes, then slower: the last quarter must keep 0.3 of the hour's slope, which is above 3
+// GiB/h.
+TEST(Coroot, TheTailNeedsThreeTenthsOfTheSlope) {
+  const auto slows_to = [](double bytes_per_h) -> Shape {
+    return [=](double t_s) {
+      return 8 * kGiB + 4 * kGiB * std::fmin(t_s, 2580) / kHour + bytes_per_h * std::fmax(t_s - 2580, 0) / kHour;
+    };
+  };
+  EXPECT_FALSE(hear("coroot", 16 * kGiB, kHour - 1, 10, slows_to(0.6 * kGiB)).at_end);
+  EXPECT_TRUE(hear("coroot", 16 * kGiB, kHour - 1, 10, slows_to(1.6 * kGiB)).at_end);
+}
+
 // A restart to below half begins anew: the longest stretch is judged.
 TEST(Coroot, SplitsAtAHalving) {
   const Shape restarts = [](double t_s) { return t_s < 1500 ? 8 * kGiB : 2 * kGiB + kGiB * (t_s - 1500) / kHour; };
@@ -361,6 +374,13 @@ TEST(TraceMl, OneGiBFromBandToBand) {
   EXPECT_TRUE(heard.at_end);
   EXPECT_EQ(hear("traceml", 24 * kGiB, 99, 1, ramp(2 * kGiB, 13 * kMiB)).alarmed, 0);   // 975 MiB
   EXPECT_EQ(hear("traceml", 24 * kGiB, 48, 1, ramp(2 * kGiB, 200 * kMiB)).alarmed, 0);  // 49 steps
+}
+
+TEST(TraceMl, TheBandsMustRiseInTheirOrder) {
+  const Shape falls = [](double t_s) { return (t_s < 30 ? 2 : t_s < 70 ? 8 : 5) * kGiB; };
+  EXPECT_FALSE(hear("traceml", 24 * kGiB, 99, 1, falls).at_end);
+  const Shape flat = [](double t_s) { return (t_s < 70 ? 2 : 8) * kGiB; };
+  EXPECT_FALSE(hear("traceml", 24 * kGiB, 99, 1, flat).at_end);  // the middle is not above the first
 }
 
 TEST(TraceMl, MissesWhatIsSlowerThanAGiBInItsHistory) {
