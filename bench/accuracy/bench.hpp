@@ -1,0 +1,29 @@
+// All contenders on all traces.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "metrics.hpp"
+
+namespace vramtrack::accuracy {
+
+/// One trace with what every contender made of it. The played points are dropped: only figures stay.
+struct Run {
+  Trace trace;
+  Played played;
+  Scored ours;
+  std::vector<Scored> rivals;           ///< in the order given
+  std::vector<double> rival_seconds;
+  std::size_t samples = 0;
+};
+
+/// Runs on `jobs` threads; the result does not depend on their number.
+std::vector<Run> run_all(const std::vector<Trace>& traces, const Config& config, std::span<const RivalInfo> rivals,
+                         unsigned jobs);
+
+
+
+}  // namespace vramtrack::accuracy

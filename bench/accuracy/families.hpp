@@ -1,0 +1,27 @@
+// The seeded generator: families of labelled scenarios. A trace is the text of a scenario file
+// (docs/formats/scenario.md), so that every one of them can be looked at and played.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "draw.hpp"
+#include "trace.hpp"
+
+namespace vramtrack::accuracy {
+
+struct Family {
+  std::string_view name;
+  std::string_view help;
+  bool leak = false;
+  bool test_only = false;  ///< never seen while thresholds were chosen
+  void (*make)(Draw& draw, Trace& trace);
+};
+
+/// Leaking families first.
+std::span<const Family> families();
+
+/// The `number`-th trace of a family in a split. Deterministic.
+Trace make_trace(const Family& family, Split split, std::uint64_t seed, std::uint64_t number);
+
+}  // namespace vramtrack::accuracy

@@ -1,0 +1,91 @@
+#include "metrics.hpp"
+
+#include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <cmath>
+
+namespace vramtrack::accuracy {
+
+Scored score(const Trace& trace, const Played& played, const Outcome& outcome) {
+  Scored s;
+  s.trace = &trace;
+  const double onset = trace.label.onset_s;
+  s.healthy_s = healthy_until_s(trace, played);
+  s.false_episodes = outcome.false_elsewhere;
+  double last_end = -1e18;
+  for (const Alarm& alarm : outcome.alarms) {
+    const bool healthy = !trace.label.leak || alarm.raised_s < onset;
+    if (healthy && alarm.raised_s > last_end + 3600) ++s.false_episodes;
+    last_end = alarm.cleared_s;
+    if (!trace.label.leak || alarm.cleared_s <= onset || s.detected) continue;
+    s.detected = true;
+    s.delay_s = std::max(0.0, alarm.raised_s - onset);
+  }
+  if (!trace.label.leak) return s;
+  s.life_s = played.oom_s ? *played.oom_s - onset : std::max(trace.label.life_s, played.end_s - onset);
+  s.before_half = s.detected && s.delay_s <= 0.5 * s.life_s;
+  const double period_s = played.points.size() < 2 ? 1 : played.end_s / static_cast<double>(played.points.size());
+  s.limit_s = std::max({0.05 * s.life_s, 300.0, 20 * period_s});
+  return s;
+}
+
+Interval poisson_rate(int count, double days) {
+  using boost::math::chi_squared;
+  using boost::math::quantile;
+  if (!(days > 0)) return {};
+  const double low = count == 0 ? 0 : 0.5 * quantile(chi_squared(2.0 * count), 0.025);
+  const double high = 0.5 * quantile(chi_squared(2.0 * count + 2), 0.975);
+  return {low / days, count / days, high / days};
+}
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) return std::nan("");
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+double Summary::recall() const {
+  return leaks == 0 ? std::nan("") : static_cast<double>(detected) / leaks;
+}
+
+double Summary::false_rate() const {
+  return healthy == 0 ? std::nan("") : static_cast<double>(alarmed) / healthy;
+}
+
+double Summary::precision(double healthy_per_leak) const {
+  const double wrong = healthy_per_leak * false_rate();
+  return recall() + wrong > 0 ? recall() / (recall() + wrong) : std::nan("");
+}
+
+double Summary::f1() const {
+  const double p = precision(1);
+  return p + recall() > 0 ? 2 * p * recall() / (p + recall()) : 0;
+}
+
+Summary summarise(const std::vector<Scored>& scored) {
+  Summary sum;
+  for (const Scored& s : scored) {
+    sum.healthy_days += s.healthy_s / 86400;
+    sum.episodes += s.false_episodes;
+    if (!s.trace->label.leak) {
+      ++sum.healthy;
+      sum.alarmed += s.false_episodes > 0 ? 1 : 0;
+      continue;
+    }
+    ++sum.leaks;
+    // More than 1 % of the capacity an hour, by the growth where it is steady, else by the life.
+    const double capacity = s.trace->capacity_bytes;
+    const double rate = s.trace->label.growth_bytes_per_s.value_or(0.4 * capacity / s.life_s);
+    const bool fast = rate * 3600 > 0.01 * capacity;
+    sum.fast += fast ? 1 : 0;
+    sum.late += fast && !s.before_half ? 1 : 0;
+    if (!s.detected) continue;
+    ++sum.detected;
+    sum.delay_s.push_back(s.delay_s);
+    sum.delay_share.push_back(s.delay_s / s.life_s);
+    sum.delay_over_limit.push_back(s.delay_s / s.limit_s);
+  }
+  return sum;
+}
+
+}  // namespace vramtrack::accuracy

@@ -1,0 +1,66 @@
+// Plays a trace to vramtrack's engine and to a rival, and notes what each said and when.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "core/config.hpp"
+#include "rivals.hpp"
+#include "trace.hpp"
+
+namespace vramtrack::accuracy {
+
+/// A stretch of alarm.
+struct Alarm {
+  double raised_s = 0;
+  double cleared_s = 0;  ///< the end of the trace where it stood until then
+};
+
+/// What was said of the end at one point of a leak's life.
+struct EndForetold {
+  double true_in_s = 0;
+  std::optional<Interval> said;
+};
+
+/// One look at the verdict.
+struct Look {
+  double confidence = 0;
+  bool leaking = false;  ///< in truth, at that time
+  bool rising = false;   ///< the verdict was growing, leaking or slow_growth
+};
+
+inline constexpr std::array kLifeShares{0.25, 0.5, 0.75, 0.9};
+
+/// What happened to one contender on one trace.
+struct Outcome {
+  std::vector<Alarm> alarms;
+  int false_elsewhere = 0;  ///< alarms about a device that does not leak
+  double seconds_spent = 0;  ///< of this machine, in the contender's own code
+  // vramtrack only:
+  std::array<std::optional<EndForetold>, kLifeShares.size()> ends;
+  std::vector<Look> looks;
+  std::optional<Pattern> pattern;  ///< of the last alarming look
+  std::optional<double> growth_bytes_per_s;
+  std::optional<bool> suspect_right;  ///< at the first raise after onset, where processes are seen
+  double highest_confidence = 0;      ///< of the looks after onset of a leak; of all of a healthy trace
+};
+
+/// A trace as it went.
+struct Played {
+  std::vector<Point> points;  ///< of the device the trace is about, up to out-of-memory
+  double end_s = 0;
+  std::optional<double> oom_s;  ///< when the leaking program died of it
+  Outcome ours;
+};
+
+/// Deterministic but for seconds_spent. Throws std::runtime_error on a scenario that does not parse.
+Played play(const Trace& trace, const Config& config);
+Outcome play_rival(const RivalInfo& rival, const Trace& trace, const std::vector<Point>& points);
+
+/// When the leak began; the end of the trace for a healthy one.
+inline double healthy_until_s(const Trace& trace, const Played& played) {
+  return trace.label.leak ? trace.label.onset_s : played.end_s;
+}
+
+}  // namespace vramtrack::accuracy

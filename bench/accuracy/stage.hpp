@@ -1,0 +1,38 @@
+// The stage a generated leak or healthy program plays on: the card, its neighbours, how it is sampled. Writes the
+// scenario's text.
+#pragma once
+
+#include <string>
+
+#include "draw.hpp"
+
+namespace vramtrack::accuracy {
+
+inline constexpr double kMiB = 1048576;
+inline constexpr double kGiB = 1024 * kMiB;
+inline constexpr std::uint32_t kVictim = 4242;  ///< pid of the program the trace is about
+
+struct Stage {
+  double capacity_bytes = 0;
+  double period_s = 0;
+  double duration_s = 0;
+  double base_bytes = 0;       ///< what the program needs to live
+  double free_bytes = 0;       ///< never used by anybody but by what the family adds
+  double load_s = 0;           ///< the program's start takes this long
+  std::string shapes;          ///< of the program, so far
+  std::string tail;            ///< neighbours, faults
+  std::string device;
+
+  /// Adds `kind = ...` and lines of keys to the program.
+  void shape(const std::string& kind, const std::string& keys);
+};
+
+/// A card and a sampling that suit a trace of `duration_s`: at most about 20 000 samples. The program loads its base
+/// and then works in one of the usual ways (noise, batches, evaluation, requests), whose peak is accounted for;
+/// `quiet` leaves that out. Neighbours come with half of the stages.
+Stage set_stage(Draw& draw, double duration_s, bool quiet = false);
+
+/// The scenario's text.
+std::string write_scenario(Draw& draw, const Stage& stage, std::uint64_t seed, const std::string& name);
+
+}  // namespace vramtrack::accuracy
