@@ -1,0 +1,287 @@
+#include "report/view_json.hpp"
+
+#include <gmock/gmock.h>
+#include <rapidcheck/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "sample_view.hpp"
+
+namespace vramtrack {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Every field of every part of a View at random. The structured bindings name them all: a field that is added does not
+/// compile here until it is drawn too, and then the round trip fails until view_json has it.
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() {  // splitmix64
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+  }
+  bool flag() { return next() % 2 == 0; }
+  std::uint64_t below(std::uint64_t n) { return next() % n; }
+  double figure() {
+    constexpr double kSpecial[] = {0, 1, -1, 0.1, 1e-300, 1e300, 5e-324, std::numeric_limits<double>::max()};
+    if (below(4) == 0) return kSpecial[below(8)];
+    return (static_cast<double>(next() >> 11) / 9007199254740992.0 - 0.5) * static_cast<double>(below(1ULL << 40));
+  }
+  std::string text() {
+    constexpr std::string_view kWords[] = {"", "python", "a \"b\" \\ \n\t", "Grüße", "\x01", "/x", "é…😀"};
+    return std::string(kWords[below(7)]) + std::string(kWords[below(7)]);
+  }
+  Timestamp time() {
+    return Timestamp{Duration{static_cast<std::int64_t>(below(9'000'000'000'000'000'000U)) - 500'000'000'000}};
+  }
+  std::vector<std::string> texts() {
+    std::vector<std::string> out(below(3));
+    for (std::string& t : out) t = text();
+    return out;
+  }
+  template <class T, class Make>
+  std::optional<T> maybe(Make make) {
+    return flag() ? std::optional<T>(make()) : std::nullopt;
+  }
+  Interval interval() { return {figure(), figure(), figure()}; }
+
+  Finding finding() {
+    Finding f;
+    auto& [detector, leak, state, pattern, spike, confidence, growth, r_squared, oom, onset, because] = f;
+    detector = text();
+    leak = flag();
+    state = static_cast<State>(below(9));
+    pattern = static_cast<Pattern>(below(6));
+    spike = static_cast<SpikeOutcome>(below(3));
+    confidence = figure();
+    growth = interval();
+    r_squared = figure();
+    oom = maybe<Interval>([this] { return interval(); });
+    onset = maybe<Timestamp>([this] { return time(); });
+    because = text();
+    return f;
+  }
+  Verdict verdict(SeriesId id) {
+    Verdict v;
+    auto& [at, series, severity, winner, dissent, suspect, framework, causes] = v;
+    at = time();
+    series = id;
+    severity = static_cast<Severity>(below(4));
+    winner = finding();
+    for (std::uint64_t i = below(3); i > 0; --i) dissent.push_back(finding());
+    suspect = maybe<Suspect>([this] { return Suspect{static_cast<std::uint32_t>(next()), next(), text(), figure()}; });
+    framework = text();
+    causes = texts();
+    return v;
+  }
+  Alert alert(SeriesId id) {
+    Alert a;
+    auto& [series, raised, cleared, ended, severity, found, end_reason] = a;
+    series = id;
+    raised = time();
+    cleared = maybe<Timestamp>([this] { return time(); });
+    ended = static_cast<AlertEnd>(below(4));
+    severity = static_cast<Severity>(below(4));
+    found = finding();
+    end_reason = text();
+    return a;
+  }
+  ProcessInfo process() {
+    ProcessInfo p;
+    auto& [pid, start, user, command, name, kind, cgroup, container, pod, job, framework, ns_pid] = p;
+    pid = static_cast<std::uint32_t>(next());
+    start = next();
+    for (std::string* s : {&user, &command, &name, &kind, &cgroup, &container, &pod, &job, &framework}) *s = text();
+    ns_pid = static_cast<std::uint32_t>(next());
+    return p;
+  }
+  SeriesView series() {
+    SeriesView s;
+    auto& [id, key, device, of, samples, first, last, interval_s, used, peak, ended, paused, ignored, utilisation,
+           judged, alerts, explain] = s;
+    id = SeriesId{static_cast<std::uint32_t>(next())};
+    key.metric = static_cast<Metric>(below(6));
+    key.device_id = "GPU-" + std::to_string(below(100)) + (flag() ? "/x" : "");
+    if (key.metric != Metric::device_used && key.metric != Metric::device_reserved) {
+      key.pid = static_cast<std::uint32_t>(next());
+      key.pid_start_ticks = next();
+    }
+    device = {text(), maybe<int>([this] { return static_cast<int>(below(100)) - 50; }),
+              text(), text(),
+              text(), maybe<std::uint64_t>([this] { return next(); })};
+    of = maybe<ProcessInfo>([this] { return process(); });
+    samples = next();
+    first = maybe<Timestamp>([this] { return time(); });
+    last = maybe<Timestamp>([this] { return time(); });
+    interval_s = figure();
+    used = next();
+    peak = next();
+    ended = flag();
+    paused = flag();
+    ignored = flag();
+    utilisation = maybe<double>([this] { return figure(); });
+    judged = verdict(id);
+    for (std::uint64_t i = below(3); i > 0; --i) alerts.push_back(alert(id));
+    explain = texts();
+    return s;
+  }
+  View view() {
+    View v;
+    auto& [at, relative, files, all, notices, skipped, first_skipped, warnings] = v;
+    at = time();
+    relative = flag();
+    files = texts();
+    for (std::uint64_t i = below(4); i > 0; --i) all.push_back(series());
+    for (std::uint64_t i = below(3); i > 0; --i) notices.push_back({time(), text()});
+    skipped = next();
+    first_skipped = texts();
+    warnings = texts();
+    return v;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+// Text compared as text: whatever view_json writes of a view is what it writes of the view read back, and the fields
+// that it could have forgotten to write are compared one by one below.
+RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
+  const View view = Draw(seed).view();
+  const std::string text = view_json(view);
+  const auto back = parse_view_json(text);
+  RC_ASSERT(back.has_value());
+  RC_ASSERT(view_json(*back) == text);
+  RC_ASSERT(back->time == view.time);
+  RC_ASSERT(back->clock_is_relative == view.clock_is_relative);
+  RC_ASSERT(back->files == view.files);
+  RC_ASSERT(back->skipped_lines == view.skipped_lines);
+  RC_ASSERT(back->first_skipped == view.first_skipped);
+  RC_ASSERT(back->warnings == view.warnings);
+  RC_ASSERT(back->notices.size() == view.notices.size());
+  RC_ASSERT(back->series.size() == view.series.size());
+  for (std::size_t i = 0; i < view.series.size(); ++i) {
+    const SeriesView& a = view.series[i];
+    const SeriesView& b = back->series[i];
+    RC_ASSERT(a.id == b.id && a.key == b.key && a.device == b.device && a.process == b.process);
+    RC_ASSERT(a.samples == b.samples && a.first == b.first && a.last == b.last && a.interval_s == b.interval_s);
+    RC_ASSERT(a.used_bytes == b.used_bytes && a.peak_bytes == b.peak_bytes && a.ended == b.ended);
+    RC_ASSERT(a.paused == b.paused && a.ignored == b.ignored && a.utilisation_ratio == b.utilisation_ratio);
+    RC_ASSERT(a.explain == b.explain && a.alerts.size() == b.alerts.size());
+    const Verdict& v = a.verdict;
+    const Verdict& w = b.verdict;
+    RC_ASSERT(v.time == w.time && v.series == w.series && v.severity == w.severity && v.framework == w.framework);
+    RC_ASSERT(v.causes == w.causes && v.dissent.size() == w.dissent.size());
+    RC_ASSERT(v.suspect.has_value() == w.suspect.has_value());
+    if (v.suspect)
+      RC_ASSERT(v.suspect->pid == w.suspect->pid && v.suspect->pid_start_ticks == w.suspect->pid_start_ticks &&
+                v.suspect->command == w.suspect->command && v.suspect->share == w.suspect->share);
+    const Finding& f = v.finding;
+    const Finding& g = w.finding;
+    RC_ASSERT(f.detector == g.detector && f.leak == g.leak && f.state == g.state && f.pattern == g.pattern);
+    RC_ASSERT(f.spike == g.spike && f.confidence == g.confidence && f.growth_bytes_per_s == g.growth_bytes_per_s);
+    RC_ASSERT(f.r_squared == g.r_squared && f.oom_in_s == g.oom_in_s && f.onset == g.onset && f.because == g.because);
+    for (std::size_t k = 0; k < a.alerts.size(); ++k) {
+      const Alert& x = a.alerts[k];
+      const Alert& y = b.alerts[k];
+      RC_ASSERT(x.series == y.series && x.raised == y.raised && x.cleared == y.cleared && x.ended == y.ended);
+      RC_ASSERT(x.severity == y.severity && x.end_reason == y.end_reason);
+      RC_ASSERT(x.finding.because == y.finding.because && x.finding.onset == y.finding.onset);
+    }
+  }
+}
+
+RC_GTEST_PROP(ViewJson, TimesAreExact, (std::int64_t ns)) {
+  const Timestamp time{Duration{ns}};
+  const std::string text = exact_time(time);
+  if (text.substr(0, 4) < "1678" || text.substr(0, 4) > "2261") return;
+  RC_ASSERT(parse_exact_time(text) == time);
+}
+
+TEST(ViewJson, TimesAsPeopleWriteThem) {
+  EXPECT_EQ(exact_time(at(0)), "2026-01-02T03:04:05Z");
+  EXPECT_EQ(exact_time(at(0.25)), "2026-01-02T03:04:05.25Z");
+  EXPECT_EQ(parse_exact_time("2026-01-02T03:04:05.250Z"), at(0.25));
+  for (const char* wrong :
+       {"", "Z", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", "2026-02-30T03:04:05Z",
+        "2026-01-02T24:04:05Z", "2026-01-02T03:04:05.Z", "2026-01-02T03:04:05.1234567890Z", "2026-01-02T03:04:05.1x2Z",
+        "1600-01-02T03:04:05Z", "2026-01-02 03:04:05Z"})
+    EXPECT_EQ(parse_exact_time(wrong), std::nullopt) << wrong;
+}
+
+TEST(ViewJson, KeysOfSeries) {
+  const SeriesKey process{Metric::process_used, "00000000:1d:00.0", 4242, 987654};
+  EXPECT_EQ(series_key_text(process), "process_used/00000000:1d:00.0/4242/987654");
+  EXPECT_EQ(parse_series_key("process_used/00000000:1d:00.0/4242/987654"), process);
+  EXPECT_EQ(parse_series_key("device_used/a/b/1"), (SeriesKey{Metric::device_used, "a/b/1", 0, 0}));
+  for (const char* wrong : {"", "device_used", "device_used/", "nothing/GPU-1", "process_used/GPU-1",
+                            "process_used/GPU-1/1", "process_used//1/2", "process_used/GPU-1/x/2",
+                            "process_used/GPU-1/1/", "process_used/GPU-1/-1/2", "process_used/GPU-1/99999999999/2"})
+    EXPECT_EQ(parse_series_key(wrong), std::nullopt) << wrong;
+}
+
+TEST(ViewJson, AlertIdsAreStableAndDiffer) {
+  const SeriesKey key{Metric::device_used, "GPU-1", 0, 0};
+  EXPECT_EQ(alert_id(key, at(0)), alert_id(key, at(0)));
+  EXPECT_EQ(alert_id(key, at(0)).size(), 16U);
+  EXPECT_NE(alert_id(key, at(0)), alert_id(key, at(1)));
+  EXPECT_NE(alert_id(key, at(0)), alert_id({Metric::device_used, "GPU-2", 0, 0}, at(0)));
+  EXPECT_EQ(nlohmann::json::parse(alert_object_json(key, sample_view().series[0].alerts[0]))["id"],
+            alert_id(key, at(1500)));
+}
+
+TEST(ViewJson, HiddenCommandsAreNowhere) {
+  View view = sample_view();
+  view.series[1].process->name = "python";
+  view.series[0].verdict.suspect = Suspect{4243, 0, "python serve.py --password hunter2", 1};
+  view.series[1].process->command = "python serve.py --password hunter2";
+  view.series[1].process->start_ticks = 0;
+  const std::string all = view_json(view);
+  EXPECT_THAT(all, HasSubstr("hunter2"));
+  const std::string hidden = view_json(view, [](const ProcessInfo&) { return false; });
+  EXPECT_THAT(hidden, ::testing::Not(HasSubstr("hunter2")));
+  const auto json = nlohmann::json::parse(hidden);
+  EXPECT_EQ(json["series"][1]["process"]["command"], "python");
+  EXPECT_EQ(json["series"][1]["process"]["command_hidden"], true);
+  EXPECT_EQ(json["series"][0]["verdict"]["suspect"]["command"], "python");
+  // A suspect that is in no series any more: nobody can say whose it was.
+  view.series.pop_back();
+  EXPECT_THAT(view_json(view, [](const ProcessInfo&) { return true; }), ::testing::Not(HasSubstr("hunter2")));
+}
+
+TEST(ViewJson, WhatIsNotFiniteOrNoTextDoesNoHarm) {
+  View view = sample_view();
+  view.series[0].verdict.finding.r_squared = std::numeric_limits<double>::quiet_NaN();
+  view.series[0].verdict.finding.confidence = std::numeric_limits<double>::infinity();
+  view.series[1].process->command = "bad \xff\xfe";
+  const auto back = parse_view_json(view_json(view));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->series[0].verdict.finding.r_squared, 0);
+  EXPECT_EQ(back->series[1].process->command, "bad \xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST(ViewJson, MistakesAreNamed) {
+  const auto message = [](const char* text) { return parse_view_json(text).error().message; };
+  EXPECT_THAT(message("{"), HasSubstr("reading a view"));
+  EXPECT_THAT(message("[]"), HasSubstr("expected an object"));
+  EXPECT_THAT(message(R"({"time": 5})"), HasSubstr("time: expected a text"));
+  EXPECT_THAT(message(R"({"time": "yesterday"})"), HasSubstr("time: expected a time"));
+  EXPECT_THAT(message(R"({"series": [{}, {"verdict": {"severity": "awful"}}]})"),
+              HasSubstr("series[1].verdict.severity: expected one of ok, watch, warning, critical"));
+  EXPECT_THAT(message(R"({"series": [{"id": -1}]})"), HasSubstr("series[0].id: expected a whole number"));
+  EXPECT_THAT(message(R"({"series": [{"key": "x"}]})"), HasSubstr("series[0].key"));
+  EXPECT_THAT(message(R"({"skipped_lines": 1e999})"), HasSubstr("reading a view"));
+}
+
+TEST(ViewJson, OtherVersionsAreRead) {
+  const auto view = parse_view_json(R"({"new": {"a": 1}, "series": [{"key": "device_used/GPU-1", "later": []}]})");
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_EQ(view->series.at(0).key.device_id, "GPU-1");
+}
+
+}  // namespace
+}  // namespace vramtrack
