@@ -96,6 +96,119 @@ std::vector<std::string> scenario_files() {
 INSTANTIATE_TEST_SUITE_P(All, EveryScenario, testing::ValuesIn(scenario_files()),
                          [](const auto& file) { return std::filesystem::path(file.param).stem().string(); });
 
+constexpr std::uint64_t kMiB = 1U << 20U;
+constexpr std::uint64_t kGiB = 1U << 30U;
+
+/// A machine with one GPU of 24 GiB and one process at a time, in ticks of 5 s.
+class Machine {
+ public:
+  Machine() : catalog(std::make_shared<Catalog>()) {
+    DeviceInfo device;
+    device.id = "GPU-0";
+    device.index = 0;
+    device.capacity_bytes = 24 * kGiB;
+    catalog->describe(device);
+    device_ = catalog->intern({Metric::device_used, "GPU-0", 0, 0});
+  }
+
+  /// Runs `pid` from its `start_ticks` on until `duration_s` later; it uses `bytes` of seconds since then.
+  template <class Bytes>
+  void run(std::uint64_t start_ticks, double duration_s, Bytes bytes) {
+    const SeriesId process = catalog->intern({Metric::process_used, "GPU-0", 100, start_ticks});
+    for (double t_s = 0; t_s < duration_s; t_s += 5) {
+      const auto used = static_cast<std::uint64_t>(bytes(t_s));
+      ticks.push_back({{{now, device_, 300 * kMiB + used}, {now, process, used}}, {}, {}});
+      now += std::chrono::seconds{5};
+    }
+    Event ended;
+    ended.time = now;
+    ended.kind = Event::Kind::process_ended;
+    ended.device_id = "GPU-0";
+    ended.pid = 100;
+    ended.pid_start_ticks = start_ticks;
+    ticks.push_back({{{now, device_, 300 * kMiB}}, {ended}, {}});
+    now += std::chrono::seconds{5};
+  }
+  void idle_until(Timestamp time) {
+    for (; now < time; now += std::chrono::seconds{5}) ticks.push_back({{{now, device_, 300 * kMiB}}, {}, {}});
+  }
+
+  std::shared_ptr<Catalog> catalog;
+  std::vector<Batch> ticks;
+  Timestamp now{};
+
+ private:
+  SeriesId device_{};
+};
+
+/// What was told of the series with these start ticks (0: the device) since `time`.
+std::string told_of(const Played& played, std::uint64_t start_ticks, Timestamp since) {
+  std::string out;
+  for (const Telling& telling : *played.told)
+    if (telling.time >= since && played.catalog->key(telling.change.alert.series).pid_start_ticks == start_ticks)
+      out += iso8601(telling.time) + (telling.change.raised ? " + " : " - ") + in_full(telling.change.alert) + "\n";
+  return out;
+}
+
+// Exact: after a process has ended and another has started under the same pid, process and device are judged as on a
+// machine that had stood idle. (The device where the new life begins on its coarsest bucket, 5.7 h.)
+TEST(Restart, NothingOfTheOldProcessRemains) {
+  const double leak = 2.0 * kMiB;  // a second
+  const auto old_leak = [&](double t_s) { return 2.0 * kGiB + leak * t_s; };
+  const auto old_high = [&](double) { return 20.0 * kGiB; };
+  const auto new_leak = [&](double t_s) { return 4.0 * kGiB + leak * t_s; };
+  const auto new_flat = [&](double) { return 4.0 * kGiB; };
+  const Timestamp second_life{std::chrono::seconds{20480}};
+  const auto both = [&](auto old, auto now, bool with_old) {
+    Machine machine;
+    if (with_old) machine.run(7, 5000, old);
+    machine.idle_until(second_life);
+    machine.run(8, 5000, now);
+    Played played = begin(machine.catalog);
+    for (const Batch& tick : machine.ticks) feed(played, tick);
+    return played;
+  };
+  const std::string alone_leak = told_of(both(old_leak, new_leak, false), 8, second_life);
+  EXPECT_NE(alone_leak, "");
+  EXPECT_EQ(told_of(both(old_leak, new_leak, true), 8, second_life), alone_leak);
+  EXPECT_EQ(told_of(both(old_high, new_leak, true), 8, second_life), alone_leak);
+  const std::string alone_device = told_of(both(old_leak, new_leak, false), 0, second_life);
+  EXPECT_NE(alone_device, "");
+  EXPECT_EQ(told_of(both(old_leak, new_leak, true), 0, second_life), alone_device);
+  EXPECT_EQ(told_of(both(old_high, new_leak, true), 0, second_life), alone_device);
+  // A leak, then health: the leak's alerts end with its process, and nothing is said of its successor.
+  const Played healthy = both(old_leak, new_flat, true);
+  EXPECT_EQ(told_of(healthy, 8, {}) + told_of(healthy, 0, second_life), "");
+  const auto view = healthy.engine->view();
+  for (const SeriesView& s : view->series)
+    for (const Alert& alert : s.alerts) EXPECT_NE(alert.ended, AlertEnd::standing) << in_full(alert);
+}
+
+// Of the device, its processes and any capacity: constant is constant.
+TEST(Constant, NeverAnEndNorAnAlert) {
+  std::mt19937_64 random(7);
+  for (const std::uint64_t level : {std::uint64_t{0}, kMiB, 11 * kGiB, 24 * kGiB - 300 * kMiB}) {
+    Machine machine;
+    machine.run(7, 9000, [&](double) { return static_cast<double>(level); });
+    machine.ticks.pop_back();  // it has not ended
+    Played played = begin(machine.catalog);
+    Duration late{};
+    for (Batch tick : machine.ticks) {
+      if (random() % 100 == 0) late += std::chrono::seconds{random() % 3000};
+      for (Sample& sample : tick.samples) sample.time += late;
+      feed(played, tick);
+      if (random() % 5 == 0) feed(played, tick);
+    }
+    EXPECT_TRUE(played.told->empty());
+    const auto view = played.engine->view();
+    for (const SeriesView& s : view->series) {
+      EXPECT_EQ(s.verdict.finding.state, State::steady) << in_full(s.verdict.finding);
+      EXPECT_FALSE(s.verdict.finding.oom_in_s);
+      for (const Finding& dissent : s.verdict.dissent) EXPECT_FALSE(dissent.oom_in_s) << in_full(dissent);
+    }
+  }
+}
+
 // Exact: at a hundred random moments of all scenarios, what the engine says there is what it says of a recording that
 // ends there, and the alerts until then are the same, whatever comes later in the same batch.
 TEST(Future, AHundredTruncationsSayWhatTheFullRunSaidThen) {

@@ -209,6 +209,31 @@ TEST_P(SameEverywhere, LiveAndAnalysedWithItsProcesses) {
   EXPECT_EQ(in_full(live), in_full(analysed(write_logs(recorded, folder_))));
 }
 
+// Exact: seconds, milliseconds or dates, the same verdict; dates only give it another beginning.
+TEST_P(SameEverywhere, InAnyUnitOfTime) {
+  if (!in_order(scenario_)) GTEST_SKIP() << "a clock that is set back: a log is put in order, a watch cannot be";
+  scenario_.start = Timestamp{};
+  const Recorded recorded = as_logged(record(scenario_), false);
+  const auto in_unit = [&](const std::string& column, const std::function<std::string(Timestamp)>& written) {
+    const std::string path = folder_ + "/" + column + ".csv";
+    std::ofstream csv(path);
+    csv << column << ",mem_used_mib,mem_total_mib\n";
+    for (const Batch& tick : recorded.ticks) {
+      const SeriesKey& key = recorded.catalog->key(tick.samples.front().series);
+      const DeviceInfo& device = *recorded.catalog->device(key.device_id);
+      csv << written(tick.samples.front().time) << ',' << tick.samples.front().bytes / kMiB << ','
+          << (device.capacity_bytes ? fmt::format("{}", *device.capacity_bytes / kMiB) : "") << '\n';
+    }
+    csv.close();
+    return in_full(analysed({path}));
+  };
+  const auto ms = [](Timestamp time) { return time.time_since_epoch() / std::chrono::milliseconds{1}; };
+  const std::string seconds =
+      in_unit("t_s", [&](Timestamp time) { return fmt::format("{}.{:03}", ms(time) / 1000, ms(time) % 1000); });
+  EXPECT_EQ(seconds, in_unit("t_ms", [&](Timestamp time) { return fmt::format("{}", ms(time)); }));
+  EXPECT_EQ(seconds, in_unit("timestamp", [&](Timestamp time) { return iso8601(time); }));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, SameEverywhere, testing::ValuesIn(scenario_files()),
                          [](const auto& file) { return std::filesystem::path(file.param).stem().string(); });
 
