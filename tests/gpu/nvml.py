@@ -35,6 +35,7 @@ class Gpu:
             if code:
                 raise Unavailable(f"{what}: NVML error {code}")
         self.name = self._text("nvmlDeviceGetName", self._device)
+        self.uuid = self._text("nvmlDeviceGetUUID", self._device)
         self.driver = self._text("nvmlSystemGetDriverVersion")
         self.capacity_bytes = self._memory().total
 
@@ -43,12 +44,15 @@ class Gpu:
         return self._memory().used
 
     def processes(self):
-        """{pid: used bytes} of the computing processes; one whose bytes the driver does not tell is left out."""
+        """{pid: used bytes} of the computing processes; one whose bytes the driver does not tell is left out. Drivers
+        before R510 have not this call: none are seen then."""
+        call = getattr(self._nvml, "nvmlDeviceGetComputeRunningProcesses_v3", None)
+        if call is None:
+            return {}
         room = 256
         entries = (_Process * room)()
         count = ctypes.c_uint(room)
-        code = self._nvml.nvmlDeviceGetComputeRunningProcesses_v3(self._device, ctypes.byref(count), entries)
-        if code:
+        if call(self._device, ctypes.byref(count), entries):
             return {}
         return {entry.pid: entry.used for entry in entries[:count.value] if entry.used != NOT_TOLD}
 

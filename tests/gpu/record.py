@@ -30,6 +30,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 SAMPLE_PERIOD_S = 0.1
 LEAD_S = 3.0  # of a quiet device before and after a wave
+PROBE_S = 90
 GRACE_S = 8.0  # for a program to notice that its time is up
 OVERHEAD_BYTES = 800 * MIB  # of a process beside its allocator: CUDA's context and the libraries' kernels
 LEAST_CAP_BYTES, MOST_CAP_BYTES = 1024 * MIB, 3072 * MIB
@@ -62,7 +63,7 @@ COLUMNS = ["name", "framework", "kind", "leak", "pattern", "twin", "expandable",
 
 class DryGpu:
     """The sum of what the running programs say that they reserve."""
-    name, driver, capacity_bytes = "dry run", "", 8 << 30
+    name, uuid, driver, capacity_bytes = "dry run", "", "", 8 << 30
 
     def __init__(self, raw):
         self.raw = raw
@@ -93,7 +94,11 @@ def inventory(options):
         if not command[0]:
             left_out.append(f"{framework}: the program was not built: no C compiler here")
             continue
-        probe = subprocess.run([*command, "--probe", *options.dry], capture_output=True, text=True, timeout=180, env=environment(options))
+        try:
+            probe = subprocess.run([*command, "--probe", *options.dry], capture_output=True, text=True, timeout=PROBE_S, env=environment(options))
+        except subprocess.TimeoutExpired:
+            left_out.append(f"{framework}: did not start within {PROBE_S} s")
+            continue
         if probe.returncode:
             said = (probe.stderr.strip() or "no reason given").splitlines()[-1]
             left_out.append(f"{framework}: {said}")
@@ -112,8 +117,11 @@ def inventory(options):
 
 
 def environment(options, run=None):
-    """expandable_segments stands in the environment only where it is asked for: a user's own setting must not get in."""
-    variables = {key: value for key, value in os.environ.items() if key not in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")}
+    """A user's own settings of an allocator must not get in: expandable segments stand there only where asked for."""
+    foreign = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "XLA_CLIENT_MEM_FRACTION")
+    variables = {key: value for key, value in os.environ.items() if key not in foreign}
+    if options.uuid:  # CUDA counts GPUs in another order than the driver
+        variables["CUDA_VISIBLE_DEVICES"] = options.uuid
     if run is not None and run.expandable:
         variables["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
     variables.update(VRAMTRACK_DEVICE_BYTES=str(options.capacity_bytes), OMP_NUM_THREADS="1", PYTHONUNBUFFERED="1")
@@ -225,7 +233,7 @@ def main():
     except nvml.Unavailable as error:
         print(f"record: {error}", file=sys.stderr)
         return 77
-    options.capacity_bytes = gpu.capacity_bytes
+    options.capacity_bytes, options.uuid = gpu.capacity_bytes, gpu.uuid
 
     runs, left_out = inventory(options)
     free_bytes = gpu.capacity_bytes - gpu.used_bytes()

@@ -77,10 +77,11 @@ class Parts(unittest.TestCase):
         self.assertEqual(record.budget([run()] * 67, 2, 139 * GIB, 120 * GIB, 16)[0], 34)  # a large card takes them all
 
     def test_expandable_segments_are_set_only_where_they_are_asked_for(self):
-        options = argparse.Namespace(capacity_bytes=GIB)
+        options = argparse.Namespace(capacity_bytes=GIB, uuid="GPU-7")
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:32"
         self.addCleanup(os.environ.pop, "PYTORCH_CUDA_ALLOC_CONF")
         self.assertNotIn("PYTORCH_CUDA_ALLOC_CONF", record.environment(options, run()))
+        self.assertEqual(record.environment(options)["CUDA_VISIBLE_DEVICES"], "GPU-7")
         self.assertEqual(record.environment(options, run(expandable=1))["PYTORCH_CUDA_ALLOC_CONF"], "expandable_segments:True")
 
     def test_a_program_that_does_not_end_is_stopped(self):
@@ -101,10 +102,10 @@ class Parts(unittest.TestCase):
             scenario.write_text('gpu 0 uuid=GPU-0 name="Fake H200" pci=00000000:1D:00.0 total=80G used=1G reserved=500M\n'
                                 "process gpu=0 pid=4242 list=C used=100M\nprocess gpu=0 pid=4243 list=C used=none\n")
             code = ("import nvml, sys\ngpu = nvml.Gpu(sys.argv[1])\n"
-                    "print(gpu.name, gpu.capacity_bytes, gpu.used_bytes(), gpu.processes(), sep='|')\n")
+                    "print(gpu.name, gpu.uuid, gpu.capacity_bytes, gpu.used_bytes(), gpu.processes(), sep='|')\n")
             done = subprocess.run([sys.executable, "-c", code, library], cwd=HERE, capture_output=True, text=True, timeout=60,
                                   env={**os.environ, "VRAMTRACK_FAKE_NVML": str(scenario)})
-            self.assertEqual(done.stdout, f"Fake H200|{80 * GIB}|{GIB + 100 * MIB}|{{4242: {100 * MIB}}}\n", done.stderr)
+            self.assertEqual(done.stdout, f"Fake H200|GPU-0|{80 * GIB}|{GIB + 100 * MIB}|{{4242: {100 * MIB}}}\n", done.stderr)
 
 
 if __name__ == "__main__":
