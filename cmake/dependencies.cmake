@@ -16,6 +16,9 @@ find_package(SQLite3 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+# Wide-character curses by its libraries: FindCurses does not find the archives that the portable build wants.
+find_library(NCURSESW_LIBRARY ncursesw REQUIRED)
+find_library(TINFO_LIBRARY tinfo REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
 

@@ -23,8 +23,9 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"store", {"core"}},
       {"detect", {"core"}},
       {"report", {"core"}},
+      {"tui", {"core", "store", "report"}},
       {"engine", {"core", "host", "source", "store", "detect", "report"}},
-      {"cli", {"core", "host", "source", "store", "detect", "report", "engine"}},
+      {"cli", {"core", "host", "source", "store", "detect", "report", "tui", "engine"}},
   };
   return allowed;
 }
@@ -41,6 +42,7 @@ const std::vector<Confined>& confined_headers() {
   static const std::vector<Confined> confined = {
       {"sqlite3.h", {"store"}, false, SIZE_MAX},
       {"nlohmann/", {}, true, 8},
+      {"curses.h", {"tui"}, true, 1},
       {"CLI/", {"cli"}, true, 2},
       {"boost/", {"detect"}, true, 1},
       {"toml++/", {"core", "source", "cli"}, true, 4},
