@@ -80,8 +80,8 @@ class SimulatedMemory:
 
 
 class Job:
-    """One run. `memory` is the framework's: version, allocated_bytes(), reserved_bytes(), changed(live, cap),
-    release() (give cached memory back to the driver) and is_oom(error)."""
+    """One run. `memory` is the framework's: version, allocated_bytes() and reserved_bytes() (None: it does not tell),
+    changed(live, cap), release() (give cached memory back to the driver) and is_oom(error)."""
 
     def __init__(self, options, memory, clock=time):
         self.memory = memory
@@ -108,7 +108,7 @@ class Job:
         left_s = max(self.until - self.clock.time(), 10 * self.step_s)
         self.life_s = left_s * self._life_share
         self.life_steps = max(int(self.life_s / self.step_s), 10)
-        self.free_bytes = max(self.cap_bytes - self.memory.reserved_bytes(), self.cap_bytes // 4)
+        self.free_bytes = max(self.cap_bytes - (self.memory.reserved_bytes() or 0), self.cap_bytes // 4)
         self.leak_bytes = max(self.free_bytes // self.life_steps, 4096)  # a step's, to fill the cap in life_steps
         self.epoch_steps = max(self.life_steps // 12, 2)
         self.event("start", f"{self.leak_bytes} bytes a step")
@@ -147,8 +147,8 @@ class Job:
     def _write_truth(self):
         due = time.monotonic()
         while True:
-            memory = self.memory
-            self._truth.write(f"{self.clock.time():.3f},{memory.allocated_bytes()},{memory.reserved_bytes()},{self.live_bytes}\n")
+            told = ["" if size is None else size for size in (self.memory.allocated_bytes(), self.memory.reserved_bytes())]
+            self._truth.write(f"{self.clock.time():.3f},{told[0]},{told[1]},{self.live_bytes}\n")
             due = max(due + TRUTH_PERIOD_S, time.monotonic())
             if self._stop.wait(max(0.0, due - time.monotonic())):
                 return

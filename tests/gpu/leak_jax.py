@@ -19,15 +19,11 @@ class XlaMemory:
         self.version = f"JAX {jax.__version__}"
         self.device = device
 
-    def _statistic(self, *names):
-        statistics = self.device.memory_stats() or {}
-        return next((statistics[name] for name in names if name in statistics), 0)
-
     def allocated_bytes(self):
-        return self._statistic("bytes_in_use")
+        return (self.device.memory_stats() or {}).get("bytes_in_use")
 
     def reserved_bytes(self):
-        return self._statistic("pool_bytes", "bytes_reserved", "bytes_in_use")
+        return (self.device.memory_stats() or {}).get("pool_bytes")  # "bytes_reserved" is something else
 
     def changed(self, live_bytes, cap_bytes):
         pass  # XLA enforces the cap

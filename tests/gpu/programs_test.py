@@ -3,6 +3,7 @@
 Frameworks that are not installed are skipped, and which is said. NumPy stands in for CuPy.
 """
 import csv
+import os
 import pathlib
 import shutil
 import subprocess
@@ -14,6 +15,27 @@ import leak_cupy
 import leak_jax
 import leak_pytorch
 
+FAKE_DRIVER = """
+#include <stdlib.h>
+static size_t held, blocks[1 << 20], count;
+int cuInit(unsigned f) { return 0; }
+int cuDriverGetVersion(int* v) { *v = 13020; return 0; }
+int cuDeviceGet(int* d, int n) { *d = n; return 0; }
+int cuDevicePrimaryCtxRetain(void** c, int d) { *c = &held; return 0; }
+int cuCtxSetCurrent(void* c) { return c == &held ? 0 : 201; }
+int cuMemAlloc_v2(unsigned long long* at, size_t n) {
+  if (held + n > strtoull(getenv("FAKE_DRIVER_BYTES"), NULL, 10)) return 2;
+  held += blocks[*at = ++count] = n;
+  return 0;
+}
+int cuMemFree_v2(unsigned long long at) {
+  if (blocks[at] == 0) return 1; /* unknown, or freed before */
+  held -= blocks[at];
+  blocks[at] = 0;
+  return 0;
+}
+int cuMemsetD8_v2(unsigned long long at, unsigned char v, size_t n) { return blocks[at] == n ? 0 : 700; }
+"""
 CAP_MIB = 64
 STEPS = 300
 
@@ -124,6 +146,49 @@ class Programs(unittest.TestCase):
                 if "oom" in at:
                     life = (at["oom"] - at["start"]) / (STEPS * 0.2)
                     self.assertTrue(0.35 <= life <= 1, f"met the cap after {life:.2f} of its time, not about 0.7")
+
+    def test_cuda_programs_take_and_free_what_they_say(self):
+        compiler = shutil.which("cc")
+        if not compiler:
+            self.skipTest("no C compiler")
+        program, source = str(self.folder / "leak_cuda"), pathlib.Path(__file__).with_name("leak_cuda.c")
+        subprocess.run([compiler, "-o", program, str(source), "-ldl", "-lm"], check=True)
+        subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-o", str(self.folder / "libcuda.so.1"), "-"], input=FAKE_DRIVER, text=True,
+                       check=True)
+
+        def run(kind, driver_mib):
+            begin, out = FakeClock().now, str(self.folder / kind)
+            environment = {**os.environ, "LD_LIBRARY_PATH": str(self.folder), "FAKE_DRIVER_BYTES": str(driver_mib * job.MIB)}
+            subprocess.run([program, "--kind", kind, "--out", out, "--cap-mib", str(CAP_MIB), "--step-s", "0.2", "--made-up-clock", str(begin),
+                            "--until", str(begin + STEPS * 0.2)], check=True, env=environment)
+            return read(out + ".events.csv")
+
+        self.assertEqual(run("memory_kept", CAP_MIB)[0]["detail"], "CUDA 13.2")
+        self.assertIn("CUDA_ERROR_OUT_OF_MEMORY", [row["detail"] for row in run("memory_kept", CAP_MIB // 2) if row["event"] == "oom"][0])
+        for kind in ("memory_freed", "sawtooth", "cache_limited", "stairs_freed"):  # the driver refuses to free twice
+            self.assertNotIn("oom", [row["event"] for row in run(kind, CAP_MIB)])
+
+    def test_what_a_framework_does_not_tell_is_empty_and_not_zero(self):
+        class Silent(job.SimulatedMemory):
+            def reserved_bytes(self):
+                return None
+
+        def steady(one):
+            one.begin()
+            for _ in one.steps():
+                pass
+
+        kind = job.healthy(steady, "steady")
+        _, truth, _ = self.run_kind([kind], lambda options: Silent("none"), kind)
+        self.assertEqual((truth[0]["allocated_bytes"], truth[0]["reserved_bytes"]), ("0", ""))
+
+    def test_out_of_memory_is_told_from_other_errors(self):
+        self.assertTrue(leak_jax.XlaMemory.is_oom(None, RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate")))
+        self.assertFalse(leak_jax.XlaMemory.is_oom(None, RuntimeError("INVALID_ARGUMENT")))
+        memory = leak_pytorch.CudaMemory.__new__(leak_pytorch.CudaMemory)
+        memory.oom_error = RuntimeError  # as before PyTorch 1.13
+        self.assertTrue(memory.is_oom(RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB")))
+        self.assertFalse(memory.is_oom(RuntimeError("CUDA error: an illegal memory access was encountered")))
 
     def test_a_program_without_its_framework_says_so_and_is_no_failure(self):
         def missing(options):
