@@ -37,6 +37,32 @@ TEST(Composite, ALeakIsTheTrendsOpinion) {
   EXPECT_EQ(finding.oom_in_s, trend->finding().oom_in_s);
 }
 
+// The figures of docs/detectors/composite.md: the same leak alone, and after the load of a model.
+TEST(Composite, TheWorkedExampleOfItsDocument) {
+  for (const bool after_a_load : {false, true}) {
+    const auto composite = composite_detector.make({});
+    composite->set_limit(24 * kGiB);
+    int raised_s = 0;
+    for (int t = after_a_load ? -60 : 0; t <= 900; ++t) {
+      composite->observe(at(t), (t < 0 ? 2 : 8) * kGiB + 3 * kMiB * std::max(t, 0));
+      if (t == 60) {
+        EXPECT_DOUBLE_EQ(composite->finding().confidence, after_a_load ? 0.25 : 0);
+      }
+      if (raised_s == 0 && composite->alerting()) raised_s = t;
+    }
+    EXPECT_EQ(raised_s, after_a_load ? 332 : 300);
+    const Finding finding = composite->finding();
+    EXPECT_TRUE(finding.leak);
+    EXPECT_NEAR(finding.confidence, 1, 1e-6);
+    EXPECT_NEAR(finding.growth_bytes_per_s.mid, 3 * kMiB, 1);
+    ASSERT_TRUE(finding.oom_in_s);
+    EXPECT_NEAR(finding.oom_in_s->mid, 4561, 0.5);  // (16 * 1024 - 2700) / 3
+    EXPECT_EQ(finding.because, after_a_load ? "spike: up 6.1 GiB (304 %) within 59 s; still growing: slope 180.0 "
+                                              "MiB/min, R2 1.00 over 15 min, 873 samples since"
+                                            : "linear_trend: slope 180.0 MiB/min, R2 1.00 over 15 min, 901 samples");
+  }
+}
+
 TEST(Composite, AJumpIsTheSpikesOpinion) {
   const auto composite = composite_detector.make({});
   for (int i = 0; i <= 700; ++i) composite->observe(at(i), i < 600 ? 8 * kGiB : 12 * kGiB);

@@ -45,6 +45,21 @@ TEST(LinearTrend, TheWorkedExampleOfItsDocument) {
   EXPECT_EQ(finding.because, "slope 120.0 MiB/min, R2 1.00 over 10 min, 601 samples");
 }
 
+// The five points of its document, in MiB: every factor of the confidence by hand.
+TEST(LinearTrend, TheConfidenceOfFivePointsByHand) {
+  TrendWindow window(64);
+  const double mib[] = {2, 4, 5, 4, 5};
+  for (int i = 0; i < 5; ++i) window.observe(at(i + 1), mib[i] * kMiB);
+  const Trend trend = judge_trend(window, 0.7, 0.5 * kMiB);
+  EXPECT_NEAR(trend.fit.slope_per_s, 0.6 * kMiB, 1e-6);  // 6 / 10
+  EXPECT_NEAR(trend.fit.r_squared, 0.6, 1e-12);          // 36 / 60
+  EXPECT_EQ(trend.fit.autocorrelation, 0);               // 1 - 4.84 / 4.8 is negative
+  EXPECT_NEAR(trend.fit.slope_se, 0.28284 * kMiB, 10);   // sqrt(2.4 / 3 / 10)
+  EXPECT_NEAR(trend.fit.p_value, 0.06201, 1e-5);         // T = 2.1213 with 3 degrees of freedom
+  EXPECT_EQ(trend.recent_share, 1);                      // the last third, 4 to 5, rises by 1 a second
+  EXPECT_NEAR(trend.confidence, 0.6228, 1e-4);           // 0.9380 * 0.7746 * 0.6 / 0.7
+}
+
 TEST(LinearTrend, SaysTooShortUntilTwentySamplesAndFiveMinutes) {
   const auto fast = make_linear_trend({});
   for (int i = 0; i < 300; ++i) fast->observe(at(i), kGiB + 5 * kMiB * i);

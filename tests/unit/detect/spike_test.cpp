@@ -73,6 +73,37 @@ TEST(Spike, AJumpAfterWhichItGoesOnGrowingIsALeak) {
   EXPECT_NEAR(finding.oom_in_s->mid, (11 * 1024 - 1600) / 4.0, 40);
 }
 
+// The figures of docs/detectors/spike.md, one by one.
+TEST(Spike, TheWorkedExampleOfItsDocument) {
+  const auto stays = make_spike({});
+  const auto grows = make_spike({});
+  for (Detector* detector : {stays.get(), grows.get()}) detector->set_limit(24 * kGiB);
+  const auto growing = [](double t_s) { return example(t_s) + 4 * kMiB * std::max(t_s - 610, 0.0); };
+  feed(*stays, 0, 603, 1, example);  // up 1.5 GiB
+  EXPECT_EQ(stays->finding().state, State::steady);
+  stays->observe(at(604), example(604));  // up 2.0: more than 20 % of 8 GiB, 1.6
+  EXPECT_EQ(stays->finding().state, State::spiked);
+  EXPECT_EQ(*stays->finding().onset, at(573));
+  feed(*stays, 605, 909, 1, example);
+  EXPECT_DOUBLE_EQ(stays->finding().confidence, 0.25);
+  EXPECT_EQ(stays->finding().because, "up 5.0 GiB (62 %) within 37 s; what becomes of it shows after 5 min");
+  feed(*stays, 910, 914, 1, example);
+  EXPECT_DOUBLE_EQ(stays->finding().confidence, 0.05);
+  EXPECT_EQ(stays->finding().because,
+            "up 5.0 GiB (62 %) within 37 s; stabilised: slope 0.0 MiB/min, R2 0.00 over 5 min, 305 samples since");
+  feed(*grows, 0, 932, 1, growing);
+  EXPECT_FALSE(grows->alerting());
+  feed(*grows, 933, 937, 1, growing);
+  EXPECT_TRUE(grows->alerting());
+  const Finding finding = grows->finding();
+  EXPECT_EQ(finding.because,
+            "up 5.1 GiB (64 %) within 59 s; still growing: slope 240.0 MiB/min, R2 1.00 over 5 min, 306 samples since");
+  EXPECT_NEAR(finding.growth_bytes_per_s.mid, 4 * kMiB, 1);
+  EXPECT_NEAR(finding.confidence, 1, 1e-6);
+  ASSERT_TRUE(finding.oom_in_s);
+  EXPECT_NEAR(finding.oom_in_s->mid, 2489, 0.5);  // (11 * 1024 - 4 * 327) / 4
+}
+
 TEST(Spike, AJumpThatGoesAgainIsForgottenAtOnce) {
   const auto detector = make_spike({});
   const auto transient = [](double t_s) { return t_s >= 600 && t_s < 640 ? 13 * kGiB : 8 * kGiB; };
