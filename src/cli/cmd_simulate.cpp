@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/commands.hpp"
+#include "cli/find_scenario.hpp"
 #include "cli/pace.hpp"
 #include "cli/session.hpp"
 #include "cli/smi_csv.hpp"
@@ -18,18 +18,6 @@ namespace {
 
 constexpr int kStatusTables = 8;  ///< over the whole run, where the table is not drawn in place
 constexpr std::chrono::milliseconds kRedraw{100};
-
-Result<sim::Scenario> find_scenario(const std::string& name) {
-  if (const sim::BuiltinScenario* builtin = sim::find_builtin_scenario(name))
-    return sim::parse_scenario(builtin->toml, name);
-  std::error_code ec;
-  if (std::filesystem::exists(name, ec)) return sim::load_scenario(name);
-  std::vector<std::string_view> names;
-  for (const sim::BuiltinScenario& builtin : sim::builtin_scenarios()) names.push_back(builtin.name);
-  return fail(fmt::format(
-      "there is no built-in scenario and no file '{}'; the nearest is '{}', and 'vramtrack simulate --list' names all",
-      name, nearest_name(name, names)));
-}
 
 int list(Console& console) {
   std::string out;

@@ -26,6 +26,8 @@ int run(const Options& options, Console& console) {
   switch (options.command) {
     case Command::watch:
       return watch(options, *layers, console);
+    case Command::top:
+      return top(options, *layers, console);
     case Command::replay:
       return replay(options, *layers, console);
     case Command::analyze:

@@ -11,6 +11,7 @@
 #include "report/report.hpp"
 #include "source/log/recording.hpp"
 #include "source/source.hpp"
+#include "tui/theme.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -54,6 +55,23 @@ void add_json(CLI::App* app, Options& o) {
   app->add_flag("--json", o.json, "Print JSON lines (docs/formats/analysis.md)");
 }
 
+void add_capacity(CLI::App* app, Options& o) {
+  app->add_option_function<std::string>(
+         "--capacity",
+         [&o](const std::string& text) { o.capacity_bytes = value_or_throw("--capacity", parse_bytes(text)); },
+         "Capacity of devices whose log gives none, for example 24GiB")
+      ->type_name("SIZE");
+}
+
+void add_sources(CLI::App* app, Options& o) {
+  std::string names;
+  for (const SourceInfo* info : live_sources()) names += (names.empty() ? "" : ",") + std::string(info->name);
+  app->add_option("--source", o.sources, "Read these sources only: " + names)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAMES");
+}
+
 void add_logs(CLI::App* app, Options& o) {
   std::string formats;
   for (const LogFormatInfo* info : log_formats()) formats += (formats.empty() ? "" : ", ") + std::string(info->name);
@@ -61,29 +79,24 @@ void add_logs(CLI::App* app, Options& o) {
       ->type_name("NAME");
   app->add_option("--timezone", o.timezone, "Zone of local times in the logs (default: this machine's)")
       ->type_name("ZONE");
-  app->add_option_function<std::string>(
-         "--capacity",
-         [&o](const std::string& text) { o.capacity_bytes = value_or_throw("--capacity", parse_bytes(text)); },
-         "Capacity of devices whose log gives none, for example 24GiB")
-      ->type_name("SIZE");
+  add_capacity(app, o);
   app->add_option("--start", o.start, "When the recording began, for logs without a clock or a date")
       ->type_name("TIME");
   add_duration(app, "--interval", o.sample_interval_s, "Time between two readings, for logs without a clock");
   app->add_option("--unit", o.unit, "Unit of a bare used column: B, KiB, MiB, GiB, MB or GB")->type_name("UNIT");
 }
 
-void add_speed(CLI::App* app, Options& o) {
-  app->add_option("--speed", o.speed, "60: a minute a second; 1: as it was (default: as fast as possible)")
-      ->type_name("FACTOR")
-      ->check([](const std::string& text) {
-        try {
-          const double speed = std::stod(text);
-          if (std::isfinite(speed) && speed >= 0) return std::string();
-        } catch (const std::exception&) {
-          return std::string("is no number");
-        }
-        return std::string("must be 0 (as fast as possible) or more");
-      });
+void add_speed(CLI::App* app, Options& o,
+               const std::string& help = "60: a minute a second; 1: as it was (default: as fast as possible)") {
+  app->add_option("--speed", o.speed, help)->type_name("FACTOR")->check([](const std::string& text) {
+    try {
+      const double speed = std::stod(text);
+      if (std::isfinite(speed) && speed >= 0) return std::string();
+    } catch (const std::exception&) {
+      return std::string("is no number");
+    }
+    return std::string("must be 0 (as fast as possible) or more");
+  });
 }
 
 CLI::App* add_watch(CLI::App& app, Options& o) {
@@ -94,12 +107,7 @@ CLI::App* add_watch(CLI::App& app, Options& o) {
   add_duration(c, "--duration", o.duration_s, "End after this time (default: run until interrupted)");
   add_duration(c, "--every", o.every_s, "Time between two status tables (default 10s)");
   c->add_flag("--no-record", o.no_record, "Do not record into the store");
-  std::string names;
-  for (const SourceInfo* info : live_sources()) names += (names.empty() ? "" : ",") + std::string(info->name);
-  c->add_option("--source", o.sources, "Read these sources only: " + names)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("NAMES");
+  add_sources(c, o);
   c->add_flag("--or-simulate", o.or_simulate, "Where there is no GPU, say so and simulate a leaking job instead");
   add_detection(c, o);
   c->footer(
@@ -108,6 +116,38 @@ CLI::App* add_watch(CLI::App& app, Options& o) {
       "  vramtrack watch --once --no-record    what is on the GPUs now\n"
       "  vramtrack watch --json --every 1min   for a log collector\n"
       "Exit: 0 ended, 2 nothing to watch.");
+  return c;
+}
+
+CLI::App* add_top(CLI::App& app, Options& o) {
+  CLI::App* c = app.add_subcommand("top", "Watch on a screen: every GPU, who is on it, what leaks, and when it ends");
+  add_duration(c, "--interval", o.interval_s, "Time between two samples (default 1s)");
+  c->add_flag("--no-record", o.no_record, "Do not record into the store");
+  add_sources(c, o);
+  c->add_option("--replay", o.files, "Show a recording instead: a store, or logs as for analyze")
+      ->type_name("FILE")
+      ->expected(1, -1);
+  c->add_option("--from", o.from, "With --replay: begin here: 2026-01-02T03:04, or 2h before now")->type_name("TIME");
+  c->add_option("--to", o.to, "With --replay: end before this")->type_name("TIME");
+  c->add_option("--scenario", o.scenario, "Show a simulated machine instead: a built-in scenario or a TOML file")
+      ->type_name("NAME");
+  c->add_flag("--or-simulate", o.or_simulate, "Where there is no GPU, simulate a leaking job instead");
+  add_speed(c, o, "With --replay, --scenario: 60: a minute a second (default: some two minutes for all)");
+  c->add_option("--timezone", o.timezone, "Zone of local times in the logs (default: this machine's)")
+      ->type_name("ZONE");
+  add_capacity(c, o);
+  std::string names;
+  for (const tui::Theme& theme : tui::themes()) names += (names.empty() ? "" : ", ") + std::string(theme.name);
+  c->add_option("--theme", o.theme, "Colours: " + names)->type_name("NAME");
+  c->add_flag("--read-only", o.read_only, "Never send a signal, whatever is pressed");
+  add_detection(c, o);
+  c->footer(
+      "Examples:\n"
+      "  vramtrack top                              watch and record; ? shows the keys\n"
+      "  vramtrack top --replay old.db --from 8h    the last eight hours of a store\n"
+      "  vramtrack top --replay gpu.csv apps.csv    logs of nvidia-smi\n"
+      "  vramtrack top --scenario leaking_training  needs no GPU\n"
+      "Exit: 0 ended, 2 nothing to show.");
   return c;
 }
 
@@ -243,10 +283,12 @@ Parsed parse_options(int argc, const char* const* argv) {
   app.footer(
       "Examples:\n"
       "  vramtrack watch            this machine's GPUs\n"
+      "  vramtrack top              the same on a screen\n"
       "  vramtrack analyze gpu.csv  a log of nvidia-smi\n"
       "  vramtrack simulate         see a leak found and its prediction come true\n"
       "'vramtrack COMMAND --help' tells more.");
   const CLI::App* watch = add_watch(app, o);
+  const CLI::App* top = add_top(app, o);
   const CLI::App* replay = add_replay(app, o);
   const CLI::App* analyze = add_analyze(app, o);
   const CLI::App* simulate = add_simulate(app, o);
@@ -272,6 +314,7 @@ Parsed parse_options(int argc, const char* const* argv) {
     return usage_error(e, app, commands, argc, argv);
   }
   if (watch->parsed()) o.command = Command::watch;
+  if (top->parsed()) o.command = Command::top;
   if (replay->parsed()) o.command = Command::replay;
   if (analyze->parsed()) o.command = Command::analyze;
   if (simulate->parsed()) o.command = Command::simulate;

@@ -10,7 +10,17 @@
 
 namespace vramtrack::cli {
 
-enum class Command : std::uint8_t { watch, replay, analyze, simulate, doctor, config_show, config_path, config_init };
+enum class Command : std::uint8_t {
+  watch,
+  top,
+  replay,
+  analyze,
+  simulate,
+  doctor,
+  config_show,
+  config_path,
+  config_init
+};
 
 /// What was asked for. Options that a command does not have keep their defaults.
 struct Options {
@@ -25,7 +35,7 @@ struct Options {
   bool explain = false;
   bool json = false;
 
-  // watch
+  // watch, top
   bool once = false;
   bool no_record = false;
   bool or_simulate = false;
@@ -34,7 +44,11 @@ struct Options {
   std::optional<double> every_s;
   std::vector<std::string> sources;
 
-  // replay, analyze
+  // top
+  std::string theme;
+  bool read_only = false;
+
+  // replay, analyze, top (--replay)
   std::vector<std::string> files;
   std::string from;  ///< as typed: its time zone may come from --timezone
   std::string to;
@@ -45,10 +59,10 @@ struct Options {
   std::optional<double> sample_interval_s;
   std::string unit;
 
-  // replay, simulate
+  // replay, simulate, top
   double speed = 0;  ///< 0: as fast as possible
 
-  // simulate
+  // simulate, top (--scenario)
   std::string scenario;  ///< a built-in name or a file
   std::optional<std::uint64_t> seed;
   std::optional<double> within_s;

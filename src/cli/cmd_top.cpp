@@ -1,0 +1,296 @@
+// top: the screens of src/tui over a live watch, a recording or a simulation, until q.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/acknowledged.hpp"
+#include "cli/commands.hpp"
+#include "cli/config_file.hpp"
+#include "cli/find_scenario.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/recorded.hpp"
+#include "cli/top_feed.hpp"
+#include "cli/top_signal.hpp"
+#include "engine/store_source.hpp"
+#include "report/words.hpp"
+#include "source/sim/sim.hpp"
+#include "tui/draw.hpp"
+#include "tui/rows.hpp"
+#include "tui/terminal.hpp"
+#include "tui/theme.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// Not more often than this, however fast a replay goes: nobody reads more, and a slow terminal would lag behind.
+constexpr std::chrono::milliseconds kFrame{66};
+/// Without anything due, keys are waited for so long at a time.
+constexpr std::chrono::milliseconds kLongestWait{1000};
+
+/// When this machine was started, by /proc/stat.
+std::optional<Timestamp> boot_time(const std::string& proc_root) {
+  std::ifstream in(proc_root + "/stat");
+  for (std::string word; in >> word;) {
+    std::int64_t s = 0;
+    if (word == "btime" && in >> s) return Timestamp{std::chrono::seconds{s}};
+  }
+  return std::nullopt;
+}
+
+class Top {
+ public:
+  Top(const Options& options, const Config& config, TopSource source, std::string store, Console& console)
+      : config_(config), console_(console), source_(std::move(source)) {
+    model_.feed = source_.feed;
+    model_.view = source_.view();
+    model_.read_only = options.read_only;
+    const char* no_colour = std::getenv("NO_COLOR");
+    model_.no_colour = no_colour != nullptr && *no_colour != '\0';
+    model_.ui.theme = std::max(0, tui::find_theme(model_.no_colour ? "monochrome" : options.theme));
+    if (!store.empty()) {
+      acknowledged_.emplace(store);
+      for (const AcknowledgedAlert& alert : acknowledged_->read())
+        model_.acknowledged.insert({alert.key, alert.raised});
+    }
+    source_.describe(model_);
+    if (model_.mode == tui::Mode::live || model_.mode == tui::Mode::agent)
+      model_.boot = boot_time(config.sources.proc_root);
+  }
+
+  int run() {
+    {
+      auto terminal = tui::Terminal::open();
+      if (!terminal) {
+        console_.error("cannot show the screens: " + terminal.error().message);
+        return 2;
+      }
+      // After the terminal is set up: curses has its own idea of SIGINT.
+      const Interrupt interrupt;
+      loop(*terminal);
+    }
+    source_.finish();
+    source_.describe(model_);
+    // What was told on a screen that is gone now.
+    for (const std::string& warning : model_.warnings) console_.warn(warning);
+    return 0;
+  }
+
+ private:
+  void loop(tui::Terminal& terminal) {
+    bool dirty = true;
+    auto last_frame = steady_clock::time_point::min();
+    while (!Interrupt::requested()) {
+      bool changed = false;
+      const auto next = source_.step(steady_clock::now(), changed);
+      stale_ = stale_ || changed;
+      auto now = steady_clock::now();
+      if ((dirty || stale_) && (dirty || now >= last_frame + kFrame)) {
+        refresh();
+        tui::Screen screen(terminal.width(), terminal.height());
+        tui::draw(screen, model_);
+        terminal.show(screen, tui::themes()[static_cast<std::size_t>(model_.ui.theme)]);
+        last_frame = now;
+        dirty = false;
+      }
+      now = steady_clock::now();
+      auto until = std::min(next, now + kLongestWait);
+      if (stale_) until = std::min(until, last_frame + kFrame);
+      const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(until - now);
+      // Everything typed meanwhile is taken before the next drawing.
+      for (auto key = terminal.key(std::max(wait, std::chrono::milliseconds{0})); key;
+           key = terminal.key(std::chrono::milliseconds{0})) {
+        if (on_key(*key, terminal)) return;
+        dirty = true;
+      }
+    }
+  }
+
+  void refresh() {
+    if (stale_ && !(model_.ui.paused && !model_.playback)) {
+      model_.view = source_.view();
+      stale_ = false;
+    }
+    source_.describe(model_);
+    if (!model_.warnings.empty() && model_.warnings.back() != told_) {
+      told_ = model_.warnings.back();
+      if (model_.ui.message.empty()) model_.ui.message = told_;
+    }
+  }
+
+  /// True: end.
+  bool on_key(tui::Key key, tui::Terminal& terminal) {
+    const tui::Request request = tui::handle(model_, key);
+    if (request.redraw) terminal.redraw();
+    if (request.acknowledge) acknowledge(*request.acknowledge);
+    if (request.ask_signal) ask_signal(*request.ask_signal);
+    if (request.drop_signal) held_.reset();
+    if (request.send_signal) send_signal(*request.send_signal);
+    if (request.play != tui::Play::none && source_.play) {
+      source_.play(request.play);
+      stale_ = true;
+    }
+    return request.quit;
+  }
+
+  void acknowledge(const tui::AlertId& id) {
+    if (!model_.acknowledged.insert(id).second) {
+      model_.ui.message = "it is acknowledged already";
+      return;
+    }
+    model_.ui.message = "acknowledged";
+    Status kept;
+    if (source_.acknowledge)
+      kept = source_.acknowledge(id);
+    else if (acknowledged_)
+      kept = acknowledged_->append({id.key, id.raised});
+    else
+      model_.ui.message = "acknowledged, until this program ends: nothing is recorded";
+    if (!kept) model_.ui.message = kept.error().message;
+  }
+
+  void ask_signal(const SeriesKey& key) {
+    if (model_.mode == tui::Mode::replay || model_.mode == tui::Mode::simulation) {
+      model_.ui.message = "this is no live process: there is nothing to signal";
+      return;
+    }
+    if (model_.read_only) {
+      model_.ui.message = "signals are off (--read-only)";
+      return;
+    }
+    auto held = HeldProcess::open(config_.sources.proc_root, key.pid, key.pid_start_ticks);
+    if (!held) {
+      model_.ui.message = held.error().message;
+      return;
+    }
+    held_.emplace(std::move(*held));
+    const ProcessInfo& info = held_->info();
+    tui::SignalTarget target;
+    target.pid = info.pid;
+    target.user = info.user;
+    target.command = info.command.empty() ? info.name : info.command;
+    SeriesView series;
+    series.key = key;
+    if (const auto at = tui::started(model_, series))
+      target.started = tui::clock_words(at->time, model_.view->time, false) + " UTC";
+    model_.ui.target = std::move(target);
+    model_.ui.signal = 0;
+  }
+
+  void send_signal(int choice) {
+    constexpr std::array<int, tui::kSignals.size()> kNumbers = {SIGINT, SIGTERM, SIGKILL};
+    const auto index = static_cast<std::size_t>(choice);
+    if (held_) {
+      const Status sent = held_->send(kNumbers[index]);
+      model_.ui.message = sent ? fmt::format("SIG{} sent to pid {}", tui::kSignals[index].name, held_->info().pid)
+                               : sent.error().message;
+    }
+    held_.reset();
+    model_.ui.target.reset();
+  }
+
+  const Config& config_;
+  Console& console_;
+  TopSource source_;
+  tui::Model model_;
+  std::optional<AcknowledgedFile> acknowledged_;
+  std::optional<HeldProcess> held_;  ///< while the dialog is open
+  bool stale_ = false;               ///< there is a newer View than the shown one
+  std::string told_;
+};
+
+int failed(Console& console, const std::string& message) {
+  console.error(message);
+  return 2;
+}
+
+int run_playback(const Options& options, const Config& config, PlaybackOptions playback, Console& console) {
+  const std::string store = playback.store_path;
+  auto source = playback_source(config, std::move(playback));
+  if (!source) return failed(console, "cannot replay: " + source.error().message);
+  return Top(options, config, std::move(*source), store, console).run();
+}
+
+int replay_top(const Options& options, const Config& config, Console& console) {
+  const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  PlaybackOptions playback;
+  playback.speed = options.speed;
+  for (const auto& [option, text, bound] : {std::tuple{"--from", &options.from, &playback.range.from},
+                                            std::tuple{"--to", &options.to, &playback.range.to}}) {
+    if (text->empty()) continue;
+    const auto moment = parse_moment(option, *text, options.timezone, now);
+    if (!moment) return failed(console, moment.error().message);
+    *bound = *moment;
+  }
+  const std::vector<std::string> files = options.files;
+  if (std::find(files.begin(), files.end(), "-") != files.end())
+    return failed(console, "cannot replay standard input: keys come from there; write it into a file first");
+  playback.name = std::filesystem::path(files.front()).filename().string();
+  if (is_store(files.front())) {
+    if (files.size() > 1) return failed(console, "cannot replay a store together with other files; name one store");
+    playback.store_path = files.front();
+    playback.open = [file = files.front(), range = playback.range](Catalog& catalog) {
+      return open_store_source(file, range, catalog);
+    };
+    return run_playback(options, config, std::move(playback), console);
+  }
+  const auto logs = log_options(options);
+  if (!logs) return failed(console, logs.error().message);
+  playback.open = [files, logs = *logs](Catalog& catalog) -> Result<std::unique_ptr<Source>> {
+    auto recordings = plan_recordings(files, logs);
+    if (!recordings) return fail(recordings.error());
+    if (recordings->size() != 1)
+      return fail(fmt::format("these are {} recordings that do not belong together; name one", recordings->size()));
+    return open_recording(std::move(recordings->front()), catalog);
+  };
+  return run_playback(options, config, std::move(playback), console);
+}
+
+int simulate_top(const Options& options, const Config& config, Console& console) {
+  auto scenario = find_scenario(options.scenario);
+  if (!scenario) return failed(console, "cannot simulate: " + scenario.error().message);
+  PlaybackOptions playback;
+  playback.mode = tui::Mode::simulation;
+  playback.name = scenario->name;
+  playback.speed = options.speed;
+  const Timestamp start = scenario->start.value_or(Timestamp{});
+  playback.extent = std::pair{start, start + from_seconds(scenario->duration_s)};
+  playback.open = [scenario = *scenario](Catalog& catalog) -> Result<std::unique_ptr<Source>> {
+    return sim::make_simulation(scenario, catalog);
+  };
+  return run_playback(options, config, std::move(playback), console);
+}
+
+}  // namespace
+
+int top(const Options& options, const LayeredConfig& layers, Console& console) {
+  const Config& config = layers.config();
+  if (!options.theme.empty() && tui::find_theme(options.theme) < 0) {
+    std::string names;
+    for (const tui::Theme& theme : tui::themes()) names += (names.empty() ? "" : ", ") + std::string(theme.name);
+    return failed(console, fmt::format("there is no theme '{}'; it is one of {}", options.theme, names));
+  }
+  if (!options.files.empty()) return replay_top(options, config, console);
+  if (!options.scenario.empty()) return simulate_top(options, config, console);
+  auto catalog = std::make_unique<Catalog>();
+  std::string reasons;
+  std::vector<LiveSource> sources = open_live_sources(config.sources, *catalog, reasons);
+  if (sources.empty()) {
+    if (!options.or_simulate)
+      return failed(console, fmt::format("no GPU to watch: {}; 'vramtrack doctor' says what to do, 'vramtrack top "
+                                         "--scenario leaking_training' needs no GPU",
+                                         reasons));
+    Options simulated = options;
+    simulated.scenario = std::string(sim::builtin_scenarios().front().name);
+    return simulate_top(simulated, config, console);
+  }
+  return Top(options, config, live_source(config, std::move(catalog), std::move(sources)), store_path(config), console)
+      .run();
+}
+
+}  // namespace vramtrack::cli
