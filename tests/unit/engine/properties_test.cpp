@@ -85,14 +85,6 @@ TEST_P(EveryScenario, RepeatedSamplesChangeNothing) {
   EXPECT_EQ(in_short(play(recorded_, twice)), in_short(play(recorded_, recorded_.ticks)));
 }
 
-std::vector<std::string> scenario_files() {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(VRAMTRACK_TESTS_DIR) + "/scenarios"))
-    if (entry.path().extension() == ".toml") files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, EveryScenario, testing::ValuesIn(scenario_files()),
                          [](const auto& file) { return std::filesystem::path(file.param).stem().string(); });
 
@@ -223,14 +215,10 @@ TEST(Future, AHundredTruncationsSayWhatTheFullRunSaidThen) {
     const Played full = play(recorded, {joined(recorded.ticks)});
     const Timestamp now = cut_short.engine->view()->time;
     EXPECT_EQ(told_until(full, now), told_until(cut_short, now)) << recorded.scenario.name << " at tick " << cut;
-    // And the full run, asked when it was there.
+    // And a watch, tick by tick, asked when it was there.
     Played asked = begin(recorded);
     for (const Batch& tick : until) feed(asked, tick);
-    const std::string then = in_full(asked);
-    for (std::size_t k = static_cast<std::size_t>(cut) + 1; k < recorded.ticks.size(); ++k)
-      feed(asked, recorded.ticks[k]);
-    EXPECT_EQ(then, in_full(cut_short)) << recorded.scenario.name << " at tick " << cut;
-    EXPECT_EQ(in_full(asked), in_full(full)) << recorded.scenario.name;
+    EXPECT_EQ(in_full(asked), in_full(cut_short)) << recorded.scenario.name << " at tick " << cut;
   }
 }
 
