@@ -28,11 +28,12 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     screen.put(r.x + 1, r.y + 1, r.width - 2, "no alert so far", Role::good);
     return;
   }
-  const auto columns_left = r.width - 2 - 12 - 9 - 14 - 14 - 14 - 5;
-  const std::array<int, 6> at = {r.x + 2, r.x + 15, r.x + 25, r.x + 40, r.x + 55, r.x + 70};
+  // On a narrow screen the pattern is said below only.
+  const bool wide = r.width >= 100;
+  const std::array<int, 6> at = {r.x + 2, r.x + 15, r.x + 25, r.x + 55, r.x + 39, r.x + (wide ? 72 : 55)};
   const std::array<std::string_view, 6> heads = {"RAISED", "SEVERITY", "STATUS", "PATTERN", "GROWTH", "WHO"};
   for (std::size_t i = 0; i < heads.size(); ++i)
-    screen.put(at[i], r.y, i == 5 ? columns_left : 14, heads[i], Role::faint);
+    if (i != 3 || wide) screen.put(at[i], r.y, std::min(14, r.right() - at[i]), heads[i], Role::faint);
   const auto chosen = static_cast<int>(selected_alert(m, rows));
   const int below = std::clamp(r.height / 3, 6, 12);
   const int height = r.height - 1 - below;
@@ -48,7 +49,7 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     screen.put(at[0], y, 12, clock_words(a.raised, m.view->time, relative), Role::plain);
     screen.put(at[1], y, 9, severity_word(a.severity), role);
     screen.put(at[2], y, 14, status_words(m, row), role);
-    screen.put(at[3], y, 14, pattern_words(a.finding.pattern), Role::plain);
+    if (wide) screen.put(at[3], y, 15, pattern_words(a.finding.pattern), Role::plain);
     screen.put_right(at[4] + 13, y, 13, format_rate(a.finding.growth_bytes_per_s.mid), Role::plain);
     screen.put(at[5], y, r.right() - at[5], row.who, Role::plain);
     if (first + i == chosen) {

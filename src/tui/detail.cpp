@@ -54,6 +54,7 @@ void add_verdict(std::vector<Fact>& facts, const Model& m, const SeriesView& s) 
   if (!f.because.empty()) facts.push_back({"because", printable(f.because), Role::plain});
   if (s.verdict.suspect) facts.push_back({"suspect", suspect_words(*s.verdict.suspect), Role::plain});
   if (const std::string next = next_step(s); !next.empty()) facts.push_back({"next", next, Role::plain});
+  if (!s.verdict.framework.empty() && s.key.pid == 0) facts.push_back({"framework", s.verdict.framework, Role::plain});
   if (f.onset)
     facts.push_back({"changed", clock_words(*f.onset, m.view->time, relative) + "  the growth began", Role::plain});
 }
@@ -203,6 +204,9 @@ void draw_detail(Screen& screen, const Rect& r, const Model& m) {
   add_health(facts, m, *s);
   add_dissent(facts, *s);
   add_series(facts, m, *s);
+  for (const std::string& cause : s->verdict.causes)
+    facts.push_back(cause.rfind("try: ", 0) == 0 ? Fact{"try", cause.substr(5), Role::plain}
+                                                 : Fact{"may be", cause, Role::plain});
   constexpr int kLabel = 11;
   std::vector<Fact> lines;
   for (const Fact& fact : facts) {

@@ -59,7 +59,12 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
        2;
   if (const std::size_t open = open_alerts(m); open > 0)
     x += screen.put(x, r.y, r.right() - x, fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad) + 2;
-  std::string right = view.series.empty() ? std::string() : format_moment(view.time, view.clock_is_relative);
+  // The day is told where there is room for it.
+  std::string right;
+  if (!view.series.empty() && view.clock_is_relative)
+    right = clock_words(view.time, view.time, true);
+  else if (!view.series.empty())
+    right = r.width >= 110 ? format_moment(view.time, false) : clock_words(view.time, view.time, false) + " UTC";
   if (m.playback) right = playback_words(*m.playback) + "  " + right;
   if (m.ui.paused && !m.playback) right = "PAUSED  " + right;
   const int taken = static_cast<int>(columns(right));
@@ -90,29 +95,27 @@ void draw_foot(Screen& screen, const Rect& r, const Model& m) {
     return;
   }
   using Keys = std::vector<std::pair<std::string_view, std::string_view>>;
-  Keys keys;
+  Keys keys = {{"?", "help"}, {"q", "quit"}};
+  const auto add = [&keys](const Keys& more) { keys.insert(keys.end(), more.begin(), more.end()); };
+  if (m.ui.page != Page::overview) add({{"Esc", "back"}});
   switch (m.ui.page) {
     case Page::overview:
-      keys = {{"?", "help"}, {"P", "predict"}, {"d", "detail"}, {"A", "alerts"}, {"Tab", "next GPU"}};
+      add({{"P", "predict"}, {"d", "detail"}, {"A", "alerts"}});
       break;
     case Page::predict:
-      keys = {{"?", "help"}, {"Esc", "back"}, {"d", "detail"}, {"A", "alerts"}, {"Tab", "next GPU"}};
+      add({{"d", "detail"}, {"A", "alerts"}});
       break;
     case Page::detail:
-      keys = {{"?", "help"}, {"Esc", "back"}, {"+ -", "zoom"}, {"< >", "pan"}, {"y", "scale"}, {"0", "all"}};
-      keys[3].first = "←→";
+      add({{"+ -", "zoom"}, {"← →", "pan"}, {"y", "scale"}});
       break;
     case Page::alerts:
-      keys = {{"?", "help"}, {"Esc", "back"}, {"a", "acknowledge"}, {"d", "detail"}};
+      add({{"a", "acknowledge"}, {"d", "detail"}});
       break;
   }
-  if (m.playback) {
-    keys.insert(keys.begin() + 1,
-                {{"Space", m.playback->playing ? "stop" : "play"}, {"[ ]", "speed"}, {"n", "next alert"}});
-  } else if (m.ui.page == Page::overview) {
-    keys.insert(keys.end(), {{"/", "filter"}, {"s", "sort"}, {"k", "signal"}, {"p", m.ui.paused ? "go on" : "pause"}});
-  }
-  keys.emplace_back("q", "quit");
+  if (m.playback) add({{"Space", m.playback->playing ? "stop" : "play"}, {"[ ]", "speed"}, {"n", "next alert"}});
+  if (m.ui.page == Page::overview && !m.playback)
+    add({{"/", "filter"}, {"s", "sort"}, {"k", "signal"}, {"p", m.ui.paused ? "go on" : "pause"}});
+  if (m.ui.page == Page::overview || m.ui.page == Page::predict) add({{"Tab", "next GPU"}});
   put_keys(screen, r, keys);
 }
 
@@ -146,13 +149,18 @@ int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& s) 
   if (s.paused) {
     words = "does not answer";
   } else if (f.leak) {
-    // The severity first, for who reads no further; the ETA next; what it is called last.
+    // The severity first, for who reads no further; then until when, who, and what it is called, as far as there is
+    // room.
     words = std::string(severity_word(s.verdict.severity));
-    if (f.oom_in_s) words += ", out of memory in " + format_eta(*f.oom_in_s);
-    words += fmt::format(", {}", pattern_words(f.pattern));
+    std::vector<std::string> parts;
+    if (f.oom_in_s) parts.push_back("out of memory in " + format_eta(*f.oom_in_s));
     if (s.key.pid == 0 && s.verdict.suspect)
-      words += s.verdict.suspect->pid != 0 ? fmt::format(", by pid {}", s.verdict.suspect->pid)
-                                           : std::string(", by no visible process");
+      parts.push_back(s.verdict.suspect->pid != 0 ? fmt::format("by pid {}", s.verdict.suspect->pid)
+                                                  : std::string("by no visible process"));
+    parts.emplace_back(pattern_words(f.pattern));
+    for (const std::string& part : parts)
+      if (&part == &parts.front() || columns(words) + 2 + columns(part) <= static_cast<std::size_t>(std::max(0, most)))
+        words += ", " + part;
   } else {
     words = verdict_words(s);
     if (f.oom_in_s) words += ", full in " + format_eta(*f.oom_in_s);

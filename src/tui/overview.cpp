@@ -15,6 +15,7 @@ namespace vramtrack::tui {
 namespace {
 
 constexpr double kSparkSpan_s = 3600;  ///< of the small histories here
+constexpr std::string_view kSparkSpanWords = "1h";
 
 std::string used_words(const DeviceRow& d) {
   if (d.used == nullptr) return "not known";
@@ -56,8 +57,8 @@ void draw_spark(Screen& screen, const Rect& r, const Model& m, const DeviceRow& 
 
 /// One row a device: name, bar, used, history, growth, conclusion.
 void draw_device_line(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
-  const int spark = std::clamp((r.width - 70) / 5, 0, 30);
-  const int bar = std::clamp((r.width - 60) / 4, 8, 30);
+  const int spark = std::clamp((r.width - 44) / 5, 7, 30);
+  const int bar = std::clamp((r.width - 51) / 4, 7, 30);
   int x = r.x;
   screen.put(x, r.y, 8, short_name(d), Role::title);
   x += 8;
@@ -65,25 +66,27 @@ void draw_device_line(Screen& screen, const Rect& r, const Model& m, const Devic
   x += bar + 1;
   screen.put_right(x + 15, r.y, 15, used_words(d));
   x += 16;
-  if (spark > 0) {
-    draw_spark(screen, {x, r.y, spark, 1}, m, d);
-    x += spark + 1;
-  }
+  draw_spark(screen, {x, r.y, spark, 1}, m, d);
+  x += spark + 1;
   if (d.used == nullptr) return;
   screen.put_right(x + 13, r.y, 13, growth_words(*d.used));
   x += 14;
-  // Short, where there is little room: severity and the middle of the ETA.
+  // Short, where there is little room: severity and ETA, with its interval if that fits.
   const Finding& f = d.used->verdict.finding;
-  if (r.right() - x >= 44 || !f.leak)
-    put_conclusion(screen, x, r.y, r.right() - x, *d.used);
-  else
-    screen.put(x, r.y, r.right() - x,
-               std::string(severity_word(d.used->verdict.severity)) + (f.oom_in_s ? " " + format_eta(*f.oom_in_s) : ""),
-               state_role(*d.used));
+  const int room = r.right() - x;
+  if (room >= 48 || !f.leak || !f.oom_in_s) {
+    put_conclusion(screen, x, r.y, room, *d.used);
+    return;
+  }
+  const std::string severity = std::string(severity_word(d.used->verdict.severity)) + ' ';
+  std::string words = severity + format_eta(*f.oom_in_s);
+  if (static_cast<int>(columns(words)) > room)
+    words = severity + format_eta({f.oom_in_s->mid, f.oom_in_s->mid, f.oom_in_s->mid});
+  screen.put(x, r.y, room, words, state_role(*d.used));
 }
 
 /// A device with room: headline, figures, accounting where there is a row for it, and a history beside or below.
-void draw_device_card(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
+void draw_device_card(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d, bool only) {
   const int name = screen.put(r.x, r.y, std::max(20, r.width / 2 - 2),
                               d.used != nullptr ? device_words(*d.used) : short_name(d), Role::title);
   if (d.used != nullptr) {
@@ -102,14 +105,16 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
     draw_spark(screen, {x, r.y + 1, std::min(60, r.right() - x), 1}, m, d);
     return;
   }
-  screen.put(r.x + 2, r.y + 2, r.width - 2, accounting_words(account(*m.view, d.id)), Role::faint);
-  if (r.height == 3) {
+  // The only device's accounting is said by the table below anyway.
+  const int told = only ? 2 : 3;
+  if (!only) screen.put(r.x + 2, r.y + 2, r.width - 2, accounting_words(account(*m.view, d.id)), Role::faint);
+  if (r.height == told) {
     draw_spark(screen, {x, r.y + 1, std::min(60, r.right() - x), 1}, m, d);
     return;
   }
-  const Rect history{r.x + 2, r.y + 3, r.width - 2, r.height - 3};
+  const Rect history{r.x + 2, r.y + told, r.width - 2, r.height - told};
   draw_spark(screen, {history.x, history.y, history.width - 10, history.height}, m, d);
-  screen.put(history.right() - 9, history.bottom() - 1, 9, "last " + format_duration(kSparkSpan_s), Role::faint);
+  screen.put(history.right() - 8, history.bottom() - 1, 8, "last " + std::string(kSparkSpanWords), Role::faint);
 }
 
 // --- processes -----------------------------------------------------------------------------------------------
@@ -122,7 +127,7 @@ struct ColumnInfo {
   bool right;
   int least_screen;  ///< shown from this screen width on
 };
-constexpr std::array<ColumnInfo, 11> kColumns = {{{Column::device, "GPU", 6, false, 0},
+constexpr std::array<ColumnInfo, 11> kColumns = {{{Column::device, "GPU", 3, false, 0},
                                                   {Column::pid, "PID", 7, true, 0},
                                                   {Column::user, "USER", 8, false, 0},
                                                   {Column::framework, "FRAMEWORK", 9, false, 0},
@@ -134,11 +139,13 @@ constexpr std::array<ColumnInfo, 11> kColumns = {{{Column::device, "GPU", 6, fal
                                                   {Column::place, "JOB/CONTAINER", 16, false, 104},
                                                   {Column::command, "COMMAND", 0, false, 0}}};
 
-std::vector<ColumnInfo> columns_for(int width, bool several_devices) {
+std::vector<ColumnInfo> columns_for(int width, const std::vector<DeviceRow>& all) {
+  const bool named = std::any_of(all.begin(), all.end(), [](const DeviceRow& d) { return !d.any->device.index; });
   std::vector<ColumnInfo> out;
   for (ColumnInfo c : kColumns) {
-    if (width < c.least_screen || (c.column == Column::device && !several_devices)) continue;
-    if (width < 104 && c.column == Column::started) c.width = 9;
+    if (width < c.least_screen || (c.column == Column::device && all.size() < 2)) continue;
+    if (c.column == Column::device && named) c.width = 8;  // "MIG 3f2a"
+    if (width < 104 && c.column == Column::started) c.width = 7;
     if (width >= 120 && c.column == Column::user) c.width = 12;
     if (width >= 120 && c.column == Column::framework) c.width = 13;
     out.push_back(c);
@@ -150,8 +157,8 @@ std::string started_words(const Model& m, const SeriesView& s, int width) {
   const auto at = started(m, s);
   if (!at) return {};
   std::string words = clock_words(at->time, m.view->time, m.view->clock_is_relative);
-  // "01-05 08:22" is too wide for a narrow table: the day alone.
-  if (static_cast<int>(columns(words)) > width - 1 && words.size() == 11) words.resize(5);
+  // In a narrow table minutes have to do, or the day: "08:22:35" and "01-05 08:22" are too wide.
+  if (static_cast<int>(columns(words)) > width - 1 && !m.view->clock_is_relative) words.resize(5);
   return at->at_most ? "≤" + words : words;
 }
 
@@ -168,7 +175,8 @@ void draw_cell(Screen& screen, const ColumnInfo& c, int x, int y, int width, con
   switch (c.column) {
     case Column::device: {
       const auto d = std::find_if(all.begin(), all.end(), [&](const DeviceRow& r) { return r.id == s.key.device_id; });
-      return put(d == all.end() ? "" : short_name(*d), Role::faint);
+      if (d == all.end()) return;
+      return put(d->any->device.index ? std::to_string(*d->any->device.index) : short_name(*d));
     }
     case Column::pid:
       return put(std::to_string(s.key.pid));
@@ -208,8 +216,7 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   if (r.width - x - 2 >= static_cast<int>(columns(order)))
     screen.put_right(r.right(), r.y, r.width, order, Role::faint);
 
-  const bool several = all.size() > 1;
-  const auto shown = columns_for(r.width, several);
+  const auto shown = columns_for(r.width, all);
   const auto each = [&](auto&& visit) {
     int at = r.x + 1;
     for (const ColumnInfo& c : shown) {
@@ -274,7 +281,7 @@ void draw_overview(Screen& screen, const Rect& r, const Model& m) {
     if (height == 1)
       draw_device_line(screen, card, m, d);
     else
-      draw_device_card(screen, card, m, d);
+      draw_device_card(screen, card, m, d, count == 1);
   }
   int y = r.y + visible * height;
   if (visible < count) {

@@ -86,50 +86,62 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
   }
 }
 
+struct Reason {
+  std::string label;
+  std::string text;
+};
+
 /// The lines below the chart, the most telling first; a label and its text.
-std::vector<std::pair<std::string, std::string>> reasons(const DeviceRow& d) {
+std::vector<Reason> reasons(const DeviceRow& d) {
   const SeriesView& s = *d.used;
   const Finding& f = s.verdict.finding;
-  std::vector<std::pair<std::string, std::string>> lines;
+  std::vector<Reason> lines;
   if (told(d)) {
-    std::string figures = fmt::format("{}, R² {}, confidence {}", format_rate(f.growth_bytes_per_s),
-                                      format_r_squared(f.r_squared), format_percent(f.confidence));
-    if (f.oom_in_s) figures += fmt::format(", out of memory in {}", format_eta(*f.oom_in_s));
-    lines.emplace_back("growth", figures);
-    std::string pattern = f.pattern == Pattern::none ? verdict_words(s) : std::string(pattern_words(f.pattern));
-    lines.emplace_back("pattern", fmt::format("{}, found by {}", pattern, f.detector));
+    // The ETA is in the headline and in the table already.
+    lines.push_back({"growth", fmt::format("{}, R² {}, confidence {}", format_rate(f.growth_bytes_per_s),
+                                           format_r_squared(f.r_squared), format_percent(f.confidence))});
+    const std::string pattern = f.pattern == Pattern::none ? verdict_words(s) : std::string(pattern_words(f.pattern));
+    lines.push_back({"pattern", fmt::format("{}, by detector {}", pattern, f.detector)});
   }
-  if (!f.because.empty()) lines.emplace_back("because", printable(f.because));
-  if (s.verdict.suspect) lines.emplace_back("suspect", suspect_words(*s.verdict.suspect));
-  if (const std::string next = next_step(s); !next.empty()) lines.emplace_back("next", next);
+  if (!f.because.empty()) lines.push_back({"because", printable(f.because)});
+  if (s.verdict.suspect) lines.push_back({"suspect", suspect_words(*s.verdict.suspect)});
   if (!s.verdict.framework.empty()) {
     std::string causes;
     for (const std::string& cause : s.verdict.causes)
       if (cause.rfind("try: ", 0) != 0) causes += (causes.empty() ? "" : "; ") + cause;
-    lines.emplace_back("framework", s.verdict.framework + (causes.empty() ? "" : "; usual causes: " + causes));
+    lines.push_back({"framework", s.verdict.framework + (causes.empty() ? "" : "; usual causes: " + causes)});
   }
+  if (const std::string next = next_step(s); !next.empty()) lines.push_back({"next", next});
   for (const std::string& cause : s.verdict.causes)
-    if (cause.rfind("try: ", 0) == 0) lines.emplace_back("try", cause.substr(5));
+    if (cause.rfind("try: ", 0) == 0) lines.push_back({"try", cause.substr(5)});
   return lines;
 }
 
-/// Draws them from r.y on, each wrapped; returns the rows taken. With `dry`, only counts.
-int draw_reasons(Screen* screen, const Rect& r, const std::vector<std::pair<std::string, std::string>>& lines) {
-  constexpr int kLabel = 11;
-  int y = r.y;
-  for (const auto& [label, text] : lines) {
-    bool first = true;
-    for (const std::string& line : wrap(text, r.width - kLabel)) {
-      if (y >= r.bottom()) return y - r.y;
-      if (screen != nullptr) {
-        if (first) screen->put(r.x + 1, y, kLabel - 2, label, Role::faint);
-        screen->put(r.x + kLabel, y, r.width - kLabel, line);
+constexpr int kReasonLabel = 11;
+
+/// The reasons in at most `most` lines: what to try goes first, then the ends of the longest.
+std::vector<Reason> reason_lines(const std::vector<Reason>& reasons, int width, int most) {
+  std::size_t count = reasons.size();
+  for (int each = 12;;) {
+    std::vector<Reason> lines;
+    for (std::size_t k = 0; k < count; ++k) {
+      const Reason& reason = reasons[k];
+      const auto wrapped = wrap(reason.text, width - kReasonLabel - 1);
+      for (std::size_t i = 0; i < wrapped.size() && i < static_cast<std::size_t>(each); ++i) {
+        const bool cut = i + 1 == static_cast<std::size_t>(each) && i + 1 < wrapped.size();
+        lines.push_back({i == 0 ? reason.label : std::string(), wrapped[i] + (cut ? "…" : "")});
       }
-      first = false;
-      ++y;
+    }
+    if (static_cast<int>(lines.size()) <= most) return lines;
+    if (reasons[count - 1].label == "try") {
+      --count;
+      continue;
+    }
+    if (each-- == 1) {
+      lines.resize(static_cast<std::size_t>(std::max(0, most)));
+      return lines;
     }
   }
-  return y - r.y;
 }
 
 void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
@@ -178,10 +190,17 @@ void draw_predict(Screen& screen, const Rect& r, const Model& m) {
   const auto all = devices(*m.view);
   const auto count = static_cast<int>(all.size());
   const auto chosen = static_cast<int>(selected_device(m, all));
-  const int visible = std::min(count, std::max(1, (r.height - 14) / 2 + 1));
-  draw_table(screen, r, m, all, visible, first_row(count, chosen, visible));
+  int visible = std::min(count, std::max(1, r.height - 13));
+  const bool more = visible < count;
+  if (more) --visible;
+  const int first = first_row(count, chosen, visible);
+  draw_table(screen, r, m, all, visible, first);
+  if (more)
+    screen.put(r.x + 1, r.y + 1 + visible, r.width - 2,
+               fmt::format("{} to {} of {} GPUs; Tab goes on", first + 1, first + visible, count), Role::faint);
   const DeviceRow& d = all[static_cast<std::size_t>(chosen)];
-  Rect below{r.x, r.y + visible + 1, r.width, r.height - visible - 1};
+  const int table = visible + 1 + (more ? 1 : 0);
+  Rect below{r.x, r.y + table, r.width, r.height - table};
   if (below.height > 16) {
     ++below.y;
     --below.height;
@@ -196,14 +215,17 @@ void draw_predict(Screen& screen, const Rect& r, const Model& m) {
   const Finding& f = d.used->verdict.finding;
   int x = below.x + name + 2;
   x += put_conclusion(screen, x, below.y, std::max(0, below.right() - x), *d.used) + 2;
-  const auto lines = reasons(d);
-  // The reasons take what they need of the lower half, the chart the rest.
-  const int most = std::max(5, (below.height - 1) / 2);
-  const int wanted = draw_reasons(nullptr, {below.x, 0, below.width, most}, lines);
-  const int chart = below.height - 1 - wanted;
+  // The chart keeps what it needs to be read, the reasons take what they need of the rest.
+  const auto lines = reason_lines(reasons(d), below.width, std::max(below.height - 9, below.height / 2 - 1));
+  const auto wanted = static_cast<int>(lines.size());
   if (f.onset && below.right() - x >= 46) draw_legend(screen, x, below.y, below.right() - x, f);
-  draw_forecast(screen, {below.x, below.y + 1, below.width, chart}, m, d);
-  draw_reasons(&screen, {below.x, below.bottom() - wanted, below.width, wanted}, lines);
+  draw_forecast(screen, {below.x, below.y + 1, below.width, below.height - 1 - wanted}, m, d);
+  for (int i = 0; i < wanted; ++i) {
+    const Reason& line = lines[static_cast<std::size_t>(i)];
+    const int y = below.bottom() - wanted + i;
+    screen.put(below.x + 1, y, kReasonLabel - 2, line.label, Role::faint);
+    screen.put(below.x + kReasonLabel, y, below.width - kReasonLabel, line.text);
+  }
 }
 
 }  // namespace vramtrack::tui
