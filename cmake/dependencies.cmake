@@ -35,3 +35,10 @@ else()
   target_link_libraries(vramtrack_fmt INTERFACE fmt::fmt)
   target_link_libraries(vramtrack_toml INTERFACE PkgConfig::TOMLPP)
 endif()
+
+# The agent's HTTP server and the writer of Prometheus' format come without archives: the portable build has no agent.
+# cpp-httplib's classes change with its build's options, so pkg-config's definitions are needed, not the header alone.
+if(NOT VRAMTRACK_PORTABLE)
+  pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
+  pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
+endif()

@@ -8,6 +8,7 @@
 namespace vramtrack::cli {
 
 int watch(const Options& options, const LayeredConfig& layers, Console& console);
+int agent(const Options& options, const LayeredConfig& layers, Console& console);
 int top(const Options& options, const LayeredConfig& layers, Console& console);
 int replay(const Options& options, const LayeredConfig& layers, Console& console);
 int analyze(const Options& options, const LayeredConfig& layers, Console& console);

@@ -70,6 +70,7 @@ Status apply_options(LayeredConfig& layers, const Options& o) {
   if (ok && o.interval_s) ok = apply("watch.interval-seconds", *o.interval_s, "--interval");
   if (ok && o.every_s) ok = apply("watch.status-every-seconds", *o.every_s, "--every");
   if (ok && o.no_record) ok = apply("watch.record", false, "--no-record");
+  if (ok && o.listen) ok = apply("agent.listen", *o.listen, "--listen");
   if (ok && !o.sources.empty()) ok = apply("sources.enabled", o.sources, "--source");
   return ok;
 }

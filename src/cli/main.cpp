@@ -26,6 +26,14 @@ int run(const Options& options, Console& console) {
   switch (options.command) {
     case Command::watch:
       return watch(options, *layers, console);
+    case Command::agent:
+#ifdef VRAMTRACK_AGENT
+      return agent(options, *layers, console);
+#else
+      console.error(
+          "this build has no agent: its libraries cannot be linked statically; install the .deb, or build with 'make'");
+      return 2;
+#endif
     case Command::top:
       return top(options, *layers, console);
     case Command::replay:

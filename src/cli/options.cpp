@@ -119,6 +119,27 @@ CLI::App* add_watch(CLI::App& app, Options& o) {
   return c;
 }
 
+CLI::App* add_agent(CLI::App& app, Options& o) {
+  CLI::App* c = app.add_subcommand("agent", "Watch in the background: a page, a JSON API, /metrics for Prometheus");
+  c->add_option("--listen", o.listen, "Answer HTTP here (default 127.0.0.1:9474; beyond loopback with a token only)")
+      ->type_name("ADDRESS:PORT");
+  add_duration(c, "--interval", o.interval_s, "Time between two samples (default 1s)");
+  c->add_flag("--no-record", o.no_record, "Do not record into the store: no history, no page of the past");
+  add_sources(c, o);
+  c->add_flag("--or-simulate", o.or_simulate, "Where there is no GPU, say so and simulate a leaking job instead");
+  c->add_option("--scenario", o.scenario, "Simulate this: a built-in scenario or a TOML file")->type_name("NAME");
+  add_speed(c, o, "Of a simulation: 60: a minute a second (default 60)");
+  c->add_option("--seed", o.seed, "Of a simulation: of everything that is random")->type_name("NUMBER");
+  add_detection(c, o);
+  c->footer(
+      "Examples:\n"
+      "  vramtrack agent                              watch, record, answer on 127.0.0.1:9474\n"
+      "  vramtrack agent --scenario leaking_training  to see it without a GPU\n"
+      "  systemctl enable --now vramtrack-agent       from boot on\n"
+      "Exit: 0 ended by SIGTERM or SIGINT, 2 could not start. SIGHUP reloads the configuration.");
+  return c;
+}
+
 CLI::App* add_top(CLI::App& app, Options& o) {
   CLI::App* c = app.add_subcommand("top", "Watch on a screen: every GPU, who is on it, what leaks, and when it ends");
   add_duration(c, "--interval", o.interval_s, "Time between two samples (default 1s)");
@@ -288,6 +309,7 @@ Parsed parse_options(int argc, const char* const* argv) {
       "  vramtrack simulate         see a leak found and its prediction come true\n"
       "'vramtrack COMMAND --help' tells more.");
   const CLI::App* watch = add_watch(app, o);
+  const CLI::App* agent = add_agent(app, o);
   const CLI::App* top = add_top(app, o);
   const CLI::App* replay = add_replay(app, o);
   const CLI::App* analyze = add_analyze(app, o);
@@ -314,6 +336,7 @@ Parsed parse_options(int argc, const char* const* argv) {
     return usage_error(e, app, commands, argc, argv);
   }
   if (watch->parsed()) o.command = Command::watch;
+  if (agent->parsed()) o.command = Command::agent;
   if (top->parsed()) o.command = Command::top;
   if (replay->parsed()) o.command = Command::replay;
   if (analyze->parsed()) o.command = Command::analyze;

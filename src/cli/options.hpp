@@ -12,6 +12,7 @@ namespace vramtrack::cli {
 
 enum class Command : std::uint8_t {
   watch,
+  agent,
   top,
   replay,
   analyze,
@@ -44,6 +45,9 @@ struct Options {
   std::optional<double> every_s;
   std::vector<std::string> sources;
 
+  // agent
+  std::optional<std::string> listen;
+
   // top
   std::string theme;
   bool read_only = false;
@@ -59,10 +63,10 @@ struct Options {
   std::optional<double> sample_interval_s;
   std::string unit;
 
-  // replay, simulate, top
+  // replay, simulate, top, agent
   double speed = 0;  ///< 0: as fast as possible
 
-  // simulate, top (--scenario)
+  // simulate, top and agent (--scenario)
   std::string scenario;  ///< a built-in name or a file
   std::optional<std::uint64_t> seed;
   std::optional<double> within_s;

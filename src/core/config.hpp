@@ -56,12 +56,28 @@ struct SourcesConfig {
   std::string proc_root = "/proc";
 };
 
+struct AgentConfig {
+  std::string listen = "127.0.0.1:9474";  ///< empty: no TCP
+  std::string socket;                     ///< empty: in the runtime folder; "none": no Unix socket
+  std::string token_file;                 ///< empty: no token
+  std::vector<std::string> allowed_hosts;
+  std::int64_t max_streams = 64;
+};
+
+struct MetricsConfig {
+  bool enabled = true;
+  bool per_process = false;
+  std::int64_t top_processes = 10;
+};
+
 struct Config {
   DetectionConfig detection;
   SeverityConfig severity;
   WatchConfig watch;
   StoreConfig store;
   SourcesConfig sources;
+  AgentConfig agent;
+  MetricsConfig metrics;
 };
 
 }  // namespace vramtrack

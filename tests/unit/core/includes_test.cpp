@@ -23,9 +23,10 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"store", {"core"}},
       {"detect", {"core"}},
       {"report", {"core"}},
+      {"web", {"core", "store", "report"}},
       {"tui", {"core", "store", "report"}},
       {"engine", {"core", "host", "source", "store", "detect", "report"}},
-      {"cli", {"core", "host", "source", "store", "detect", "report", "tui", "engine"}},
+      {"cli", {"core", "host", "source", "store", "detect", "report", "tui", "engine", "web"}},
   };
   return allowed;
 }
@@ -42,6 +43,8 @@ const std::vector<Confined>& confined_headers() {
   static const std::vector<Confined> confined = {
       {"sqlite3.h", {"store"}, false, SIZE_MAX},
       {"nlohmann/", {}, true, 8},
+      {"httplib.h", {"web"}, true, 2},
+      {"prometheus/", {"report"}, true, 1},
       {"curses.h", {"tui"}, true, 1},
       {"CLI/", {"cli"}, true, 2},
       {"boost/", {"detect"}, true, 1},

@@ -1,0 +1,265 @@
+#include "report/metrics.hpp"
+
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "report/format.hpp"
+
+namespace vramtrack {
+namespace {
+
+using Labels = std::vector<std::pair<std::string_view, std::string>>;
+
+/// One metric with all of its series; families without any are not written.
+class Family {
+ public:
+  Family(std::vector<prometheus::MetricFamily>& all, const char* name, const char* help,
+         prometheus::MetricType type = prometheus::MetricType::Gauge)
+      : all_(all) {
+    family_.name = name;
+    family_.help = help;
+    family_.type = type;
+  }
+  ~Family() {
+    if (!family_.metric.empty()) all_.push_back(std::move(family_));
+  }
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+
+  void add(double value, const Labels& labels, const Labels& more = {}) {
+    prometheus::ClientMetric metric;
+    for (const Labels* part : {&labels, &more})
+      for (const auto& label : *part) metric.label.push_back({std::string(label.first), printable(label.second)});
+    if (family_.type == prometheus::MetricType::Counter)
+      metric.counter.value = value;
+    else
+      metric.gauge.value = value;
+    family_.metric.push_back(std::move(metric));
+  }
+  void add(std::uint64_t value, const Labels& labels, const Labels& more = {}) {
+    add(static_cast<double>(value), labels, more);
+  }
+
+ private:
+  std::vector<prometheus::MetricFamily>& all_;
+  prometheus::MetricFamily family_;
+};
+
+constexpr auto kCounter = prometheus::MetricType::Counter;
+
+/// A device and the processes on it that live.
+struct Device {
+  const SeriesView* used = nullptr;
+  const SeriesView* reserved = nullptr;
+  std::vector<const SeriesView*> processes;
+  Labels labels;
+};
+
+std::vector<Device> devices_of(const View& view, const std::string& host) {
+  std::vector<Device> devices;
+  const auto of = [&](const SeriesView& s) -> Device& {
+    for (Device& d : devices)
+      if (d.labels.front().second == s.key.device_id) return d;
+    Device d;
+    d.labels = {{"UUID", s.key.device_id},
+                {"gpu", s.device.index ? std::to_string(*s.device.index) : std::string()},
+                {"Hostname", host}};
+    devices.push_back(std::move(d));
+    return devices.back();
+  };
+  for (const SeriesView& s : view.series) {
+    if (s.key.metric == Metric::device_used) of(s).used = &s;
+    if (s.key.metric == Metric::device_reserved) of(s).reserved = &s;
+    if (s.key.metric == Metric::process_used && !s.ended) of(s).processes.push_back(&s);
+  }
+  return devices;
+}
+
+using Families = std::vector<prometheus::MetricFamily>;
+
+void add_memory(Families& out, const std::vector<Device>& devices) {
+  Family info(out, "vramtrack_device_info", "The device's name and place; always 1.");
+  Family up(out, "vramtrack_device_up", "1 while the driver answers for the device.");
+  Family used(out, "vramtrack_device_memory_used_bytes", "Memory in use on the device, everybody's.");
+  Family peak(out, "vramtrack_device_memory_peak_bytes", "The most that was in use since the agent started.");
+  Family total(out, "vramtrack_device_memory_total_bytes", "The device's capacity, where the driver tells.");
+  Family reserved(out, "vramtrack_device_memory_reserved_bytes", "Memory the driver keeps for itself.");
+  Family busy(out, "vramtrack_device_utilisation_ratio",
+              "Share of time some kernel ran, 0 to 1, where the driver tells.");
+  Family count(out, "vramtrack_device_processes", "Visible processes that hold memory of the device.");
+  Family held(out, "vramtrack_device_processes_memory_bytes", "What visible processes hold of the device in all.");
+  for (const Device& d : devices) {
+    std::uint64_t sum = 0;
+    for (const SeriesView* p : d.processes) sum += p->used_bytes;
+    count.add(static_cast<std::uint64_t>(d.processes.size()), d.labels);
+    held.add(sum, d.labels);
+    if (d.reserved != nullptr) reserved.add(d.reserved->used_bytes, d.labels);
+    if (d.used == nullptr) continue;
+    const DeviceInfo& device = d.used->device;
+    info.add(1.0, d.labels, {{"name", device.name}, {"pci_bus_id", device.pci_bus_id}, {"parent", device.parent_id}});
+    up.add(d.used->paused ? 0.0 : 1.0, d.labels);
+    if (device.capacity_bytes) total.add(*device.capacity_bytes, d.labels);
+    peak.add(d.used->peak_bytes, d.labels);
+    if (d.used->paused) continue;  // missing is not what it was
+    used.add(d.used->used_bytes, d.labels);
+    if (d.used->utilisation_ratio) busy.add(*d.used->utilisation_ratio, d.labels);
+  }
+}
+
+void add_suspect(Family& suspect, const Device& d) {
+  const Verdict& v = d.used->verdict;
+  if (!v.finding.leak || !v.suspect || v.suspect->pid == 0) return;
+  Labels more = {{"pid", std::to_string(v.suspect->pid)}, {"framework", v.framework}};
+  for (const SeriesView* p : d.processes) {
+    if (p->key.pid != v.suspect->pid || p->key.pid_start_ticks != v.suspect->pid_start_ticks || !p->process) continue;
+    // Never the command line: whoever may scrape need not be allowed to read it.
+    more.insert(more.end(), {{"comm", p->process->name},
+                             {"slurm_job_id", p->process->slurm_job},
+                             {"pod", p->process->pod},
+                             {"container", p->process->container}});
+  }
+  suspect.add(1.0, d.labels, more);
+}
+
+void add_verdicts(Families& out, const std::vector<Device>& devices) {
+  Family verdict(out, "vramtrack_verdict", "1 while the device leaks in this pattern, else 0.");
+  Family severity(out, "vramtrack_severity", "0 ok, 1 watch, 2 warning, 3 critical.");
+  Family confidence(out, "vramtrack_confidence_ratio", "Probability that the device's memory leaks, 0 to 1.");
+  Family growth(out, "vramtrack_growth_bytes_per_second", "How fast use grows: the median.");
+  Family growth_low(out, "vramtrack_growth_low_bytes_per_second", "Its 10th percentile.");
+  Family growth_high(out, "vramtrack_growth_high_bytes_per_second", "Its 90th percentile.");
+  Family fit(out, "vramtrack_r_squared_ratio", "How straight the growth is: R squared of the line, 0 to 1.");
+  Family eta(out, "vramtrack_oom_eta_seconds", "Time until memory runs out: the median; absent where it does not.");
+  Family eta_low(out, "vramtrack_oom_eta_low_seconds", "Its 10th percentile.");
+  Family eta_high(out, "vramtrack_oom_eta_high_seconds", "Its 90th percentile.");
+  Family onset(out, "vramtrack_onset_timestamp_seconds", "When the leak began, while one stands.");
+  Family standing(out, "vramtrack_alerts_standing", "Alerts that stand, of the device and its processes.");
+  Family leaking(out, "vramtrack_device_processes_leaking", "Processes whose own memory leaks by their own verdict.");
+  Family suspect(out, "vramtrack_suspect_info",
+                 "The process whose growth explains the device's, while a verdict stands; always 1.");
+  constexpr std::array<Pattern, 5> kPatterns = {Pattern::gradual_leak, Pattern::step_increase, Pattern::cyclic,
+                                                Pattern::sudden_spike, Pattern::unknown};
+  const auto stands = [](const SeriesView& s) {
+    return std::any_of(s.alerts.begin(), s.alerts.end(), [](const Alert& a) { return a.ended == AlertEnd::standing; });
+  };
+  for (const Device& d : devices) {
+    std::uint64_t alerts = d.used != nullptr && stands(*d.used) ? 1 : 0;
+    std::uint64_t leaks = 0;
+    for (const SeriesView* p : d.processes) {
+      if (stands(*p)) ++alerts;
+      if (p->verdict.finding.leak && !p->ignored) ++leaks;
+    }
+    standing.add(alerts, d.labels);
+    leaking.add(leaks, d.labels);
+    if (d.used == nullptr) continue;
+    const Finding& f = d.used->verdict.finding;
+    Labels labels = d.labels;
+    labels.emplace_back("detector", f.detector);
+    for (const Pattern pattern : kPatterns)
+      verdict.add(f.leak && f.pattern == pattern ? 1.0 : 0.0, labels, {{"pattern", std::string(to_string(pattern))}});
+    severity.add(static_cast<double>(d.used->verdict.severity), labels);
+    add_suspect(suspect, d);
+    if (f.state == State::too_short) continue;  // nothing is known yet, which is not zero
+    confidence.add(f.confidence, labels);
+    growth.add(f.growth_bytes_per_s.mid, labels);
+    growth_low.add(f.growth_bytes_per_s.low, labels);
+    growth_high.add(f.growth_bytes_per_s.high, labels);
+    fit.add(f.r_squared, labels);
+    if (f.oom_in_s) {
+      eta.add(f.oom_in_s->mid, labels);
+      eta_low.add(f.oom_in_s->low, labels);
+      eta_high.add(f.oom_in_s->high, labels);
+    }
+    if (f.leak && f.onset) onset.add(static_cast<double>(f.onset->time_since_epoch().count()) * 1e-9, labels);
+  }
+}
+
+void add_processes(Families& out, const std::vector<Device>& devices, std::size_t top) {
+  Family used(out, "vramtrack_process_memory_used_bytes",
+              "What one process holds: the greatest and those that grow most (metrics.per-process).");
+  Family growth(out, "vramtrack_process_growth_bytes_per_second", "How fast it grows: the median.");
+  Family rest(out, "vramtrack_processes_rest_memory_bytes", "What all other visible processes hold together.");
+  Family rest_count(out, "vramtrack_processes_rest", "How many they are.");
+  for (const Device& d : devices) {
+    std::set<const SeriesView*> chosen;
+    const auto choose = [&](auto greater) {
+      std::vector<const SeriesView*> sorted = d.processes;
+      std::stable_sort(sorted.begin(), sorted.end(), greater);
+      chosen.insert(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(std::min(top, sorted.size())));
+    };
+    choose([](const SeriesView* a, const SeriesView* b) { return a->used_bytes > b->used_bytes; });
+    choose([](const SeriesView* a, const SeriesView* b) {
+      return a->verdict.finding.growth_bytes_per_s.mid > b->verdict.finding.growth_bytes_per_s.mid;
+    });
+    std::uint64_t others = 0;
+    std::uint64_t others_bytes = 0;
+    for (const SeriesView* p : d.processes) {
+      if (!chosen.contains(p)) {
+        ++others;
+        others_bytes += p->used_bytes;
+        continue;
+      }
+      const Labels more = {{"pid", std::to_string(p->key.pid)}, {"comm", p->process ? p->process->name : ""}};
+      used.add(p->used_bytes, d.labels, more);
+      if (p->verdict.finding.state != State::too_short)
+        growth.add(p->verdict.finding.growth_bytes_per_s.mid, d.labels, more);
+    }
+    rest.add(others_bytes, d.labels);
+    rest_count.add(others, d.labels);
+  }
+}
+
+void add_own(Families& out, const View& view, const OwnCost& own, const MetricsOptions& options) {
+  Family(out, "vramtrack_build_info", "The agent's version; always 1.").add(1.0, {{"version", options.version}});
+  Family(out, "vramtrack_series", "Series the agent follows.").add(static_cast<std::uint64_t>(view.series.size()), {});
+  Family(out, "vramtrack_last_sample_timestamp_seconds", "Time of the last sample.")
+      .add(static_cast<double>(view.time.time_since_epoch().count()) * 1e-9, {});
+  Family(out, "vramtrack_polls_total", "Polls since the start.", kCounter).add(own.polls, {});
+  Family(out, "vramtrack_late_polls_total", "Polls that began more than half a period late.", kCounter)
+      .add(own.late_polls, {});
+  Family(out, "vramtrack_samples_total", "Samples taken in.", kCounter).add(own.samples, {});
+  Family(out, "vramtrack_observe_seconds_total", "Time spent on storing, judging and the view.", kCounter)
+      .add(own.observe_s, {});
+  {
+    Family time(out, "vramtrack_source_poll_seconds_total", "Time spent on polling a source.", kCounter);
+    Family polls(out, "vramtrack_source_polls_total", "Polls of a source.", kCounter);
+    Family failed(out, "vramtrack_source_failed_polls_total", "Polls of a source that failed.", kCounter);
+    for (const SourceCost& s : own.sources) {
+      time.add(s.poll_s, {{"source", s.name}});
+      polls.add(s.polls, {{"source", s.name}});
+      failed.add(s.failed_polls, {{"source", s.name}});
+    }
+  }
+  Family(out, "vramtrack_recording", "1 while samples are recorded into the store.").add(own.recording ? 1.0 : 0.0, {});
+  if (own.recording) Family(out, "vramtrack_store_bytes", "Size of the store's file.").add(own.store_bytes, {});
+  Family(out, "vramtrack_http_requests_total", "Requests answered.", kCounter).add(own.requests, {});
+  Family(out, "vramtrack_http_refused_connections_total", "Connections refused because too many were open.", kCounter)
+      .add(own.refused_connections, {});
+  Family(out, "vramtrack_http_streams", "Clients that follow live.").add(own.streams, {});
+  Family(out, "process_cpu_seconds_total", "Processor time of the agent.", kCounter).add(own.cpu_s, {});
+  Family(out, "process_resident_memory_bytes", "Resident memory of the agent.").add(own.resident_bytes, {});
+}
+
+}  // namespace
+
+std::string prometheus_text(const View& view, const OwnCost& own, const MetricsOptions& options) {
+  Families families;
+  const std::vector<Device> devices = devices_of(view, options.host);
+  add_memory(families, devices);
+  add_verdicts(families, devices);
+  if (options.per_process) add_processes(families, devices, options.top_processes);
+  add_own(families, view, own, options);
+  // Families are finished last to first within a function: in one order for people and tests.
+  std::sort(families.begin(), families.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ostringstream out;
+  prometheus::TextSerializer().Serialize(out, families);
+  return out.str();
+}
+
+}  // namespace vramtrack
