@@ -67,7 +67,7 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
     right = r.width >= 110 ? format_moment(view.time, false) : clock_words(view.time, view.time, false) + " UTC";
   if (m.playback) right = playback_words(*m.playback) + "  " + right;
   if (m.ui.paused && !m.playback) right = "PAUSED  " + right;
-  const int taken = static_cast<int>(columns(right));
+  const int taken = columns_of(right);
   if (x < r.right() - taken - 2)
     screen.put(x, r.y, r.right() - taken - 2 - x, mode_words(m), m.mode == Mode::live ? Role::faint : Role::notice);
   screen.put_right(r.right(), r.y, std::max(0, r.right() - x), right, Role::plain);
@@ -76,7 +76,7 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
 void put_keys(Screen& screen, const Rect& r, const std::vector<std::pair<std::string_view, std::string_view>>& keys) {
   int x = r.x;
   for (const auto& [key, what] : keys) {
-    const int wide = static_cast<int>(columns(key) + columns(what)) + 1;
+    const int wide = columns_of(key) + columns_of(what) + 1;
     if (x + wide > r.right()) break;
     x += screen.put(x, r.y, r.right() - x, key, Role::key) + 1;
     x += screen.put(x, r.y, r.right() - x, what, Role::faint) + 2;
@@ -129,13 +129,13 @@ int first_row(int rows, int selected, int height) {
 std::vector<std::string> wrap(std::string_view text, int width) {
   std::vector<std::string> lines;
   std::string line;
-  const auto most = static_cast<std::size_t>(std::max(1, width));
   while (!text.empty()) {
     const std::size_t blank = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, blank);
     text.remove_prefix(std::min(text.size(), blank + 1));
     if (word.empty()) continue;
-    if (!line.empty() && columns(line) + 1 + columns(word) > most) lines.push_back(std::exchange(line, {}));
+    if (!line.empty() && columns_of(line) + 1 + columns_of(word) > std::max(1, width))
+      lines.push_back(std::exchange(line, {}));
     if (!line.empty()) line += ' ';
     line += word;
   }
@@ -159,8 +159,7 @@ int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& s) 
                                                   : std::string("by no visible process"));
     parts.emplace_back(pattern_words(f.pattern));
     for (const std::string& part : parts)
-      if (&part == &parts.front() || columns(words) + 2 + columns(part) <= static_cast<std::size_t>(std::max(0, most)))
-        words += ", " + part;
+      if (&part == &parts.front() || columns_of(words) + 2 + columns_of(part) <= most) words += ", " + part;
   } else {
     words = verdict_words(s);
     if (f.oom_in_s) words += ", full in " + format_eta(*f.oom_in_s);

@@ -14,7 +14,7 @@ namespace {
 Rect draw_box(Screen& screen, const Rect& area, int width, int height, std::string_view title) {
   const Rect box{area.x + (area.width - width) / 2, area.y + std::max(0, (area.height - height) / 2),
                  std::min(width, area.width), std::min(height, area.height)};
-  screen.clear(box);
+  screen.clear({box.x - 1, box.y, box.width + 2, box.height});
   const int right = box.right() - 1;
   const int bottom = box.bottom() - 1;
   const int taken = screen.put(box.x + 2, box.y, box.width - 4, title, Role::title);

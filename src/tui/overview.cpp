@@ -80,8 +80,7 @@ void draw_device_line(Screen& screen, const Rect& r, const Model& m, const Devic
   }
   const std::string severity = std::string(severity_word(d.used->verdict.severity)) + ' ';
   std::string words = severity + format_eta(*f.oom_in_s);
-  if (static_cast<int>(columns(words)) > room)
-    words = severity + format_eta({f.oom_in_s->mid, f.oom_in_s->mid, f.oom_in_s->mid});
+  if (columns_of(words) > room) words = severity + format_eta({f.oom_in_s->mid, f.oom_in_s->mid, f.oom_in_s->mid});
   screen.put(x, r.y, room, words, state_role(*d.used));
 }
 
@@ -90,9 +89,7 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
   const int name = screen.put(r.x, r.y, std::max(20, r.width / 2 - 2),
                               d.used != nullptr ? device_words(*d.used) : short_name(d), Role::title);
   if (d.used != nullptr) {
-    int x = r.x + name + 2;
-    if (d.used->utilisation_ratio)
-      x += screen.put(x, r.y, 14, format_percent(*d.used->utilisation_ratio) + " busy", Role::faint) + 2;
+    const int x = r.x + name + 2;
     put_conclusion(screen, x, r.y, r.right() - x, *d.used);
   }
   const int bar = std::clamp(r.width / 3, 20, 60);
@@ -101,6 +98,8 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
   x += bar + 1;
   x += screen.put(x, r.y + 1, 20, used_words(d)) + 2;
   if (d.used != nullptr) x += screen.put(x, r.y + 1, 14, growth_words(*d.used), state_role(*d.used)) + 2;
+  if (d.used != nullptr && d.used->utilisation_ratio)
+    x += screen.put(x, r.y + 1, 14, format_percent(*d.used->utilisation_ratio) + " busy", Role::faint) + 2;
   if (r.height == 2) {
     draw_spark(screen, {x, r.y + 1, std::min(60, r.right() - x), 1}, m, d);
     return;
@@ -158,7 +157,7 @@ std::string started_words(const Model& m, const SeriesView& s, int width) {
   if (!at) return {};
   std::string words = clock_words(at->time, m.view->time, m.view->clock_is_relative);
   // In a narrow table minutes have to do, or the day: "08:22:35" and "01-05 08:22" are too wide.
-  if (static_cast<int>(columns(words)) > width - 1 && !m.view->clock_is_relative) words.resize(5);
+  if (columns_of(words) > width - 1 && !m.view->clock_is_relative) words.resize(5);
   return at->at_most ? "≤" + words : words;
 }
 
@@ -213,8 +212,7 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   std::string order = fmt::format("by {}{}", sort_name(m.ui.sort), m.ui.reversed ? ", reversed" : "");
   if (m.ui.this_device_only) order += fmt::format(", {} only", short_name(device));
   if (!m.ui.filter.empty()) order += fmt::format(", filter: {}", printable(m.ui.filter));
-  if (r.width - x - 2 >= static_cast<int>(columns(order)))
-    screen.put_right(r.right(), r.y, r.width, order, Role::faint);
+  if (r.width - x - 2 >= columns_of(order)) screen.put_right(r.right(), r.y, r.width, order, Role::faint);
 
   const auto shown = columns_for(r.width, all);
   const auto each = [&](auto&& visit) {

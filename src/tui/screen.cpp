@@ -60,6 +60,12 @@ int columns_of(char32_t code) {
   return in_any(kWide, code) ? 2 : 1;
 }
 
+int columns_of(std::string_view utf8) {
+  int total = 0;
+  for (const char32_t code : decode(utf8)) total += columns_of(code);
+  return total;
+}
+
 std::u32string decode(std::string_view utf8) {
   std::u32string out;
   out.reserve(utf8.size());
@@ -122,9 +128,7 @@ int Screen::put(int x, int y, int most, std::string_view utf8, Role role) {
 }
 
 void Screen::put_right(int end, int y, int most, std::string_view utf8, Role role) {
-  int total = 0;
-  for (const char32_t code : decode(utf8)) total += columns_of(code);
-  put(end - std::min(total, std::max(0, most)), y, most, utf8, role);
+  put(end - std::min(columns_of(utf8), std::max(0, most)), y, most, utf8, role);
 }
 
 void Screen::put(int x, int y, char32_t code, Role role) {

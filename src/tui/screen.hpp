@@ -47,6 +47,8 @@ struct Cell {
 
 /// Columns that `code` takes: 0 (control, combining), 1 or 2 (East Asian wide, emoji).
 int columns_of(char32_t code);
+/// Columns that `utf8` takes: not its code points, as some are wide and some invisible.
+int columns_of(std::string_view utf8);
 /// Code points of `utf8`; broken bytes become U+FFFD.
 std::u32string decode(std::string_view utf8);
 /// Appends `code` as UTF-8.
