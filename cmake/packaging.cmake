@@ -16,6 +16,11 @@ install(FILES contrib/completions/vramtrack.bash DESTINATION ${CMAKE_INSTALL_DAT
 install(FILES contrib/completions/_vramtrack DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions OPTIONAL)
 install(FILES contrib/completions/vramtrack.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d OPTIONAL)
 install(FILES contrib/systemd/vramtrack.service DESTINATION lib/systemd/system)
+if(NOT VRAMTRACK_PORTABLE)
+  install(FILES contrib/systemd/vramtrack-agent.service DESTINATION lib/systemd/system)
+  install(DIRECTORY contrib/prometheus contrib/grafana DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+  install(FILES docs/openapi.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+endif()
 
 set(CPACK_PACKAGE_NAME vramtrack)
 set(CPACK_PACKAGE_VENDOR "vramtrack")

@@ -8,8 +8,9 @@
 set -eu
 
 build="g++ cmake ninja-build pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev
-       libcli11-dev libncurses-dev libexpected-dev libtomlplusplus-dev libboost-dev tzdata"
-test="libgtest-dev libgmock-dev librapidcheck-dev python3 tmux"
+       libcli11-dev libncurses-dev libexpected-dev libtomlplusplus-dev libboost-dev tzdata
+       libcpp-httplib-dev libssl-dev prometheus-cpp-dev"
+test="libgtest-dev libgmock-dev librapidcheck-dev python3 tmux prometheus prometheus-alertmanager"
 lint="clang clang-format clang-tidy"
 fuzz="clang libclang-rt-dev"
 bench="libbenchmark-dev python3"

@@ -12,11 +12,12 @@ _vramtrack() {
     --unit) mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "watch top replay analyze simulate doctor config --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze simulate doctor config --help --version" -- "$cur")
     return
   fi
   case $command in
     watch) options="--json --once --interval --duration --every --no-record --source --or-simulate $detect" ;;
+    agent) options="--listen --interval --no-record --source --or-simulate --scenario --speed --seed $detect" ;;
     top) options="--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --timezone --capacity --theme --read-only $detect" ;;
     replay) options="--from --to --speed --every --json --explain $logs $detect" ;;
     analyze) options="--format --explain $detect $logs" ;;

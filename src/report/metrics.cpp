@@ -115,15 +115,13 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
 void add_suspect(Family& suspect, const Device& d) {
   const Verdict& v = d.used->verdict;
   if (!v.finding.leak || !v.suspect || v.suspect->pid == 0) return;
-  Labels more = {{"pid", std::to_string(v.suspect->pid)}, {"framework", v.framework}};
-  for (const SeriesView* p : d.processes) {
-    if (p->key.pid != v.suspect->pid || p->key.pid_start_ticks != v.suspect->pid_start_ticks || !p->process) continue;
-    // Never the command line: whoever may scrape need not be allowed to read it.
-    more.insert(more.end(), {{"comm", p->process->name},
-                             {"slurm_job_id", p->process->slurm_job},
-                             {"pod", p->process->pod},
-                             {"container", p->process->container}});
-  }
+  // Never the command line: whoever may scrape need not be allowed to read it.
+  ProcessInfo who;
+  for (const SeriesView* p : d.processes)
+    if (p->process && p->key.pid == v.suspect->pid && p->key.pid_start_ticks == v.suspect->pid_start_ticks)
+      who = *p->process;
+  const Labels more = {{"pid", std::to_string(v.suspect->pid)}, {"comm", who.name}, {"framework", v.framework},
+                       {"slurm_job_id", who.slurm_job},         {"pod", who.pod},   {"container", who.container}};
   suspect.add(1.0, d.labels, more);
 }
 
