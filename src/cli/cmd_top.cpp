@@ -1,5 +1,6 @@
 // top: the screens of src/tui over a live watch, a recording or a simulation, until q.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -7,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/acknowledged.hpp"
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
 #include "cli/find_scenario.hpp"
@@ -16,12 +16,15 @@
 #include "cli/top_feed.hpp"
 #include "cli/top_signal.hpp"
 #include "engine/store_source.hpp"
+#include "report/view_json.hpp"
 #include "report/words.hpp"
 #include "source/sim/sim.hpp"
 #include "tui/draw.hpp"
 #include "tui/rows.hpp"
 #include "tui/terminal.hpp"
 #include "tui/theme.hpp"
+#include "web/acknowledgements.hpp"
+#include "web/client.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -32,6 +35,7 @@ using std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kFrame{66};
 /// Without anything due, keys are waited for so long at a time.
 constexpr std::chrono::milliseconds kLongestWait{1000};
+constexpr std::chrono::seconds kAcknowledgedEvery{1};
 
 /// When this machine was started, by /proc/stat.
 std::optional<Timestamp> boot_time(const std::string& proc_root) {
@@ -41,6 +45,15 @@ std::optional<Timestamp> boot_time(const std::string& proc_root) {
     if (word == "btime" && in >> s) return Timestamp{std::chrono::seconds{s}};
   }
   return std::nullopt;
+}
+
+Timestamp now_of_clock() {
+  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+}
+
+std::string user_name() {
+  const char* user = std::getenv("USER");
+  return user != nullptr && *user != '\0' ? std::string(user) : fmt::format("uid {}", ::getuid());
 }
 
 class Top {
@@ -53,12 +66,9 @@ class Top {
     const char* no_colour = std::getenv("NO_COLOR");
     model_.no_colour = no_colour != nullptr && *no_colour != '\0';
     model_.ui.theme = std::max(0, tui::find_theme(model_.no_colour ? "monochrome" : options.theme));
-    if (!store.empty()) {
-      acknowledged_.emplace(store);
-      for (const AcknowledgedAlert& alert : acknowledged_->read())
-        model_.acknowledged.insert({alert.key, alert.raised});
-    }
+    if (!store.empty()) acknowledged_.emplace(web::acknowledgements_path(store));
     source_.describe(model_);
+    refresh_acknowledged();
     if (model_.mode == tui::Mode::live || model_.mode == tui::Mode::agent)
       model_.boot = boot_time(config.sources.proc_root);
   }
@@ -117,9 +127,24 @@ class Top {
       stale_ = false;
     }
     source_.describe(model_);
+    refresh_acknowledged();
     if (!model_.warnings.empty() && model_.warnings.back() != told_) {
       told_ = model_.warnings.back();
       if (model_.ui.message.empty()) model_.ui.message = told_;
+    }
+  }
+
+  /// Those that others acknowledge meanwhile count, too: the file is shared by all programs on that store.
+  void refresh_acknowledged() {
+    const auto now = steady_clock::now();
+    if (!acknowledged_ || now < next_acknowledged_) return;
+    next_acknowledged_ = now + kAcknowledgedEvery;
+    for (const tui::AlertRow& row : tui::alerts(model_)) {
+      const tui::AlertId id{row.key, row.alert.raised};
+      if (acknowledged_->find(alert_id(row.key, row.alert.raised)))
+        model_.acknowledged.insert(id);
+      else
+        model_.acknowledged.erase(id);
     }
   }
 
@@ -148,10 +173,10 @@ class Top {
     if (source_.acknowledge)
       kept = source_.acknowledge(id);
     else if (acknowledged_)
-      kept = acknowledged_->append({id.key, id.raised});
+      kept = acknowledged_->set(alert_id(id.key, id.raised), {now_of_clock(), user_name(), ""});
     else
       model_.ui.message = "acknowledged, until this program ends: nothing is recorded";
-    if (!kept) model_.ui.message = kept.error().message;
+    if (!kept) model_.ui.message = kept.error().message + "; it holds until this program ends";
   }
 
   void ask_signal(const SeriesKey& key) {
@@ -198,7 +223,8 @@ class Top {
   Console& console_;
   TopSource source_;
   tui::Model model_;
-  std::optional<AcknowledgedFile> acknowledged_;
+  std::optional<web::Acknowledgements> acknowledged_;
+  steady_clock::time_point next_acknowledged_{};
   std::optional<HeldProcess> held_;  ///< while the dialog is open
   bool stale_ = false;               ///< there is a newer View than the shown one
   std::string told_;
@@ -217,7 +243,7 @@ int run_playback(const Options& options, const Config& config, PlaybackOptions p
 }
 
 int replay_top(const Options& options, const Config& config, Console& console) {
-  const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  const Timestamp now = now_of_clock();
   PlaybackOptions playback;
   playback.speed = options.speed;
   for (const auto& [option, text, bound] : {std::tuple{"--from", &options.from, &playback.range.from},
@@ -277,6 +303,13 @@ int top(const Options& options, const LayeredConfig& layers, Console& console) {
   }
   if (!options.files.empty()) return replay_top(options, config, console);
   if (!options.scenario.empty()) return simulate_top(options, config, console);
+  // Who names sources wants these, not what an agent watches.
+  if (!options.no_agent && options.sources.empty())
+    if (const auto socket = web::find_agent(config.agent)) {
+      auto agent = agent_source(*socket);
+      if (agent) return Top(options, config, std::move(*agent), {}, console).run();
+      console.warn("the agent on " + *socket + " cannot be used: " + agent.error().message + "; watching without it");
+    }
   auto catalog = std::make_unique<Catalog>();
   std::string reasons;
   std::vector<LiveSource> sources = open_live_sources(config.sources, *catalog, reasons);

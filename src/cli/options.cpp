@@ -160,6 +160,7 @@ CLI::App* add_top(CLI::App& app, Options& o) {
   std::string names;
   for (const tui::Theme& theme : tui::themes()) names += (names.empty() ? "" : ", ") + std::string(theme.name);
   c->add_option("--theme", o.theme, "Colours: " + names)->type_name("NAME");
+  c->add_flag("--no-agent", o.no_agent, "Watch by itself, even where an agent runs");
   c->add_flag("--read-only", o.read_only, "Never send a signal, whatever is pressed");
   add_detection(c, o);
   c->footer(

@@ -51,6 +51,7 @@ struct Options {
   // top
   std::string theme;
   bool read_only = false;
+  bool no_agent = false;
 
   // replay, analyze, top (--replay)
   std::vector<std::string> files;

@@ -46,6 +46,9 @@ std::vector<tui::Point> joined_history(tui::StoreHistory* store, const tui::Time
 /// This machine's GPUs, polled and recorded as by `watch`. `sources` must have been opened on `catalog`.
 TopSource live_source(const Config& config, std::unique_ptr<Catalog> catalog, std::vector<LiveSource> sources);
 
+/// The agent behind that Unix socket. Errors: it does not answer.
+Result<TopSource> agent_source(const std::string& socket);
+
 /// A recording or a simulation. `open` opens it anew from the beginning.
 struct PlaybackOptions {
   tui::Mode mode = tui::Mode::replay;

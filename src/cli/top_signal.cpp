@@ -25,6 +25,8 @@ Result<HeldProcess> HeldProcess::open(const std::string& proc_root, std::uint32_
   if (start_ticks == 0)
     return fail(
         fmt::format("when pid {} started is not known: it could be another process by now; use kill {}", pid, pid));
+  // A slip of the finger on init would end the machine or the container.
+  if (pid <= 1) return fail("pid 1 runs this machine or container: it gets no signal from here");
   if (pid == static_cast<std::uint32_t>(::getpid())) return fail("that is vramtrack itself; q ends it");
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
   if (fd < 0) {

@@ -13,7 +13,7 @@ namespace vramtrack::cli {
 class HeldProcess {
  public:
   /// Takes hold of the process with that pid and these start ticks. Errors: it has ended, its pid is another process's
-  /// now, its start is not known (nobody could tell then), it is this program itself, no pidfd on this kernel
+  /// now, its start is not known (nobody could tell then), it is this program itself or init, no pidfd on this kernel
   /// (before 5.3).
   static Result<HeldProcess> open(const std::string& proc_root, std::uint32_t pid, std::uint64_t start_ticks);
   HeldProcess(HeldProcess&& other) noexcept : fd_(other.fd_), info_(std::move(other.info_)) { other.fd_ = -1; }

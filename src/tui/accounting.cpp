@@ -66,8 +66,7 @@ std::string accounting_words(const Accounting& a) {
       break;
   }
   out += fmt::format(" = {} used", format_bytes(*a.used_bytes));
-  if (a.reserved_bytes && *a.reserved_bytes > 0)
-    out += fmt::format(", {} reserved by the driver", format_bytes(*a.reserved_bytes));
+  if (a.reserved_bytes && *a.reserved_bytes > 0) out += fmt::format(", {} reserved", format_bytes(*a.reserved_bytes));
   return out;
 }
 
