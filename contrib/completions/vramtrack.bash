@@ -18,7 +18,7 @@ _vramtrack() {
   case $command in
     watch) options="--json --once --interval --duration --every --no-record --source --or-simulate $detect" ;;
     agent) options="--listen --interval --no-record --source --or-simulate --scenario --speed --seed $detect" ;;
-    top) options="--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --timezone --capacity --theme --read-only $detect" ;;
+    top) options="--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --timezone --capacity --theme --read-only --no-agent $detect" ;;
     replay) options="--from --to --speed --every --json --explain $logs $detect" ;;
     analyze) options="--format --explain $detect $logs" ;;
     simulate) options="--list --speed --within --seed --csv --process-csv --json --explain $detect" ;;

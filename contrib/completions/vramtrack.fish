@@ -42,5 +42,6 @@ complete -c vramtrack -n "__fish_seen_subcommand_from config" -l force -d "Repla
 complete -c vramtrack -n "__fish_seen_subcommand_from top" -l replay -r -d "Show a recording instead"
 complete -c vramtrack -n "__fish_seen_subcommand_from agent top" -l scenario -r -d "Show a simulated machine instead"
 complete -c vramtrack -n "__fish_seen_subcommand_from top" -l theme -x -a "dark light colour-blind monochrome" -d "Colours"
+complete -c vramtrack -n "__fish_seen_subcommand_from top" -l no-agent -d "Watch by itself, even where an agent runs"
 complete -c vramtrack -n "__fish_seen_subcommand_from top" -l read-only -d "Never send a signal"
 complete -c vramtrack -n "__fish_seen_subcommand_from agent" -l listen -x -d "Answer HTTP on this address and port"
