@@ -31,7 +31,8 @@ constexpr int kMostRequestsAConnection = 1000;
 struct Connection {
   ClientStream stream;
   bool over_unix = false;
-  bool close = false;  ///< after this answer: something of the request may be unread
+  bool answered = false;  ///< by the site, so that the library's own errors are told from its
+  bool close = false;     ///< after this answer: something of the request may be unread
   std::optional<std::optional<std::uint32_t>> uid;
 };
 thread_local Connection* t_connection = nullptr;
@@ -67,11 +68,12 @@ class Library : public httplib::Server {
                           R"({"error": {"code": "internal", "message": "this request failed inside the agent"}})"),
             out);
     });
+    // What the library itself refuses: a line that is no request, a body that did not come.
     set_error_handler([](const httplib::Request&, httplib::Response& out) {
-      if (t_connection != nullptr) t_connection->close = true;
-      if (out.body.empty())
-        out.set_content(R"({"error": {"code": "bad_request", "message": "this is no request the agent understands"}})",
-                        "application/json");
+      if (t_connection->answered) return;
+      t_connection->close = true;
+      out.set_content(R"({"error": {"code": "bad_request", "message": "this is no request the agent understands"}})",
+                      "application/json");
     });
   }
 
@@ -100,6 +102,7 @@ class Library : public httplib::Server {
   }
 
   static void write(const Response& in, httplib::Response& out) {
+    t_connection->answered = true;
     out.status = in.status;
     for (const auto& header : in.headers) out.set_header(header.first.c_str(), header.second);
     if (in.stream) {
@@ -258,7 +261,7 @@ struct HttpServer::Core {
   }
 
   void serve(int fd, bool over_unix) {
-    Connection connection{ClientStream(fd), over_unix, false, {}};
+    Connection connection{.stream = ClientStream(fd), .over_unix = over_unix, .uid = {}};
     t_connection = &connection;
     LibraryStream stream(connection.stream);
     bool closed = false;
@@ -272,6 +275,7 @@ struct HttpServer::Core {
         break;
       }
       ++requests;
+      connection.answered = false;
       if (!library.serve_one(stream, n == kMostRequestsAConnection, closed)) break;
     }
     if (connection.close) connection.stream.linger();

@@ -1,0 +1,363 @@
+"""The agent from outside: what it answers, whom it refuses, how it starts, reloads and ends."""
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+import urllib.parse
+
+from running import DEVICE, Agent, Sandbox, until
+
+BINARY = sys.argv.pop(1)
+OPENAPI = pathlib.Path(__file__).resolve().parents[2] / "docs" / "openapi.yaml"
+JSON = {"Content-Type": "application/json"}
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+class AgentTest(unittest.TestCase):
+    def setUp(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+
+    def agent(self, *args, **kwargs):
+        agent = Agent(self.box, *args, **kwargs).__enter__()
+        self.addCleanup(agent.__exit__)
+        return agent
+
+    def token_file(self, mode=0o600, text=TOKEN + "\n"):
+        path = self.box.work / "token"
+        path.write_text(text)
+        path.chmod(mode)
+        return f"agent.token-file={path}"
+
+    def refused(self, *args, env=None):
+        result = subprocess.run([self.box.binary, "agent", "--scenario", "leaking_training", *args], cwd=self.box.work, timeout=30,
+                                env={**self.box.environment(), "XDG_RUNTIME_DIR": str(self.box.path), **(env or {})}, capture_output=True)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        return result.stderr.decode()
+
+    def alert(self, agent):
+        return until(lambda: agent.get("/api/v1/alerts")["alerts"], 60, "an alert")[0]
+
+
+class Answers(AgentTest):
+    def test_every_documented_path_answers(self):
+        agent = self.agent()
+        until(lambda: agent.get("/api/v1/series")["series"], 20, "a flush of the store")
+        paths = re.findall(r"^  (/\S*):$", OPENAPI.read_text(), re.M)
+        self.assertGreater(len(paths), 8)
+        for path in paths:
+            if path == "/api/v1/events" or "{id}" in path:
+                continue
+            query = "?series=" + urllib.parse.quote(DEVICE) if path.endswith("history") else ""
+            self.assertEqual(agent.status(path + query), 200, path)
+
+    def test_view_status_and_metrics_agree(self):
+        agent = self.agent()
+        view = agent.get("/api/v1/view")
+        device = view["series"][0]
+        self.assertEqual(device["key"], DEVICE)
+        self.assertEqual(view["schema"], "vramtrack.view.v1")
+        status = agent.get("/api/v1/status")
+        self.assertEqual(status["simulated"], "leaking_training")
+        self.assertEqual(status["devices"][0]["key"], DEVICE)
+        self.assertGreater(status["own"]["resident_bytes"], 1 << 20)
+        text = agent.ask("GET", "/metrics")[2].decode()
+        self.assertIn('vramtrack_device_memory_total_bytes{UUID="GPU-51e00000', text)
+        self.assertNotIn("train.py", text)
+
+    def test_a_leak_appears_in_a_stream_that_was_open_before(self):
+        agent = self.agent(speed=1200)
+        seen = []
+        for event, data in agent.events():
+            seen.append(event)
+            if event == "view" and any(s["verdict"]["finding"]["leak"] for s in data["series"]):
+                break
+            self.assertLess(len(seen), 3000)
+        self.assertEqual(seen[:2], ["view", "alerts"])
+        self.assertIn("tick", seen)
+        for event, data in agent.events():
+            if event == "alerts":
+                self.assertTrue(data["alerts"])
+                break
+
+    def test_history_has_what_was_sampled(self):
+        agent = self.agent(speed=1200)
+        until(lambda: agent.get("/api/v1/view")["series"][0]["samples"] > 300, 30, "300 samples")
+        query = "/api/v1/history?series=" + urllib.parse.quote(DEVICE)
+        # The simulated process begins anew after its end: fixed bounds for both requests.
+        to = urllib.parse.quote(agent.get("/api/v1/view")["time"])
+        raw = until(lambda: (h := agent.get(query + f"&points=500&resolution=raw&from=-1200&to={to}"))["series"][0]["t"] and h, 20, "a flush")
+        column = raw["series"][0]
+        self.assertEqual(raw["resolution"], "raw")
+        self.assertEqual({len(column[k]) for k in ("t", "min", "mean", "max")}, {len(column["t"])})
+        self.assertEqual(column["t"], sorted(column["t"]))
+        self.assertTrue(all(lo <= m <= hi for lo, m, hi in zip(column["min"], column["mean"], column["max"])))
+        minute = agent.get(query + f"&resolution=minute&from=-1200&to={to}")["series"][0]
+        self.assertGreater(len(minute["t"]), 5)
+        few = agent.get(query + f"&points=3&from=-1200&to={to}")["series"][0]
+        self.assertLessEqual(len(few["t"]), 3)
+        for wrong in ("", "?series=x", query[15:] + "&points=1", query[15:] + "&from=tomorrow", query[15:] + "&from=5",
+                      query[15:] + "&resolution=second", query[15:] + "&resolution=raw&from=-90000"):
+            status, _, body = agent.ask("GET", "/api/v1/history" + wrong)
+            self.assertEqual(status, 400, (wrong, body))
+            self.assertTrue(json.loads(body)["error"]["message"])
+
+    def test_an_acknowledgement_outlives_the_agent(self):
+        store = ["--set", f"store.path={self.box.work}/kept.db"]
+        agent = self.agent(*store, speed=1200)
+        alert = self.alert(agent)
+        path = f"/api/v1/alerts/{alert['id']}/acknowledge"
+        status, _, body = agent.ask("POST", path, json.dumps({"by": "ada", "note": "known"}), JSON)
+        self.assertEqual(status, 200, body)
+        agent.stop()
+        agent = self.agent(*store)
+        again = {a["id"]: a for a in agent.get("/api/v1/alerts?limit=1000")["alerts"]}[alert["id"]]
+        self.assertEqual((again["acknowledged"]["by"], again["acknowledged"]["note"]), ("ada", "known"))
+        self.assertEqual(agent.ask("DELETE", path)[0], 204)
+        self.assertIsNone({a["id"]: a for a in agent.get("/api/v1/alerts?limit=1000")["alerts"]}[alert["id"]]["acknowledged"])
+        for bad, expected in (("[]", 400), ('{"by": 5}', 400), (json.dumps({"note": "x" * 600}), 400)):
+            self.assertEqual(agent.ask("POST", path, bad, JSON)[0], expected)
+        self.assertEqual(agent.ask("POST", path.replace(alert["id"], "0" * 16), "{}", JSON)[0], 404)
+
+    def test_settings_are_shown_and_secrets_are_not(self):
+        agent = self.agent("--set", self.token_file())
+        settings = {s["name"]: s for s in agent.get("/api/v1/config", unix=True)["settings"]}
+        self.assertEqual(settings["watch.interval-seconds"]["value"], 1.0)
+        self.assertEqual((settings["agent.token-file"]["value"], settings["agent.token-file"]["hidden"]), (None, True))
+        self.assertEqual(settings["agent.listen"]["origin"], "command line")
+
+
+class Refuses(AgentTest):
+    def test_other_hosts_and_origins(self):
+        agent = self.agent("--set", "agent.allowed-hosts=gpu.example")
+        for host, expected in (("evil.example", 421), ("127.0.0.1.evil.example", 421), ("gpu.example:80", 200), ("localhost:1", 200),
+                               ("[::1]:9474", 200), ("", 421)):
+            self.assertEqual(agent.status("/api/v1/view", headers={"Host": host}), expected, host)
+        own = f"127.0.0.1:{agent.port}"
+        for origin, expected in ((f"http://{own}", 200), ("http://evil.example", 403), ("null", 403), (f"http://{own}.evil.example", 403)):
+            self.assertEqual(agent.status("/api/v1/view", headers={"Origin": origin, "Host": own}), expected, origin)
+        headers = agent.ask("GET", "/api/v1/view")[1]
+        self.assertFalse([h for h in headers if h.lower().startswith("access-control")])
+
+    def test_what_is_no_request_of_ours(self):
+        agent = self.agent()
+        path = "/api/v1/alerts/0123456789abcdef/acknowledge"
+        for method, target, body, headers, expected in (
+                ("POST", path, "{}", {"Content-Type": "text/plain"}, 415),
+                ("POST", path, "{}", {"Content-Type": "application/json", "Content-Encoding": "gzip"}, 415),
+                ("POST", "/api/v1/view", "{}", JSON, 405),
+                ("POST", "/", "{}", JSON, 404),
+                ("PUT", path, "{}", JSON, 405),
+                ("OPTIONS", "/api/v1/view", None, {"Origin": f"http://127.0.0.1:{agent.port}"}, 405),
+                ("GET", "/api/v1/view", "body", {}, 400),
+                ("GET", "/" + "x" * 300, None, {}, 414)):
+            self.assertEqual(agent.ask(method, target, body, headers)[0], expected, (method, target))
+        self.assertIn(b" 411 ", agent.raw(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".encode()))
+        self.assertIn(b" 400 ", agent.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nConnection: close\r\n\r\n"))
+        self.assertIn(b" 400 ", agent.raw(b"nonsense\r\n\r\n"))
+        self.assertEqual(agent.status("/healthz"), 200)
+
+    def test_too_much(self):
+        agent = self.agent()
+        head = b"POST /api/v1/alerts/0123456789abcdef/acknowledge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        self.assertIn(b" 413 ", agent.raw(head + b"Content-Length: 10000000\r\n\r\n" + b"x" * 200000))
+        self.assertIn(b" 413 ", agent.raw(head + b"Content-Length: 99999999999999999999\r\n\r\n"))
+        self.assertIn(b" 431 ", agent.raw(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000))
+        self.assertIn(b" 431 ", agent.raw(b"GET / HTTP/1.1\r\nX: " + b"y" * 100000))
+        ranges = b"Range: bytes=" + b",".join(b"0-1" for _ in range(2000)) + b"\r\n"
+        self.assertIn(b" 200 ", agent.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + ranges + b"\r\n"))
+        self.assertEqual(agent.status("/healthz"), 200)
+
+    def test_no_path_of_the_disk(self):
+        agent = self.agent()
+        for path in ("/../../../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/assets/../../etc/passwd",
+                     "/etc/passwd", "/%00", "/api/v1/../../etc/passwd", "/assets/%2e%2e/%2e%2e/VERSION"):
+            answer = agent.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            self.assertRegex(answer, rb"^HTTP/1.1 40[04] ", path)
+            self.assertNotIn(b"root:", answer)
+
+    def test_the_token(self):
+        agent = self.agent("--set", self.token_file())
+        bearer = {"Authorization": "Bearer " + TOKEN}
+        for path in ("/api/v1/view", "/api/v1/status", "/api/v1/alerts", "/api/v1/config", "/api/v1/events", "/metrics", "/no/such"):
+            for headers in ({}, {"Authorization": "Bearer " + TOKEN[:-1] + "x"}, {"Authorization": "Bearer " + TOKEN + "x"},
+                            {"Authorization": "Bearer "}, {"Authorization": TOKEN}, {"Authorization": "Basic " + TOKEN}):
+                self.assertEqual(agent.status(path, headers=headers), 401, (path, headers))
+        self.assertEqual(agent.status("/api/v1/view", headers=bearer), 200)
+        self.assertEqual(agent.status("/metrics", headers=bearer), 200)
+        self.assertEqual(agent.status("/"), 200, "the page asks for the token")
+        self.assertEqual(agent.status("/healthz"), 200)
+        self.assertEqual(agent.status("/api/v1/view", unix=True), 200, "the socket needs none")
+
+    def test_to_start_where_others_could_listen_in(self):
+        error = self.refused("--listen", "0.0.0.0:0")
+        self.assertIn("agent.token-file", error)
+        self.refused("--listen", "[::]:0")
+        self.assertIn("chmod 600", self.refused("--listen", "0.0.0.0:0", "--set", self.token_file(mode=0o644)))
+        self.assertIn("16 to 512", self.refused("--set", self.token_file(text="short\n")))
+        self.assertIn("cannot read", self.refused("--set", "agent.token-file=none"))
+        self.assertIn("no address", self.refused("--listen", "everywhere"))
+        agent = self.agent("--listen", "0.0.0.0:0", "--set", self.token_file())
+        self.assertEqual(agent.status("/api/v1/view"), 401)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to ask as somebody else")
+    def test_command_lines_are_for_their_owners(self):
+        agent = self.agent("--set", f"agent.socket={self.box.path}/sock")
+        self.box.path.chmod(0o755)
+        self.assertIn("train.py", json.dumps(agent.get("/api/v1/view")))
+        ask = ("import http.client,sys; c=http.client.HTTPConnection('127.0.0.1',int(sys.argv[1])); c.request(sys.argv[2],sys.argv[3],"
+               "sys.argv[4] or None,{'Content-Type':'application/json'} if sys.argv[4] else {}); r=c.getresponse(); print(r.status, r.read().decode())")
+
+        def as_nobody(method, path, body=""):
+            return subprocess.run(["/usr/bin/env", "python3", "-c", ask, str(agent.port), method, path, body], user=65534, group=65534,
+                                  extra_groups=[], capture_output=True, timeout=20, cwd="/").stdout.decode()
+
+        seen = as_nobody("GET", "/api/v1/view")
+        if not seen:
+            self.skipTest("python3 cannot run as another user here")
+        self.assertTrue(seen.startswith("200"), seen)
+        self.assertNotIn("train.py", seen)
+        self.assertIn('"command_hidden":true', seen)
+        self.assertNotIn("train.py", as_nobody("GET", "/api/v1/status"))
+        self.assertTrue(as_nobody("POST", "/api/v1/alerts/0123456789abcdef/acknowledge", "{}").startswith("403"))
+
+    def test_a_slow_loris_holds_nobody_up(self):
+        agent = self.agent()
+        began = time.monotonic()
+        slow = [socket.create_connection((agent.host, agent.port)) for _ in range(60)]
+        try:
+            for s in slow:
+                s.sendall(b"GET / HTTP/1.1\r\n")
+            dropped = 0
+            while dropped < len(slow):
+                self.assertLess(time.monotonic() - began, 15, f"{dropped} of {len(slow)} dropped")
+                asked = time.monotonic()
+                self.assertEqual(agent.status("/healthz"), 200)
+                self.assertLess(time.monotonic() - asked, 2)
+                dropped = 0
+                for s in slow:
+                    s.settimeout(0)
+                    try:
+                        s.sendall(b"X: y\r\n")  # a little more, for ever
+                        dropped += s.recv(4096) == b"" or s.recv(1, socket.MSG_PEEK) == b""
+                    except BlockingIOError:
+                        pass
+                    except OSError:
+                        dropped += 1
+                time.sleep(0.2)
+        finally:
+            for s in slow:
+                s.close()
+
+    def test_more_connections_than_it_takes(self):
+        agent = self.agent("--set", "agent.max-streams=2")
+        idle = [socket.create_connection((agent.host, agent.port)) for _ in range(66)]
+        try:
+            for s in idle:
+                s.sendall(b"GET / HTTP/1.1\r\n")
+            answer = until(lambda: agent.raw(b""), 5, "an answer at once")
+            self.assertIn(b" 503 ", answer)
+            head, body = answer.split(b"\r\n\r\n")
+            self.assertIn(b"Content-Length: %d\r\n" % len(body), head + b"\r\n")
+            json.loads(body)
+            self.assertEqual(agent.status("/healthz", unix=True), 200, "the Unix socket has places of its own")
+        finally:
+            for s in idle:
+                s.close()
+        until(lambda: agent.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 200"), 15)
+
+    def test_streams_are_counted(self):
+        agent = self.agent("--set", "agent.max-streams=2")
+        open_streams = [agent.events() for _ in range(2)]
+        for stream in open_streams:
+            next(stream)
+        self.assertEqual(agent.status("/api/v1/events"), 503)
+        open_streams.pop().close()
+        until(lambda: agent.get("/api/v1/status")["own"]["clients"] == 1, 10, "the place being given back")
+        again = agent.events()
+        self.assertEqual(next(again)[0], "view")
+        again.close()
+
+
+class Lives(AgentTest):
+    def test_the_supervisor_is_told(self):
+        path = str(self.box.path / "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+            supervisor.bind(path)
+            supervisor.settimeout(20)
+            agent = self.agent(env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "1000000"})
+            told = []
+
+            def hear(state):
+                while state not in told:
+                    told.extend(supervisor.recv(4096).decode().splitlines())
+
+            hear("READY=1")
+            hear("WATCHDOG=1")
+            agent.process.send_signal(signal.SIGHUP)
+            hear("RELOADING=1")
+            self.assertTrue([t for t in told if t.startswith("MONOTONIC_USEC=")] or supervisor.recv(4096))
+            hear("READY=1")
+            self.assertEqual(agent.stop(), 0, agent.log())
+            hear("STOPPING=1")
+
+    def test_reload(self):
+        config = self.box.work / "config.toml"
+        config.write_text("[metrics]\nenabled = true\n")
+        agent = self.agent("--config", str(config))
+        self.assertEqual(agent.status("/metrics"), 200)
+        config.write_text("[metrics]\nenabled = false\n[detection]\nleak-prior = 0.2\n")
+        agent.process.send_signal(signal.SIGHUP)
+        until(lambda: agent.status("/metrics") == 404, 10, "the reload")
+        until(lambda: agent.find(r"with a restart: detection.leak-prior"), 5, "the note")
+        config.write_text("[metrics]\nenabled = maybe\n")
+        agent.process.send_signal(signal.SIGHUP)
+        until(lambda: agent.find(r"not reloaded, the old settings hold: .*config.toml:2"), 10, "the refusal")
+        self.assertEqual(agent.status("/healthz"), 200)
+
+    def test_ends_in_order_with_streams_open(self):
+        agent = self.agent()
+        stream = agent.events()
+        next(stream)
+        began = time.monotonic()
+        self.assertEqual(agent.stop(), 0)
+        self.assertLess(time.monotonic() - began, 5)
+        self.assertFalse(agent.socket.exists())
+        stream.close()
+
+    def test_one_agent_a_socket_and_a_killed_one_leaves_none_in_the_way(self):
+        agent = self.agent()
+        self.assertIn("answers on", self.refused("--listen", "", "--set", f"agent.socket={agent.socket}"))
+        self.assertEqual(agent.stop(signal.SIGKILL), -signal.SIGKILL)
+        self.assertTrue(agent.socket.exists())
+        self.assertEqual(self.agent().status("/healthz", unix=True), 200)
+
+    def test_a_port_that_is_taken(self):
+        agent = self.agent()
+        self.assertIn("cannot listen on", self.refused("--listen", f"127.0.0.1:{agent.port}", "--set", "agent.socket=none"))
+
+    def test_without_a_gpu(self):
+        result = self.box.run("agent", "--source", "drm", "--set", "sources.sys-root=no-sys")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"--or-simulate", result.stderr)
+
+    def test_only_the_socket(self):
+        agent = self.agent("--listen", "")
+        self.assertIsNone(agent.port)
+        self.assertEqual(agent.status("/api/v1/view", unix=True), 200)
+
+    def test_without_a_store_there_is_no_past(self):
+        agent = self.agent("--no-record")
+        status, _, body = agent.ask("GET", "/api/v1/history?series=" + urllib.parse.quote(DEVICE))
+        self.assertEqual((status, json.loads(body)["error"]["code"]), (404, "no_store"))
+        self.assertFalse(agent.get("/api/v1/status")["recording"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

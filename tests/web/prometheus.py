@@ -1,0 +1,123 @@
+"""A real Prometheus scrapes the simulated leak with the rules of contrib/prometheus, and a real Alertmanager brings the alert to a webhook."""
+import http.server
+import json
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+import urllib.request
+
+from running import Agent, Sandbox, until
+
+BINARY = sys.argv.pop(1)
+CONTRIB = pathlib.Path(__file__).resolve().parents[2] / "contrib" / "prometheus"
+
+
+def needs(*programs):
+    missing = [p for p in programs if not shutil.which(p)]
+    return unittest.skipIf(missing, f"not installed: {', '.join(missing)} (scripts/setup.sh test)")
+
+
+def run(*command):
+    return subprocess.run(command, cwd=CONTRIB, capture_output=True, timeout=60)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Contrib(unittest.TestCase):
+    @needs("promtool")
+    def test_rules_are_well_formed_and_do_what_they_say(self):
+        for command in (["check", "rules", "vramtrack.recording.yml", "vramtrack.alerts.yml"], ["check", "config", "prometheus.yml"],
+                        ["test", "rules", "vramtrack.tests.yml"]):
+            result = run("promtool", *command)
+            self.assertEqual(result.returncode, 0, (result.stdout + result.stderr).decode())
+
+    @needs("promtool")
+    def test_metrics_are_well_named(self):
+        with Sandbox(BINARY) as box, Agent(box, "--set", "metrics.per-process=true", speed=1200) as agent:
+            until(lambda: agent.get("/api/v1/status")["severity"] != "ok", 60, "the verdict")
+            text = agent.ask("GET", "/metrics")[2]
+            result = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=30)
+            self.assertEqual((result.returncode, result.stderr), (0, b""), result.stdout)
+
+    def test_the_dashboard_asks_for_metrics_there_are(self):
+        text = (CONTRIB.parent / "grafana" / "vramtrack.json").read_text()
+        known = (CONTRIB.parents[1] / "docs" / "METRICS.md").read_text() + (CONTRIB / "vramtrack.recording.yml").read_text()
+        json.loads(text)
+        import re
+        for name in set(re.findall(r"\b(vramtrack[_:][a-z_:]+)", text)):
+            self.assertIn(name, known)
+
+
+class Hook(http.server.BaseHTTPRequestHandler):
+    heard = []
+
+    def do_POST(self):
+        Hook.heard.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@needs("prometheus", "prometheus-alertmanager")
+class EndToEnd(unittest.TestCase):
+    def start(self, *command):
+        process = subprocess.Popen(command, cwd=self.box.work, stdout=subprocess.DEVNULL, stderr=open(self.box.work / "log", "ab"))
+
+        def stop():
+            process.terminate()
+            process.wait(10)
+        self.addCleanup(stop)
+
+    def test_the_leak_alert_arrives(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+        hook = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+        threading.Thread(target=hook.serve_forever, daemon=True).start()
+        self.addCleanup(hook.shutdown)
+        agent = Agent(self.box, speed=240).__enter__()
+        self.addCleanup(agent.__exit__)
+        prometheus, alertmanager = free_port(), free_port()
+        config = (CONTRIB / "prometheus.yml").read_text()
+        config = (config.replace("127.0.0.1:9474", f"{agent.host}:{agent.port}").replace("127.0.0.1:9093", f"127.0.0.1:{alertmanager}")
+                  .replace("15s", "1s"))
+        self.box.write("prometheus.yml", config)
+        for rules in ("vramtrack.recording.yml", "vramtrack.alerts.yml"):
+            self.box.write(rules, (CONTRIB / rules).read_text())
+        self.box.write("alertmanager.yml", f"""
+route: {{receiver: hook, group_by: [alertname], group_wait: 1s, group_interval: 1s, repeat_interval: 1h}}
+receivers:
+  - name: hook
+    webhook_configs: [{{url: 'http://127.0.0.1:{hook.server_address[1]}/'}}]
+""")
+        self.start("prometheus-alertmanager", "--config.file=alertmanager.yml", "--storage.path=am", "--cluster.listen-address=",
+                   f"--web.listen-address=127.0.0.1:{alertmanager}")
+        self.start("prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=tsdb", f"--web.listen-address=127.0.0.1:{prometheus}")
+
+        def leak():
+            return [a for h in Hook.heard for a in h["alerts"] if a["labels"]["alertname"] == "GpuMemoryLeak"
+                    and a["status"] == "firing" and a["labels"].get("pid")]
+        try:
+            alert = until(leak, 120, "the webhook being called")[0]
+        except AssertionError:
+            print((self.box.work / "log").read_text()[-4000:])
+            raise
+        self.assertEqual((alert["labels"]["pid"], alert["labels"]["pattern"]), ("4242", "gradual_leak"))
+        self.assertIn("leaks memory", alert["annotations"]["summary"])
+        query = f"http://127.0.0.1:{prometheus}/api/v1/query?query=vramtrack:device_memory_used:ratio"
+        with urllib.request.urlopen(query, timeout=10) as answer:
+            result = json.load(answer)["data"]["result"]
+        self.assertTrue(0 < float(result[0]["value"][1]) < 1, result)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
