@@ -1,0 +1,220 @@
+"""The real `vramtrack top` in a real terminal: tmux runs it, presses its keys and reads its screen."""
+import itertools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from sandbox import Sandbox, leak_log, no_gpu
+
+BINARY = sys.argv.pop(1)
+DEADLINE_S = 60
+NEEDS_FAKE = unittest.skipUnless(os.environ.get("VRAMTRACK_FAKE_LIBRARY"), "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
+
+
+class Terminal:
+    """One window of a tmux server of its own."""
+
+    numbers = itertools.count()
+
+    def __init__(self, box, *args, size=(80, 24), env=None):
+        self.box = box
+        self.env = box.environment({"XDG_RUNTIME_DIR": str(box.path), **(env or {})})
+        # Of its own: a server that is ending does not answer on a socket any more, and has not left it yet.
+        self.socket = str(box.path / f"tmux{next(Terminal.numbers)}")
+        # tmux gives the program a TERM of its own.
+        command = subprocess.list2cmdline([box.binary, "top", *args])
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]),
+                  f"{command} 2>errors; echo exit=$?; exec sleep {DEADLINE_S}")
+
+    def tmux(self, *args):
+        return subprocess.run(["tmux", "-u", "-S", self.socket, *args], cwd=self.box.work, env=self.env, check=True,
+                              capture_output=True, timeout=30).stdout.decode()
+
+    def press(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def screen(self, *options):
+        return self.tmux("capture-pane", "-p", *options)
+
+    def wait_for(self, pattern, press_meanwhile=None):
+        """The first screen with `pattern` on it."""
+        end = time.monotonic() + DEADLINE_S
+        while True:
+            text = self.screen()
+            if re.search(pattern, text):
+                return text
+            if time.monotonic() > end:
+                raise AssertionError(f"no {pattern!r} on the screen:\n{text}\n{(self.box.work / 'errors').read_text()}")
+            if press_meanwhile:
+                self.press(press_meanwhile)
+            time.sleep(0.05)
+
+    def resize(self, width, height):
+        self.tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], env=self.env, capture_output=True, check=False)
+
+
+@unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+class Top(unittest.TestCase):
+    def setUp(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+
+    def open(self, *args, **kwargs):
+        terminal = Terminal(self.box, *args, **kwargs)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def test_a_leak_is_seen_and_explained_and_the_terminal_given_back(self):
+        top = self.open("--scenario", "leaking_training", "--speed", "256", "--no-agent")
+        top.wait_for(r"SIMULATION")
+        top.press("n")  # to the first alert, wherever the detector raises it
+        overview = top.wait_for(r"(CRITICAL|WARNING), out of memory in .*\n[\s\S]*paused|paused[\s\S]*(CRITICAL|WARNING), out of memory in")
+        eta = re.search(r"out of memory in (\d+h \d\dm)", overview)[1]
+        self.assertRegex(overview, r"2 processes .* driver = .* used")
+        self.assertRegex(overview, r"4242 ada +PyTorch .*(CRITICAL|WARNING)")
+        top.press("P")
+        predict = top.wait_for(r"because")
+        self.assertIn(f"out of memory in {eta}", predict)
+        self.assertRegex(predict, r"suspect +pid 4242 python train.py")
+        self.assertRegex(predict, r"R² 0\.\d+, confidence \d+ %")
+        top.press("d")
+        top.wait_for(r"memory +2 processes")
+        top.press("A")
+        top.wait_for(r"RAISED +SEVERITY")
+        top.press("a")
+        top.wait_for(r"acknowledged, until this program ends")
+        top.press("?")
+        top.wait_for(r"Keys and words")
+        top.press("Escape")
+        top.press("q")
+        self.assertNotIn("GPU 0", top.wait_for(r"exit=0"))
+
+    def test_any_size_and_a_clear_message_below_the_least(self):
+        top = self.open("--scenario", "healthy_training", "--no-agent", size=(120, 40))
+        top.wait_for(r"GPU 0")
+        top.resize(60, 15)
+        self.assertNotIn("GPU 0", top.wait_for(r"vramtrack top needs 80x24, this is 60x15"))
+        top.resize(200, 50)
+        top.wait_for(r"GPU 0[\s\S]*q quit")
+        top.press("C-c")  # an interrupt ends it in order, too
+        top.wait_for(r"exit=0")
+
+    def test_no_color_is_kept(self):
+        colours = re.compile(r"\033\[[0-9;]*(3[0-7]|38;5;\d+|9[0-7])m")
+        coloured = self.open("--scenario", "leaking_training", "--speed", "512", "--no-agent")
+        coloured.wait_for(r"GPU 0")
+        self.assertRegex(coloured.screen("-e"), colours)
+        coloured.close()
+        plain = self.open("--scenario", "leaking_training", "--speed", "512", "--no-agent", env={"NO_COLOR": "1"})
+        plain.wait_for(r"GPU 0")
+        self.assertNotRegex(plain.screen("-e"), colours)
+        plain.press("t")
+        plain.wait_for(r"NO_COLOR is set")
+
+    def test_a_log_is_replayed_to_its_next_alert(self):
+        self.box.write("leak.csv", leak_log())
+        top = self.open("--replay", "leak.csv", "--timezone", "UTC", "--detector", "linear_trend")
+        top.wait_for(r"REPLAY")
+        top.press("n")
+        top.wait_for(r"paused[\s\S]*(CRITICAL|WARNING|LEAK), out of memory in")
+        top.press("k")
+        top.wait_for(r"choose a process")
+
+    def test_without_a_terminal_it_says_so(self):
+        result = self.box.run("top", "--scenario", "leaking_training", "--no-agent")
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr.decode(), "not a terminal; 'vramtrack watch'")
+
+    def test_without_a_gpu_it_says_so(self):
+        result = self.box.run("top", "--no-agent", *no_gpu())
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr.decode(), "no GPU to watch: .*--scenario")
+
+    def test_unknown_theme(self):
+        result = self.box.run("top", "--theme", "pink")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("no theme 'pink'; it is one of dark, light, colour-blind, monochrome", result.stderr.decode())
+
+    # --- live, on the fake driver --------------------------------------------------------------------------
+
+    def live(self, pid, *args):
+        """Watches a fake GPU on which the process with that pid leaks 8 MiB a poll, and no other process is."""
+        self.box.write("scenario.txt", 'gpu 0 uuid=GPU-11111111-0000-0000-0000-000000000000 name="Fake H200" '
+                       f"pci=00000000:1D:00.0 total=80G used=600M\nprocess gpu=0 pid={pid} used=2G+8M\n")
+        return self.open("--no-agent", "--interval", "0.1s", "--detector", "linear_trend",
+                         "--set", "minimum-duration-minutes=0", "--set", "sources.enabled=nvml",
+                         "--set", f"sources.nvml-library={os.environ['VRAMTRACK_FAKE_LIBRARY']}", *args,
+                         env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "scenario.txt")})
+
+    def victim(self):
+        process = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    @NEEDS_FAKE
+    def test_a_signal_goes_to_the_process_that_was_shown_after_a_question(self):
+        victim = self.victim()
+        top = self.live(victim.pid)
+        top.wait_for(rf"\b{victim.pid}\b.*sleep 600")
+        top.press("Down", "k")
+        asked = top.wait_for(r"Send a signal")
+        # Nothing is pressed further unless the question names this test's own process.
+        self.assertRegex(asked, rf"pid +{victim.pid}\b")
+        self.assertRegex(asked, r"command +sleep 600")
+        self.assertRegex(asked, r"user +\S+")
+        self.assertRegex(asked, r"started +\d\d:\d\d:\d\d UTC|started +\d\d-\d\d \d\d:\d\d UTC")
+        top.press("Escape")
+        top.wait_for(r"nothing was sent")
+        self.assertIsNone(victim.poll())
+        top.press("k", "Down")
+        top.wait_for(rf"send TERM to {victim.pid}\b")
+        top.press("y")
+        top.wait_for(rf"SIGTERM sent to pid {victim.pid}")
+        self.assertEqual(victim.wait(timeout=30), -signal.SIGTERM)
+
+    @NEEDS_FAKE
+    def test_read_only_never_signals(self):
+        victim = self.victim()
+        top = self.live(victim.pid, "--read-only")
+        top.wait_for(rf"\b{victim.pid}\b.*sleep 600")
+        top.press("Down", "k")
+        top.wait_for(r"signals are off")
+
+    @NEEDS_FAKE
+    def test_what_was_recorded_is_history_and_an_acknowledged_alert_stays_so(self):
+        victim = self.victim()
+        top = self.live(victim.pid)
+        top.wait_for(r"LEAKING")
+        top.press("A")
+        top.wait_for(r"STANDS")
+        top.press("Home", "a")
+        top.wait_for(r"\d acknowledged|acknowledged  |> .*acknowledged")
+        top.press("q")
+        top.wait_for(r"exit=0")
+        top.close()
+        store = self.box.path / "home/.local/state/vramtrack/vramtrack.db"
+        again = self.open("--replay", str(store), "--detector", "linear_trend", "--set", "minimum-duration-minutes=0")
+        again.wait_for(r"REPLAY")
+        again.press("n", "A")
+        again.wait_for(r"(CRITICAL|WARNING|LEAK) +acknowledged")
+        again.close()
+        live = self.live(victim.pid)
+        live.wait_for(r"GPU 0 Fake H200")
+        live.press("d")
+        first = re.search(r"recorded since (\d\d:\d\d:\d\d)", live.wait_for(r"recorded since"))
+        self.assertIsNotNone(first)
+        live.press("A")
+        live.wait_for(r"withdrawn")  # the alert of the watch before
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
