@@ -162,7 +162,7 @@ class Agent {
     for (const LiveSource& live : sources) source_names_.emplace_back(live.name);
     AgentHooks hooks;
     hooks.warn = [](const std::string& text) { log(Level::warning, printable(text)); };
-    hooks.event = [this](const Event& event) {
+    hooks.event = [](const Event& event) {
       if (event.kind != Event::Kind::process_ended && !event.text.empty()) log(Level::notice, printable(event.text));
     };
     hooks.alert = [](const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {

@@ -8,10 +8,12 @@
 #include "cli/config_file.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/live.hpp"
+#include "cli/notifications.hpp"
 #include "cli/session.hpp"
 #include "report/format.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
+#include "web/client.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -28,10 +30,12 @@ class Watch {
         sources_(std::move(sources)),
         session_(config, catalog, console, options.json, false, kMaxEndedSeries),
         start_(clock_.now()) {
+    tell_of_agent();
     if (config.watch.record) open_store(catalog);
     session_.on_alert([this](const AlertChange& change) {
       if (store_) tell_store(store_->record(change.alert));
     });
+    open_notifications();
   }
 
   int run() {
@@ -60,6 +64,17 @@ class Watch {
   }
 
  private:
+  /// Somebody who watches beside an agent may not know of it.
+  void tell_of_agent() {
+    const auto socket = web::find_agent(config_.agent);
+    if (!socket) return;
+    const auto agent = web::AgentClient(*socket).version();
+    if (agent)
+      console_.warn(
+          fmt::format("an agent watches this machine since {} (pid {}, {}): 'vramtrack top' shows what it sees",
+                      iso8601(std::chrono::floor<std::chrono::seconds>(agent->started)), agent->pid, *socket));
+  }
+
   void open_store(const Catalog& catalog) {
     StoreConfig store = config_.store;
     store.path = store_path(config_);
@@ -76,6 +91,17 @@ class Watch {
     }
   }
 
+  /// With --once nobody waits for an alert; what nothing is recorded of is not kept over a restart either.
+  void open_notifications() {
+    if (options_.once) return;
+    notifier_ = open_notifier(config_, config_.watch.record ? store_path(config_) : std::string(), {},
+                              [this](const std::string& text) { console_.warn(text); });
+    if (!notifier_) return;
+    session_.on_news([this](const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
+      notifier_->tell(note_of(view, series, alert, news));
+    });
+  }
+
   void tick() {
     batch_.clear();
     const Timestamp now = clock_.now();
@@ -89,6 +115,8 @@ class Watch {
       for (const std::string& notice : store_->take_notices()) console_.warn(notice);
     }
     session_.take(batch_);
+    if (notifier_)
+      for (const std::string& warning : notifier_->take_warnings()) console_.warn(warning);
   }
 
   /// The store itself says each cause once.
@@ -98,6 +126,8 @@ class Watch {
 
   void finish() {
     if (store_) tell_store(store_->flush());
+    if (notifier_)
+      finish_notifications(*notifier_, config_.watch.record, [this](const std::string& text) { console_.warn(text); });
     if (options_.once) return;
     session_.last_status(false);
     if (options_.json) return;
@@ -117,6 +147,7 @@ class Watch {
   StampClock clock_;
   Timestamp start_;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<act::Notifier> notifier_;
   Batch batch_;
 };
 

@@ -11,7 +11,7 @@ import time
 import unittest
 import urllib.parse
 
-from running import DEVICE, Agent, Sandbox, until
+from running import DEVICE, Agent, Sandbox, drm_machine, until
 
 BINARY = sys.argv.pop(1)
 OPENAPI = pathlib.Path(__file__).resolve().parents[2] / "docs" / "openapi.yaml"
@@ -346,6 +346,12 @@ class Lives(AgentTest):
         result = self.box.run("agent", "--source", "drm", "--set", "sources.sys-root=no-sys")
         self.assertEqual(result.returncode, 2)
         self.assertIn(b"--or-simulate", result.stderr)
+
+    def test_watch_says_that_an_agent_runs(self):
+        agent = self.agent()
+        result = subprocess.run([self.box.binary, "watch", "--once", *drm_machine()], cwd=self.box.work, env=agent.env, capture_output=True, timeout=30)
+        self.assertIn(f"pid {agent.process.pid}", result.stderr.decode())
+        self.assertEqual(result.returncode, 0)
 
     def test_only_the_socket(self):
         agent = self.agent("--listen", "")

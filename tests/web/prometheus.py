@@ -2,6 +2,7 @@
 import http.server
 import json
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -51,7 +52,6 @@ class Contrib(unittest.TestCase):
         text = (CONTRIB.parent / "grafana" / "vramtrack.json").read_text()
         known = (CONTRIB.parents[1] / "docs" / "METRICS.md").read_text() + (CONTRIB / "vramtrack.recording.yml").read_text()
         json.loads(text)
-        import re
         for name in set(re.findall(r"\b(vramtrack[_:][a-z_:]+)", text)):
             self.assertIn(name, known)
 
@@ -71,7 +71,8 @@ class Hook(http.server.BaseHTTPRequestHandler):
 @needs("prometheus", "prometheus-alertmanager")
 class EndToEnd(unittest.TestCase):
     def start(self, *command):
-        process = subprocess.Popen(command, cwd=self.box.work, stdout=subprocess.DEVNULL, stderr=open(self.box.work / "log", "ab"))
+        with open(self.box.work / "log", "ab") as log:
+            process = subprocess.Popen(command, cwd=self.box.work, stdout=subprocess.DEVNULL, stderr=log)
 
         def stop():
             process.terminate()
@@ -83,6 +84,7 @@ class EndToEnd(unittest.TestCase):
         self.addCleanup(self.box.__exit__)
         hook = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
         threading.Thread(target=hook.serve_forever, daemon=True).start()
+        self.addCleanup(hook.server_close)
         self.addCleanup(hook.shutdown)
         agent = Agent(self.box, speed=240).__enter__()
         self.addCleanup(agent.__exit__)

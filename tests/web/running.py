@@ -12,7 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
-from sandbox import Sandbox  # noqa: E402
+from sandbox import Sandbox, drm_machine  # noqa: E402, F401
 
 DEVICE = "device_used/GPU-51e00000-0000-4000-8000-000000000000"
 PROCESS_NAME = "python"
