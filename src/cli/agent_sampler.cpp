@@ -163,8 +163,12 @@ OwnCost AgentSampler::cost() {
   cost_.sources = source_costs_;
   if (store_ && steady_clock::now() >= next_size_) {
     next_size_ = steady_clock::now() + std::chrono::seconds(10);
-    struct stat info {};
-    if (::stat(store_->path().c_str(), &info) == 0) cost_.store_bytes = static_cast<std::uint64_t>(info.st_size);
+    cost_.store_bytes = 0;
+    for (const char* part : {"", "-wal"}) {  // what was committed last is in the log beside the file
+      struct stat info {};
+      if (::stat((store_->path() + part).c_str(), &info) == 0)
+        cost_.store_bytes += static_cast<std::uint64_t>(info.st_size);
+    }
   }
   return cost_;
 }
