@@ -1,0 +1,94 @@
+// The agent's API: one place that knows its URLs, its token and its errors.
+import { EventParser, type ServerEvent } from "./sse";
+import type { Acknowledgement, Alerts, History, KnownSeries, Status, View } from "./types";
+
+/** What the agent said, to be shown as it is: its messages say what to do. */
+export class ApiError extends Error {
+  constructor(readonly status: number, readonly code: string, message: string) {
+    super(message);
+  }
+}
+
+const kTokenKey = "vramtrack.token";
+let token = sessionStorage.getItem(kTokenKey) ?? "";
+
+/** Kept for this tab only. */
+export function setToken(value: string): void {
+  token = value.trim();
+  sessionStorage.setItem(kTokenKey, token);
+}
+
+async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  if (token) headers.set("Authorization", `Bearer ${token}`);
+  const response = await fetch(path, { ...init, headers, cache: "no-store", credentials: "omit" });
+  if (response.ok) return response;
+  let code = "http";
+  let message = `the agent answered ${response.status}`;
+  try {
+    const body = (await response.json()) as { error?: { code?: string; message?: string } };
+    code = body.error?.code ?? code;
+    message = body.error?.message ?? message;
+  } catch {
+    // A proxy's page, not the agent's: the number has to do.
+  }
+  throw new ApiError(response.status, code, message);
+}
+
+async function json<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await (await request(path, signal ? { signal } : {})).json()) as T;
+}
+
+export const getStatus = (): Promise<Status> => json<Status>("/api/v1/status");
+export const getView = (): Promise<View> => json<View>("/api/v1/view");
+export const getAlerts = (): Promise<Alerts> => json<Alerts>("/api/v1/alerts");
+export const getSeries = async (signal?: AbortSignal): Promise<KnownSeries[]> =>
+  (await json<{ series: KnownSeries[] }>("/api/v1/series", signal)).series;
+
+const iso = (atS: number): string => new Date(atS * 1000).toISOString();
+
+/** At most 128 keys. The agent reads one history at a time, so a busy answer is asked for again. */
+export async function getHistory(keys: string[], fromS: number, toS: number, points: number,
+                                 signal?: AbortSignal): Promise<History> {
+  const query = new URLSearchParams({ from: iso(fromS), to: iso(toS), points: String(points) });
+  for (const key of keys) query.append("series", key);
+  for (let attempt = 0; ; ++attempt) {
+    try {
+      return await json<History>(`/api/v1/history?${query.toString()}`, signal);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== "busy" || attempt >= 3) throw error;
+    }
+  }
+}
+
+export async function acknowledge(id: string, note: string): Promise<Acknowledgement> {
+  const response = await request(`/api/v1/alerts/${encodeURIComponent(id)}/acknowledge`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(note ? { note } : {}),
+  });
+  return (await response.json()) as Acknowledgement;
+}
+
+export async function takeBack(id: string): Promise<void> {
+  await request(`/api/v1/alerts/${encodeURIComponent(id)}/acknowledge`, {
+    method: "DELETE",
+    headers: { "Content-Type": "application/json" },
+  });
+}
+
+/** Hands over events until the stream ends or `signal` aborts; throws what went wrong. `alive` is called with any bytes. */
+export async function readEvents(take: (event: ServerEvent) => void, alive: () => void,
+                                 signal: AbortSignal): Promise<void> {
+  const response = await request("/api/v1/events", { signal, headers: { Accept: "text/event-stream" } });
+  if (!response.body) throw new ApiError(0, "stream", "this browser cannot read streams");
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  const parser = new EventParser();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    alive();
+    for (const event of parser.push(decoder.decode(value, { stream: true }))) take(event);
+  }
+}

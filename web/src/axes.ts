@@ -1,0 +1,56 @@
+// Axes that both charts share: binary sizes, 24-hour clocks, the theme's colours.
+import type uPlot from "uplot";
+import { colour } from "./theme";
+
+const kMiB = 1024 * 1024;
+
+const two = (n: number): string => String(n).padStart(2, "0");
+
+/** "08:30", "08:30:15" where ticks are closer than a minute, "01-05" where a day begins. */
+export function clockLabel(atS: number, stepS: number): string {
+  const d = new Date(atS * 1000);
+  if (d.getHours() + d.getMinutes() + d.getSeconds() === 0) return `${two(d.getMonth() + 1)}-${two(d.getDate())}`;
+  const clock = `${two(d.getHours())}:${two(d.getMinutes())}`;
+  return stepS < 60 ? `${clock}:${two(d.getSeconds())}` : clock;
+}
+
+/** "0", "4 GiB", "512 MiB". */
+export function sizeLabel(bytes: number): string {
+  if (bytes === 0) return "0";
+  return bytes >= 1024 * kMiB ? `${+(bytes / kMiB / 1024).toFixed(2)} GiB` : `${+(bytes / kMiB).toFixed(1)} MiB`;
+}
+
+/** Powers of two of a MiB, so that ticks are whole. */
+const kSizes = Array.from({ length: 24 }, (_, i) => kMiB * 2 ** i);
+
+const kFont = "12px system-ui, sans-serif";
+
+export function axes(compact: boolean): uPlot.Axis[] {
+  const common: uPlot.Axis = {
+    font: kFont,
+    stroke: () => colour("faint"),
+    grid: { stroke: () => colour("rule"), width: 1 },
+    ticks: { show: false },
+  };
+  return [
+    {
+      ...common,
+      space: 70,
+      size: 24,
+      gap: 4,
+      values: (_, splits, __, ___, increment) => splits.map((s) => clockLabel(s, increment)),
+    },
+    {
+      ...common,
+      show: !compact,
+      size: 62,
+      gap: 6,
+      space: 38,
+      incrs: kSizes,
+      values: (_, splits) => splits.map(sizeLabel),
+    },
+  ];
+}
+
+/** Width of an element's content, at least what a chart can be drawn in. */
+export const widthOf = (element: HTMLElement): number => Math.max(160, Math.floor(element.clientWidth));

@@ -1,0 +1,93 @@
+// Figures as people read them: the same words as src/report/format.cpp writes, so that the page, the terminal and a log
+// show one and the same ETA. Pure; never "NaN" or "Infinity".
+import type { Interval, Time } from "./types";
+
+const kMiB = 1024 * 1024;
+const kGiB = 1024 * kMiB;
+const kYear = 365.25 * 86400;
+
+const finite = (value: number): number => (Number.isFinite(value) ? value : 0);
+
+/** Foreign times have up to nine decimals; Date reads three. Seconds since 1970; NaN when it is no time. */
+export function seconds(time: Time): number {
+  return Date.parse(time.replace(/(\.\d{3})\d+/, "$1")) / 1000;
+}
+
+/** "12.3 GiB" from 1 GiB on, else "512 MiB". */
+export function bytes(value: number): string {
+  const v = finite(value);
+  return Math.abs(v) >= kGiB ? `${(v / kGiB).toFixed(1)} GiB` : `${(v / kMiB).toFixed(0)} MiB`;
+}
+
+/** "12.3/24.0 GiB": both in the unit of the greater one. */
+export function bytesOf(used: number, capacity: number): string {
+  return finite(capacity) >= kGiB
+    ? `${(finite(used) / kGiB).toFixed(1)}/${(capacity / kGiB).toFixed(1)} GiB`
+    : `${(finite(used) / kMiB).toFixed(0)}/${(finite(capacity) / kMiB).toFixed(0)} MiB`;
+}
+
+function mibPerMin(bytesPerS: number, sign: boolean): string {
+  const value = (finite(bytesPerS) * 60) / kMiB;
+  const size = Math.abs(value);
+  const digits = size >= 100 ? 0 : size >= 1 ? 1 : 2;
+  if (size < 10 ** -digits / 2) return "0";
+  return (sign && value > 0 ? "+" : "") + value.toFixed(digits);
+}
+
+/** "+12.4 MiB/min" */
+export function rate(bytesPerS: number): string {
+  return `${mibPerMin(bytesPerS, true)} MiB/min`;
+}
+
+/** "+50.0 MiB/min (48.0 to 52.3)" */
+export function rateInterval(i: Interval): string {
+  const low = mibPerMin(i.low, false);
+  const high = mibPerMin(i.high, false);
+  return low === high ? rate(i.mid) : `${rate(i.mid)} (${low} to ${high})`;
+}
+
+const two = (n: number): string => String(n).padStart(2, "0");
+
+/** "45s", "38m", "1h 05m", "3d 04h", "over 10 years". */
+export function duration(value: number): string {
+  const s = Number.isNaN(value) ? 0 : Math.max(0, value);
+  if (s >= 10 * kYear) return "over 10 years";
+  if (s < 9.95 && Math.abs(s - Math.round(s)) >= 0.05) return `${s.toFixed(1)}s`;
+  if (s < 59.5) return `${s.toFixed(0)}s`;
+  const minutes = Math.round(s / 60);
+  if (minutes < 60) return `${minutes}m`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`;
+  const hours = Math.round(s / 3600);
+  return `${Math.floor(hours / 24)}d ${two(hours % 24)}h`;
+}
+
+/** "0h 47m (38m–1h 05m)": an hour digit tells at once that it is not days. */
+export function eta(i: Interval): string {
+  let mid = duration(i.mid);
+  if (/^\d+m$/.test(mid)) mid = `0h ${two(parseInt(mid, 10))}m`;
+  const low = duration(i.low);
+  const high = duration(i.high);
+  return low === high ? mid : `${mid} (${low}–${high})`;
+}
+
+/** 0.97 -> "97 %"; "under 1 %" and "over 99 %" rather than a false 0 or 100. */
+export function percent(ratio: number): string {
+  const p = finite(ratio) * 100;
+  if (p > 0 && p < 1) return "under 1 %";
+  if (p > 99 && p < 100) return "over 99 %";
+  return `${p.toFixed(0)} %`;
+}
+
+/** The clock where it is today's, else with the date: in the reader's own time zone. */
+export function moment(atS: number, nowS: number): string {
+  const at = new Date(atS * 1000);
+  const now = new Date(nowS * 1000);
+  const clock = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  if (at.toDateString() === now.toDateString()) return clock;
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock}`;
+}
+
+/** Control and bidirectional characters of foreign texts (commands, names) made visible as '?'. */
+export function printable(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "?");
+}

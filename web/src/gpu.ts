@@ -1,0 +1,329 @@
+// One GPU: its verdict with every figure, its history and forecast, who holds its memory, its alerts.
+import { Book, isLive, type Range } from "./book";
+import { getSeries } from "./api";
+import { bandOf, trendOf } from "./forecast";
+import { bytes, bytesOf, moment, percent, printable, rate, rateInterval, seconds } from "./format";
+import { stack, withGaps, type Layer } from "./history";
+import type { Live } from "./live";
+import { MemoryChart, type Point } from "./memory_chart";
+import { StackChart } from "./stack_chart";
+import { alertList, etaWords, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
+import type { AlertDesk } from "./parts";
+import type { Page } from "./page";
+import { colour } from "./theme";
+import type { Series } from "./types";
+import { h, mount, render, type Child, type Node_ } from "./vdom";
+import {
+  causesAndAdvice, commandOf, deviceShort, nextStep, patternWords, suspectWords, toneOf, unattributedWords, verdictWords,
+} from "./words";
+
+const kLayers = 8;
+const kFewProcesses = 20;
+
+/** The pid in METRIC/DEVICE/PID/START_TICKS. */
+const pidOf = (key: string): string => key.split("/").slice(-2)[0] ?? "";
+
+export class GpuPage implements Page {
+  private readonly book: Book;
+  private readonly memory: MemoryChart;
+  private readonly shares: StackChart;
+  private readonly slots = new Map<string, number>();
+  private layers: Layer[] = [];
+  private x: number[] = [];
+  private past: string[] = [];  // processes of the range that the view no longer has
+  private names = new Map<string, string>();
+  private asked = "";
+  private point: Point | null = null;
+  private at: number | null = null;
+  private all = false;
+
+  constructor(private readonly root: HTMLElement, private readonly live: Live, private readonly desk: AlertDesk,
+              private readonly id: string, private range: Range, private readonly remember: (r: Range) => void) {
+    this.book = new Book(live, range);
+    this.memory = new MemoryChart({
+      height: 320,
+      compact: false,
+      hover: (point) => { this.point = point; live.changed(); },
+      select: (fromS, toS) => this.choose({ fromS, toS: Math.min(toS, this.book.toS()) }),
+    });
+    this.shares = new StackChart(260, (key) => this.colourOf(key), (index) => { this.at = index; live.changed(); });
+    this.prepare(this.memory.element, (by) => this.memory.step(by),
+      "Memory over time. Arrow keys read values, plus and minus zoom, Escape returns to now");
+    this.prepare(this.shares.element, (by) => this.shares.step(by),
+      "Memory by process over time. Arrow keys read values");
+  }
+
+  get title(): string {
+    const d = this.device();
+    return d ? deviceShort(d.device) : "GPU";
+  }
+
+  close(): void {
+    this.book.close();
+    this.memory.close();
+    this.shares.close();
+  }
+
+  draw(): void {
+    const d = this.device();
+    if (!d) {
+      render(this.root, [h("h1", {}, "GPU"), h("p", { class: "faint" },
+        this.live.view ? `There is no GPU ${printable(this.id)} on this machine now.` : "Waiting for the first sample…"),
+        h("p", {}, h("a", { href: "#/" }, "To the overview"))]);
+      return;
+    }
+    this.load(d);
+    this.compute(d);
+    const v = d.verdict;
+    const tone = toneOf(v);
+    const used = this.live.bytesOf(d);
+    const end = etaWords(v, this.live.nowS);
+    const alerts = (this.live.alerts?.alerts ?? []).filter((a) => a.device.id === this.id);
+    render(this.root, [
+      h("div", { class: "toolbar" },
+        h("h1", {}, deviceShort(d.device), " ", h("span", { class: "faint name" }, printable(d.device.name))),
+        h("span", {}, severityWord(v), " ", verdictBadge(v))),
+      d.paused ? h("p", { class: "failed" }, "The device does not answer.") : null,
+      usedBar(used, d.device.capacity_bytes, tone),
+      end ? h("p", { class: `eta big ${tone}` }, end) : null,
+      h("section", { key: "memory", class: "panel" },
+        h("div", { class: "toolbar" }, h("h2", {}, "Memory"), this.ranges()),
+        this.book.trouble ? h("p", { class: "hint" }, this.book.trouble) : null,
+        mount(this.memory.element, "memory"),
+        h("p", { class: "readout", "aria-live": "polite" }, this.readout(d)),
+        this.legend(d)),
+      h("section", { key: "verdict", class: "panel" }, h("h2", {}, "Verdict"), this.verdict(d)),
+      h("section", { key: "who", class: "panel" },
+        h("h2", {}, "Who holds it"),
+        mount(this.shares.element, "shares"),
+        this.layerLegend(d, used),
+        processTable(this.live, this.live.processes(this.id), {
+          withDevice: false,
+          most: this.all ? Infinity : kFewProcesses,
+          all: () => { this.all = true; this.live.changed(); },
+          swatch: (key) => this.colourOf(this.layers.some((l) => l.key === key) ? key : "others"),
+        })),
+      alerts.length > 0 ? h("section", { key: "alerts", class: "panel" }, h("h2", {}, "Alerts"),
+        alertList(alerts, this.desk, this.live.nowS)) : null,
+    ]);
+    this.feed(d);
+  }
+
+  key(event: KeyboardEvent): boolean {
+    if (event.key === "+" || event.key === "=") this.zoom(0.5);
+    else if (event.key === "-") this.zoom(2);
+    else if (event.key === "Escape" && !isLive(this.range)) this.choose({ lastS: 3600 });
+    else return false;
+    return true;
+  }
+
+  private device(): Series | undefined {
+    return this.live.view?.series.find((s) => s.metric === "device_used" && s.device.id === this.id);
+  }
+
+  /** Makes a chart reachable and readable by keyboard. */
+  private prepare(element: HTMLElement, step: (by: number) => void, name: string): void {
+    element.tabIndex = 0;
+    element.setAttribute("role", "group");
+    element.setAttribute("aria-label", name);
+    element.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20, Home: -1e9, End: 1e9 }[event.key];
+      if (by === undefined) return;
+      event.preventDefault();
+      step(by);
+    });
+  }
+
+  // The past.
+
+  private choose(range: Range): void {
+    this.range = range;
+    this.asked = "";
+    this.remember(range);
+    this.live.changed();
+  }
+
+  /** By `factor`, around the cursor where there is one, within 30 seconds and 180 days. */
+  private zoom(factor: number): void {
+    const from = this.book.fromS();
+    const to = this.book.toS();
+    const width = Math.min(180 * 86400, Math.max(30, (to - from) * factor));
+    const centre = this.memory.cursorS();
+    if (centre === null && isLive(this.range)) {
+      this.choose({ lastS: Math.round(width) });
+      return;
+    }
+    const middle = centre ?? (from + to) / 2;
+    const end = Math.min(this.live.nowS, middle + width / 2);
+    this.choose({ fromS: end - width, toS: end });
+  }
+
+  private load(d: Series): void {
+    const r = this.range;
+    const wanted = isLive(r) ? `last ${r.lastS}` : `${r.fromS} ${r.toS}`;
+    if (wanted === this.asked) return;
+    this.asked = wanted;
+    void this.read(d, wanted);
+  }
+
+  private async read(d: Series, wanted: string): Promise<void> {
+    const range = this.range;
+    const [from, to] = isLive(range) ? [this.live.nowS - range.lastS, this.live.nowS] : [range.fromS, range.toS];
+    let keys = this.live.processes(this.id).map((s) => s.key);
+    try {
+      const known = await getSeries();
+      keys = known.filter((s) => s.metric === "process_used" && s.device === this.id &&
+                                 seconds(s.last) >= from && seconds(s.first) <= to).map((s) => s.key);
+    } catch {
+      // Without a store there is no past of those that ended: the book says so.
+    }
+    if (wanted !== this.asked) return;
+    // The latest are the likeliest to be asked about; the agent reads so many at once.
+    this.past = keys.slice(-127);
+    await this.book.load([d.key, ...this.past], range);
+  }
+
+  private compute(d: Series): void {
+    const stepS = Math.max(this.book.stepS, d.interval_s);
+    const { x, mean } = withGaps(this.book.get(d.key), stepS);
+    const living = this.live.processes(this.id);
+    for (const s of living) this.names.set(s.key, `${s.pid} ${commandOf(s)}`);
+    const keys = new Set([...this.past, ...living.map((s) => s.key)]);
+    this.x = x;
+    this.layers = stack(x, mean, [...keys].map((key) => ({ key, columns: this.book.get(key) })), stepS, kLayers);
+  }
+
+  private feed(d: Series): void {
+    const v = d.verdict;
+    const f = v.finding;
+    const columns = this.book.get(d.key);
+    const live = isLive(this.range);
+    const trend = f.leak || f.state === "growing" || f.state === "slow_growth" ? trendOf(v, columns) : null;
+    const marks = (this.live.alerts?.alerts ?? []).filter((a) => a.key === d.key)
+      .map((a) => ({ atS: seconds(a.raised), text: "alert raised", colour: "alert" }));
+    if (f.onset && trend) {
+      const pattern = f.pattern === "none" ? "growth" : patternWords(f.pattern);
+      marks.unshift({ atS: seconds(f.onset), text: `onset: ${pattern}`, colour: "onset" });
+    }
+    const range = { fromS: this.book.fromS(), toS: this.book.toS(), capacityBytes: d.device.capacity_bytes };
+    this.memory.set({
+      ...range,
+      columns,
+      stepS: Math.max(this.book.stepS, d.interval_s),
+      trend,
+      band: live ? bandOf(v, d.used_bytes, d.device.capacity_bytes, trend) : null,
+      marks,
+    });
+    this.shares.set({ ...range, x: this.x, layers: this.layers });
+  }
+
+  // Words.
+
+  private ranges(): Node_ {
+    const button = (text: string, name: string, act: () => void): Node_ =>
+      h("button", { key: name, type: "button", "aria-label": name, title: name, onclick: act }, text);
+    const width = this.book.toS() - this.book.fromS();
+    const move = (by: number): void => {
+      const to = Math.min(this.live.nowS, this.book.toS() + by * width);
+      this.choose({ fromS: to - width, toS: to });
+    };
+    return h("div", { class: "controls" },
+      rangeButtons(isLive(this.range) ? this.range.lastS : null, (lastS) => this.choose({ lastS })),
+      h("div", { class: "ranges", role: "group", "aria-label": "Move and zoom" },
+        button("◀", "Earlier", () => move(-0.5)),
+        button("▶", "Later", () => move(0.5)),
+        button("+", "Zoom in", () => this.zoom(0.5)),
+        button("−", "Zoom out", () => this.zoom(2)),
+        isLive(this.range) ? null : button("Now", "Back to now", () => this.choose({ lastS: 3600 }))));
+  }
+
+  private readout(d: Series): string {
+    const p = this.point;
+    if (p) {
+      const spread = p.max - p.min > 1024 * 1024 ? ` (${bytes(p.min)} to ${bytes(p.max)})` : "";
+      return `${moment(p.atS, this.live.nowS)}: ${bytes(p.mean)}${spread}`;
+    }
+    const used = this.live.bytesOf(d);
+    const capacity = d.device.capacity_bytes;
+    return `Now: ${capacity ? bytesOf(used, capacity) : bytes(used)}; at most ${bytes(Math.max(d.peak_bytes, used))}`;
+  }
+
+  private legend(d: Series): Node_ {
+    const item = (cls: string, text: string): Node_ =>
+      h("li", { key: cls }, h("span", { class: `key ${cls}`, "aria-hidden": "true" }), text);
+    const f = d.verdict.finding;
+    const band = isLive(this.range) && f.leak && f.oom_in_s && d.device.capacity_bytes !== null;
+    return h("ul", { class: "legend" },
+      item("used", "used"), item("spread", "least to greatest"), item("capacity", "capacity"),
+      f.onset && item("trend", "trend"),
+      band && item("band", "where it may go: 10th to 90th percentile of the end"));
+  }
+
+  private verdict(d: Series): Child[] {
+    const v = d.verdict;
+    const f = v.finding;
+    const told = f.state !== "too_short";
+    const rows: [string, string][] = [["State", verdictWords(f)]];
+    const end = etaWords(v, this.live.nowS);
+    if (end) rows.push(["End", end]);
+    if (told) {
+      rows.push(["Growth", rateInterval(f.growth_bytes_per_s)]);
+      rows.push(["Fit", `R² ${f.r_squared.toFixed(3)}`], ["Confidence", percent(f.confidence)]);
+      if (f.pattern !== "none") rows.push(["Pattern", patternWords(f.pattern)]);
+    }
+    if (f.onset) rows.push(["Since", moment(seconds(f.onset), this.live.nowS)]);
+    if (f.because) rows.push(["Because", printable(f.because)]);
+    if (v.suspect) rows.push(["Suspect", suspectWords(v.suspect)]);
+    if (v.framework) rows.push(["Framework", printable(v.framework)]);
+    const next = nextStep(d, this.live.nowS);
+    if (next) rows.push(["Next", next]);
+    rows.push(["Detector", f.detector]);
+    const { causes, advice } = causesAndAdvice(v);
+    const list = (name: string, texts: string[]): Child =>
+      texts.length > 0 && h("details", { key: name, open: name === "Usual causes" },
+        h("summary", {}, name), h("ul", {}, texts.map((t) => h("li", {}, printable(t)))));
+    return [
+      h("dl", { class: "verdict" }, rows.map(([term, text]) =>
+        h("div", { key: term }, h("dt", {}, term), h("dd", {}, text)))),
+      f.leak || f.state === "growing" ? list("Usual causes", causes) : null,
+      f.leak || f.state === "growing" ? list("What to try", advice) : null,
+      v.dissent.length > 0 && h("details", { key: "dissent" }, h("summary", {}, "What other detectors say"),
+        h("dl", { class: "verdict" }, v.dissent.map((o) => h("div", { key: o.detector },
+          h("dt", {}, o.detector), h("dd", {},
+            `${verdictWords(o)}${o.state === "too_short" ? "" : `, ${rate(o.growth_bytes_per_s.mid)}, R² ${o.r_squared.toFixed(3)}, confidence ${percent(o.confidence)}`}`,
+            o.because ? h("span", { class: "faint" }, ` ${printable(o.because)}`) : null))))),
+    ];
+  }
+
+  /** A process keeps its colour for as long as the page is open; the suspect has its own. */
+  private colourOf(key: string): string {
+    if (key === "") return colour("rest");
+    if (key === "others") return colour("others");
+    const suspect = this.device()?.verdict.suspect;
+    if (suspect && suspect.pid !== 0 && this.device()?.verdict.finding.leak && pidOf(key) === String(suspect.pid))
+      return colour("suspect");
+    let slot = this.slots.get(key);
+    if (slot === undefined) this.slots.set(key, (slot = this.slots.size));
+    return colour(`area-${slot % 8}`);
+  }
+
+  private layerLegend(d: Series, used: number): Node_ {
+    const n = this.x.length;
+    const at = this.at !== null && this.at < n ? this.at : null;
+    const processes = this.live.processes(this.id);
+    const held = processes.reduce((sum, s) => sum + this.live.bytesOf(s), 0);
+    const when = at === null ? "Now" : moment(this.x[at]!, this.live.nowS);
+    const value = (l: Layer): string => {
+      const bytesAt = at === null ? l.own[n - 1] : l.own[at];
+      return bytesAt === null || bytesAt === undefined ? "?" : bytes(bytesAt);
+    };
+    return h("div", {},
+      h("p", { class: "readout", "aria-live": "polite" },
+        `${when}: ${processes.length} process${processes.length === 1 ? "" : "es"} ${at === null ? `${processes.length === 1 ? "holds" : "hold"} ${bytes(held)}, ${unattributedWords(used - held, d.device.capacity_bytes)}` : "now; the figures below are of that time"}`),
+      h("ul", { class: "legend layers" }, [...this.layers].reverse().map((l) => h("li", { key: `layer ${l.key}` },
+        h("span", { class: "swatch", css: { background: this.colourOf(l.key) }, "aria-hidden": "true" }),
+        h("span", { class: "text" }, l.key === "" ? "unattributed" : l.key === "others" ? "other processes"
+          : this.names.get(l.key) ?? `${pidOf(l.key)} (ended)`),
+        h("span", { class: "figures" }, ` ${value(l)}`)))));
+  }
+}

@@ -1,0 +1,157 @@
+// What the page knows of the agent now, kept up by its event stream. Pages listen; nobody polls while the stream runs.
+import { ApiError, getAlerts, getStatus, getView, readEvents } from "./api";
+import { seconds } from "./format";
+import type { Alerts, Series, Status, Tick, View } from "./types";
+import type { ServerEvent } from "./sse";
+
+export type Link = "connecting" | "live" | "lost" | "locked";
+
+const kRedrawMs = 200;
+const kRetryMs = 2000;
+const kRecent = 240;
+/** The agent sends a comment every 15 s at least: silence for longer is a dead connection. */
+const kSilentMs = 40_000;
+
+export class Live {
+  view: View | null = null;
+  alerts: Alerts | null = null;
+  status: Status | null = null;
+  /** The last sample's time in seconds: the agent's clock, which a simulation drives faster than the browser's. */
+  nowS = 0;
+  /** The latest bytes by key; fresher than the view. */
+  used = new Map<string, number>();
+  link: Link = "connecting";
+  trouble = "";
+  /** When the last sample came, by performance.now(). */
+  sampledMs = 0;
+
+  /** The latest samples: the store is some seconds behind, as it writes several at once. */
+  readonly recent: [Tick, number][] = [];
+
+  private redraw: () => void = () => undefined;
+  private samplers = new Set<(tick: Tick, atS: number) => void>();
+  private waiting = false;
+  private drawnMs = 0;
+  private stop: AbortController | null = null;
+
+  /** `redraw` is called at most five times a second, however fast samples come. */
+  onChange(redraw: () => void): void {
+    this.redraw = redraw;
+  }
+
+  /** Every sample, at once. Returns how to end it. */
+  onSample(take: (tick: Tick, atS: number) => void): () => void {
+    this.samplers.add(take);
+    return () => this.samplers.delete(take);
+  }
+
+  changed(): void {
+    if (this.waiting) return;
+    this.waiting = true;
+    const wait = Math.max(0, kRedrawMs - (performance.now() - this.drawnMs));
+    setTimeout(() => requestAnimationFrame(() => {
+      this.waiting = false;
+      this.drawnMs = performance.now();
+      this.redraw();
+    }), wait);
+  }
+
+  /** Connects, and again whenever the connection ends. Never returns. Also to be called once there is a token. */
+  async run(): Promise<void> {
+    this.stop?.abort();
+    const stop = (this.stop = new AbortController());
+    while (!stop.signal.aborted) {
+      await this.once(stop.signal);
+      if (stop.signal.aborted || this.link === "locked") return;
+      await new Promise((resolve) => setTimeout(resolve, kRetryMs));
+    }
+  }
+
+  private async once(outer: AbortSignal): Promise<void> {
+    const attempt = new AbortController();
+    const abort = (): void => attempt.abort();
+    outer.addEventListener("abort", abort);
+    let heardMs = performance.now();
+    const watchdog = setInterval(() => {
+      if (performance.now() - heardMs > kSilentMs) abort();
+    }, 5000);
+    try {
+      void getStatus().then((status) => {
+        this.status = status;
+        this.changed();
+      }, () => undefined);  // the stream says what is wrong
+      await readEvents((event) => this.take(event), () => (heardMs = performance.now()), attempt.signal);
+      this.set("lost", "the agent ended the connection; trying again");
+    } catch (error) {
+      if (outer.aborted) return;
+      if (error instanceof ApiError && error.status === 401) this.set("locked", error.message);
+      else if (error instanceof ApiError && error.status === 503) await this.poll(error.message);
+      else this.set("lost", error instanceof ApiError ? error.message : "the agent does not answer; trying again");
+    } finally {
+      clearInterval(watchdog);
+      outer.removeEventListener("abort", abort);
+    }
+  }
+
+  /** All streams are taken: one look a retry is better than none. */
+  private async poll(why: string): Promise<void> {
+    try {
+      this.takeView(await getView());
+      this.alerts = await getAlerts();
+      this.set("lost", `${why}. Until then this page looks every ${kRetryMs / 1000} s`);
+    } catch {
+      this.set("lost", why);
+    }
+  }
+
+  private set(link: Link, trouble: string): void {
+    this.link = link;
+    this.trouble = trouble;
+    this.changed();
+  }
+
+  private take(event: ServerEvent): void {
+    if (event.event === "view") {
+      this.takeView(JSON.parse(event.data) as View);
+    } else if (event.event === "tick") {
+      this.sample(JSON.parse(event.data) as Tick);
+    } else if (event.event === "alerts") {
+      this.alerts = JSON.parse(event.data) as Alerts;
+    }
+    this.set("live", "");
+  }
+
+  private takeView(view: View): void {
+    this.view = view;
+    const used_bytes: Record<string, number> = {};
+    for (const s of view.series) if (!s.ended && !s.paused) used_bytes[s.key] = s.used_bytes;
+    this.used.clear();
+    this.sample({ time: view.time, used_bytes });
+  }
+
+  private sample(tick: Tick): void {
+    const atS = seconds(tick.time);
+    for (const [key, value] of Object.entries(tick.used_bytes)) this.used.set(key, value);
+    if (atS > this.nowS) this.sampledMs = performance.now();
+    this.nowS = atS;
+    this.recent.push([tick, atS]);
+    if (this.recent.length > kRecent) this.recent.shift();
+    for (const take of this.samplers) take(tick, atS);
+  }
+
+  // What pages ask.
+
+  devices(): Series[] {
+    return this.view?.series.filter((s) => s.metric === "device_used" && !s.ended) ?? [];
+  }
+
+  /** The living processes of a device, or of all. */
+  processes(deviceId?: string): Series[] {
+    return this.view?.series.filter((s) => s.metric === "process_used" && !s.ended &&
+                                           (deviceId === undefined || s.device.id === deviceId)) ?? [];
+  }
+
+  bytesOf(s: Series): number {
+    return this.used.get(s.key) ?? s.used_bytes;
+  }
+}

@@ -1,0 +1,235 @@
+// MemoryChart: used memory over time with its range, the capacity, the trend, the band of ends, onset and alerts.
+import uPlot from "uplot";
+import { axes, widthOf } from "./axes";
+import type { Band, Trend } from "./forecast";
+import { futureSeconds } from "./forecast";
+import { withGaps } from "./history";
+import { colour, onTheme } from "./theme";
+import type { Columns } from "./types";
+
+export interface MemoryData {
+  columns: Columns;
+  /** The distance of two points beyond which samples are missing between. */
+  stepS: number;
+  fromS: number;
+  toS: number;
+  capacityBytes: number | null;
+  trend: Trend | null;
+  band: Band | null;
+  /** Instants to mark: the onset, alerts. */
+  marks: { atS: number; text: string; colour: string }[];
+}
+
+export interface Point {
+  atS: number;
+  min: number;
+  mean: number;
+  max: number;
+}
+
+export class MemoryChart {
+  readonly element = document.createElement("div");
+  private plot: uPlot | null = null;
+  private data: MemoryData | null = null;
+  private readonly observer: ResizeObserver;
+  private readonly endTheme: () => void;
+
+  /** `hover` is told the point under the cursor, `select` the stretch that was dragged over. */
+  constructor(private readonly options: {
+    height: number;
+    compact: boolean;
+    hover?: (point: Point | null) => void;
+    select?: (fromS: number, toS: number) => void;
+  }) {
+    this.element.className = options.compact ? "chart compact" : "chart";
+    this.observer = new ResizeObserver(() => this.fit());
+    this.observer.observe(this.element);
+    this.endTheme = onTheme(() => this.plot?.redraw(false, true));
+  }
+
+  close(): void {
+    this.observer.disconnect();
+    this.endTheme();
+    this.plot?.destroy();
+  }
+
+  set(data: MemoryData): void {
+    this.data = data;
+    const { x, min, mean, max } = withGaps(data.columns, data.stepS);
+    const columns: uPlot.AlignedData = [x, min, max, mean];
+    // For those who look at the page by program: what of the forecast is on it.
+    const b = data.band;
+    if (b) this.element.dataset.band = [b.lowS, b.midS, b.highS].map((s) => s.toFixed(0)).join(" ");
+    else delete this.element.dataset.band;
+    this.element.dataset.marks = data.marks.map((m) => m.text).join("; ");
+    if (this.plot) this.plot.setData(columns);
+    else if (this.element.clientWidth > 0) this.plot = this.make(columns);
+  }
+
+  /** Moves the cursor by points: -1, 1, or to an end with Infinity. */
+  step(by: number): void {
+    const u = this.plot;
+    if (!u || u.data[0].length === 0) return;
+    const last = u.data[0].length - 1;
+    const at = u.cursor.idx ?? (by > 0 ? -1 : last + 1);
+    const next = Math.min(last, Math.max(0, at + by));
+    u.setCursor({ left: u.valToPos(u.data[0][next]!, "x"), top: u.over.clientHeight / 2 });
+  }
+
+  /** The cursor's time. */
+  cursorS(): number | null {
+    const i = this.plot?.cursor.idx;
+    return i === null || i === undefined ? null : (this.plot?.data[0][i] ?? null);
+  }
+
+  private fit(): void {
+    if (this.plot) this.plot.setSize({ width: widthOf(this.element), height: this.options.height });
+    else if (this.data) this.set(this.data);
+  }
+
+  private xRange(): [number, number] {
+    const d = this.data!;
+    return [d.fromS, d.toS + futureSeconds(d.band, d.toS - d.fromS)];
+  }
+
+  private yMax(u: uPlot): number {
+    let most = this.data!.capacityBytes ?? 0;
+    for (const v of u.data[2]!) if (v !== null && v !== undefined && v > most) most = v;
+    return most > 0 ? most * 1.06 : 1;
+  }
+
+  private make(columns: uPlot.AlignedData): uPlot {
+    const { compact, height, hover, select } = this.options;
+    const line = (name: string, width: number): uPlot.Series =>
+      ({ stroke: () => colour(name), width, points: { show: false }, spanGaps: false });
+    return new uPlot({
+      width: widthOf(this.element),
+      height,
+      padding: compact ? [4, 0, 0, 0] : [8, 12, 0, 0],
+      legend: { show: false },
+      cursor: compact ? { show: false } : { y: false, drag: { x: true, y: false, setScale: false } },
+      scales: {
+        x: { time: true, range: () => this.xRange() },
+        y: { range: (u) => [0, this.yMax(u)] },
+      },
+      axes: axes(compact),
+      series: [{}, { ...line("spread", 0), stroke: "transparent" }, { ...line("spread", 0), stroke: "transparent" },
+               line("used", compact ? 1.5 : 2)],
+      bands: [{ series: [2, 1], fill: () => colour("spread") }],
+      hooks: {
+        drawAxes: [(u) => this.drawFuture(u)],
+        draw: [(u) => this.drawMarks(u)],
+        setCursor: hover ? [(u) => hover(this.pointAt(u))] : [],
+        setSelect: select ? [(u) => {
+          const from = u.posToVal(u.select.left, "x");
+          const to = u.posToVal(u.select.left + u.select.width, "x");
+          if (u.select.width > 4) select(from, to);
+          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        }] : [],
+      },
+    }, columns, this.element);
+  }
+
+  private pointAt(u: uPlot): Point | null {
+    const i = u.cursor.idx;
+    const mean = i === null || i === undefined ? null : u.data[3]![i];
+    if (i === null || i === undefined || mean === null || mean === undefined) return null;
+    return { atS: u.data[0][i]!, min: u.data[1]![i]!, mean, max: u.data[2]![i]! };
+  }
+
+  /** Runs `draw` clipped to the plot, in canvas pixels. */
+  private clipped(u: uPlot, draw: (ctx: CanvasRenderingContext2D, ratio: number) => void): void {
+    const { ctx, bbox } = u;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    draw(ctx, uPlot.pxRatio);
+    ctx.restore();
+  }
+
+  /** Below the line: the band from now's level to the capacity between its earliest and latest end. */
+  private drawFuture(u: uPlot): void {
+    const b = this.data?.band;
+    if (!b) return;
+    const x = (v: number): number => u.valToPos(v, "x", true);
+    const y = (v: number): number => u.valToPos(v, "y", true);
+    this.clipped(u, (ctx, ratio) => {
+      ctx.beginPath();
+      ctx.moveTo(x(b.atS), y(b.bytes));
+      ctx.lineTo(x(b.lowS), y(b.capacityBytes));
+      ctx.lineTo(x(b.highS), y(b.capacityBytes));
+      ctx.closePath();
+      ctx.fillStyle = colour("band");
+      ctx.fill();
+      ctx.beginPath();
+      ctx.moveTo(x(b.atS), y(b.bytes));
+      ctx.lineTo(x(b.midS), y(b.capacityBytes));
+      ctx.lineWidth = 2 * ratio;
+      ctx.setLineDash([6 * ratio, 4 * ratio]);
+      ctx.strokeStyle = colour("trend");
+      ctx.stroke();
+    });
+  }
+
+  /** Above the line: capacity, trend, now, marks with their words. */
+  private drawMarks(u: uPlot): void {
+    const d = this.data;
+    if (!d) return;
+    const x = (v: number): number => u.valToPos(v, "x", true);
+    const y = (v: number): number => u.valToPos(v, "y", true);
+    const small = this.options.compact;
+    this.clipped(u, (ctx, ratio) => {
+      const stroke = (name: string, width: number, dash: number[], path: () => void): void => {
+        ctx.beginPath();
+        path();
+        ctx.lineWidth = width * ratio;
+        ctx.setLineDash(dash.map((v) => v * ratio));
+        ctx.strokeStyle = colour(name);
+        ctx.stroke();
+      };
+      ctx.font = `${12 * ratio}px system-ui, sans-serif`;
+      ctx.textBaseline = "top";
+      if (d.capacityBytes !== null) {
+        const at = y(d.capacityBytes);
+        stroke("capacity", 1, [2, 3], () => {
+          ctx.moveTo(u.bbox.left, at);
+          ctx.lineTo(u.bbox.left + u.bbox.width, at);
+        });
+      }
+      if (d.trend) {
+        const t = d.trend;
+        stroke("trend", 2, [6, 4], () => {
+          ctx.moveTo(x(t.fromS), y(t.fromBytes));
+          ctx.lineTo(x(t.toS), y(t.toBytes));
+        });
+      }
+      if (d.band) {
+        stroke("faint", 1, [], () => {
+          ctx.moveTo(x(d.toS), u.bbox.top);
+          ctx.lineTo(x(d.toS), u.bbox.top + u.bbox.height);
+        });
+      }
+      let row = 0;
+      for (const mark of d.marks) {
+        const at = x(mark.atS);
+        if (at < u.bbox.left || at > u.bbox.left + u.bbox.width) continue;
+        stroke(mark.colour, 1.5, [3, 3], () => {
+          ctx.moveTo(at, u.bbox.top);
+          ctx.lineTo(at, u.bbox.top + u.bbox.height);
+        });
+        if (small) continue;
+        const wide = ctx.measureText(mark.text).width;
+        const left = at + wide + 8 * ratio > u.bbox.left + u.bbox.width && at - wide - 6 * ratio > u.bbox.left;
+        const top = u.bbox.top + u.bbox.height - (20 + 18 * row++) * ratio;
+        const from = left ? at - wide - 6 * ratio : at + 6 * ratio;
+        ctx.fillStyle = colour("paper");
+        ctx.globalAlpha = 0.8;
+        ctx.fillRect(from - 2 * ratio, top - ratio, wide + 4 * ratio, 15 * ratio);
+        ctx.globalAlpha = 1;
+        ctx.fillStyle = colour(mark.colour);
+        ctx.fillText(mark.text, from, top);
+      }
+    });
+  }
+}

@@ -1,0 +1,151 @@
+// The machine at a glance: is anything leaking, who, when does it end.
+import { Book } from "./book";
+import { rate, seconds } from "./format";
+import { bandOf, trendOf } from "./forecast";
+import type { Live } from "./live";
+import { MemoryChart } from "./memory_chart";
+import { alertList, etaWords, gpuLink, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
+import type { AlertDesk } from "./parts";
+import type { Page } from "./page";
+import type { Series } from "./types";
+import { h, mount, render, type Child, type Node_ } from "./vdom";
+import { deviceShort, nextStep, suspectWords, toneOf } from "./words";
+import { printable } from "./format";
+
+const kRank = { critical: 3, warning: 2, watch: 1, ok: 0 };
+const kFewProcesses = 12;
+
+/** The whole machine in one sentence: the first thing on the page, and what a screen reader hears when it changes. */
+export function headline(devices: Series[], nowS: number): { tone: string; text: string } {
+  if (devices.length === 0) return { tone: "faint", text: "No GPU is being watched." };
+  const leaking = devices.filter((d) => d.verdict.finding.leak)
+    .sort((a, b) => kRank[b.verdict.severity] - kRank[a.verdict.severity] ||
+                    (a.verdict.finding.oom_in_s?.mid ?? Infinity) - (b.verdict.finding.oom_in_s?.mid ?? Infinity));
+  const worst = leaking[0];
+  if (!worst) {
+    const growing = devices.filter((d) => toneOf(d.verdict) === "notice").map((d) => deviceShort(d.device));
+    if (growing.length > 0)
+      return { tone: "notice", text: `No leak so far; ${growing.join(", ")} ${growing.length > 1 ? "grow" : "grows"}, not yet decidable.` };
+    return { tone: "ok", text: devices.length === 1 ? "Nothing leaks." : `Nothing leaks on ${devices.length} GPUs.` };
+  }
+  const v = worst.verdict;
+  const who = v.suspect ? (v.suspect.pid === 0 ? ": no visible process explains it" : `: pid ${v.suspect.pid} ${printable(v.suspect.command)}`) : "";
+  const end = etaWords(v, nowS);
+  const more = leaking.length > 1 ? ` ${leaking.length - 1} more GPU${leaking.length > 2 ? "s leak" : " leaks"}.` : "";
+  return { tone: toneOf(v), text: `${deviceShort(worst.device)} leaks${who}${end ? `; ${end}` : ""}.${more}` };
+}
+
+export class Overview implements Page {
+  readonly title = "Overview";
+  private readonly book: Book;
+  private charts = new Map<string, MemoryChart>();
+  private asked = "";
+  private all = false;
+
+  constructor(private readonly root: HTMLElement, private readonly live: Live, private readonly desk: AlertDesk,
+              private lastS: number, private readonly remember: (lastS: number) => void) {
+    this.book = new Book(live, { lastS }, 400);
+  }
+
+  close(): void {
+    this.book.close();
+    for (const chart of this.charts.values()) chart.close();
+  }
+
+  draw(): void {
+    const { live } = this;
+    const devices = live.devices();
+    if (!live.view) {
+      render(this.root, [h("h1", {}, "Overview"), h("p", { class: "faint" }, "Waiting for the first sample…")]);
+      return;
+    }
+    this.load(devices);
+    const { tone, text } = headline(devices, live.nowS);
+    const standing = (live.alerts?.alerts ?? []).filter((a) => a.ended === "standing");
+    render(this.root, [
+      h("h1", { class: `headline ${tone}`, role: "status" }, text),
+      h("div", { class: "toolbar" }, h("h2", {}, "GPUs"), rangeButtons(this.lastS, (lastS) => this.choose(lastS))),
+      this.book.trouble ? h("p", { class: "hint" }, this.book.trouble) : null,
+      h("ul", { class: "gpus" }, devices.map((d) => this.card(d))),
+      standing.length > 0 ? h("section", { key: "alerts" }, h("h2", {}, "Standing alerts"),
+        alertList(standing, this.desk, live.nowS)) : null,
+      h("section", { key: "processes" }, h("h2", {}, "Processes"),
+        processTable(live, live.processes(), {
+          withDevice: devices.length > 1,
+          most: this.all ? Infinity : kFewProcesses,
+          all: () => { this.all = true; live.changed(); },
+        })),
+      ...this.notes(),
+    ]);
+    for (const d of devices) this.feed(d);
+  }
+
+  private choose(lastS: number): void {
+    this.lastS = lastS;
+    this.asked = "";
+    this.remember(lastS);
+    this.live.changed();
+  }
+
+  private load(devices: Series[]): void {
+    const wanted = `${this.lastS} ${devices.map((d) => d.key).join(" ")}`;
+    if (wanted === this.asked || devices.length === 0) return;
+    this.asked = wanted;
+    void this.book.load(devices.map((d) => d.key), { lastS: this.lastS });
+  }
+
+  private card(d: Series): Node_ {
+    const v = d.verdict;
+    const f = v.finding;
+    const told = f.state !== "too_short";
+    const chart = this.chartOf(d.key);
+    const end = etaWords(v, this.live.nowS);
+    const name = deviceShort(d.device);
+    return h("li", { key: d.key, class: `gpu ${toneOf(v)}`, "data-gpu": d.device.id },
+      h("div", { class: "line" },
+        h("h3", {}, h("a", { href: gpuLink(d.device.id) }, name)),
+        h("span", { class: "faint name" }, printable(d.device.name)),
+        h("span", { class: "end" }, severityWord(v), " ", verdictBadge(v))),
+      d.paused ? h("p", { class: "failed" }, "The device does not answer.") : null,
+      usedBar(this.live.bytesOf(d), d.device.capacity_bytes, toneOf(v)),
+      mount(chart.element, "chart"),
+      end ? h("p", { class: "eta" }, end) : null,
+      h("p", { class: "growth" },
+        told ? rate(f.growth_bytes_per_s.mid) : "too few samples to tell",
+        d.utilisation_ratio !== null ? h("span", { class: "faint" }, ` · busy ${Math.round(d.utilisation_ratio * 100)} %`) : null),
+      f.leak && v.suspect ? h("p", { class: "suspect" }, suspectWords(v.suspect)) : null,
+      f.leak ? h("p", { class: "next" }, nextStep(d, this.live.nowS)) : null);
+  }
+
+  private chartOf(key: string): MemoryChart {
+    let chart = this.charts.get(key);
+    if (!chart) {
+      this.charts.set(key, (chart = new MemoryChart({ height: 110, compact: true })));
+      chart.element.setAttribute("aria-hidden", "true");  // the figures beside it say the same
+    }
+    return chart;
+  }
+
+  private feed(d: Series): void {
+    const columns = this.book.get(d.key);
+    const trend = d.verdict.finding.leak ? trendOf(d.verdict, columns) : null;
+    const onset = d.verdict.finding.onset;
+    this.chartOf(d.key).set({
+      columns,
+      stepS: Math.max(this.book.stepS, d.interval_s),
+      fromS: this.book.fromS(),
+      toS: this.book.toS(),
+      capacityBytes: d.device.capacity_bytes,
+      trend,
+      band: bandOf(d.verdict, d.used_bytes, d.device.capacity_bytes, trend),
+      marks: onset && d.verdict.finding.leak ? [{ atS: seconds(onset), text: "onset", colour: "onset" }] : [],
+    });
+  }
+
+  private notes(): Child[] {
+    const view = this.live.view;
+    const texts = [...(view?.warnings ?? []), ...(view?.notices ?? []).slice(-5).map((n) => n.text)];
+    return texts.length === 0 ? [] : [h("section", { key: "notes" }, h("h2", {}, "Notes"),
+      h("ul", {}, texts.map((t) => h("li", {}, printable(t)))))];
+  }
+}

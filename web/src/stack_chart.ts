@@ -1,0 +1,89 @@
+// StackChart: who holds the memory, an area for each process and one for what no process holds.
+import uPlot from "uplot";
+import { axes, widthOf } from "./axes";
+import type { Layer } from "./history";
+import { colour, onTheme } from "./theme";
+
+export interface StackData {
+  x: number[];
+  layers: Layer[];
+  fromS: number;
+  toS: number;
+  capacityBytes: number | null;
+}
+
+export class StackChart {
+  readonly element = document.createElement("div");
+  private plot: uPlot | null = null;
+  private data: StackData | null = null;
+  private made = "";
+  private readonly observer: ResizeObserver;
+  private readonly endTheme: () => void;
+
+  /** `colourOf` gives a layer's colour by its key; `hover` is told the index of the point under the cursor. */
+  constructor(private readonly height: number, private readonly colourOf: (key: string) => string,
+              private readonly hover: (index: number | null) => void) {
+    this.element.className = "chart";
+    this.observer = new ResizeObserver(() => this.fit());
+    this.observer.observe(this.element);
+    this.endTheme = onTheme(() => this.plot?.redraw(false, true));
+  }
+
+  close(): void {
+    this.observer.disconnect();
+    this.endTheme();
+    this.plot?.destroy();
+  }
+
+  set(data: StackData): void {
+    this.data = data;
+    if (this.element.clientWidth === 0) return;
+    const columns: uPlot.AlignedData = [data.x, ...data.layers.map((l) => l.top)];
+    this.element.dataset.layers = String(data.layers.length);
+    // Areas are fixed when a plot is made: another set of processes needs another plot.
+    const made = data.layers.map((l) => l.key).join("\n");
+    if (this.plot && made === this.made) {
+      this.plot.setData(columns);
+      return;
+    }
+    this.plot?.destroy();
+    this.made = made;
+    this.plot = this.make(data.layers, columns);
+  }
+
+  step(by: number): void {
+    const u = this.plot;
+    if (!u || u.data[0].length === 0) return;
+    const last = u.data[0].length - 1;
+    const next = Math.min(last, Math.max(0, (u.cursor.idx ?? (by > 0 ? -1 : last + 1)) + by));
+    u.setCursor({ left: u.valToPos(u.data[0][next]!, "x"), top: u.over.clientHeight / 2 });
+  }
+
+  private fit(): void {
+    if (this.plot) this.plot.setSize({ width: widthOf(this.element), height: this.height });
+    else if (this.data) this.set(this.data);
+  }
+
+  private make(layers: Layer[], columns: uPlot.AlignedData): uPlot {
+    return new uPlot({
+      width: widthOf(this.element),
+      height: this.height,
+      padding: [8, 12, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+      scales: {
+        x: { time: true, range: () => [this.data!.fromS, this.data!.toS] },
+        y: { range: (_, __, most) => [0, Math.max(1, most * 1.06, (this.data!.capacityBytes ?? 0) * 1.06)] },
+      },
+      axes: axes(false),
+      series: [{}, ...layers.map((l, i): uPlot.Series => ({
+        stroke: () => colour("paper"),
+        width: 1,
+        points: { show: false },
+        ...(i === 0 ? { fill: () => this.colourOf(l.key) } : {}),
+      }))],
+      bands: layers.slice(1).map((l, i): uPlot.Band => ({ series: [i + 2, i + 1], fill: () => this.colourOf(l.key) })),
+      hooks: { setCursor: [(u) => this.hover(u.cursor.idx ?? null)] },
+    }, columns, this.element);
+  }
+}

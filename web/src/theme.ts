@@ -1,0 +1,45 @@
+// Light and dark: the system's, unless the reader chose. Charts read the same custom properties as the style sheet.
+type Choice = "auto" | "light" | "dark";
+
+const kKey = "vramtrack.theme";
+const system = matchMedia("(prefers-color-scheme: dark)");
+const listeners = new Set<() => void>();
+
+function stored(): Choice {
+  const value = localStorage.getItem(kKey);
+  return value === "light" || value === "dark" ? value : "auto";
+}
+
+export const theme = (): "light" | "dark" =>
+  stored() === "auto" ? (system.matches ? "dark" : "light") : (stored() as "light" | "dark");
+
+export function apply(): void {
+  document.documentElement.dataset.theme = theme();
+  colours.clear();
+  for (const tell of listeners) tell();
+}
+
+/** The other one; stays chosen over a reload. */
+export function toggle(): void {
+  localStorage.setItem(kKey, theme() === "dark" ? "light" : "dark");
+  apply();
+}
+
+export function onTheme(tell: () => void): () => void {
+  listeners.add(tell);
+  return () => listeners.delete(tell);
+}
+
+const colours = new Map<string, string>();
+
+/** The custom property `--name`. */
+export function colour(name: string): string {
+  let value = colours.get(name);
+  if (value === undefined) {
+    value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    colours.set(name, value);
+  }
+  return value;
+}
+
+system.addEventListener("change", apply);

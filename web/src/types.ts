@@ -1,0 +1,156 @@
+// What the agent answers, as docs/openapi.yaml tells it; only what the page uses. Fields may be added, never renamed.
+
+/** ISO 8601 UTC, up to nine decimals. */
+export type Time = string;
+
+export type Severity = "ok" | "watch" | "warning" | "critical";
+export type State =
+  | "steady" | "warming_up" | "cycling" | "growing" | "leaking" | "slow_growth" | "spiked" | "falling" | "too_short";
+export type Pattern = "none" | "gradual_leak" | "sudden_spike" | "cyclic" | "step_increase" | "unknown";
+
+/** 10th, 50th and 90th percentile. */
+export interface Interval {
+  low: number;
+  mid: number;
+  high: number;
+}
+
+export interface Finding {
+  detector: string;
+  leak: boolean;
+  state: State;
+  pattern: Pattern;
+  spike: "none" | "stabilised" | "still_growing";
+  confidence: number;
+  growth_bytes_per_s: Interval;
+  r_squared: number;
+  oom_in_s: Interval | null;
+  onset: Time | null;
+  because: string;
+}
+
+/** pid 0: no visible process explains the growth. */
+export interface Suspect {
+  pid: number;
+  pid_start_ticks?: number;
+  command: string;
+  share: number;
+}
+
+export interface Verdict {
+  time: Time;
+  severity: Severity;
+  finding: Finding;
+  dissent: Finding[];
+  suspect: Suspect | null;
+  framework: string;
+  causes: string[];
+}
+
+export interface Device {
+  id: string;
+  index: number | null;
+  name: string;
+  parent_id: string;
+  capacity_bytes: number | null;
+}
+
+export interface Process {
+  pid: number;
+  user: string;
+  command: string;
+  command_hidden?: boolean;
+  name: string;
+  container: string;
+  pod: string;
+  slurm_job: string;
+  framework: string;
+}
+
+export interface Series {
+  key: string;
+  metric: string;
+  pid: number;
+  device: Device;
+  process: Process | null;
+  first: Time | null;
+  last: Time | null;
+  interval_s: number;
+  used_bytes: number;
+  peak_bytes: number;
+  ended: boolean;
+  paused: boolean;
+  ignored: boolean;
+  utilisation_ratio: number | null;
+  verdict: Verdict;
+}
+
+export interface View {
+  time: Time;
+  series: Series[];
+  notices: { time: Time; text: string }[];
+  warnings: string[];
+}
+
+export interface Tick {
+  time: Time;
+  used_bytes: Record<string, number>;
+}
+
+export interface Status {
+  host: string;
+  version: string;
+  interval_s: number;
+  simulated: string | null;
+  recording: boolean;
+}
+
+export interface Acknowledgement {
+  time: Time;
+  by: string;
+  note: string;
+}
+
+export interface Alert {
+  id: string;
+  key: string;
+  device: { id: string; index: number | null; name: string };
+  pid: number | null;
+  process: string | null;
+  raised: Time;
+  cleared: Time | null;
+  ended: "standing" | "released" | "process_ended" | "withdrawn";
+  end_reason: string | null;
+  severity: Severity;
+  finding: Finding;
+  acknowledged: Acknowledgement | null;
+}
+
+export interface Alerts {
+  time: Time | null;
+  alerts: Alert[];
+}
+
+/** A series' past in columns; `t` is the start of each point in seconds since 1970. */
+export interface Columns {
+  t: number[];
+  min: number[];
+  mean: number[];
+  max: number[];
+}
+
+export interface History {
+  from: Time;
+  to: Time;
+  step_s: number;
+  series: (Columns & { key: string })[];
+}
+
+export interface KnownSeries {
+  key: string;
+  metric: string;
+  device: string;
+  pid: number | null;
+  first: Time;
+  last: Time;
+}

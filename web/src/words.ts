@@ -1,0 +1,134 @@
+// A verdict in words: those of src/report/words.cpp. Pure.
+import { bytes, duration, percent, printable } from "./format";
+import type { Alert, Finding, Interval, Pattern, Series, Severity, Suspect, Verdict } from "./types";
+import { seconds } from "./format";
+
+const kPatterns: Record<Pattern, string> = {
+  none: "no pattern",
+  gradual_leak: "gradual leak",
+  sudden_spike: "sudden spike",
+  cyclic: "cyclic growth",
+  step_increase: "step increase",
+  unknown: "no known pattern",
+};
+
+export const patternWords = (pattern: Pattern): string => kPatterns[pattern] ?? "no known pattern";
+
+export function verdictWords(f: Finding): string {
+  if (f.leak) return `LEAK (${patternWords(f.pattern)})`;
+  switch (f.state) {
+    case "steady":
+    case "cycling":
+    case "falling":
+      return f.state;
+    case "warming_up":
+      return "warming up";
+    case "growing":
+      return "growing, not yet decidable";
+    case "leaking":
+      return "rising like a leak, not enough evidence";
+    case "slow_growth":
+      return "slow growth";
+    case "spiked":
+      if (f.spike === "stabilised") return "spiked, then stabilised";
+      return f.spike === "still_growing" ? "spiked, still growing" : "spiked";
+    case "too_short":
+      return "too short to tell";
+    default:
+      return "unknown";
+  }
+}
+
+/** What colour a verdict has, beside its words. */
+export type Tone = Exclude<Severity, "ok"> | "ok" | "notice" | "faint";
+
+export function toneOf(v: Verdict): Tone {
+  const f = v.finding;
+  if (f.leak) return v.severity === "ok" ? "watch" : v.severity;
+  if (f.state === "growing" || f.state === "leaking" || f.state === "slow_growth") return "notice";
+  if (f.state === "spiked") return f.spike === "stabilised" ? "ok" : "notice";
+  return f.state === "too_short" ? "faint" : "ok";
+}
+
+/** A shape for each tone: colour is never alone. */
+export const toneMark: Record<Tone, string> = {
+  critical: "▲",
+  warning: "▲",
+  watch: "●",
+  notice: "↗",
+  ok: "✓",
+  faint: "…",
+};
+
+interface Named {
+  id: string;
+  index: number | null;
+  parent_id?: string;
+}
+
+/** "GPU 0"; without an index its id. */
+export function deviceShort(d: Named): string {
+  return `${d.parent_id ? "MIG" : "GPU"} ${d.index ?? printable(d.id)}`;
+}
+
+export function commandOf(s: Series): string {
+  const p = s.process;
+  return printable(p ? p.command || p.name : "") || `pid ${s.pid}`;
+}
+
+export function suspectWords(s: Suspect): string {
+  const share = percent(Math.min(1, Math.max(0, s.share)));
+  if (s.pid === 0) return `no visible process; ${share} of the growth is nobody's we can see`;
+  return `pid ${s.pid} ${printable(s.command)}: ${share} of the growth`;
+}
+
+/** The causes come first, then what to try, each such line marked "try: ". */
+export function causesAndAdvice(v: Verdict): { causes: string[]; advice: string[] } {
+  return {
+    causes: v.causes.filter((c) => !c.startsWith("try: ")),
+    advice: v.causes.filter((c) => c.startsWith("try: ")).map((c) => c.slice(5)),
+  };
+}
+
+export function nextStep(s: Series, nowS: number): string {
+  const v = s.verdict;
+  const f = v.finding;
+  if (f.leak) {
+    const left = etaNow(v, nowS);
+    let step = left ? `save a checkpoint within ${duration(left.low)}` : "save a checkpoint";
+    if (s.pid === 0 && v.suspect?.pid === 0)
+      return `${step}; run vramtrack as root, outside of containers, to see the process that grows`;
+    if (v.suspect && v.suspect.pid !== 0) step += `; then look into pid ${v.suspect.pid}`;
+    return step;
+  }
+  if (f.state === "growing") return "go on watching: whether this is a leak is not decided yet";
+  if (f.state === "spiked" && f.spike === "still_growing") return "go on watching: it still grows after the jump";
+  return f.state === "too_short" ? "record for longer" : "";
+}
+
+/** The ETA as seen at `nowS`: verdicts are seconds old, and the end does not move with them. Absent without a leak. */
+export function etaNow(v: Verdict, nowS: number): Interval | null {
+  const oom = v.finding.oom_in_s;
+  if (!oom || !v.finding.leak) return null;
+  const since = Math.max(0, nowS - seconds(v.time));
+  return {
+    low: Math.max(0, oom.low - since),
+    mid: Math.max(0, oom.mid - since),
+    high: Math.max(0, oom.high - since),
+  };
+}
+
+export function alertEnd(a: Alert): string {
+  if (a.ended === "standing") return "stands";
+  return { released: "memory released", process_ended: "process ended", withdrawn: "withdrawn" }[a.ended] ?? a.ended;
+}
+
+const kDriverBytes = 768 * 1024 * 1024;
+
+/** Names what no process holds, as `vramtrack top` does: little of it is the driver's own. */
+export function unattributedWords(rest: number, capacity: number | null): string {
+  if (rest < 0) return `${bytes(-rest)} counted twice (shared)`;
+  return rest <= Math.max(kDriverBytes, (capacity ?? 0) * 0.01)
+    ? `${bytes(rest)} driver`
+    : `${bytes(rest)} held by no visible process`;
+}
