@@ -99,6 +99,7 @@ class Top {
       bool changed = false;
       const auto next = source_.step(steady_clock::now(), changed);
       stale_ = stale_ || changed;
+      dirty = refresh_acknowledged() || dirty;
       auto now = steady_clock::now();
       if ((dirty || stale_) && (dirty || now >= last_frame + kFrame)) {
         refresh();
@@ -127,7 +128,6 @@ class Top {
       stale_ = false;
     }
     source_.describe(model_);
-    refresh_acknowledged();
     if (!model_.warnings.empty() && model_.warnings.back() != told_) {
       told_ = model_.warnings.back();
       if (model_.ui.message.empty()) model_.ui.message = told_;
@@ -135,17 +135,19 @@ class Top {
   }
 
   /// Those that others acknowledge meanwhile count, too: the file is shared by all programs on that store.
-  void refresh_acknowledged() {
+  /// True when something has changed.
+  bool refresh_acknowledged() {
     const auto now = steady_clock::now();
-    if (!acknowledged_ || now < next_acknowledged_) return;
+    if (!acknowledged_ || now < next_acknowledged_) return false;
     next_acknowledged_ = now + kAcknowledgedEvery;
-    for (const tui::AlertRow& row : tui::alerts(model_)) {
-      const tui::AlertId id{row.key, row.alert.raised};
-      if (acknowledged_->find(alert_id(row.key, row.alert.raised)))
-        model_.acknowledged.insert(id);
-      else
-        model_.acknowledged.erase(id);
-    }
+    std::set<tui::AlertId> seen;
+    for (const tui::AlertRow& row : tui::alerts(model_))
+      if (acknowledged_->find(alert_id(row.key, row.alert.raised))) seen.insert({row.key, row.alert.raised});
+    // What could not be kept in the file holds here.
+    seen.insert(unkept_.begin(), unkept_.end());
+    const bool changed = seen.size() != model_.acknowledged.size();
+    model_.acknowledged = std::move(seen);
+    return changed;
   }
 
   /// True: end.
@@ -176,6 +178,7 @@ class Top {
       kept = acknowledged_->set(alert_id(id.key, id.raised), {now_of_clock(), user_name(), ""});
     else
       model_.ui.message = "acknowledged, until this program ends: nothing is recorded";
+    if (!kept) unkept_.insert(id);
     if (!kept) model_.ui.message = kept.error().message + "; it holds until this program ends";
   }
 
@@ -225,6 +228,7 @@ class Top {
   tui::Model model_;
   std::optional<web::Acknowledgements> acknowledged_;
   steady_clock::time_point next_acknowledged_{};
+  std::set<tui::AlertId> unkept_;
   std::optional<HeldProcess> held_;  ///< while the dialog is open
   bool stale_ = false;               ///< there is a newer View than the shown one
   std::string told_;

@@ -12,7 +12,7 @@ import unittest
 from sandbox import Sandbox, leak_log, no_gpu
 
 BINARY = sys.argv.pop(1)
-DEADLINE_S = 60
+DEADLINE_S = 30
 NEEDS_FAKE = unittest.skipUnless(os.environ.get("VRAMTRACK_FAKE_LIBRARY"), "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
 
 
