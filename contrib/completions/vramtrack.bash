@@ -4,15 +4,15 @@ _vramtrack() {
   local common="--config --set --help" detect="--detector"
   local logs="--input-format --timezone --capacity --start --interval --unit"
   case $prev in
-    --config | --csv | --process-csv | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    --config | --csv | --output | --process-csv | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     --detector) mapfile -t COMPREPLY < <(compgen -W "judge linear_trend spike composite" -- "$cur"); return ;;
     --theme) mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
+    --format) mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
     --source) mapfile -t COMPREPLY < <(compgen -W "nvml drm nvml,drm" -- "$cur"); return ;;
     --unit) mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze simulate doctor config --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report simulate doctor config --help --version" -- "$cur")
     return
   fi
   case $command in
@@ -21,7 +21,8 @@ _vramtrack() {
     top) options="--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --timezone --capacity --theme --read-only --no-agent $detect" ;;
     replay) options="--from --to --speed --every --json --explain $logs $detect" ;;
     analyze) options="--format --explain $detect $logs" ;;
-    simulate) options="--list --speed --within --seed --csv --process-csv --json --explain $detect" ;;
+    report) options="--since --until --gpu --format --output --checkpoint-every --last-checkpoint $detect $logs" ;;
+    simulate) options="--notify --list --speed --within --seed --csv --process-csv --json --explain $detect" ;;
     doctor) ;;
     config)
       if [ "$COMP_CWORD" -eq 2 ]; then

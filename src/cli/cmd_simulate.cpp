@@ -5,6 +5,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/find_scenario.hpp"
+#include "cli/notifications.hpp"
 #include "cli/pace.hpp"
 #include "cli/session.hpp"
 #include "cli/smi_csv.hpp"
@@ -37,6 +38,12 @@ class Simulation {
         session_(config, catalog_, console, options.json, true),
         pace_(options.within_s ? scenario.duration_s / *options.within_s : options.speed) {
     session_.on_alert([this](const AlertChange& change) { remember(change); });
+    if (options.notify)
+      notifier_ = open_notifier(config, {}, scenario.name, [&console](const std::string& text) { console.warn(text); });
+    if (notifier_)
+      session_.on_news([this](const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
+        notifier_->tell(note_of(view, series, alert, news));
+      });
   }
 
   int run() {
@@ -67,6 +74,7 @@ class Simulation {
     if (go_on) ticks.finish(take);
     // After the OOM the table would show what is left, not what was predicted.
     if (!oom_ || options_.json || options_.explain) session_.last_status(options_.explain);
+    if (notifier_) finish_notifications(*notifier_, false, [this](const std::string& text) { console_.warn(text); });
     if (!options_.json) summarise();
     if (Status ok = csv->close(); !ok) return failed(ok.error());
     return 0;
@@ -163,6 +171,7 @@ class Simulation {
   Console& console_;
   Catalog catalog_;
   std::unique_ptr<Source> source_;
+  std::unique_ptr<act::Notifier> notifier_;  ///< before the session: it tells the notifier to its end
   Session session_;
   Pace pace_;
   std::optional<Timestamp> begin_;
@@ -188,6 +197,10 @@ int simulate(const Options& options, const LayeredConfig& layers, Console& conso
     return 2;
   }
   if (options.seed) scenario->seed = *options.seed;
+  if (options.notify && !act::notifies(layers.config().notify)) {
+    console.error("--notify: [notify] names nobody; set notify.webhook, notify.slack or notify.exec");
+    return 2;
+  }
   return Simulation(options, layers.config(), *scenario, console).run();
 }
 

@@ -12,6 +12,7 @@ int agent(const Options& options, const LayeredConfig& layers, Console& console)
 int top(const Options& options, const LayeredConfig& layers, Console& console);
 int replay(const Options& options, const LayeredConfig& layers, Console& console);
 int analyze(const Options& options, const LayeredConfig& layers, Console& console);
+int report(const Options& options, const LayeredConfig& layers, Console& console);
 int simulate(const Options& options, const LayeredConfig& layers, Console& console);
 /// Takes no loaded configuration: it reports what is wrong with it.
 int doctor(const Options& options, Console& console);

@@ -40,6 +40,8 @@ int run(const Options& options, Console& console) {
       return replay(options, *layers, console);
     case Command::analyze:
       return analyze(options, *layers, console);
+    case Command::report:
+      return report(options, *layers, console);
     case Command::simulate:
       return simulate(options, *layers, console);
     default:

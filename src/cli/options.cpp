@@ -221,6 +221,38 @@ CLI::App* add_analyze(CLI::App& app, Options& o) {
   return c;
 }
 
+CLI::App* add_report(CLI::App& app, Options& o) {
+  CLI::App* c =
+      app.add_subcommand("report", "Report of a period: verdicts, alerts, charts, and what a crash would cost");
+  c->add_option("FILE", o.files, "A store, or logs as for analyze (default: this user's store)")->type_name("");
+  c->add_option("--since", o.from, "Begin here: 2026-01-02T03:04, or 8h before now (a store's default: 24h)")
+      ->type_name("TIME");
+  c->add_option("--until", o.to, "End before this")->type_name("TIME");
+  c->add_option("--gpu", o.gpus, "These GPUs only: indices or ids")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("GPUS");
+  c->add_option("--format", o.report_format, "Write as: text, md, json, html (default text)")
+      ->check(CLI::IsMember({"text", "md", "json", "html"}))
+      ->type_name("NAME");
+  c->add_option("--output", o.output, "Write into this file, not to standard output")->type_name("FILE");
+  add_duration(c, "--checkpoint-every", o.checkpoint_every_s, "How often the jobs save a checkpoint");
+  c->add_option("--last-checkpoint", o.last_checkpoints,
+                "When the jobs last saved one: a time as in --since; JOB=TIME of one job (Slurm id, pid, ...)")
+      ->type_name("TIME")
+      ->take_all()
+      ->allow_extra_args(false);
+  add_logs(c, o);
+  add_detection(c, o);
+  c->footer(
+      "Examples:\n"
+      "  vramtrack report                                          the last 24 hours of the store\n"
+      "  vramtrack report --since 2026-01-02 --format html --output incident.html\n"
+      "  vramtrack report --set cost.usd-per-gpu-hour=2.5 --checkpoint-every 30min gpu.csv apps.csv\n"
+      "Exit: 0 no leak, 1 a leak alert was raised in the period and not withdrawn, 2 could not report.");
+  return c;
+}
+
 CLI::App* add_simulate(CLI::App& app, Options& o) {
   CLI::App* c = app.add_subcommand("simulate", "Watch a simulated machine, until the prediction has come true");
   c->add_option("SCENARIO", o.scenario, "A built-in scenario or a TOML file (default: leaking_training)")
@@ -232,6 +264,7 @@ CLI::App* add_simulate(CLI::App& app, Options& o) {
   c->add_option("--csv", o.csv, "Also write the device samples as an nvidia-smi log")->type_name("FILE");
   c->add_option("--process-csv", o.process_csv, "Also write the process samples as an nvidia-smi log")
       ->type_name("FILE");
+  c->add_flag("--notify", o.notify, "Tell whom [notify] names of the simulated alerts, marked as simulated: to try it");
   add_json(c, o);
   c->add_flag("--explain", o.explain, "Show every figure behind the last verdicts");
   add_detection(c, o);
@@ -314,6 +347,7 @@ Parsed parse_options(int argc, const char* const* argv) {
   const CLI::App* top = add_top(app, o);
   const CLI::App* replay = add_replay(app, o);
   const CLI::App* analyze = add_analyze(app, o);
+  const CLI::App* report = add_report(app, o);
   const CLI::App* simulate = add_simulate(app, o);
   const CLI::App* doctor = add_doctor(app);
   const ConfigCommands config = add_config(app, o);
@@ -341,6 +375,7 @@ Parsed parse_options(int argc, const char* const* argv) {
   if (top->parsed()) o.command = Command::top;
   if (replay->parsed()) o.command = Command::replay;
   if (analyze->parsed()) o.command = Command::analyze;
+  if (report->parsed()) o.command = Command::report;
   if (simulate->parsed()) o.command = Command::simulate;
   if (doctor->parsed()) o.command = Command::doctor;
   if (config.show->parsed()) o.command = Command::config_show;

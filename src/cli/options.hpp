@@ -16,6 +16,7 @@ enum class Command : std::uint8_t {
   top,
   replay,
   analyze,
+  report,
   simulate,
   doctor,
   config_show,
@@ -74,6 +75,14 @@ struct Options {
   bool list = false;
   std::string csv;
   std::string process_csv;
+  bool notify = false;
+
+  // report
+  std::string report_format = "text";
+  std::string output;             ///< empty: standard output
+  std::vector<std::string> gpus;  ///< indices or ids
+  std::optional<double> checkpoint_every_s;
+  std::vector<std::string> last_checkpoints;  ///< TIME, or JOB=TIME
 
   // config init
   bool force = false;

@@ -62,6 +62,7 @@ void Session::take(const Batch& tick) {
     const auto series = std::find_if(view->series.begin(), view->series.end(),
                                      [&](const SeriesView& s) { return s.id == change.alert.series; });
     if (series == view->series.end()) continue;
+    if (on_news_) on_news_(*view, *series, change.alert, news);
     print(json_ ? alert_json(*view, *series, change.alert, news)
                 : alert_lines(*view, *series, change.alert, news, console_.style()));
   }

@@ -35,6 +35,11 @@ class Session {
   /// Called at every raise, escalation and clear, before it is printed.
   void on_alert(std::function<void(const AlertChange&)> callback) { on_alert_ = std::move(callback); }
 
+  /// Called after on_alert, when the View of the tick is there.
+  void on_news(std::function<void(const View&, const SeriesView&, const Alert&, AlertNews)> callback) {
+    on_news_ = std::move(callback);
+  }
+
   /// Takes in one tick, whole, and prints what it brought about.
   void take(const Batch& tick);
   /// Prints the status: a table, or with json one analysis line per series.
@@ -64,6 +69,7 @@ class Session {
   bool in_place_;
   std::vector<AlertChange> changes_;
   std::function<void(const AlertChange&)> on_alert_;
+  std::function<void(const View&, const SeriesView&, const Alert&, AlertNews)> on_news_;
   std::optional<Timestamp> shown_;  ///< time of the last status
   Counts counts_;
 };

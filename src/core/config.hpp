@@ -70,6 +70,27 @@ struct MetricsConfig {
   std::int64_t top_processes = 10;
 };
 
+/// What `report` reckons with.
+struct CostConfig {
+  double usd_per_gpu_hour = 0;          ///< 0: not known, then there are GPU-hours and no money
+  double checkpoint_every_minutes = 0;  ///< 0: not known, then a job is taken to have none
+};
+
+/// Whom to tell of alerts; nobody unless one of webhook, slack and exec is set.
+struct NotifyConfig {
+  std::string webhook;             ///< URL that gets vramtrack.notification.v1
+  std::string webhook_token_file;  ///< empty: no Authorization header
+  std::string slack;               ///< URL of an incoming webhook in Slack's shape
+  std::vector<std::string> exec;   ///< program and arguments; no shell
+  std::string min_severity = "watch";
+  bool resolved = true;
+  std::int64_t max_per_hour = 30;
+  double timeout_seconds = 10.0;
+  double retry_seconds = 5.0;  ///< before the second attempt; then twice as long each time, 15 minutes at most
+  double keep_hours = 24.0;
+  std::string ca_file;  ///< empty: the system's certificates
+};
+
 struct Config {
   DetectionConfig detection;
   SeverityConfig severity;
@@ -78,6 +99,8 @@ struct Config {
   SourcesConfig sources;
   AgentConfig agent;
   MetricsConfig metrics;
+  CostConfig cost;
+  NotifyConfig notify;
 };
 
 }  // namespace vramtrack

@@ -220,6 +220,10 @@ Status LayeredConfig::check() const {
         "warning before it becomes critical: lower the first or raise the second",
         config_.severity.critical_hours, origin(*find_setting("severity.critical-hours")),
         config_.severity.warning_hours, origin(*find_setting("severity.warning-hours"))));
+  const std::string& least = config_.notify.min_severity;
+  if (least != "watch" && least != "warning" && least != "critical")
+    return fail(fmt::format("notify.min-severity = \"{}\" (from {}) is unknown; expected watch, warning or critical",
+                            least, origin(*find_setting("notify.min-severity"))));
   return {};
 }
 

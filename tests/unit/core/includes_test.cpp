@@ -20,13 +20,14 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"core", {}},
       {"host", {"core"}},
       {"source", {"core", "host"}},
+      {"act", {"core", "host"}},
       {"store", {"core"}},
       {"detect", {"core"}},
       {"report", {"core"}},
       {"web", {"core", "store", "report"}},
       {"tui", {"core", "store", "report"}},
       {"engine", {"core", "host", "source", "store", "detect", "report"}},
-      {"cli", {"core", "host", "source", "store", "detect", "report", "tui", "engine", "web"}},
+      {"cli", {"core", "host", "source", "store", "detect", "report", "tui", "engine", "web", "act"}},
   };
   return allowed;
 }
@@ -43,7 +44,7 @@ const std::vector<Confined>& confined_headers() {
   static const std::vector<Confined> confined = {
       {"sqlite3.h", {"store"}, false, SIZE_MAX},
       {"nlohmann/", {}, true, 8},
-      {"httplib.h", {"web"}, true, 2},
+      {"httplib.h", {"web", "act"}, true, 3},
       {"prometheus/", {"report"}, true, 1},
       {"curses.h", {"tui"}, true, 1},
       {"CLI/", {"cli"}, true, 2},

@@ -1,0 +1,212 @@
+#include "act/http_post.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#ifdef VRAMTRACK_HTTP
+#include <httplib.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#endif
+
+namespace vramtrack::act {
+
+std::string Url::origin() const {
+  const bool usual = port == (https ? 443 : 80);
+  const bool bracketed = host.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}{}", https ? "https" : "http", bracketed ? "[" : "", host, bracketed ? "]" : "",
+                     usual ? "" : fmt::format(":{}", port));
+}
+
+Result<Url> parse_url(std::string_view text) {
+  static constexpr std::string_view kExpected = "expected http://host[:port]/path or https://host[:port]/path";
+  Url url;
+  std::string_view rest = text;
+  const auto take = [&rest](std::string_view prefix) {
+    const bool has = rest.starts_with(prefix);
+    if (has) rest.remove_prefix(prefix.size());
+    return has;
+  };
+  if (take("https://"))
+    url.https = true;
+  else if (!take("http://"))
+    return fail(fmt::format("the address does not begin with http:// or https://; {}", kExpected));
+  if (std::any_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c == 0x7f; }))
+    return fail(fmt::format("the address holds a blank or a control character; {}", kExpected));
+  const std::size_t slash = std::min(rest.find_first_of("/?#"), rest.size());
+  std::string_view authority = rest.substr(0, slash);
+  const std::string_view path = rest.substr(slash, rest.find('#', slash) - slash);
+  url.path = path.starts_with('/') ? std::string(path) : '/' + std::string(path);
+  if (authority.find('@') != std::string_view::npos)
+    return fail("the address holds a user or a password; leave them out and use webhook-token-file");
+  std::string_view port;
+  if (authority.starts_with('[')) {
+    const std::size_t close = authority.find(']');
+    if (close == std::string_view::npos) return fail(fmt::format("the address has no closing ]; {}", kExpected));
+    url.host = authority.substr(1, close - 1);
+    port = authority.substr(close + 1);
+  } else {
+    const std::size_t colon = std::min(authority.find(':'), authority.size());
+    url.host = authority.substr(0, colon);
+    port = authority.substr(colon);
+  }
+  if (url.host.empty()) return fail(fmt::format("the address names no host; {}", kExpected));
+  url.port = url.https ? 443 : 80;
+  if (!port.empty()) {
+    const char* end = port.data() + port.size();
+    const auto [at, error] = std::from_chars(port.data() + 1, end, url.port);
+    if (port.front() != ':' || error != std::errc{} || at != end || url.port == 0)
+      return fail(fmt::format("the address has no valid port; {}", kExpected));
+  }
+  return url;
+}
+
+#ifdef VRAMTRACK_HTTP
+
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::size_t kMostAnswer = 64 * 1024;
+
+std::string host_and_port(const Url& url) {
+  const bool bracketed = url.host.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}:{}", url.https ? "https" : "http", bracketed ? "[" : "", url.host,
+                     bracketed ? "]" : "", url.port);
+}
+
+/// Ends the exchange when its time is over or somebody wants to stop: the library's own limits hold for one read, and
+/// a receiver that sends a byte a second would go on for ever.
+class Deadline {
+ public:
+  Deadline(httplib::Client& client, steady_clock::time_point at, const std::atomic<bool>& stop)
+      : thread_([this, &client, at, &stop] {
+          std::unique_lock lock(mutex_);
+          while (!done_) {
+            if (stop || steady_clock::now() >= at) client.stop();  // again and again: it may not be connected yet
+            changed_.wait_for(lock, std::chrono::milliseconds(50));
+          }
+        }) {}
+  ~Deadline() {
+    {
+      const std::scoped_lock lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+/// Seconds; the other form, a date, is rare and read as "not said".
+std::optional<double> retry_after_s(const httplib::Response& answer) {
+  const std::string text = answer.get_header_value("Retry-After");
+  unsigned seconds = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc{} || at != text.data() + text.size()) return {};
+  return seconds;
+}
+
+Outcome outcome_of(const Url& url, const httplib::Response& answer) {
+  const int status = answer.status;
+  if (status >= 200 && status < 300) return {Outcome::Kind::delivered, {}, {}};
+  const std::string why = fmt::format("{} answered with status {}", url.origin(), status);
+  if (status >= 300 && status < 400)
+    return {Outcome::Kind::retry, why + "; redirects are not followed, give the final address", {}};
+  for (const int refusal : {400, 413, 415, 422})
+    if (status == refusal) return {Outcome::Kind::refused, why, {}};
+  return {Outcome::Kind::retry, why, retry_after_s(answer)};
+}
+
+void set_time_limits(httplib::Client& client, double timeout_s) {
+  const auto whole = static_cast<time_t>(timeout_s);
+  const auto micros = static_cast<time_t>((timeout_s - static_cast<double>(whole)) * 1e6);
+  client.set_connection_timeout(whole, micros);
+  client.set_read_timeout(whole, micros);
+  client.set_write_timeout(whole, micros);
+}
+
+Outcome exchange(const HttpTarget& target, const std::string& body, const std::atomic<bool>& stop) {
+  httplib::Client client(host_and_port(target.url));
+  if (!client.is_valid())
+    return {Outcome::Kind::retry, target.url.origin() + " cannot be asked: the TLS library refuses", {}};
+  set_time_limits(client, target.timeout_s);
+  client.set_follow_location(false);
+  client.set_keep_alive(false);
+#ifdef CPPHTTPLIB_OPENSSL_SUPPORT
+  client.enable_server_certificate_verification(true);
+  if (!target.ca_file.empty()) client.set_ca_cert_path(target.ca_file);
+#endif
+  httplib::Request request;
+  request.method = "POST";
+  request.path = target.url.path;
+  request.set_header("Content-Type", "application/json");
+  request.set_header("Accept-Encoding", "identity");
+  request.set_header("User-Agent", "vramtrack");
+  if (!target.token.empty()) request.set_header("Authorization", "Bearer " + target.token);
+  request.body = body;
+  std::size_t answered = 0;
+  request.content_receiver = [&answered](const char*, std::size_t size, std::uint64_t, std::uint64_t) {
+    answered += size;
+    return answered <= kMostAnswer;
+  };
+  httplib::Response answer;
+  httplib::Error error = httplib::Error::Success;
+  const auto deadline = steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
+                                                  std::chrono::duration<double>(target.timeout_s));
+  bool answered_whole = false;
+  {
+    const Deadline guard(client, deadline, stop);
+    answered_whole = client.send(request, answer, error);
+  }
+  // The status line has come: what follows it does not matter.
+  if (answered_whole || (answer.status > 0 && answered > 0)) return outcome_of(target.url, answer);
+  if (stop) return {Outcome::Kind::retry, "it was cut off by the end of vramtrack", {}};
+  std::string why = httplib::to_string(error);
+  if (steady_clock::now() >= deadline) why = fmt::format("no answer within {:.3g} s", target.timeout_s);
+  return {Outcome::Kind::retry, fmt::format("{}: {}", target.url.origin(), why), {}};
+}
+
+}  // namespace
+
+Status can_post([[maybe_unused]] const Url& url) {
+#ifndef CPPHTTPLIB_OPENSSL_SUPPORT
+  if (url.https)
+    return fail("this build speaks no https, for its cpp-httplib was built without OpenSSL; use notify.exec with curl");
+#endif
+  return {};
+}
+
+Outcome http_post(const HttpTarget& target, const std::string& body, const std::atomic<bool>& stop) {
+  try {
+    return exchange(target, body, stop);
+  } catch (const std::exception& e) {
+    return {Outcome::Kind::retry, fmt::format("{}: {}", target.url.origin(), e.what()), {}};
+  }
+}
+
+#else
+
+Status can_post(const Url&) {
+  return fail("this build speaks no HTTP: its library cannot be linked statically; use notify.exec with curl");
+}
+
+Outcome http_post(const HttpTarget& target, const std::string&, const std::atomic<bool>&) {
+  return {Outcome::Kind::retry, can_post(target.url).error().message, {}};
+}
+
+#endif
+
+}  // namespace vramtrack::act

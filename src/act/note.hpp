@@ -1,0 +1,28 @@
+// Note: what became of one alert, as whoever sends notifications needs it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/series.hpp"
+#include "core/time.hpp"
+#include "core/verdict.hpp"
+
+namespace vramtrack::act {
+
+enum class News : std::uint8_t { raised, escalated, cleared };
+
+/// A plain value. Texts may hold any bytes: whoever writes them somewhere escapes them.
+struct Note {
+  News news = News::raised;
+  SeriesKey key;
+  std::uint32_t suspect_pid = 0;  ///< of a device's alert: the process whose growth explains it; 0: none known
+  std::uint64_t suspect_start_ticks = 0;
+  Severity severity = Severity::watch;  ///< as it is now
+  Timestamp time;                       ///< of the change, by the samples' clock
+  std::string text;                     ///< for people; its first line alone must make sense
+  std::string json;                     ///< one JSON object (vramtrack.alert.v1) for programs; empty: none
+};
+
+}  // namespace vramtrack::act

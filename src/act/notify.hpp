@@ -1,0 +1,69 @@
+// Notifier: tells of alerts, by webhook, in a chat, or through a program, without ever delaying whoever samples.
+//
+//   tell() -> inbox -> keeper thread: Outbox, saved in the queue file -> one courier thread a channel -> receiver
+//
+// Delivery is at least once: a message is in the file before its first attempt and leaves it after it was taken.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "act/note.hpp"
+#include "core/config.hpp"
+#include "core/result.hpp"
+#include "core/time.hpp"
+
+namespace vramtrack::act {
+
+struct NotifierOptions {
+  NotifyConfig config;
+  std::string queue_path;          ///< empty: nothing is kept over a restart
+  std::string host;                ///< named in the messages
+  std::string simulated;           ///< a scenario's name; empty: real
+  std::function<Timestamp()> now;  ///< the time of day, for waits; called from the notifier's threads
+};
+
+/// Where the queue of the store at `store_path` is.
+std::string notify_queue_path(const std::string& store_path);
+/// Whether [notify] names anybody.
+bool notifies(const NotifyConfig& config);
+
+class Notifier {
+ public:
+  /// Starts the threads. REQUIRES: notifies(config), `now`. Errors: a bad address, a token that cannot be read, a queue
+  /// file that cannot be written, or one that another program's notifier uses (which then tells of the same alerts). A
+  /// damaged queue file is put aside and said in take_warnings().
+  static Result<std::unique_ptr<Notifier>> open(NotifierOptions options);
+  Notifier(const Notifier&) = delete;
+  Notifier& operator=(const Notifier&) = delete;
+  /// Ends attempts that are under way. What is not delivered stays in the file.
+  ~Notifier();
+
+  /// Takes one change of an alert. From any thread; never waits for a file or a receiver. Microseconds.
+  void tell(Note note);
+
+  /// Waits until everything has been delivered or given up, or an attempt of each has failed, at most `at_most_s`.
+  /// Returns the number of messages that are left. Call it before the end, so that last alerts are tried at once.
+  std::size_t settle(double at_most_s);
+
+  /// What a person should know, each taken once. From any thread.
+  std::vector<std::string> take_warnings();
+
+  struct Counts {
+    std::uint64_t delivered = 0;  ///< to each channel
+    std::uint64_t failed = 0;     ///< attempts
+    std::uint64_t waiting = 0;    ///< messages in the queue
+    std::uint64_t incidents = 0;  ///< that stand
+  };
+  [[nodiscard]] Counts counts() const;
+
+ private:
+  struct Core;
+  explicit Notifier(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace vramtrack::act

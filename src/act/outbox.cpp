@@ -1,0 +1,273 @@
+#include "act/outbox.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace vramtrack::act {
+namespace {
+
+constexpr std::size_t kMostHeadlines = 10;
+
+std::string member_name(const SeriesKey& key) {
+  return fmt::format("{}/{}/{}/{}", to_string(key.metric), key.device_id, key.pid, key.pid_start_ticks);
+}
+
+/// FNV-1a: an id needs to differ, not to be secret.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t value = 0xcbf29ce484222325U;
+  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return value;
+}
+
+}  // namespace
+
+std::string_view headline(std::string_view text) {
+  return text.substr(0, text.find('\n'));
+}
+
+Outbox::Outbox(OutboxRules rules, std::vector<std::string> channels)
+    : rules_(std::move(rules)), tokens_(rules_.max_per_hour) {
+  for (std::string& name : channels) channels_.push_back({std::move(name), 0, Timestamp{}, {}});
+}
+
+Outbox::Channel* Outbox::channel(std::string_view name) {
+  for (Channel& c : channels_)
+    if (c.name == name) return &c;
+  return nullptr;
+}
+
+const Outbox::Channel* Outbox::channel(std::string_view name) const {
+  for (const Channel& c : channels_)
+    if (c.name == name) return &c;
+  return nullptr;
+}
+
+const Message* Outbox::first_of(std::string_view name) const {
+  for (const Message& m : messages_)
+    if (std::find(m.channels.begin(), m.channels.end(), name) != m.channels.end()) return &m;
+  return nullptr;
+}
+
+std::vector<std::string> Outbox::take_warnings() {
+  if (overflowed_ > 0)
+    warnings_.push_back(
+        fmt::format("{} notification{} given up: more than {} wait to be delivered; look after the receiver",
+                    overflowed_, overflowed_ == 1 ? "" : "s", kMaxMessages));
+  overflowed_ = 0;
+  return std::exchange(warnings_, {});
+}
+
+/// One leak shows in the device's series and in its process's: both are one incident.
+std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note, const std::string& member) {
+  const auto holds = [&](const Incident& i) {
+    return std::find(i.members.begin(), i.members.end(), member) != i.members.end();
+  };
+  const auto known = std::find_if(incidents_.begin(), incidents_.end(), holds);
+  if (known != incidents_.end()) return known;
+  const std::uint32_t pid = note.key.pid != 0 ? note.key.pid : note.suspect_pid;
+  const std::uint64_t ticks = note.key.pid != 0 ? note.key.pid_start_ticks : note.suspect_start_ticks;
+  return std::find_if(incidents_.begin(), incidents_.end(), [&](const Incident& i) {
+    return pid != 0 && i.device == note.key.device_id && i.pid == pid && i.start_ticks == ticks;
+  });
+}
+
+void Outbox::take(const Note& note, Timestamp now) {
+  refill(now);
+  const std::string member = member_name(note.key);
+  const auto incident = incident_of(note, member);
+  if (incident == incidents_.end()) {
+    if (note.news != News::cleared) open(note, member, now);
+    return;
+  }
+  const auto at = std::find(incident->members.begin(), incident->members.end(), member);
+  if (note.news == News::cleared) {
+    if (at == incident->members.end()) return;
+    incident->members.erase(at);
+    ++revision_;
+    if (incident->members.empty()) close(incident, note, now);
+    return;
+  }
+  if (at == incident->members.end() || incident->unconfirmed) ++revision_;
+  if (at == incident->members.end()) incident->members.push_back(member);
+  incident->unconfirmed.reset();
+  if (note.severity <= incident->severity) return;
+  incident->severity = note.severity;
+  ++revision_;
+  if (note.severity >= rules_.min_severity) tell(*incident, incident->told ? "escalated" : "raised", note, now, true);
+}
+
+void Outbox::open(const Note& note, const std::string& member, Timestamp now) {
+  Incident incident;
+  incident.id = fmt::format("{:016x}", hash(fmt::format("{}/{}/{}/{}", rules_.host, member, iso8601(now), next_)));
+  incident.members.push_back(member);
+  incident.device = note.key.device_id;
+  incident.pid = note.key.pid != 0 ? note.key.pid : note.suspect_pid;
+  incident.start_ticks = note.key.pid != 0 ? note.key.pid_start_ticks : note.suspect_start_ticks;
+  incident.severity = note.severity;
+  incident.opened = note.time;
+  incident.headline = headline(note.text);
+  incidents_.push_back(std::move(incident));
+  ++revision_;
+  if (note.severity >= rules_.min_severity) tell(incidents_.back(), "raised", note, now, true);
+  if (incidents_.size() > kMaxIncidents) incidents_.pop_front();
+}
+
+void Outbox::close(std::deque<Incident>::iterator incident, const Note& note, Timestamp now) {
+  if (incident->told && rules_.resolved) tell(*incident, "resolved", note, now, false);
+  incidents_.erase(incident);
+  ++revision_;
+}
+
+void Outbox::refill(Timestamp now) {
+  const double passed_s = std::max(0.0, seconds_between(refilled_, now));
+  if (refilled_ != Timestamp{})
+    tokens_ = std::min(rules_.max_per_hour, tokens_ + passed_s * rules_.max_per_hour / 3600);
+  refilled_ = now;
+}
+
+void Outbox::tell(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs) {
+  if (costs && tokens_ < 1) {
+    ++held_back_;
+    if (held_headlines_.size() < kMostHeadlines) held_headlines_.emplace_back(headline(note.text));
+    return;
+  }
+  if (costs) tokens_ -= 1;
+  incident.told = true;
+  Message m;
+  m.id = fmt::format("{}-{}", incident.id, next_++);
+  m.incident = incident.id;
+  m.event = event;
+  m.severity = incident.severity;
+  m.queued = now;
+  m.time = note.time;
+  m.device = incident.device;
+  m.pid = incident.pid;
+  m.text = note.text;
+  m.alert_json = note.json;
+  put(std::move(m));
+}
+
+void Outbox::put(Message message) {
+  for (const Channel& c : channels_) message.channels.push_back(c.name);
+  messages_.push_back(std::move(message));
+  ++revision_;
+  while (messages_.size() > kMaxMessages) {
+    for (const std::string& name : messages_.front().channels)
+      if (Channel* c = channel(name); c != nullptr) finished(*c, messages_.front().id);
+    messages_.pop_front();
+    ++overflowed_;
+  }
+}
+
+void Outbox::tell_held_back(Timestamp now) {
+  tokens_ -= 1;
+  Message m;
+  m.incident = fmt::format("{:016x}", hash(fmt::format("{}/held back/{}/{}", rules_.host, iso8601(now), next_)));
+  m.id = fmt::format("{}-{}", m.incident, next_++);
+  m.event = "held_back";
+  m.queued = m.time = now;
+  m.text = fmt::format("{} more alert{} held back: at most {:.0f} messages an hour are sent (notify.max-per-hour)",
+                       held_back_, held_back_ == 1 ? " was" : "s were", rules_.max_per_hour);
+  for (const std::string& line : held_headlines_) m.text += "\n    " + line;
+  if (held_back_ > held_headlines_.size())
+    m.text += fmt::format("\n    and {} more", held_back_ - held_headlines_.size());
+  held_back_ = 0;
+  held_headlines_.clear();
+  put(std::move(m));
+}
+
+void Outbox::tick(Timestamp now) {
+  refill(now);
+  for (auto it = messages_.begin(); it != messages_.end();) {
+    if (seconds_between(it->queued, now) < rules_.keep_s) {
+      ++it;
+      continue;
+    }
+    for (const std::string& name : it->channels) {
+      warnings_.push_back(fmt::format("notification given up after {:.3g} h, {} did not take it: {}",
+                                      rules_.keep_s / 3600, name, headline(it->text)));
+      if (Channel* c = channel(name); c != nullptr) finished(*c, it->id);
+    }
+    it = messages_.erase(it);
+    ++revision_;
+  }
+  for (auto it = incidents_.begin(); it != incidents_.end();) {
+    if (!it->unconfirmed || seconds_between(*it->unconfirmed, now) < kForget_s) {
+      ++it;
+      continue;
+    }
+    if (it->told && rules_.resolved) {
+      Note note;
+      note.time = now;
+      note.text =
+          fmt::format("OVER, as far as can be told: not raised again since vramtrack was restarted: {}", it->headline);
+      tell(*it, "resolved", note, now, false);
+    }
+    it = incidents_.erase(it);
+    ++revision_;
+  }
+  if (held_back_ > 0 && tokens_ >= 1) tell_held_back(now);
+}
+
+const Message* Outbox::due(std::string_view name, Timestamp now) const {
+  const Channel* c = channel(name);
+  // A clock that was set back must not keep a message for years.
+  if (c == nullptr || (c->not_before > now && seconds_between(now, c->not_before) <= 4 * kMaxRetry_s)) return nullptr;
+  return first_of(name);
+}
+
+std::optional<Timestamp> Outbox::wake() const {
+  std::optional<Timestamp> at;
+  const auto consider = [&at](Timestamp time) { at = at ? std::min(*at, time) : time; };
+  for (const Channel& c : channels_)
+    if (first_of(c.name) != nullptr) consider(c.not_before);
+  for (const Message& m : messages_) consider(m.queued + from_seconds(rules_.keep_s));
+  for (const Incident& i : incidents_)
+    if (i.unconfirmed) consider(*i.unconfirmed + from_seconds(kForget_s));
+  if (held_back_ > 0)
+    consider(refilled_ + from_seconds(std::max(0.0, 1 - tokens_) * 3600 / rules_.max_per_hour + 0.001));
+  return at;
+}
+
+int Outbox::attempts(std::string_view name) const {
+  const Channel* c = channel(name);
+  return c == nullptr ? 0 : c->attempts;
+}
+
+/// The next message of a channel starts afresh; only while the receiver fails does its waiting go on.
+void Outbox::finished(Channel& c, std::string_view id) {
+  const Message* first = first_of(c.name);
+  if (first != nullptr && first->id == id) {
+    c.attempts = 0;
+    c.not_before = Timestamp{};
+  }
+}
+
+void Outbox::settle(std::string_view name, const std::string& id, const Outcome& outcome, Timestamp now) {
+  Channel* c = channel(name);
+  const auto it = std::find_if(messages_.begin(), messages_.end(), [&](const Message& m) { return m.id == id; });
+  if (c == nullptr || it == messages_.end()) return;
+  ++revision_;
+  if (outcome.kind == Outcome::Kind::retry) {
+    const double wait_s = std::min(kMaxRetry_s, rules_.retry_s * std::exp2(std::min(c->attempts, 30)));
+    ++c->attempts;
+    c->not_before = now + from_seconds(std::max(wait_s, std::min(outcome.retry_after_s.value_or(0), 4 * kMaxRetry_s)));
+    if (c->failing.empty())
+      warnings_.push_back(fmt::format("notification to {} failed: {}; it is kept and tried again", name, outcome.why));
+    c->failing = outcome.why.empty() ? "it failed" : outcome.why;
+    return;
+  }
+  if (outcome.kind == Outcome::Kind::refused)
+    warnings_.push_back(
+        fmt::format("notification refused by {}, given up: {}: {}", name, outcome.why, headline(it->text)));
+  else if (!c->failing.empty())
+    warnings_.push_back(fmt::format("notifications to {} are delivered again", name));
+  c->failing.clear();
+  finished(*c, id);
+  std::erase(it->channels, std::string(name));
+  if (it->channels.empty()) messages_.erase(it);
+}
+
+}  // namespace vramtrack::act

@@ -1,0 +1,308 @@
+// The outbox and its messages as JSON: what is saved, and what is sent.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "act/outbox.hpp"
+
+namespace vramtrack::act {
+
+using json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::string_view kSchema = "vramtrack.outbox.v1";
+/// Slack cuts texts at 40000 characters, and nobody reads so many.
+constexpr std::size_t kMostSlackBytes = 3000;
+
+/// Bytes that are no UTF-8 (a command line may hold any) become U+FFFD; nothing throws.
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::int64_t ns(Timestamp time) {
+  return time.time_since_epoch().count();
+}
+
+constexpr std::array kSeverities = {Severity::ok, Severity::watch, Severity::warning, Severity::critical};
+
+/// Reads fields of an object that any program may have written; the first that is missing or wrong is named.
+class Fields {
+ public:
+  Fields(const json& object, std::string where) : object_(object), where_(std::move(where)) {
+    if (!object.is_object()) error_ = where_ + " is no object";
+  }
+  template <class T>
+  void get(const char* name, T& into) {
+    const json* value = find(name);
+    if (value == nullptr) return;
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (!value->is_string()) return wrong(name, "a text");
+      into = value->get_ref<const std::string&>();
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (!value->is_boolean()) return wrong(name, "true or false");
+      into = value->get<bool>();
+    } else if constexpr (std::is_same_v<T, double>) {
+      if (!value->is_number()) return wrong(name, "a number");
+      into = value->get<double>();
+    } else {
+      if (!value->is_number_integer() || (value->is_number_unsigned() && value->get<std::uint64_t>() > INT64_MAX))
+        return wrong(name, "an integer");
+      const auto number = value->get<std::int64_t>();
+      if (!std::in_range<T>(number)) return wrong(name, "an integer within its range");
+      into = static_cast<T>(number);
+    }
+  }
+  void get(const char* name, Timestamp& into) {
+    std::int64_t count = 0;
+    get(name, count);
+    into = Timestamp{Duration{count}};
+  }
+  void get(const char* name, Severity& into) {
+    std::string word;
+    get(name, word);
+    for (const Severity s : kSeverities)
+      if (word == to_string(s)) return static_cast<void>(into = s);
+    wrong(name, "a severity");
+  }
+  void get(const char* name, std::vector<std::string>& into) {
+    const json* value = find(name);
+    if (value == nullptr) return;
+    if (!value->is_array()) return wrong(name, "a list");
+    for (const json& item : *value) {
+      if (!item.is_string()) return wrong(name, "a list of texts");
+      into.push_back(item.get<std::string>());
+    }
+  }
+  [[nodiscard]] bool has(const char* name) const { return object_.is_object() && object_.contains(name); }
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  const json* find(const char* name) {
+    if (!error_.empty()) return nullptr;
+    const auto it = object_.find(name);
+    if (it != object_.end()) return &*it;
+    error_ = fmt::format("{} has no \"{}\"", where_, name);
+    return nullptr;
+  }
+  void wrong(const char* name, std::string_view expected) {
+    if (error_.empty()) error_ = fmt::format("{}: \"{}\" is not {}", where_, name, expected);
+  }
+
+  const json& object_;
+  std::string where_;
+  std::string error_;
+};
+
+json message_json(const Message& m) {
+  return {{"id", m.id},
+          {"incident", m.incident},
+          {"event", m.event},
+          {"severity", to_string(m.severity)},
+          {"queued_ns", ns(m.queued)},
+          {"time_ns", ns(m.time)},
+          {"device", m.device},
+          {"pid", m.pid},
+          {"text", m.text},
+          {"alert_json", m.alert_json},
+          {"channels", m.channels}};
+}
+
+}  // namespace
+
+/// The outbox's inside, for this file only.
+struct OutboxJson {
+  static json incident(const Outbox::Incident& i) {
+    json out = {{"id", i.id},
+                {"members", i.members},
+                {"device", i.device},
+                {"pid", i.pid},
+                {"start_ticks", i.start_ticks},
+                {"severity", to_string(i.severity)},
+                {"opened_ns", ns(i.opened)},
+                {"headline", i.headline},
+                {"told", i.told}};
+    if (i.unconfirmed) out["unconfirmed_ns"] = ns(*i.unconfirmed);
+    return out;
+  }
+
+  static std::string save(const Outbox& o) {
+    json out = {{"schema", kSchema},         {"next", o.next_},
+                {"tokens", o.tokens_},       {"refilled_ns", ns(o.refilled_)},
+                {"held_back", o.held_back_}, {"held_headlines", o.held_headlines_}};
+    out["incidents"] = json::array();
+    for (const Outbox::Incident& i : o.incidents_) out["incidents"].push_back(incident(i));
+    out["messages"] = json::array();
+    for (const Message& m : o.messages_) out["messages"].push_back(message_json(m));
+    out["channels"] = json::array();
+    for (const Outbox::Channel& c : o.channels_)
+      out["channels"].push_back({{"name", c.name}, {"attempts", c.attempts}, {"not_before_ns", ns(c.not_before)}});
+    return dump(out) + '\n';
+  }
+
+  static std::string read_incident(const json& in, Outbox::Incident& i, Timestamp now) {
+    Fields f(in, "an incident");
+    f.get("id", i.id);
+    f.get("members", i.members);
+    f.get("device", i.device);
+    f.get("pid", i.pid);
+    f.get("start_ticks", i.start_ticks);
+    f.get("severity", i.severity);
+    f.get("opened_ns", i.opened);
+    f.get("headline", i.headline);
+    f.get("told", i.told);
+    Timestamp since = now;
+    if (f.has("unconfirmed_ns")) f.get("unconfirmed_ns", since);
+    i.unconfirmed = since;
+    return f.error();
+  }
+
+  static std::string read_message(const json& in, Message& m) {
+    Fields f(in, "a message");
+    f.get("id", m.id);
+    f.get("incident", m.incident);
+    f.get("event", m.event);
+    f.get("severity", m.severity);
+    f.get("queued_ns", m.queued);
+    f.get("time_ns", m.time);
+    f.get("device", m.device);
+    f.get("pid", m.pid);
+    f.get("text", m.text);
+    f.get("alert_json", m.alert_json);
+    f.get("channels", m.channels);
+    if (f.error().empty() && !m.alert_json.empty() && !json::accept(m.alert_json))
+      return "a message's alert_json is no JSON";
+    return f.error();
+  }
+
+  /// The list called `name` of `in`; an error when it is none.
+  static const json* list(const json& in, const char* name, std::string& error) {
+    const auto it = in.find(name);
+    if (it != in.end() && it->is_array()) return &*it;
+    error = fmt::format("the file has no list \"{}\"", name);
+    return nullptr;
+  }
+
+  static std::string load(const json& in, Outbox& o, Timestamp now) {
+    Fields f(in, "the file");
+    std::string schema;
+    f.get("schema", schema);
+    f.get("next", o.next_);
+    f.get("tokens", o.tokens_);
+    f.get("refilled_ns", o.refilled_);
+    f.get("held_back", o.held_back_);
+    f.get("held_headlines", o.held_headlines_);
+    if (!f.error().empty()) return f.error();
+    if (schema != kSchema) return fmt::format("its schema is \"{}\", not {}", schema, kSchema);
+    o.tokens_ = std::clamp(o.tokens_, 0.0, o.rules_.max_per_hour);
+    // A clock that was set back since then would otherwise hold everything until it has caught up.
+    o.refilled_ = std::min(o.refilled_, now);
+    std::string error;
+    const json* incidents = list(in, "incidents", error);
+    const json* messages = list(in, "messages", error);
+    const json* channels = list(in, "channels", error);
+    if (!error.empty()) return error;
+    if (incidents->size() > Outbox::kMaxIncidents || messages->size() > Outbox::kMaxMessages) return "it is too long";
+    for (const json& item : *incidents) {
+      error = read_incident(item, o.incidents_.emplace_back(), now);
+      if (!error.empty()) return error;
+    }
+    for (const json& item : *messages) {
+      error = read_message(item, o.messages_.emplace_back());
+      if (!error.empty()) return error;
+    }
+    for (const json& item : *channels) {
+      Outbox::Channel read;
+      Fields c(item, "a channel");
+      c.get("name", read.name);
+      c.get("attempts", read.attempts);
+      c.get("not_before_ns", read.not_before);
+      if (!c.error().empty()) return c.error();
+      if (read.attempts < 0) return "a channel's attempts are negative";
+      // At once, whatever the wait was: a restart often is what mends the receiver's address.
+      if (Outbox::Channel* known = o.channel(read.name); known != nullptr) known->attempts = 0;
+    }
+    return {};
+  }
+};
+
+std::string Outbox::save() const {
+  return OutboxJson::save(*this);
+}
+
+Status Outbox::load(std::string_view text, Timestamp now) {
+  const json in = json::parse(text, nullptr, false);
+  if (in.is_discarded()) return fail("it is no JSON");
+  std::vector<std::string> names;
+  for (const Channel& c : channels_) names.push_back(c.name);
+  Outbox read(rules_, names);
+  if (const std::string error = OutboxJson::load(in, read, now); !error.empty()) return fail(error);
+  read.drop_taken();
+  read.revision_ = revision_ + 1;
+  *this = std::move(read);
+  return {};
+}
+
+/// Messages for channels that are no more.
+void Outbox::drop_taken() {
+  std::size_t lost = 0;
+  for (Message& m : messages_)
+    std::erase_if(m.channels, [this](const std::string& name) { return channel(name) == nullptr; });
+  for (auto it = messages_.begin(); it != messages_.end();) {
+    if (!it->channels.empty()) {
+      ++it;
+      continue;
+    }
+    ++lost;
+    it = messages_.erase(it);
+  }
+  if (lost > 0)
+    warnings_.push_back(
+        fmt::format("{} notification{} of an earlier run given up: nobody it was for is configured any more", lost,
+                    lost == 1 ? "" : "s"));
+}
+
+std::string webhook_body(const Message& m, const OutboxRules& rules) {
+  json out = {{"schema", "vramtrack.notification.v1"},
+              {"id", m.id},
+              {"incident", m.incident},
+              {"event", m.event},
+              {"time", iso8601(m.time)},
+              {"host", rules.host},
+              {"severity", m.event == "held_back" ? json(nullptr) : json(to_string(m.severity))},
+              {"device", m.device.empty() ? json(nullptr) : json(m.device)},
+              {"pid", m.pid != 0 ? json(m.pid) : json(nullptr)},
+              {"simulated", rules.simulated.empty() ? json(nullptr) : json(rules.simulated)},
+              {"headline", headline(m.text)},
+              {"text", m.text}};
+  const json alert = m.alert_json.empty() ? json(nullptr) : json::parse(m.alert_json, nullptr, false);
+  out["alert"] = alert.is_discarded() ? json(nullptr) : alert;
+  return dump(out);
+}
+
+std::string slack_body(const Message& m, const OutboxRules& rules) {
+  std::string text = m.event == "resolved" ? ":white_check_mark: " : ":rotating_light: ";
+  if (!rules.simulated.empty()) text += "[simulated] ";
+  text += '*';
+  // Slack's own marks: what a foreign text says must neither link nor call anybody.
+  const auto escaped = [](std::string_view in) {
+    std::string out;
+    for (const char c : in) {
+      if (c == '&')
+        out += "&amp;";
+      else if (c == '<')
+        out += "&lt;";
+      else if (c == '>')
+        out += "&gt;";
+      else
+        out += c;
+    }
+    return out;
+  };
+  text += escaped(rules.host) + "* " + escaped(m.text.substr(0, kMostSlackBytes));
+  return dump(json{{"text", text}});
+}
+
+}  // namespace vramtrack::act

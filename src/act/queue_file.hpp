@@ -1,0 +1,37 @@
+// QueueFile: one small text, replaced as a whole; after a crash it is the old one or the new one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vramtrack::act {
+
+/// Held by at most one at a time, over all programs (flock on "<path>.lock", given back by the kernel however the
+/// holder ends). Mode 0600: command lines are in it. Not thread-safe.
+class QueueFile {
+ public:
+  /// Makes the folder (0700) where it is missing. Errors: held by another, no right to write.
+  static Result<QueueFile> open(const std::string& path);
+  QueueFile(QueueFile&& other) noexcept;
+  QueueFile& operator=(QueueFile&&) = delete;
+  QueueFile(const QueueFile&) = delete;
+  QueueFile& operator=(const QueueFile&) = delete;
+  ~QueueFile();
+
+  /// nullopt: there is none yet. At most 4 MiB: a longer one is none of ours.
+  [[nodiscard]] Result<std::optional<std::string>> read() const;
+  /// Written beside it, synced, then renamed. Costs what the disk takes to sync.
+  Status write(std::string_view text) const;
+  /// Renames what is there to "<path>.damaged"; returns that name.
+  [[nodiscard]] std::string put_aside() const;
+
+ private:
+  QueueFile(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  std::string path_;
+  int lock_ = -1;
+};
+
+}  // namespace vramtrack::act

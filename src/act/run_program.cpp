@@ -1,0 +1,185 @@
+#include "act/run_program.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <system_error>
+
+extern char** environ;
+
+namespace vramtrack::act {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::size_t kMostSaid = 4096;
+constexpr std::chrono::milliseconds kLook{20};
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+class File {
+ public:
+  explicit File(int fd = -1) : fd_(fd) {}
+  ~File() { reset(); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  void reset(int fd = -1) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// The input as an unnamed file: a pipe would block when the program does not read.
+bool fill(File& file, const std::string& input) {
+  file.reset(::memfd_create("vramtrack-alert", MFD_CLOEXEC));
+  std::size_t done = 0;
+  while (file.get() >= 0 && done < input.size()) {
+    const ssize_t n = ::write(file.get(), input.data() + done, input.size() - done);
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) done += static_cast<std::size_t>(n);
+  }
+  return file.get() >= 0 && ::lseek(file.get(), 0, SEEK_SET) == 0;
+}
+
+/// What execve wants of a list of texts; they must outlive it.
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (std::string& text : texts) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+std::vector<std::string> environment(const Variables& variables) {
+  std::vector<std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with("VRAMTRACK_ALERT_")) out.emplace_back(text);
+  }
+  for (const auto& [name, value] : variables) {
+    std::string clean = value;
+    std::erase(clean, '\0');
+    out.push_back(name + '=' + clean);
+  }
+  return out;
+}
+
+/// Starts the program; 0 or an errno.
+int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int input, int said, pid_t& pid) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&how);
+  posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
+  // Ours are opened with O_CLOEXEC; those that came from our parent are not.
+  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  sigset_t all;
+  sigset_t none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawnattr_setsigdefault(&how, &all);
+  posix_spawnattr_setsigmask(&how, &none);
+  posix_spawnattr_setpgroup(&how, 0);
+  posix_spawnattr_setflags(&how,
+                           static_cast<short>(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK));
+  const int error =
+      ::posix_spawnp(&pid, argv.front().c_str(), &files, &how, pointers(argv).data(), pointers(variables).data());
+  posix_spawnattr_destroy(&how);
+  posix_spawn_file_actions_destroy(&files);
+  return error;
+}
+
+/// Keeps the end of what is said.
+void listen(int fd, std::string& said, std::chrono::milliseconds at_most) {
+  pollfd wait{fd, POLLIN, 0};
+  if (fd < 0 || ::poll(&wait, 1, static_cast<int>(at_most.count())) <= 0) return;
+  std::array<char, kMostSaid> part{};
+  const ssize_t n = ::read(fd, part.data(), part.size());
+  if (n > 0) said.append(part.data(), static_cast<std::size_t>(n));
+  if (said.size() > kMostSaid) said.erase(0, said.size() - kMostSaid);
+}
+
+std::string last_line(std::string said) {
+  while (!said.empty() && (said.back() == '\n' || said.back() == ' ')) said.pop_back();
+  std::string line = said.substr(said.rfind('\n') + 1).substr(0, 200);
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return line.empty() ? std::string() : ": " + line;
+}
+
+}  // namespace
+
+Variables variables_of(const Message& m, const OutboxRules& rules) {
+  return {{"VRAMTRACK_ALERT_EVENT", m.event},
+          {"VRAMTRACK_ALERT_ID", m.id},
+          {"VRAMTRACK_ALERT_INCIDENT", m.incident},
+          {"VRAMTRACK_ALERT_SEVERITY", std::string(to_string(m.severity))},
+          {"VRAMTRACK_ALERT_HOST", rules.host},
+          {"VRAMTRACK_ALERT_DEVICE", m.device},
+          {"VRAMTRACK_ALERT_PID", m.pid != 0 ? std::to_string(m.pid) : std::string()},
+          {"VRAMTRACK_ALERT_HEADLINE", std::string(headline(m.text))},
+          {"VRAMTRACK_ALERT_SIMULATED", rules.simulated}};
+}
+
+Outcome run_program(const std::vector<std::string>& argv, const std::string& input, const Variables& variables,
+                    double timeout_s, const std::atomic<bool>& stop) {
+  const auto failed = [&](const std::string& why) {
+    return Outcome{Outcome::Kind::retry, fmt::format("{} {}", argv.front(), why), {}};
+  };
+  File in;
+  if (!fill(in, input)) return failed("could not be given the alert: " + reason(errno));
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("could not be started: " + reason(errno));
+  const File said_end(ends[0]);
+  File program_end(ends[1]);
+  pid_t pid = -1;
+  const int error = spawn(argv, environment(variables), in.get(), program_end.get(), pid);
+  program_end.reset();
+  if (error != 0) return failed("could not be started: " + reason(error));
+
+  const auto deadline = steady_clock::now() +
+                        std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(timeout_s));
+  std::string said;
+  int status = 0;
+  bool killed = false;
+  for (;;) {
+    const pid_t ended = ::waitpid(pid, &status, WNOHANG);
+    if (ended == pid || (ended < 0 && errno != EINTR)) break;
+    if (!killed && (stop || steady_clock::now() >= deadline)) {
+      ::kill(-pid, SIGKILL);
+      killed = true;
+    }
+    // Once it has closed its end (a daemon does), poll() returns at once: then only look now and then.
+    const auto before = steady_clock::now();
+    listen(said_end.get(), said, kLook);
+    if (const auto rest = kLook - (steady_clock::now() - before); rest > steady_clock::duration::zero())
+      ::poll(nullptr, 0, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(rest).count()));
+  }
+  // What it said last; others of its group may hold the pipe open and are not waited for.
+  listen(said_end.get(), said, std::chrono::milliseconds{0});
+  if (killed)
+    return failed(stop ? "was ended with vramtrack"
+                       : fmt::format("took longer than {:.3g} s and was ended", timeout_s) + last_line(said));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {Outcome::Kind::delivered, {}, {}};
+  if (WIFSIGNALED(status)) return failed(fmt::format("was ended by signal {}", WTERMSIG(status)) + last_line(said));
+  return failed(fmt::format("ended with exit status {}", WEXITSTATUS(status)) + last_line(said));
+}
+
+}  // namespace vramtrack::act

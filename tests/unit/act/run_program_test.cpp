@@ -1,0 +1,106 @@
+#include "act/run_program.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace vramtrack::act {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::atomic<bool> kGoOn{false};
+
+std::string folder() {
+  std::string name = (std::filesystem::temp_directory_path() / "vramtrack-act-XXXXXX").string();
+  EXPECT_NE(::mkdtemp(name.data()), nullptr);
+  return name;
+}
+
+std::string text_of(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(RunProgram, GetsTheAlertAndTheVariables) {
+  const std::string out = folder() + "/out";
+  const Outcome outcome = run_program({"sh", "-c", "cat >\"$1\"; echo \"$VRAMTRACK_ALERT_X\" >>\"$1\"", "sh", out},
+                                      std::string(1 << 20, 'j') + '\n', {{"VRAMTRACK_ALERT_X", "v; $(id)"}}, 10, kGoOn);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::delivered) << outcome.why;
+  EXPECT_EQ(text_of(out), std::string(1 << 20, 'j') + "\nv; $(id)\n");
+}
+
+TEST(RunProgram, NoShellReadsTheArguments) {
+  const std::string out = folder();
+  EXPECT_EQ(run_program({"touch", out + "/a b;$(id)"}, "", {}, 10, kGoOn).kind, Outcome::Kind::delivered);
+  EXPECT_TRUE(std::filesystem::exists(out + "/a b;$(id)"));
+}
+
+TEST(RunProgram, FailuresAreTriedAgainAndSayWhy) {
+  Outcome outcome = run_program({"sh", "-c", "echo first >&2; echo no mail server >&2; exit 3"}, "", {}, 10, kGoOn);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::retry);
+  EXPECT_EQ(outcome.why, "sh ended with exit status 3: no mail server");
+  outcome = run_program({"sh", "-c", "kill -TERM $$"}, "", {}, 10, kGoOn);
+  EXPECT_THAT(outcome.why, HasSubstr("signal 15"));
+  outcome = run_program({"/no/such/program"}, "", {}, 10, kGoOn);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::retry);
+  EXPECT_THAT(outcome.why, HasSubstr("could not be started: No such file"));
+}
+
+TEST(RunProgram, TheWholeGroupEndsWithItsTime) {
+  const std::string out = folder() + "/late";
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome outcome =
+      run_program({"sh", "-c", "(sleep 2; touch \"$1\") & sleep 60", "sh", out}, "", {}, 0.3, kGoOn);
+  EXPECT_THAT(outcome.why, HasSubstr("took longer than 0.3 s"));
+  // Had the group's other member lived, it would have written by then.
+  EXPECT_EQ(run_program({"sleep", "2.2"}, "", {}, 10, kGoOn).kind, Outcome::Kind::delivered);
+  EXPECT_FALSE(std::filesystem::exists(out));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST(RunProgram, WhatStaysBehindIsNotWaitedFor) {
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(run_program({"sh", "-c", "sleep 3 & exit 0"}, "", {}, 30, kGoOn).kind, Outcome::Kind::delivered);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
+TEST(RunProgram, AProgramThatClosesItsOutputIsWaitedFor) {
+  EXPECT_THAT(run_program({"sh", "-c", "exec 2>&-; sleep 0.2; exit 7"}, "", {}, 10, kGoOn).why, HasSubstr("status 7"));
+}
+
+TEST(RunProgram, StopEndsIt) {
+  const std::atomic<bool> stop{true};
+  EXPECT_THAT(run_program({"sleep", "60"}, "", {}, 60, stop).why, HasSubstr("with vramtrack"));
+}
+
+TEST(RunProgram, NoneOfOurFilesAreOpenInIt) {
+  const std::string out = folder() + "/fds";
+  const int fd = ::open("/dev/null", 0);  // without O_CLOEXEC, as a parent may have left one
+  ASSERT_GT(fd, 2);
+  ASSERT_EQ(run_program({"sh", "-c", "ls -l /proc/$$/fd >\"$1\"", "sh", out}, "", {}, 10, kGoOn).kind,
+            Outcome::Kind::delivered);
+  EXPECT_THAT(text_of(out), Not(HasSubstr(" " + std::to_string(fd) + " -> /dev/null")));
+  ::close(fd);
+}
+
+TEST(Variables, HoldNoNul) {
+  Message m;
+  m.event = "raised";
+  m.text = std::string("a\0b\nmore", 8);
+  const Outcome outcome =
+      run_program({"sh", "-c", "test \"$VRAMTRACK_ALERT_HEADLINE\" = ab"}, "", variables_of(m, {}), 10, kGoOn);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::delivered) << outcome.why;
+}
+
+}  // namespace
+}  // namespace vramtrack::act
