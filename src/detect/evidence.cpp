@@ -4,23 +4,13 @@
 #include <array>
 #include <cmath>
 #include <span>
+#include <utility>
+
+#include "detect/rivals.hpp"
+#include "detect/window.hpp"
 
 namespace vramtrack {
 namespace {
-
-constexpr std::size_t kMinIncrements = 6;
-
-/// Durations of healthy rises (loads, warm-ups, ramps up to a garbage collection) are taken as
-/// log-uniform between ten seconds and `longest_s`: the share that lasts longer than `duration_s`.
-double survival(double duration_s, double longest_s) {
-  constexpr double kShortest = 10;
-  const double share = std::log(longest_s / std::max(duration_s, kShortest)) / std::log(longest_s / kShortest);
-  return std::clamp(share, 0.02, 1.0);
-}
-
-double normal_cdf(double z) {
-  return 0.5 * std::erfc(-z / std::sqrt(2.0));
-}
 
 float median_of(std::span<float> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -35,45 +25,7 @@ double median_peak(const Level& level, std::size_t from, std::size_t to) {
   return static_cast<double>(median_of(std::span(peaks).first(to - from)));
 }
 
-/// Likelihood ratio, growth that goes on against growth that settles, of the growth's centroid. A leak's
-/// rate follows the load, which drifts: standard deviation 0.05 of the centroid (a rate falling linearly by
-/// half over the window). Saturating rises have centroids anywhere from 0.1 to 0.5 (log: 0.28, sqrt: 0.33,
-/// exponential seen for one time constant: 0.42, for two: 0.34).
-double going_on_ratio(double centroid, double se) {
-  constexpr double kLeakSpread = 0.05;
-  constexpr double kWarmLow = 0.1;
-  constexpr double kWarmHigh = 0.47;
-  const double spread = std::sqrt(se * se + kLeakSpread * kLeakSpread);  // std::hypot would need glibc 2.35
-  const double z = std::min(0.0, centroid - 0.5) / spread;
-  const double leak = std::exp(-0.5 * z * z) / (spread * std::sqrt(2 * M_PI));
-  const double blur = std::max(se, 0.02);
-  const double warm =
-      (normal_cdf((kWarmHigh - centroid) / blur) - normal_cdf((kWarmLow - centroid) / blur)) / (kWarmHigh - kWarmLow);
-  return std::clamp(leak / std::max(warm, 0.05), 1e-4, 20.0);
-}
-
-/// Chance that driftless increments would have produced such evidence from one of their starts, as a weight
-/// against a leak's 1.
-double noise_weight(double nats, double starts) {
-  return std::max(5.0, starts) * std::exp(-nats);
-}
-
 constexpr double kHopelessNoise = 4;  ///< noise alone four times as likely: no need to look closer
-
-struct Window {
-  const Scales& scales;
-  const Level& level;
-  std::size_t k;
-  std::size_t first;  ///< index of the base bucket
-  std::size_t last;
-  double nats;
-  double starts;  ///< at which evidence of this scale could have begun
-
-  [[nodiscard]] double floor_at(std::size_t i) const { return static_cast<double>(level[i].floor_bytes); }
-  [[nodiscard]] double time_at(std::size_t i) const {
-    return static_cast<double>(level[i].slot - level[first].slot) * Scales::width_s(k);
-  }
-};
 
 /// Growth's centroid, its standard error, new highs and their gaps.
 void measure(const Window& w, Evidence& e) {
@@ -121,6 +73,11 @@ void compare_peaks(const Window& w, Evidence& e) {
 
   // Peaks of a steady growth rise by two thirds of the net from the first third's median to the last's.
   e.co_moving = e.peak_rise_bytes >= 0.75 * 0.66 * e.net_bytes;
+  // Or the floor rises like clockwork under peaks that stand still, as under a limit at which garbage is collected;
+  // dips that vanish in a rising load do so by fits and starts.
+  if (!e.co_moving && e.buckets >= 8 && e.rises >= 0.85 * e.buckets && e.centroid_se <= 0.05 &&
+      std::abs(e.peak_rise_bytes) <= 0.1 * e.net_bytes && e.swing_bytes >= e.net_bytes / e.buckets)
+    e.co_moving = true;
 }
 
 std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& context) {
@@ -158,21 +115,41 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   const double d3 = w.floor_at(w.last) - w.floor_at(t2);
   if (d3 >= 0 && d2 > 0 && d3 < 0.95 * d2) e.plateau_bytes = w.floor_at(w.last) + d3 * (d3 / d2) / (1 - d3 / d2);
 
-  constexpr double kLongestRamp = 3 * 3600.0;
   const double going_on = going_on_ratio(e.centroid, e.centroid_se);
   const bool spans_cycles = e.swing_bytes >= 0.5 * e.net_bytes;
+  const double still_bytes = 0.25 * e.net_bytes;
+  if (e.admissible())
+    e.quiet_s = w.scales.quiet_before_s(w.k, e.start, e.start_bytes - still_bytes, e.start_bytes + still_bytes);
+  const std::optional<double> life_s = e.oom_in_s ? std::optional(e.duration_s + *e.oom_in_s) : std::nullopt;
   e.warm_up = 0.5 / going_on;
-  e.cycle = (spans_cycles ? 0.2 : 0.7) * survival(e.duration_s, kLongestRamp);
+  // A floor that lay still for three times as long as it has now risen does not wander: then a change of level is the
+  // rival, after which the order of the floors is chance.
+  if (e.quiet_s >= 3 * e.duration_s && e.noise > 0.02)
+    e.noise = std::min(e.noise, 5 * std::max(order_by_chance(w), 1 / std::tgamma(e.rises + 1)));
+  // A load was seen, then the rise: the program is young.
+  const bool loaded =
+      context.limit_bytes && e.start_bytes - context.first_bytes > 0.05 * (*context.limit_bytes - context.first_bytes);
+  e.cycle = (spans_cycles ? 0.3 : 1.0) * ramp_weight(e.duration_s, life_s, e.quiet_s, loaded);
   // A slowing growth that settles above the limit ends there all the same.
   if (e.plateau_bytes && context.limit_bytes && *e.plateau_bytes > *context.limit_bytes)
     e.warm_up = std::min(e.warm_up, 0.3);
-  const double rivals = (e.noise + e.warm_up + e.cycle) * (0.1 / std::max(context.prior_odds, 1e-6));
+  if (e.admissible()) {
+    e.clockwork = keeps_time(w, 0.5 * context.min_growth_bytes);
+    e.noise /= e.clockwork;
+    e.warm_up /= std::sqrt(e.clockwork);
+    if (largest_fall_before(w) > 0.3 * e.net_bytes) e.churn = 0.4;
+    if (life_s) e.day = day_weight(e, *life_s);
+  }
+  const double rivals = (e.noise + e.warm_up + e.cycle + e.churn + e.day) * (0.1 / std::max(context.prior_odds, 1e-6));
   e.probability = 1 / (1 + rivals);
   if (!e.admissible()) e.probability = std::min(e.probability, 0.2);
 
   const double wait_s =
       e.oom_in_s ? std::clamp(*e.oom_in_s, 60.0, std::max(60.0, context.min_duration_s)) : context.min_duration_s;
-  e.material = e.duration_s >= wait_s && e.net_bytes >= context.min_growth_bytes;
+  // Less than four thousandths of what was free is no growth that matters, whatever the card.
+  const double free_bytes = context.limit_bytes.value_or(e.start_bytes) - e.start_bytes;
+  const double least = std::max(context.min_growth_bytes, 0.004 * free_bytes);
+  e.material = e.duration_s >= wait_s && e.net_bytes >= least;
   return e;
 }
 
@@ -180,72 +157,22 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
 
 std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const EvidenceContext& context) {
   const Level& level = scales.level(k);
-  const std::size_t n = level.size();
-  if (n < kMinIncrements + 1) return std::nullopt;
-  const std::size_t last = n - 1;
-  const auto hopeless = [&](std::size_t scale) {
-    return noise_weight(static_cast<double>(level.drift().log_e[scale]) - std::log(2.0),
-                        static_cast<double>(level.moves(scale))) > kHopelessNoise;
-  };
-  if (hopeless(0) && hopeless(1)) return std::nullopt;
-
-  // The best start at each of the two scales: the suffix with the largest evidence.
-  struct Start {
-    std::size_t first = 0;
-    std::size_t scale = 0;
-    double nats = 0;
-  };
-  std::array<Start, 4> starts{};
-  std::size_t count = 0;
-  const auto suffix_from = [&](std::size_t first, std::size_t scale) {
-    double sum = 0;
-    for (std::size_t i = first + 1; i <= last; ++i) sum += static_cast<double>(level[i].gain_nats[scale]);
-    return sum;
-  };
-  for (std::size_t scale = 0; scale < 2; ++scale) {
-    double sum = 0;
-    Start best{last, scale, 0};
-    for (std::size_t i = last; i > 0; --i) {
-      sum += static_cast<double>(level[i].gain_nats[scale]);
-      if (sum > best.nats) best = {i - 1, scale, sum};
-    }
-    if (last - best.first >= kMinIncrements) starts[count++] = best;
-  }
-  if (count == 0) return std::nullopt;
-
-  // One large jump (a model load) would hide what came after it: also look from there.
-  const std::size_t from = starts[0].first;
-  std::size_t jump = from + 1;
-  for (std::size_t i = from + 1; i <= last; ++i)
-    if (level[i].floor_bytes - level[i - 1].floor_bytes > level[jump].floor_bytes - level[jump - 1].floor_bytes)
-      jump = i;
-  const double net = static_cast<double>(level[last].floor_bytes - level[from].floor_bytes);
-  const double step = static_cast<double>(level[jump].floor_bytes - level[jump - 1].floor_bytes);
-  if (step > 0.3 * net && last - jump >= kMinIncrements)
-    for (std::size_t scale = 0; scale < 2; ++scale) starts[count++] = {jump, scale, suffix_from(jump, scale)};
-
+  if (level.size() < kMinIncrements + 1) return std::nullopt;
+  const std::size_t last = level.size() - 1;
   std::optional<Evidence> result;
-  std::array<std::size_t, 4> weighed{};
-  std::size_t weighed_count = 0;
-  for (std::size_t c = 0; c < count; ++c) {
-    const double nats = std::max(0.0, starts[c].nats - std::log(2.0));  // two scales, mixed
-    const auto begun = static_cast<double>(level.moves(starts[c].scale));
-    if (noise_weight(nats, begun) > kHopelessNoise) continue;
-    std::size_t first = starts[c].first;
-    const double base = static_cast<double>(level[first].floor_bytes);
-    const double rise = static_cast<double>(level[last].floor_bytes) - base;
-    // Flat buckets before the growth began are not part of it.
-    for (std::size_t i = last; i > first; --i)
-      if (static_cast<double>(level[i].floor_bytes) <= base + 0.02 * rise) {
-        first = i;
-        break;
-      }
-    if (last - first < kMinIncrements) continue;
-    const auto done = weighed.begin() + static_cast<std::ptrdiff_t>(weighed_count);
-    if (std::find(weighed.begin(), done, 2 * first + starts[c].scale) != done) continue;
-    weighed[weighed_count++] = 2 * first + starts[c].scale;
-    const auto e = weigh_window({scales, level, k, first, last, nats, begun}, context);
-    if (e && (!result || e->probability > result->probability)) result = e;
+  Starts seen;
+  for (const Start& start : starts_of(level)) {
+    const double nats = std::max(0.0, start.nats - std::log(static_cast<double>(kBets)));  // the bets are mixed
+    if (noise_weight(nats, 0) > kHopelessNoise) continue;
+    Start from = start;
+    from.first = without_flat_beginning(level, start.first);
+    const auto same = [&](const Start& s) { return s.first == from.first && s.bet == from.bet; };
+    if (last - from.first < kMinIncrements || std::any_of(seen.begin(), seen.end(), same)) continue;
+    seen.push_back(from);
+    const auto moves = static_cast<double>(level.moves(from.bet));
+    const auto e = weigh_window({scales, level, k, from.first, last, nats, moves}, context);
+    const auto rank = [](const Evidence& of) { return std::pair(of.admissible(), of.probability); };
+    if (e && (!result || rank(*e) > rank(*result))) result = e;
   }
   return result;
 }

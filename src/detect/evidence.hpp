@@ -16,6 +16,7 @@ struct EvidenceContext {
   double min_duration_s = 300;
   double min_growth_bytes = 64.0 * 1048576;
   double horizon_s = 7 * 86400.0;
+  double first_bytes = 0;  ///< where the series, or its program as far as it was seen, began
 };
 
 /// One window, from `start` to `end`, of one level. Rival explanations carry weights relative to a leak's 1;
@@ -36,12 +37,16 @@ struct Evidence {
   double since_high_s = 0;   ///< since the floor's last new high
   double longest_gap_s = 0;  ///< between new highs
   double largest_step = 0;   ///< largest single rise, as a share of the net rise
+  double quiet_s = 0;        ///< how long the floor lay still before the growth began
   int rises = 0;             ///< buckets whose floor made a new high
   int buckets = 0;
   double recent_rate_bytes_per_s = 0;  ///< over the last half
   double noise = 0;
   double warm_up = 0;
-  double cycle = 0;  ///< a straight ramp that ends by itself: up to a collection, a load, a cache filling
+  double clockwork = 1;  ///< Bayes factor of steps at equal intervals against steps at random times; 1: no steps
+  double churn = 0;      ///< jobs that come and go: falls as large as the rise were seen before it
+  double day = 0;        ///< the rising half of a day's load
+  double cycle = 0;      ///< a straight ramp that ends by itself: up to a collection, a load, a cache filling
   double probability = 0;
   std::optional<double> oom_in_s;       ///< at the window's mean rate
   std::optional<double> plateau_bytes;  ///< where a slowing growth would settle

@@ -19,7 +19,6 @@ namespace vramtrack {
 namespace {
 
 constexpr double kMB = 1048576;
-constexpr float kWorthWeighing = 2.0F;    ///< nats below which a level cannot matter
 constexpr double kKeepProbability = 0.4;  ///< an alert is withdrawn when no level holds this any more
 
 std::string chance_words(double nats) {
@@ -43,6 +42,8 @@ class Judge final : public Detector {
   void on_close(std::uint32_t mask);
   void on_finest();
   void weigh_level(std::size_t k);
+  /// A level without two nats has nothing to say.
+  [[nodiscard]] bool worth_weighing(std::size_t k) const { return scales_.level(k).drift().nats() >= 2; }
   [[nodiscard]] std::optional<Evidence> weigh_in_context(std::size_t k) const;
   void restart(bool keep_highs);
   void end_alert(AlertEnd end, std::string reason);
@@ -65,7 +66,8 @@ class Judge final : public Detector {
   Timestamp held_until_{};  ///< while alerting: the last time some level held the alert
   std::uint64_t samples_ = 0;
   float last_bytes_ = 0;
-  float epoch_high_ = 0;  ///< highest peak since the last restart
+  float epoch_first_ = 0;  ///< the first sample since the last restart
+  float epoch_high_ = 0;   ///< highest peak since the last restart
   std::array<float, Scales::kLevels> probability_{};
   /// Of each level's window: where it starts, and how probable it is that the rise goes on, by its shape alone.
   struct Going {
@@ -76,6 +78,7 @@ class Judge final : public Detector {
   std::array<std::uint8_t, Scales::kLevels> skip_{};    ///< closes until the level is weighed again
   std::array<std::uint8_t, Scales::kLevels> streak_{};  ///< closes in a row at which the level would alarm
   bool alerting_ = false;
+  std::size_t alert_level_ = 0;
   double alert_start_bytes_ = 0;
   double alert_net_bytes_ = 0;
   double alert_duration_s_ = 0;
@@ -84,8 +87,12 @@ class Judge final : public Detector {
 };
 
 EvidenceContext Judge::context() const {
-  return {limit_bytes_, config_.leak_prior, config_.minimum_duration_minutes * 60, config_.min_growth_mb * kMB,
-          config_.horizon_days * 86400};
+  return {limit_bytes_,
+          config_.leak_prior,
+          config_.minimum_duration_minutes * 60,
+          config_.min_growth_mb * kMB,
+          config_.horizon_days * 86400,
+          static_cast<double>(epoch_first_)};
 }
 
 /// The coarsest level whose buckets still hold one sample each, or the finest of all: finer ones say the same.
@@ -103,7 +110,7 @@ bool Judge::beyond_horizon(const Evidence& e) const {
 /// Waiting for more evidence is worth something only while there is time: once two thirds of the growth's life
 /// are over, four fifths of the usual confidence are enough.
 double Judge::bar(const Evidence& e) const {
-  const bool late = e.oom_in_s && *e.oom_in_s <= 0.5 * e.duration_s;
+  const bool late = e.oom_in_s && *e.oom_in_s <= 1.2 * e.duration_s && e.noise + e.churn <= 0.2;
   return config_.confidence_threshold * (late ? 0.8 : 1.0);
 }
 
@@ -116,10 +123,12 @@ void Judge::observe(Timestamp time, double used_bytes) {
   if (samples_ > 0 && time <= last_) {  // said again: the later word counts
     last_bytes_ = static_cast<float>(used_bytes);
     scales_.replace_last(last_bytes_);
+    if (samples_ == 1) epoch_first_ = last_bytes_;
     return;
   }
   if (samples_ == 0) {
     first_ = time;
+    epoch_first_ = static_cast<float>(used_bytes);
     going_.fill(Going{time, 1});
   } else {
     period_.observe(seconds_between(last_, time));
@@ -145,7 +154,9 @@ void Judge::on_close(std::uint32_t mask) {
       alerting_ = true;
       held_until_ = last_;
       alert_net_bytes_ = alert_duration_s_ = 0;
+      alert_level_ = 0;
       if (const auto e = best()) {
+        alert_level_ = e->level;
         alert_start_bytes_ = e->start_bytes;
         alert_net_bytes_ = e->net_bytes;
         alert_duration_s_ = e->duration_s;
@@ -156,7 +167,7 @@ void Judge::on_close(std::uint32_t mask) {
   if (held) held_until_ = last_;
   // A pause is not an end: wait a quarter of what the growth has lasted.
   const bool giving_back =
-      static_cast<double>(scales_.level(0).back().peak_bytes) < alert_start_bytes_ + 0.8 * alert_net_bytes_;
+      static_cast<double>(scales_.level(alert_level_).back().peak_bytes) < alert_start_bytes_ + 0.8 * alert_net_bytes_;
   const double patience_s = giving_back ? 0 : std::clamp(0.25 * alert_duration_s_, 120.0, 6 * 3600.0);
   if (!held && seconds_between(held_until_, last_) >= patience_s)
     end_alert(AlertEnd::withdrawn, giving_back
@@ -189,7 +200,7 @@ void Judge::restart(bool keep_highs) {
   const float now = last_bytes_;
   scales_.restart(keep_highs);
   scales_.observe(last_, now);
-  epoch_high_ = now;
+  epoch_first_ = epoch_high_ = now;
   probability_.fill(0);
   streak_.fill(0);
   skip_.fill(0);
@@ -209,15 +220,16 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
 }
 
 void Judge::weigh_level(std::size_t k) {
-  if (scales_.level(k).drift().nats() >= kWorthWeighing && skip_[k] > 0) {
+  if (worth_weighing(k) && skip_[k] > 0) {
     --skip_[k];
     return;
   }
   probability_[k] = 0;
   going_[k] = Going{last_, 1};
-  if (scales_.level(k).drift().nats() >= kWorthWeighing) {
+  if (worth_weighing(k)) {
     if (const auto e = weigh_in_context(k)) {
-      going_[k] = Going{e->start, 1 / (1 + e->warm_up)};
+      // A jump and what came after it are no settling curve.
+      if (e->largest_step < 0.4) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
       probability_[k] = static_cast<float>(e->probability);
       // A full window changes little from one bucket to the next: unless an alarm may be near, every fourth will do.
       const bool near = !alerting_ && e->probability >= 0.3 && !beyond_horizon(*e);
@@ -226,6 +238,7 @@ void Judge::weigh_level(std::size_t k) {
         streak_[k] = static_cast<std::uint8_t>(std::min(streak_[k] + 1, 200));
         if (alerting_ && e->net_bytes > alert_net_bytes_) {
           alert_net_bytes_ = e->net_bytes;
+          alert_level_ = e->level;
           alert_start_bytes_ = e->start_bytes;
           alert_duration_s_ = e->duration_s;
         }
@@ -243,15 +256,19 @@ void Judge::end_alert(AlertEnd end, std::string reason) {
   streak_.fill(0);
 }
 
+/// The most probable window; of those that are about as probable the one that sees most of the growth.
 std::optional<Evidence> Judge::best() const {
-  std::optional<Evidence> best;
+  constexpr double kAbout = 0.03;
+  std::array<std::optional<Evidence>, Scales::kLevels> all;
+  double highest = 0;
   for (std::size_t k = finest_useful(); k < Scales::kLevels; ++k) {
-    if (scales_.level(k).drift().nats() < kWorthWeighing) continue;
-    const auto e = weigh_in_context(k);
-    if (e && (!best || e->probability > best->probability ||
-              (e->probability == best->probability && e->net_bytes > best->net_bytes)))
-      best = e;
+    if (!worth_weighing(k)) continue;
+    all[k] = weigh_in_context(k);
+    if (all[k]) highest = std::max(highest, all[k]->probability);
   }
+  std::optional<Evidence> best;
+  for (const auto& e : all)
+    if (e && e->probability >= highest - kAbout && (!best || e->net_bytes > best->net_bytes)) best = e;
   return best;
 }
 
@@ -362,13 +379,13 @@ std::vector<std::string> Judge::explain() const {
     }
     lines.push_back(
         fmt::format("scale {}: +{} in {} ({} spans, {} new highs), {:.1f} nats, centroid {:.3f} +- {:.3f}, rivals "
-                    "noise {:.3f} warm-up {:.3f} cycle {:.3f}, "
-                    "P {:.3f}; peaks +{} {}, {}, {}, {}",
+                    "noise {:.3f} warm-up {:.3f} cycle {:.3f} churn {:.2f} day {:.2f}, clockwork {:.3g}, "
+                    "quiet {} before, P {:.3f}; peaks +{} {}, {}, {}, {}",
                     span_words(Scales::width_s(k)), size_words(e->net_bytes), span_words(e->duration_s), e->buckets,
-                    e->rises, e->nats, e->centroid, e->centroid_se, e->noise, e->warm_up, e->cycle, e->probability,
-                    size_words(e->peak_rise_bytes), e->co_moving ? "move along" : "do not move along",
-                    e->new_high ? "new territory" : "seen before", e->stopped ? "stopped" : "goes on",
-                    e->material ? "material" : "not (yet) material"));
+                    e->rises, e->nats, e->centroid, e->centroid_se, e->noise, e->warm_up, e->cycle, e->churn, e->day,
+                    e->clockwork, span_words(e->quiet_s), e->probability, size_words(e->peak_rise_bytes),
+                    e->co_moving ? "move along" : "do not move along", e->new_high ? "new territory" : "seen before",
+                    e->stopped ? "stopped" : "goes on", e->material ? "material" : "not (yet) material"));
   }
   return lines;
 }

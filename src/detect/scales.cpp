@@ -14,8 +14,8 @@ float log_symmetric_gain(float z) {
 
 }  // namespace
 
-std::array<float, 2> DriftEvidence::observe(float increment_bytes) {
-  std::array<float, 2> gains{};
+std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_bytes) {
+  std::array<float, kBets> gains{};
   largest_abs *= 0.9F;
   if (increment_bytes == 0) return gains;
   const float size = std::abs(increment_bytes);
@@ -26,8 +26,9 @@ std::array<float, 2> DriftEvidence::observe(float increment_bytes) {
   std::array<float, 5> sorted = recent_abs;
   const auto middle = sorted.begin() + recent_count / 2;
   std::nth_element(sorted.begin(), middle, sorted.begin() + recent_count);
-  const std::array<float, 2> scale{5 * *middle, largest_abs};
-  for (std::size_t i = 0; i < scale.size(); ++i) {
+  constexpr float kSign = 4.0F / 3;
+  const std::array<float, kBets> scale{5 * *middle, largest_abs, kSign * size};
+  for (std::size_t i = 0; i < kBets; ++i) {
     gains[i] = log_symmetric_gain(2 * increment_bytes / scale[i]);
     log_e[i] = std::max(0.0F, log_e[i] + gains[i]);
   }
@@ -38,7 +39,7 @@ void Level::push(Bucket bucket) {
   bucket.gain_nats = {};
   if (size_ > 0) {
     bucket.gain_nats = drift_.observe(bucket.floor_bytes - back().floor_bytes);
-    for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t i = 0; i < DriftEvidence::kBets; ++i)
       if (std::abs(bucket.gain_nats[i]) > 0.1F) ++moves_[i];
   }
   if (size_ == kCapacity) {
@@ -133,6 +134,20 @@ double Scales::floor_at(Timestamp time) const {
     return static_cast<double>(level[i].floor_bytes);
   }
   return 0;
+}
+
+double Scales::quiet_before_s(std::size_t k, Timestamp time, double low_bytes, double high_bytes) const {
+  Timestamp since = time;
+  for (; k < kLevels; ++k) {
+    const Level& level = levels_[k];
+    for (std::size_t i = level.size(); i-- > 0;) {
+      if (end_of(k, level[i].slot) > since) continue;  // in the rise, or told by a finer level
+      const auto floor = static_cast<double>(level[i].floor_bytes);
+      if (floor < low_bytes || floor > high_bytes) return seconds_between(since, time);
+      since = start_of(k, level[i].slot);
+    }
+  }
+  return seconds_between(since, time);
 }
 
 Timestamp Scales::start_of(std::size_t k, std::int32_t slot) const {

@@ -9,6 +9,7 @@
 // period (docs/detectors/judge.md).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,23 +23,26 @@ struct Bucket {
   std::int32_t slot = 0;
   float floor_bytes = 0;
   float peak_bytes = 0;
-  std::array<float, 2> gain_nats{};  ///< of its floor's increment, at both scales of DriftEvidence
+  std::array<float, 3> gain_nats{};  ///< of its floor's increment, by each bet of DriftEvidence
 };
 
 /// An e-process against "the floor's increments are as likely down as up" (conditionally symmetric): given the
 /// size of an increment its sign is a fair coin, so exp(z) / cosh(z) with z = 2 * increment / scale has mean 1 for
 /// any scale that depends on sizes only, and the running product restarted at 1 reaches e^W by chance with
 /// probability at most N e^-W over N increments (Shin, Ramdas & Rinaldo, "E-detectors", 2022; de la Pena 1999).
-/// Two scales, mixed: five medians of the recent sizes, for a drift within noise; and the largest recent size,
-/// forgotten by a tenth a bucket, for rare rises among small jitter (stairs) and clean ramps.
+/// Three bets, mixed: z = 2x / (five medians of the recent sizes), for a drift within noise; z = 2x / (the largest
+/// recent size, forgotten by a tenth a bucket), for rare rises among small jitter (stairs) and clean ramps; and
+/// z = +-1.5, the sign alone, for rises of very different sizes.
 struct DriftEvidence {
   /// Takes an increment; returns its gains in nats. O(1).
-  std::array<float, 2> observe(float increment_bytes);
+  static constexpr std::size_t kBets = 3;
 
-  /// The larger of the running (restarted at 0) log evidences: a cheap upper bound on log E.
-  [[nodiscard]] float nats() const { return log_e[0] > log_e[1] ? log_e[0] : log_e[1]; }
+  std::array<float, kBets> observe(float increment_bytes);
 
-  std::array<float, 2> log_e{};
+  /// The largest of the running (restarted at 0) log evidences: a cheap upper bound on log E.
+  [[nodiscard]] float nats() const { return *std::max_element(log_e.begin(), log_e.end()); }
+
+  std::array<float, kBets> log_e{};
   std::array<float, 5> recent_abs{};
   float largest_abs = 0;
   std::uint8_t recent_count = 0;
@@ -61,7 +65,7 @@ class Level {
   /// Highest floor and peak of buckets that have left the ring, and of earlier epochs where those count.
   [[nodiscard]] float forgotten_floor() const { return forgotten_floor_; }
   [[nodiscard]] float forgotten_peak() const { return forgotten_peak_; }
-  /// Increments of this epoch that weighed at scale `i` of DriftEvidence: the number of starts evidence was given
+  /// Increments of this epoch that weighed in bet `i` of DriftEvidence: the number of starts evidence was given
   /// there (one at an increment that hardly weighs is the same as one after it).
   [[nodiscard]] std::uint32_t moves(std::size_t i) const { return moves_[i]; }
   [[nodiscard]] const DriftEvidence& drift() const { return drift_; }
@@ -70,7 +74,7 @@ class Level {
   std::array<Bucket, kCapacity> ring_{};
   std::size_t head_ = 0;
   std::size_t size_ = 0;
-  std::array<std::uint32_t, 2> moves_{};
+  std::array<std::uint32_t, DriftEvidence::kBets> moves_{};
   float forgotten_floor_ = 0;
   float forgotten_peak_ = 0;
   DriftEvidence drift_;
@@ -101,6 +105,9 @@ class Scales {
   /// The floor of the finest closed bucket that still covers `time`; of the last one before it in a gap; 0 when nothing
   /// is known of that time.
   [[nodiscard]] double floor_at(Timestamp time) const;
+  /// How long before `time` the floors of level `k`, and further back those of coarser levels, stayed within
+  /// [low, high] without a break; 0 when the bucket that ends at `time` is not. O(48 a level).
+  [[nodiscard]] double quiet_before_s(std::size_t k, Timestamp time, double low_bytes, double high_bytes) const;
 
  private:
   void close(std::size_t k, std::uint32_t& mask);

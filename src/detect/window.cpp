@@ -1,0 +1,48 @@
+#include "detect/window.hpp"
+
+namespace vramtrack {
+namespace {
+
+double rise_at(const Level& level, std::size_t i) {
+  return static_cast<double>(level[i].floor_bytes) - static_cast<double>(level[i - 1].floor_bytes);
+}
+
+}  // namespace
+
+Starts starts_of(const Level& level) {
+  Starts starts;
+  const std::size_t last = level.size() - 1;
+  for (std::size_t bet = 0; bet < kBets; ++bet) {
+    double sum = 0;
+    Start best{last, bet, 0};
+    for (std::size_t i = last; i > 0; --i) {
+      sum += static_cast<double>(level[i].gain_nats[bet]);
+      if (sum > best.nats) best = {i - 1, bet, sum};
+    }
+    if (last - best.first >= kMinIncrements) starts.push_back(best);
+  }
+  if (!starts.empty()) {
+    const std::size_t from = starts.begin()->first;
+    std::size_t jump = from + 1;
+    for (std::size_t i = from + 1; i <= last; ++i)
+      if (rise_at(level, i) > rise_at(level, jump)) jump = i;
+    const double net = static_cast<double>(level[last].floor_bytes - level[from].floor_bytes);
+    if (rise_at(level, jump) > 0.3 * net && last - jump >= kMinIncrements)
+      for (std::size_t bet = 0; bet < kBets; ++bet) {
+        double sum = 0;
+        for (std::size_t i = jump + 1; i <= last; ++i) sum += static_cast<double>(level[i].gain_nats[bet]);
+        starts.push_back({jump, bet, sum});
+      }
+  }
+  return starts;
+}
+
+std::size_t without_flat_beginning(const Level& level, std::size_t first) {
+  const auto base = static_cast<double>(level[first].floor_bytes);
+  const double rise = static_cast<double>(level.back().floor_bytes) - base;
+  for (std::size_t i = level.size() - 1; i > first; --i)
+    if (static_cast<double>(level[i].floor_bytes) <= base + 0.02 * rise) return i;
+  return first;
+}
+
+}  // namespace vramtrack

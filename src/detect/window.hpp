@@ -1,0 +1,58 @@
+// Window: the stretch of one level that is weighed as one rise, and where such stretches may begin.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "detect/scales.hpp"
+
+namespace vramtrack {
+
+inline constexpr std::size_t kBets = DriftEvidence::kBets;
+inline constexpr std::size_t kMinIncrements = 4;  ///< fewer are no trend
+
+/// Buckets `first` (its base) to `last` of level `k`, with the evidence that its floor drifts.
+struct Window {
+  const Scales& scales;
+  const Level& level;
+  std::size_t k;
+  std::size_t first;  ///< index of the base bucket
+  std::size_t last;
+  double nats;
+  double starts;  ///< at which evidence of this bet could have begun
+
+  [[nodiscard]] double floor_at(std::size_t i) const { return static_cast<double>(level[i].floor_bytes); }
+  [[nodiscard]] double time_at(std::size_t i) const {
+    return static_cast<double>(level[i].slot - level[first].slot) * Scales::width_s(k);
+  }
+};
+
+/// Where a window may begin.
+struct Start {
+  std::size_t first = 0;
+  std::size_t bet = 0;
+  double nats = 0;
+};
+
+/// A few of them, without an allocation.
+class Starts {
+ public:
+  void push_back(const Start& start) { items_[size_++] = start; }
+  [[nodiscard]] const Start* begin() const { return items_.data(); }
+  [[nodiscard]] const Start* end() const { return items_.data() + size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+
+ private:
+  std::array<Start, 2 * kBets> items_{};
+  std::size_t size_ = 0;
+};
+
+/// By each bet the suffix with the largest evidence; what came after one large jump (a model load), which would hide
+/// it; and on coarse levels the lowest floor: a drift within noise that the single increments do not show. O(48).
+/// REQUIRES: more than kMinIncrements buckets.
+Starts starts_of(const Level& level);
+
+/// Flat buckets before the growth began are not part of it: the last bucket that is about as low as `first`.
+std::size_t without_flat_beginning(const Level& level, std::size_t first);
+
+}  // namespace vramtrack
