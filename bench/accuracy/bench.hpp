@@ -15,7 +15,7 @@ struct Run {
   Trace trace;
   Played played;
   Scored ours;
-  std::vector<Scored> rivals;           ///< in the order given
+  std::vector<Scored> rivals;  ///< in the order given
   std::vector<double> rival_seconds;
   std::size_t samples = 0;
 };
@@ -23,7 +23,5 @@ struct Run {
 /// Runs on `jobs` threads; the result does not depend on their number.
 std::vector<Run> run_all(const std::vector<Trace>& traces, const Config& config, std::span<const RivalInfo> rivals,
                          unsigned jobs);
-
-
 
 }  // namespace vramtrack::accuracy

@@ -19,8 +19,8 @@ Trace make_trace(const Family& family, Split split, std::uint64_t seed, std::uin
   Trace trace;
   trace.family = family.name;
   trace.source = "generated";
-  trace.seed = sim::substream(sim::substream(sim::substream(seed, split == Split::tune ? "tune" : "test"), family.name),
-                              number);
+  trace.seed =
+      sim::substream(sim::substream(sim::substream(seed, split == Split::tune ? "tune" : "test"), family.name), number);
   Draw draw{sim::Random(trace.seed), split};
   family.make(draw, trace);
   return trace;

@@ -11,6 +11,10 @@
 namespace vramtrack::accuracy {
 namespace {
 
+/// A straight rise that takes more than half of what is free before it ends by itself cannot be told from a leak that
+/// must be told by then: such are the family beyond_half, apart.
+constexpr double kRampShare = 0.5;
+
 double length(Draw& draw) {
   return draw.log_uniform(2 * 3600.0, draw.by_split(30 * 3600.0, 48 * 3600.0));
 }
@@ -27,21 +31,27 @@ void finish(Draw& draw, Trace& trace, const Stage& stage) {
   trace.toml = write_scenario(draw, stage, trace.seed, trace.family);
 }
 
-void at_work(Draw& draw, Trace& trace) { finish(draw, trace, stage_for(draw)); }
+void at_work(Draw& draw, Trace& trace) {
+  finish(draw, trace, stage_for(draw));
+}
 
-void warm_up(Draw& draw, Trace& trace, const char* form, double shortest_s, double longest_s) {
+void warm_up(Draw& draw, Trace& trace, const char* form, double shortest_s, double longest_s, double most) {
   Stage stage = stage_for(draw);
   stage.shape("warm_up", fmt::format("bytes = {:.0f}\nover_s = {:.0f}\nform = \"{}\"\nonset_s = {:.0f}",
-                                     stage.free_bytes * draw.uniform(0.05, 0.75), draw.log_uniform(shortest_s, longest_s),
-                                     form, stage.load_s));
+                                     stage.free_bytes * draw.uniform(0.05, most),
+                                     draw.log_uniform(shortest_s, longest_s), form, stage.load_s));
   finish(draw, trace, stage);
 }
 
 void warm_up_exponential(Draw& draw, Trace& trace) {
-  warm_up(draw, trace, "exponential", 60, draw.by_split(2400.0, 3600.0));
+  warm_up(draw, trace, "exponential", 60, draw.by_split(2400.0, 3600.0), 0.75);
 }
-void warm_up_log(Draw& draw, Trace& trace) { warm_up(draw, trace, "log", 600, draw.by_split(6.0, 10.0) * 3600); }
-void warm_up_linear(Draw& draw, Trace& trace) { warm_up(draw, trace, "linear", 60, draw.by_split(1.0, 3.0) * 3600); }
+void warm_up_log(Draw& draw, Trace& trace) {
+  warm_up(draw, trace, "log", 600, draw.by_split(6.0, 10.0) * 3600, 0.75);
+}
+void warm_up_linear(Draw& draw, Trace& trace) {
+  warm_up(draw, trace, "linear", 60, draw.by_split(1.0, 3.0) * 3600, kRampShare);
+}
 
 void load_in_shards(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw);
@@ -67,28 +77,45 @@ void running_maximum(Draw& draw, Trace& trace) {
   finish(draw, trace, stage);
 }
 
-void sawtooth(Draw& draw, Trace& trace, double shortest_s, double longest_s, double spread, const char* more) {
+void sawtooth(Draw& draw, Trace& trace, double shortest_s, double longest_s, double spread, const char* more,
+              double most = 0.7) {
   Stage stage = stage_for(draw, true);
-  stage.shape("sawtooth",
-              fmt::format("amplitude_bytes = {:.0f}\nperiod_s = {:.0f}\nperiod_spread = {:.2f}\namplitude_spread = {:.2f}{}",
-                          stage.free_bytes * draw.uniform(0.1, 0.7), draw.log_uniform(shortest_s, longest_s), spread,
-                          0.7 * spread, more));
+  stage.shape(
+      "sawtooth",
+      fmt::format("amplitude_bytes = {:.0f}\nperiod_s = {:.0f}\nperiod_spread = {:.2f}\namplitude_spread = {:.2f}{}",
+                  stage.free_bytes * draw.uniform(0.1, most), draw.log_uniform(shortest_s, longest_s), spread,
+                  0.7 * spread, more));
   finish(draw, trace, stage);
 }
 
-void stable_sawtooth(Draw& draw, Trace& trace) { sawtooth(draw, trace, 10, 900, 0, ""); }
-void jittering_sawtooth(Draw& draw, Trace& trace) { sawtooth(draw, trace, 10, 900, draw.uniform(0.05, 0.4), ""); }
-void modulated_sawtooth(Draw& draw, Trace& trace) {
-  sawtooth(draw, trace, 10, 600, 0.1, draw.chance(0.5) ? "\nmodulation = 0.4\nmodulation_s = 5400" : "\nperiod_drift = 0.2");
+void stable_sawtooth(Draw& draw, Trace& trace) {
+  sawtooth(draw, trace, 10, 900, 0, "");
 }
-void long_sawtooth(Draw& draw, Trace& trace) { sawtooth(draw, trace, 900, draw.by_split(5400.0, 9000.0), 0.1, ""); }
+void jittering_sawtooth(Draw& draw, Trace& trace) {
+  sawtooth(draw, trace, 10, 900, draw.uniform(0.05, 0.4), "");
+}
+void modulated_sawtooth(Draw& draw, Trace& trace) {
+  sawtooth(draw, trace, 10, 600, 0.1,
+           draw.chance(0.5) ? "\nmodulation = 0.4\nmodulation_s = 5400" : "\nperiod_drift = 0.2");
+}
+void long_sawtooth(Draw& draw, Trace& trace) {
+  sawtooth(draw, trace, 900, draw.by_split(5400.0, 9000.0), 0.1, "", kRampShare);
+}
 
 void garbage_collection(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw, true);
-  const double threshold = stage.free_bytes * draw.uniform(0.2, 0.9);
+  const double threshold = stage.free_bytes * draw.uniform(0.1, kRampShare);
   const double period_s = draw.log_uniform(300, draw.by_split(3600.0, 7200.0));
-  stage.shape("gc", fmt::format("threshold_bytes = {:.0f}\nrate_bytes_per_s = {:.0f}\nthreshold_spread = {:.2f}", threshold,
-                                threshold / period_s, draw.uniform(0.02, 0.2)));
+  stage.shape("gc", fmt::format("threshold_bytes = {:.0f}\nrate_bytes_per_s = {:.0f}\nthreshold_spread = {:.2f}",
+                                threshold, threshold / period_s, draw.uniform(0.02, 0.2)));
+  finish(draw, trace, stage);
+}
+
+void beyond_half(Draw& draw, Trace& trace) {
+  Stage stage = stage_for(draw);
+  stage.shape("warm_up", fmt::format("bytes = {:.0f}\nover_s = {:.0f}\nform = \"linear\"\nonset_s = {:.0f}",
+                                     stage.free_bytes * draw.uniform(kRampShare, 0.9),
+                                     draw.log_uniform(900, 3 * 3600.0), stage.load_s));
   finish(draw, trace, stage);
 }
 
@@ -103,10 +130,11 @@ void evaluation(Draw& draw, Trace& trace) {
 
 void bursty_serving(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw, true);
-  stage.shape("serving", fmt::format("request_bytes = {:.0f}\nrequests_per_s = {:.3f}\nservice_s = {:.1f}\n"
-                                     "burst_every_s = {:.0f}\nburst_lasts_s = {:.0f}\nburst_factor = {:.1f}\nmax_requests = 32",
-                                     stage.free_bytes * 0.9 / 32, draw.log_uniform(0.2, 2), draw.uniform(1, 8),
-                                     draw.log_uniform(120, 1800), draw.log_uniform(10, 300), draw.uniform(3, 10)));
+  stage.shape("serving",
+              fmt::format("request_bytes = {:.0f}\nrequests_per_s = {:.3f}\nservice_s = {:.1f}\n"
+                          "burst_every_s = {:.0f}\nburst_lasts_s = {:.0f}\nburst_factor = {:.1f}\nmax_requests = 32",
+                          stage.free_bytes * 0.9 / 32, draw.log_uniform(0.2, 2), draw.uniform(1, 8),
+                          draw.log_uniform(120, 1800), draw.log_uniform(10, 300), draw.uniform(3, 10)));
   finish(draw, trace, stage);
 }
 
@@ -131,17 +159,22 @@ void tenants(Draw& draw, Trace& trace, bool visible) {
   Stage stage = stage_for(draw, true);
   const double lifetime_s = draw.log_uniform(600, 4 * 3600.0);
   const double at_once = draw.uniform(1, 5);
-  stage.tail += fmt::format("\n[[tenants]]\nname = \"jobs\"\ncommand = \"python job.py\"\nuser = \"carl\"\n"
-                            "arrivals_per_s = {:.7f}\nlifetime_s = {:.0f}\nmin_bytes = {:.0f}\nmax_bytes = {:.0f}\nvisible = {}\n"
-                            "load_s = {:.0f}\n",
-                            at_once / lifetime_s, lifetime_s, 0.02 * stage.capacity_bytes, 0.15 * stage.capacity_bytes,
-                            visible, draw.log_uniform(5, 120));
+  stage.tail += fmt::format(
+      "\n[[tenants]]\nname = \"jobs\"\ncommand = \"python job.py\"\nuser = \"carl\"\n"
+      "arrivals_per_s = {:.7f}\nlifetime_s = {:.0f}\nmin_bytes = {:.0f}\nmax_bytes = {:.0f}\nvisible = {}\n"
+      "load_s = {:.0f}\n",
+      at_once / lifetime_s, lifetime_s, 0.02 * stage.capacity_bytes, 0.15 * stage.capacity_bytes, visible,
+      draw.log_uniform(5, 120));
   if (!visible) stage.shapes.insert(0, "visible = false\n");
   finish(draw, trace, stage);
 }
 
-void job_churn(Draw& draw, Trace& trace) { tenants(draw, trace, true); }
-void unseen_churn(Draw& draw, Trace& trace) { tenants(draw, trace, false); }
+void job_churn(Draw& draw, Trace& trace) {
+  tenants(draw, trace, true);
+}
+void unseen_churn(Draw& draw, Trace& trace) {
+  tenants(draw, trace, false);
+}
 
 void reservation(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw);
@@ -152,7 +185,7 @@ void reservation(Draw& draw, Trace& trace) {
 
 void cache_to_limit(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw);
-  const double limit = stage.free_bytes * draw.uniform(0.1, 0.75);
+  const double limit = stage.free_bytes * draw.uniform(0.1, kRampShare);
   const double item = draw.log_uniform(1, 64) * kMiB;
   const double filled_s = draw.log_uniform(300, draw.by_split(2.0, 4.0) * 3600);
   stage.shape("cache", fmt::format("limit_bytes = {:.0f}\nitem_bytes = {:.0f}\nrequests_per_s = {:.6f}", limit, item,
@@ -162,9 +195,9 @@ void cache_to_limit(Draw& draw, Trace& trace) {
 
 void fragmentation(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw);
-  stage.shape("fragmentation", fmt::format("bytes = {:.0f}\nover_s = {:.0f}\nsteps = {}",
-                                           stage.free_bytes * draw.uniform(0.03, 0.4),
-                                           draw.log_uniform(1800, 0.6 * stage.duration_s), draw.whole(6, 30)));
+  stage.shape("fragmentation",
+              fmt::format("bytes = {:.0f}\nover_s = {:.0f}\nsteps = {}", stage.free_bytes * draw.uniform(0.03, 0.4),
+                          draw.log_uniform(1800, 0.6 * stage.duration_s), draw.whole(6, 30)));
   finish(draw, trace, stage);
 }
 
@@ -178,9 +211,9 @@ void spike_stays(Draw& draw, Trace& trace) {
 
 void idle_desktop(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw, true);
-  stage.shape("random_walk", fmt::format("step_bytes = {:.0f}\nevery_s = {:.0f}\nhigh_bytes = {:.0f}",
-                                         draw.log_uniform(2, 20) * kMiB, draw.log_uniform(5, 60),
-                                         draw.log_uniform(100, 600) * kMiB));
+  stage.shape("random_walk",
+              fmt::format("step_bytes = {:.0f}\nevery_s = {:.0f}\nhigh_bytes = {:.0f}", draw.log_uniform(2, 20) * kMiB,
+                          draw.log_uniform(5, 60), draw.log_uniform(100, 600) * kMiB));
   finish(draw, trace, stage);
 }
 
@@ -190,8 +223,9 @@ void cache_universe(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw);
   const double universe = stage.free_bytes * draw.uniform(0.2, 0.8);
   const double item = draw.log_uniform(1, 64) * kMiB;
-  stage.shape("cache", fmt::format("limit_bytes = {:.0f}\nitem_bytes = {:.0f}\nrequests_per_s = {:.6f}\nuniverse_bytes = {:.0f}",
-                                   0.95 * stage.free_bytes, item, universe / item / draw.log_uniform(600, 5400), universe));
+  stage.shape("cache",
+              fmt::format("limit_bytes = {:.0f}\nitem_bytes = {:.0f}\nrequests_per_s = {:.6f}\nuniverse_bytes = {:.0f}",
+                          0.95 * stage.free_bytes, item, universe / item / draw.log_uniform(600, 5400), universe));
   finish(draw, trace, stage);
 }
 
@@ -201,8 +235,9 @@ void square_wave(Draw& draw, Trace& trace) {
 
 void adapter_swaps(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw, true);
-  stage.shape("lora", fmt::format("adapter_bytes = {:.0f}\nslots = {}\nevery_s = {:.0f}\nactive_s = 3600\nidle_s = 5400",
-                                  stage.free_bytes * 0.1, draw.whole(2, 5), draw.log_uniform(60, 1200)));
+  stage.shape("lora",
+              fmt::format("adapter_bytes = {:.0f}\nslots = {}\nevery_s = {:.0f}\nactive_s = 3600\nidle_s = 5400",
+                          stage.free_bytes * 0.1, draw.whole(2, 5), draw.log_uniform(60, 1200)));
   finish(draw, trace, stage);
 }
 
@@ -220,7 +255,8 @@ void restarts(Draw& draw, Trace& trace) {
   const double lifetime_s = draw.log_uniform(900, 0.3 * stage.duration_s);
   stage.shape("warm_up", fmt::format("bytes = {:.0f}\nover_s = {:.0f}", stage.free_bytes * draw.uniform(0.1, 0.7),
                                      lifetime_s * draw.uniform(0.05, 0.3)));
-  stage.shapes.insert(0, fmt::format("lifetime_s = {:.0f}\nrestart_after_s = {:.0f}\n", lifetime_s, draw.uniform(10, 300)));
+  stage.shapes.insert(
+      0, fmt::format("lifetime_s = {:.0f}\nrestart_after_s = {:.0f}\n", lifetime_s, draw.uniform(10, 300)));
   finish(draw, trace, stage);
 }
 
@@ -251,6 +287,8 @@ std::span<const Family> healthy_families() {
       Family{"fragmentation", "ever smaller steps, ever more rarely", false, false, fragmentation},
       Family{"spike_stays", "one jump that stays or goes", false, false, spike_stays},
       Family{"idle_desktop", "drift of some hundred MiB", false, false, idle_desktop},
+      Family{"beyond_half", "straight, and takes more than half of what is free: undecidable", false, false,
+             beyond_half},
       Family{"cache_universe", "a cache whose hits grow with its fill", false, true, cache_universe},
       Family{"square_wave", "square and triangular waves", false, true, square_wave},
       Family{"adapter_swaps", "adapters in stretches", false, true, adapter_swaps},

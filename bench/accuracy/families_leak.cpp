@@ -44,6 +44,7 @@ double onset_after_load(const Plan& p, const Stage& stage) {
 void finish(Draw& draw, Trace& trace, const Stage& stage, double life_s, double onset_s, Pattern pattern, Pattern also,
             std::optional<double> rate) {
   trace.capacity_bytes = stage.capacity_bytes;
+  if (also == Pattern::none && stage.swings) also = Pattern::cyclic;
   trace.label = {true, pattern, also, onset_s, rate, kVictim, life_s};
   trace.toml = write_scenario(draw, stage, trace.seed, trace.family);
 }
@@ -56,7 +57,9 @@ void linear_at(Draw& draw, Trace& trace, const Plan& p) {
   finish(draw, trace, stage, p.life_s, onset, Pattern::gradual_leak, Pattern::none, rate);
 }
 
-void linear(Draw& draw, Trace& trace) { linear_at(draw, trace, usual(draw)); }
+void linear(Draw& draw, Trace& trace) {
+  linear_at(draw, trace, usual(draw));
+}
 
 void from_start(Draw& draw, Trace& trace) {
   Plan p = usual(draw);
@@ -101,8 +104,9 @@ void accelerating(Draw& draw, Trace& trace) {
   const Plan p = usual(draw);
   Stage stage = stage_for(draw, p);
   const double onset = onset_after_load(p, stage);
-  stage.shape("accelerating", fmt::format("bytes = {:.0f}\nover_s = {:.0f}\npower = {:.2f}\nonset_s = {:.0f}",
-                                          stage.free_bytes, p.life_s, draw.uniform(1.3, draw.by_split(1.8, 2.0)), onset));
+  stage.shape("accelerating",
+              fmt::format("bytes = {:.0f}\nover_s = {:.0f}\npower = {:.2f}\nonset_s = {:.0f}", stage.free_bytes,
+                          p.life_s, draw.uniform(1.3, draw.by_split(1.8, 2.0)), onset));
   finish(draw, trace, stage, p.life_s, onset, Pattern::gradual_leak, Pattern::none, {});
 }
 
@@ -111,11 +115,12 @@ void stairs(Draw& draw, Trace& trace, const char* intervals, int fewest, int mos
   Stage stage = stage_for(draw, p);
   const double onset = onset_after_load(p, stage);
   const double steps = draw.whole(fewest, most);
-  stage.shape("staircase",
-              fmt::format("step_bytes = {:.0f}\nevery_s = {:.1f}\nintervals = \"{}\"\nstep_spread = {:.2f}\nonset_s = {:.0f}",
-                          stage.free_bytes / steps, p.life_s / steps, intervals, draw.uniform(0, 0.3), onset));
-  finish(draw, trace, stage, p.life_s, onset, Pattern::step_increase, steps > 40 ? Pattern::gradual_leak : Pattern::none,
-         stage.free_bytes / p.life_s);
+  stage.shape(
+      "staircase",
+      fmt::format("step_bytes = {:.0f}\nevery_s = {:.1f}\nintervals = \"{}\"\nstep_spread = {:.2f}\nonset_s = {:.0f}",
+                  stage.free_bytes / steps, p.life_s / steps, intervals, draw.uniform(0, 0.3), onset));
+  finish(draw, trace, stage, p.life_s, onset, Pattern::step_increase,
+         steps > 24 ? Pattern::gradual_leak : Pattern::none, stage.free_bytes / p.life_s);
 }
 
 void regular_stairs(Draw& draw, Trace& trace) {
@@ -124,16 +129,19 @@ void regular_stairs(Draw& draw, Trace& trace) {
 void epoch_stairs(Draw& draw, Trace& trace) {
   stairs(draw, trace, "jittered", draw.by_split(8, 7), draw.by_split(40, 60));
 }
-void random_stairs(Draw& draw, Trace& trace) { stairs(draw, trace, "random", 10, draw.by_split(30, 40)); }
+void random_stairs(Draw& draw, Trace& trace) {
+  stairs(draw, trace, "random", 10, draw.by_split(30, 40));
+}
 
 void requests(Draw& draw, Trace& trace) {
   const Plan p = usual(draw);
   Stage stage = stage_for(draw, p);
   const double onset = onset_after_load(p, stage);
   const double leaks = draw.log_uniform(80, draw.by_split(1500.0, 4000.0));
-  stage.shape("requests", fmt::format("requests_per_s = {:.6f}\nleak_bytes = {:.0f}\nonset_s = {:.0f}", leaks / p.life_s,
-                                      stage.free_bytes / leaks, onset));
-  finish(draw, trace, stage, p.life_s, onset, Pattern::gradual_leak, Pattern::step_increase, stage.free_bytes / p.life_s);
+  stage.shape("requests", fmt::format("requests_per_s = {:.6f}\nleak_bytes = {:.0f}\nonset_s = {:.0f}",
+                                      leaks / p.life_s, stage.free_bytes / leaks, onset));
+  finish(draw, trace, stage, p.life_s, onset, Pattern::gradual_leak, Pattern::step_increase,
+         stage.free_bytes / p.life_s);
 }
 
 void rising_sawtooth(Draw& draw, Trace& trace) {
@@ -143,9 +151,10 @@ void rising_sawtooth(Draw& draw, Trace& trace) {
   const double amplitude = stage.free_bytes * draw.uniform(0.1, draw.by_split(0.35, 0.45));
   const double rate = (stage.free_bytes - amplitude) / p.life_s;
   const double period_s = p.life_s / draw.uniform(draw.by_split(15.0, 12.0), draw.by_split(60.0, 100.0));
-  const std::string keys = fmt::format("amplitude_bytes = {:.0f}\nperiod_s = {:.0f}\nperiod_spread = {:.2f}\n"
-                                       "amplitude_spread = {:.2f}",
-                                       amplitude, period_s, draw.uniform(0, 0.2), draw.uniform(0, 0.1));
+  const std::string keys = fmt::format(
+      "amplitude_bytes = {:.0f}\nperiod_s = {:.0f}\nperiod_spread = {:.2f}\n"
+      "amplitude_spread = {:.2f}",
+      amplitude, period_s, draw.uniform(0, 0.2), draw.uniform(0, 0.1));
   stage.shape("sawtooth", keys);
   stage.shape("linear", fmt::format("rate_bytes_per_s = {:.1f}\nonset_s = {:.0f}", rate, onset));
   finish(draw, trace, stage, p.life_s, onset, Pattern::cyclic, Pattern::gradual_leak, rate);
@@ -157,9 +166,10 @@ void floor_only(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw, p, true);
   const double amplitude = stage.free_bytes * draw.uniform(0.4, 0.9);
   const double period_s = p.life_s / draw.uniform(20, 80);
-  stage.shape("gc", fmt::format("threshold_bytes = {:.0f}\nrate_bytes_per_s = {:.0f}\nthreshold_spread = {:.2f}\n"
-                                "leak_bytes = {:.0f}",
-                                amplitude, amplitude / period_s, draw.uniform(0.01, 0.05), amplitude * period_s / p.life_s));
+  stage.shape("gc",
+              fmt::format("threshold_bytes = {:.0f}\nrate_bytes_per_s = {:.0f}\nthreshold_spread = {:.2f}\n"
+                          "leak_bytes = {:.0f}",
+                          amplitude, amplitude / period_s, draw.uniform(0.01, 0.05), amplitude * period_s / p.life_s));
   finish(draw, trace, stage, p.life_s, 0, Pattern::cyclic, Pattern::gradual_leak, amplitude / p.life_s);
 }
 
@@ -170,9 +180,11 @@ void spike_part_stays(Draw& draw, Trace& trace) {
   const double times = draw.uniform(draw.by_split(12.0, 10.0), draw.by_split(40.0, 60.0));
   const double every_s = p.life_s / times;
   const double bytes = stage.free_bytes * draw.uniform(0.05, 0.3);
-  stage.shape("evaluation", fmt::format("bytes = {:.0f}\nevery_s = {:.0f}\nlasts_s = {:.0f}\nleak_bytes = {:.0f}", bytes,
-                                        every_s, every_s * draw.uniform(0.05, 0.2), (stage.free_bytes - bytes) / times));
-  finish(draw, trace, stage, p.life_s, 0, Pattern::step_increase, Pattern::cyclic, (stage.free_bytes - bytes) / p.life_s);
+  stage.shape("evaluation",
+              fmt::format("bytes = {:.0f}\nevery_s = {:.0f}\nlasts_s = {:.0f}\nleak_bytes = {:.0f}", bytes, every_s,
+                          every_s * draw.uniform(0.05, 0.2), (stage.free_bytes - bytes) / times));
+  finish(draw, trace, stage, p.life_s, 0, Pattern::step_increase, Pattern::cyclic,
+         (stage.free_bytes - bytes) / p.life_s);
 }
 
 void under_bursts(Draw& draw, Trace& trace) {
@@ -180,10 +192,11 @@ void under_bursts(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw, p, true);
   const double onset = onset_after_load(p, stage);
   const double burst = stage.free_bytes * draw.uniform(0.15, 0.4);
-  stage.shape("serving", fmt::format("request_bytes = {:.0f}\nrequests_per_s = {:.3f}\nservice_s = {:.1f}\n"
-                                     "burst_every_s = {:.0f}\nburst_lasts_s = {:.0f}\nburst_factor = 8\nmax_requests = 24",
-                                     burst / 24, draw.log_uniform(0.2, 1), draw.uniform(2, 6), draw.log_uniform(120, 900),
-                                     draw.log_uniform(10, 90)));
+  stage.shape("serving",
+              fmt::format("request_bytes = {:.0f}\nrequests_per_s = {:.3f}\nservice_s = {:.1f}\n"
+                          "burst_every_s = {:.0f}\nburst_lasts_s = {:.0f}\nburst_factor = 8\nmax_requests = 24",
+                          burst / 24, draw.log_uniform(0.2, 1), draw.uniform(2, 6), draw.log_uniform(120, 900),
+                          draw.log_uniform(10, 90)));
   const double rate = (stage.free_bytes - burst) / p.life_s;
   stage.shape("linear", fmt::format("rate_bytes_per_s = {:.1f}\nonset_s = {:.0f}", rate, onset));
   finish(draw, trace, stage, p.life_s, onset, Pattern::gradual_leak, Pattern::cyclic, rate);
@@ -221,9 +234,10 @@ void partial_release(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw, p, true);
   const double onset = onset_after_load(p, stage);
   const double share = draw.uniform(0.02, 0.05);
-  stage.shape("linear",
-              fmt::format("rate_bytes_per_s = {:.1f}\nonset_s = {:.0f}\nrelease_every_s = {:.0f}\nrelease_share = {:.3f}",
-                          1.6 * stage.free_bytes / p.life_s, onset, p.life_s / draw.uniform(15, 30), share));
+  stage.shape(
+      "linear",
+      fmt::format("rate_bytes_per_s = {:.1f}\nonset_s = {:.0f}\nrelease_every_s = {:.0f}\nrelease_share = {:.3f}",
+                  1.6 * stage.free_bytes / p.life_s, onset, p.life_s / draw.uniform(15, 30), share));
   finish(draw, trace, stage, p.life_s, onset, Pattern::gradual_leak, Pattern::cyclic, {});
 }
 
@@ -248,9 +262,10 @@ void tenants_beside(Draw& draw, Trace& trace) {
   const double rate = (stage.free_bytes - churn) / p.life_s;
   const double lifetime_s = draw.log_uniform(600, 2 * 3600.0);
   stage.shape("linear", fmt::format("rate_bytes_per_s = {:.1f}\nonset_s = {:.0f}", rate, onset));
-  stage.tail += fmt::format("\n[[tenants]]\nname = \"jobs\"\ncommand = \"python job.py\"\nuser = \"carl\"\n"
-                            "arrivals_per_s = {:.7f}\nlifetime_s = {:.0f}\nmin_bytes = {:.0f}\nmax_bytes = {:.0f}\n",
-                            1.5 / lifetime_s, lifetime_s, 0.1 * churn, 0.4 * churn);
+  stage.tail += fmt::format(
+      "\n[[tenants]]\nname = \"jobs\"\ncommand = \"python job.py\"\nuser = \"carl\"\n"
+      "arrivals_per_s = {:.7f}\nlifetime_s = {:.0f}\nmin_bytes = {:.0f}\nmax_bytes = {:.0f}\n",
+      1.5 / lifetime_s, lifetime_s, 0.1 * churn, 0.4 * churn);
   finish(draw, trace, stage, p.life_s, onset, Pattern::gradual_leak, Pattern::unknown, rate);
 }
 
@@ -280,11 +295,13 @@ void caught_oom(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw, p, true);
   const double onset = onset_after_load(p, stage);
   const double steps = draw.whole(12, 30);
-  stage.shape("staircase", fmt::format("step_bytes = {:.0f}\nevery_s = {:.0f}\nintervals = \"random\"\nonset_s = {:.0f}",
-                                       0.7 * stage.free_bytes / steps, p.life_s / steps, onset));
+  stage.shape("staircase",
+              fmt::format("step_bytes = {:.0f}\nevery_s = {:.0f}\nintervals = \"random\"\nonset_s = {:.0f}",
+                          0.7 * stage.free_bytes / steps, p.life_s / steps, onset));
   stage.shape("spike", fmt::format("bytes = {:.0f}\nhold_s = 30\nonset_s = {:.0f}", 0.2 * stage.free_bytes,
                                    onset + 0.3 * p.life_s));
-  finish(draw, trace, stage, p.life_s, onset, Pattern::step_increase, Pattern::gradual_leak, 0.7 * stage.free_bytes / p.life_s);
+  finish(draw, trace, stage, p.life_s, onset, Pattern::step_increase, Pattern::gradual_leak,
+         0.7 * stage.free_bytes / p.life_s);
 }
 
 void two_programs(Draw& draw, Trace& trace) {
@@ -293,9 +310,10 @@ void two_programs(Draw& draw, Trace& trace) {
   const double onset = onset_after_load(p, stage);
   const double rate = stage.free_bytes / p.life_s;
   stage.shape("linear", fmt::format("rate_bytes_per_s = {:.1f}\nonset_s = {:.0f}", 0.8 * rate, onset));
-  stage.tail += fmt::format("\n[[process]]\nname = \"second\"\npid = 5151\ncommand = \"python second.py\"\n"
-                            "  [[process.shape]]\n  kind = \"linear\"\n  rate_bytes_per_s = {:.1f}\n  onset_s = {:.0f}\n",
-                            0.2 * rate, onset);
+  stage.tail += fmt::format(
+      "\n[[process]]\nname = \"second\"\npid = 5151\ncommand = \"python second.py\"\n"
+      "  [[process.shape]]\n  kind = \"linear\"\n  rate_bytes_per_s = {:.1f}\n  onset_s = {:.0f}\n",
+      0.2 * rate, onset);
   finish(draw, trace, stage, p.life_s, onset, Pattern::gradual_leak, Pattern::none, rate);
 }
 

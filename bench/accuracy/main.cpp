@@ -9,6 +9,7 @@
 
 #include "bench.hpp"
 #include "core/settings.hpp"
+#include "detect/detector.hpp"
 #include "families.hpp"
 #include "recordings.hpp"
 #include "tables.hpp"
@@ -16,7 +17,8 @@
 namespace vramtrack::accuracy {
 namespace {
 
-constexpr const char* kUsage = R"(accuracy: runs vramtrack and its rivals on labelled traces and prints the tables of docs/ACCURACY.md
+constexpr const char* kUsage =
+    R"(accuracy: runs vramtrack and its rivals on labelled traces and prints the tables of docs/ACCURACY.md
 
   --split tune|test     which half of everything (tune)
   --per-family N        generated traces a family (20)
@@ -28,6 +30,7 @@ constexpr const char* kUsage = R"(accuracy: runs vramtrack and its rivals on lab
   --no-rivals           vramtrack alone
   --each FILE           a line of tab-separated figures for every trace
   --show FAMILY NUMBER  prints that trace's scenario and exits
+  --follow FAMILY|FILE NUMBER EVERY_S  prints the detector's word and its figures along that trace and exits
   --jobs N              threads (2)
 )";
 
@@ -48,6 +51,41 @@ const Family& family_named(const std::string& name) {
   for (const Family& family : families())
     if (family.name == name) return family;
   throw std::runtime_error("no family '" + name + "'");
+}
+
+/// A scenario file, a generated one, or where `family` is of the recordings of --traces, the `number`-th of those.
+Trace find_trace(const Options& o, const std::string& family, std::uint64_t number) {
+  if (std::ifstream file(family); file) {
+    Trace trace;
+    trace.family = family;
+    trace.toml.assign(std::istreambuf_iterator<char>(file), {});
+    if (const auto scenario = sim::parse_scenario(trace.toml, family); scenario && !scenario->devices.empty())
+      trace.capacity_bytes = static_cast<double>(scenario->devices[0].capacity_bytes);
+    return trace;
+  }
+  if (o.traces.empty()) return make_trace(family_named(family), o.split, o.seed, number);
+  const std::vector<Trace> healthy = recordings_of_others(o.traces, o.split);
+  for (const auto& traces : {with_leaks(healthy, o.seed), healthy})
+    for (const Trace& trace : traces)
+      if (trace.family == family && number-- == 0) return trace;
+  throw std::runtime_error("no such recording");
+}
+
+/// What the detector alone says of the device's series, with every gate.
+void follow(const Trace& trace, const Config& config, double every_s) {
+  const Played played = play(trace, config);
+  const auto detector = find_detector(config.detection.detector)->make(config.detection);
+  detector->set_limit(trace.capacity_bytes);
+  double next_s = every_s;
+  for (const Point& p : played.points) {
+    detector->observe(Timestamp{from_seconds(p.t_s)}, p.used_bytes);
+    if (p.t_s < next_s) continue;
+    next_s = p.t_s + every_s;
+    const Finding f = detector->finding();
+    fmt::print("{:7.1f} min {:9.0f} MiB {} {:.3f} {} {}\n", p.t_s / 60, p.used_bytes / 1048576, to_string(f.state),
+               f.confidence, detector->alerting() ? "ALARM" : "-", f.because);
+    for (const std::string& line : detector->explain()) fmt::print("            {}\n", line);
+  }
 }
 
 Options parse(int argc, char** argv) {
@@ -86,6 +124,11 @@ Options parse(int argc, char** argv) {
       const std::string name = value(i);
       std::fputs(make_trace(family_named(name), o.split, o.seed, std::stoull(value(i))).toml.c_str(), stdout);
       std::exit(0);
+    } else if (arg == "--follow") {
+      const std::string name = value(i);
+      const Trace trace = find_trace(o, name, std::stoull(value(i)));
+      follow(trace, settings.config(), std::stod(value(i)));
+      std::exit(0);
     } else {
       std::fputs(kUsage, arg == "--help" ? stdout : stderr);
       std::exit(arg == "--help" ? 0 : 2);
@@ -112,8 +155,9 @@ int run(const Options& o) {
   const auto rivals_now = o.rivals ? rivals() : std::span<const RivalInfo>{};
   const char* split = o.split == Split::tune ? "tune" : "test";
   const std::vector<Run> runs = run_all(first, o.config, rivals_now, o.jobs);
-  std::fputs(fmt::format("## Generated traces ({} split, seed {}, {} a family)\n\n", split, o.seed, o.per_family).c_str(),
-             stdout);
+  std::fputs(
+      fmt::format("## Generated traces ({} split, seed {}, {} a family)\n\n", split, o.seed, o.per_family).c_str(),
+      stdout);
   std::fputs(tables(runs, rivals_now).c_str(), stdout);
   if (!o.each.empty()) std::ofstream(o.each) << each_line(runs);
   if (!o.traces.empty()) {

@@ -17,9 +17,9 @@ struct Scored {
   int false_episodes = 0;  ///< alarms raised while nothing leaked; raises within an hour of an alarm's end are one
   bool detected = false;   ///< some alarm stood between onset and the end of memory
   bool before_half = false;
-  double delay_s = 0;      ///< from onset to the first alarm that counts
-  double life_s = 0;       ///< onset to the end of memory, as it came or was planned
-  double limit_s = 0;      ///< the larger of 5 % of life, 5 minutes and 20 samples
+  double delay_s = 0;  ///< from onset to the first alarm that counts
+  double life_s = 0;   ///< onset to the end of memory, as it came or was planned
+  double limit_s = 0;  ///< the larger of 5 % of life, 5 minutes and 20 samples
 };
 
 Scored score(const Trace& trace, const Played& played, const Outcome& outcome);
@@ -39,8 +39,8 @@ struct Summary {
   std::vector<double> delay_s;
   std::vector<double> delay_share;
   std::vector<double> delay_over_limit;
-  int late = 0;      ///< leaks of more than 1 % of capacity an hour, not found in the first half of their life
-  int fast = 0;      ///< leaks of more than 1 % of capacity an hour
+  int late = 0;  ///< leaks of more than 1 % of capacity an hour, not found in the first half of their life
+  int fast = 0;  ///< leaks of more than 1 % of capacity an hour
 
   [[nodiscard]] double recall() const;
   [[nodiscard]] double false_rate() const;  ///< share of healthy traces with an alarm

@@ -76,6 +76,7 @@ class Session {
     if (change.raised) {
       if (standing_++ == 0) raised_s_ = seconds_of(change.alert.raised);
       raised_now_ = true;
+      if (played_.ours.because.empty()) played_.ours.because = change.alert.finding.because;
     } else if (--standing_ == 0) {
       played_.ours.alarms.push_back({raised_s_, seconds_of(*change.alert.cleared)});
     }

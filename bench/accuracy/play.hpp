@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/config.hpp"
@@ -35,7 +36,7 @@ inline constexpr std::array kLifeShares{0.25, 0.5, 0.75, 0.9};
 /// What happened to one contender on one trace.
 struct Outcome {
   std::vector<Alarm> alarms;
-  int false_elsewhere = 0;  ///< alarms about a device that does not leak
+  int false_elsewhere = 0;   ///< alarms about a device that does not leak
   double seconds_spent = 0;  ///< of this machine, in the contender's own code
   // vramtrack only:
   std::array<std::optional<EndForetold>, kLifeShares.size()> ends;
@@ -43,6 +44,7 @@ struct Outcome {
   std::optional<Pattern> pattern;  ///< of the last alarming look
   std::optional<double> growth_bytes_per_s;
   std::optional<bool> suspect_right;  ///< at the first raise after onset, where processes are seen
+  std::string because;                ///< of the first alarm
   double highest_confidence = 0;      ///< of the looks after onset of a leak; of all of a healthy trace
 };
 

@@ -68,7 +68,8 @@ double taken(int form, double u, Draw& draw, const std::vector<double>& at) {
     case 2:
       return std::floor(u * static_cast<double>(at.size())) / static_cast<double>(at.size());
     case 3:
-      return static_cast<double>(std::upper_bound(at.begin(), at.end(), u) - at.begin()) / static_cast<double>(at.size());
+      return static_cast<double>(std::upper_bound(at.begin(), at.end(), u) - at.begin()) /
+             static_cast<double>(at.size());
     default: {
       (void)draw;
       const double cycles = static_cast<double>(at.size()) * 3;
@@ -77,7 +78,8 @@ double taken(int form, double u, Draw& draw, const std::vector<double>& at) {
   }
 }
 
-constexpr std::array<std::string_view, 5> kForms{"linear", "accelerating", "stairs", "random_stairs", "rising_sawtooth"};
+constexpr std::array<std::string_view, 5> kForms{"linear", "accelerating", "stairs", "random_stairs",
+                                                 "rising_sawtooth"};
 constexpr std::array<Pattern, 5> kPatterns{Pattern::gradual_leak, Pattern::gradual_leak, Pattern::step_increase,
                                            Pattern::step_increase, Pattern::cyclic};
 
@@ -87,7 +89,8 @@ std::vector<Trace> recordings_of_others(const std::string& folder, Split split) 
   std::vector<Trace> traces;
   if (!std::filesystem::is_directory(folder)) return traces;
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files.push_back(entry.path().filename().string());
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
     // Host memory is another matter, and the named wandb files are in the pool again.

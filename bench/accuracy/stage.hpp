@@ -16,11 +16,12 @@ struct Stage {
   double capacity_bytes = 0;
   double period_s = 0;
   double duration_s = 0;
-  double base_bytes = 0;       ///< what the program needs to live
-  double free_bytes = 0;       ///< never used by anybody but by what the family adds
-  double load_s = 0;           ///< the program's start takes this long
-  std::string shapes;          ///< of the program, so far
-  std::string tail;            ///< neighbours, faults
+  double base_bytes = 0;  ///< what the program needs to live
+  double free_bytes = 0;  ///< never used by anybody but by what the family adds
+  bool swings = false;    ///< its work rises and falls: a leak under it may be called cyclic
+  double load_s = 0;      ///< the program's start takes this long
+  std::string shapes;     ///< of the program, so far
+  std::string tail;       ///< neighbours, faults
   std::string device;
 
   /// Adds `kind = ...` and lines of keys to the program.

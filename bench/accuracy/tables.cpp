@@ -25,7 +25,8 @@ std::string contender_line(std::string_view name, const Summary& s, double ns) {
 
 std::string contenders(const std::vector<Run>& runs, std::span<const RivalInfo> rivals) {
   std::string out =
-      "| rule | precision 1:1 | recall | F1 | precision 50:1 | false alarms a GPU-day (95 %) | median minutes to detect | "
+      "| rule | precision 1:1 | recall | F1 | precision 50:1 | false alarms a GPU-day (95 %) | median minutes to "
+      "detect | "
       "of life, % | ns a sample |\n|---|---|---|---|---|---|---|---|---|\n";
   std::vector<Scored> ours;
   double seconds = 0;
@@ -65,8 +66,9 @@ std::string equal_recall(const std::vector<Run>& runs, std::span<const RivalInfo
     double ours = 0;
     if (s.detected > 0) {
       const double threshold = leaks[static_cast<std::size_t>(s.detected) - 1];
-      ours = static_cast<double>(std::count_if(healthy.begin(), healthy.end(), [&](double c) { return c >= threshold; })) /
-             static_cast<double>(healthy.size());
+      ours =
+          static_cast<double>(std::count_if(healthy.begin(), healthy.end(), [&](double c) { return c >= threshold; })) /
+          static_cast<double>(healthy.size());
     }
     out += fmt::format("| {} | {} | {} | {} |\n", rivals[r].name, number(s.recall(), 3), number(s.false_rate(), 3),
                        number(ours, 3));
@@ -78,7 +80,8 @@ std::string by_family(const std::vector<Run>& runs) {
   std::map<std::pair<bool, std::string>, std::vector<const Run*>> families;
   for (const Run& run : runs) families[{!run.trace.label.leak, run.trace.family}].push_back(&run);
   std::string out =
-      "| family | traces | right | alarms while healthy | healthy GPU-days | median minutes to detect | of life, % | late |\n"
+      "| family | traces | right | alarms while healthy | healthy GPU-days | median minutes to detect | of life, % | "
+      "late |\n"
       "|---|---|---|---|---|---|---|---|\n";
   for (const auto& [key, members] : families) {
     std::vector<Scored> scored;
@@ -97,7 +100,8 @@ std::string detection_time(const std::vector<Run>& runs) {
   for (const Run& run : runs) ours.push_back(run.ours);
   const Summary s = summarise(ours);
   return fmt::format(
-      "Time to detect over the larger of 5 % of life, 5 minutes and 20 samples: median {}, 75th percentile {}, 90th {}. "
+      "Time to detect over the larger of 5 % of life, 5 minutes and 20 samples: median {}, 75th percentile {}, 90th "
+      "{}. "
       "Leaks of more than 1 % of capacity an hour not found in the first half of their life: {} of {}.\n\n",
       number(quantile(s.delay_over_limit, 0.5)), number(quantile(s.delay_over_limit, 0.75)),
       number(quantile(s.delay_over_limit, 0.9)), s.late, s.fast);
@@ -120,15 +124,18 @@ std::string patterns(const std::vector<Run>& runs) {
     right += pattern_right(run.trace.label, *run.played.ours.pattern) ? 1 : 0;
   }
   if (all == 0) return {};
-  std::string out = "| pattern in truth \\ said | gradual | step | cyclic | spike | unknown |\n|---|---|---|---|---|---|\n";
+  std::string out =
+      "| pattern in truth \\ said | gradual | step | cyclic | spike | unknown |\n|---|---|---|---|---|---|\n";
   for (const Pattern truth : kPatterns) {
     if (!counts.contains(truth)) continue;
     out += fmt::format("| {} |", to_string(truth));
     for (const Pattern said : kPatterns) out += fmt::format(" {} |", counts[truth][said]);
     out += "\n";
   }
-  return out + fmt::format("\nPattern right (or the other one that is right for its family): {:.1f} % of {} detected leaks.\n\n",
-                           100.0 * right / all, all);
+  return out +
+         fmt::format(
+             "\nPattern right (or the other one that is right for its family): {:.1f} % of {} detected leaks.\n\n",
+             100.0 * right / all, all);
 }
 
 std::string ends(const std::vector<Run>& runs) {
@@ -136,8 +143,11 @@ std::string ends(const std::vector<Run>& runs) {
       "| class | share of life | leaks | given, % | median relative error, % | 90th, % | 80 % interval covers, % | "
       "median high/low |\n|---|---|---|---|---|---|---|---|\n";
   const std::array<std::pair<const char*, std::function<bool(const Run&)>>, 5> classes{{
-      {"gradual", [](const Run& r) { return r.trace.label.pattern == Pattern::gradual_leak &&
-                                            r.trace.family.find("accelerating") == std::string::npos; }},
+      {"gradual",
+       [](const Run& r) {
+         return r.trace.label.pattern == Pattern::gradual_leak &&
+                r.trace.family.find("accelerating") == std::string::npos;
+       }},
       {"cyclic", [](const Run& r) { return r.trace.label.pattern == Pattern::cyclic; }},
       {"stairs", [](const Run& r) { return r.trace.label.pattern == Pattern::step_increase; }},
       {"accelerating", [](const Run& r) { return r.trace.family.find("accelerating") != std::string::npos; }},
@@ -163,8 +173,8 @@ std::string ends(const std::vector<Run>& runs) {
       if (all == 0) continue;
       out += fmt::format("| {} | {:.0f} % | {} | {} | {} | {} | {} | {} |\n", name, 100 * kLifeShares[i], all,
                          number(100.0 * given / all, 0), number(100 * quantile(errors, 0.5), 1),
-                         number(100 * quantile(errors, 0.9), 0), number(given == 0 ? std::nan("") : 100.0 * covered / given, 0),
-                         number(quantile(widths, 0.5)));
+                         number(100 * quantile(errors, 0.9), 0),
+                         number(given == 0 ? std::nan("") : 100.0 * covered / given, 0), number(quantile(widths, 0.5)));
     }
   return out + "\n";
 }
@@ -188,15 +198,17 @@ std::string reliability(const std::vector<Run>& runs, bool rising_only) {
     }
   if (all == 0) return {};
   double ece = 0;
-  std::string out = fmt::format("Confidence, {}:\n\n| said | looks | mean said | leaking in truth |\n|---|---|---|---|\n",
-                                rising_only ? "looks at a rise (growing, leaking, slow_growth)" : "all looks");
+  std::string out =
+      fmt::format("Confidence, {}:\n\n| said | looks | mean said | leaking in truth |\n|---|---|---|---|\n",
+                  rising_only ? "looks at a rise (growing, leaking, slow_growth)" : "all looks");
   for (std::size_t i = 0; i < 10; ++i) {
     if (count[i] == 0) continue;
     ece += std::abs(said[i] - so[i]) / all;
     out += fmt::format("| {:.1f}-{:.1f} | {} | {:.3f} | {:.3f} |\n", 0.1 * static_cast<double>(i),
                        0.1 * static_cast<double>(i + 1), count[i], said[i] / count[i], so[i] / count[i]);
   }
-  return out + fmt::format("\nExpected calibration error {:.3f}, Brier score {:.3f}, {} looks.\n\n", ece, brier / all, all);
+  return out +
+         fmt::format("\nExpected calibration error {:.3f}, Brier score {:.3f}, {} looks.\n\n", ece, brier / all, all);
 }
 
 std::string the_rest(const std::vector<Run>& runs) {
@@ -213,8 +225,9 @@ std::string the_rest(const std::vector<Run>& runs) {
   }
   std::string out;
   if (!errors.empty())
-    out += fmt::format("Growth rate, at the last look: median relative error {:.1f} %, 90th percentile {:.0f} %, {} leaks.\n\n",
-                       100 * quantile(errors, 0.5), 100 * quantile(errors, 0.9), errors.size());
+    out += fmt::format(
+        "Growth rate, at the last look: median relative error {:.1f} %, 90th percentile {:.0f} %, {} leaks.\n\n",
+        100 * quantile(errors, 0.5), 100 * quantile(errors, 0.9), errors.size());
   if (suspects > 0)
     out += fmt::format("Suspect process right at the first alarm: {} of {} ({:.1f} %).\n\n", right, suspects,
                        100.0 * right / suspects);
@@ -224,27 +237,28 @@ std::string the_rest(const std::vector<Run>& runs) {
 }  // namespace
 
 std::string tables(const std::vector<Run>& runs, std::span<const RivalInfo> rivals) {
-  return contenders(runs, rivals) + equal_recall(runs, rivals) + detection_time(runs) + by_family(runs) + patterns(runs) +
-         ends(runs) + reliability(runs, false) + reliability(runs, true) + the_rest(runs);
+  return contenders(runs, rivals) + equal_recall(runs, rivals) + detection_time(runs) + by_family(runs) +
+         patterns(runs) + ends(runs) + reliability(runs, false) + reliability(runs, true) + the_rest(runs);
 }
 
 std::string each_line(const std::vector<Run>& runs) {
   std::string out =
-      "family\tsource\tseed\tleak\tcapacity_gib\tsamples\tend_min\tonset_min\tlife_min\tdetected\tdelay_min\tlimit_min\t"
-      "false_episodes\talarms\tpattern\thighest_confidence\teta25\teta50\teta75\teta90\n";
+      "family\tsource\tseed\tleak\tcapacity_gib\tsamples\tend_min\tonset_min\tlife_min\tdetected\tdelay_min\tlimit_"
+      "min\t"
+      "false_episodes\talarms\tpattern\thighest_confidence\teta25\teta50\teta75\teta90\tbecause\n";
   for (const Run& run : runs) {
     std::string alarms;
-    for (const Alarm& a : run.played.ours.alarms) alarms += fmt::format("{:.0f}-{:.0f} ", a.raised_s / 60, a.cleared_s / 60);
-    out += fmt::format("{}\t{}\t{}\t{}\t{:.0f}\t{}\t{:.0f}\t{:.1f}\t{:.0f}\t{}\t{:.1f}\t{:.1f}\t{}\t{}\t{}\t{:.3f}",
-                       run.trace.family, run.trace.source, run.trace.seed, run.trace.label.leak ? 1 : 0,
-                       run.trace.capacity_bytes / 1073741824, run.samples, run.played.end_s / 60,
-                       run.trace.label.onset_s / 60, run.ours.life_s / 60, run.ours.detected ? 1 : 0, run.ours.delay_s / 60,
-                       run.ours.limit_s / 60, run.ours.false_episodes, alarms,
-                       run.played.ours.pattern ? to_string(*run.played.ours.pattern) : "-",
-                       run.played.ours.highest_confidence);
+    for (const Alarm& a : run.played.ours.alarms)
+      alarms += fmt::format("{:.0f}-{:.0f} ", a.raised_s / 60, a.cleared_s / 60);
+    out += fmt::format(
+        "{}\t{}\t{}\t{}\t{:.0f}\t{}\t{:.0f}\t{:.1f}\t{:.0f}\t{}\t{:.1f}\t{:.1f}\t{}\t{}\t{}\t{:.3f}", run.trace.family,
+        run.trace.source, run.trace.seed, run.trace.label.leak ? 1 : 0, run.trace.capacity_bytes / 1073741824,
+        run.samples, run.played.end_s / 60, run.trace.label.onset_s / 60, run.ours.life_s / 60,
+        run.ours.detected ? 1 : 0, run.ours.delay_s / 60, run.ours.limit_s / 60, run.ours.false_episodes, alarms,
+        run.played.ours.pattern ? to_string(*run.played.ours.pattern) : "-", run.played.ours.highest_confidence);
     for (const auto& end : run.played.ours.ends)
       out += end && end->said ? fmt::format("\t{:.2f}", end->said->mid / end->true_in_s) : "\t-";
-    out += "\n";
+    out += "\t" + run.played.ours.because + "\n";
   }
   return out;
 }
