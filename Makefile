@@ -11,7 +11,7 @@ configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1
             || { cat build/configure.log; exit 1; }; rm -f build/configure.log
 compile = cmake --build build/$(1) -j $(JOBS)
 
-.PHONY: help run build test dev tsan fuzz soak bench lint format install deb portable container clean
+.PHONY: help run build test dev tsan fuzz soak bench accuracy lint format install deb portable container clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -20,24 +20,24 @@ run: build ## watch this machine's GPUs; without one: the simulator, on a traini
 	@build/release/vramtrack watch --or-simulate
 
 build: ## the release binary, build/release/vramtrack
-	@scripts/setup.sh build
+	@scripts/setup.sh build web
 	@$(call configure,release)
 	@$(call compile,release)
 
 test: ## build and run every test
-	@scripts/setup.sh build test
+	@scripts/setup.sh build test web browser
 	@$(call configure,test)
 	@$(call compile,test)
 	@$(CTEST) --test-dir build/test
 
 dev: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@scripts/setup.sh build test
+	@scripts/setup.sh build test web browser
 	@$(call configure,dev)
 	@$(call compile,dev)
 	@$(CTEST) --test-dir build/dev
 
 tsan: ## the tests under ThreadSanitizer
-	@scripts/setup.sh build test
+	@scripts/setup.sh build test web browser
 	@$(call configure,tsan)
 	@$(call compile,tsan)
 	@$(CTEST) --test-dir build/tsan
@@ -61,6 +61,15 @@ bench: ## the figures of docs/BENCHMARKS.md
 	@$(call configure,bench)
 	@$(call compile,bench)
 	@bench/run.sh
+
+ACCURACY_ARGS ?= --per-family 40 --jobs $(JOBS)
+TRACES ?= ../shared/traces/series
+accuracy: ## how often the verdict is right, beside its rivals: the tables of docs/ACCURACY.md (test split)
+	@scripts/setup.sh build test bench
+	@$(call configure,bench)
+	@cmake --build build/bench -j $(JOBS) --target accuracy
+	@build/bench/accuracy --split test $(ACCURACY_ARGS) --recordings tests/recordings \
+	  $(if $(wildcard $(TRACES)),--traces $(TRACES))
 
 lint: ## clang-format and clang-tidy
 	@scripts/setup.sh build test lint

@@ -141,8 +141,8 @@ std::optional<double> time_of_oom(const sim::Scenario& scenario, std::uint32_t p
 Played play_scenario(const Trace& trace, const Config& config) {
   auto scenario = sim::parse_scenario(trace.toml, trace.family);
   if (!scenario) throw std::runtime_error(scenario.error().message + "\n" + trace.toml);
-  const std::optional<double> oom_s =
-      trace.label.leak ? time_of_oom(*scenario, trace.label.suspect_pid.value_or(0)) : std::nullopt;
+  std::optional<double> oom_s;
+  if (trace.label.leak) oom_s = time_of_oom(*scenario, trace.label.suspect_pid.value_or(0));
   Catalog catalog;
   Session session(trace, config, catalog);
   session.expect_duration(oom_s.value_or(scenario->duration_s));

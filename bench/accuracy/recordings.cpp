@@ -1,6 +1,7 @@
 #include "recordings.hpp"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -148,9 +149,72 @@ std::vector<Trace> with_leaks(const std::vector<Trace>& healthy, std::uint64_t s
   return traces;
 }
 
+namespace {
+
+/// The lines of a plain or gzip file, split at commas. Throws on a file that cannot be opened.
+std::vector<std::vector<std::string>> rows_of(const std::string& path) {
+  const gzFile file = gzopen(path.c_str(), "rb");
+  if (file == nullptr) throw std::runtime_error("cannot open " + path);
+  std::vector<std::vector<std::string>> rows;
+  std::array<char, 4096> buffer{};
+  while (gzgets(file, buffer.data(), static_cast<int>(buffer.size())) != nullptr) {
+    std::string line(buffer.data());
+    while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
+    std::vector<std::string> fields(1);
+    for (const char c : line) {
+      if (c == ',')
+        fields.emplace_back();
+      else
+        fields.back() += c;
+    }
+    rows.push_back(std::move(fields));
+  }
+  gzclose(file);
+  return rows;
+}
+
+/// The field of `row` under the heading `name`; empty where unknown.
+std::string field(const std::vector<std::string>& heading, const std::vector<std::string>& row, std::string_view name) {
+  const auto at = std::find(heading.begin(), heading.end(), name);
+  if (at == heading.end()) throw std::runtime_error(fmt::format("no column '{}' in a recording's table", name));
+  const auto i = static_cast<std::size_t>(at - heading.begin());
+  return i < row.size() ? row[i] : std::string();
+}
+
+}  // namespace
+
 std::vector<Trace> own_recordings(const std::string& folder) {
+  // The programs leak for minutes so that all of them can be recorded in eight; leaks that are watched for last hours.
+  constexpr double kStretch = 60;
   std::vector<Trace> traces;
   if (!std::filesystem::exists(folder + "/labels.csv")) return traces;
+  const auto labels = rows_of(folder + "/labels.csv");
+  for (std::size_t i = 1; i < labels.size(); ++i) {
+    const auto label = [&](std::string_view name) { return field(labels[0], labels[i], name); };
+    Trace trace;
+    trace.family = "recorded " + label("framework");
+    trace.source = label("name");
+    trace.capacity_bytes = std::stod(label("cap_bytes"));
+    trace.label.leak = label("leak") == "1";
+    if (trace.label.leak) {
+      trace.label.pattern = label("pattern") == "step_increase" ? Pattern::step_increase
+                            : label("pattern") == "cyclic"      ? Pattern::cyclic
+                                                                : Pattern::gradual_leak;
+      if (label("kind") == "requests_lost") trace.label.also = Pattern::step_increase;
+      trace.label.onset_s = kStretch * std::stod(label("onset_s"));
+    }
+    const std::string end = label("oom_s").empty() ? label("end_s") : label("oom_s");
+    const auto rows = rows_of(folder + "/" + trace.source + ".csv.gz");
+    for (std::size_t r = 1; r < rows.size(); ++r) {
+      const std::string reserved = field(rows[0], rows[r], "reserved_bytes");
+      const double t_s = std::stod(field(rows[0], rows[r], "t_s"));
+      if (reserved.empty() || t_s > std::stod(end)) continue;
+      trace.points.push_back({kStretch * t_s, std::stod(reserved)});
+    }
+    if (trace.label.leak && label("oom_s").empty())
+      trace.label.life_s = kStretch * (std::stod(end) - std::stod(label("onset_s")));
+    if (trace.points.size() >= 60) traces.push_back(std::move(trace));
+  }
   return traces;
 }
 
