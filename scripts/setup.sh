@@ -1,7 +1,9 @@
 #!/bin/sh
 # Installs what a build needs and this machine lacks, with apt, on Debian 12 or newer and Ubuntu 24.04 or newer.
 #
-#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package] [ci]    (default: build)
+#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package] [ci] [web] [browser]    (default: build)
+#
+# web (what the dashboard is built with) and browser (what it is tested with) are optional: it goes on without them.
 #
 # Nothing to install: says nothing and takes some hundredths of a second. Never asks a question. Set
 # VRAMTRACK_SETUP=0 to skip it, where the libraries come from somewhere else than Debian packages.
@@ -16,15 +18,28 @@ fuzz="clang libclang-rt-dev"
 bench="libbenchmark-dev python3"
 package="dpkg-dev file binutils"
 ci="ccache git make"
+web="nodejs npm"
+browser="chromium"
 
 [ "${VRAMTRACK_SETUP:-1}" = 0 ] && exit 0
 
+# Node from elsewhere than the distribution serves as well, from version 18 on.
+if node -e 'process.exit(process.versions.node.split(".")[0] >= 18 ? 0 : 1)' 2>/dev/null && command -v npm >/dev/null; then
+  web=
+fi
+# Ubuntu has Chromium as a snap only, which needs a running snapd: the browser tests say that they are skipped.
+if command -v chromium >/dev/null || command -v google-chrome >/dev/null || grep -qs '^ID=ubuntu' /etc/os-release; then
+  browser=
+fi
+
 wanted=
+optional= # what a build and its tests can do without
 for group in "${@:-build}"; do
   case $group in
+    web | browser) eval "optional=\"\$optional \$$group\"" ;;
     build | test | lint | fuzz | bench | package | ci) eval "wanted=\"\$wanted \$$group\"" ;;
     *)
-      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench, package or ci" >&2
+      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench, package, ci, web or browser" >&2
       exit 2
       ;;
   esac
@@ -82,3 +97,7 @@ component 'universe' must be enabled (sudo add-apt-repository universe)." >&2
 }
 
 require $wanted
+if [ -n "$optional" ] && [ -n "$(missing_of $optional)" ] && ! (require $optional); then
+  echo "setup: going on without:$optional. Without nodejs and npm the agent has no dashboard, without chromium its tests
+are skipped." >&2
+fi

@@ -61,6 +61,7 @@ export class MemoryChart {
     const b = data.band;
     if (b) this.element.dataset.band = [b.lowS, b.midS, b.highS].map((s) => s.toFixed(0)).join(" ");
     else delete this.element.dataset.band;
+    this.element.dataset.points = String(data.columns.t.length);
     this.element.dataset.marks = data.marks.map((m) => m.text).join("; ");
     if (this.plot) this.plot.setData(columns);
     else if (this.element.clientWidth > 0) this.plot = this.make(columns);
@@ -131,9 +132,12 @@ export class MemoryChart {
   }
 
   private pointAt(u: uPlot): Point | null {
-    const i = u.cursor.idx;
-    const mean = i === null || i === undefined ? null : u.data[3]![i];
-    if (i === null || i === undefined || mean === null || mean === undefined) return null;
+    const at = u.cursor.idx;
+    if (at === null || at === undefined) return null;
+    // Where the cursor is in a gap, the point beside it.
+    const i = [at, at - 1, at + 1].find((k) => typeof u.data[3]![k] === "number");
+    if (i === undefined) return null;
+    const mean = u.data[3]![i]!;
     return { atS: u.data[0][i]!, min: u.data[1]![i]!, mean, max: u.data[2]![i]! };
   }
 

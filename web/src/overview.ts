@@ -65,7 +65,7 @@ export class Overview implements Page {
     render(this.root, [
       h("h1", { class: `headline ${tone}`, role: "status" }, text),
       h("div", { class: "toolbar" }, h("h2", {}, "GPUs"), rangeButtons(this.lastS, (lastS) => this.choose(lastS))),
-      this.book.trouble ? h("p", { class: "hint" }, this.book.trouble) : null,
+      this.book.trouble ? h("p", { key: "hint", class: "hint" }, this.book.trouble) : null,
       h("ul", { class: "gpus" }, devices.map((d) => this.card(d))),
       standing.length > 0 ? h("section", { key: "alerts" }, h("h2", {}, "Standing alerts"),
         alertList(standing, this.desk, live.nowS)) : null,
@@ -106,15 +106,15 @@ export class Overview implements Page {
         h("h3", {}, h("a", { href: gpuLink(d.device.id) }, name)),
         h("span", { class: "faint name" }, printable(d.device.name)),
         h("span", { class: "end" }, severityWord(v), " ", verdictBadge(v))),
-      d.paused ? h("p", { class: "failed" }, "The device does not answer.") : null,
+      d.paused ? h("p", { key: "paused", class: "failed" }, "The device does not answer.") : null,
       usedBar(this.live.bytesOf(d), d.device.capacity_bytes, toneOf(v)),
       mount(chart.element, "chart"),
-      end ? h("p", { class: "eta" }, end) : null,
+      end ? h("p", { key: "eta", class: "eta" }, end) : null,
       h("p", { class: "growth" },
         told ? rate(f.growth_bytes_per_s.mid) : "too few samples to tell",
         d.utilisation_ratio !== null ? h("span", { class: "faint" }, ` · busy ${Math.round(d.utilisation_ratio * 100)} %`) : null),
-      f.leak && v.suspect ? h("p", { class: "suspect" }, suspectWords(v.suspect)) : null,
-      f.leak ? h("p", { class: "next" }, nextStep(d, this.live.nowS)) : null);
+      f.leak && v.suspect ? h("p", { key: "suspect", class: "suspect" }, suspectWords(v.suspect)) : null,
+      f.leak ? h("p", { key: "next", class: "next" }, nextStep(d, this.live.nowS)) : null);
   }
 
   private chartOf(key: string): MemoryChart {

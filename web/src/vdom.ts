@@ -73,7 +73,10 @@ function update(at: Placed, node: Node_ | string): void {
   at.node = node;
 }
 
-/** Makes `parent`'s children those given. What was rendered there before is changed in place where it fits. */
+/**
+ * Makes `parent`'s children those given; what was rendered there before is changed in place where it fits. Give a key to
+ * what comes and goes beside others of its tag: else another takes its element, and one that has to move loses the focus.
+ */
 export function render(parent: Node, children: Child[]): void {
   const next = children.filter((c) => c !== null && c !== undefined && c !== false && c !== "")
     .map((c) => (typeof c === "number" ? String(c) : (c as Node_ | string)));
