@@ -12,7 +12,7 @@ import unittest
 from sandbox import Sandbox, leak_log, no_gpu
 
 BINARY = sys.argv.pop(1)
-DEADLINE_S = 30
+DEADLINE_S = 60
 NEEDS_FAKE = unittest.skipUnless(os.environ.get("VRAMTRACK_FAKE_LIBRARY"), "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
 
 
@@ -46,7 +46,7 @@ class Terminal:
         end = time.monotonic() + DEADLINE_S
         while True:
             text = self.screen()
-            if re.search(pattern, text):
+            if re.search(pattern, text, re.MULTILINE):
                 return text
             if time.monotonic() > end:
                 raise AssertionError(f"no {pattern!r} on the screen:\n{text}\n{(self.box.work / 'errors').read_text()}")
@@ -152,7 +152,7 @@ class Top(unittest.TestCase):
         return self.open("--no-agent", "--interval", "0.1s", "--detector", "linear_trend",
                          "--set", "minimum-duration-minutes=0", "--set", "sources.enabled=nvml",
                          "--set", f"sources.nvml-library={os.environ['VRAMTRACK_FAKE_LIBRARY']}", *args,
-                         env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "scenario.txt")})
+                         size=(120, 50), env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "scenario.txt")})
 
     def victim(self):
         process = subprocess.Popen(["sleep", "600"])
@@ -188,6 +188,13 @@ class Top(unittest.TestCase):
         top.wait_for(rf"\b{victim.pid}\b.*sleep 600")
         top.press("Down", "k")
         top.wait_for(r"signals are off")
+
+    @NEEDS_FAKE
+    def test_init_is_not_even_asked_about(self):
+        top = self.live(1)
+        top.wait_for(r"^ +1 root")
+        top.press("Down", "k")
+        self.assertNotIn("Send a signal", top.wait_for(r"pid 1 runs this machine"))
 
     @NEEDS_FAKE
     def test_what_was_recorded_is_history_and_an_acknowledged_alert_stays_so(self):
