@@ -20,7 +20,7 @@ TEST(DriftEvidence, TenEqualRises) {
   DriftEvidence drift;
   for (int i = 0; i < 10; ++i) drift.observe(8 * kMiB);
   EXPECT_NEAR(drift.log_e[1], 10 * (2 - std::log(std::cosh(2.0))), 1e-3);
-  EXPECT_NEAR(drift.log_e[1] - std::log(2.0), 6.06, 0.01);
+  EXPECT_NEAR(drift.log_e[1] - std::log(3.0), 5.65, 0.01);
 }
 
 TEST(DriftEvidence, OneJumpOfAnySizeIsWorthAtMostLnTwo) {
