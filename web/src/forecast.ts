@@ -56,11 +56,13 @@ export function bandOf(v: Verdict, usedBytes: number, capacityBytes: number | nu
 }
 
 /**
- * How far beyond now a chart of `pastS` reaches: all of the band where it fits, else enough to see it open, but never so
- * much that the past becomes a sliver.
+ * How far beyond now a chart of `pastS` reaches: all of the band where it fits, or up to its middle; where even its first
+ * end is far off, enough to see where it points. Never so much that the past becomes a sliver.
  */
 export function futureSeconds(band: Band | null, pastS: number): number {
   if (!band) return 0;
+  const most = 1.5 * pastS;
   const all = 1.05 * (band.highS - band.atS);
-  return all <= 1.5 * pastS ? all : Math.max(0.5 * pastS, Math.min(1.1 * (band.midS - band.atS), 1.5 * pastS));
+  if (all <= most) return all;
+  return band.lowS - band.atS <= most ? Math.min(1.1 * (band.midS - band.atS), most) : 0.3 * pastS;
 }

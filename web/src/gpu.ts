@@ -5,7 +5,7 @@ import { bandOf, trendOf } from "./forecast";
 import { bytes, bytesOf, moment, percent, printable, rate, rateInterval, seconds } from "./format";
 import { stack, withGaps, type Layer } from "./history";
 import type { Live } from "./live";
-import { MemoryChart, type Point } from "./memory_chart";
+import { MemoryChart, type MemoryData, type Point } from "./memory_chart";
 import { StackChart } from "./stack_chart";
 import { alertList, etaWords, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
 import type { AlertDesk } from "./parts";
@@ -199,11 +199,12 @@ export class GpuPage implements Page {
     const columns = this.book.get(d.key);
     const live = isLive(this.range);
     const trend = f.leak || f.state === "growing" || f.state === "slow_growth" ? trendOf(v, columns) : null;
-    const marks = (this.live.alerts?.alerts ?? []).filter((a) => a.key === d.key)
+    const marks: MemoryData["marks"] = (this.live.alerts?.alerts ?? []).filter((a) => a.key === d.key)
       .map((a) => ({ atS: seconds(a.raised), text: "alert raised", colour: "alert" }));
     if (f.onset && trend) {
       const pattern = f.pattern === "none" ? "growth" : patternWords(f.pattern);
-      marks.unshift({ atS: seconds(f.onset), text: `onset: ${pattern}`, colour: "onset" });
+      const atS = seconds(f.onset);
+      marks.unshift({ atS, text: `onset: ${pattern}`, early: `← onset ${moment(atS, this.live.nowS)}: ${pattern}`, colour: "onset" });
     }
     const range = { fromS: this.book.fromS(), toS: this.book.toS(), capacityBytes: d.device.capacity_bytes };
     this.memory.set({

@@ -16,8 +16,8 @@ export interface MemoryData {
   capacityBytes: number | null;
   trend: Trend | null;
   band: Band | null;
-  /** Instants to mark: the onset, alerts. */
-  marks: { atS: number; text: string; colour: string }[];
+  /** Instants to mark: the onset, alerts. `early` is shown at the edge when the instant is before the range. */
+  marks: { atS: number; text: string; colour: string; early?: string }[];
 }
 
 export interface Point {
@@ -106,7 +106,7 @@ export class MemoryChart {
     return new uPlot({
       width: widthOf(this.element),
       height,
-      padding: compact ? [4, 0, 0, 0] : [8, 12, 0, 0],
+      padding: compact ? [4, 16, 0, 16] : [8, 12, 0, 0],
       legend: { show: false },
       cursor: compact ? { show: false } : { y: false, drag: { x: true, y: false, setScale: false } },
       scales: {
@@ -194,6 +194,7 @@ export class MemoryChart {
       };
       ctx.font = `${12 * ratio}px system-ui, sans-serif`;
       ctx.textBaseline = "top";
+      ctx.textAlign = "left";
       if (d.capacityBytes !== null) {
         const at = y(d.capacityBytes);
         stroke("capacity", 1, [2, 3], () => {
@@ -203,7 +204,7 @@ export class MemoryChart {
       }
       if (d.trend) {
         const t = d.trend;
-        stroke("trend", 2, [6, 4], () => {
+        stroke("trend", 1.5, [5, 7], () => {
           ctx.moveTo(x(t.fromS), y(t.fromBytes));
           ctx.lineTo(x(t.toS), y(t.toBytes));
         });
@@ -216,14 +217,17 @@ export class MemoryChart {
       }
       let row = 0;
       for (const mark of d.marks) {
-        const at = x(mark.atS);
-        if (at < u.bbox.left || at > u.bbox.left + u.bbox.width) continue;
-        stroke(mark.colour, 1.5, [3, 3], () => {
-          ctx.moveTo(at, u.bbox.top);
-          ctx.lineTo(at, u.bbox.top + u.bbox.height);
-        });
+        const before = mark.atS < d.fromS;
+        const at = before ? u.bbox.left : x(mark.atS);
+        if (at > u.bbox.left + u.bbox.width || (before && !mark.early)) continue;
+        if (!before)
+          stroke(mark.colour, 1.5, [3, 3], () => {
+            ctx.moveTo(at, u.bbox.top);
+            ctx.lineTo(at, u.bbox.top + u.bbox.height);
+          });
         if (small) continue;
-        const wide = ctx.measureText(mark.text).width;
+        const text = before ? mark.early! : mark.text;
+        const wide = ctx.measureText(text).width;
         const left = at + wide + 8 * ratio > u.bbox.left + u.bbox.width && at - wide - 6 * ratio > u.bbox.left;
         const top = u.bbox.top + u.bbox.height - (20 + 18 * row++) * ratio;
         const from = left ? at - wide - 6 * ratio : at + 6 * ratio;
@@ -232,7 +236,7 @@ export class MemoryChart {
         ctx.fillRect(from - 2 * ratio, top - ratio, wide + 4 * ratio, 15 * ratio);
         ctx.globalAlpha = 1;
         ctx.fillStyle = colour(mark.colour);
-        ctx.fillText(mark.text, from, top);
+        ctx.fillText(text, from, top);
       }
     });
   }

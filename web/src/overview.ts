@@ -15,6 +15,12 @@ import { printable } from "./format";
 const kRank = { critical: 3, warning: 2, watch: 1, ok: 0 };
 const kFewProcesses = 12;
 
+/** Leaks first, those that end soonest before others: on a phone the first card is all one sees. */
+function order(devices: Series[]): Series[] {
+  const rank = (d: Series): number => (d.verdict.finding.leak ? 1 + kRank[d.verdict.severity] : 0);
+  return [...devices].sort((a, b) => rank(b) - rank(a));
+}
+
 /** The whole machine in one sentence: the first thing on the page, and what a screen reader hears when it changes. */
 export function headline(devices: Series[], nowS: number): { tone: string; text: string } {
   if (devices.length === 0) return { tone: "faint", text: "No GPU is being watched." };
@@ -66,10 +72,10 @@ export class Overview implements Page {
       h("h1", { class: `headline ${tone}`, role: "status" }, text),
       h("div", { class: "toolbar" }, h("h2", {}, "GPUs"), rangeButtons(this.lastS, (lastS) => this.choose(lastS))),
       this.book.trouble ? h("p", { key: "hint", class: "hint" }, this.book.trouble) : null,
-      h("ul", { class: "gpus" }, devices.map((d) => this.card(d))),
+      h("ul", { class: "gpus" }, order(devices).map((d) => this.card(d))),
       standing.length > 0 ? h("section", { key: "alerts" }, h("h2", {}, "Standing alerts"),
         alertList(standing, this.desk, live.nowS)) : null,
-      h("section", { key: "processes" }, h("h2", {}, "Processes"),
+      h("section", { key: "processes", class: "panel" }, h("h2", {}, "Processes"),
         processTable(live, live.processes(), {
           withDevice: devices.length > 1,
           most: this.all ? Infinity : kFewProcesses,
@@ -111,7 +117,7 @@ export class Overview implements Page {
       mount(chart.element, "chart"),
       end ? h("p", { key: "eta", class: "eta" }, end) : null,
       h("p", { class: "growth" },
-        told ? rate(f.growth_bytes_per_s.mid) : "too few samples to tell",
+        told ? `growth ${rate(f.growth_bytes_per_s.mid)}` : "too few samples to tell",
         d.utilisation_ratio !== null ? h("span", { class: "faint" }, ` · busy ${Math.round(d.utilisation_ratio * 100)} %`) : null),
       f.leak && v.suspect ? h("p", { key: "suspect", class: "suspect" }, suspectWords(v.suspect)) : null,
       f.leak ? h("p", { key: "next", class: "next" }, nextStep(d, this.live.nowS)) : null);

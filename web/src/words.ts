@@ -95,7 +95,8 @@ export function nextStep(s: Series, nowS: number): string {
   const f = v.finding;
   if (f.leak) {
     const left = etaNow(v, nowS);
-    let step = left ? `save a checkpoint within ${duration(left.low)}` : "save a checkpoint";
+    let step = left && left.low < 1 ? "save a checkpoint now"
+      : left ? `save a checkpoint within ${duration(left.low)}` : "save a checkpoint";
     if (s.pid === 0 && v.suspect?.pid === 0)
       return `${step}; run vramtrack as root, outside of containers, to see the process that grows`;
     if (v.suspect && v.suspect.pid !== 0) step += `; then look into pid ${v.suspect.pid}`;
