@@ -15,6 +15,7 @@
 #include "cli/config_file.hpp"
 #include "cli/find_scenario.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/notifications.hpp"
 #include "report/format.hpp"
 #include "report/status.hpp"
 #include "source/sim/sim.hpp"
@@ -113,8 +114,12 @@ class Agent {
                                    server_->address().empty() ? "" : "http://" + server_->address(),
                                    !server_->address().empty() && !http.socket.empty() ? " and " : "", http.socket,
                                    recorded.empty() ? "; not recording" : "; recording into " + recorded));
+    // A simulation that was not asked for wakes nobody up.
+    if (simulated_.empty() || !options_.scenario.empty())
+      notifier_ = open_notifier(config(), simulated_.empty() ? recorded : std::string(), simulated_, warn);
     loop();
     notify_supervisor("STOPPING=1");
+    if (notifier_) finish_notifications(*notifier_, simulated_.empty() && !recorded.empty(), warn);
     published_.close();
     server_.reset();
     sampler_->finish();
@@ -124,6 +129,7 @@ class Agent {
 
  private:
   [[nodiscard]] const Config& config() const { return layers_.config(); }
+  static void warn(const std::string& text) { log(Level::warning, printable(text)); }
 
   static int failed(const std::string& message) {
     log(Level::error, message);
@@ -161,16 +167,17 @@ class Agent {
     }
     for (const LiveSource& live : sources) source_names_.emplace_back(live.name);
     AgentHooks hooks;
-    hooks.warn = [](const std::string& text) { log(Level::warning, printable(text)); };
+    hooks.warn = warn;
     hooks.event = [](const Event& event) {
       if (event.kind != Event::Kind::process_ended && !event.text.empty()) log(Level::notice, printable(event.text));
     };
-    hooks.alert = [](const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
+    hooks.alert = [this](const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
       const bool bad = news != AlertNews::cleared;
       log(!bad                                   ? Level::notice
           : alert.severity == Severity::critical ? Level::error
                                                  : Level::warning,
           alert_lines(view, series, alert, news, {}));
+      if (notifier_) notifier_->tell(note_of(view, series, alert, news));
     };
     sampler_.emplace(config(), std::move(catalog), std::move(sources), std::move(scenario), std::move(hooks));
     return true;
@@ -221,6 +228,8 @@ class Agent {
       cost.refused_connections = server_->refused_connections();
       cost.streams = api_->streams();
       published_.publish(sampler_->view(), cost);
+      if (notifier_)
+        for (const std::string& warning : notifier_->take_warnings()) warn(warning);
       if (!std::exchange(ready, true)) notify_supervisor("READY=1");
       if (const auto now = steady_clock::now(); now >= next_sign) {
         next_sign = now + std::chrono::seconds(30);
@@ -277,6 +286,7 @@ class Agent {
   const Options& options_;
   LayeredConfig layers_;
   std::optional<TemporaryFolder> temporary_;  ///< outlives the store in it
+  std::unique_ptr<act::Notifier> notifier_;   ///< before the sampler: it is told to its end
   std::optional<AgentSampler> sampler_;
   std::string simulated_;
   std::vector<std::string> source_names_;

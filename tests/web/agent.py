@@ -126,7 +126,9 @@ class Answers(AgentTest):
         self.assertEqual(agent.ask("POST", path.replace(alert["id"], "0" * 16), "{}", JSON)[0], 404)
 
     def test_settings_are_shown_and_secrets_are_not(self):
-        agent = self.agent("--set", self.token_file())
+        secrets = {"notify.webhook": "http://127.0.0.1:9/hunter2", "notify.slack": "http://127.0.0.1:9/hunter2", "notify.exec": '["true", "hunter2"]'}
+        agent = self.agent("--set", self.token_file(), *[a for k, v in secrets.items() for a in ("--set", f"{k}={v}")])
+        self.assertNotIn("hunter2", json.dumps(agent.get("/api/v1/config", unix=True)))
         settings = {s["name"]: s for s in agent.get("/api/v1/config", unix=True)["settings"]}
         self.assertEqual(settings["watch.interval-seconds"]["value"], 1.0)
         self.assertEqual((settings["agent.token-file"]["value"], settings["agent.token-file"]["hidden"]), (None, True))
@@ -352,6 +354,16 @@ class Lives(AgentTest):
         result = subprocess.run([self.box.binary, "watch", "--once", *drm_machine()], cwd=self.box.work, env=agent.env, capture_output=True, timeout=30)
         self.assertIn(f"pid {agent.process.pid}", result.stderr.decode())
         self.assertEqual(result.returncode, 0)
+
+    def test_alerts_are_notified(self):
+        told = self.box.work / "told"
+        program = self.box.work / "tell.sh"
+        program.write_text(f"#!/bin/sh\ncat >>{told}\necho >>{told}\n")
+        program.chmod(0o755)
+        agent = self.agent("--set", f'notify.exec=["{program}"]', speed=1200)
+        self.alert(agent)
+        until(lambda: told.exists() and "gradual leak" in told.read_text(), 20, "the program being run")
+        self.assertIn("leaking_training", told.read_text(), "that it is simulated is said")
 
     def test_only_the_socket(self):
         agent = self.agent("--listen", "")

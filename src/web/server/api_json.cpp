@@ -24,11 +24,13 @@ json acknowledgement_object(const Acknowledgement& a) {
   return {{"time", exact_time(a.time)}, {"by", a.by}, {"note", a.note}};
 }
 
-/// Settings whose values may be secret by what they are called. Rather one too many than one too few.
-bool is_secret(std::string_view key) {
-  constexpr std::array<std::string_view, 8> kWords = {"token",   "secret", "password", "url",
-                                                      "webhook", "exec",   "command",  "key"};
-  return std::any_of(kWords.begin(), kWords.end(), [&](auto word) { return key.find(word) != std::string_view::npos; });
+/// Settings whose values may be secret: addresses, programs with their arguments, and what is called so. Rather one too
+/// many than one too few.
+bool is_secret(const Setting& setting) {
+  constexpr std::array<std::string_view, 6> kWords = {"token", "secret", "password", "webhook", "slack", "exec"};
+  return setting.unit == "URL" || setting.unit.find("program") != std::string_view::npos ||
+         std::any_of(kWords.begin(), kWords.end(),
+                     [&](auto word) { return setting.key.find(word) != std::string_view::npos; });
 }
 
 /// Who set a value; not in which file: paths are nobody's business.
@@ -148,7 +150,7 @@ std::string tick_json(const View& view) {
 std::string config_json(const LayeredConfig& layers) {
   json all = json::array();
   for (const Setting& setting : settings()) {
-    const bool hidden = is_secret(setting.key);
+    const bool hidden = is_secret(setting);
     all.push_back({{"name", setting.name()},
                    {"value", hidden ? json(nullptr) : value_json(setting.get(layers.config()))},
                    {"hidden", hidden},
