@@ -193,6 +193,8 @@ void ReportGatherer::assemble(const Catalog& catalog) {
         if (stood_in_range(alert)) s.alerts.push_back({std::move(alert), false});
     }
     known.view.alerts.clear();
+    // An alert that stood when its samples ended, before the period, says nothing of the period.
+    if (s.history.empty() && (!range_.from || known.last < *range_.from)) continue;
     if (s.history.empty() && s.alerts.empty()) continue;
     s.has_verdict = known.judged;
     s.first_seen = known.first;
@@ -234,7 +236,7 @@ Result<PeriodReport> ReportGatherer::from_store(const std::string& path) {
   add_summaries(**reader, catalog);
   add_recorded_alerts(**reader);
   assemble(catalog);
-  if (!report_.series.empty()) return std::move(report_);
+  if (report_.first) return std::move(report_);
   std::string has = "it holds no sample at all; record with 'vramtrack watch'";
   if (const auto extents = (*reader)->series(); extents && !extents->empty()) {
     Timestamp first = extents->front().first;
@@ -262,7 +264,7 @@ Result<PeriodReport> ReportGatherer::from_logs(const std::vector<std::string>& f
   if (const Status played = play(**source, catalog); !played)
     report_.warnings.push_back(played.error().message + "; the samples before that are reported");
   assemble(catalog);
-  if (!report_.series.empty()) return std::move(report_);
+  if (report_.first) return std::move(report_);
   return fail(fmt::format("no usable sample{}; check the file, or say what it is with --input-format",
                           range_.from || range_.to ? " between --since and --until" : ""));
 }

@@ -325,19 +325,15 @@ void idle_section(const PeriodReport& report, std::vector<Block>& blocks) {
   const Money& money = report.money;
   blocks.emplace_back(Heading{2, "Idle memory"});
   Table out;
-  out.header = {"GPU",
-                "observed, h",
-                "held by no process seen, h",
-                "held, no kernel ran, h",
-                "most",
-                "by share of memory, GPU-hours"};
+  out.header = {
+      "GPU", "observed, h", "held by no process, h", "held, no kernel ran, h", "most", "by share of memory, GPU-hours"};
   out.right = {1, 2, 3, 4, 5};
   bool utilisation = false;
   bool processes = false;
   for (const IdleDevice& d : money.idle) {
     utilisation = utilisation || d.utilisation_known;
     processes = processes || d.processes_known;
-    if (!d.processes_known && !d.utilisation_known) continue;
+    if (d.orphaned_h <= 0 && d.unused_h <= 0) continue;
     out.rows.push_back({device_names(report, {d.device_id}), gpu_hours(d.observed_h),
                         d.processes_known ? gpu_hours(d.orphaned_h) : "not known",
                         d.utilisation_known ? gpu_hours(d.unused_h) : "not known",
@@ -345,9 +341,11 @@ void idle_section(const PeriodReport& report, std::vector<Block>& blocks) {
   }
   if (!out.rows.empty()) blocks.emplace_back(std::move(out));
   std::string note;
-  if (processes || utilisation) {
-    note = fmt::format("{} GPU-hours of idle memory; {} by the share of the memory so held.",
-                       gpu_hours(money.idle_gpu_h), gpu_hours(money.idle_share_h));
+  if ((processes || utilisation) && money.idle_gpu_h <= 0) {
+    note = "None was found. ";
+  } else if (processes || utilisation) {
+    note = fmt::format("{} GPU-hours in all; {} by the share of the memory so held.", gpu_hours(money.idle_gpu_h),
+                       gpu_hours(money.idle_share_h));
     if (money.usd_per_gpu_hour)
       note += fmt::format(" That is {} if nobody else could use these GPUs, {} by share.",
                           usd(money.idle_gpu_h * *money.usd_per_gpu_hour),
@@ -378,6 +376,19 @@ void notes_section(const PeriodReport& report, std::vector<Block>& blocks) {
   blocks.emplace_back(std::move(out));
 }
 
+/// Columns in which no row says anything.
+void drop_empty_columns(Table& table) {
+  for (std::size_t c = table.header.size(); c-- > 0;) {
+    if (std::any_of(table.rows.begin(), table.rows.end(), [c](const auto& row) { return !row[c].empty(); })) continue;
+    const auto at = static_cast<std::ptrdiff_t>(c);
+    table.header.erase(table.header.begin() + at);
+    for (auto& row : table.rows) row.erase(row.begin() + at);
+    std::erase(table.right, c);
+    for (std::size_t& right : table.right)
+      if (right > c) --right;
+  }
+}
+
 }  // namespace
 
 Document report_document(const PeriodReport& report) {
@@ -396,6 +407,8 @@ Document report_document(const PeriodReport& report) {
   risk_section(report, out.blocks);
   idle_section(report, out.blocks);
   notes_section(report, out.blocks);
+  for (Block& block : out.blocks)
+    if (auto* table = std::get_if<Table>(&block)) drop_empty_columns(*table);
   return out;
 }
 

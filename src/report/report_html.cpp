@@ -70,10 +70,10 @@ std::string_view tone_class(Tone tone) {
 constexpr std::string_view kStyle = R"(
 :root{--page:#fff;--ink:#1b1f24;--faint:#5b6570;--line:#d5dbe1;--mean:#0062a3;--band:#56b4e955;--bad:#b3261e;--notice:#8a5a00;--good:#00694c;--end:#d55e0033;--row:#f6f8fa}
 @media (prefers-color-scheme:dark){:root{--page:#14181d;--ink:#e4e8ec;--faint:#9aa5b1;--line:#333c46;--mean:#6cc1ff;--band:#56b4e944;--bad:#ff8a7a;--notice:#f0b93a;--good:#4fd1a5;--end:#d55e0055;--row:#1b2128}}
-body{background:var(--page);color:var(--ink);font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:62rem;padding:0 1rem}
+body{background:var(--page);color:var(--ink);font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem}
 h1{font-size:1.5rem;line-height:1.3}h2{font-size:1.1rem;margin:2rem 0 .5rem;border-top:1px solid var(--line);padding-top:1rem}
-table{border-collapse:collapse;font-size:.85rem}th,td{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top;border-bottom:1px solid var(--line);overflow-wrap:anywhere}
-th{font-weight:600;color:var(--faint)}td.r,th.r{text-align:right;white-space:nowrap}.scroll{overflow-x:auto}
+table{border-collapse:collapse;font-size:.85rem}th,td{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top;border-bottom:1px solid var(--line);overflow-wrap:break-word;max-width:26rem}
+th{font-weight:600;color:var(--faint);vertical-align:bottom}td.r,th.r{text-align:right;white-space:nowrap}.scroll{overflow-x:auto}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:.6rem 0}dt{color:var(--faint)}dd{margin:0;overflow-wrap:anywhere}
 .bad{color:var(--bad);font-weight:600}.notice{color:var(--notice)}.good{color:var(--good)}.faint{color:var(--faint)}
 a{color:var(--mean)}svg{width:100%;height:auto;display:block;margin:.6rem 0}.tick{fill:var(--faint);font-size:11px}.grid{stroke:var(--line);stroke-width:.6}
@@ -154,7 +154,10 @@ std::string link(std::string_view name, std::string_view type, const std::string
 std::string report_csv(const PeriodReport& report) {
   std::string out = report.clock_is_relative ? "offset_s,metric,device,pid,min_bytes,mean_bytes,max_bytes,samples\n"
                                              : "time,metric,device,pid,min_bytes,mean_bytes,max_bytes,samples\n";
-  for (const PeriodSeries& s : report.series) {
+  const std::vector<bool> charted = charted_series(report);
+  for (std::size_t i = 0; i < report.series.size(); ++i) {
+    if (!charted[i]) continue;
+    const PeriodSeries& s = report.series[i];
     // A name that begins like a formula must not become one in a spreadsheet.
     std::string device = s.view.key.device_id;
     std::replace_if(

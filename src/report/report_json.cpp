@@ -96,7 +96,7 @@ json history_json(const PeriodReport& report, const PeriodSeries& s) {
 }
 
 /// The line of docs/formats/analysis.md, so that a series says the same in every output.
-json series_json(const PeriodReport& report, const PeriodSeries& s) {
+json series_json(const PeriodReport& report, const PeriodSeries& s, bool charted) {
   View view;
   view.clock_is_relative = report.clock_is_relative;
   view.series.push_back(s.view);
@@ -119,7 +119,7 @@ json series_json(const PeriodReport& report, const PeriodSeries& s) {
     out["alerts"][i]["because"] = s.alerts[i].alert.finding.because;
     out["alerts"][i]["watch_ended"] = s.alerts[i].watch_ended;
   }
-  out["history"] = history_json(report, s);
+  out["history"] = charted ? history_json(report, s) : json(nullptr);
   return out;
 }
 
@@ -136,7 +136,9 @@ std::string report_json(const PeriodReport& report) {
               {"step_s", number(report.bucket_s)}};
   out["money"] = money_json(report);
   out["series"] = json::array();
-  for (const PeriodSeries& s : report.series) out["series"].push_back(series_json(report, s));
+  const std::vector<bool> charted = charted_series(report);
+  for (std::size_t i = 0; i < report.series.size(); ++i)
+    out["series"].push_back(series_json(report, report.series[i], charted[i]));
   out["events"] = json::array();
   for (const Notice& n : report.notices)
     out["events"].push_back(

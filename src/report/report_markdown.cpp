@@ -24,6 +24,8 @@ std::string escaped(std::string_view text) {
       out += "&#64;";
     } else if (c == '/' && out.ends_with(':')) {
       out += "&#47;";  // a bare address links itself
+    } else if (c == '.' && (out.ends_with("www") || out.ends_with("WWW"))) {
+      out += "&#46;";  // so does this
     } else {
       if (std::string_view("\\`*_{}[]#|~!$").find(c) != std::string_view::npos) out += '\\';
       out += c;

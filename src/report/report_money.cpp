@@ -200,6 +200,18 @@ bool has_leak(const PeriodReport& report) {
   return false;
 }
 
+std::vector<bool> charted_series(const PeriodReport& report) {
+  constexpr std::size_t kMostOfDevice = 8;
+  std::map<std::string, std::size_t> taken;
+  std::vector<bool> out;
+  for (const PeriodSeries& s : report.series) {
+    const Finding& f = s.view.verdict.finding;
+    const bool grows = f.leak || f.state == State::growing || f.state == State::slow_growth;
+    out.push_back(s.view.key.pid == 0 || !s.alerts.empty() || grows || ++taken[s.view.key.device_id] <= kMostOfDevice);
+  }
+  return out;
+}
+
 void reckon(PeriodReport& report) {
   Money money;
   if (report.rules.usd_per_gpu_hour > 0) money.usd_per_gpu_hour = report.rules.usd_per_gpu_hour;

@@ -95,6 +95,10 @@ struct PeriodReport {
 /// An alert of a leak that was not withdrawn: exit code 1.
 bool has_leak(const PeriodReport& report);
 
+/// Of which series the points are given to the reader: devices, processes that grow or had an alert, and the greatest
+/// few of each device. A page with hundreds of histories would be too large for a ticket.
+std::vector<bool> charted_series(const PeriodReport& report);
+
 /// Fills report.money from the rest of the report. Pure; O(series * points).
 void reckon(PeriodReport& report);
 
@@ -108,7 +112,7 @@ JobName job_of(const SeriesView& process);
 /// "Slurm job 1234", "container 0123456789ab", "process 4242"
 std::string job_words(const std::string& kind, const std::string& id);
 
-// The four forms. Each ends with a newline.
+// The forms. Each ends with a newline.
 
 std::string report_text(const PeriodReport& report, bool colour);
 std::string report_markdown(const PeriodReport& report);

@@ -120,10 +120,11 @@ void end_to_come(std::string& out, const Scale& scale, const PeriodSeries& s, Ti
   const double from_s = seconds_between(scale.begin, last);
   const double low = scale.x(from_s + f.oom_in_s->low);
   const double high = scale.x(from_s + f.oom_in_s->high);
-  out += fmt::format(
-      "<rect class=\"end\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>out of memory in "
-      "{}</title></rect>\n",
-      low, kTop, std::max(2.0, high - low), kHeight - kTop - kBottom, format_eta(*f.oom_in_s));
+  if (from_s + f.oom_in_s->low < scale.length_s)
+    out += fmt::format(
+        "<rect class=\"end\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>out of memory in "
+        "{}</title></rect>\n",
+        low, kTop, std::max(2.0, high - low), kHeight - kTop - kBottom, format_eta(*f.oom_in_s));
   const double mid_s = std::min(f.oom_in_s->mid, scale.length_s - from_s);
   out +=
       fmt::format("<line class=\"trend\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n", scale.x(last),
@@ -156,8 +157,8 @@ std::string report_svg(const PeriodReport& report, const PeriodSeries& s) {
   const double seen_s = std::max(1.0, seconds_between(scale.begin, last));
   scale.length_s = seen_s;
   const Finding& f = s.view.verdict.finding;
-  // The end is shown where it is as near as the past is long.
-  if (f.leak && f.oom_in_s) scale.length_s += std::clamp(f.oom_in_s->high * 1.03, 0.0, seen_s);
+  // The end is shown where it is not too far beyond what was seen.
+  if (f.leak && f.oom_in_s) scale.length_s += std::clamp(f.oom_in_s->high * 1.03, 0.0, 2.5 * seen_s);
   double top = 0;
   for (const HistoryPoint& p : s.history) top = std::max(top, static_cast<double>(p.max));
   const bool device = s.view.key.pid == 0;

@@ -32,34 +32,25 @@ class Text {
       last = label;
     }
   }
-  /// A table with one row reads better as lines.
   void operator()(const Table& t) {
     std::vector<std::size_t> widths;
-    std::vector<bool> empty;
     for (std::size_t c = 0; c < t.header.size(); ++c) {
       std::size_t width = columns(t.header[c]);
-      bool none = true;
-      for (const auto& row : t.rows) {
-        width = std::max(width, columns(row[c]));
-        none = none && row[c].empty();
-      }
+      for (const auto& row : t.rows) width = std::max(width, columns(row[c]));
       widths.push_back(c + 1 == t.header.size() ? width : std::min(width, kMostColumn));
-      empty.push_back(none);
     }
-    line(t, t.header, widths, empty, Tone::faint);
+    line(t, t.header, widths, Tone::faint);
     for (std::size_t r = 0; r < t.rows.size(); ++r)
-      line(t, t.rows[r], widths, empty, r < t.tones.size() ? t.tones[r] : Tone::plain);
+      line(t, t.rows[r], widths, r < t.tones.size() ? t.tones[r] : Tone::plain);
   }
   void operator()(const Chart&) {}
 
   std::string out;
 
  private:
-  void line(const Table& t, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
-            const std::vector<bool>& empty, Tone tone) {
+  void line(const Table& t, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths, Tone tone) {
     std::string row;
     for (std::size_t c = 0; c < cells.size(); ++c) {
-      if (empty[c]) continue;
       const bool right = std::find(t.right.begin(), t.right.end(), c) != t.right.end();
       row += "  ";
       row += right ? fit_right(cells[c], widths[c]) : fit(cells[c], widths[c]);

@@ -1,0 +1,180 @@
+"""vramtrack report from outside: from logs and from a store, every format, the period, the money, its errors."""
+import json
+import os
+import pathlib
+import re
+import sqlite3
+import sys
+import unittest
+from html.parser import HTMLParser
+
+from sandbox import Sandbox, drm_machine, leak_log, steady_log
+
+BINARY = sys.argv.pop(1)
+TREND = ["--detector", "linear_trend"]
+FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags = []
+        self.links = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("href", "src", "xlink:href", "action", "data")]
+
+
+class ReportTest(unittest.TestCase):
+    def setUp(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+        self.box.write("leak.csv", leak_log())
+        self.box.write("steady.csv", steady_log())
+
+    def report(self, *args, exit_code=0, env=None):
+        result = self.box.run("report", *args, env=env)
+        self.assertEqual(result.returncode, exit_code, result.stderr.decode())
+        return result.stdout.decode()
+
+    def json(self, *args, exit_code=0):
+        return json.loads(self.report(*args, "--format", "json", exit_code=exit_code))
+
+    def fails(self, *args):
+        result = self.box.run("report", *args)
+        self.assertEqual((result.returncode, result.stdout), (2, b""))
+        err = result.stderr.decode()
+        self.assertEqual(err.count("\n"), 1, err)
+        return err
+
+
+class Logs(ReportTest):
+    def test_exit_codes_are_analyzes(self):
+        for file, code in (("leak.csv", 1), ("steady.csv", 0)):
+            self.assertEqual(self.box.run("analyze", *TREND, file).returncode, code)
+            self.report(*TREND, file, exit_code=code)
+        self.assertIn("missing.csv", self.fails("missing.csv"))
+
+    def test_every_format_says_the_same_end(self):
+        row = json.loads(self.box.run("analyze", *TREND, "--format", "json", "leak.csv").stdout)
+        report = self.json(*TREND, "leak.csv", exit_code=1)
+        self.assertEqual(report["schema"], "vramtrack.report.v1")
+        self.assertEqual(report["series"][0]["verdict"], row["verdict"])
+        end = re.search(r"out of memory in (\S+ \S+)", self.box.run("analyze", *TREND, "leak.csv").stdout.decode())[1].strip(",\n ")
+        for form in ("text", "md", "html"):
+            self.assertIn(end, self.report(*TREND, "--format", form, "leak.csv", exit_code=1), form)
+
+    def test_the_same_recording_gives_the_same_bytes(self):
+        for form in ("text", "md", "json", "html"):
+            one, again = (self.report(*TREND, "--format", form, "leak.csv", exit_code=1) for _ in range(2))
+            self.assertEqual(one, again)
+
+    def test_a_period_is_cut_out_of_the_recording(self):
+        whole = self.json(*TREND, "--timezone", "UTC", "leak.csv", exit_code=1)
+        part = self.json(*TREND, "--timezone", "UTC", "--since", "2026-01-02T03:20", "--until", "2026-01-02T03:30", "leak.csv", exit_code=1)
+        self.assertEqual(part["start"], "2026-01-02T03:20:00Z")
+        self.assertEqual(part["samples"], 120)
+        self.assertEqual(part["duration_s"], 595)
+        self.assertLess(part["samples"], whole["samples"])
+        # What came before the period is judged too: the leak is known from its first minute on.
+        self.assertTrue(part["series"][0]["verdict"]["leak"])
+        before = self.json(*TREND, "--timezone", "UTC", "--until", "2026-01-02T03:06", "leak.csv")
+        self.assertEqual(before["series"][0]["alerts"], [])
+        self.assertIn("--since", self.fails("--since", "2027-01-01", "leak.csv"))
+        self.assertIn("exchange", self.fails("--since", "2027-01-02", "--until", "2027-01-01", "leak.csv"))
+
+    def test_processes_and_money(self):
+        self.box.run("simulate", *TREND, "--csv", "gpu.csv", "--process-csv", "apps.csv")
+        # Up to where it still runs.
+        lines = (self.box.work / "gpu.csv").read_text().splitlines()
+        last = lines[400].split(",")[0]
+        (self.box.work / "gpu.csv").write_text("\n".join(lines[:401]) + "\n")
+        apps = (self.box.work / "apps.csv").read_text().splitlines()
+        (self.box.work / "apps.csv").write_text("\n".join(a for i, a in enumerate(apps) if i == 0 or a.split(",")[0] <= last) + "\n")
+        args = ["--timezone", "UTC", "--set", "min-r-squared=0.1", *TREND, "gpu.csv", "apps.csv"]
+        plain = self.json(*args, exit_code=1)["money"]
+        self.assertIsNone(plain["usd_per_gpu_hour"])
+        self.assertEqual([j["id"] for j in plain["jobs"]], ["4242"])
+        self.assertIsNone(plain["lost_usd"])
+        self.assertGreater(plain["lost_gpu_hours"]["mid"], 0)
+        money = self.json(*args, "--set", "cost.usd-per-gpu-hour=4", "--checkpoint-every", "30min", exit_code=1)["money"]
+        self.assertEqual(money["jobs"][0]["basis"], "checkpoint_every")
+        self.assertEqual(money["lost_usd"], {"low": 0.2, "mid": 1.0, "high": 1.8})
+        self.assertEqual(money["jobs"][0]["lost_gpu_hours"]["mid"], 0.25)
+        known = self.json(*args, "--last-checkpoint", f"4242={last.replace('/', '-').replace(' ', 'T')}", exit_code=1)["money"]["jobs"][0]
+        self.assertEqual(known["basis"], "last_checkpoint")
+        self.assertAlmostEqual(known["lost_gpu_hours"]["mid"], known["oom_in_s"]["mid"] / 3600, places=3)
+        self.assertIn("--last-checkpoint", self.fails(*args, "--last-checkpoint", "4242=soon"))
+
+    def test_gpus_are_chosen(self):
+        self.report(*TREND, "--gpu", "0", "leak.csv", exit_code=1)
+        self.assertIn("--gpu 7", self.fails("--gpu", "7", "leak.csv"))
+
+    def test_the_page_is_one_file_without_scripts(self):
+        command = "<script>alert(1)</script><img src=http://evil.example/x>"
+        self.box.write("apps.csv", "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n" + "".join(
+            f"2026/01/02 03:{4 + n // 12:02}:{n * 5 % 60 + 5 if n * 5 % 60 + 5 < 60 else 59:02}.000, GPU-0, 7, {command}, {3000 + 10 * n} MiB\n" for n in range(100)))
+        page = self.report("--format", "html", "apps.csv", exit_code=self.box.run("analyze", "apps.csv").returncode)
+        self.assertIn("&lt;script&gt;", page)
+        tags = Tags()
+        tags.feed(page)
+        self.assertFalse(set(tags.tags) & {"script", "img", "iframe", "object", "link", "form"})
+        for link in tags.links:
+            self.assertTrue(link.startswith("data:"), link[:80])
+
+    def test_output_goes_into_a_file_whole_or_not_at_all(self):
+        self.assertEqual(self.report(*TREND, "--format", "html", "--output", "r.html", "leak.csv", exit_code=1), "")
+        before = (self.box.work / "r.html").read_text()
+        self.assertTrue(before.endswith("</html>\n"))
+        self.assertIn("No such file", self.fails(*TREND, "--output", "no/such/r.html", "leak.csv"))
+        self.fails(*TREND, "--format", "html", "--output", "r.html", "missing.csv")
+        self.assertEqual((self.box.work / "r.html").read_text(), before)
+        self.assertEqual([p.name for p in self.box.work.glob("r.html*")], ["r.html"])
+
+    def test_recordings_that_do_not_belong_together(self):
+        self.assertIn("apart", self.fails("leak.csv", "steady.csv"))
+
+    def test_a_format_that_is_not(self):
+        self.assertIn("pdf", self.fails("--format", "pdf", "leak.csv"))
+
+
+class Stores(ReportTest):
+    def test_no_store_yet(self):
+        self.assertIn("vramtrack.db", self.fails())
+
+    def test_what_was_watched_is_reported(self):
+        self.box.run("watch", "--interval", "0.1", "--duration", "1s", *drm_machine())
+        report = self.json("--since", "1h")
+        self.assertEqual(report["files"], [str(self.box.path / "home/.local/state/vramtrack/vramtrack.db")])
+        self.assertGreater(report["samples"], 0)
+        self.assertIn("AMD Radeon PRO W7900", [s["series"]["name"] for s in report["series"]])
+        self.assertIn("what it holds is of 20", self.fails("--since", "2020-01-01", "--until", "2020-01-02"))
+
+    @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
+    def test_alerts_are_those_that_live_raised(self):
+        self.box.write("nvml.txt", "gpu 0 uuid=GPU-0 name=Fake pci=00000000:1D:00.0 total=80G used=1G\n"
+                                   "process gpu=0 pid=self list=C used=1G+8M\n")
+        settings = [*TREND, "--set", "minimum-duration-minutes=0", "--set", "minimum-samples=10"]
+        watched = self.box.run("watch", *settings, "--json", "--interval", "0.1", "--every", "1h", "--duration", "3s", "--source", "nvml",
+                               "--set", "sources.nvml-library=" + FAKE, env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
+        live = [r for r in map(json.loads, watched.stdout.decode().splitlines()) if r["schema"] == "vramtrack.alert.v1" and r["event"] == "raised"]
+        report = self.json(*TREND, exit_code=1)  # another rule now: the alerts are those that were raised then
+        told = [a for s in report["series"] for a in s["alerts"]]
+        self.assertEqual(sorted(a["raised"] for a in told), sorted(r["alert"]["raised"] for r in live))
+        self.assertEqual({a["watch_ended"] for a in told}, {False})
+        # Another watch: how those went on is not known.
+        self.box.run("watch", *settings, "--interval", "0.1", "--duration", "0.5s", *drm_machine())
+        report = self.json(*TREND, exit_code=1)
+        self.assertEqual({a["watch_ended"] for s in report["series"] for a in s["alerts"]}, {True})
+
+    def test_a_damaged_store_is_an_error(self):
+        self.box.run("watch", "--interval", "0.1", "--duration", "0.5s", *drm_machine())
+        path = pathlib.Path(self.box.path / "home/.local/state/vramtrack/vramtrack.db")
+        with sqlite3.connect(path) as db:
+            db.execute("DROP TABLE series")
+        self.assertIn("cannot report", self.fails("--since", "1h"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
