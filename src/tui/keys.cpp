@@ -87,7 +87,10 @@ void pan(Model& m, double share) {
   const Span all = detail_extent(m);
   const Span shown = detail_span(m);
   const double span_s = seconds_between(shown.from, shown.to);
-  const Timestamp to = shown.to + from_seconds(span_s * share);
+  // No farther than the whole history, however far the key goes.
+  const double step_s =
+      std::clamp(span_s * share, -seconds_between(all.from, all.to), seconds_between(all.from, all.to));
+  const Timestamp to = shown.to + from_seconds(step_s);
   if (to >= all.to)
     m.ui.pan_end.reset();
   else

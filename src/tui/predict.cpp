@@ -159,6 +159,10 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
     past_s = std::min(std::max(60.0, seconds_between(begin, now)), 1.25 * seconds_between(*f.onset, now) + 300);
   double future_s = 0;
   if (f.oom_in_s && f.leak) future_s = std::min(1.05 * f.oom_in_s->high, std::max(2 * past_s, 1.1 * f.oom_in_s->mid));
+  // A date that far off is none; and the sum must stay a time.
+  constexpr double kFarthest_s = 10 * 365.25 * 86400;
+  past_s = std::clamp(past_s, 60.0, kFarthest_s);
+  future_s = future_s > 0 ? std::min(future_s, kFarthest_s) : 0;
   chart.plane.from = now - from_seconds(past_s);
   chart.plane.to = now + from_seconds(future_s);
   const auto used = static_cast<double>(s.used_bytes);

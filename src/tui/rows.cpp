@@ -223,7 +223,9 @@ std::string_view sort_name(Sort sort) {
 std::optional<Started> started(const Model& model, const SeriesView& process) {
   static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
   if (model.boot && process.key.pid_start_ticks != 0)
-    return Started{*model.boot + from_seconds(static_cast<double>(process.key.pid_start_ticks) / ticks_per_s), false};
+    return Started{
+        *model.boot + from_seconds(std::min(static_cast<double>(process.key.pid_start_ticks) / ticks_per_s, 1e9)),
+        false};
   if (process.first) return Started{*process.first, true};
   return std::nullopt;
 }
