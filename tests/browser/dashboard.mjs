@@ -44,7 +44,10 @@ const toGpu = async (page) => {
 /** Pixels of the plot's canvas whose colour passes `test`, a function body of r, g, b. */
 const pixels = (page, selector, test) => page.evaluate(([where, body]) => {
   const canvas = document.querySelector(`${where} canvas`);
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  // A copy: reading a canvas that is drawn on by the GPU makes Chromium warn.
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
   const passes = new Function("r", "g", "b", "a", `return ${body}`);
   let n = 0;
   for (let i = 0; i < data.length; i += 4) if (passes(data[i], data[i + 1], data[i + 2], data[i + 3])) ++n;
