@@ -12,9 +12,9 @@
 #include "core/settings.hpp"
 #include "report/metrics.hpp"
 #include "web/acknowledgements.hpp"
-#include "web/server/published.hpp"
 #include "web/server/http.hpp"
 #include "web/server/peer.hpp"
+#include "web/server/published.hpp"
 
 namespace vramtrack::web {
 

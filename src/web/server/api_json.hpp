@@ -9,9 +9,9 @@
 
 #include "report/view_json.hpp"
 #include "web/acknowledgements.hpp"
-#include "web/server/published.hpp"
 #include "web/server/api.hpp"
 #include "web/server/history.hpp"
+#include "web/server/published.hpp"
 
 namespace vramtrack::web {
 
