@@ -19,6 +19,7 @@ Trace make_trace(const Family& family, Split split, std::uint64_t seed, std::uin
   Trace trace;
   trace.family = family.name;
   trace.source = "generated";
+  trace.apart = family.apart;
   trace.seed =
       sim::substream(sim::substream(sim::substream(seed, split == Split::tune ? "tune" : "test"), family.name), number);
   Draw draw{sim::Random(trace.seed), split};

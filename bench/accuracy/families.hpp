@@ -15,7 +15,8 @@ struct Family {
   std::string_view help;
   bool leak = false;
   bool test_only = false;  ///< never seen while thresholds were chosen
-  void (*make)(Draw& draw, Trace& trace);
+  void (*make)(Draw& draw, Trace& trace) = nullptr;
+  bool apart = false;  ///< nobody could tell in time: shown by itself, and left out of the rates
 };
 
 /// Leaking families first.

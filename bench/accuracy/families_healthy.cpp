@@ -288,7 +288,7 @@ std::span<const Family> healthy_families() {
       Family{"spike_stays", "one jump that stays or goes", false, false, spike_stays},
       Family{"idle_desktop", "drift of some hundred MiB", false, false, idle_desktop},
       Family{"beyond_half", "straight, and takes more than half of what is free: undecidable", false, false,
-             beyond_half},
+             beyond_half, true},
       Family{"cache_universe", "a cache whose hits grow with its fill", false, true, cache_universe},
       Family{"square_wave", "square and triangular waves", false, true, square_wave},
       Family{"adapter_swaps", "adapters in stretches", false, true, adapter_swaps},

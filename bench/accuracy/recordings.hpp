@@ -13,8 +13,8 @@ namespace vramtrack::accuracy {
 /// files none is taken. Empty when there is no such folder. Throws std::runtime_error on a file that cannot be read.
 std::vector<Trace> recordings_of_others(const std::string& folder, Split split);
 
-/// This project's own recordings with their labels (tests/recordings): what the allocator reserved against its cap, times
-/// stretched sixty-fold. Empty as long as there are none. Throws std::runtime_error on one that cannot be read.
+/// This project's own recordings with their labels (tests/recordings): what the allocator reserved against its cap,
+/// times stretched sixty-fold. Empty as long as there are none. Throws std::runtime_error on one that cannot be read.
 std::vector<Trace> own_recordings(const std::string& folder);
 
 /// A leak added to each healthy trace that has room for one: onset at 20 to 45 % of its span, the end of memory within

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 
 namespace vramtrack::accuracy {
@@ -236,8 +237,10 @@ std::string the_rest(const std::vector<Run>& runs) {
 
 }  // namespace
 
-std::string tables(const std::vector<Run>& runs, std::span<const RivalInfo> rivals) {
-  return contenders(runs, rivals) + equal_recall(runs, rivals) + detection_time(runs) + by_family(runs) +
+std::string tables(const std::vector<Run>& all, std::span<const RivalInfo> rivals) {
+  std::vector<Run> runs;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(runs), [](const Run& run) { return !run.trace.apart; });
+  return contenders(runs, rivals) + equal_recall(runs, rivals) + detection_time(runs) + by_family(all) +
          patterns(runs) + ends(runs) + reliability(runs, false) + reliability(runs, true) + the_rest(runs);
 }
 

@@ -39,6 +39,7 @@ struct Trace {
   std::string family;
   std::string source;  ///< "generated", or the recording it comes from
   std::uint64_t seed = 0;
+  bool apart = false;  ///< left out of the rates (Family::apart)
   double capacity_bytes = 0;
   Label label;
   std::string toml;           ///< of a generated one: a scenario anybody can play with `vramtrack simulate`

@@ -117,8 +117,10 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
 
   const double going_on = going_on_ratio(e.centroid, e.centroid_se);
   const bool spans_cycles = e.swing_bytes >= 0.5 * e.net_bytes;
-  const double still_bytes = 0.25 * e.net_bytes;
-  if (e.admissible())
+  const double still_bytes = 0.15 * e.net_bytes;
+  // A window that begins where the level's memory does has not seen the rise begin.
+  const bool begins_in_sight = w.first > 1 || w.level.size() < Level::kCapacity;
+  if (e.admissible() && begins_in_sight)
     e.quiet_s = w.scales.quiet_before_s(w.k, e.start, e.start_bytes - still_bytes, e.start_bytes + still_bytes);
   const std::optional<double> life_s = e.oom_in_s ? std::optional(e.duration_s + *e.oom_in_s) : std::nullopt;
   e.warm_up = 0.5 / going_on;
@@ -146,9 +148,9 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
 
   const double wait_s =
       e.oom_in_s ? std::clamp(*e.oom_in_s, 60.0, std::max(60.0, context.min_duration_s)) : context.min_duration_s;
-  // Less than four thousandths of what was free is no growth that matters, whatever the card.
+  // Less than a hundredth of what was free is no growth that matters; on large cards eight times the least one is.
   const double free_bytes = context.limit_bytes.value_or(e.start_bytes) - e.start_bytes;
-  const double least = std::max(context.min_growth_bytes, 0.004 * free_bytes);
+  const double least = std::max(context.min_growth_bytes, std::min(0.01 * free_bytes, 8 * context.min_growth_bytes));
   e.material = e.duration_s >= wait_s && e.net_bytes >= least;
   return e;
 }

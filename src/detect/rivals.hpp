@@ -33,7 +33,7 @@ double going_on_ratio(double centroid, double se);
 /// that fills) last eight minutes in the median, nine in ten between one minute and 65, take a twentieth to half of the
 /// memory that is free, and begin with their program or at the end of one like them: after a while of quiet they are
 /// rare, and where the program's start was not seen (`young` false: the watch began in the middle of its life) they are
-/// a third as likely. Loads (a model, a new phase) may come at any time, and are over in seconds to minutes. Leaks take
+/// a tenth as likely. Loads (a model, a new phase) may come at any time, and are over in seconds to minutes. Leaks take
 /// all of the memory, in hours to days; those that would take less than four hours are the rarer the faster they are,
 /// as somebody has met them while developing.
 double ramp_weight(double duration_s, std::optional<double> life_s, double quiet_s, bool young);
