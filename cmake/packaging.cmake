@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN man EXCLUDE)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN man EXCLUDE)
 if(EXISTS ${CMAKE_SOURCE_DIR}/docs/man/vramtrack.1)
   find_program(GZIP gzip REQUIRED)
   add_custom_command(OUTPUT vramtrack.1.gz DEPENDS ${CMAKE_SOURCE_DIR}/docs/man/vramtrack.1

@@ -43,5 +43,7 @@ if (tests) {
     logLevel: "warning",
   });
   await cp(join(here, "src/index.html"), join(out, "index.html"));
+  // What others wrote and the page contains, with the terms they ask to be handed on.
+  await cp(join(here, "node_modules/uplot/LICENSE"), join(out, "assets/uplot-licence.txt"));
   await cp(join(here, "src/icon.svg"), join(out, "assets/icon.svg"));
 }
