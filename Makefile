@@ -98,4 +98,4 @@ container: ## an image with the binary, by podman or docker
 	@$$(command -v podman || command -v docker) build -t vramtrack:$(VERSION) -f Containerfile .
 
 clean: ## remove build/ and dist/
-	@rm -rf build dist
+	@rm -rf build dist web/build web/dist
