@@ -86,7 +86,7 @@ double ramp_weight(double duration_s, std::optional<double> life_s, double quiet
   double fast = 1;
   if (life_s) {
     const double from_s = std::max(duration_s, 0.05 * *life_s);
-    share = std::max(ramp(from_s) - ramp(std::max(from_s, 0.55 * *life_s)), 0.01);
+    share = std::max(ramp(from_s) - ramp(std::max(from_s, 0.5 * *life_s)), 0.002);
     const double ratio = std::max(1.0, kLeakLife / std::max(*life_s, 1.0));
     fast = std::min(ratio * ratio, 32.0);
   }
