@@ -1,4 +1,5 @@
 // The agent's API: one place that knows its URLs, its token and its errors.
+import { keep, recall } from "./memory";
 import { EventParser, type ServerEvent } from "./sse";
 import type { Acknowledgement, Alerts, History, KnownSeries, Status, View } from "./types";
 
@@ -10,12 +11,12 @@ export class ApiError extends Error {
 }
 
 const kTokenKey = "vramtrack.token";
-let token = sessionStorage.getItem(kTokenKey) ?? "";
+let token = recall("sessionStorage", kTokenKey);
 
 /** Kept for this tab only. */
 export function setToken(value: string): void {
   token = value.trim();
-  sessionStorage.setItem(kTokenKey, token);
+  keep("sessionStorage", kTokenKey, token);
 }
 
 async function request(path: string, init: RequestInit = {}): Promise<Response> {

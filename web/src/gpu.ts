@@ -90,7 +90,7 @@ export class GpuPage implements Page {
         h("div", { class: "toolbar" }, h("h2", {}, "Memory"), this.ranges()),
         this.book.trouble ? h("p", { key: "hint", class: "hint" }, this.book.trouble) : null,
         mount(this.memory.element, "memory"),
-        h("p", { class: "readout", "aria-live": "polite" }, this.readout(d)),
+        h("p", { key: "readout", class: "readout", "aria-live": this.point ? "polite" : "off" }, this.readout(d)),
         this.legend(d)),
       h("section", { key: "verdict", class: "panel" }, h("h2", {}, "Verdict"), this.verdict(d)),
       h("section", { key: "who", class: "panel" },
@@ -319,7 +319,7 @@ export class GpuPage implements Page {
       return bytesAt === null || bytesAt === undefined ? "?" : bytes(bytesAt);
     };
     return h("div", {},
-      h("p", { class: "readout", "aria-live": "polite" },
+      h("p", { class: "readout", "aria-live": at === null ? "off" : "polite" },
         `${when}: ${processes.length} process${processes.length === 1 ? "" : "es"} ${at === null ? `${processes.length === 1 ? "holds" : "hold"} ${bytes(held)}, ${unattributedWords(used - held, d.device.capacity_bytes)}` : "now; the figures below are of that time"}`),
       h("ul", { class: "legend layers" }, [...this.layers].reverse().map((l) => h("li", { key: `layer ${l.key}` },
         h("span", { class: "swatch", css: { background: this.colourOf(l.key) }, "aria-hidden": "true" }),

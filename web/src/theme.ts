@@ -1,17 +1,17 @@
 // Light and dark: the system's, unless the reader chose. Charts read the same custom properties as the style sheet.
+import { keep, recall } from "./memory";
+
 type Choice = "auto" | "light" | "dark";
 
 const kKey = "vramtrack.theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set<() => void>();
 
-function stored(): Choice {
-  const value = localStorage.getItem(kKey);
-  return value === "light" || value === "dark" ? value : "auto";
-}
+const known = recall("localStorage", kKey);
+let choice: Choice = known === "light" || known === "dark" ? known : "auto";
 
 export const theme = (): "light" | "dark" =>
-  stored() === "auto" ? (system.matches ? "dark" : "light") : (stored() as "light" | "dark");
+  choice === "auto" ? (system.matches ? "dark" : "light") : choice;
 
 export function apply(): void {
   document.documentElement.dataset.theme = theme();
@@ -21,7 +21,8 @@ export function apply(): void {
 
 /** The other one; stays chosen over a reload. */
 export function toggle(): void {
-  localStorage.setItem(kKey, theme() === "dark" ? "light" : "dark");
+  choice = theme() === "dark" ? "light" : "dark";
+  keep("localStorage", kKey, choice);
   apply();
 }
 
