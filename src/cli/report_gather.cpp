@@ -62,7 +62,7 @@ void ReportGatherer::take(const Batch& tick, Timestamp time, Catalog& catalog) {
   for (const Sample& sample : tick.samples) {
     const SeriesKey& key = catalog.key(sample.series);
     Known& known = known_[name(key)];
-    if (known.first == Timestamp{}) known.first = sample.time;
+    if (!known.first) known.first = sample.time;
     known.last = sample.time;
     if (!in_range(sample.time)) continue;
     histories_.add(key, sample.time, sample.bytes);
@@ -141,7 +141,7 @@ void ReportGatherer::add_summaries(StoreReader& reader, const Catalog& catalog) 
       }
     }
     Known& known = known_[name(extent.key)];
-    known.first = known.first == Timestamp{} ? extent.first : std::min(known.first, extent.first);
+    known.first = std::min(known.first.value_or(extent.first), extent.first);
     known.last = std::max(known.last, extent.last);
     if (known.judged) continue;
     known.view.key = extent.key;
@@ -199,8 +199,11 @@ void ReportGatherer::assemble(const Catalog& catalog) {
     s.has_verdict = known.judged;
     s.first_seen = known.first;
     // A first sample with the recording's first: it may have been there for long.
-    s.seen_from_start =
-        recording_begin_ && seconds_between(*recording_begin_, known.first) <= 2 * known.view.interval_s;
+    s.seen_from_start = recording_begin_ && known.first &&
+                        seconds_between(*recording_begin_, *known.first) <= 2 * known.view.interval_s;
+    // The logs of devices and of processes need not end in the same second.
+    s.gone = known.judged && known.first && !known.view.ended && report_.last &&
+             seconds_between(known.last, *report_.last) > std::max(30.0, 5 * known.view.interval_s);
     s.view = std::move(known.view);
     report_.series.push_back(std::move(s));
   }

@@ -40,8 +40,8 @@ class ReportGatherer {
   struct Known {
     SeriesView view;
     bool judged = false;
-    Timestamp first{};
-    Timestamp last{};
+    std::optional<Timestamp> first;
+    Timestamp last = Timestamp::min();
   };
   static std::string name(const SeriesKey& key);
 

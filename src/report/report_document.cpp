@@ -25,6 +25,7 @@ std::string verdict_of(const PeriodSeries& s) {
   if (!s.has_verdict) return "only summaries are left";
   std::string out = verdict_words(s.view);
   if (s.view.ended) out += ", process ended";
+  if (s.gone) out += ", not seen any more";
   if (s.view.paused) out += ", does not answer";
   if (s.view.ignored) out += ", ignored";
   return out;
@@ -101,7 +102,7 @@ std::string title_of(const PeriodReport& report) {
   std::size_t leaks = 0;
   const PeriodSeries* first = nullptr;
   for (const PeriodSeries& s : report.series) {
-    const bool leak = s.has_verdict && s.view.verdict.finding.leak && !s.view.ended;
+    const bool leak = s.has_verdict && s.view.verdict.finding.leak && !s.view.ended && !s.gone;
     if (s.view.key.metric == Metric::device_used && is_device(s.view)) {
       ++devices;
       if (leak) ++leaks;
@@ -135,8 +136,10 @@ Facts facts(const PeriodReport& report) {
   Facts out;
   out.rows.emplace_back("period", period_words(report));
   out.rows.emplace_back("from", joined(report.files));
+  double step_s = report.bucket_s;
+  for (const PeriodSeries& s : report.series) step_s = std::max(step_s, s.view.interval_s);
   std::string counts =
-      fmt::format("{} samples, judged; charts in steps of {}", report.samples, format_duration(report.bucket_s));
+      fmt::format("{} samples, judged; charts in steps of {}", report.samples, format_duration(step_s));
   if (report.samples == 0) counts = "only summaries are left of this period: no verdicts";
   out.rows.emplace_back("data", counts);
   return out;

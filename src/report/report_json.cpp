@@ -115,6 +115,7 @@ json series_json(const PeriodReport& report, const PeriodSeries& s, bool charted
   out["job"] = s.view.key.pid == 0 ? json(nullptr) : json{{"kind", job.kind}, {"id", job.id}};
   out["user"] = s.view.process && !s.view.process->user.empty() ? json(s.view.process->user) : json(nullptr);
   out["ended"] = s.view.ended;
+  out["gone"] = s.gone;
   for (std::size_t i = 0; i < s.alerts.size(); ++i) {
     out["alerts"][i]["because"] = s.alerts[i].alert.finding.because;
     out["alerts"][i]["watch_ended"] = s.alerts[i].watch_ended;

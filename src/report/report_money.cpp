@@ -33,7 +33,7 @@ Interval sum(const Interval& a, const Interval& b) {
 std::vector<const PeriodSeries*> members(const PeriodReport& report, const JobName& job) {
   std::vector<const PeriodSeries*> out;
   for (const PeriodSeries& s : report.series)
-    if (is_process(s) && !s.view.ended && job_of(s.view) == job) out.push_back(&s);
+    if (is_process(s) && !s.view.ended && !s.gone && job_of(s.view) == job) out.push_back(&s);
   return out;
 }
 
@@ -105,11 +105,11 @@ void reckon_jobs(PeriodReport& report, Money& money) {
   std::map<std::string, std::size_t> known;  // by kind and id
   for (const PeriodSeries& s : report.series) {
     const Finding& f = s.view.verdict.finding;
-    if (!s.has_verdict || s.view.ended || s.view.ignored || !f.leak || !f.oom_in_s) continue;
+    if (!s.has_verdict || s.view.ended || s.gone || s.view.ignored || !f.leak || !f.oom_in_s) continue;
     if (s.view.key.metric != Metric::device_used && !is_process(s)) continue;
     const PeriodSeries* who = whom(report, s);
     const JobName name = who != nullptr ? job_of(who->view) : JobName{};
-    if (who != nullptr && who->view.ended) continue;
+    if (who != nullptr && (who->view.ended || who->gone)) continue;
     const std::string key = who != nullptr ? name.kind + '/' + name.id : '/' + s.view.key.device_id;
     const auto [at, is_new] = known.emplace(key, money.jobs.size());
     if (is_new) {

@@ -19,6 +19,7 @@ struct PeriodAlert {
 
 struct PeriodSeries {
   SeriesView view;          ///< as at the end of the period, or of its last watch; its own `alerts` are not used
+  bool gone = false;        ///< not seen at the end of the period, and nobody saw it end
   bool has_verdict = true;  ///< false: only summaries are left of it, too coarse to judge
   std::vector<PeriodAlert> alerts;
   std::vector<HistoryPoint> history;  ///< of the period only

@@ -107,6 +107,18 @@ class Logs(ReportTest):
         self.assertAlmostEqual(known["lost_gpu_hours"]["mid"], known["oom_in_s"]["mid"] / 3600, places=3)
         self.assertIn("--last-checkpoint", self.fails(*args, "--last-checkpoint", "4242=soon"))
 
+    def test_who_has_died_loses_nothing_any_more(self):
+        self.box.run("simulate", *TREND, "--csv", "gpu.csv", "--process-csv", "apps.csv")
+        gpu = (self.box.work / "gpu.csv").read_text().splitlines()
+        apps = (self.box.work / "apps.csv").read_text().splitlines()
+        last = gpu[300].split(",")[0]  # the process log ends here, the device's goes on
+        (self.box.work / "gpu.csv").write_text("\n".join(gpu[:401]) + "\n")
+        (self.box.work / "apps.csv").write_text("\n".join(a for i, a in enumerate(apps) if i == 0 or a.split(",")[0] <= last) + "\n")
+        report = self.json("--timezone", "UTC", *TREND, "--set", "min-r-squared=0.1", "gpu.csv", "apps.csv", exit_code=1)
+        died = [s for s in report["series"] if s["series"]["pid"] == 4242]
+        self.assertEqual([s["gone"] or s["ended"] for s in died], [True])
+        self.assertEqual(report["money"]["jobs"], [])
+
     def test_gpus_are_chosen(self):
         self.report(*TREND, "--gpu", "0", "leak.csv", exit_code=1)
         self.assertIn("--gpu 7", self.fails("--gpu", "7", "leak.csv"))

@@ -118,6 +118,10 @@ TEST(Money, WhatHasEndedOrIsIgnoredLosesNothingAnyMore) {
   reckon(r);
   EXPECT_TRUE(r.money.jobs.empty());
   r = example_report();
+  for (PeriodSeries& s : r.series) s.gone = s.view.key.pid != 0;
+  reckon(r);
+  EXPECT_TRUE(r.money.jobs.empty());
+  r = example_report();
   for (PeriodSeries& s : r.series) s.view.ignored = true;
   reckon(r);
   EXPECT_TRUE(r.money.jobs.empty());
