@@ -58,6 +58,9 @@ class Fields {
   void get(const char* name, Timestamp& into) {
     std::int64_t count = 0;
     get(name, count);
+    // Waits are added to it: what lies after the year 2200 would overflow, and was never written by us.
+    constexpr std::int64_t kLatest = 8'000'000'000'000'000'000;
+    if (count < 0 || count > kLatest) return wrong(name, "a time");
     into = Timestamp{Duration{count}};
   }
   void get(const char* name, Severity& into) {
