@@ -80,6 +80,13 @@ void compare_peaks(const Window& w, Evidence& e) {
     e.co_moving = true;
 }
 
+/// How long the floor lay still before the window. A straight rise of which the window holds only the later part lies
+/// within `still_bytes`, 15 % of the net, for 15 % of the window: that much, and some, is no quiet.
+double quiet_before(const Window& w, const Evidence& e, double still_bytes) {
+  const double seen_s = w.scales.quiet_before_s(w.k, e.start, e.start_bytes - still_bytes, e.start_bytes + still_bytes);
+  return std::max(0.0, seen_s - 0.25 * e.duration_s);
+}
+
 std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& context) {
   Evidence e;
   e.level = w.k;
@@ -120,8 +127,7 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   const double still_bytes = 0.15 * e.net_bytes;
   // A window that begins where the level's memory does has not seen the rise begin.
   const bool begins_in_sight = w.first > 1 || w.level.size() < Level::kCapacity;
-  if (e.admissible() && begins_in_sight)
-    e.quiet_s = w.scales.quiet_before_s(w.k, e.start, e.start_bytes - still_bytes, e.start_bytes + still_bytes);
+  if (e.admissible() && begins_in_sight) e.quiet_s = quiet_before(w, e, still_bytes);
   const std::optional<double> life_s = e.oom_in_s ? std::optional(e.duration_s + *e.oom_in_s) : std::nullopt;
   e.warm_up = 0.5 / going_on;
   // A floor that lay still for three times as long as it has now risen does not wander: then a change of level is the

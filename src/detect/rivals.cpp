@@ -91,7 +91,8 @@ double ramp_weight(double duration_s, std::optional<double> life_s, double quiet
     fast = std::min(ratio * ratio, 32.0);
   }
   const double at_such_a_time = std::max(0.03, 1 / (1 + quiet_s / 120));
-  const double ramps = (young ? 6.0 : 0.6) * at_such_a_time * share * std::pow(fast, std::pow(at_such_a_time, 0.4));
+  const double likely = 0.6 + (young ? 5.4 * std::exp(-quiet_s / 120) : 0);
+  const double ramps = likely * at_such_a_time * share * std::pow(fast, std::pow(at_such_a_time, 0.4));
   return ramps + 2 * longer(duration_s, 20, 1.5) * std::min(fast, 8.0);
 }
 
