@@ -62,7 +62,7 @@ bench: ## the figures of docs/BENCHMARKS.md
 	@$(call compile,bench)
 	@bench/run.sh
 
-ACCURACY_ARGS ?= --per-family 40 --jobs $(JOBS)
+ACCURACY_ARGS ?= --seed 3 --per-family 40 --jobs $(JOBS)
 TRACES ?= ../shared/traces/series
 accuracy: ## how often the verdict is right, beside its rivals: the tables of docs/ACCURACY.md (test split)
 	@scripts/setup.sh build test bench

@@ -1,4 +1,4 @@
-// Healthy families: everything that rises and is no leak (detection.md sections 4, 6 and 8).
+// Healthy families: everything that rises and is no leak.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Leaking families: detection.md sections 4 and 6 and the leak rates of public reports.
+// Leaking families: the shapes of public reports, and their rates.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -151,7 +151,7 @@ std::vector<Trace> generated(const Options& o) {
 int run(const Options& o) {
   std::vector<Trace> first = generated(o);
   if (!o.recordings.empty())
-    for (Trace& trace : own_recordings(o.recordings)) first.push_back(std::move(trace));
+    for (Trace& trace : own_recordings(o.recordings, o.split)) first.push_back(std::move(trace));
   const auto rivals_now = o.rivals ? rivals() : std::span<const RivalInfo>{};
   const char* split = o.split == Split::tune ? "tune" : "test";
   const std::vector<Run> runs = run_all(first, o.config, rivals_now, o.jobs);

@@ -104,7 +104,8 @@ std::vector<Trace> recordings_of_others(const std::string& folder, Split split) 
     for (Series& series : read(folder + "/" + file, options)) {
       const bool odd = sim::substream(1, series.name) % 2 == 1;
       if (serving && odd != (split == Split::tune)) continue;
-      if (series.points.size() < 60) continue;
+      // Without a capacity some of the rivals cannot be run.
+      if (series.points.size() < 60 || series.capacity_bytes <= 0) continue;
       Trace trace;
       trace.family = serving ? "serving" : file.starts_with("smi_") ? "workstations" : "training";
       trace.source = file + "/" + series.name;
@@ -183,7 +184,7 @@ std::string field(const std::vector<std::string>& heading, const std::vector<std
 
 }  // namespace
 
-std::vector<Trace> own_recordings(const std::string& folder) {
+std::vector<Trace> own_recordings(const std::string& folder, Split split) {
   // The programs leak for minutes so that all of them can be recorded in eight; leaks that are watched for last hours.
   constexpr double kStretch = 60;
   std::vector<Trace> traces;
@@ -191,6 +192,9 @@ std::vector<Trace> own_recordings(const std::string& folder) {
   const auto labels = rows_of(folder + "/labels.csv");
   for (std::size_t i = 1; i < labels.size(); ++i) {
     const auto label = [&](std::string_view name) { return field(labels[0], labels[i], name); };
+    // All of one wave ran at once on one card.
+    const bool odd = std::stoi(label("wave")) % 2 == 1;
+    if (odd != (split == Split::tune)) continue;
     Trace trace;
     trace.family = "recorded " + label("framework");
     trace.source = label("name");

@@ -14,8 +14,9 @@ namespace vramtrack::accuracy {
 std::vector<Trace> recordings_of_others(const std::string& folder, Split split);
 
 /// This project's own recordings with their labels (tests/recordings): what the allocator reserved against its cap,
-/// times stretched sixty-fold. Empty as long as there are none. Throws std::runtime_error on one that cannot be read.
-std::vector<Trace> own_recordings(const std::string& folder);
+/// times stretched sixty-fold; odd waves are for tuning. Empty as long as there are none. Throws std::runtime_error on
+/// one that cannot be read.
+std::vector<Trace> own_recordings(const std::string& folder, Split split);
 
 /// A leak added to each healthy trace that has room for one: onset at 20 to 45 % of its span, the end of memory within
 /// it. Five forms: linear, accelerating, stairs, random stairs, rising sawtooth.

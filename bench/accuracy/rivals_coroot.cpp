@@ -19,15 +19,15 @@ constexpr double kTailShare = 0.3;
 constexpr double kLeastGrowthShare = 0.05;
 constexpr double kPercentPerHour = 10;
 
-Fit line_through(std::span<const Point> points, double origin_s) {
+Fit line_through(std::span<const Reading> points, double origin_s) {
   Moments moments;
-  for (const Point& point : points) moments.add(point.t_s - origin_s, point.y);
+  for (const Reading& point : points) moments.add(point.t_s - origin_s, point.y);
   return fit_slope(moments);
 }
 
 /// The longest stretch in which no value is below half of the one before; the first of equals.
-std::span<const Point> longest_segment(std::span<const Point> points) {
-  std::span<const Point> longest;
+std::span<const Reading> longest_segment(std::span<const Reading> points) {
+  std::span<const Reading> longest;
   std::size_t begin = 0;
   for (std::size_t i = 1; i <= points.size(); ++i) {
     if (i < points.size() && points[i].y >= 0.5 * points[i - 1].y) continue;
@@ -58,8 +58,8 @@ class Coroot final : public Polled {
 
   [[nodiscard]] double growth_percent_per_h(double t_s) const {
     if (points_.size() * 10 < kSteps * 8) return 0;
-    const std::vector<Point> points(points_.begin(), points_.end());
-    const std::span<const Point> segment = longest_segment(points);
+    const std::vector<Reading> points(points_.begin(), points_.end());
+    const std::span<const Reading> segment = longest_segment(points);
     if (segment.size() < kLeastPoints || segment.size() < kSteps / 3) return 0;
     const Fit line = line_through(segment, t_s);
     if (line.slope_per_s <= 0) return 0;
@@ -76,7 +76,7 @@ class Coroot final : public Polled {
   }
 
   const double capacity_bytes_;
-  std::deque<Point> points_;
+  std::deque<Reading> points_;
 };
 
 }  // namespace

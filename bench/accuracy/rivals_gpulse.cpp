@@ -86,7 +86,7 @@ class BareSpike final : public Rival {
   static constexpr double kSeconds = 30;
   static constexpr double kEntries = 128;
 
-  std::deque<Point> window_;
+  std::deque<Reading> window_;
   PeriodEstimate period_;
   int since_learnt_ = 0;
   double length_s_ = kSeconds * 1.05;

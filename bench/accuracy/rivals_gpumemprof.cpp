@@ -39,7 +39,7 @@ class GrowthTrend final : public Rival {
 
   bool started_ = false;
   double first_t_s_ = 0;
-  Point last_;
+  Reading last_;
   Moments past_;
   bool alarming_ = false;
 };
@@ -64,7 +64,7 @@ class LeakPattern final : public Rival {
 
  private:
   bool started_ = false;
-  Point last_;
+  Reading last_;
   double first_bytes_ = 0;
   double previous_bytes_ = 0;  ///< the sample before the last
   double differences_ = 0;     ///< the last sample's included

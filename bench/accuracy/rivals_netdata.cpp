@@ -33,7 +33,7 @@ class Netdata final : public Polled {
       if (buckets_.empty() || buckets_.back().slot < slot) buckets_.push_back({slot, last_->y});
       buckets_.back().least_free_bytes = std::min(buckets_.back().least_free_bytes, last_->y);
     }
-    last_ = Point{t_s, capacity_bytes_ - used_bytes};
+    last_ = Reading{t_s, capacity_bytes_ - used_bytes};
     const std::int64_t oldest = slot_of(t_s - kWindowBeginsSeconds, kBucketSeconds);
     while (!buckets_.empty() && buckets_.front().slot < oldest) buckets_.pop_front();
   }
@@ -55,7 +55,7 @@ class Netdata final : public Polled {
   }
 
   const double capacity_bytes_;
-  std::optional<Point> last_;  ///< y: free bytes
+  std::optional<Reading> last_;  ///< y: free bytes
   std::deque<Bucket> buckets_;
 };
 

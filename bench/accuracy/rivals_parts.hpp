@@ -14,7 +14,7 @@ namespace vramtrack::accuracy {
 constexpr double kMiB = 1048576;
 
 /// A sample kept.
-struct Point {
+struct Reading {
   double t_s = 0;
   double y = 0;
 };

@@ -39,7 +39,7 @@ class HourRule : public Polled {
     // With fewer than two samples the functions give nothing: the rule then rests, as it does in a gap of an hour.
     if (scrapes_.size() < 2) return {};
     Moments moments;
-    for (const Point& scrape : scrapes_) moments.add(scrape.t_s - t_s, scrape.y);
+    for (const Reading& scrape : scrapes_) moments.add(scrape.t_s - t_s, scrape.y);
     const Fit fit = fit_slope(moments);
     if (!holds(fit)) return {};
     Alarm alarm;
@@ -50,7 +50,7 @@ class HourRule : public Polled {
   }
 
   const double for_s_;
-  std::deque<Point> scrapes_;
+  std::deque<Reading> scrapes_;
 };
 
 class PredictLinear final : public HourRule {

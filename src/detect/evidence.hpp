@@ -20,7 +20,7 @@ struct EvidenceContext {
 };
 
 /// One window, from `start` to `end`, of one level. Rival explanations carry weights relative to a leak's 1;
-/// probability = 1 / (1 + noise + warm_up + cycle). See docs/detectors/judge.md.
+/// probability = 1 / (1 + noise + warm_up + cycle + churn + day). See docs/detectors/judge.md.
 struct Evidence {
   std::size_t level = 0;
   Timestamp start{};

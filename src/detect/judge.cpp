@@ -107,8 +107,8 @@ bool Judge::beyond_horizon(const Evidence& e) const {
   return e.oom_in_s && *e.oom_in_s > config_.horizon_days * 86400;
 }
 
-/// Waiting for more evidence is worth something only while there is time: once two thirds of the growth's life
-/// are over, four fifths of the usual confidence are enough.
+/// Waiting for more evidence is worth something only while there is time: once nearly half of the growth's life is
+/// over (1.2 windows are left), four fifths of the usual confidence are enough.
 double Judge::bar(const Evidence& e) const {
   const bool late = e.oom_in_s && *e.oom_in_s <= 1.2 * e.duration_s && e.noise + e.churn <= 0.2;
   return config_.confidence_threshold * (late ? 0.8 : 1.0);

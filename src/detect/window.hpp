@@ -47,8 +47,8 @@ class Starts {
   std::size_t size_ = 0;
 };
 
-/// By each bet the suffix with the largest evidence; what came after one large jump (a model load), which would hide
-/// it; and on coarse levels the lowest floor: a drift within noise that the single increments do not show. O(48).
+/// By each bet the suffix with the largest evidence, and what came after one large jump (a model load), which would
+/// hide it. O(48).
 /// REQUIRES: more than kMinIncrements buckets.
 Starts starts_of(const Level& level);
 

@@ -99,9 +99,9 @@ TEST(AccuracyFamilies, EveryTraceParsesAndTheSplitsDiffer) {
 TEST(AccuracyRecordings, AreReadWithTheirLabels) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "vramtrack_accuracy_test";
   std::filesystem::create_directories(folder);
-  EXPECT_TRUE(own_recordings((folder / "none").string()).empty());
-  std::ofstream(folder / "labels.csv") << "name,framework,kind,leak,pattern,onset_s,oom_s,end_s,cap_bytes\n"
-                                          "one,pytorch,outputs_kept,1,step_increase,2.00,9.00,10.00,1000\n";
+  EXPECT_TRUE(own_recordings((folder / "none").string(), Split::test).empty());
+  std::ofstream(folder / "labels.csv") << "name,framework,kind,leak,pattern,onset_s,oom_s,end_s,cap_bytes,wave\n"
+                                          "one,pytorch,outputs_kept,1,step_increase,2.00,9.00,10.00,1000,2\n";
   const gzFile file = gzopen((folder / "one.csv.gz").c_str(), "wb");
   gzputs(file, "t_s,device_used_bytes,process_used_bytes,allocated_bytes,reserved_bytes\n");
   for (int i = 0; i < 100; ++i) {
@@ -109,7 +109,8 @@ TEST(AccuracyRecordings, AreReadWithTheirLabels) {
     gzputs(file, line.c_str());
   }
   gzclose(file);
-  const std::vector<Trace> traces = own_recordings(folder.string());
+  const std::vector<Trace> traces = own_recordings(folder.string(), Split::test);
+  EXPECT_TRUE(own_recordings(folder.string(), Split::tune).empty()) << "a wave is in one split";
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].label.pattern, Pattern::step_increase);
   EXPECT_DOUBLE_EQ(traces[0].label.onset_s, 120);
