@@ -20,8 +20,6 @@
 namespace vramtrack::act {
 namespace {
 
-using std::chrono::steady_clock;
-
 /// While something waits, the time of day is looked at this often: it may have been set.
 constexpr std::chrono::seconds kLook{30};
 constexpr std::size_t kMostInbox = 4096;
@@ -208,7 +206,7 @@ Notifier::~Notifier() {
   core_->keeper.join();
 }
 
-Result<std::unique_ptr<Notifier>> Notifier::open(NotifierOptions options) {
+Result<std::unique_ptr<Notifier>> Notifier::open(const NotifierOptions& options) {
   const NotifyConfig& config = options.config;
   std::vector<std::string> names;
   for (const auto& [name, used] : {std::pair{"webhook", !config.webhook.empty()},

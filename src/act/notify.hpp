@@ -36,7 +36,7 @@ class Notifier {
   /// Starts the threads. REQUIRES: notifies(config), `now`. Errors: a bad address, a token that cannot be read, a queue
   /// file that cannot be written, or one that another program's notifier uses (which then tells of the same alerts). A
   /// damaged queue file is put aside and said in take_warnings().
-  static Result<std::unique_ptr<Notifier>> open(NotifierOptions options);
+  static Result<std::unique_ptr<Notifier>> open(const NotifierOptions& options);
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
   /// Ends attempts that are under way. What is not delivered stays in the file.

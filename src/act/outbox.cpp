@@ -114,7 +114,7 @@ void Outbox::open(const Note& note, const std::string& member, Timestamp now) {
   if (incidents_.size() > kMaxIncidents) incidents_.pop_front();
 }
 
-void Outbox::close(std::deque<Incident>::iterator incident, const Note& note, Timestamp now) {
+void Outbox::close(const std::deque<Incident>::iterator& incident, const Note& note, Timestamp now) {
   if (incident->told && rules_.resolved) tell(*incident, "resolved", note, now, false);
   incidents_.erase(incident);
   ++revision_;

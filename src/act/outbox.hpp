@@ -115,7 +115,7 @@ class Outbox {
   [[nodiscard]] const Message* first_of(std::string_view channel) const;
   std::deque<Incident>::iterator incident_of(const Note& note, const std::string& member);
   void open(const Note& note, const std::string& member, Timestamp now);
-  void close(std::deque<Incident>::iterator incident, const Note& note, Timestamp now);
+  void close(const std::deque<Incident>::iterator& incident, const Note& note, Timestamp now);
   void tell(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs);
   void tell_held_back(Timestamp now);
   void put(Message message);

@@ -108,7 +108,7 @@ Status QueueFile::write(std::string_view text) const {
 }
 
 std::string QueueFile::put_aside() const {
-  const std::string aside = path_ + ".damaged";
+  std::string aside = path_ + ".damaged";
   ::rename(path_.c_str(), aside.c_str());
   return aside;
 }

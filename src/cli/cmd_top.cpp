@@ -58,7 +58,7 @@ std::string user_name() {
 
 class Top {
  public:
-  Top(const Options& options, const Config& config, TopSource source, std::string store, Console& console)
+  Top(const Options& options, const Config& config, TopSource source, const std::string& store, Console& console)
       : config_(config), console_(console), source_(std::move(source)) {
     model_.feed = source_.feed;
     model_.view = source_.view();

@@ -159,7 +159,7 @@ void ReportGatherer::add_recorded_alerts(StoreReader& reader) {
   alerts_are_recorded_ = true;
   for (Alert& alert : *alerts) {
     if (!stood_in_range(alert)) continue;
-    const SeriesKey key = catalog.key(alert.series);
+    const SeriesKey& key = catalog.key(alert.series);
     PeriodAlert told{alert, false};
     if (!alert.cleared)
       told.watch_ended = std::any_of(watches_.begin(), watches_.end(), [&](Timestamp w) { return w > alert.raised; });

@@ -90,7 +90,7 @@ class AgentTop {
   }
 
   Status acknowledge(const tui::AlertId& id) {
-    const Status done = client_.acknowledge(alert_id(id.key, id.raised), "");
+    Status done = client_.acknowledge(alert_id(id.key, id.raised), "");
     if (done) acknowledged_.insert(id);
     return done;
   }
