@@ -213,7 +213,7 @@ class Place {
   template <class E>
   void word(const char* name, E& into, std::uint8_t count) const {
     with(name, [&](const Place& p) {
-      const std::string text = p.text();
+      const std::string& text = p.text();
       std::string words;
       for (std::uint8_t i = 0; i < count; ++i) {
         const std::string_view known = to_string(static_cast<E>(i));

@@ -41,7 +41,7 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
   const int visible = std::min(count, height);
   const int first = first_row(count, chosen, visible);
   for (int i = 0; i < visible; ++i) {
-    const AlertRow& row = rows[static_cast<std::size_t>(first + i)];
+    const AlertRow& row = rows[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
     const Alert& a = row.alert;
     const int y = r.y + 1 + i;
     const bool open = a.ended == AlertEnd::standing && !m.acknowledged.contains({row.key, a.raised});

@@ -160,19 +160,22 @@ void draw_history(Screen& screen, const Rect& r, const Plane& plane, const std::
   const auto dots = columns_of_points(plane, points, r.width * 2);
   const bool fill = plane.low_bytes <= 0;
   const int rows = r.height * 4;
-  std::vector<unsigned> cells(static_cast<std::size_t>(r.width * r.height), 0U);
+  const auto width = static_cast<std::size_t>(r.width);
+  std::vector<unsigned> cells(width * static_cast<std::size_t>(r.height), 0U);
+  const auto cell = [&](int x, int y) -> unsigned& {
+    return cells[static_cast<std::size_t>(y) * width + static_cast<std::size_t>(x)];
+  };
   for (int c = 0; c < r.width * 2; ++c) {
     const Extreme& e = dots[static_cast<std::size_t>(c)];
     if (!e.any || (fill && e.max <= 0) || e.max < plane.low_bytes) continue;
     const int high = dot_of(e.max, plane, rows);
     const int low = fill ? 0 : dot_of(e.min, plane, rows);
     for (int d = low; d <= high; ++d)
-      cells[static_cast<std::size_t>((r.height - 1 - d / 4) * r.width + c / 2)] |=
-          (c % 2 == 0 ? kLeft : kRight)[static_cast<std::size_t>(d % 4)];
+      cell(c / 2, r.height - 1 - d / 4) |= (c % 2 == 0 ? kLeft : kRight)[static_cast<std::size_t>(d % 4)];
   }
   for (int y = 0; y < r.height; ++y)
     for (int x = 0; x < r.width; ++x)
-      if (const unsigned bits = cells[static_cast<std::size_t>(y * r.width + x)]; bits != 0)
+      if (const unsigned bits = cell(x, y); bits != 0)
         screen.put(r.x + x, r.y + y, static_cast<char32_t>(0x2800U + bits), Role::history);
 }
 

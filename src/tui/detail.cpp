@@ -225,7 +225,7 @@ void draw_detail(Screen& screen, const Rect& r, const Model& m) {
   const int visible = more ? height - 1 : count;
   const int first = std::clamp(m.ui.detail_scroll, 0, std::max(0, count - visible));
   for (int i = 0; i < visible; ++i) {
-    const Fact& line = lines[static_cast<std::size_t>(first + i)];
+    const Fact& line = lines[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
     screen.put(r.x + 1, y + i, kLabel - 2, line.label, Role::faint);
     screen.put(r.x + kLabel, y + i, r.width - kLabel, line.text, line.role);
   }

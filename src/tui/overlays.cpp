@@ -92,7 +92,7 @@ void draw_help(Screen& screen, const Rect& area, const Model& m) {
   const int visible = std::min(count, r.height - 1);
   const int first = std::clamp(m.ui.help_scroll, 0, count - visible);
   for (int i = 0; i < visible; ++i) {
-    const HelpLine& line = kHelp[static_cast<std::size_t>(first + i)];
+    const HelpLine& line = kHelp[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
     const int y = r.y + i;
     if (line.key.empty()) {
       screen.put(r.x, y, r.width, line.what, Role::title);

@@ -242,7 +242,7 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   const int visible = more ? height - 1 : height;  // the last row says how many are left out
   const int first = first_row(count, cursor ? static_cast<int>(*cursor) : 0, visible);
   for (int i = 0; i < std::min(visible, count); ++i) {
-    const SeriesView& s = *rows[static_cast<std::size_t>(first + i)];
+    const SeriesView& s = *rows[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
     const int y = r.y + 2 + i;
     each([&](const ColumnInfo& c, int at, int width) { draw_cell(screen, c, at, y, width, m, s, all); });
     if (cursor && static_cast<int>(*cursor) == first + i) {
@@ -270,7 +270,7 @@ void draw_overview(Screen& screen, const Rect& r, const Model& m) {
   const int first = first_row(count, chosen, visible);
   for (int i = 0; i < visible; ++i) {
     const int y = r.y + i * height;
-    const DeviceRow& d = all[static_cast<std::size_t>(first + i)];
+    const DeviceRow& d = all[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
     if (first + i == chosen && count > 1) {
       screen.put(r.x, y, U'>', Role::key);
       if (!m.ui.process) screen.select({r.x, y, r.width, 1});

@@ -64,7 +64,7 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
   for (int i = -1; i < visible; ++i) {
     const int y = r.y + 1 + i;
     int x = r.x + 1;
-    const DeviceRow* d = i < 0 ? nullptr : &all[static_cast<std::size_t>(first + i)];
+    const DeviceRow* d = i < 0 ? nullptr : &all[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
     for (const Column& c : kColumns) {
       if (screen.width() < c.least_screen) continue;
       const int width = c.width > 0 ? c.width : r.right() - x;

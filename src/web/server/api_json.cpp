@@ -167,7 +167,7 @@ std::string history_json(const HistoryQuery& query, const History& history) {
     const HistoryColumns& c = history.series[i];
     std::vector<std::uint64_t> mean;
     mean.reserve(c.mean.size());
-    for (const double m : c.mean) mean.push_back(static_cast<std::uint64_t>(m + 0.5));
+    for (const double m : c.mean) mean.push_back(static_cast<std::uint64_t>(std::llround(m)));
     json times = json::array();
     for (const double t : c.time_s) times.push_back(std::round(t * 1000) / 1000);
     all.push_back(
