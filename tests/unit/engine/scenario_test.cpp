@@ -83,7 +83,7 @@ class Truth : public testing::TestWithParam<std::string> {};
 
 /// What cannot be told from such a series while it lasts, and why (docs/detectors/judge.md, "when it lies").
 const std::set<std::string> kUndecidable = {
-    "leak_partial_release",      // what it gives back grows with what it took: bounded, and withdrawn in the end
+    "leak_partial_release",  // what it gives back grows with what it took: bounded, and withdrawn in the end
 };
 
 TEST_P(Truth, LeaksAreClaimedAndHealthIsNot) {
