@@ -146,11 +146,13 @@ Result<Terminal> Terminal::open() {
         fmt::format("the terminal '{}' is not known here; set TERM, for example TERM=xterm-256color (or install "
                     "ncurses-term)",
                     term == nullptr ? "" : term));
+  del_curterm(cur_term);  // it was asked for only to be able to say so: newterm ends the program instead
   // The characters alone: numbers are written by us, always the same way.
   std::setlocale(LC_CTYPE, "");
   Terminal terminal;
   terminal.utf8_ = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-  if (initscr() == nullptr) return fail("the terminal cannot be set up; try TERM=xterm");
+  terminal.curses_ = newterm(term, stdout, stdin);
+  if (terminal.curses_ == nullptr) return fail("the terminal cannot be set up; try TERM=xterm");
   cbreak();
   noecho();
   nonl();
@@ -165,12 +167,14 @@ Result<Terminal> Terminal::open() {
   return terminal;
 }
 
-Terminal::Terminal(Terminal&& other) noexcept : owned_(other.owned_), theme_(other.theme_), utf8_(other.utf8_) {
-  other.owned_ = false;
+Terminal::Terminal(Terminal&& other) noexcept : curses_(other.curses_), theme_(other.theme_), utf8_(other.utf8_) {
+  other.curses_ = nullptr;
 }
 
 Terminal::~Terminal() {
-  if (owned_) endwin();
+  if (curses_ == nullptr) return;
+  endwin();
+  delscreen(curses_);
 }
 
 int Terminal::width() const {

@@ -9,6 +9,8 @@
 #include "tui/screen.hpp"
 #include "tui/theme.hpp"
 
+struct screen;  // curses' SCREEN
+
 namespace vramtrack::tui {
 
 /// At most one at a time, on standard input and output. While it lives nothing else may write there. Not thread-safe.
@@ -34,7 +36,7 @@ class Terminal {
 
  private:
   Terminal() = default;
-  bool owned_ = true;
+  ::screen* curses_ = nullptr;  ///< curses' own SCREEN; null: moved from
   const Theme* theme_ = nullptr;  ///< whose colours are set up
   bool utf8_ = true;
 };

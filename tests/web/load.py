@@ -2,6 +2,7 @@
 
 8 GPUs and 64 processes on the fake NVML library at 10 Hz, ten times what is usual, so that ten seconds show something."""
 import os
+import os
 import sys
 import threading
 import time
@@ -86,7 +87,8 @@ class Load(unittest.TestCase):
         self.assertLess(late, 0.2 * polls)
         self.assertGreater(len(answers), 0.5 * REQUESTS_A_SECOND * SECONDS)
         self.assertGreater(min(heard), 0.2 * SECONDS / PERIOD_S)
-        self.assertLess(after["resident_bytes"], 64 << 20)
+        if not os.environ.get("VRAMTRACK_SANITIZE"):  # whose quarantine keeps what was freed
+            self.assertLess(after["resident_bytes"], 64 << 20)
 
 
 if __name__ == "__main__":
