@@ -2,7 +2,6 @@
 
 8 GPUs and 64 processes on the fake NVML library at 10 Hz, ten times what is usual, so that ten seconds show something."""
 import os
-import os
 import sys
 import threading
 import time
