@@ -1,0 +1,65 @@
+// What an allocator did, one record an event, whoever recorded it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "trace/symbols.hpp"
+
+namespace vramtrack::trace {
+
+enum class Action : std::uint8_t {
+  alloc,           ///< `size_bytes` at `address` handed to the program
+  free_requested,  ///< the program gave it back; a stream may still use it
+  free_completed,  ///< and now it is free
+  segment_alloc,   ///< the allocator took a segment from the driver
+  segment_free,    ///< and gave one back
+  segment_map,     ///< an expandable segment grew
+  segment_unmap,   ///< and shrank
+  snapshot,        ///< a snapshot was taken here
+  oom,             ///< `size_bytes` were asked for and not to be had; `address` is what the device had free
+  other,           ///< anything newer than this list
+};
+inline constexpr std::size_t kActionCount = 10;
+inline constexpr std::array<std::string_view, kActionCount> kActionNames = {
+    "alloc",       "free_requested", "free_completed", "segment_alloc", "segment_free",
+    "segment_map", "segment_unmap",  "snapshot",       "oom",           "other"};
+
+/// A time that the recording does not have (PyTorch before 2.2).
+inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
+
+struct AllocEvent {
+  std::uint64_t address = 0;  ///< of an oom: bytes the device had free
+  std::uint64_t size_bytes = 0;
+  std::int64_t time_us = kNoTime;  ///< since 1970, UTC
+  StackId stack = kNoStack;
+  std::uint16_t stream = 0;  ///< index into Snapshot::streams
+  Action action = Action::other;
+};
+static_assert(sizeof(AllocEvent) == 32);
+
+/// Append-only, in pages: never copies what it holds, so ten million events take what they take and no more.
+template <class T, std::size_t kPage = 16384>
+class Paged {
+ public:
+  void push_back(const T& value) {
+    if (size_ % kPage == 0) pages_.push_back(std::make_unique_for_overwrite<Page>());
+    (*pages_.back())[size_++ % kPage] = value;
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  const T& operator[](std::size_t at) const { return (*pages_[at / kPage])[at % kPage]; }
+  [[nodiscard]] const T& back() const { return (*this)[size_ - 1]; }
+
+ private:
+  using Page = std::array<T, kPage>;
+  std::vector<std::unique_ptr<Page>> pages_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace vramtrack::trace

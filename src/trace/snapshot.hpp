@@ -1,0 +1,100 @@
+// Snapshot: an allocator's memory at one moment (segments and their blocks) and what led there (events), in the shape
+// of PyTorch's, the richest that there is. Plain data; names are ids of the Symbols it was read into.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/event.hpp"
+#include "trace/symbols.hpp"
+
+namespace vramtrack::trace {
+
+enum class BlockState : std::uint8_t {
+  active,        ///< the program holds it
+  pending_free,  ///< given back, but a stream may still use it
+  inactive,      ///< cached by the allocator
+};
+
+struct Block {
+  std::uint64_t address = 0;
+  std::uint64_t size_bytes = 0;
+  std::uint64_t requested_bytes = 0;  ///< what the program asked for; of an inactive block it means nothing
+  StackId stack = kNoStack;
+  BlockState state = BlockState::inactive;
+};
+
+/// PyTorch's memory pool (a CUDA graph's, a MemPool's); {0, 0} is the common one.
+using PoolId = std::pair<std::uint64_t, std::uint64_t>;
+
+struct Segment {
+  std::uint32_t device = 0;
+  bool is_large = true;
+  bool is_expandable = false;
+  std::uint64_t address = 0;
+  std::uint64_t size_bytes = 0;  ///< taken from the driver
+  std::int64_t stream = 0;
+  PoolId pool{};
+  StackId stack = kNoStack;
+  std::size_t first_block = 0;  ///< into Snapshot::blocks
+  std::size_t block_count = 0;
+};
+
+/// The events of one device, oldest first; a ring: the oldest may be gone, so frees without an alloc are normal.
+struct DeviceTrace {
+  std::uint32_t device = 0;
+  Paged<AllocEvent> events;  ///< empty where the reader was told to only count
+
+  // Counted while reading, kept or not.
+  std::array<std::uint64_t, kActionCount> counts{};
+  std::uint64_t event_count = 0;
+  std::int64_t first_time_us = kNoTime;
+  std::int64_t last_time_us = kNoTime;
+  std::int64_t net_bytes = 0;       ///< requested bytes that all its allocs and frees added up to
+  std::int64_t peak_net_bytes = 0;  ///< the highest that sum ever was (0 is its start)
+  std::uint64_t peak_event = 0;     ///< the event after which it was
+};
+
+/// How the caching allocator was configured (PyTorch 2.2 and newer).
+struct AllocatorSettings {
+  std::string text;  ///< PYTORCH_CUDA_ALLOC_CONF as it was set
+  std::optional<bool> expandable_segments;
+  std::optional<std::int64_t> max_split_bytes;  ///< -1: no limit
+  std::optional<double> garbage_collection_threshold;
+};
+
+/// A span of the program that it named (record_function, optimizer steps, DataLoader).
+struct Annotation {
+  std::int64_t time_us = kNoTime;
+  StringId name{};
+  std::uint32_t device = 0;
+  bool is_start = true;
+};
+
+struct Snapshot {
+  std::string file;  ///< as given by who read it
+  std::vector<Segment> segments;
+  std::vector<Block> blocks;  ///< by segment, in address order within it
+  std::vector<DeviceTrace> traces;
+  std::vector<Segment> host_segments;  ///< pinned host memory (2.12 and newer); their blocks are in `blocks`, too
+  std::vector<DeviceTrace> host_traces;
+  std::optional<AllocatorSettings> settings;
+  std::vector<Annotation> annotations;
+  std::vector<std::int64_t> streams;  ///< by AllocEvent::stream; the last of 65,536 stands for all further ones
+  std::vector<std::string> notes;     ///< what a person should know of the reading
+
+  std::uint64_t file_bytes = 0;  ///< as read, decompressed
+  bool is_bare_list = false;     ///< an old or cut-down file: segments only
+
+  [[nodiscard]] const DeviceTrace* trace_of(std::uint32_t device) const {
+    for (const DeviceTrace& trace : traces)
+      if (trace.device == device) return &trace;
+    return nullptr;
+  }
+};
+
+}  // namespace vramtrack::trace

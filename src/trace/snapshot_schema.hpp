@@ -1,0 +1,116 @@
+// SnapshotSchema: what of a pickle is a segment, a block, an event, a frame; fills a Snapshot as PickleMachine reads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/pickle_value.hpp"
+#include "trace/snapshot.hpp"
+#include "trace/symbols.hpp"
+#include "trace/torch_snapshot.hpp"
+
+namespace vramtrack::trace {
+
+class SnapshotSchema {
+ public:
+  enum Role : std::uint8_t {
+    kNone,
+    kRoot,
+    kSegments,
+    kSegment,
+    kBlocks,
+    kBlock,
+    kHistory,
+    kHistoryItem,
+    kFrames,
+    kFrame,
+    kTraces,
+    kTrace,
+    kEvent,
+    kSettings,
+    kAnnotations,
+    kAnnotation,
+    kRoles
+  };
+
+  static constexpr std::size_t kMostFields = 12;
+
+  struct Slot {
+    std::uint8_t role = kNone;
+    bool is_dict = false;
+    bool is_host = false;  ///< of host_segments or host_traces
+    bool is_filled = false;
+    std::uint16_t present = 0;   ///< bit i: field i was in the dict
+    std::uint16_t negative = 0;  ///< bit i: and is below zero
+    std::uint32_t index = 0;     ///< of a trace and its events: which trace
+    std::uint64_t memo = 0;
+    std::size_t at = 0;
+    std::size_t first_block = 0;  ///< of a segment and its list of blocks
+    std::array<std::uint64_t, kMostFields> fields{};
+    std::vector<FrameId> frames;  ///< of a list of frames
+
+    [[nodiscard]] bool has(unsigned field) const { return ((present >> field) & 1U) != 0; }
+    [[nodiscard]] std::uint64_t get(unsigned field, std::uint64_t otherwise = 0) const {
+      return has(field) ? fields[field] : otherwise;
+    }
+  };
+
+  SnapshotSchema(Snapshot& snapshot, Symbols& symbols, const ReadOptions& options);
+
+  [[nodiscard]] std::uint8_t root(bool is_dict) const { return is_dict ? kRoot : kSegments; }
+  [[nodiscard]] std::uint8_t role_of(const Slot& parent, StringId key, bool is_dict) const;
+  void opened(Slot& child, const Slot* parent, StringId key, std::uint64_t position);
+  bool set(Slot& slot, StringId key, Value value);
+  bool append(Slot& slot, Value value);
+  bool seal(Slot& slot, Value& out);
+
+  /// After STOP: false when there was nothing of a snapshot in it.
+  bool finish();
+
+  std::string error;
+
+ private:
+  /// The strings that the format gives a meaning; see kWords.
+  enum Word : std::uint8_t;
+  /// What a field takes.
+  enum class Kind : std::uint8_t { skip, integer, boolean, real, string, stack, pool, record, item };
+  struct Field {
+    Kind kind = Kind::skip;
+    std::uint8_t index = 0;
+    bool signed_ok = false;
+  };
+
+  [[nodiscard]] std::uint8_t word(StringId id) const {
+    return index_of(id) < words_.size() ? words_[index_of(id)] : std::uint8_t{0};
+  }
+  bool bad(std::string why) {
+    error = std::move(why);
+    return false;
+  }
+  bool wrong(const Slot& slot, StringId key, Value value, std::string_view expected);
+  bool seal_event(Slot& slot);
+  bool seal_block(Slot& slot);
+  bool seal_segment(Slot& slot);
+  void seal_settings(const Slot& slot);
+  DeviceTrace& trace_at(bool is_host, std::uint32_t index);
+  std::uint16_t stream_index(std::int64_t stream);
+
+  Snapshot& snapshot_;
+  Symbols& symbols_;
+  bool keep_events_;
+  std::vector<std::uint8_t> words_;  ///< by StringId
+  std::array<std::array<Field, 64>, kRoles> fields_{};
+  struct HistoryItem {
+    std::uint64_t address = 0, real_bytes = 0;
+    StackId stack = kNoStack;
+  };
+  std::vector<HistoryItem> history_;  ///< of the block that is being read
+  std::size_t last_stream_ = 0;
+  std::uint64_t unknown_actions_ = 0, unknown_states_ = 0, odd_segments_ = 0, odd_blocks_ = 0;
+  std::string unknown_action_, unknown_state_;
+  bool has_snapshot_ = false;
+};
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,116 @@
+#include "trace/symbols.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace vramtrack::trace {
+namespace {
+
+constexpr std::size_t kPageBytes = 64 * 1024;
+
+/// Fibonacci-like mixing of 64 bits; the tables need spread low bits, not strength.
+std::uint64_t mixed(std::uint64_t value) {
+  value ^= value >> 32;
+  value *= 0x9e3779b97f4a7c15ULL;
+  return value ^ (value >> 29);
+}
+
+std::uint32_t hash_of(const char* bytes, std::size_t size) {
+  std::uint64_t hash = size * 0xff51afd7ed558ccdULL;
+  while (size >= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, 8);
+    hash = mixed(hash ^ word);
+    bytes += 8;
+    size -= 8;
+  }
+  std::uint64_t rest = 0;
+  // No call with a null pointer: the empty string and the empty stack have none.
+  if (size > 0) std::memcpy(&rest, bytes, size);
+  return static_cast<std::uint32_t>(mixed(hash ^ rest));
+}
+
+}  // namespace
+
+void IdTable::insert(std::uint32_t hash, std::uint32_t id) {
+  if (used_ * 4 >= cells_.size() * 3) {
+    std::vector<Cell> old(std::max<std::size_t>(64, cells_.size() * 2));
+    old.swap(cells_);
+    mask_ = cells_.size() - 1;
+    for (const Cell& cell : old) {
+      if (cell.id == kNone) continue;
+      std::size_t at = cell.hash & mask_;
+      while (cells_[at].id != kNone) at = (at + 1) & mask_;
+      cells_[at] = cell;
+    }
+  }
+  std::size_t at = hash & mask_;
+  while (cells_[at].id != kNone) at = (at + 1) & mask_;
+  cells_[at] = {hash, id};
+  ++used_;
+}
+
+Symbols::Symbols() : stack_begins_{0} {
+  intern(std::span<const FrameId>{});
+}
+
+std::string_view Symbols::keep(std::string_view text) {
+  if (text.empty()) return {};
+  if (text.size() > kPageBytes / 4) {
+    pages_.push_back(std::make_unique_for_overwrite<char[]>(text.size()));
+    std::memcpy(pages_.back().get(), text.data(), text.size());
+    return {pages_.back().get(), text.size()};
+  }
+  if (text.size() > page_left_) {
+    pages_.push_back(std::make_unique_for_overwrite<char[]>(kPageBytes));
+    page_at_ = pages_.back().get();
+    page_left_ = kPageBytes;
+  }
+  char* const at = page_at_;
+  std::memcpy(at, text.data(), text.size());
+  page_at_ += text.size();
+  page_left_ -= text.size();
+  return {at, text.size()};
+}
+
+StringId Symbols::intern(std::string_view text) {
+  const std::uint32_t hash = hash_of(text.data(), text.size());
+  const std::uint32_t known = string_ids_.find(hash, [&](std::uint32_t id) { return strings_[id] == text; });
+  if (known != IdTable::kNone) return StringId{known};
+  const auto id = static_cast<std::uint32_t>(strings_.size());
+  strings_.push_back(keep(text));
+  string_ids_.insert(hash, id);
+  return StringId{id};
+}
+
+FrameId Symbols::intern(const Frame& frame) {
+  const auto hash = static_cast<std::uint32_t>(
+      mixed(mixed((std::uint64_t{index_of(frame.name)} << 32) | index_of(frame.file)) ^ frame.line));
+  const std::uint32_t known = frame_ids_.find(hash, [&](std::uint32_t id) { return frames_[id] == frame; });
+  if (known != IdTable::kNone) return FrameId{known};
+  const auto id = static_cast<std::uint32_t>(frames_.size());
+  frames_.push_back(frame);
+  frame_ids_.insert(hash, id);
+  return FrameId{id};
+}
+
+StackId Symbols::intern(std::span<const FrameId> frames) {
+  const std::uint32_t hash = hash_of(reinterpret_cast<const char*>(frames.data()), frames.size_bytes());
+  const std::uint32_t known = stack_ids_.find(hash, [&](std::uint32_t id) {
+    const std::span<const FrameId> other = stack(StackId{id});
+    return std::equal(other.begin(), other.end(), frames.begin(), frames.end());
+  });
+  if (known != IdTable::kNone) return StackId{known};
+  const auto id = static_cast<std::uint32_t>(stack_begins_.size() - 1);
+  stack_frames_.insert(stack_frames_.end(), frames.begin(), frames.end());
+  stack_begins_.push_back(stack_frames_.size());
+  stack_ids_.insert(hash, id);
+  return StackId{id};
+}
+
+std::span<const FrameId> Symbols::stack(StackId id) const {
+  const std::size_t begin = stack_begins_[index_of(id)];
+  return {stack_frames_.data() + begin, stack_begins_[index_of(id) + 1] - begin};
+}
+
+}  // namespace vramtrack::trace
