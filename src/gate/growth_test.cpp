@@ -1,0 +1,165 @@
+#include "gate/growth_test.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/time.hpp"
+#include "gate/signed_rank.hpp"
+
+namespace vramtrack::gate {
+namespace {
+
+constexpr std::size_t kBlocks = 24;
+constexpr double kUpperError = 1e-3;
+constexpr double kSlowing = 0.5;  ///< later growth below this share of the earlier: it dies out
+constexpr double kMib = 1024.0 * 1024.0;
+
+double median(std::vector<double> values) {
+  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), half, values.end());
+  if (values.size() % 2 == 1) return *half;
+  return 0.5 * (*half + *std::max_element(values.begin(), half));
+}
+
+/// Growth an iteration within each of `blocks` equal stretches of the series: the last third's median less the first
+/// third's, over the distance between them. Two neighbouring differences share no iteration, which is what makes them
+/// independent.
+std::vector<double> growth_of_blocks(std::span<const double> y, std::size_t blocks) {
+  const std::size_t length = y.size() / blocks;
+  const std::size_t third = std::max<std::size_t>(1, length / 3);
+  const std::size_t skipped = y.size() - length * blocks;  // of the oldest: nearest to the warm-up
+  std::vector<double> growth;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const auto block = y.subspan(skipped + b * length, length);
+    const auto first = block.first(third);
+    const auto last = block.last(third);
+    growth.push_back((median({last.begin(), last.end()}) - median({first.begin(), first.end()})) /
+                     static_cast<double>(length - third));
+  }
+  return growth;
+}
+
+double centre_of(std::span<const double> values) {
+  return hodges_lehmann(walsh_averages(values));
+}
+
+/// The blocks that a failure at this error rate needs when `spared` of them are taken out.
+std::size_t least_blocks(double error_rate, std::size_t spared) {
+  return static_cast<std::size_t>(std::ceil(-std::log2(error_rate))) + spared;
+}
+
+std::string words(const GrowthResult& r, const GrowthLimits& limits) {
+  switch (r.outcome) {
+    case Outcome::too_short:
+      return fmt::format("{} iterations, {} of them warm-up: to fail at an error rate of {:g} takes {} after warm-up",
+                         r.iterations, r.warm_up_iterations, limits.error_rate, least_iterations(limits));
+    case Outcome::fails:
+      return fmt::format("grows {} (at least {}, error rate {:g}), {} are allowed; {} iterations after {} of warm-up",
+                         growth_text(r.growth_bytes), growth_text(r.low_bytes), limits.error_rate,
+                         growth_text(limits.limit_bytes_per_iteration), r.iterations - r.warm_up_iterations,
+                         r.warm_up_iterations);
+    case Outcome::warming_up:
+      return fmt::format(
+          "grows {}, ever more slowly (the later half {:.0f} % of the earlier): still warming up after {} "
+          "iterations; repeat it more often to know",
+          growth_text(r.growth_bytes), 100 * r.late_to_early, r.iterations);
+    case Outcome::passes:
+      break;
+  }
+  return fmt::format("grows {} (at most {}), {} are allowed; {} iterations after {} of warm-up{}",
+                     growth_text(r.growth_bytes), growth_text(r.high_bytes),
+                     growth_text(limits.limit_bytes_per_iteration), r.iterations - r.warm_up_iterations,
+                     r.warm_up_iterations, r.settled ? "" : "; it varies too much to exclude more");
+}
+
+GrowthResult conclude(GrowthResult r, const GrowthLimits& limits) {
+  r.because = words(r, limits);
+  return r;
+}
+
+}  // namespace
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::passes:
+      return "passes";
+    case Outcome::fails:
+      return "fails";
+    case Outcome::warming_up:
+      return "warming_up";
+    case Outcome::too_short:
+      break;
+  }
+  return "too_short";
+}
+
+std::size_t least_iterations(const GrowthLimits& limits) {
+  return 3 * least_blocks(limits.error_rate, limits.contaminated_blocks);
+}
+
+GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits& limits) {
+  std::vector<double> y(used_bytes.begin(), used_bytes.end());
+  for (std::size_t i = 0; i < y.size(); ++i)
+    if (!std::isfinite(y[i])) y[i] = i > 0 ? y[i - 1] : 0.0;
+  GrowthResult r;
+  r.iterations = y.size();
+  r.warm_up_iterations = find_warm_up(y);
+  const auto settled = std::span<const double>(y).subspan(r.warm_up_iterations);
+  r.blocks =
+      std::min(std::max(kBlocks, least_blocks(limits.error_rate, limits.contaminated_blocks) + 4), settled.size() / 3);
+  if (r.blocks < least_blocks(limits.error_rate, limits.contaminated_blocks)) return conclude(r, limits);
+
+  const std::vector<double> growth = growth_of_blocks(settled, r.blocks);
+  const std::vector<double> walsh = walsh_averages(growth);
+  r.growth_bytes = hodges_lehmann(walsh);
+  r.high_bytes = upper_bound_of_centre(walsh, r.blocks, kUpperError).value_or(walsh.back());
+  r.settled = r.high_bytes <= limits.limit_bytes_per_iteration;
+  const std::span<const double> halves(growth);
+  const double early = centre_of(halves.first(r.blocks / 2));
+  const double late = centre_of(halves.last(r.blocks / 2));
+  r.late_to_early = early > 0 ? late / early : 1.0;
+
+  // Whichever blocks a cache has grown in, the largest are at least as large as what is left without them: without as
+  // many of the largest, the rest lies no higher than the clean blocks do.
+  std::vector<double> kept = growth;
+  std::sort(kept.begin(), kept.end());
+  kept.resize(kept.size() - limits.contaminated_blocks);
+  r.low_bytes = lower_bound_of_centre(walsh_averages(kept), kept.size(), limits.error_rate).value_or(-INFINITY);
+  if (r.low_bytes <= limits.limit_bytes_per_iteration)
+    r.outcome = Outcome::passes;
+  else if (r.late_to_early < kSlowing)
+    r.outcome = Outcome::warming_up;
+  else
+    r.outcome = Outcome::fails;
+  return conclude(r, limits);
+}
+
+Result<double> parse_growth_limit(std::string_view text) {
+  std::string_view size = text;
+  if (const auto slash = text.find('/'); slash != std::string_view::npos) {
+    size = text.substr(0, slash);
+    if (text.find_first_not_of(" ", slash + 1) == std::string_view::npos)
+      return fail(fmt::format(
+          "'{}' is no limit of growth: nothing follows the slash; expected for example \"0.2 MiB/iter\"", text));
+  }
+  while (!size.empty() && size.back() == ' ') size.remove_suffix(1);
+  // parse_bytes gives whole bytes; that is fine enough here.
+  const auto bytes = parse_bytes(size);
+  if (!bytes)
+    return fail(fmt::format("'{}' is no limit of growth ({}); expected for example \"0.2 MiB/iter\"", text,
+                            bytes.error().message));
+  return static_cast<double>(*bytes);
+}
+
+std::string growth_text(double bytes_per_iteration) {
+  const double size = std::abs(bytes_per_iteration);
+  if (size >= 1024 * kMib) return fmt::format("{:.2f} GiB/iteration", bytes_per_iteration / (1024 * kMib));
+  if (size >= 0.01 * kMib) return fmt::format("{:.2f} MiB/iteration", bytes_per_iteration / kMib);
+  if (size >= 1) return fmt::format("{:.1f} KiB/iteration", bytes_per_iteration / 1024);
+  return "0 MiB/iteration";
+}
+
+}  // namespace vramtrack::gate

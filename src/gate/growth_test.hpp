@@ -1,0 +1,64 @@
+// GrowthTest: does memory grow with every iteration of a body that is repeated? The statistics of the leak gate; their
+// mathematics, with citations, are in docs/leak-gate.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vramtrack::gate {
+
+/// What is asked of a test. All bounds on growth are in bytes an iteration.
+struct GrowthLimits {
+  double limit_bytes_per_iteration = 0;  ///< growth up to this is allowed
+  double error_rate = 1e-4;              ///< at most this share of healthy tests fails; 1e-6 to 0.05
+  /// Of the blocks the series is cut into after warm-up, so many may hold growth of any size that is none of the
+  /// leak's (a cache that takes another segment, the tail of the warm-up). More of them allow more, and find less.
+  std::size_t contaminated_blocks = 4;
+};
+
+enum class Outcome : std::uint8_t {
+  passes,      ///< growth above the limit is not shown
+  fails,       ///< grows faster than the limit, at the error rate
+  warming_up,  ///< grows, ever more slowly: repeat it more often. No failure
+  too_short,   ///< fewer iterations than the error rate needs
+};
+std::string_view to_string(Outcome outcome);
+
+/// The conclusion about one series.
+struct GrowthResult {
+  Outcome outcome = Outcome::too_short;
+  std::size_t iterations = 0;
+  std::size_t warm_up_iterations = 0;  ///< discarded, by change point
+  std::size_t blocks = 0;              ///< the rest was cut into so many
+  double growth_bytes = 0;             ///< an iteration: Hodges-Lehmann estimate over all blocks
+  double low_bytes = 0;                ///< lower confidence bound at the error rate: fails when above the limit
+  double high_bytes = 0;               ///< upper confidence bound at 1 - 1e-3, one-sided
+  double late_to_early = 1;            ///< growth of the later half of the blocks, by that of the earlier half
+  bool settled = false;                ///< high_bytes <= limit: repeating it more often would not change the answer
+  std::string because;                 ///< in words, with the figures
+};
+
+/// Tests `used_bytes`: memory after each iteration, in order. Pure; O(n log n), about 60 us for 400 iterations.
+/// Values that are not finite are taken as the one before them. REQUIRES: the limits are finite.
+GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits& limits);
+
+/// The fewest iterations after warm-up that can fail at this error rate: three for each block.
+std::size_t least_iterations(const GrowthLimits& limits);
+
+/// How many iterations at the beginning are warm-up: where a line bent downwards replaces a straight one, found again
+/// in what is left until no more is found. At most half of them. Pure; O(n) a bend.
+std::size_t find_warm_up(std::span<const double> used_bytes);
+
+/// "0.2 MiB/iter", "512KiB", "1MB / step": bytes an iteration, as core's parse_bytes reads sizes; what follows the
+/// slash is a word of the user's own. The Error names the text and what was expected.
+Result<double> parse_growth_limit(std::string_view text);
+
+/// "0.31 MiB/iteration": growth for people. Pure.
+std::string growth_text(double bytes_per_iteration);
+
+}  // namespace vramtrack::gate

@@ -1,0 +1,29 @@
+// The signed-rank test of Wilcoxon (Biometrics Bulletin 1, 1945) and the estimate and bounds that belong to it
+// (Hodges & Lehmann, Ann. Math. Statist. 34, 1963): exact for independent values that are symmetric about their centre,
+// whatever their distribution, also when it differs from value to value.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace vramtrack::gate {
+
+/// The greatest c with P(W <= c) <= `probability`, W the sum of a random subset of the ranks 1..n; nullopt when even
+/// P(W = 0) = 2^-n is above it. Exact, by counting subsets. O(n^3). REQUIRES: n <= 60.
+std::optional<std::size_t> signed_rank_critical(std::size_t n, double probability);
+
+/// All averages of two of the values, each with itself too, in ascending order: n(n+1)/2 of them (Walsh averages).
+std::vector<double> walsh_averages(std::span<const double> values);
+
+/// Median of ascending Walsh averages: the centre. REQUIRES: not empty.
+double hodges_lehmann(std::span<const double> walsh);
+
+/// The centre's lower confidence bound: P(centre < bound) <= probability. The test of "centre <= x" at that level
+/// rejects exactly when the bound is above x. nullopt as signed_rank_critical. `n`: of the values.
+std::optional<double> lower_bound_of_centre(std::span<const double> walsh, std::size_t n, double probability);
+/// And the upper one.
+std::optional<double> upper_bound_of_centre(std::span<const double> walsh, std::size_t n, double probability);
+
+}  // namespace vramtrack::gate

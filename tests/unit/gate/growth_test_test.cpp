@@ -1,0 +1,141 @@
+#include "gate/growth_test.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <limits>
+
+#include "series.hpp"
+
+namespace vramtrack::gate {
+namespace {
+
+using made::kMib;
+using made::Random;
+
+GrowthLimits limit_mib(double mib) {
+  return {mib * kMib, 1e-4, 4};
+}
+
+TEST(GrowthTest, ALeakWithoutNoiseIsMeasuredExactly) {
+  std::vector<double> y(128, 1e9);
+  made::add_leak(y, 0.5);
+  const GrowthResult r = test_growth(y, limit_mib(0.2));
+  EXPECT_EQ(r.outcome, Outcome::fails);
+  EXPECT_NEAR(r.growth_bytes / kMib, 0.5, 1e-9);
+  EXPECT_NEAR(r.low_bytes / kMib, 0.5, 1e-9);
+  EXPECT_THAT(r.because, testing::HasSubstr("grows 0.50 MiB/iteration"));
+  EXPECT_EQ(test_growth(y, limit_mib(0.5)).outcome, Outcome::passes) << "growth of just the limit is allowed";
+}
+
+TEST(GrowthTest, AConstantSeriesIsSettled) {
+  const std::vector<double> y(100, 3e9);
+  const GrowthResult r = test_growth(y, limit_mib(0));
+  EXPECT_EQ(r.outcome, Outcome::passes);
+  EXPECT_TRUE(r.settled);
+  EXPECT_EQ(r.growth_bytes, 0);
+}
+
+TEST(GrowthTest, TooFewIterationsSayHowManyItTakes) {
+  std::vector<double> y(40, 1e9);
+  made::add_leak(y, 5);
+  const GrowthResult r = test_growth(y, limit_mib(0.2));
+  EXPECT_EQ(r.outcome, Outcome::too_short);
+  EXPECT_EQ(least_iterations(limit_mib(0.2)), 54u);
+  EXPECT_THAT(r.because, testing::HasSubstr("takes 54 after warm-up"));
+  EXPECT_EQ(test_growth({}, limit_mib(0.2)).outcome, Outcome::too_short);
+}
+
+TEST(GrowthTest, WarmUpEndsWhereItEnds) {
+  std::vector<double> flat_after(400, 0);
+  made::add_ramp(flat_after, 4000, 100);
+  EXPECT_NEAR(static_cast<double>(find_warm_up(flat_after)), 100, 2);
+
+  std::vector<double> first_only(200, 2e9);
+  first_only[0] = 1e9;
+  EXPECT_EQ(find_warm_up(first_only), 1u);
+
+  std::vector<double> leak(200, 1e9);
+  made::add_leak(leak, 2);
+  EXPECT_EQ(find_warm_up(leak), 0u) << "a straight line has no bend";
+
+  std::vector<double> late(200, 1e9);
+  made::add_leak(late, 2, 50);
+  EXPECT_EQ(test_growth(late, limit_mib(0.2)).outcome, Outcome::fails) << "a leak that begins late";
+}
+
+TEST(GrowthTest, ALeakBehindAWarmUpIsFound) {
+  Random random(1);
+  std::vector<double> y(400, 1e9);
+  made::add_warm_up(y, 2000, 15);
+  made::add_leak(y, 0.5);
+  made::add_jitter(y, 0.2, random);
+  const GrowthResult r = test_growth(y, limit_mib(0.2));
+  EXPECT_EQ(r.outcome, Outcome::fails) << r.because;
+  EXPECT_NEAR(r.growth_bytes / kMib, 0.5, 0.05);
+  EXPECT_GT(r.warm_up_iterations, 15u);
+}
+
+TEST(GrowthTest, AWarmUpThatGoesOnIsNoFailure) {
+  std::vector<double> y(400, 1e9);
+  made::add_warm_up(y, 4000, 80);
+  EXPECT_EQ(test_growth(y, limit_mib(0.2)).outcome, Outcome::warming_up);
+}
+
+/// As many cache steps as there are spared blocks, all within one half, are no leak, whatever their size.
+TEST(GrowthTest, CacheStepsAreNoLeak) {
+  std::vector<double> y(240, 1e9);
+  for (const std::size_t at : {130U, 150U, 170U, 190U})
+    made::add(y, [at](std::size_t i) { return i >= at ? 512 * kMib : 0.0; });
+  EXPECT_EQ(test_growth(y, limit_mib(0)).outcome, Outcome::passes);
+}
+
+TEST(GrowthTest, ValuesThatAreNoNumbersAreSkipped) {
+  std::vector<double> y(128, 1e9);
+  made::add_leak(y, 0.5);
+  y[0] = std::numeric_limits<double>::quiet_NaN();
+  y[64] = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(test_growth(y, limit_mib(0.2)).outcome, Outcome::fails);
+}
+
+RC_GTEST_PROP(GrowthTestProperties, ShiftInvariantAndScaleEquivariant, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  const auto n = *rc::gen::inRange<std::size_t>(60, 300);
+  const double scale = *rc::gen::element(0.25, 2.0, 1024.0);
+  std::vector<double> y(n, 1e9);
+  made::add_jitter(y, 1, random);
+  made::add_leak(y, 0.5);
+  std::vector<double> z(y);
+  for (double& v : z) v = v * scale;
+  const GrowthResult a = test_growth(y, limit_mib(0.2));
+  const GrowthResult b = test_growth(z, {0.2 * kMib * scale, 1e-4, 4});
+  RC_ASSERT(a.outcome == b.outcome);
+  RC_ASSERT(std::abs(a.growth_bytes * scale - b.growth_bytes) <= 1e-6 * std::abs(b.growth_bytes) + 1e-3);
+  if (a.blocks > 0 && a.outcome != Outcome::too_short) {
+    RC_ASSERT(a.low_bytes <= a.growth_bytes);
+    RC_ASSERT(a.growth_bytes <= a.high_bytes);
+  }
+}
+
+RC_GTEST_PROP(GrowthTestProperties, AnythingAtAllIsTakenIn, ()) {
+  const auto y = *rc::gen::arbitrary<std::vector<double>>();
+  const GrowthResult r = test_growth(y, limit_mib(0.2));
+  RC_ASSERT(r.iterations == y.size());
+  RC_ASSERT(r.warm_up_iterations <= y.size() / 2);
+}
+
+TEST(GrowthLimit, ReadsWhatPeopleWrite) {
+  EXPECT_NEAR(parse_growth_limit("0.2 MiB/iter").value(), 0.2 * kMib, 1);
+  EXPECT_EQ(parse_growth_limit("512KiB").value(), 512 * 1024);
+  EXPECT_EQ(parse_growth_limit("1MiB / step").value(), kMib);
+  EXPECT_EQ(parse_growth_limit("0/iter").value(), 0);
+  for (const char* wrong : {"", "MiB/iter", "1 parsec/iter", "1MiB/", "-1 MiB/iter"}) {
+    const auto limit = parse_growth_limit(wrong);
+    ASSERT_FALSE(limit) << wrong;
+    EXPECT_THAT(limit.error().message, testing::HasSubstr("0.2 MiB/iter"));
+  }
+}
+
+}  // namespace
+}  // namespace vramtrack::gate

@@ -1,0 +1,130 @@
+// The leak gate's promise: healthy bodies pass 1,000 times of 1,000, a leak of 0.5 MiB an iteration under the same
+// noise is caught at least 99 times of 100. Seeds are the run's number, so a failure can be repeated.
+#include "gate/leak_gate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "series.hpp"
+
+namespace vramtrack::gate {
+namespace {
+
+using made::kMib;
+using made::Random;
+
+struct Family {
+  std::string_view name;
+  void (*make)(std::vector<double>& y, Random& random);
+  bool leaks_are_found;  ///< of 0.5 MiB an iteration, at least 99 of 100; false: more noise than that can be seen under
+};
+
+void warms_up(std::vector<double>& y, Random& random) {
+  made::add_warm_up(y, 1000, 20);
+  made::add_jitter(y, 2, random);
+}
+void warms_up_long(std::vector<double>& y, Random& random) {
+  made::add_warm_up(y, 2000, 100);
+  made::add_jitter(y, 1, random);
+}
+void ramps(std::vector<double>& y, Random& random) {
+  made::add_ramp(y, 4000, 150);
+  made::add_jitter(y, 2, random);
+}
+void quiet(std::vector<double>& y, Random& random) {
+  made::add_warm_up(y, 300, 3);
+  made::add_jitter(y, 0.01, random);
+}
+void caches(std::vector<double>& y, Random& random) {
+  made::add_warm_up(y, 300, 5);
+  made::add_cache(y, 4, 64, random);
+  made::add_jitter(y, 2, random);
+}
+void quiet_caches(std::vector<double>& y, Random& random) {
+  made::add_cache(y, 4, 20, random);
+  made::add_jitter(y, 0.01, random);
+}
+void wanders(std::vector<double>& y, Random& random) {
+  made::add_warm_up(y, 300, 5);
+  made::add_wander(y, 10, 0.9, random);
+}
+void walks(std::vector<double>& y, Random& random) {
+  made::add_wander(y, 2, 1, random);
+}
+void collects(std::vector<double>& y, Random& random) {
+  made::add_garbage(y, 3, 17);
+  made::add_jitter(y, 0.5, random);
+}
+void all_of_it(std::vector<double>& y, Random& random) {
+  made::add_warm_up(y, 800, 15);
+  made::add_cache(y, 3, 64, random);
+  made::add_jitter(y, 1.5, random);
+  made::add_wander(y, 1, 0.9, random);
+}
+
+constexpr Family kFamilies[] = {
+    {"warms_up", warms_up, true}, {"warms_up_long", warms_up_long, true},
+    {"ramps", ramps, true},       {"quiet", quiet, true},
+    {"caches", caches, true},     {"quiet_caches", quiet_caches, true},
+    {"wanders", wanders, false},  {"walks", walks, false},
+    {"collects", collects, true}, {"all_of_it", all_of_it, true},
+};
+
+GrowthResult run_gate(const Family& family, std::uint64_t seed, double leak_mib) {
+  const Iterations iterations;
+  std::vector<double> y(iterations.most, 2048 * kMib);
+  Random random(seed);
+  family.make(y, random);
+  made::add_leak(y, leak_mib);
+  LeakGate gate({0.2 * kMib, 1e-4, 4}, iterations);
+  for (std::size_t i = 0; i < y.size() && !gate.finished(); ++i) gate.add(y[i]);
+  EXPECT_TRUE(gate.finished());
+  return gate.result();
+}
+
+class LeakGateFamilies : public testing::TestWithParam<Family> {};
+
+TEST_P(LeakGateFamilies, HealthyPasses1000Of1000) {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    const GrowthResult r = run_gate(GetParam(), seed, 0);
+    ASSERT_NE(r.outcome, Outcome::fails) << "seed " << seed << ": " << r.because;
+    ASSERT_NE(r.outcome, Outcome::too_short) << "seed " << seed << ": " << r.because;
+  }
+}
+
+TEST_P(LeakGateFamilies, ALeakOfHalfAMebibyteIsCaught99Of100) {
+  if (!GetParam().leaks_are_found) GTEST_SKIP() << "wanders by more than the leak grows within 1,024 iterations";
+  const int runs = 500;
+  int caught = 0;
+  for (std::uint64_t seed = 5001; seed <= 5000 + runs; ++seed)
+    caught += run_gate(GetParam(), seed, 0.5).outcome == Outcome::fails;
+  RecordProperty("caught", caught);
+  EXPECT_GE(caught, 0.99 * runs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, LeakGateFamilies, testing::ValuesIn(kFamilies),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+TEST(LeakGate, StopsAsSoonAsItKnows) {
+  LeakGate flat({0, 1e-4, 4}, {});
+  while (!flat.finished()) flat.add(1e9);
+  EXPECT_EQ(flat.used_bytes().size(), 128u);
+  EXPECT_EQ(flat.result().outcome, Outcome::passes);
+
+  LeakGate leak({0.2 * kMib, 1e-4, 4}, {});
+  double used = 1e9;
+  while (!leak.finished()) leak.add(used += kMib);
+  EXPECT_EQ(leak.used_bytes().size(), 256u) << "a failure is seen twice";
+  EXPECT_EQ(leak.result().outcome, Outcome::fails);
+}
+
+TEST(LeakGate, IterationsAreRaisedToWhatTheErrorRateNeeds) {
+  LeakGate gate({0.2 * kMib, 1e-4, 4}, {10, 10});
+  double used = 1e9;
+  while (!gate.finished()) gate.add(used += kMib);
+  EXPECT_GE(gate.used_bytes().size(), least_iterations({0.2 * kMib, 1e-4, 4}));
+  EXPECT_EQ(gate.result().outcome, Outcome::fails);
+}
+
+}  // namespace
+}  // namespace vramtrack::gate
