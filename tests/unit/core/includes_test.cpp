@@ -23,12 +23,13 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"act", {"core", "host"}},
       {"store", {"core"}},
       {"detect", {"core"}},
+      {"gate", {"core"}},
       {"trace", {"core"}},
       {"report", {"core"}},
       {"web", {"core", "store", "report"}},
       {"tui", {"core", "store", "report"}},
       {"engine", {"core", "host", "source", "store", "detect", "report"}},
-      {"cli", {"core", "host", "source", "store", "detect", "trace", "report", "tui", "engine", "web", "act"}},
+      {"cli", {"core", "host", "source", "store", "detect", "trace", "gate", "report", "tui", "engine", "web", "act"}},
   };
   return allowed;
 }
