@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/health.hpp"
 #include "core/series.hpp"
 #include "core/time.hpp"
 
@@ -41,12 +42,13 @@ struct Event {
   std::string text;
 };
 
-/// How busy a device was over the driver's last sampling period; for people, no detector reads it.
+/// How busy a device was over the driver's last sampling period, and its health; for people, no detector reads it.
 struct DeviceReading {
   Timestamp time;
   std::string device_id;
   std::optional<double> gpu_utilisation_ratio;     ///< 0..1, share of time some kernel ran
   std::optional<double> memory_utilisation_ratio;  ///< 0..1, share of time memory was read or written
+  std::optional<DeviceHealth> health;              ///< read now and then only; absent: as it was
 };
 
 /// One poll's worth. Samples of one series are in time order (equal stamps allowed: the last wins).

@@ -14,6 +14,7 @@
 #include "host/process_watch.hpp"
 #include "source/nvml_library.hpp"
 #include "source/nvml_processes.hpp"
+#include "source/nvml_units.hpp"
 #include "source/nvml_xid.hpp"
 #include "source/source.hpp"
 
@@ -31,37 +32,6 @@ constexpr std::chrono::seconds kFirstPause{1};
 constexpr std::chrono::seconds kLongestPauseWithoutDriver{30};
 constexpr std::chrono::seconds kLongestPause{300};
 constexpr int kMostEventsAPoll = 64;
-
-/// A GPU or a MIG instance: a handle that answers memory questions.
-struct Unit {
-  Device handle = nullptr;
-  std::string uuid;
-  SeriesId used{};
-  std::optional<SeriesId> reserved;
-  std::size_t watched = 0;  ///< its number in the ProcessWatch
-  bool warned = false;      ///< of memory that cannot be read
-};
-
-struct MigInstance : Unit {
-  std::uint32_t gpu_instance_id = kNoInstance;
-  std::uint32_t compute_instance_id = kNoInstance;
-};
-
-struct Gpu : Unit {
-  bool lost = false;
-  int unknown_errors = 0;
-  bool has_utilisation = true;
-  bool has_mig = true;
-  std::vector<MigInstance> instances;
-};
-
-/// The driver as a whole has gone, not one GPU.
-bool is_driver_gone(int code) {
-  return code == kUninitialized || code == kDriverNotLoaded || code == kLibRmVersionMismatch;
-}
-bool is_gpu_gone(int code) {
-  return code == kGpuIsLost || code == kResetRequired;
-}
 
 class NvmlSource final : public Source {
  public:
@@ -124,7 +94,8 @@ class NvmlSource final : public Source {
       known->handle = handle.value;
       known->has_mig = known->has_utilisation = true;
       describe_unit(*known, uuid.value, index, "");
-      library_->listen(handle.value, kEventXid | kEventMigChange);
+      const std::uint64_t heard = library_->listen(handle.value, kEventXid | kEventMigChange);
+      known->health = HealthReader(index, (heard & kEventXid) != 0);
     }
     next_mig_refresh_ = Timestamp::min();
   }
@@ -189,7 +160,7 @@ class NvmlSource final : public Source {
     }
     for (MigInstance& instance : gpu.instances)
       if (instance.handle != nullptr) read_memory(instance, out);
-    read_utilisation(gpu, out);
+    read_state(gpu, out);
     read_processes(gpu);
   }
 
@@ -211,13 +182,20 @@ class NvmlSource final : public Source {
     return memory.code;
   }
 
-  void read_utilisation(Gpu& gpu, Batch& out) {
-    if (!gpu.has_utilisation) return;
-    const auto busy = library_->utilization(gpu.handle);
-    if (busy)
-      out.readings.push_back({now_, gpu.uuid, busy.value.gpu / 100.0, busy.value.memory / 100.0});
-    else if (busy.code == kNotSupported || busy.code == kFunctionNotFound)
-      gpu.has_utilisation = false;  // so with MIG, where it has no meaning for the whole
+  /// How busy it is and, now and then, its health.
+  void read_state(Gpu& gpu, Batch& out) {
+    DeviceReading reading{now_, gpu.uuid, {}, {}, {}};
+    if (gpu.has_utilisation) {
+      const auto busy = library_->utilization(gpu.handle);
+      if (busy) {
+        reading.gpu_utilisation_ratio = busy.value.gpu / 100.0;
+        reading.memory_utilisation_ratio = busy.value.memory / 100.0;
+      } else if (busy.code == kNotSupported || busy.code == kFunctionNotFound) {
+        gpu.has_utilisation = false;  // so with MIG, where it has no meaning for the whole
+      }
+    }
+    reading.health = gpu.health.read(*library_, gpu.handle, now_);
+    if (reading.gpu_utilisation_ratio || reading.health) out.readings.push_back(std::move(reading));
   }
 
   void read_processes(Gpu& gpu) {

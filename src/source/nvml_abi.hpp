@@ -75,6 +75,19 @@ struct Utilization {  // nvmlUtilization_t, per cent
 };
 static_assert(sizeof(Utilization) == 8);
 
+// What nvmlDeviceGetCurrentClocksEventReasons (earlier: ...ThrottleReasons) sets.
+constexpr std::uint64_t kReasonIdle = 0x1;
+constexpr std::uint64_t kReasonApplicationClocks = 0x2;
+constexpr std::uint64_t kReasonPowerCap = 0x4;
+constexpr std::uint64_t kReasonHardwareSlowdown = 0x8;
+constexpr std::uint64_t kReasonThermalSoftware = 0x20;
+constexpr std::uint64_t kReasonThermalHardware = 0x40;
+constexpr std::uint64_t kReasonPowerBrake = 0x80;
+
+constexpr int kTemperatureOfGpu = 0;                           ///< nvmlTemperatureSensors_t
+enum class EccKind : int { corrected = 0, uncorrected = 1 };   ///< nvmlMemoryErrorType_t
+enum class EccCounter : int { since_load = 0, lifetime = 1 };  ///< nvmlEccCounterType_t: volatile, aggregate
+
 struct PciInfo {  // nvmlPciInfo_t; before _v3 the driver leaves busId unwritten
   char bus_id_legacy[16];
   std::uint32_t domain, bus, device, pci_device_id, pci_subsystem_id;

@@ -81,6 +81,12 @@ struct NvmlLibrary::Symbols {
   int (*memory_v2)(Device, MemoryV2*) = nullptr;
   int (*memory)(Device, Memory*) = nullptr;
   int (*utilization)(Device, Utilization*) = nullptr;
+  int (*temperature)(Device, int, unsigned*) = nullptr;
+  int (*clock_reasons)(Device, unsigned long long*) = nullptr;
+  int (*ecc_mode)(Device, int*, int*) = nullptr;
+  int (*ecc_errors)(Device, int, int, unsigned long long*) = nullptr;
+  int (*row_remaps)(Device, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
+  int (*retirement_pending)(Device, int*) = nullptr;
   int (*mig_mode)(Device, unsigned*, unsigned*) = nullptr;
   int (*max_mig)(Device, unsigned*) = nullptr;
   int (*mig_by_index)(Device, unsigned, Device*) = nullptr;
@@ -120,6 +126,13 @@ struct NvmlLibrary::Symbols {
     find(handle, memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
     find(handle, memory, {"nvmlDeviceGetMemoryInfo"});
     find(handle, utilization, {"nvmlDeviceGetUtilizationRates"});
+    find(handle, temperature, {"nvmlDeviceGetTemperature"});
+    find(handle, clock_reasons,
+         {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
+    find(handle, ecc_mode, {"nvmlDeviceGetEccMode"});
+    find(handle, ecc_errors, {"nvmlDeviceGetTotalEccErrors"});
+    find(handle, row_remaps, {"nvmlDeviceGetRemappedRows"});
+    find(handle, retirement_pending, {"nvmlDeviceGetRetiredPagesPendingStatus"});
     find(handle, mig_mode, {"nvmlDeviceGetMigMode"});
     find(handle, max_mig, {"nvmlDeviceGetMaxMigDeviceCount"});
     find(handle, mig_by_index, {"nvmlDeviceGetMigDeviceHandleByIndex"});
@@ -207,6 +220,41 @@ Answer<std::string> NvmlLibrary::name(Device device) {
 Answer<Utilization> NvmlLibrary::utilization(Device device) {
   return ask<Utilization>(symbols_->utilization, device);
 }
+
+Answer<unsigned> NvmlLibrary::temperature_celsius(Device device) {
+  return ask<unsigned>(symbols_->temperature, device, kTemperatureOfGpu);
+}
+Answer<std::uint64_t> NvmlLibrary::clock_reasons(Device device) {
+  const auto answer = ask<unsigned long long>(symbols_->clock_reasons, device);
+  return {answer.code, answer.value};
+}
+Answer<bool> NvmlLibrary::ecc_enabled(Device device) {
+  if (symbols_->ecc_mode == nullptr) return {kFunctionNotFound, false};
+  int current = 0;
+  int pending = 0;
+  const int code = symbols_->ecc_mode(device, &current, &pending);
+  return {code, current == 1};
+}
+Answer<std::uint64_t> NvmlLibrary::ecc_errors(Device device, EccKind kind, EccCounter counter) {
+  const auto answer =
+      ask<unsigned long long>(symbols_->ecc_errors, device, static_cast<int>(kind), static_cast<int>(counter));
+  return {answer.code, answer.value};
+}
+Answer<RowRemaps> NvmlLibrary::row_remaps(Device device) {
+  if (symbols_->row_remaps == nullptr) return {kFunctionNotFound, {}};
+  RowRemaps rows;
+  unsigned pending = 0;
+  unsigned failed = 0;
+  const int code = symbols_->row_remaps(device, &rows.corrected, &rows.uncorrected, &pending, &failed);
+  rows.pending = pending != 0;
+  rows.failed = failed != 0;
+  return {code, rows};
+}
+Answer<bool> NvmlLibrary::page_retirement_pending(Device device) {
+  const auto answer = ask<int>(symbols_->retirement_pending, device);
+  return {answer.code, answer.value == 1};
+}
+
 Answer<unsigned> NvmlLibrary::max_mig_devices(Device device) {
   return ask<unsigned>(symbols_->max_mig, device);
 }
@@ -263,18 +311,18 @@ bool NvmlLibrary::strike_process_call(ProcessList list) {
   return !calls.empty();
 }
 
-bool NvmlLibrary::listen(Device device, std::uint64_t types) {
+std::uint64_t NvmlLibrary::listen(Device device, std::uint64_t types) {
   const Symbols& s = *symbols_;
   if (s.event_set_create == nullptr || s.event_types == nullptr || s.register_events == nullptr ||
       s.event_wait == nullptr)
-    return false;
+    return 0;
   if (events_ == nullptr && s.event_set_create(&events_) != kSuccess) {
     events_ = nullptr;
-    return false;
+    return 0;
   }
   unsigned long long supported = 0;
-  if (s.event_types(device, &supported) != kSuccess || (supported & types) == 0) return false;
-  return s.register_events(device, supported & types, events_) == kSuccess;
+  if (s.event_types(device, &supported) != kSuccess || (supported & types) == 0) return 0;
+  return s.register_events(device, supported & types, events_) == kSuccess ? supported & types : 0;
 }
 
 std::optional<EventData> NvmlLibrary::next_event() {

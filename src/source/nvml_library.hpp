@@ -33,6 +33,13 @@ struct MigMode {
   bool enabled = false;
 };
 
+struct RowRemaps {
+  unsigned corrected = 0;    ///< rows replaced after corrected errors
+  unsigned uncorrected = 0;  ///< and after uncorrected ones
+  bool pending = false;      ///< some are replaced at the next reset
+  bool failed = false;       ///< there was no spare row
+};
+
 /// The lists of processes a device keeps.
 enum class ProcessList : std::uint8_t { compute, graphics, mps };
 
@@ -64,6 +71,15 @@ class NvmlLibrary {
   Answer<MemoryReading> memory(Device device);
   Answer<Utilization> utilization(Device device);
 
+  Answer<unsigned> temperature_celsius(Device device);
+  /// The mask of kReason...
+  Answer<std::uint64_t> clock_reasons(Device device);
+  Answer<bool> ecc_enabled(Device device);
+  Answer<std::uint64_t> ecc_errors(Device device, EccKind kind, EccCounter counter);
+  /// GPUs since Ampere replace rows of memory; earlier ones retire pages.
+  Answer<RowRemaps> row_remaps(Device device);
+  Answer<bool> page_retirement_pending(Device device);
+
   /// kNotSupported or kFunctionNotFound where there is no such thing as MIG.
   Answer<MigMode> mig_mode(Device device);
   Answer<unsigned> max_mig_devices(Device device);
@@ -77,8 +93,8 @@ class NvmlLibrary {
   /// kArgumentVersionMismatch). False when none is left.
   bool strike_process_call(ProcessList list);
 
-  /// Listens for the events of `types` that `device` supports; false when it cannot.
-  bool listen(Device device, std::uint64_t types);
+  /// Listens for the events of `types` that `device` supports; the types that are heard from now on, 0: none.
+  std::uint64_t listen(Device device, std::uint64_t types);
   /// The next event that has already happened; never waits. nullopt: none.
   std::optional<EventData> next_event();
 

@@ -271,6 +271,26 @@ EXPORT int nvmlDeviceRegisterEvents(void* device, unsigned long long, void*) {
   return ready("events", as_device(device));
 }
 
+/// What the scenario says of `key` at this tick; kUnsupported when it says nothing, or "none".
+int health(const char* call, void* handle, const char* key, unsigned long long& out) {
+  if (const int code = ready(call, as_device(handle)); code != kOk) return code;
+  const Device& device = *as_device(handle);
+  const auto it = device.health.find(key);
+  if (it == device.health.end()) return kUnsupported;
+  const std::uint64_t value = it->second.at(tick());
+  if (value == fake_nvml::kNone) return kUnsupported;
+  out = value;
+  return kOk;
+}
+
+EXPORT int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
+  if (sensor != 0) return kInvalid;
+  unsigned long long value = 0;
+  const int code = health("temperature", device, "temp", value);
+  if (code == kOk) *celsius = static_cast<unsigned>(value);
+  return code;
+}
+
 struct EventV1 {
   void* device;
   unsigned long long type, data;
@@ -291,6 +311,26 @@ EXPORT int nvmlEventSetWait(void*, EventV1* event, unsigned) {
 }
 
 #if FAKE_NVML_LEVEL >= 2
+EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+  return health("throttle", device, "throttle", *reasons);
+}
+EXPORT int nvmlDeviceGetEccMode(void* device, int* current, int* pending) {
+  unsigned long long value = 0;
+  const int code = health("ecc", device, "ecc", value);
+  if (code == kOk) *current = *pending = value != 0 ? 1 : 0;
+  return code;
+}
+EXPORT int nvmlDeviceGetTotalEccErrors(void* device, int kind, int counter, unsigned long long* count) {
+  constexpr const char* kKeys[2][2] = {{"corrected", "corrected_total"}, {"uncorrected", "uncorrected_total"}};
+  if (kind < 0 || kind > 1 || counter < 0 || counter > 1) return kInvalid;
+  return health("ecc_errors", device, kKeys[kind][counter], *count);
+}
+EXPORT int nvmlDeviceGetRetiredPagesPendingStatus(void* device, int* pending) {
+  unsigned long long value = 0;
+  const int code = health("pages", device, "retire_pending", value);
+  if (code == kOk) *pending = value != 0 ? 1 : 0;
+  return code;
+}
 EXPORT int nvmlDeviceGetPciInfo_v3(void* device, Pci* pci) {
   const int code = nvmlDeviceGetPciInfo_v2(device, pci);
   if (code == kOk) give_text(as_device(device)->pci, pci->text, sizeof pci->text);
@@ -347,6 +387,25 @@ EXPORT int nvmlEventSetWait_v2(void* set, EventV2* event, unsigned timeout_ms) {
 #endif
 
 #if FAKE_NVML_LEVEL >= 3
+EXPORT int nvmlDeviceGetCurrentClocksEventReasons(void* device, unsigned long long* reasons) {
+  return nvmlDeviceGetCurrentClocksThrottleReasons(device, reasons);
+}
+EXPORT int nvmlDeviceGetRemappedRows(void* device, unsigned* corrected, unsigned* uncorrected, unsigned* pending,
+                                     unsigned* failed) {
+  unsigned long long rows = 0;
+  unsigned long long waits = 0;
+  unsigned long long fails = 0;
+  const int code = health("rows", device, "remapped", rows);
+  if (code != kOk) return code;
+  health("rows", device, "repair_pending", waits);
+  health("rows", device, "repair_failed", fails);
+  *corrected = static_cast<unsigned>(rows);
+  *uncorrected = 0;
+  *pending = waits != 0 ? 1 : 0;
+  *failed = fails != 0 ? 1 : 0;
+  return kOk;
+}
+
 struct MemoryV2 {
   unsigned version;
   unsigned long long total, reserved, free, used;

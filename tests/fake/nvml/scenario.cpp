@@ -109,6 +109,18 @@ unsigned lists_of(const std::string& text) {
   return lists;
 }
 
+constexpr const char* kHealthKeys[] = {"temp",
+                                       "throttle",
+                                       "ecc",
+                                       "corrected",
+                                       "uncorrected",
+                                       "corrected_total",
+                                       "uncorrected_total",
+                                       "remapped",
+                                       "repair_pending",
+                                       "repair_failed",
+                                       "retire_pending"};
+
 Device* read_device(const Line& line) {
   auto* device = new Device;
   device->uuid = line.text("uuid", "");
@@ -119,6 +131,8 @@ Device* read_device(const Line& line) {
   device->used = line.amount("used");
   if (line.values.count("util") != 0) device->gpu_percent = static_cast<unsigned>(line.number("util", 0));
   if (line.values.count("memutil") != 0) device->memory_percent = static_cast<unsigned>(line.number("memutil", 0));
+  for (const char* key : kHealthKeys)
+    if (line.values.count(key) != 0) device->health[key] = line.amount(key);
   return device;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,7 @@ struct Device {
   std::uint64_t total = 0, reserved = 0;
   Amount used;
   std::optional<unsigned> gpu_percent, memory_percent;
+  std::map<std::string, Amount> health;  ///< by the key of the scenario line; not there: not supported
   std::uint32_t gpu_instance = ~std::uint32_t{0};
   std::uint32_t compute_instance = ~std::uint32_t{0};
   std::vector<Process> processes;  ///< of GPUs

@@ -57,7 +57,8 @@ TEST(Nvml, MemoryVersion2ThatTheDriverRefusesIsNotAskedTwice) {
 TEST(Nvml, UtilisationIsAReading) {
   FakeNvml fake(two_gpus());
   const Batch batch = fake.poll();
-  ASSERT_THAT(batch.readings, SizeIs(1)) << "GPU-b does not tell";
+  ASSERT_THAT(batch.readings, SizeIs(2));
+  EXPECT_EQ(batch.readings[1].gpu_utilisation_ratio, std::nullopt) << "GPU-b does not tell";
   EXPECT_EQ(batch.readings[0].device_id, "GPU-a");
   EXPECT_DOUBLE_EQ(batch.readings[0].gpu_utilisation_ratio.value_or(-1), 0.55);
   EXPECT_DOUBLE_EQ(batch.readings[0].memory_utilisation_ratio.value_or(-1), 0.10);

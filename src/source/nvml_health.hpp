@@ -1,0 +1,46 @@
+// HealthReader: one GPU's temperature, ECC counts and throttling, read now and then.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <optional>
+
+#include "core/health.hpp"
+#include "source/nvml_library.hpp"
+
+namespace vramtrack::nvml {
+
+/// Between two readings of one GPU's health. Some of the calls (the ECC counts) are questions to the GPU's own
+/// processor, dearer than all else of a poll, and what they tell changes over minutes: at a tenth of the polls they
+/// stay within the watch's budget.
+inline constexpr std::chrono::seconds kHealthEvery{10};
+
+/// The reasons in NVML's mask as a set.
+ThrottleSet throttle_set(std::uint64_t clock_reasons);
+
+/// One for each GPU and opening of the library. Not thread-safe.
+class HealthReader {
+ public:
+  HealthReader() = default;
+  /// `index`: of the GPU; spreads the readings of many GPUs over the polls. `hears_xids`: whether their XIDs are.
+  HealthReader(unsigned index, bool hears_xids) : spread_(index % kHealthEvery.count()), hears_xids_(hears_xids) {}
+
+  /// The health at the first call and each kHealthEvery; else nullopt. A call the driver lacks, or that the GPU does
+  /// not support, is not made again and leaves its values unknown; so does a failure, until the next reading. Nullopt,
+  /// too, where nothing at all is told. Cost: up to nine calls.
+  std::optional<DeviceHealth> read(NvmlLibrary& library, Device device, Timestamp now);
+
+ private:
+  enum Call : std::size_t { temperature, reasons, ecc_mode, ecc_since_load, ecc_lifetime, rows, pages, kCalls };
+  template <class T>
+  std::optional<T> answered(Call call, const Answer<T>& answer);
+  void read_ecc(NvmlLibrary& library, Device device, DeviceHealth& health);
+
+  std::chrono::seconds spread_{0};
+  bool hears_xids_ = false;
+  std::array<bool, kCalls> lacking_{};
+  std::optional<Timestamp> read_;
+  Timestamp next_{};
+};
+
+}  // namespace vramtrack::nvml

@@ -1,0 +1,48 @@
+// What the nvml source keeps of each GPU and MIG instance it polls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/series.hpp"
+#include "source/nvml_health.hpp"
+#include "source/nvml_library.hpp"
+
+namespace vramtrack::nvml {
+
+/// A GPU or a MIG instance: a handle that answers memory questions.
+struct Unit {
+  Device handle = nullptr;
+  std::string uuid;
+  SeriesId used{};
+  std::optional<SeriesId> reserved;
+  std::size_t watched = 0;  ///< its number in the ProcessWatch
+  bool warned = false;      ///< of memory that cannot be read
+};
+
+struct MigInstance : Unit {
+  std::uint32_t gpu_instance_id = kNoInstance;
+  std::uint32_t compute_instance_id = kNoInstance;
+};
+
+struct Gpu : Unit {
+  bool lost = false;
+  int unknown_errors = 0;
+  bool has_utilisation = true;
+  bool has_mig = true;
+  HealthReader health;
+  std::vector<MigInstance> instances;
+};
+
+/// The driver as a whole has gone, not one GPU.
+inline bool is_driver_gone(int code) {
+  return code == kUninitialized || code == kDriverNotLoaded || code == kLibRmVersionMismatch;
+}
+inline bool is_gpu_gone(int code) {
+  return code == kGpuIsLost || code == kResetRequired;
+}
+
+}  // namespace vramtrack::nvml
