@@ -1,10 +1,11 @@
 // MemoryChart: used memory over time with its range, the capacity, the trend, the band of ends, onset and alerts.
 import uPlot from "uplot";
 import { axes, widthOf } from "./axes";
+import { Chart } from "./chart";
 import type { Band, Trend } from "./forecast";
 import { futureSeconds } from "./forecast";
 import { withGaps } from "./history";
-import { colour, onTheme } from "./theme";
+import { colour } from "./theme";
 import type { Columns } from "./types";
 
 export interface MemoryData {
@@ -27,30 +28,18 @@ export interface Point {
   max: number;
 }
 
-export class MemoryChart {
-  readonly element = document.createElement("div");
-  private plot: uPlot | null = null;
-  private data: MemoryData | null = null;
-  private readonly observer: ResizeObserver;
-  private readonly endTheme: () => void;
+export interface MemoryChartOptions {
+  height: number;
+  compact: boolean;
+  /** Is told the point under the cursor. */
+  hover?: (point: Point | null) => void;
+  /** Is told the stretch that was dragged over. */
+  select?: (fromS: number, toS: number) => void;
+}
 
-  /** `hover` is told the point under the cursor, `select` the stretch that was dragged over. */
-  constructor(private readonly options: {
-    height: number;
-    compact: boolean;
-    hover?: (point: Point | null) => void;
-    select?: (fromS: number, toS: number) => void;
-  }) {
-    this.element.className = options.compact ? "chart compact" : "chart";
-    this.observer = new ResizeObserver(() => this.fit());
-    this.observer.observe(this.element);
-    this.endTheme = onTheme(() => this.plot?.redraw(false, true));
-  }
-
-  close(): void {
-    this.observer.disconnect();
-    this.endTheme();
-    this.plot?.destroy();
+export class MemoryChart extends Chart<MemoryData> {
+  constructor(private readonly options: MemoryChartOptions) {
+    super(options.height, options.compact ? "chart compact" : "chart");
   }
 
   set(data: MemoryData): void {
@@ -67,25 +56,10 @@ export class MemoryChart {
     else if (this.element.clientWidth > 0) this.plot = this.make(columns);
   }
 
-  /** Moves the cursor by points: -1, 1, or to an end with Infinity. */
-  step(by: number): void {
-    const u = this.plot;
-    if (!u || u.data[0].length === 0) return;
-    const last = u.data[0].length - 1;
-    const at = u.cursor.idx ?? (by > 0 ? -1 : last + 1);
-    const next = Math.min(last, Math.max(0, at + by));
-    u.setCursor({ left: u.valToPos(u.data[0][next]!, "x"), top: u.over.clientHeight / 2 });
-  }
-
   /** The cursor's time. */
   cursorS(): number | null {
     const i = this.plot?.cursor.idx;
     return i === null || i === undefined ? null : (this.plot?.data[0][i] ?? null);
-  }
-
-  private fit(): void {
-    if (this.plot) this.plot.setSize({ width: widthOf(this.element), height: this.options.height });
-    else if (this.data) this.set(this.data);
   }
 
   private xRange(): [number, number] {
@@ -100,12 +74,12 @@ export class MemoryChart {
   }
 
   private make(columns: uPlot.AlignedData): uPlot {
-    const { compact, height, hover, select } = this.options;
+    const { compact, hover, select } = this.options;
     const line = (name: string, width: number): uPlot.Series =>
       ({ stroke: () => colour(name), width, points: { show: false }, spanGaps: false });
     return new uPlot({
       width: widthOf(this.element),
-      height,
+      height: this.height,
       padding: compact ? [4, 16, 0, 16] : [8, 12, 0, 0],
       legend: { show: false },
       cursor: compact ? { show: false } : { y: false, drag: { x: true, y: false, setScale: false } },

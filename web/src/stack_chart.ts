@@ -1,8 +1,9 @@
 // StackChart: who holds the memory, an area for each process and one for what no process holds.
 import uPlot from "uplot";
 import { axes, widthOf } from "./axes";
+import { Chart } from "./chart";
 import type { Layer } from "./history";
-import { colour, onTheme } from "./theme";
+import { colour } from "./theme";
 
 export interface StackData {
   x: number[];
@@ -12,27 +13,13 @@ export interface StackData {
   capacityBytes: number | null;
 }
 
-export class StackChart {
-  readonly element = document.createElement("div");
-  private plot: uPlot | null = null;
-  private data: StackData | null = null;
+export class StackChart extends Chart<StackData> {
   private made = "";
-  private readonly observer: ResizeObserver;
-  private readonly endTheme: () => void;
 
   /** `colourOf` gives a layer's colour by its key; `hover` is told the index of the point under the cursor. */
-  constructor(private readonly height: number, private readonly colourOf: (key: string) => string,
+  constructor(height: number, private readonly colourOf: (key: string) => string,
               private readonly hover: (index: number | null) => void) {
-    this.element.className = "chart";
-    this.observer = new ResizeObserver(() => this.fit());
-    this.observer.observe(this.element);
-    this.endTheme = onTheme(() => this.plot?.redraw(false, true));
-  }
-
-  close(): void {
-    this.observer.disconnect();
-    this.endTheme();
-    this.plot?.destroy();
+    super(height, "chart");
   }
 
   set(data: StackData): void {
@@ -49,19 +36,6 @@ export class StackChart {
     this.plot?.destroy();
     this.made = made;
     this.plot = this.make(data.layers, columns);
-  }
-
-  step(by: number): void {
-    const u = this.plot;
-    if (!u || u.data[0].length === 0) return;
-    const last = u.data[0].length - 1;
-    const next = Math.min(last, Math.max(0, (u.cursor.idx ?? (by > 0 ? -1 : last + 1)) + by));
-    u.setCursor({ left: u.valToPos(u.data[0][next]!, "x"), top: u.over.clientHeight / 2 });
-  }
-
-  private fit(): void {
-    if (this.plot) this.plot.setSize({ width: widthOf(this.element), height: this.height });
-    else if (this.data) this.set(this.data);
   }
 
   private make(layers: Layer[], columns: uPlot.AlignedData): uPlot {
