@@ -128,7 +128,10 @@ void Engine::Core::apply(const Event& event) {
     case Event::Kind::device_lost:
     case Event::Kind::device_resumed:
       for (auto& s : series)
-        if (s && matches(*s)) s->paused = event.kind == Event::Kind::device_lost;
+        if (s && matches(*s)) {
+          s->paused = event.kind == Event::Kind::device_lost;
+          s->health.reset();  // it was of before
+        }
       break;
     case Event::Kind::capacity: {
       DeviceInfo device;
@@ -140,6 +143,9 @@ void Engine::Core::apply(const Event& event) {
     case Event::Kind::watch_started:
       return;  // whoever replays a store begins anew here
     case Event::Kind::xid:
+      if (const auto id = catalog.find({Metric::device_used, event.device_id, 0, 0}))
+        state(*id)->last_xid = LastXid{event.time, event.code, event.text};
+      break;
     case Event::Kind::note:
       break;
   }
@@ -174,8 +180,11 @@ void Engine::ingest(const Batch& batch) {
   }
   while (next_event < batch.events.size()) core_->apply(batch.events[next_event++]);
   for (const DeviceReading& reading : batch.readings)
-    if (const auto id = core_->catalog.find({Metric::device_used, reading.device_id, 0, 0}))
-      core_->state(*id)->utilisation_ratio = reading.gpu_utilisation_ratio;
+    if (const auto id = core_->catalog.find({Metric::device_used, reading.device_id, 0, 0})) {
+      SeriesState& s = *core_->state(*id);
+      s.utilisation_ratio = reading.gpu_utilisation_ratio;
+      if (reading.health) s.health = reading.health;
+    }
 }
 
 void Engine::finish() {

@@ -159,6 +159,8 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   v.paused = paused;
   v.ignored = ignored;
   v.utilisation_ratio = utilisation_ratio;
+  v.health = health;
+  v.last_xid = last_xid;
   v.alerts = alerts;
   if (explain && detector) v.explain = detector->explain();
   return v;

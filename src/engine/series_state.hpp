@@ -62,6 +62,8 @@ struct SeriesState {
   std::optional<double> capacity_bytes;  ///< its device's
   std::optional<double> limit_bytes;     ///< as the detectors know it
   std::optional<double> utilisation_ratio;
+  std::optional<DeviceHealth> health;
+  std::optional<LastXid> last_xid;
   std::optional<SeriesId> device_used;      ///< its device's series, where there is one
   std::optional<SeriesId> device_reserved;  ///< likewise
   std::optional<Timestamp> reviewed;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "report/format.hpp"
+#include "report/health.hpp"
 
 namespace vramtrack {
 namespace {
@@ -109,6 +110,51 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
     if (d.used->paused) continue;  // missing is not what it was
     used.add(d.used->used_bytes, d.labels);
     if (d.used->utilisation_ratio) busy.add(*d.used->utilisation_ratio, d.labels);
+  }
+}
+
+/// Of whole GPUs only: a MIG instance has no temperature of its own.
+void add_health(Families& out, const std::vector<Device>& devices, Timestamp now) {
+  Family temperature(out, "vramtrack_gpu_temperature_celsius", "Temperature of the GPU, where the driver tells.");
+  Family ecc_on(out, "vramtrack_gpu_ecc_enabled", "1 while memory errors are detected and corrected (ECC).");
+  Family ecc(out, "vramtrack_gpu_ecc_errors_total", "Memory errors since the driver was loaded.", kCounter);
+  Family ecc_life(out, "vramtrack_gpu_ecc_lifetime_errors_total", "Memory errors in the board's life.", kCounter);
+  Family remapped(out, "vramtrack_gpu_remapped_rows", "Rows of memory that were replaced by spare ones.");
+  Family pending(out, "vramtrack_gpu_memory_repair_pending", "1 while broken memory waits for a reset to be replaced.");
+  Family failed(out, "vramtrack_gpu_memory_repair_failed", "1 when broken memory could not be replaced.");
+  Family throttled(out, "vramtrack_gpu_throttled", "1 while the clocks are held down for this reason, else 0.");
+  Family xid(out, "vramtrack_gpu_xid_last", "Code of the last XID error since the agent started; absent without one.");
+  Family xid_time(out, "vramtrack_gpu_xid_last_timestamp_seconds", "When it was heard of.");
+  Family condition(out, "vramtrack_gpu_health", "0 healthy, 1 degraded, 2 failing; absent where nothing is known.");
+  const auto count = [](Family& family, const Device& d, const EccErrors& errors) {
+    if (errors.corrected) family.add(*errors.corrected, d.labels, {{"kind", "corrected"}});
+    if (errors.uncorrected) family.add(*errors.uncorrected, d.labels, {{"kind", "uncorrected"}});
+  };
+  const auto flag = [](Family& family, const Device& d, std::optional<bool> value) {
+    if (value) family.add(*value ? 1.0 : 0.0, d.labels);
+  };
+  for (const Device& d : devices) {
+    if (d.used == nullptr) continue;
+    if (const auto& last = d.used->last_xid) {
+      xid.add(last->code, d.labels);
+      xid_time.add(static_cast<double>(last->time.time_since_epoch().count()) * 1e-9, d.labels);
+    }
+    const Condition judged = judge_health(*d.used, now).condition;
+    if (judged != Condition::unknown)
+      condition.add(static_cast<double>(judged) - static_cast<double>(Condition::healthy), d.labels);
+    if (!d.used->health) continue;
+    const DeviceHealth& h = *d.used->health;
+    if (h.temperature_celsius) temperature.add(*h.temperature_celsius, d.labels);
+    flag(ecc_on, d, h.ecc_enabled);
+    count(ecc, d, h.ecc_since_load);
+    count(ecc_life, d, h.ecc_lifetime);
+    if (h.remapped_rows) remapped.add(*h.remapped_rows, d.labels);
+    flag(pending, d, h.repair_pending);
+    flag(failed, d, h.repair_failed);
+    // Idle is no reason to look into.
+    for (std::size_t i = 0; h.throttle && i < kThrottleNames.size(); ++i)
+      if (const auto reason = static_cast<Throttle>(i); reason != Throttle::idle)
+        throttled.add(h.throttle->has(reason) ? 1.0 : 0.0, d.labels, {{"reason", std::string(kThrottleNames[i])}});
   }
 }
 
@@ -250,6 +296,7 @@ std::string prometheus_text(const View& view, const OwnCost& own, const MetricsO
   Families families;
   const std::vector<Device> devices = devices_of(view, options.host);
   add_memory(families, devices);
+  add_health(families, devices, view.time);
   add_verdicts(families, devices);
   if (options.per_process) add_processes(families, devices, options.top_processes);
   add_own(families, view, own, options);

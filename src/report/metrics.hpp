@@ -40,8 +40,8 @@ struct MetricsOptions {
   std::size_t top_processes = 10;  ///< a device, by memory and by growth each
 };
 
-/// Text format 0.0.4. Series: about 30 a device, 8 in all, 1 more while a verdict stands; with per_process at most
-/// 4 * top_processes + 2 a device more. O(series).
+/// Text format 0.0.4. Series: about 30 a device and 18 more of its health, 8 in all, 1 more while a verdict stands;
+/// with per_process at most 4 * top_processes + 2 a device more. O(series).
 std::string prometheus_text(const View& view, const OwnCost& own, const MetricsOptions& options);
 
 }  // namespace vramtrack

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/health.hpp"
 #include "core/series.hpp"
 #include "core/verdict.hpp"
 
@@ -27,6 +28,8 @@ struct SeriesView {
   bool paused = false;                      ///< its device does not answer
   bool ignored = false;                     ///< its process matches an ignore pattern: never alerts
   std::optional<double> utilisation_ratio;  ///< of a device, 0..1, where the driver tells
+  std::optional<DeviceHealth> health;       ///< of a device that answers, where the driver tells
+  std::optional<LastXid> last_xid;          ///< of a device, since the watch (or the recording) began
   Verdict verdict;
   std::vector<Alert> alerts;         ///< all, in the order raised; at most the last 256
   std::vector<std::string> explain;  ///< only when asked for

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/format.hpp"
+#include "report/health.hpp"
 #include "report/words.hpp"
 #include "tui/accounting.hpp"
 #include "tui/chart.hpp"
@@ -89,12 +90,31 @@ void add_dissent(std::vector<Fact>& facts, const SeriesView& s) {
   }
 }
 
+/// The device's, of a process too: what is wrong with the one is the other's trouble. A MIG instance's is its GPU's.
+const SeriesView* whose_health(const View& view, const SeriesView& s) {
+  const std::string& id = s.device.parent_id.empty() ? s.key.device_id : s.device.parent_id;
+  return find(view, {Metric::device_used, id, 0, 0});
+}
+
 void add_health(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
+  const SeriesView* device = whose_health(*m.view, s);
+  const HealthReport report = device != nullptr ? judge_health(*device, m.view->time) : HealthReport{};
   if (s.key.pid == 0) {
-    std::string words = s.paused ? "the device does not answer" : "answers";
+    std::string words = s.paused ? "the device does not answer" : std::string(to_string(report.condition));
+    if (report.condition == Condition::unknown && !s.paused) words = "answers";
     if (s.utilisation_ratio) words += fmt::format(", {} busy", format_percent(*s.utilisation_ratio));
-    facts.push_back({"health", words, s.paused ? Role::notice : Role::plain});
+    if (device != nullptr)
+      words += fmt::format("; {}; {}", health_words(device->health), xid_words(*device, [&](Timestamp time) {
+                             return clock_words(time, m.view->time, m.view->clock_is_relative);
+                           }));
+    facts.push_back({"health", words, s.paused ? Role::notice : condition_role(report.condition)});
   }
+  for (const HealthProblem& p : report.problems)
+    facts.push_back({s.key.pid == 0 ? "" : "health", fmt::format("{}: {}; {}", to_string(p.condition), p.text, p.next),
+                     condition_role(p.condition)});
+}
+
+void add_events(std::vector<Fact>& facts, const Model& m) {
   // The latest first.
   for (auto it = m.view->notices.rbegin(); it != m.view->notices.rend(); ++it)
     facts.push_back({"event",
@@ -200,8 +220,9 @@ void draw_detail(Screen& screen, const Rect& r, const Model& m) {
   std::vector<Fact> facts;
   add_identity(facts, m, *s);
   add_verdict(facts, m, *s);
-  add_alerts(facts, m, *s);
   add_health(facts, m, *s);
+  add_alerts(facts, m, *s);
+  add_events(facts, m);
   add_dissent(facts, *s);
   add_series(facts, m, *s);
   for (const std::string& cause : s->verdict.causes)

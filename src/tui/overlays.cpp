@@ -38,7 +38,7 @@ struct HelpLine {
   std::string_view what;
 };
 
-constexpr std::array<HelpLine, 42> kHelp = {{
+constexpr std::array<HelpLine, 44> kHelp = {{
     {"", "Pages"},
     {"o", "overview: every GPU, and who is on it"},
     {"P", "predict: how fast, how sure, until when, why, and what to do"},
@@ -79,6 +79,8 @@ constexpr std::array<HelpLine, 42> kHelp = {{
     {"0h 24m (19m–30m)", "out of memory in: middle, 10th and 90th percentile"},
     {"≤08:22", "started then or before: the exact time is not known"},
     {"driver", "memory the driver itself uses beside the processes'"},
+    {"! degraded", "beside a GPU: slowed by heat or power, or waits for a reset"},
+    {"! failing", "memory errors or a fault of the hardware; d says which"},
     {"", "Under a chart"},
     {"^  !  .  *", "growth began, alert raised, alert ended, event"},
 }};

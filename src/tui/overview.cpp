@@ -55,12 +55,23 @@ void draw_spark(Screen& screen, const Rect& r, const Model& m, const DeviceRow& 
   draw_history(screen, r, {from, to, 0, std::max(high, 1.0)}, points);
 }
 
+/// "! failing" beside the name of a device that is not well, or "!" where there is less room. Its width; 0 for none.
+int put_condition(Screen& screen, int x, int y, int room, const Model& m, const DeviceRow& d) {
+  if (d.used == nullptr) return 0;
+  const Condition condition = judge_health(*d.used, m.view->time).condition;
+  const Role role = condition_role(condition);
+  if (role == Role::plain || room < 1) return 0;
+  const std::string words = fmt::format("! {}", to_string(condition));
+  return screen.put(x, y, room, columns_of(words) <= room ? words : "!", role);
+}
+
 /// One row a device: name, bar, used, history, growth, conclusion.
 void draw_device_line(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
   const int spark = std::clamp((r.width - 44) / 5, 7, 30);
   const int bar = std::clamp((r.width - 51) / 4, 7, 30);
   int x = r.x;
-  screen.put(x, r.y, 8, short_name(d), Role::title);
+  const int name = screen.put(x, r.y, 8, short_name(d), Role::title);
+  put_condition(screen, x + name + 1, r.y, std::min(1, 7 - name), m, d);
   x += 8;
   draw_bar(screen, x, r.y, bar, d);
   x += bar + 1;
@@ -89,7 +100,10 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
   const int name = screen.put(r.x, r.y, std::max(20, r.width / 2 - 2),
                               d.used != nullptr ? device_words(*d.used) : short_name(d), Role::title);
   if (d.used != nullptr) {
-    const int x = r.x + name + 2;
+    constexpr int kConclusion = 44;  // a whole ETA with its interval goes before the word
+    int x = r.x + name + 2;
+    const int sign = put_condition(screen, x, r.y, std::max(1, r.right() - x - kConclusion - 2), m, d);
+    if (sign > 0) x += sign + 2;
     put_conclusion(screen, x, r.y, r.right() - x, *d.used);
   }
   const int bar = std::clamp(r.width / 3, 20, 60);

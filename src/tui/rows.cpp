@@ -215,6 +215,19 @@ Role state_role(const SeriesView& s) {
   return Role::plain;
 }
 
+Role condition_role(Condition condition) {
+  switch (condition) {
+    case Condition::failing:
+      return Role::bad;
+    case Condition::degraded:
+      return Role::notice;
+    case Condition::healthy:
+    case Condition::unknown:
+      break;
+  }
+  return Role::plain;
+}
+
 std::string_view sort_name(Sort sort) {
   constexpr std::array<std::string_view, kSorts> kNames = {"severity", "memory", "growth", "start", "user", "pid"};
   return kNames[static_cast<std::size_t>(sort)];

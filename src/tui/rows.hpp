@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/health.hpp"
 #include "tui/model.hpp"
 #include "tui/screen.hpp"
 
@@ -48,6 +49,9 @@ std::string_view state_word(const SeriesView& series);
 Role state_role(const SeriesView& series);
 /// "CRITICAL", "WARNING" or "LEAK".
 std::string_view severity_word(Severity severity);
+
+/// Plain where all is well or nothing is known.
+Role condition_role(Condition condition);
 
 std::string_view sort_name(Sort sort);
 

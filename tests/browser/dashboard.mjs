@@ -118,6 +118,35 @@ describe("dashboard", { concurrency: false }, () => {
     });
   });
 
+  it("says which GPU is not well, why, and what to do", async () => {
+    await on(agent.url, async (page) => {
+      await leak(page);
+      await page.waitForSelector('li.gpu .health:has-text("failing: XID 48")');
+      assert.equal(await page.locator("li.gpu .health").count(), 1, "a card says only what is wrong");
+      await toGpu(page);
+      assert.match(await page.textContent(".health"), /health not known temperature, ECC and throttle not known; XID not known/);
+      await page.keyboard.press("1");
+      await page.waitForSelector('h1:has-text("GPU 1")');
+      const words = await page.textContent(".health");
+      assert.match(words, /failing: XID 48/);
+      assert.match(words, /last XID 48 .*at \d\d:\d\d:\d\d/);
+      assert.match(words, /kernel log/);
+    });
+  });
+
+  it("needs no inline style or script", async () => {
+    const policy = (await fetch(`${agent.url}/`)).headers.get("content-security-policy");
+    assert.match(policy, /style-src 'self';/);
+    assert.doesNotMatch(policy, /unsafe/);
+    // Every other test fails when the policy stops something: Chromium says so on the console.
+    const page = await browser.newPage();
+    await page.goto(`${agent.url}/`);
+    const told = page.waitForEvent("console", (m) => m.text().includes("Content Security Policy"));
+    await page.evaluate(() => document.body.setAttribute("style", "color: red"));
+    await told;
+    await page.close();
+  });
+
   it("an acknowledged alert stays acknowledged, here and for others", async () => {
     await on(agent.url, async (page) => {
       await leak(page);

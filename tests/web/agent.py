@@ -14,6 +14,7 @@ import urllib.parse
 from running import DEVICE, Agent, Sandbox, drm_machine, until
 
 BINARY = sys.argv.pop(1)
+FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
 OPENAPI = pathlib.Path(__file__).resolve().parents[2] / "docs" / "openapi.yaml"
 JSON = {"Content-Type": "application/json"}
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -70,6 +71,32 @@ class Answers(AgentTest):
         text = agent.ask("GET", "/metrics")[2].decode()
         self.assertIn('vramtrack_device_memory_total_bytes{UUID="GPU-51e00000', text)
         self.assertNotIn("train.py", text)
+
+    @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
+    def test_health_is_in_the_view_the_status_and_the_metrics(self):
+        self.box.write("nvml.txt", "gpu 0 uuid=GPU-well total=80G used=1G temp=61 throttle=0x4 ecc=1 corrected=3 uncorrected=0 remapped=0\n"
+                                   "gpu 1 uuid=GPU-ill total=80G used=1G temp=93 throttle=0x48 ecc=1 corrected=3 uncorrected=2\n"
+                                   "gpu 2 uuid=GPU-silent total=80G used=1G\n"
+                                   "xid gpu=1 code=79 at=0\n")
+        agent = self.agent("--source", "nvml", "--interval", "0.2", "--set", "sources.nvml-library=" + FAKE, simulate=False,
+                           env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
+        view = until(lambda: agent.get("/api/v1/view"), 20, "a view")
+        well, ill, silent = (next(s for s in view["series"] if s["key"] == "device_used/" + name) for name in ("GPU-well", "GPU-ill", "GPU-silent"))
+        self.assertEqual(well["health"]["temperature_celsius"], 61)
+        self.assertEqual(well["health"]["throttle"], ["power_cap"])
+        self.assertEqual(well["condition"]["level"], "healthy")
+        self.assertIsNone(well["last_xid"])
+        self.assertEqual(ill["condition"]["level"], "failing")
+        self.assertEqual(ill["last_xid"]["code"], 79)
+        self.assertEqual([p["level"] for p in ill["condition"]["problems"]], ["failing", "failing", "degraded"])
+        self.assertIsNone(silent["health"]["temperature_celsius"])
+        self.assertIsNone(silent["health"]["ecc_enabled"])
+        self.assertEqual([d["health"] for d in agent.get("/api/v1/status")["devices"]], ["healthy", "failing", "unknown"])
+        text = agent.ask("GET", "/metrics")[2].decode()
+        self.assertRegex(text, r'vramtrack_gpu_temperature_celsius\{UUID="GPU-ill",.*\} 93\n')
+        self.assertRegex(text, r'vramtrack_gpu_throttled\{UUID="GPU-ill",.*reason="thermal_hardware"\} 1\n')
+        self.assertRegex(text, r'vramtrack_gpu_xid_last\{UUID="GPU-ill",.*\} 79\n')
+        self.assertNotIn('temperature_celsius{UUID="GPU-silent"', text)
 
     def test_a_leak_appears_in_a_stream_that_was_open_before(self):
         agent = self.agent(speed=1200)

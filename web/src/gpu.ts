@@ -7,7 +7,7 @@ import { stack, withGaps, type Layer } from "./history";
 import type { Live } from "./live";
 import { MemoryChart, type MemoryData, type Point } from "./memory_chart";
 import { StackChart } from "./stack_chart";
-import { alertList, etaWords, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
+import { alertList, etaWords, healthLines, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
 import type { AlertDesk } from "./parts";
 import type { Page } from "./page";
 import { colour } from "./theme";
@@ -86,6 +86,7 @@ export class GpuPage implements Page {
       d.paused ? h("p", { key: "paused", class: "failed" }, "The device does not answer.") : null,
       usedBar(used, d.device.capacity_bytes, tone),
       end ? h("p", { key: "eta", class: `eta big ${tone}` }, end) : null,
+      healthLines(d, this.live.nowS, false),
       h("section", { key: "memory", class: "panel" },
         h("div", { class: "toolbar" }, h("h2", {}, "Memory"), this.ranges()),
         this.book.trouble ? h("p", { key: "hint", class: "hint" }, this.book.trouble) : null,

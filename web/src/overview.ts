@@ -4,7 +4,7 @@ import { rate, seconds } from "./format";
 import { bandOf, trendOf } from "./forecast";
 import type { Live } from "./live";
 import { MemoryChart } from "./memory_chart";
-import { alertList, etaWords, gpuLink, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
+import { alertList, etaWords, gpuLink, healthLines, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
 import type { AlertDesk } from "./parts";
 import type { Page } from "./page";
 import type { Series } from "./types";
@@ -119,6 +119,7 @@ export class Overview implements Page {
       h("p", { class: "growth" },
         told ? `growth ${rate(f.growth_bytes_per_s.mid)}` : "too few samples to tell",
         d.utilisation_ratio !== null ? h("span", { class: "faint" }, ` · busy ${Math.round(d.utilisation_ratio * 100)} %`) : null),
+      healthLines(d, this.live.nowS, true),
       f.leak && v.suspect ? h("p", { key: "suspect", class: "suspect" }, suspectWords(v.suspect)) : null,
       f.leak ? h("p", { key: "next", class: "next" }, nextStep(d, this.live.nowS)) : null);
   }

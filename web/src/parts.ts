@@ -3,7 +3,9 @@ import { bytes, bytesOf, eta, moment, percent, printable, rate, seconds } from "
 import type { Live } from "./live";
 import type { Alert, Series, Verdict } from "./types";
 import { h, type Node_ } from "./vdom";
-import { alertEnd, commandOf, deviceShort, etaNow, patternWords, toneMark, toneOf, verdictWords } from "./words";
+import {
+  alertEnd, commandOf, conditionTone, deviceShort, etaNow, healthWords, patternWords, toneMark, toneOf, verdictWords,
+} from "./words";
 import type { Tone } from "./words";
 
 export const gpuLink = (id: string): string => `#/gpu/${encodeURIComponent(id)}`;
@@ -13,6 +15,18 @@ export function badge(tone: Tone, words: string): Node_ {
 }
 
 export const verdictBadge = (v: Verdict): Node_ => badge(toneOf(v), verdictWords(v.finding));
+
+/** A GPU's health in one line, and what is wrong with what to do; only the latter when `brief`. */
+export function healthLines(s: Series, nowS: number, brief: boolean): Node_ | null {
+  const c = s.condition;
+  if (!c || (brief && c.problems.length === 0)) return null;
+  return h("div", { key: "health", class: "health" },
+    brief ? null : h("p", {}, badge(conditionTone(c.level), c.level === "unknown" ? "health not known" : c.level), " ",
+      h("span", { class: "faint" }, healthWords(s, nowS))),
+    c.problems.slice(0, brief ? 1 : undefined).map((p) =>
+      h("p", { key: p.text }, badge(conditionTone(p.level), `${p.level}: ${printable(p.text)}`),
+        brief ? null : h("span", { class: "next" }, printable(p.next)))));
+}
 
 /** "critical" beside the words of a leak; nothing for what is well. */
 export function severityWord(v: Verdict): Node_ | null {

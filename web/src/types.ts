@@ -67,6 +67,13 @@ export interface Process {
   framework: string;
 }
 
+/** What a GPU's health amounts to, judged by the agent. */
+export interface Condition {
+  level: "unknown" | "healthy" | "degraded" | "failing";
+  words: string;
+  problems: { level: "degraded" | "failing"; text: string; next: string }[];
+}
+
 export interface Series {
   key: string;
   metric: string;
@@ -82,6 +89,10 @@ export interface Series {
   paused: boolean;
   ignored: boolean;
   utilisation_ratio: number | null;
+  /** More of it is in docs/openapi.yaml; the page needs no more. */
+  health: { hears_xids: boolean | null } | null;
+  last_xid: { time: Time; code: number; text: string } | null;
+  condition: Condition | null;
   verdict: Verdict;
 }
 

@@ -1,6 +1,6 @@
 // A verdict in words: those of src/report/words.cpp. Pure.
-import { bytes, duration, percent, printable } from "./format";
-import type { Alert, Finding, Interval, Pattern, Series, Severity, Suspect, Verdict } from "./types";
+import { bytes, duration, moment, percent, printable } from "./format";
+import type { Alert, Condition, Finding, Interval, Pattern, Series, Severity, Suspect, Verdict } from "./types";
 import { seconds } from "./format";
 
 const kPatterns: Record<Pattern, string> = {
@@ -48,6 +48,18 @@ export function toneOf(v: Verdict): Tone {
   if (f.state === "growing" || f.state === "leaking" || f.state === "slow_growth") return "notice";
   if (f.state === "spiked") return f.spike === "stabilised" ? "ok" : "notice";
   return f.state === "too_short" ? "faint" : "ok";
+}
+
+export const conditionTone = (level: Condition["level"]): Tone =>
+  ({ unknown: "faint", healthy: "ok", degraded: "warning", failing: "critical" } as const)[level] ?? "faint";
+
+/** "temperature 71 C; ECC on, 0 uncorrected; throttle: power cap; no XID heard of" */
+export function healthWords(s: Series, nowS: number): string {
+  const xid = s.last_xid;
+  const heard = xid
+    ? `last ${printable(xid.text) || `XID ${xid.code}`}, at ${moment(seconds(xid.time), nowS)}`
+    : s.health?.hears_xids ? "no XID heard of" : "XID not known";
+  return `${printable(s.condition?.words ?? "not known")}; ${heard}`;
 }
 
 /** A shape for each tone: colour is never alone. */

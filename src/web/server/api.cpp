@@ -11,6 +11,7 @@
 #include "store/store.hpp"
 #include "web/assets.hpp"
 #include "web/server/api_json.hpp"
+#include "web/server/api_parts.hpp"
 #include "web/server/guard.hpp"
 #include "web/server/history.hpp"
 
@@ -18,10 +19,6 @@ namespace vramtrack::web {
 namespace {
 
 using std::chrono::steady_clock;
-
-constexpr std::chrono::seconds kAlive{15};       ///< a stream's comment when there is nothing else
-constexpr std::chrono::seconds kFullView{10};    ///< a stream's view at the latest
-constexpr std::chrono::milliseconds kWait{500};  ///< a stream's wait for the next sample: stopping is as quick
 
 Response json_response(std::string body, int status = 200) {
   return text_response(status, "application/json", std::move(body));
@@ -33,10 +30,6 @@ Response json_response(std::shared_ptr<const std::string> body) {
   return out;
 }
 
-Response error(int status, std::string_view code, std::string_view message) {
-  return json_response(error_json(code, message), status);
-}
-
 Response no_store() {
   return error(404, "no_store",
                "nothing is recorded: start the agent without --no-record, see its log for what the store said");
@@ -45,29 +38,6 @@ Response no_store() {
 MaySeeCommand may_see(const Rights& rights) {
   if (rights.all_commands) return {};
   return [user = rights.user](const ProcessInfo& p) { return !user.empty() && p.user == user; };
-}
-
-/// Changes when something a person would notice changes; not with every sample.
-std::string fingerprint(const View& view) {
-  std::string out;
-  for (const SeriesView& s : view.series) {
-    const Finding& f = s.verdict.finding;
-    out +=
-        fmt::format("{}:{}{}{}{}{}{}{}:{}:{};", index_of(s.id), static_cast<int>(f.state), static_cast<int>(f.pattern),
-                    static_cast<int>(s.verdict.severity), f.leak ? 1 : 0, s.ended ? 1 : 0, s.paused ? 1 : 0,
-                    s.ignored ? 1 : 0, s.alerts.size(), s.verdict.suspect ? s.verdict.suspect->pid : 0);
-    for (const Alert& a : s.alerts) out += fmt::format("{}{}", static_cast<int>(a.ended), static_cast<int>(a.severity));
-  }
-  return out + std::to_string(view.notices.size());
-}
-
-std::string alerts_fingerprint(const View& view) {
-  std::string out;
-  for (const SeriesView& s : view.series)
-    for (const Alert& a : s.alerts)
-      out += fmt::format("{}@{}:{}{};", index_of(s.id), a.raised.time_since_epoch().count(), static_cast<int>(a.ended),
-                         static_cast<int>(a.severity));
-  return out;
 }
 
 template <class T>
@@ -124,28 +94,6 @@ std::string alert_of_path(const std::string& path) {
 }
 
 }  // namespace
-
-/// Texts of the latest generation: a hundred clients cost one rendering.
-struct Api::Cache {
-  std::mutex mutex;
-  std::uint64_t generation = 0;
-  std::map<std::string, Text> texts;
-
-  /// The text `name` of `generation`, made by `make` when it is the first to be asked for. An older generation's is
-  /// made anew.
-  template <class Make>
-  Text get(std::uint64_t wanted, const std::string& name, Make make) {
-    const std::lock_guard lock(mutex);
-    if (wanted < generation) return std::make_shared<const std::string>(make());
-    if (wanted > generation) {
-      generation = wanted;
-      texts.clear();
-    }
-    Text& text = texts[name];
-    if (!text) text = std::make_shared<const std::string>(make());
-    return text;
-  }
-};
 
 Api::Api(const Published& published, Acknowledgements& acknowledgements, std::function<Timestamp()> now)
     : published_(published),
@@ -215,7 +163,7 @@ Response Api::respond(const Request& request) {
        {"X-Frame-Options", "DENY"},
        {"Cross-Origin-Resource-Policy", "same-origin"},
        {"Content-Security-Policy",
-        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src "
         "'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
         "'none'"}});
   if (std::none_of(out.headers.begin(), out.headers.end(), [](const auto& h) { return h.first == "Cache-Control"; }))
@@ -395,67 +343,6 @@ Response Api::acknowledge(const Request& request, const ApiConfig& config) {
   if (acknowledgement->by.empty()) acknowledgement->by = rights(request, config).user;
   if (Status set = acknowledgements_.set(id, *acknowledgement); !set) return error(500, "store", set.error().message);
   return json_response(acknowledgement_json(*acknowledgement));
-}
-
-Response Api::events(const Request& request, const ApiConfig& config) {
-  // Counted from here to the end of the stream, however it ends.
-  struct Place {
-    explicit Place(std::atomic<std::size_t>& streams) : count(streams), number(++streams) {}
-    ~Place() { --count; }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-    std::atomic<std::size_t>& count;
-    std::size_t number;
-  };
-  struct Stream {
-    std::uint64_t generation = 0;
-    std::uint64_t id = 0;
-    std::string seen;
-    std::string seen_alerts;
-    steady_clock::time_point full;  ///< when the last view was sent
-    steady_clock::time_point sent;
-  };
-  const auto place = std::make_shared<Place>(streams_);
-  if (place->number > static_cast<std::size_t>(config.layers.config().agent.max_streams))
-    return error(503, "too_many_streams",
-                 "as many streams are open as agent.max-streams allows; close one, or raise it");
-  Response out;
-  out.content_type = "text/event-stream";
-  if (request.method == "HEAD") return out;
-  const auto state = std::make_shared<Stream>();
-  out.stream = [this, place, state, who = rights(request, config)](const Write& write) {
-    const auto event = [&](const char* name, const std::string& data) {
-      state->sent = steady_clock::now();
-      return write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", ++state->id, name, data));
-    };
-    const auto snapshot = published_.wait_after(state->generation, kWait);
-    if (published_.closed()) return false;
-    const auto now = steady_clock::now();
-    const auto settings = this->config();
-    if (!snapshot) {
-      if (now - state->sent < kAlive) return true;
-      state->sent = now;
-      return write(": alive\n\n");
-    }
-    const bool first = state->generation == 0;
-    state->generation = snapshot->generation;
-    const Text seen = cache_->get(snapshot->generation, "fingerprint", [&] { return fingerprint(*snapshot->view); });
-    const bool news = *seen != state->seen && now - state->full >= std::chrono::seconds(1);
-    if (first || news || now - state->full >= kFullView) {
-      state->seen = *seen;
-      state->full = now;
-      if (!event("view", *view_text(*snapshot, who))) return false;
-    } else if (!event("tick", *tick_text(*snapshot))) {
-      return false;
-    }
-    const Text alerts =
-        cache_->get(snapshot->generation, "alerts fingerprint", [&] { return alerts_fingerprint(*snapshot->view); });
-    const std::string key = *alerts + std::to_string(acknowledgements_.revision());
-    if (!first && key == state->seen_alerts) return true;
-    state->seen_alerts = key;
-    return event("alerts", *alerts_text(snapshot.get(), *settings));
-  };
-  return out;
 }
 
 }  // namespace vramtrack::web

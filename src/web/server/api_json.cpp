@@ -7,6 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "report/health.hpp"
+
 namespace vramtrack::web {
 namespace {
 
@@ -67,6 +69,7 @@ json device_status(const View& view, const SeriesView& d, const MaySeeCommand& m
               {"processes_bytes", held},
               {"unattributed_bytes", d.paused || held > d.used_bytes ? json(nullptr) : json(d.used_bytes - held)},
               {"utilisation_ratio", d.utilisation_ratio ? json(*d.utilisation_ratio) : json(nullptr)},
+              {"health", to_string(judge_health(d, view.time).condition)},
               {"state", to_string(f.state)},
               {"pattern", to_string(f.pattern)},
               {"severity", to_string(d.verdict.severity)},

@@ -202,6 +202,29 @@ TEST_F(EngineTest, ALostDeviceIsPausedAndGoesOn) {
   EXPECT_EQ(seen(device_series).samples, 601U);
 }
 
+TEST_F(EngineTest, HealthIsKeptUntilTheNextReadingAndForgottenWithALostDevice) {
+  start();
+  Batch batch;
+  batch.samples.push_back({at(0), device_series, kGiB});
+  DeviceReading reading{at(0), "GPU-a", 0.5, {}, DeviceHealth{}};
+  reading.health->temperature_celsius = 71;
+  batch.readings.push_back(reading);
+  engine->ingest(batch);
+  reading.health.reset();
+  batch.readings = {reading};
+  batch.samples[0].time = at(1);
+  engine->ingest(batch);
+  ASSERT_TRUE(seen(device_series).health);
+  EXPECT_EQ(seen(device_series).health->temperature_celsius, 71);
+
+  Batch events;
+  events.events.push_back({at(2), Event::Kind::xid, "GPU-a", 0, 0, 79, "XID 79: the GPU has fallen off the bus"});
+  events.events.push_back({at(2), Event::Kind::device_lost, "GPU-a", 0, 0, 0, "gone"});
+  engine->ingest(events);
+  EXPECT_FALSE(seen(device_series).health) << "what it was before is not what it is";
+  EXPECT_EQ(seen(device_series).last_xid, (LastXid{at(2), 79, "XID 79: the GPU has fallen off the bus"}));
+}
+
 TEST_F(EngineTest, ASampleOlderThanTheLastIsDropped) {
   start();
   tick(10, 4 * kGiB);

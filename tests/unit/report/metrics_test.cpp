@@ -55,6 +55,8 @@ std::map<std::string, Described> documented() {
 View full_view() {
   View view = sample_view();
   view.series[0].utilisation_ratio = 0.5;
+  view.series[0].health = healthy_gpu();
+  view.series[0].last_xid = LastXid{at(7100), 48, "XID 48: an uncorrectable memory error"};
   view.series[0].verdict.suspect = Suspect{4243, 78, "python serve.py", 0.96};
   view.series[1].process->name = "python";
   SeriesView reserved = view.series[0];
@@ -100,6 +102,29 @@ TEST(Metrics, OfALeak) {
   EXPECT_THAT(text, HasSubstr("vramtrack_device_memory_used_bytes" + device + "} 12884901888\n"));
   EXPECT_THAT(text, Not(HasSubstr("serve.py"))) << "a command line";
   EXPECT_THAT(text, Not(HasSubstr("vramtrack_process_memory_used_bytes"))) << "off by default";
+}
+
+TEST(Metrics, OfHealth) {
+  View view = full_view();
+  view.series[0].health->throttle->add(Throttle::thermal_software);
+  const std::string text = prometheus_text(view, full_cost(), {"node7", "0.1.0", false, 10});
+  const std::string device = R"({UUID="GPU-1",gpu="0",Hostname="node7")";
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_temperature_celsius" + device + "} 71\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_ecc_errors_total" + device + R"(,kind="corrected"} 2)" + "\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_throttled" + device + R"(,reason="thermal_software"} 1)" + "\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_throttled" + device + R"(,reason="power_brake"} 0)" + "\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_xid_last" + device + "} 48\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_health" + device + "} 2\n"));
+}
+
+TEST(Metrics, HealthThatIsNotKnownIsAbsent) {
+  View view = full_view();
+  view.series[0].health = DeviceHealth{};
+  view.series[0].last_xid.reset();
+  const std::string text = prometheus_text(view, full_cost(), {"node7", "0.1.0", false, 10});
+  for (const char* name : {"vramtrack_gpu_temperature", "vramtrack_gpu_ecc", "vramtrack_gpu_throttled",
+                           "vramtrack_gpu_remapped", "vramtrack_gpu_memory_repair", "vramtrack_gpu_xid"})
+    EXPECT_THAT(text, Not(HasSubstr(name)));
 }
 
 TEST(Metrics, SuspectOnlyWhileAVerdictStands) {

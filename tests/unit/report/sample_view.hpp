@@ -54,6 +54,22 @@ inline SeriesView leaking_device() {
   return s;
 }
 
+/// All that the driver of a data centre's GPU tells; at its power cap.
+inline DeviceHealth healthy_gpu() {
+  DeviceHealth h;
+  h.time = at(7190);
+  h.temperature_celsius = 71;
+  h.ecc_enabled = true;
+  h.ecc_since_load = {2, 0};
+  h.ecc_lifetime = {40, 0};
+  h.remapped_rows = 0;
+  h.repair_pending = h.repair_failed = false;
+  h.throttle = ThrottleSet{};
+  h.throttle->add(Throttle::power_cap);
+  h.hears_xids = true;
+  return h;
+}
+
 inline SeriesView steady_process() {
   SeriesView s;
   s.key = {Metric::process_used, "GPU-1", 4243, 78};

@@ -100,10 +100,27 @@ class Draw {
     ns_pid = static_cast<std::uint32_t>(next());
     return p;
   }
+  DeviceHealth health() {
+    DeviceHealth h;
+    auto& [read, celsius, ecc, since_load, lifetime, remapped, pending, failed, throttle, hears] = h;
+    const auto count = [this] { return next(); };
+    const auto yes = [this] { return flag(); };
+    read = time();
+    celsius = maybe<double>([this] { return figure(); });
+    ecc = maybe<bool>(yes);
+    since_load = {maybe<std::uint64_t>(count), maybe<std::uint64_t>(count)};
+    lifetime = {maybe<std::uint64_t>(count), maybe<std::uint64_t>(count)};
+    remapped = maybe<std::uint64_t>(count);
+    pending = maybe<bool>(yes);
+    failed = maybe<bool>(yes);
+    throttle = maybe<ThrottleSet>([this] { return ThrottleSet{static_cast<std::uint8_t>(below(256))}; });
+    hears = maybe<bool>(yes);
+    return h;
+  }
   SeriesView series() {
     SeriesView s;
     auto& [id, key, device, of, samples, first, last, interval_s, used, peak, ended, paused, ignored, utilisation,
-           judged, alerts, explain] = s;
+           state, xid, judged, alerts, explain] = s;
     id = SeriesId{static_cast<std::uint32_t>(next())};
     key.metric = static_cast<Metric>(below(6));
     key.device_id = "GPU-" + std::to_string(below(100)) + (flag() ? "/x" : "");
@@ -125,6 +142,8 @@ class Draw {
     paused = flag();
     ignored = flag();
     utilisation = maybe<double>([this] { return figure(); });
+    state = maybe<DeviceHealth>([this] { return health(); });
+    xid = maybe<LastXid>([this] { return LastXid{time(), next(), text()}; });
     judged = verdict(id);
     for (std::uint64_t i = below(3); i > 0; --i) alerts.push_back(alert(id));
     explain = texts();
@@ -171,6 +190,7 @@ RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
     RC_ASSERT(a.samples == b.samples && a.first == b.first && a.last == b.last && a.interval_s == b.interval_s);
     RC_ASSERT(a.used_bytes == b.used_bytes && a.peak_bytes == b.peak_bytes && a.ended == b.ended);
     RC_ASSERT(a.paused == b.paused && a.ignored == b.ignored && a.utilisation_ratio == b.utilisation_ratio);
+    RC_ASSERT(a.health == b.health && a.last_xid == b.last_xid);
     RC_ASSERT(a.explain == b.explain && a.alerts.size() == b.alerts.size());
     const Verdict& v = a.verdict;
     const Verdict& w = b.verdict;

@@ -52,6 +52,15 @@ void dress(SeriesView& s) {
   s.ended = *inRange(0, 9) == 0;
   s.ignored = *inRange(0, 9) == 0;
   if (*arbitrary<bool>()) s.utilisation_ratio = 0.5;
+  if (*arbitrary<bool>()) {
+    s.health.emplace();
+    if (*arbitrary<bool>()) s.health->temperature_celsius = any_number();
+    if (*arbitrary<bool>()) s.health->ecc_enabled = *arbitrary<bool>();
+    if (*arbitrary<bool>()) s.health->ecc_since_load.uncorrected = *element<std::uint64_t>(0, 1, ~0ULL);
+    if (*arbitrary<bool>()) s.health->throttle = ThrottleSet{*arbitrary<std::uint8_t>()};
+    s.health->repair_pending = *arbitrary<bool>();
+  }
+  if (*inRange(0, 3) == 0) s.last_xid = LastXid{ago(*element(0.0, 1e6)), *element<std::uint64_t>(31, 79), any_text()};
   if (*inRange(0, 5) == 0) s.device.capacity_bytes.reset();
   if (*inRange(0, 5) == 0) s.device.index.reset();
   if (*inRange(0, 9) == 0) s.device.parent_id = "GPU-0";

@@ -76,6 +76,8 @@ std::vector<Case> cases() {
          return on(view, Page::predict);
        }},
       {"detail_gpu", [] { return on(one_gpu(), Page::detail); }},
+      {"overview_ill", [] { return on(ill_gpu(), Page::overview); }},
+      {"detail_ill", [] { return on(ill_gpu(), Page::detail); }},
       {"detail_process_zoomed",
        [] {
          Model m = on(one_gpu(), Page::detail);

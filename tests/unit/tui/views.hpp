@@ -91,6 +91,23 @@ inline SeriesView leaking(SeriesView s, double mib_per_min = 119, Severity sever
   return s;
 }
 
+/// Adds what a healthy data centre GPU tells.
+inline SeriesView with_health(SeriesView s, double celsius = 71) {
+  DeviceHealth h;
+  h.time = ago(4);
+  h.temperature_celsius = celsius;
+  h.ecc_enabled = true;
+  h.ecc_since_load = {0, 0};
+  h.ecc_lifetime = {12, 0};
+  h.remapped_rows = 0;
+  h.repair_pending = h.repair_failed = false;
+  h.throttle = ThrottleSet{};
+  h.throttle->add(Throttle::power_cap);
+  h.hears_xids = true;
+  s.health = h;
+  return s;
+}
+
 inline void suspect(SeriesView& device, const SeriesView& process) {
   device.verdict.suspect = Suspect{process.key.pid, process.key.pid_start_ticks, process.process->command, 1.0};
 }
@@ -132,8 +149,27 @@ inline View one_gpu() {
   trainer.process->slurm_job = "1234";
   suspect(gpu, trainer);
   gpu.utilisation_ratio = 0.87;
+  gpu = with_health(gpu, 64);
+  gpu.health->ecc_enabled = false;  // a gaming card
+  gpu.health->ecc_since_load = gpu.health->ecc_lifetime = {};
+  gpu.last_xid = LastXid{ago(600), 31, "XID 31: a program accessed unmapped GPU memory"};
   view.series = {gpu, server, trainer};
-  view.notices.push_back({ago(600), "XID 31: GPU memory page fault"});
+  view.notices.push_back({ago(600), gpu.last_xid->text});
+  return view;
+}
+
+/// A GPU that has fallen ill: too hot, with lost data and an XID of its hardware.
+inline View ill_gpu() {
+  View view;
+  SeriesView gpu = with_health(device(0, 61.5), 93);
+  gpu.health->throttle->add(Throttle::thermal_hardware);
+  gpu.health->ecc_since_load = {37, 2};
+  gpu.health->repair_pending = true;
+  gpu.health->remapped_rows = 1;
+  gpu.last_xid = LastXid{ago(1200), 48, "XID 48: an uncorrectable memory error"};
+  SeriesView other = with_health(device(1, 20));
+  view.series = {gpu, other, process(0, 4242, 60.9)};
+  view.notices.push_back({ago(1200), gpu.last_xid->text});
   return view;
 }
 
@@ -144,7 +180,8 @@ inline View eight_gpus() {
   constexpr std::array<const char*, 4> kUsers = {"ada", "bob", "carol", "dan"};
   constexpr std::array<const char*, 4> kFrameworks = {"PyTorch", "vLLM", "JAX", "TensorFlow"};
   for (int g = 0; g < 8; ++g) {
-    SeriesView gpu = device(g, 20 + 3 * g);
+    SeriesView gpu = with_health(device(g, 20 + 3 * g), 55 + g);
+    if (g == 3) gpu.health->throttle->add(Throttle::thermal_software);
     for (int p = 0; p < 8; ++p) {
       const auto n = static_cast<std::size_t>(p % 4);
       SeriesView one =

@@ -1,0 +1,130 @@
+#include "report/health.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "report/format.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr double kXidCounts_s = 24 * 3600;
+
+/// XID errors of the hardware or its firmware, after NVIDIA's "XID Errors"; a program's own (13, 31, 43, 45, ...) and
+/// those not listed here say nothing of the GPU's health.
+Condition xid_condition(std::uint64_t code) {
+  constexpr std::array<std::uint64_t, 12> kFailing = {38, 48, 61, 62, 64, 74, 79, 95, 119, 120, 140, 143};
+  constexpr std::array<std::uint64_t, 3> kDegraded = {63, 92, 94};
+  if (std::find(kFailing.begin(), kFailing.end(), code) != kFailing.end()) return Condition::failing;
+  if (std::find(kDegraded.begin(), kDegraded.end(), code) != kDegraded.end()) return Condition::degraded;
+  return Condition::healthy;
+}
+
+std::string xid_text(const LastXid& xid) {
+  return xid.text.empty() ? fmt::format("XID {}", xid.code) : printable(xid.text);
+}
+
+std::string count_words(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+void judge_memory(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
+  if (h.repair_failed == true)
+    problems.push_back({Condition::failing, "a broken row of memory could not be replaced",
+                        "take the GPU out of use; have it tested and replaced"});
+  if (h.ecc_since_load.uncorrected.value_or(0) > 0)
+    problems.push_back(
+        {Condition::failing,
+         count_words(*h.ecc_since_load.uncorrected, "uncorrected memory error") + " since the driver was loaded",
+         "do not trust what ran meanwhile; reset the GPU (nvidia-smi --gpu-reset), replace it if they come back"});
+  if (h.repair_pending == true)
+    problems.push_back({Condition::degraded, "broken memory is replaced by spare memory only at a reset",
+                        "end what runs on the GPU and reset it (nvidia-smi --gpu-reset) or restart the machine"});
+}
+
+void judge_clocks(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
+  if (!h.throttle) return;
+  const std::string at = h.temperature_celsius ? fmt::format(" at {:.0f} C", *h.temperature_celsius) : std::string();
+  if (h.throttle->has(Throttle::thermal_hardware))
+    problems.push_back(
+        {Condition::degraded, "too hot: the hardware cuts the clocks" + at, "look at the fans and the air flow now"});
+  else if (h.throttle->has(Throttle::thermal_software))
+    problems.push_back(
+        {Condition::degraded, "too warm: the driver lowers the clocks" + at, "look at the fans and the air flow"});
+  if (h.throttle->has(Throttle::power_brake))
+    problems.push_back({Condition::degraded, "the power supply makes the hardware cut the clocks",
+                        "look at the power supplies and their cables"});
+  if (h.throttle->has(Throttle::hardware_slowdown) && !h.throttle->has(Throttle::thermal_hardware) &&
+      !h.throttle->has(Throttle::power_brake))
+    problems.push_back({Condition::degraded, "the hardware cuts the clocks" + at,
+                        "look at cooling and power; nvidia-smi -q -d PERFORMANCE says more"});
+}
+
+}  // namespace
+
+std::string_view to_string(Condition condition) {
+  constexpr std::array<std::string_view, 4> kNames = {"unknown", "healthy", "degraded", "failing"};
+  return kNames[static_cast<std::size_t>(condition)];
+}
+
+HealthReport judge_health(const SeriesView& device, Timestamp now) {
+  HealthReport report;
+  if (device.health) {
+    judge_memory(*device.health, report.problems);
+    judge_clocks(*device.health, report.problems);
+    // That no XID was heard of is too little to call it well.
+    const DeviceHealth& h = *device.health;
+    if (h.temperature_celsius || h.ecc_enabled || h.throttle || h.repair_pending) report.condition = Condition::healthy;
+  }
+  if (device.last_xid && seconds_between(device.last_xid->time, now) < kXidCounts_s) {
+    const Condition condition = xid_condition(device.last_xid->code);
+    if (condition != Condition::healthy)
+      report.problems.push_back({condition, xid_text(*device.last_xid),
+                                 "read the kernel log and NVIDIA's list of XID errors; look whether it comes back"});
+  }
+  std::stable_sort(report.problems.begin(), report.problems.end(),
+                   [](const HealthProblem& a, const HealthProblem& b) { return a.condition > b.condition; });
+  if (!report.problems.empty()) report.condition = report.problems.front().condition;
+  return report;
+}
+
+std::string_view throttle_words(Throttle reason) {
+  constexpr std::array<std::string_view, 8> kWords = {
+      "idle",          "clocks were set", "power cap",         "power brake",
+      "heat (driver)", "heat (hardware)", "hardware slowdown", "other"};
+  return kWords[static_cast<std::size_t>(reason)];
+}
+
+std::string health_words(const std::optional<DeviceHealth>& health) {
+  if (!health) return "temperature, ECC and throttle not known";
+  const DeviceHealth& h = *health;
+  std::string out = h.temperature_celsius ? fmt::format("temperature {:.0f} C", *h.temperature_celsius)
+                                          : std::string("temperature not known");
+  if (!h.ecc_enabled) {
+    out += "; ECC not known";
+  } else if (!*h.ecc_enabled) {
+    out += "; ECC off";
+  } else {
+    const EccErrors& e = h.ecc_since_load;
+    out += e.uncorrected ? fmt::format("; ECC on, {} uncorrected", *e.uncorrected) : "; ECC on, errors not known";
+    if (e.corrected.value_or(0) > 0) out += fmt::format(", {} corrected", *e.corrected);
+    if (h.ecc_lifetime.uncorrected.value_or(0) > e.uncorrected.value_or(0))
+      out += fmt::format(", {} uncorrected in its life", *h.ecc_lifetime.uncorrected);
+  }
+  if (h.remapped_rows.value_or(0) > 0) out += fmt::format("; {} replaced", count_words(*h.remapped_rows, "row"));
+  if (!h.throttle) return out + "; throttle not known";
+  std::string reasons;
+  for (std::size_t i = 0; i < kThrottleNames.size(); ++i)
+    if (h.throttle->has(static_cast<Throttle>(i)))
+      reasons += (reasons.empty() ? "" : ", ") + std::string(throttle_words(static_cast<Throttle>(i)));
+  return out + "; throttle: " + (reasons.empty() ? "none" : reasons);
+}
+
+std::string xid_words(const SeriesView& device, const std::function<std::string(Timestamp)>& clock) {
+  if (device.last_xid) return fmt::format("last {}, at {}", xid_text(*device.last_xid), clock(device.last_xid->time));
+  return device.health && device.health->hears_xids == true ? "no XID heard of" : "XID not known";
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,44 @@
+// What a device's health amounts to, and its words: one judgement for every surface.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/view.hpp"
+
+namespace vramtrack {
+
+/// `degraded`: slower or worse than it should be; `failing`: work was or will be lost.
+enum class Condition : std::uint8_t { unknown, healthy, degraded, failing };
+std::string_view to_string(Condition condition);
+
+struct HealthProblem {
+  Condition condition = Condition::degraded;
+  std::string text;
+  std::string next;  ///< what to do about it
+};
+
+struct HealthReport {
+  Condition condition = Condition::unknown;  ///< the worst problem's; healthy without any where something is known
+  std::vector<HealthProblem> problems;       ///< the worst first
+};
+
+/// Judges a device's series. A power cap, clocks somebody set and an idle GPU are no problem, nor are a program's own
+/// XID errors; those of the hardware count for a day. `now`: the View's time. Pure.
+HealthReport judge_health(const SeriesView& device, Timestamp now);
+
+/// "temperature 71 C; ECC on, 0 uncorrected; throttle: power cap"; what is not known says so. Without XID and
+/// problems.
+std::string health_words(const std::optional<DeviceHealth>& health);
+
+/// "last XID 79: the GPU has fallen off the bus, at 03:12:05", "no XID heard of", "XID not known". `clock` writes a
+/// time.
+std::string xid_words(const SeriesView& device, const std::function<std::string(Timestamp)>& clock);
+
+/// "power cap"
+std::string_view throttle_words(Throttle reason);
+
+}  // namespace vramtrack

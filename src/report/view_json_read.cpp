@@ -1,0 +1,301 @@
+// Reading what view_json.cpp writes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "report/view_json.hpp"
+
+namespace vramtrack {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Thrown and caught within this file only.
+struct Misread {
+  std::string what;
+};
+
+/// A JSON value and where it is, for messages.
+class Place {
+ public:
+  Place(const json& value, std::string path) : value_(value), path_(std::move(path)) {}
+
+  /// Calls `read` with the member's Place unless it is missing or null.
+  template <class Read>
+  void with(const char* name, Read read) const {
+    if (!value_.is_object()) fail("an object");
+    const auto it = value_.find(name);
+    if (it != value_.end() && !it->is_null()) read(Place(*it, path_.empty() ? name : path_ + '.' + name));
+  }
+  template <class Read>
+  void each(const char* name, Read read) const {
+    with(name, [&](const Place& list) {
+      if (!list.value_.is_array()) list.fail("an array");
+      for (std::size_t i = 0; i < list.value_.size(); ++i)
+        read(Place(list.value_[i], fmt::format("{}[{}]", list.path_, i)));
+    });
+  }
+
+  void get(const char* name, bool& into) const {
+    with(name, [&](const Place& p) {
+      if (!p.value_.is_boolean()) p.fail("true or false");
+      into = p.value_.get<bool>();
+    });
+  }
+  void get(const char* name, double& into) const {
+    with(name, [&](const Place& p) {
+      if (!p.value_.is_number()) p.fail("a number");
+      into = p.value_.get<double>();
+    });
+  }
+  void get(const char* name, std::string& into) const {
+    with(name, [&](const Place& p) { into = p.text(); });
+  }
+  template <class T>
+  requires(std::is_unsigned_v<T> && !std::is_same_v<T, bool>) void get(const char* name, T& into) const {
+    with(name, [&](const Place& p) {
+      if (!p.value_.is_number_unsigned() || p.value_.get<std::uint64_t>() > std::numeric_limits<T>::max())
+        p.fail(fmt::format("a whole number from 0 to {}", std::numeric_limits<T>::max()));
+      into = static_cast<T>(p.value_.get<std::uint64_t>());
+    });
+  }
+  void get(const char* name, int& into) const {
+    with(name, [&](const Place& p) {
+      if (!p.value_.is_number_integer() || p.value_.get<std::int64_t>() > std::numeric_limits<int>::max() ||
+          p.value_.get<std::int64_t>() < std::numeric_limits<int>::min())
+        p.fail("a whole number");
+      into = p.value_.get<int>();
+    });
+  }
+  void get(const char* name, Timestamp& into) const {
+    with(name, [&](const Place& p) {
+      const auto time = parse_exact_time(p.text());
+      if (!time) p.fail("a time as 2026-01-02T03:04:05.123456789Z");
+      into = *time;
+    });
+  }
+  void get(const char* name, std::vector<std::string>& into) const {
+    into.clear();
+    each(name, [&](const Place& p) { into.push_back(p.text()); });
+  }
+  /// Words of the list that are not known become `other`: a newer agent may tell more.
+  void get(const char* name, ThrottleSet& into) const {
+    into = {};
+    each(name, [&](const Place& p) {
+      const auto known = std::find(kThrottleNames.begin(), kThrottleNames.end(), p.text());
+      into.add(known == kThrottleNames.end() ? Throttle::other : static_cast<Throttle>(known - kThrottleNames.begin()));
+    });
+  }
+  template <class T>
+  void get(const char* name, std::optional<T>& into) const {
+    into.reset();
+    with(name, [&](const Place&) {
+      into.emplace();
+      get(name, *into);
+    });
+  }
+  /// One of the `count` words that to_string gives for an enumeration.
+  template <class E>
+  void word(const char* name, E& into, std::uint8_t count) const {
+    with(name, [&](const Place& p) {
+      const std::string& text = p.text();
+      std::string words;
+      for (std::uint8_t i = 0; i < count; ++i) {
+        const std::string_view known = to_string(static_cast<E>(i));
+        if (known == text) {
+          into = static_cast<E>(i);
+          return;
+        }
+        words += (words.empty() ? "" : ", ") + std::string(known);
+      }
+      p.fail("one of " + words);
+    });
+  }
+
+  [[nodiscard]] const std::string& text() const {
+    if (!value_.is_string()) fail("a text");
+    return value_.get_ref<const std::string&>();
+  }
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw Misread{fmt::format("{}: expected {}", path_.empty() ? "the view" : path_, expected)};
+  }
+
+ private:
+  const json& value_;
+  std::string path_;
+};
+
+Interval read_interval(const Place& p) {
+  Interval i;
+  p.get("low", i.low);
+  p.get("mid", i.mid);
+  p.get("high", i.high);
+  return i;
+}
+
+Finding read_finding(const Place& p) {
+  Finding f;
+  p.get("detector", f.detector);
+  p.get("leak", f.leak);
+  p.word("state", f.state, 9);
+  p.word("pattern", f.pattern, 6);
+  p.word("spike", f.spike, 3);
+  p.get("confidence", f.confidence);
+  p.with("growth_bytes_per_s", [&](const Place& i) { f.growth_bytes_per_s = read_interval(i); });
+  p.get("r_squared", f.r_squared);
+  p.with("oom_in_s", [&](const Place& i) { f.oom_in_s = read_interval(i); });
+  p.get("onset", f.onset);
+  p.get("because", f.because);
+  return f;
+}
+
+Alert read_alert(const Place& p, SeriesId series) {
+  Alert a;
+  a.series = series;
+  p.get("raised", a.raised);
+  p.get("cleared", a.cleared);
+  p.word("ended", a.ended, 4);
+  p.get("end_reason", a.end_reason);
+  p.word("severity", a.severity, 4);
+  p.with("finding", [&](const Place& f) { a.finding = read_finding(f); });
+  return a;
+}
+
+Verdict read_verdict(const Place& p, SeriesId series) {
+  Verdict v;
+  v.series = series;
+  p.get("time", v.time);
+  p.word("severity", v.severity, 4);
+  p.with("finding", [&](const Place& f) { v.finding = read_finding(f); });
+  p.each("dissent", [&](const Place& f) { v.dissent.push_back(read_finding(f)); });
+  p.with("suspect", [&](const Place& s) {
+    v.suspect.emplace();
+    s.get("pid", v.suspect->pid);
+    s.get("pid_start_ticks", v.suspect->pid_start_ticks);
+    s.get("command", v.suspect->command);
+    s.get("share", v.suspect->share);
+  });
+  p.get("framework", v.framework);
+  p.get("causes", v.causes);
+  return v;
+}
+
+DeviceInfo read_device(const Place& p) {
+  DeviceInfo d;
+  p.get("id", d.id);
+  p.get("index", d.index);
+  p.get("name", d.name);
+  p.get("pci_bus_id", d.pci_bus_id);
+  p.get("parent_id", d.parent_id);
+  p.get("capacity_bytes", d.capacity_bytes);
+  return d;
+}
+
+ProcessInfo read_process(const Place& p) {
+  ProcessInfo out;
+  p.get("pid", out.pid);
+  p.get("start_ticks", out.start_ticks);
+  p.get("user", out.user);
+  p.get("command", out.command);
+  p.get("name", out.name);
+  p.get("kind", out.kind);
+  p.get("cgroup", out.cgroup);
+  p.get("container", out.container);
+  p.get("pod", out.pod);
+  p.get("slurm_job", out.slurm_job);
+  p.get("framework", out.framework);
+  p.get("ns_pid", out.ns_pid);
+  return out;
+}
+
+EccErrors read_ecc(const Place& p) {
+  EccErrors errors;
+  p.get("corrected", errors.corrected);
+  p.get("uncorrected", errors.uncorrected);
+  return errors;
+}
+
+DeviceHealth read_health(const Place& p) {
+  DeviceHealth h;
+  p.get("time", h.time);
+  p.get("temperature_celsius", h.temperature_celsius);
+  p.get("ecc_enabled", h.ecc_enabled);
+  p.with("ecc_since_load", [&](const Place& e) { h.ecc_since_load = read_ecc(e); });
+  p.with("ecc_lifetime", [&](const Place& e) { h.ecc_lifetime = read_ecc(e); });
+  p.get("remapped_rows", h.remapped_rows);
+  p.get("repair_pending", h.repair_pending);
+  p.get("repair_failed", h.repair_failed);
+  p.get("throttle", h.throttle);
+  p.get("hears_xids", h.hears_xids);
+  return h;
+}
+
+SeriesView read_series(const Place& p) {
+  SeriesView s;
+  std::uint32_t id = 0;
+  p.get("id", id);
+  s.id = SeriesId{id};
+  p.with("key", [&](const Place& k) {
+    const auto key = parse_series_key(k.text());
+    if (!key) k.fail("METRIC/DEVICE or METRIC/DEVICE/PID/START_TICKS");
+    s.key = *key;
+  });
+  p.with("device", [&](const Place& d) { s.device = read_device(d); });
+  p.with("process", [&](const Place& q) { s.process = read_process(q); });
+  p.get("samples", s.samples);
+  p.get("first", s.first);
+  p.get("last", s.last);
+  p.get("interval_s", s.interval_s);
+  p.get("used_bytes", s.used_bytes);
+  p.get("peak_bytes", s.peak_bytes);
+  p.get("ended", s.ended);
+  p.get("paused", s.paused);
+  p.get("ignored", s.ignored);
+  p.get("utilisation_ratio", s.utilisation_ratio);
+  p.with("health", [&](const Place& h) { s.health = read_health(h); });
+  p.with("last_xid", [&](const Place& x) {
+    s.last_xid.emplace();
+    x.get("time", s.last_xid->time);
+    x.get("code", s.last_xid->code);
+    x.get("text", s.last_xid->text);
+  });
+  p.with("verdict", [&](const Place& v) { s.verdict = read_verdict(v, s.id); });
+  p.each("alerts", [&](const Place& a) { s.alerts.push_back(read_alert(a, s.id)); });
+  p.get("explain", s.explain);
+  return s;
+}
+
+View read_view(const Place& p) {
+  View v;
+  p.get("time", v.time);
+  p.get("clock_is_relative", v.clock_is_relative);
+  p.get("files", v.files);
+  p.each("series", [&](const Place& s) { v.series.push_back(read_series(s)); });
+  p.each("notices", [&](const Place& n) {
+    Notice notice;
+    n.get("time", notice.time);
+    n.get("text", notice.text);
+    v.notices.push_back(std::move(notice));
+  });
+  p.get("skipped_lines", v.skipped_lines);
+  p.get("first_skipped", v.first_skipped);
+  p.get("warnings", v.warnings);
+  return v;
+}
+
+}  // namespace
+
+Result<View> parse_view_json(std::string_view text) {
+  try {
+    const json value = json::parse(text.begin(), text.end());
+    return read_view(Place(value, ""));
+  } catch (const Misread& e) {
+    return fail("reading a view: " + e.what);
+  } catch (const json::exception& e) {
+    return fail(std::string("reading a view: ") + e.what());
+  }
+}
+
+}  // namespace vramtrack
