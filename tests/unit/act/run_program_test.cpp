@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "../temp_folder.hpp"
+
 namespace vramtrack::act {
 namespace {
 
@@ -19,12 +21,6 @@ using testing::Not;
 
 const std::atomic<bool> kGoOn{false};
 
-std::string folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "vramtrack-act-XXXXXX").string();
-  EXPECT_NE(::mkdtemp(name.data()), nullptr);
-  return name;
-}
-
 std::string text_of(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
@@ -32,7 +28,8 @@ std::string text_of(const std::string& path) {
 }
 
 TEST(RunProgram, GetsTheAlertAndTheVariables) {
-  const std::string out = folder() + "/out";
+  const TempFolder folder;
+  const std::string out = folder.file("out");
   const Outcome outcome = run_program({"sh", "-c", "cat >\"$1\"; echo \"$VRAMTRACK_ALERT_X\" >>\"$1\"", "sh", out},
                                       std::string(1 << 20, 'j') + '\n', {{"VRAMTRACK_ALERT_X", "v; $(id)"}}, 10, kGoOn);
   EXPECT_EQ(outcome.kind, Outcome::Kind::delivered) << outcome.why;
@@ -40,7 +37,8 @@ TEST(RunProgram, GetsTheAlertAndTheVariables) {
 }
 
 TEST(RunProgram, NoShellReadsTheArguments) {
-  const std::string out = folder();
+  const TempFolder folder;
+  const std::string& out = folder.path();
   EXPECT_EQ(run_program({"touch", out + "/a b;$(id)"}, "", {}, 10, kGoOn).kind, Outcome::Kind::delivered);
   EXPECT_TRUE(std::filesystem::exists(out + "/a b;$(id)"));
 }
@@ -57,7 +55,8 @@ TEST(RunProgram, FailuresAreTriedAgainAndSayWhy) {
 }
 
 TEST(RunProgram, TheWholeGroupEndsWithItsTime) {
-  const std::string out = folder() + "/late";
+  const TempFolder folder;
+  const std::string out = folder.file("late");
   const auto begin = std::chrono::steady_clock::now();
   const Outcome outcome =
       run_program({"sh", "-c", "(sleep 2; touch \"$1\") & sleep 60", "sh", out}, "", {}, 0.3, kGoOn);
@@ -84,7 +83,8 @@ TEST(RunProgram, StopEndsIt) {
 }
 
 TEST(RunProgram, NoneOfOurFilesAreOpenInIt) {
-  const std::string out = folder() + "/fds";
+  const TempFolder folder;
+  const std::string out = folder.file("fds");
   const int fd = ::open("/dev/null", 0);  // without O_CLOEXEC, as a parent may have left one
   ASSERT_GT(fd, 2);
   ASSERT_EQ(run_program({"sh", "-c", "ls -l /proc/$$/fd >\"$1\"", "sh", out}, "", {}, 10, kGoOn).kind,

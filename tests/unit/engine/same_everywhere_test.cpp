@@ -2,14 +2,13 @@
 // the formats carry alike is compared to the last bit of every figure and the last letter of every word.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 
+#include "../temp_folder.hpp"
 #include "engine/store_source.hpp"
 #include "engine/ticks.hpp"
 #include "report/report.hpp"
@@ -50,26 +49,17 @@ Played play_source(Source& source, const std::shared_ptr<Catalog>& catalog, bool
 class SameEverywhere : public testing::TestWithParam<std::string> {
  protected:
   SameEverywhere() {
-    const std::string base =
-        ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path().string();
-    folder_ = base + "/vramtrack-same-XXXXXX";
-    if (::mkdtemp(folder_.data()) == nullptr) folder_.clear();
     scenario_ = load(GetParam());
     if (!scenario_.start) scenario_.start = kStart;  // neither a store nor nvidia-smi has relative times
   }
-  ~SameEverywhere() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  std::string folder_;
+  TempFolder folder_;
   sim::Scenario scenario_;
 };
 
 // Exact, to the byte of the JSON report and of every alert as it was told: the store keeps samples, stamps, events
 // and what is known of devices and processes as they came.
 TEST_P(SameEverywhere, LiveAndReplayed) {
-  const std::string path = folder_ + "/vramtrack.db";
+  const std::string path = folder_.file("vramtrack.db");
   const auto catalog = std::make_shared<Catalog>();
   Played live = begin(catalog);
   {
@@ -182,7 +172,7 @@ TEST_P(SameEverywhere, LiveAndAnalysed) {
   const Recorded recorded = as_logged(record(scenario_), false);
   Played live = begin(recorded);
   for (const Batch& tick : recorded.ticks) feed(live, tick);
-  EXPECT_EQ(in_full(live), in_full(analysed(write_logs(recorded, folder_))));
+  EXPECT_EQ(in_full(live), in_full(analysed(write_logs(recorded, folder_.path()))));
 }
 
 // Exact: a device's log and its processes', as long as no process ends. A log does not say when one has ended and a
@@ -198,7 +188,7 @@ TEST_P(SameEverywhere, LiveAndAnalysedWithItsProcesses) {
   const Recorded recorded = as_logged(all, true);
   Played live = begin(recorded);
   for (const Batch& tick : recorded.ticks) feed(live, tick);
-  EXPECT_EQ(in_full(live), in_full(analysed(write_logs(recorded, folder_))));
+  EXPECT_EQ(in_full(live), in_full(analysed(write_logs(recorded, folder_.path()))));
 }
 
 // Exact: seconds or milliseconds, the same verdict. (Dates: LiveAndAnalysed.)
@@ -207,7 +197,7 @@ TEST_P(SameEverywhere, InAnyUnitOfTime) {
   scenario_.start = Timestamp{};
   const Recorded recorded = as_logged(record(scenario_), false);
   const auto in_unit = [&](const std::string& column, const std::function<std::string(Timestamp)>& written) {
-    const std::string path = folder_ + "/" + column + ".csv";
+    const std::string path = folder_.file(column + ".csv");
     std::ofstream csv(path);
     csv << column << ",mem_used_mib,mem_total_mib\n";
     for (const Batch& tick : recorded.ticks) {

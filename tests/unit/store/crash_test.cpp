@@ -75,9 +75,9 @@ std::int64_t verify(const std::string& path, std::int64_t first) {
 }
 
 TEST(StoreCrash, AHundredKillsLoseNoCommittedSample) {
-  Folder folder;
+  TempFolder folder;
   StoreConfig config;
-  config.path = folder.file();
+  config.path = folder.file("vramtrack.db");
   config.flush_seconds = kFlushSeconds;
   config.raw_hours = config.minute_days = 1e9;
   std::mt19937 random(20260101);

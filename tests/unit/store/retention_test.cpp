@@ -56,9 +56,9 @@ using RetentionTest = StoreTest;
 
 TEST_F(RetentionTest, RollupsAreThoseOfTheSamples) {
   EXPECT_TRUE(rc::check([&] {
-    Folder own;
+    TempFolder own;
     StoreConfig here = config;
-    here.path = own.file();
+    here.path = own.file("vramtrack.db");
     here.raw_hours = here.minute_days = 1e9;
     Catalog fresh;
     const auto steps = *rc::gen::container<std::vector<std::pair<std::uint16_t, std::uint64_t>>>(

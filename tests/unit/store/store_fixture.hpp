@@ -2,8 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../temp_folder.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack::testing {
@@ -33,32 +32,10 @@ inline SeriesKey process_key(int device, std::uint32_t pid) {
   return {Metric::process_used, "GPU-" + std::to_string(device), pid, 1000U + pid};
 }
 
-class Folder {
- public:
-  Folder() {
-    // In memory where there is such a place: the tests make hundreds of stores, and a disk syncs at each close.
-    const std::string base =
-        ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path().string();
-    std::string name = base + "/vramtrack-store-XXXXXX";
-    if (::mkdtemp(name.data())) path_ = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string file(const std::string& name = "vramtrack.db") const { return path_ + "/" + name; }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 class StoreTest : public ::testing::Test {
  protected:
   StoreTest() {
-    config.path = folder.file();
+    config.path = folder.file("vramtrack.db");
     config.max_size_mb = 0;
   }
   std::unique_ptr<Store> open() {
@@ -67,7 +44,7 @@ class StoreTest : public ::testing::Test {
     return store ? std::move(*store) : nullptr;
   }
 
-  Folder folder;
+  TempFolder folder;
   Catalog catalog;
   StoreConfig config;
 };

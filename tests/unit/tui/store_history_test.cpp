@@ -2,10 +2,11 @@
 #include "tui/store_history.hpp"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <string>
+
+#include "../temp_folder.hpp"
 
 namespace vramtrack::tui {
 namespace {
@@ -15,15 +16,7 @@ const Timestamp kStart{std::chrono::seconds{1767225600}};  // 2026-01-01
 
 class StoreHistoryTest : public testing::Test {
  protected:
-  StoreHistoryTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "vramtrack-tui-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-    config_.path = folder_ + "/vramtrack.db";
-  }
-  ~StoreHistoryTest() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
+  StoreHistoryTest() { config_.path = folder_.file("vramtrack.db"); }
 
   /// `hours` of a ramp of 1 MiB a sample, every 10 s.
   void write(int hours) {
@@ -40,7 +33,7 @@ class StoreHistoryTest : public testing::Test {
     ASSERT_TRUE((*store)->flush());
   }
 
-  std::string folder_;
+  TempFolder folder_;
   StoreConfig config_;
   const SeriesKey key_{Metric::device_used, "GPU-0", 0, 0};
 };

@@ -2,10 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
+
+#include "../temp_folder.hpp"
 
 namespace vramtrack::web {
 namespace {
@@ -14,16 +14,11 @@ using ::testing::HasSubstr;
 
 class AcknowledgementsTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = "/tmp/vramtrack-acks-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-    path_ = acknowledgements_path(folder_ + "/store.db");
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { path_ = acknowledgements_path(folder_.file("store.db")); }
   static Acknowledgement known(std::int64_t s) {
     return {Timestamp{std::chrono::seconds{s}}, "ada", "kn\"own\n\xc3\xa9"};
   }
-  std::string folder_;
+  TempFolder folder_;
   std::string path_;
 };
 
@@ -81,7 +76,7 @@ TEST_F(AcknowledgementsTest, AFullTableForgetsTheOldest) {
 }
 
 TEST_F(AcknowledgementsTest, WithoutAPlaceTheErrorSaysSo) {
-  Acknowledgements acks(folder_ + "/no/such/folder");
+  Acknowledgements acks(folder_.file("no/such/folder"));
   EXPECT_THAT(acks.set("a", known(1)).error().message, HasSubstr("cannot write"));
   EXPECT_EQ(acks.find("a"), std::nullopt);
 }

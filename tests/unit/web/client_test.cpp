@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 #include <thread>
 
 #include "../report/sample_view.hpp"
+#include "../temp_folder.hpp"
 #include "report/view_json.hpp"
 #include "web/server/api.hpp"
 
@@ -20,8 +20,6 @@ using ::testing::HasSubstr;
 class ClientTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = "/tmp/vramtrack-client-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
     auto config = std::make_shared<ApiConfig>();
     config->own_uid = ::geteuid();
     config->pid = 99;
@@ -29,7 +27,7 @@ class ClientTest : public ::testing::Test {
     config->version = "1.2.3";
     api_.configure(std::move(config));
     HttpConfig http;
-    http.socket = folder_ + "/agent.sock";
+    http.socket = folder_.file("agent.sock");
     auto server = HttpServer::start(http, api_.site());
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
@@ -38,9 +36,8 @@ class ClientTest : public ::testing::Test {
   void TearDown() override {
     published_.close();
     server_.reset();
-    std::filesystem::remove_all(folder_);
   }
-  std::string folder_;
+  TempFolder folder_;
   Published published_;
   Acknowledgements acknowledgements_{""};
   Api api_{published_, acknowledgements_, [] { return at(5000); }};
@@ -80,7 +77,7 @@ TEST_F(ClientTest, WhoAnswers) {
   AgentConfig config;
   config.socket = client_->socket();
   EXPECT_EQ(find_agent(config), client_->socket());
-  config.socket = folder_ + "/nobody";
+  config.socket = folder_.file("nobody");
   EXPECT_EQ(find_agent(config), std::nullopt);
   EXPECT_THAT(AgentClient(config.socket).view().error().message, HasSubstr("'vramtrack agent' starts one"));
 }

@@ -2,12 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
-#include <filesystem>
 #include <fstream>
 
+#include "../temp_folder.hpp"
 #include "web/server/listen.hpp"
 #include "web/server/peer.hpp"
 #include "web/server/stream.hpp"
@@ -49,18 +48,13 @@ TEST(Guard, Tokens) {
 
 class TokenFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = "/tmp/vramtrack-token-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string file(const std::string& text, mode_t mode) {
-    const std::string path = folder_ + "/token";
+    const std::string path = folder_.file("token");
     std::ofstream(path) << text;
     ::chmod(path.c_str(), mode);
     return path;
   }
-  std::string folder_;
+  TempFolder folder_;
 };
 
 TEST_F(TokenFile, IsReadWhenItsOwnersAlone) {
@@ -70,8 +64,8 @@ TEST_F(TokenFile, IsReadWhenItsOwnersAlone) {
   for (const char* text : {"", "\n", "short", "with blanks in the middle",
                            "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x10\x11\x12\x13\x14\x15\x16"})
     EXPECT_THAT(read_token(file(text, 0600)).error().message, HasSubstr("16 to 512"));
-  EXPECT_THAT(read_token(folder_ + "/none").error().message, HasSubstr("make one"));
-  EXPECT_THAT(read_token(folder_).error().message, HasSubstr("no file"));
+  EXPECT_THAT(read_token(folder_.file("none")).error().message, HasSubstr("make one"));
+  EXPECT_THAT(read_token(folder_.path()).error().message, HasSubstr("no file"));
 }
 
 TEST(Listen, AddressesAreParsed) {

@@ -1,11 +1,10 @@
 #include "web/server/history.hpp"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <numeric>
 
+#include "../temp_folder.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack::web {
@@ -20,12 +19,7 @@ class HistoryTest : public ::testing::Test {
  protected:
   static constexpr Timestamp kStart{seconds{1767312000}};  // 2026-01-02T00:00:00Z
 
-  void SetUp() override {
-    std::string name = "/tmp/vramtrack-history-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-    path_ = folder_ + "/store.db";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { path_ = folder_.file("store.db"); }
 
   /// Two series, value 1000 * minute + second and its double, every `period` for `lasting`.
   void record(seconds period, seconds lasting, StoreConfig config = {}) {
@@ -49,7 +43,7 @@ class HistoryTest : public ::testing::Test {
 
   SeriesKey key_{Metric::device_used, "GPU-1", 0, 0};
   SeriesKey process_{Metric::process_used, "GPU-1", 42, 7};
-  std::string folder_;
+  TempFolder folder_;
   std::string path_;
 };
 
