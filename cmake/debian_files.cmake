@@ -13,6 +13,24 @@ foreach(root ${roots})
          "Upstream-Name: vramtrack\n\n"
          "Files: *\nCopyright: 2026 the vramtrack authors\nLicense: Apache-2.0\n\n"
          "License: Apache-2.0\n On Debian systems the full text is in /usr/share/common-licenses/Apache-2.0\n")
+    # The dashboard inside of the program contains uPlot: its terms travel with it.
+    set(licence ${CPACK_VRAMTRACK_DASHBOARD}/assets/uplot-licence.txt)
+    if(EXISTS ${licence})
+      file(READ ${licence} text)
+      string(REGEX MATCH "Copyright \\(c\\) ([^\n]*)" found "${text}")
+      set(owner "${CMAKE_MATCH_1}")
+      string(REGEX MATCH "Permission is hereby.*" terms "${text}")
+      string(STRIP "${terms}" terms)
+      string(REPLACE "\n\n" "\n.\n" terms "${terms}")
+      string(REPLACE "\n" "\n " terms "${terms}")
+      if(NOT owner OR NOT terms)
+        message(FATAL_ERROR "${licence} has no copyright line or terms where they are looked for: see ${CMAKE_CURRENT_LIST_FILE}")
+      endif()
+      file(APPEND ${folder}/copyright
+           "\nFiles: web/node_modules/uplot/*\nCopyright: ${owner}\nLicense: Expat\n"
+           "Comment: uPlot, a part of the dashboard inside of /usr/bin/vramtrack\n\n"
+           "License: Expat\n ${terms}\n")
+    endif()
     file(REMOVE ${folder}/LICENSE)
   endif()
 endforeach()
