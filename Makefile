@@ -25,7 +25,7 @@ build: ## the release binary, build/release/vramtrack
 	@$(call compile,release)
 
 test: ## build and run every test
-	@scripts/setup.sh build test web browser
+	@scripts/setup.sh build test web browser python
 	@$(call configure,test)
 	@$(call compile,test)
 	@$(CTEST) --test-dir build/test

@@ -1,9 +1,11 @@
 #!/bin/sh
 # Installs what a build needs and this machine lacks, with apt, on Debian 12 or newer and Ubuntu 24.04 or newer.
 #
-#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package] [ci] [web] [browser]    (default: build)
+#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package] [ci] [wheel] [web] [browser] [python]    (default: build)
 #
-# web (what the dashboard is built with) and browser (what it is tested with) are optional: it goes on without them.
+# web (what the dashboard is built with), browser (what it is tested with) and python (what the Python package is built and
+# tested with, in the virtual environment build/python) are optional: it goes on without them. wheel is what
+# `pip install .` needs of the system.
 #
 # Nothing to install: says nothing and takes some hundredths of a second. Never asks a question. Set
 # VRAMTRACK_SETUP=0 to skip it, where the libraries come from somewhere else than Debian packages.
@@ -18,6 +20,9 @@ fuzz="clang libclang-rt-dev"
 bench="libbenchmark-dev python3"
 package="dpkg-dev file binutils"
 ci="ccache git make"
+python="python3-venv python3-dev"
+wheel="g++ pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libcli11-dev libncurses-dev
+       libexpected-dev libtomlplusplus-dev libboost-dev tzdata python3-dev"
 web="nodejs npm"
 browser="chromium"
 
@@ -36,10 +41,10 @@ wanted=
 optional= # what a build and its tests can do without
 for group in "${@:-build}"; do
   case $group in
-    web | browser) eval "optional=\"\$optional \$$group\"" ;;
-    build | test | lint | fuzz | bench | package | ci) eval "wanted=\"\$wanted \$$group\"" ;;
+    web | browser | python) eval "optional=\"\$optional \$$group\"" ;;
+    build | test | lint | fuzz | bench | package | ci | wheel) eval "wanted=\"\$wanted \$$group\"" ;;
     *)
-      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench, package, ci, web or browser" >&2
+      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench, package, ci, wheel, web, browser or python" >&2
       exit 2
       ;;
   esac
@@ -99,5 +104,30 @@ component 'universe' must be enabled (sudo add-apt-repository universe)." >&2
 require $wanted
 if [ -n "$optional" ] && [ -n "$(missing_of $optional)" ] && ! (require $optional); then
   echo "setup: going on without:$optional. Without nodejs and npm the agent has no dashboard, without chromium its tests
-are skipped." >&2
+are skipped, without python3-venv the Python package is neither built nor tested." >&2
 fi
+
+# The virtual environment of the Python package: the distribution's interpreter, and pinned packages by pip.
+case " $* " in
+  *" python "*)
+    cd "$(dirname "$0")/.."
+    system_python=/usr/bin/python3
+    [ -x $system_python ] || system_python=$(command -v python3) || exit 0
+    state="$($system_python --version; cat python/requirements-test.txt)"
+    if [ "$(cat build/python/complete 2>/dev/null)" != "$state" ]; then
+      echo "setup: making build/python, the Python package's virtual environment"
+      rm -rf build/python
+      mkdir -p build
+      log=$(mktemp)
+      if $system_python -m venv build/python >"$log" 2>&1 &&
+        build/python/bin/pip install -q --disable-pip-version-check -r python/requirements-test.txt >"$log" 2>&1; then
+        echo "$state" >build/python/complete
+      else
+        tail -n 5 "$log" >&2
+        rm -rf build/python
+        echo "setup: going on without: the Python package is neither built nor tested" >&2
+      fi
+      rm -f "$log"
+    fi
+    ;;
+esac

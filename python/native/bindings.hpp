@@ -1,0 +1,30 @@
+// The parts of vramtrack._core: one function a file that adds its names to the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <string>
+
+#include "core/result.hpp"
+
+namespace vramtrack::python {
+
+namespace nb = nanobind;
+
+/// A column of numbers as NumPy holds it, borrowed: it must outlive the call, and does, being an argument of it.
+using Column = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+void add_detect(nb::module_& module);
+void add_statistics(nb::module_& module);
+void add_gate(nb::module_& module);
+void add_driver(nb::module_& module);
+
+/// The value, or a Python ValueError with the Error's text.
+template <class T>
+T value_or_raise(Result<T> result) {
+  if (!result) throw nb::value_error(result.error().message.c_str());
+  return std::move(*result);
+}
+
+}  // namespace vramtrack::python

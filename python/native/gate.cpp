@@ -1,0 +1,66 @@
+// The leak gate's statistics, shared with `vramtrack test`.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "gate/leak_gate.hpp"
+
+namespace vramtrack::python {
+namespace {
+
+gate::GrowthLimits limits(double limit_bytes, double error_rate, std::size_t contaminated_blocks) {
+  if (!(limit_bytes >= 0 && limit_bytes < 1e18))
+    throw nb::value_error("the limit must be 0 bytes an iteration or more");
+  if (!(error_rate >= 1e-6 && error_rate <= 0.05)) throw nb::value_error("error_rate must be from 1e-6 to 0.05");
+  if (contaminated_blocks > 16) throw nb::value_error("contaminated_blocks must be from 0 to 16");
+  return {limit_bytes, error_rate, contaminated_blocks};
+}
+
+}  // namespace
+
+void add_gate(nb::module_& module) {
+  using gate::GrowthResult;
+  nb::class_<GrowthResult>(module, "GrowthResult")
+      .def_prop_ro("outcome", [](const GrowthResult& r) { return std::string(to_string(r.outcome)); })
+      .def_prop_ro("failed", [](const GrowthResult& r) { return r.outcome == gate::Outcome::fails; })
+      .def_ro("iterations", &GrowthResult::iterations)
+      .def_ro("warm_up_iterations", &GrowthResult::warm_up_iterations)
+      .def_ro("blocks", &GrowthResult::blocks)
+      .def_ro("growth_bytes", &GrowthResult::growth_bytes)
+      .def_ro("low_bytes", &GrowthResult::low_bytes)
+      .def_ro("high_bytes", &GrowthResult::high_bytes)
+      .def_ro("late_to_early", &GrowthResult::late_to_early)
+      .def_ro("settled", &GrowthResult::settled)
+      .def_ro("because", &GrowthResult::because)
+      .def("__repr__", [](const GrowthResult& r) {
+        return "<GrowthResult " + std::string(to_string(r.outcome)) + ": " + r.because + ">";
+      });
+  module.def(
+      "test_growth",
+      [](const Column& used_bytes, double limit_bytes, double error_rate, std::size_t contaminated_blocks) {
+        return gate::test_growth({used_bytes.data(), used_bytes.size()},
+                                 limits(limit_bytes, error_rate, contaminated_blocks));
+      },
+      nb::arg("used_bytes").noconvert(), nb::arg("limit_bytes"), nb::arg("error_rate"), nb::arg("contaminated_blocks"));
+  nb::class_<gate::LeakGate>(module, "LeakGate")
+      .def(
+          "__init__",
+          [](gate::LeakGate* self, double limit_bytes, double error_rate, std::size_t first, std::size_t most,
+             std::size_t contaminated_blocks) {
+            if (most > 10'000'000) throw nb::value_error("at most 10,000,000 iterations");
+            new (self) gate::LeakGate(limits(limit_bytes, error_rate, contaminated_blocks), {first, most});
+          },
+          nb::arg("limit_bytes"), nb::arg("error_rate"), nb::arg("first"), nb::arg("most"),
+          nb::arg("contaminated_blocks"))
+      .def("add", &gate::LeakGate::add, nb::arg("used_bytes"))
+      .def_prop_ro("finished", &gate::LeakGate::finished)
+      .def_prop_ro("result", [](const gate::LeakGate& g) { return g.result(); })
+      .def_prop_ro("used_bytes", [](const gate::LeakGate& g) { return g.used_bytes(); });
+  module.def(
+      "parse_growth_limit", [](const std::string& text) { return value_or_raise(gate::parse_growth_limit(text)); },
+      nb::arg("text"));
+  module.def(
+      "growth_text", [](double bytes) { return gate::growth_text(bytes); }, nb::arg("bytes_per_iteration"));
+}
+
+}  // namespace vramtrack::python

@@ -1,0 +1,12 @@
+// vramtrack._core: what the Python package takes from C++. Nothing here is public; the package wraps all of it.
+#include "bindings.hpp"
+
+// The module's entry point is a C function whose name the interpreter looks up.
+NB_MODULE(_core, module) {
+  module.doc() = "C++ core of vramtrack; use the package's own names";
+  module.attr("version") = VRAMTRACK_VERSION;
+  vramtrack::python::add_detect(module);
+  vramtrack::python::add_statistics(module);
+  vramtrack::python::add_gate(module);
+  vramtrack::python::add_driver(module);
+}

@@ -1,0 +1,35 @@
+// The straight line through points, for MemoryAnalyzer's trend.
+#include <nanobind/stl/tuple.h>
+
+#include <cmath>
+#include <tuple>
+
+#include "bindings.hpp"
+#include "detect/regression.hpp"
+#include "detect/stats.hpp"
+
+namespace vramtrack::python {
+namespace {
+
+/// (slope, r, two-sided p) of least squares of y on x, the points taken as independent: what the document states.
+/// (0, 0, 1) where there is no line.
+std::tuple<double, double, double> linear_fit(const Column& x, const Column& y) {
+  if (x.size() != y.size()) throw nb::value_error("x and y differ in length");
+  Moments moments;
+  for (std::size_t i = 0; i < x.size(); ++i) moments.add(x.data()[i], y.data()[i]);
+  if (moments.n < 3 || moments.tt <= 0 || moments.yy <= 0) return {0, 0, 1};
+  const double slope = moments.ty / moments.tt;
+  const double r = std::min(1.0, std::max(-1.0, moments.ty / std::sqrt(moments.tt * moments.yy)));
+  const double degrees = moments.n - 2;
+  if (std::abs(r) >= 1) return {slope, r, 0};
+  const double t = r * std::sqrt(degrees / (1 - r * r));
+  return {slope, r, 2 * student_t_cdf(-std::abs(t), degrees)};
+}
+
+}  // namespace
+
+void add_statistics(nb::module_& module) {
+  module.def("linear_fit", &linear_fit, nb::arg("x").noconvert(), nb::arg("y").noconvert());
+}
+
+}  // namespace vramtrack::python

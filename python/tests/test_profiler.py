@@ -1,0 +1,162 @@
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import vramtrack
+
+MIB = 2**20
+
+
+def test_a_call_is_measured(device, profiler):
+    kept = []
+
+    def load(size_mib, *, temporary_mib):
+        with device.temporary(temporary_mib * MIB):
+            kept.append(device.allocate(size_mib * MIB))
+
+    device.allocate(100 * MIB)
+    result = profiler.profile_function(load, 30, temporary_mib=70)
+    assert result.function_name == "load"
+    assert result.memory_diff() == result.memory_allocated == 30 * MIB and result.memory_freed == 0
+    assert result.memory_before.allocated_memory == 100 * MIB
+    assert result.memory_after.allocated_memory == 130 * MIB
+    assert result.memory_peak.allocated_memory == result.peak_memory_usage() == 200 * MIB
+    assert result.tensors_created == 1 and result.tensors_deleted == 0
+    assert result.memory_peak.operation == "peak_load" and result.memory_peak.stack_trace is None
+    assert result.execution_time > 0 and result.call_count == 1
+    assert result.to_dict()["memory_diff"] == 30 * MIB
+    assert profiler.results == [result]
+    freed = profiler.profile_function(lambda: device.free(kept[0]))
+    assert (freed.memory_freed, freed.memory_allocated, freed.tensors_deleted) == (30 * MIB, 0, 1)
+
+
+def test_an_exception_is_recorded_and_goes_on(device, profiler):
+    def breaks():
+        device.allocate(5 * MIB)
+        raise KeyError("lost")
+
+    with pytest.raises(KeyError):
+        profiler.profile_function(breaks)
+    assert profiler.results[0].failed and profiler.results[0].memory_diff() == 5 * MIB
+
+
+def test_decorators_return_what_the_function_returns(device, profiler):
+    @profiler
+    def double(x):
+        """Twice."""
+        device.allocate(MIB)
+        return 2 * x
+
+    assert double(4) == 8 and double.__doc__ == "Twice."
+    vramtrack.set_global_profiler(profiler)
+    try:
+
+        @vramtrack.profile_function
+        def plain():
+            return "plain"
+
+        @vramtrack.profile_function(name="named")
+        def other():
+            return "other"
+
+        assert (plain(), other()) == ("plain", "other")
+        with vramtrack.profile_context("block"):
+            device.allocate(3 * MIB)
+    finally:
+        vramtrack.set_global_profiler(None)
+    assert [r.function_name for r in profiler.results] == ["double", "plain", "named", "block"]
+    assert profiler.results[3].memory_diff() == 3 * MIB
+
+
+def test_as_a_context_manager_and_summary(device):
+    with vramtrack.GPUMemoryProfiler(source=device) as profiler:
+        with profiler.profile_context("outer") as outer:
+            device.allocate(10 * MIB)
+        assert outer.memory_diff() == 10 * MIB
+        summary = profiler.get_summary()
+        assert summary["net_memory_change"] == 10 * MIB
+        assert summary["memory_change_from_baseline"] == 10 * MIB
+        assert summary["function_summaries"]["outer"]["call_count"] == 1
+        profiler.clear_results()
+        assert profiler.results == [] and profiler.get_summary() == {"message": "No profiling results available"}
+
+
+def test_stack_of_the_peak(device):
+    profiler = vramtrack.GPUMemoryProfiler(source=device, collect_stack_traces=True)
+
+    def inner():
+        return device.allocate(50 * MIB)  # the peak
+
+    def outer():
+        device.free(inner())
+        device.allocate(10 * MIB)
+
+    lines = profiler.profile_function(outer).memory_peak.stack_trace.splitlines()
+    assert lines[0].endswith("in inner") and lines[1].endswith("in outer")
+
+
+def test_results_are_bounded(device):
+    profiler = vramtrack.GPUMemoryProfiler(source=device, max_results=100)
+    for _ in range(1000):
+        profiler.profile_function(lambda: None)
+    assert len(profiler.results) < 100
+    assert len(profiler.results) + profiler.dropped_results == 1000
+
+
+def test_what_the_function_returns_is_not_kept(device, profiler):
+    import gc
+    import weakref
+
+    class Output:
+        pass
+
+    made = []
+
+    def forward():
+        output = Output()
+        made.append(weakref.ref(output))
+        return output
+
+    profiler.profile_function(forward)
+    gc.collect()
+    assert made[0]() is None
+
+
+def test_the_peak_can_be_left_alone(device):
+    profiler = vramtrack.GPUMemoryProfiler(source=device, track_peak=False)
+    device.free(device.allocate(900 * MIB))
+    profiler.profile_function(lambda: None)
+    assert device.counters().peak_allocated == 900 * MIB
+
+
+def test_monitoring_thread(device, profiler):
+    profiler.start_monitoring(0.001)
+    seen = threading.Event()
+    while len(profiler.snapshots) < 3:
+        seen.wait(0.001)
+    profiler.stop_monitoring()
+    assert profiler.snapshots[0].operation == "monitor"
+
+
+def test_without_a_gpu_the_error_says_what_to_do():
+    code = "import sys; sys.modules['torch'] = None; import vramtrack; vramtrack.GPUMemoryProfiler()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "NoDeviceError" in done.stderr and "SimulatedDevice" in done.stderr
+
+
+def test_importing_it_imports_no_framework():
+    code = "import sys, vramtrack; bad = {'torch', 'numpy', 'pytest'} & set(sys.modules); sys.exit(str(bad) if bad else 0)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_simulated_device_runs_out(device):
+    device.allocate(23 * 2**30)
+    asked = []
+    end = device.observe_oom(lambda size, free: asked.append((size, free)))
+    with pytest.raises(vramtrack.SimulatedOutOfMemoryError, match="tried to allocate 2048.00 MiB, 1024.00 MiB are free"):
+        device.allocate(2 * 2**30)
+    assert asked == [(2 * 2**30, 2**30)]
+    end()
+    device.empty_cache()

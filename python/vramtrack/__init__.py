@@ -1,0 +1,56 @@
+"""vramtrack: finds GPU memory leaks and predicts out-of-memory.
+
+detect()             a verdict on recorded samples
+Watch, mark()        a verdict on this process while it runs; before_oom() to save a checkpoint in time
+GPUMemoryProfiler,   what each call does to memory, and what that comes to
+MemoryAnalyzer
+LeakGate             the test behind `pytest --vramtrack` and `vramtrack test`
+
+Importing it imports no framework. docs/python.md is the manual.
+"""
+from vramtrack.analyzer import MemoryAnalyzer
+from vramtrack.errors import LeakError, NoDeviceError, SimulatedOutOfMemoryError
+from vramtrack.findings import GapFinding, MemoryPattern, PerformanceInsight
+from vramtrack.profiler import (
+    GPUMemoryProfiler,
+    MemorySnapshot,
+    ProfileResult,
+    get_global_profiler,
+    profile_context,
+    profile_function,
+    set_global_profiler,
+)
+from vramtrack.sources import Counters, MemorySource, SimulatedDevice, Site, default_source, set_default_source, use_source
+from vramtrack.verdict import Alert, Finding, Interval, Suspect, Verdict, detect
+from vramtrack.version import __version__
+
+__all__ = [
+    "Alert",
+    "Counters",
+    "Finding",
+    "GPUMemoryProfiler",
+    "GapFinding",
+    "Interval",
+    "LeakError",
+    "MemoryAnalyzer",
+    "MemoryPattern",
+    "MemorySnapshot",
+    "MemorySource",
+    "NoDeviceError",
+    "PerformanceInsight",
+    "ProfileResult",
+    "SimulatedDevice",
+    "SimulatedOutOfMemoryError",
+    "Site",
+    "Suspect",
+    "Verdict",
+    "__version__",
+    "default_source",
+    "detect",
+    "get_global_profiler",
+    "profile_context",
+    "profile_function",
+    "set_default_source",
+    "set_global_profiler",
+    "use_source",
+]

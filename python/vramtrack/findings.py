@@ -1,0 +1,42 @@
+"""What the analyzer finds: patterns, insights and gaps, in the shapes of gpumemprof."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List
+
+
+@dataclass
+class MemoryPattern:
+    """One pattern: memory_leak, fragmentation, memory_spikes, repeated_allocations or inefficient_allocation."""
+
+    pattern_type: str
+    description: str
+    severity: str  # "info", "warning" or "critical"
+    affected_functions: List[str]
+    metrics: Dict[str, Any]
+    suggestions: List[str]
+
+
+@dataclass
+class PerformanceInsight:
+    """One observation. impact "info" is worth knowing and costs no points; the documented rules never use it."""
+
+    category: str  # "execution_time", "memory_efficiency", "correlation" or "temporal"
+    title: str
+    description: str
+    impact: str  # "info", "low", "medium" or "high"
+    confidence: float  # 0 to 1
+    data: Dict[str, Any]
+    recommendations: List[str]
+
+
+@dataclass
+class GapFinding:
+    """Memory that the driver counts on the device and the allocator does not."""
+
+    classification: str  # "transient_spike", "persistent_drift" or "fragmentation_like"
+    severity: str
+    confidence: float
+    description: str
+    evidence: Dict[str, Any] = field(default_factory=dict)
+    remediation: List[str] = field(default_factory=list)

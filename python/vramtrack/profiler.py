@@ -1,0 +1,440 @@
+"""GPUMemoryProfiler: what each call of a function does to GPU memory."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+from dataclasses import asdict, dataclass
+from typing import Any, Callable, Dict, Iterator, List, Optional, TypeVar
+
+from vramtrack.sources import Counters, MemorySource, default_source
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_now = time.time
+_clock = time.perf_counter
+
+
+@dataclass
+class MemorySnapshot:
+    """The allocator's counters at one moment; sizes in bytes, `timestamp` in seconds since 1970."""
+
+    timestamp: float
+    allocated_memory: int
+    reserved_memory: int
+    max_memory_allocated: int = 0
+    max_memory_reserved: int = 0
+    active_memory: int = 0
+    inactive_memory: int = 0
+    cpu_memory: int = 0
+    device_id: int = 0
+    operation: Optional[str] = None
+    stack_trace: Optional[str] = None
+
+    def to_dict(self) -> Dict[str, Any]:
+        return asdict(self)
+
+
+def _snapshot(timestamp: float, counters: Counters, device_id: int, cpu: int, operation: str) -> MemorySnapshot:
+    return MemorySnapshot(
+        timestamp,
+        counters.allocated,
+        counters.reserved,
+        counters.peak_allocated,
+        counters.peak_reserved,
+        counters.active,
+        counters.inactive_split,
+        cpu,
+        device_id,
+        operation,
+    )
+
+
+class ProfileResult:
+    """One call. The three snapshots are made of the raw counters when they are first asked for: most never are."""
+
+    __slots__ = (
+        "function_name", "execution_time", "memory_allocated", "memory_freed", "call_count", "failed",
+        "_time", "_before", "_after", "_device", "_cpu", "_stack", "_snapshots",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        function_name: str,
+        execution_time: float,
+        memory_before: MemorySnapshot,
+        memory_after: MemorySnapshot,
+        memory_peak: MemorySnapshot,
+        memory_allocated: Optional[int] = None,
+        memory_freed: Optional[int] = None,
+        tensors_created: int = 0,
+        tensors_deleted: int = 0,
+        call_count: int = 1,
+    ) -> None:
+        difference = memory_after.allocated_memory - memory_before.allocated_memory
+        self.function_name = function_name
+        self.execution_time = execution_time
+        self.memory_allocated = max(0, difference) if memory_allocated is None else memory_allocated
+        self.memory_freed = max(0, -difference) if memory_freed is None else memory_freed
+        self.call_count = call_count
+        self.failed = False
+        self._time = memory_before.timestamp
+        self._before = _counters(memory_before, 0)
+        self._after = _counters(memory_after, tensors_created - tensors_deleted)
+        self._device = memory_before.device_id
+        self._cpu = 0
+        self._stack = memory_peak.stack_trace
+        self._snapshots = (memory_before, memory_after, memory_peak)
+
+    @property
+    def memory_before(self) -> MemorySnapshot:
+        return self._made()[0]
+
+    @property
+    def memory_after(self) -> MemorySnapshot:
+        return self._made()[1]
+
+    @property
+    def memory_peak(self) -> MemorySnapshot:
+        """The most memory within the call; `stack_trace` says which allocation made it, where stacks are collected."""
+        return self._made()[2]
+
+    @property
+    def tensors_created(self) -> int:
+        """By how many the allocator's live blocks grew."""
+        return max(0, self._after.allocations - self._before.allocations)
+
+    @property
+    def tensors_deleted(self) -> int:
+        return max(0, self._before.allocations - self._after.allocations)
+
+    def memory_diff(self) -> int:
+        """Bytes that the call has left behind; negative where it freed more than it took."""
+        return self._after.allocated - self._before.allocated
+
+    def peak_memory_usage(self) -> int:
+        """Allocated bytes at the call's peak."""
+        return self._made()[2].allocated_memory if self._snapshots is not None else self._after.peak_allocated
+
+    def _made(self) -> Any:
+        if self._snapshots is None:
+            name, end = self.function_name, self._time + self.execution_time
+            suffix = "_error" if self.failed else ""
+            after = self._after
+            before = _snapshot(self._time, self._before, self._device, self._cpu, "before_" + name)
+            last = _snapshot(end, after, self._device, self._cpu, "after_" + name + suffix)
+            peak = _snapshot(end, after, self._device, self._cpu, "peak_" + name + suffix)
+            peak.allocated_memory, peak.reserved_memory = after.peak_allocated, after.peak_reserved
+            before.stack_trace = last.stack_trace = None
+            peak.stack_trace = self._stack
+            self._snapshots = (before, last, peak)
+        return self._snapshots
+
+    def to_dict(self) -> Dict[str, Any]:
+        return {
+            "function_name": self.function_name,
+            "execution_time": self.execution_time,
+            "memory_before": self.memory_before.to_dict(),
+            "memory_after": self.memory_after.to_dict(),
+            "memory_peak": self.memory_peak.to_dict(),
+            "memory_allocated": self.memory_allocated,
+            "memory_freed": self.memory_freed,
+            "memory_diff": self.memory_diff(),
+            "peak_memory_usage": self.peak_memory_usage(),
+            "tensors_created": self.tensors_created,
+            "tensors_deleted": self.tensors_deleted,
+            "call_count": self.call_count,
+        }
+
+    def __repr__(self) -> str:
+        return f"<ProfileResult {self.function_name}: {self.memory_diff():+d} bytes in {self.execution_time:.6f} s>"
+
+
+def _counters(snapshot: MemorySnapshot, allocations: int) -> Counters:
+    return Counters(
+        snapshot.allocated_memory,
+        snapshot.reserved_memory,
+        snapshot.max_memory_allocated,
+        snapshot.max_memory_reserved,
+        snapshot.active_memory,
+        snapshot.inactive_memory,
+        allocations,
+    )
+
+
+_new_result = ProfileResult.__new__
+
+
+def _host_bytes() -> int:
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+class GPUMemoryProfiler:
+    """Profiles calls and blocks. Costs two looks at the allocator's counters a call and some microseconds of its own.
+
+    device               a CUDA device; default: the current one, or the source that vramtrack.use_source() has set
+    track_tensors        kept for its name: counts come with the allocator's counters and cost nothing
+    track_cpu_memory     resident memory of this process with each call (some microseconds)
+    collect_stack_traces where the peak of each call was allocated (slow: the allocator records every event)
+    track_peak           resets the allocator's peak at the beginning of each call, which your own max_memory_allocated()
+                         sees; without it a call's peak is the peak so far
+    synchronize          waits for the GPU before and after each call, so that execution_time is the GPU's too. Memory
+                         figures need no waiting
+    max_results          the oldest half is dropped at so many results: a profiler must not leak itself
+
+    What the function returns is not kept; profile_function gives the ProfileResult. Decorate the function to have both.
+    Thread-safe, but calls that overlap in time see each other's memory.
+    """
+
+    def __init__(
+        self,
+        device: Any = None,
+        track_tensors: bool = True,
+        track_cpu_memory: bool = False,
+        collect_stack_traces: bool = False,
+        *,
+        source: Optional[MemorySource] = None,
+        track_peak: bool = True,
+        synchronize: bool = False,
+        max_results: int = 1_000_000,
+    ) -> None:
+        self.source = source if source is not None else default_source(device)
+        self.device = self.source.name
+        self.track_tensors = track_tensors
+        self.track_cpu_memory = track_cpu_memory
+        self.collect_stack_traces = collect_stack_traces
+        self.track_peak = track_peak
+        self.synchronize = synchronize
+        self.max_results = max(2, max_results)
+        self.results: List[ProfileResult] = []
+        self.snapshots: List[MemorySnapshot] = []
+        self.dropped_results = 0
+        self._monitor: Optional[threading.Thread] = None
+        self._monitor_end = threading.Event()
+        self._baseline = self.source.counters().allocated
+
+    @property
+    def function_stats(self) -> Dict[str, List[ProfileResult]]:
+        """The results by function."""
+        by_function: Dict[str, List[ProfileResult]] = {}
+        for result in self.results:
+            by_function.setdefault(result.function_name, []).append(result)
+        return by_function
+
+    def profile_function(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> ProfileResult:
+        """Calls func(*args, **kwargs) and returns what it did to memory. An exception is recorded and goes on."""
+        name = getattr(func, "__name__", None) or str(func)
+        if self.synchronize or self.collect_stack_traces or self.track_cpu_memory:
+            with self._profiled(name) as result:
+                func(*args, **kwargs)
+            return result
+        source = self.source
+        if self.track_peak:
+            source.reset_peak()
+        counters = source.counters
+        started = _now()
+        before = counters()
+        begin = _clock()
+        failed = True
+        try:
+            func(*args, **kwargs)
+            failed = False
+        finally:
+            seconds = _clock() - begin
+            result = self._keep(name, seconds, started, before, counters(), failed)
+        return result
+
+    def _keep(self, name: str, seconds: float, started: float, before: Counters, after: Counters, failed: bool) -> ProfileResult:
+        result: ProfileResult = _new_result(ProfileResult)
+        difference = after[0] - before[0]
+        result.function_name = name
+        result.execution_time = seconds
+        result.memory_allocated = difference if difference > 0 else 0
+        result.memory_freed = -difference if difference < 0 else 0
+        result.call_count = 1
+        result.failed = failed
+        result._time = started
+        result._before = before
+        result._after = after
+        result._device = self.source.device_id
+        result._cpu = 0
+        result._stack = None
+        result._snapshots = None
+        results = self.results
+        results.append(result)
+        if len(results) >= self.max_results:
+            dropped = len(results) // 2
+            del results[:dropped]
+            self.dropped_results += dropped
+        return result
+
+    @contextlib.contextmanager
+    def _profiled(self, name: str) -> Iterator[ProfileResult]:
+        source = self.source
+        if self.collect_stack_traces:
+            getattr(source, "start_trace", source.start_stacks)()
+        if self.track_peak:
+            source.reset_peak()
+        if self.synchronize:
+            source.synchronize()
+        started = _now()
+        before = source.counters()
+        # Handed out before the block runs, and filled when it ends.
+        result: ProfileResult = _new_result(ProfileResult)
+        failed = True
+        begin = _clock()
+        try:
+            yield result
+            failed = False
+        finally:
+            if self.synchronize:
+                source.synchronize()
+            seconds = _clock() - begin
+            kept = self._keep(name, seconds, started, before, source.counters(), failed)
+            if self.collect_stack_traces:
+                kept._stack = source.peak_stack()
+                source.stop_stacks()
+            if self.track_cpu_memory:
+                kept._cpu = _host_bytes()
+            for slot in ProfileResult.__slots__:
+                setattr(result, slot, getattr(kept, slot))
+            self.results[-1] = result
+
+    def profile_context(self, name: str = "context") -> Any:
+        """A block as one result: `with profiler.profile_context("load"):`."""
+        return self._profiled(name)
+
+    def profile(self, func: _F) -> _F:
+        """Decorator: every call becomes a result, and returns what the function returns."""
+
+        @functools.wraps(func)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            returned: List[Any] = []
+            name = getattr(func, "__name__", None) or str(func)
+
+            def call() -> None:
+                returned.append(func(*args, **kwargs))
+
+            call.__name__ = name
+            self.profile_function(call)
+            return returned.pop()
+
+        return wrapped  # type: ignore[return-value]
+
+    __call__ = profile
+
+    def clear_results(self) -> None:
+        """Forgets all results, and takes the memory now as the new beginning."""
+        self.results.clear()
+        self.snapshots.clear()
+        self.dropped_results = 0
+        if self.track_peak:
+            self.source.reset_peak()
+        self._baseline = self.source.counters().allocated
+
+    def start_monitoring(self, interval: float = 0.1) -> None:
+        """Takes a snapshot every `interval` seconds in a thread, into `snapshots` (the last 100,000)."""
+        if self._monitor is not None:
+            return
+        self._monitor_end.clear()
+
+        def run() -> None:
+            while not self._monitor_end.wait(interval):
+                self.snapshots.append(_snapshot(_now(), self.source.counters(), self.source.device_id, 0, "monitor"))
+                if len(self.snapshots) > 100_000:
+                    del self.snapshots[:50_000]
+
+        self._monitor = threading.Thread(target=run, name="vramtrack-profiler", daemon=True)
+        self._monitor.start()
+
+    def stop_monitoring(self) -> None:
+        if self._monitor is not None:
+            self._monitor_end.set()
+            self._monitor.join()
+            self._monitor = None
+
+    def get_summary(self) -> Dict[str, Any]:
+        """Totals, and a line a function."""
+        if not self.results:
+            return {"message": "No profiling results available"}
+        functions = {}
+        for name, results in self.function_stats.items():
+            time_s = sum(r.execution_time for r in results)
+            allocated = sum(r.memory_allocated for r in results)
+            functions[name] = {
+                "call_count": len(results),
+                "total_time": time_s,
+                "avg_time": time_s / len(results),
+                "total_memory_allocated": allocated,
+                "avg_memory_allocated": allocated / len(results),
+                "peak_memory": max(r.peak_memory_usage() for r in results),
+            }
+        allocated = sum(r.memory_allocated for r in self.results)
+        freed = sum(r.memory_freed for r in self.results)
+        current = self.source.counters().allocated
+        return {
+            "device": self.device,
+            "total_functions_profiled": len(functions),
+            "total_function_calls": len(self.results),
+            "total_execution_time": sum(r.execution_time for r in self.results),
+            "total_memory_allocated": allocated,
+            "total_memory_freed": freed,
+            "net_memory_change": allocated - freed,
+            "peak_memory_usage": max(r.peak_memory_usage() for r in self.results),
+            "current_memory_usage": current,
+            "baseline_memory_usage": self._baseline,
+            "memory_change_from_baseline": current - self._baseline,
+            "function_summaries": functions,
+            "monitoring_active": self._monitor is not None,
+            "snapshots_collected": len(self.snapshots),
+        }
+
+    def __enter__(self) -> "GPUMemoryProfiler":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.stop_monitoring()
+
+
+_global: Optional[GPUMemoryProfiler] = None
+
+
+def get_global_profiler() -> GPUMemoryProfiler:
+    """The one that the module's own decorator and context manager use; made when first asked for."""
+    global _global
+    if _global is None:
+        _global = GPUMemoryProfiler()
+    return _global
+
+
+def set_global_profiler(profiler: Optional[GPUMemoryProfiler]) -> None:
+    global _global
+    _global = profiler
+
+
+def profile_function(func: Any = None, *, name: Optional[str] = None, profiler: Optional[GPUMemoryProfiler] = None) -> Any:
+    """Decorator, with or without brackets: `@profile_function` or `@profile_function(name="step")`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        label = name or getattr(function, "__name__", str(function))
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            returned: List[Any] = []
+
+            def call() -> None:
+                returned.append(function(*args, **kwargs))
+
+            call.__name__ = label
+            (profiler or get_global_profiler()).profile_function(call)
+            return returned.pop()
+
+        return wrapped
+
+    return decorate if func is None else decorate(func)
+
+
+def profile_context(name: str = "context", profiler: Optional[GPUMemoryProfiler] = None) -> Any:
+    """`with profile_context("forward"):` on the global profiler."""
+    return (profiler or get_global_profiler()).profile_context(name)

@@ -1,0 +1,272 @@
+"""Where memory figures come from: a CUDA device by PyTorch's allocator, or a simulated device that a test drives."""
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from vramtrack.errors import NoDeviceError, SimulatedOutOfMemoryError
+
+MIB = 2**20
+
+
+class Counters(NamedTuple):
+    """An allocator's counters at one moment, in bytes; `allocations` is a number of live blocks."""
+
+    allocated: int
+    reserved: int
+    peak_allocated: int
+    peak_reserved: int
+    active: int
+    inactive_split: int
+    allocations: int
+
+
+class Site(NamedTuple):
+    """Live bytes that one line has allocated. `name` is its function, `stack` the frames from the innermost outwards."""
+
+    name: str
+    file: str
+    line: int
+    live_bytes: int
+    growth_bytes: int
+    stack: Tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} in {self.name}: {self.growth_bytes / MIB:+.1f} MiB, {self.live_bytes / MIB:.1f} MiB live"
+
+
+class MemorySource:
+    """What a profiler, a watch or a gate reads. Subclasses give the counters; the rest may be missing (None)."""
+
+    name = "memory"
+    device_id = 0
+
+    def counters(self) -> Counters:
+        """One look at all counters of the allocator. Called around every profiled call, so it must be cheap."""
+        raise NotImplementedError
+
+    def reset_peak(self) -> None:
+        """Begins the peaks of counters() anew."""
+
+    def device_used_bytes(self) -> Optional[int]:
+        """What the driver says is used on the device, by everybody; None where it does not say."""
+        return None
+
+    def capacity_bytes(self) -> Optional[int]:
+        """The device's memory."""
+        return None
+
+    def synchronize(self) -> None:
+        """Waits for work that has been started."""
+
+    def empty_cache(self) -> None:
+        """Gives back what the allocator holds and nobody uses."""
+
+    # Evidence: which lines hold the memory. A source without it has no sites.
+    def start_stacks(self) -> None:
+        """From here on remembers where each block comes from. Costs something at each allocation."""
+
+    def stop_stacks(self) -> None:
+        """Forgets it, and costs nothing any more."""
+
+    def peak_stack(self) -> Optional[str]:
+        """Since start_stacks(): the stack of the allocation that made the peak."""
+        return None
+
+    def snapshot(self) -> Any:
+        """What is live now, by stack, in whatever form growing_sites() of the same source reads."""
+        return None
+
+    def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
+        """The sites whose live bytes grew from one snapshot to a later one, the largest growth first."""
+        return []
+
+    def allocator_settings(self) -> Dict[str, str]:
+        """The allocator's settings as they are in force."""
+        return {}
+
+    def observe_oom(self, observer: Callable[[int, int], None]) -> Optional[Callable[[], None]]:
+        """Calls observer(asked_bytes, free_bytes) when memory has run out; returns what ends that, None: not possible."""
+        return None
+
+
+class SimulatedDevice(MemorySource):
+    """A GPU that exists in memory only: a caching allocator of 2 MiB segments, with sites, for tests without a GPU.
+
+    `allocate` and `free` move the same counters a framework's allocator has. Thread-safe.
+    """
+
+    SEGMENT = 2 * MIB
+
+    def __init__(self, capacity_bytes: int = 24 * 2**30, name: str = "simulated device") -> None:
+        self.name = name
+        self._capacity = capacity_bytes
+        self._lock = threading.RLock()
+        self._live: Dict[int, Tuple[int, Tuple[str, str, int], Tuple[str, ...]]] = {}
+        self._next = 1
+        self._allocated = 0
+        self._reserved = 0
+        self._peak = 0
+        self._peak_reserved = 0
+        self._peak_stack: Optional[str] = None
+        self._stacks = False
+        self._settings: Dict[str, str] = {}
+        self._observers: List[Callable[[int, int], None]] = []
+        #: bytes used on the device beside this allocator: contexts, libraries, other processes
+        self.outside_bytes = 0
+
+    def allocate(self, size_bytes: int, depth: int = 0) -> int:
+        """Takes memory and returns a handle for free(). The site is the caller's line, `depth` callers further out."""
+        size_bytes = int(size_bytes)
+        if size_bytes < 0:
+            raise ValueError(f"cannot allocate {size_bytes} bytes")
+        frame = sys._getframe(1 + depth)
+        site = (frame.f_code.co_name, frame.f_code.co_filename, frame.f_lineno)
+        with self._lock:
+            needed = self._allocated + size_bytes
+            if needed > self._reserved:
+                reserved = -(-needed // self.SEGMENT) * self.SEGMENT
+                if reserved + self.outside_bytes > self._capacity:
+                    self._run_out(size_bytes)
+                self._reserved = reserved
+                self._peak_reserved = max(self._peak_reserved, reserved)
+            handle = self._next
+            self._next += 1
+            stack: Tuple[str, ...] = ()
+            if self._stacks:
+                stack = _stack_of(frame)
+            self._live[handle] = (size_bytes, site, stack)
+            self._allocated = needed
+            if needed > self._peak:
+                self._peak = needed
+                if self._stacks:
+                    self._peak_stack = "\n".join(stack)
+            return handle
+
+    def free(self, handle: int) -> None:
+        """Gives the block back to the allocator, which keeps the memory."""
+        with self._lock:
+            self._allocated -= self._live.pop(handle)[0]
+
+    @contextlib.contextmanager
+    def temporary(self, size_bytes: int) -> Iterator[None]:
+        """Memory that is held within the block only."""
+        handle = self.allocate(size_bytes, depth=2)
+        try:
+            yield
+        finally:
+            self.free(handle)
+
+    def _run_out(self, size_bytes: int) -> None:
+        free = max(0, self._capacity - self.outside_bytes - self._reserved)
+        for observer in list(self._observers):
+            observer(size_bytes, free)
+        raise SimulatedOutOfMemoryError(
+            f"out of memory: tried to allocate {size_bytes / MIB:.2f} MiB, {free / MIB:.2f} MiB are free of "
+            f"{self._capacity / MIB:.0f} MiB; {self._allocated / MIB:.2f} MiB are allocated, "
+            f"{(self._reserved - self._allocated) / MIB:.2f} MiB reserved and not allocated"
+        )
+
+    def counters(self) -> Counters:
+        return Counters(
+            self._allocated, self._reserved, self._peak, self._peak_reserved, self._allocated, 0, len(self._live)
+        )
+
+    def reset_peak(self) -> None:
+        self._peak = self._allocated
+        self._peak_reserved = self._reserved
+
+    def device_used_bytes(self) -> Optional[int]:
+        return self._reserved + self.outside_bytes
+
+    def capacity_bytes(self) -> Optional[int]:
+        return self._capacity
+
+    def empty_cache(self) -> None:
+        with self._lock:
+            self._reserved = -(-self._allocated // self.SEGMENT) * self.SEGMENT
+
+    def start_stacks(self) -> None:
+        self._stacks = True
+        self._peak_stack = None
+
+    def stop_stacks(self) -> None:
+        self._stacks = False
+
+    def peak_stack(self) -> Optional[str]:
+        return self._peak_stack
+
+    def snapshot(self) -> Any:
+        with self._lock:
+            sites: Dict[Tuple[str, str, int], int] = {}
+            for size, site, _ in self._live.values():
+                sites[site] = sites.get(site, 0) + size
+            return sites
+
+    def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
+        grown = [
+            Site(site[0], site[1], site[2], live, live - before.get(site, 0))
+            for site, live in after.items()
+            if live > before.get(site, 0)
+        ]
+        return sorted(grown, key=lambda site: -site.growth_bytes)[:limit]
+
+    def allocator_settings(self) -> Dict[str, str]:
+        return dict(self._settings)
+
+    def observe_oom(self, observer: Callable[[int, int], None]) -> Optional[Callable[[], None]]:
+        self._observers.append(observer)
+        return lambda: self._observers.remove(observer)
+
+
+def _stack_of(frame: Any) -> Tuple[str, ...]:
+    lines = []
+    while frame is not None and len(lines) < 64:
+        lines.append(f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}")
+        frame = frame.f_back
+    return tuple(lines)
+
+
+_default: Optional[MemorySource] = None
+_default_lock = threading.Lock()
+
+
+def set_default_source(source: Optional[MemorySource]) -> None:
+    """What everything that is given no source reads from here on; None: the CUDA device, as at the beginning."""
+    global _default
+    with _default_lock:
+        _default = source
+
+
+@contextlib.contextmanager
+def use_source(source: MemorySource) -> Iterator[MemorySource]:
+    """set_default_source() for the length of a block."""
+    before = _default
+    set_default_source(source)
+    try:
+        yield source
+    finally:
+        set_default_source(before)
+
+
+def default_source(device: Any = None) -> MemorySource:
+    """The source that was set; else `device` (by default the current one) of PyTorch. Imports torch when it is needed."""
+    if _default is not None and device is None:
+        return _default
+    try:
+        import torch
+    except ImportError:
+        raise NoDeviceError(
+            "PyTorch cannot be imported, so there is no GPU memory to read; install torch, or give "
+            "source=vramtrack.SimulatedDevice() for a test without a GPU"
+        ) from None
+    if not torch.cuda.is_available():
+        raise NoDeviceError(
+            "CUDA is not available, so there is no GPU memory to read; run it on a machine with a GPU, or give "
+            "source=vramtrack.SimulatedDevice() for a test without one"
+        )
+    from vramtrack.torch_source import TorchSource
+
+    return TorchSource(device)

@@ -1,0 +1,52 @@
+"""The few statistics the analyzer needs, on plain sequences."""
+from __future__ import annotations
+
+import math
+from array import array
+from typing import Sequence, Tuple
+
+from vramtrack import _core
+
+
+def mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def stdev(values: Sequence[float]) -> float:
+    """Of a sample: n - 1 in the denominator."""
+    centre = mean(values)
+    return math.sqrt(math.fsum((v - centre) ** 2 for v in values) / (len(values) - 1))
+
+
+def quantile(values: Sequence[float], q: float) -> float:
+    """By linear interpolation between order statistics (Hyndman & Fan, American Statistician 50, 1996: type 7)."""
+    ordered = sorted(values)
+    at = q * (len(ordered) - 1)
+    below = int(at)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (at - below) * (ordered[above] - ordered[below])
+
+
+def median(values: Sequence[float]) -> float:
+    return quantile(values, 0.5)
+
+
+def linear_fit(x: Sequence[float], y: Sequence[float]) -> Tuple[float, float, float]:
+    """(slope, r, two-sided p) of least squares of y on x; (0, 0, 1) where there is no line."""
+    return _core.linear_fit(array("d", x), array("d", y))
+
+
+def mann_kendall_p(values: Sequence[float]) -> float:
+    """P(as many rising pairs or more) if order meant nothing (Mann, Econometrica 13, 1945; normal, with ties). O(n^2)."""
+    n = len(values)
+    score = 0
+    for i in range(n):
+        for j in range(i + 1, n):
+            score += (values[j] > values[i]) - (values[j] < values[i])
+    ties: dict = {}
+    for v in values:
+        ties[v] = ties.get(v, 0) + 1
+    variance = (n * (n - 1) * (2 * n + 5) - sum(t * (t - 1) * (2 * t + 5) for t in ties.values())) / 18
+    if variance <= 0 or score <= 0:
+        return 1.0
+    return 0.5 * math.erfc((score - 1) / math.sqrt(2 * variance))

@@ -1,0 +1,132 @@
+"""The caching allocator of PyTorch on a CUDA device. torch is imported when a TorchSource is made, never before."""
+from __future__ import annotations
+
+import os
+import pickle
+from typing import Any, Callable, Dict, List, Optional
+
+from vramtrack.sources import Counters, MemorySource, Site
+
+
+class TorchSource(MemorySource):
+    """Reads torch.cuda's counters: host-side, no synchronisation, no CUDA call. One look costs the nested statistics of
+    the allocator (tens of microseconds), which is why everything here takes one look and no second one."""
+
+    def __init__(self, device: Any = None) -> None:
+        import torch
+
+        self._torch = torch
+        index = torch.cuda.current_device() if device is None else torch.device(device if not isinstance(device, int) else f"cuda:{device}").index
+        self.device_id = torch.cuda.current_device() if index is None else int(index)
+        if self.device_id >= torch.cuda.device_count():
+            raise ValueError(f"there is no cuda:{self.device_id}: {torch.cuda.device_count()} devices are visible")
+        self.name = torch.cuda.get_device_name(self.device_id)
+        # The flat memory_stats() sorts some hundred keys; the nested form is the same call without that.
+        self._stats = getattr(torch.cuda, "memory_stats_as_nested_dict", None) or torch.cuda.memory.memory_stats_as_nested_dict
+
+    def counters(self) -> Counters:
+        stats = self._stats(self.device_id)
+        if not stats:  # nothing was allocated yet
+            return Counters(0, 0, 0, 0, 0, 0, 0)
+        allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
+        return Counters(
+            allocated["current"],
+            reserved["current"],
+            allocated["peak"],
+            reserved["peak"],
+            stats["active_bytes"]["all"]["current"],
+            stats["inactive_split_bytes"]["all"]["current"],
+            stats["allocation"]["all"]["current"],
+        )
+
+    def reset_peak(self) -> None:
+        self._torch.cuda.reset_peak_memory_stats(self.device_id)
+
+    def device_used_bytes(self) -> Optional[int]:
+        free, total = self._torch.cuda.mem_get_info(self.device_id)
+        return int(total - free)
+
+    def capacity_bytes(self) -> Optional[int]:
+        return int(self._torch.cuda.get_device_properties(self.device_id).total_memory)
+
+    def synchronize(self) -> None:
+        self._torch.cuda.synchronize(self.device_id)
+
+    def empty_cache(self) -> None:
+        self._torch.cuda.empty_cache()
+
+    def _record(self, enabled: Optional[str], context: Optional[str]) -> None:
+        record = self._torch.cuda.memory._record_memory_history
+        try:
+            if enabled is None:
+                record(enabled=None)
+            else:
+                record(enabled=enabled, context=context, stacks="python", max_entries=100_000)
+        except TypeError:  # PyTorch 2.0: another signature of the same function
+            record(enabled is not None)
+
+    def start_stacks(self) -> None:
+        # "state": frames of live blocks only, no trace of events; the cheapest that names lines.
+        self._record("state", "state")
+
+    def stop_stacks(self) -> None:
+        self._record(None, None)
+
+    def start_trace(self) -> None:
+        """As start_stacks, with every event: what peak_stack() needs."""
+        self._record("all", "alloc")
+
+    def peak_stack(self) -> Optional[str]:
+        traces = self._torch.cuda.memory._snapshot().get("device_traces", [])
+        events = traces[self.device_id] if self.device_id < len(traces) else []
+        live = peak = 0
+        stack = None
+        for event in events:
+            if event["action"] == "alloc":
+                live += event["size"]
+                if live > peak:
+                    peak, stack = live, event.get("frames")
+            elif event["action"] == "free_completed":
+                live -= event["size"]
+        if not stack:
+            return None
+        return "\n".join(f"{frame['filename']}:{frame['line']} in {frame['name']}" for frame in stack)
+
+    def snapshot(self) -> bytes:
+        """The allocator's state, pickled: the C++ reader takes it from there."""
+        return pickle.dumps(self._torch.cuda.memory._snapshot())
+
+    def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
+        from vramtrack.snapshots import growing_sites
+
+        return growing_sites(before, after, limit)
+
+    def allocator_settings(self) -> Dict[str, str]:
+        return parse_alloc_conf(os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "")
+
+    def observe_oom(self, observer: Callable[[int, int], None]) -> Optional[Callable[[], None]]:
+        attach = getattr(self._torch._C, "_cuda_attach_out_of_memory_observer", None) or getattr(
+            self._torch._C, "_cuda_attachOutOfMemoryObserver", None
+        )
+        if attach is None:
+            return None
+        on = [True]
+        # It cannot be detached: one that is switched off stays, and does nothing.
+        attach(lambda device, asked, device_allocated, device_free: observer(asked, device_free) if on[0] else None)
+        return lambda: on.__setitem__(0, False)
+
+
+def parse_alloc_conf(text: str) -> Dict[str, str]:
+    """PYTORCH_CUDA_ALLOC_CONF as a dictionary. Commas within brackets belong to a value."""
+    settings: Dict[str, str] = {}
+    depth, part = 0, ""
+    for char in text + ",":
+        depth += (char == "[") - (char == "]")
+        if char == "," and depth <= 0:
+            key, _, value = part.partition(":")
+            if key.strip():
+                settings[key.strip()] = value.strip()
+            part = ""
+        else:
+            part += char
+    return settings
