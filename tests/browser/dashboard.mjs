@@ -124,7 +124,7 @@ describe("dashboard", { concurrency: false }, () => {
       await page.waitForSelector('li.gpu .health:has-text("failing: XID 48")');
       assert.equal(await page.locator("li.gpu .health").count(), 1, "a card says only what is wrong");
       await toGpu(page);
-      assert.match(await page.textContent(".health"), /health not known temperature, ECC and throttle not known; XID not known/);
+      assert.match(await page.textContent(".health"), /Health: … not known temperature, ECC and throttle not known; XID not known/);
       await page.keyboard.press("1");
       await page.waitForSelector('h1:has-text("GPU 1")');
       const words = await page.textContent(".health");

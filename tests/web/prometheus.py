@@ -1,6 +1,7 @@
 """A real Prometheus scrapes the simulated leak with the rules of contrib/prometheus, and a real Alertmanager brings the alert to a webhook."""
 import http.server
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -14,6 +15,7 @@ import urllib.request
 from running import Agent, Sandbox, until
 
 BINARY = sys.argv.pop(1)
+FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
 CONTRIB = pathlib.Path(__file__).resolve().parents[2] / "contrib" / "prometheus"
 
 
@@ -47,6 +49,20 @@ class Contrib(unittest.TestCase):
             text = agent.ask("GET", "/metrics")[2]
             result = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=30)
             self.assertEqual((result.returncode, result.stderr), (0, b""), result.stdout)
+
+    @needs("promtool")
+    @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
+    def test_metrics_of_health_are_well_named(self):
+        with Sandbox(BINARY) as box:
+            box.write("nvml.txt", "gpu 0 total=80G used=1G temp=61 throttle=0x4 ecc=1 corrected=3 uncorrected=0 corrected_total=9 "
+                                  "uncorrected_total=0 remapped=1\nxid gpu=0 code=79 at=0\n")
+            with Agent(box, "--source", "nvml", "--set", "sources.nvml-library=" + FAKE, simulate=False,
+                       env={"VRAMTRACK_FAKE_NVML": str(box.work / "nvml.txt")}) as agent:
+                text = until(lambda: (a := agent.ask("GET", "/metrics"))[0] == 200 and a[2], 20, "a sample")
+        names = set(re.findall(rb"^(vramtrack_gpu_\w+)", text, re.M))
+        self.assertEqual(len(names), 11, names)
+        result = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=30)
+        self.assertEqual((result.returncode, result.stderr), (0, b""), result.stdout)
 
     def test_the_dashboard_asks_for_metrics_there_are(self):
         text = (CONTRIB.parent / "grafana" / "vramtrack.json").read_text()

@@ -21,7 +21,7 @@ export function healthLines(s: Series, nowS: number, brief: boolean): Node_ | nu
   const c = s.condition;
   if (!c || (brief && c.problems.length === 0)) return null;
   return h("div", { key: "health", class: "health" },
-    brief ? null : h("p", {}, badge(conditionTone(c.level), c.level === "unknown" ? "health not known" : c.level), " ",
+    brief ? null : h("p", {}, "Health: ", badge(conditionTone(c.level), c.level === "unknown" ? "not known" : c.level), " ",
       h("span", { class: "faint" }, healthWords(s, nowS))),
     c.problems.slice(0, brief ? 1 : undefined).map((p) =>
       h("p", { key: p.text }, badge(conditionTone(p.level), `${p.level}: ${printable(p.text)}`),

@@ -11,7 +11,7 @@ pids=""
 trap 'kill $pids 2>/dev/null || true; rm -f "$scenario"' EXIT INT TERM
 i=0
 while [ "$i" -lt "$gpus" ]; do
-  printf 'gpu %d uuid=GPU-%08d-0000-0000-0000-000000000000 name="Fake H200" pci=00000000:%02X:00.0 total=80G used=600M reserved=500M util=80 memutil=30\n' \
+  printf 'gpu %d uuid=GPU-%08d-0000-0000-0000-000000000000 name="Fake H200" pci=00000000:%02X:00.0 total=80G used=600M reserved=500M util=80 memutil=30 temp=60 throttle=0x4 ecc=1 corrected=0 uncorrected=0 corrected_total=2 uncorrected_total=0 remapped=0\n' \
     "$i" "$i" $((i + 16)) >>"$scenario"
   i=$((i + 1))
 done
