@@ -16,6 +16,7 @@ class TorchSource(MemorySource):
         import torch
 
         self._torch = torch
+        self._not_ours = False
         index = torch.cuda.current_device() if device is None else torch.device(device if not isinstance(device, int) else f"cuda:{device}").index
         self.device_id = torch.cuda.current_device() if index is None else int(index)
         if self.device_id >= torch.cuda.device_count():
@@ -65,16 +66,27 @@ class TorchSource(MemorySource):
         except TypeError:  # PyTorch 2.0: another signature of the same function
             record(enabled is not None)
 
+    def _recorded_by_others(self) -> bool:
+        enabled = getattr(self._torch._C, "_cuda_isHistoryEnabled", None)
+        return bool(enabled()) if enabled is not None else False
+
     def start_stacks(self) -> None:
+        # Whoever had begun to record before goes on recording afterwards, as they want it.
+        self._not_ours = self._recorded_by_others()
+        if self._not_ours:
+            return
         # "state": frames of live blocks only, no trace of events; the cheapest that names lines.
         self._record("state", "state")
 
     def stop_stacks(self) -> None:
-        self._record(None, None)
+        if not self._not_ours:
+            self._record(None, None)
 
     def start_trace(self) -> None:
         """As start_stacks, with every event: what peak_stack() needs."""
-        self._record("all", "alloc")
+        self._not_ours = self._recorded_by_others()
+        if not self._not_ours:
+            self._record("all", "alloc")
 
     def peak_stack(self) -> Optional[str]:
         traces = self._torch.cuda.memory._snapshot().get("device_traces", [])

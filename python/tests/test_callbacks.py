@@ -1,0 +1,67 @@
+"""The extras against minimal stand-ins of their base classes: what the frameworks call, in their order."""
+import importlib
+import sys
+import types
+
+import pytest
+
+import vramtrack
+
+MIB = 2**20
+
+
+def stand_in(monkeypatch, name, **attributes):
+    parts = name.split(".")
+    for n in range(1, len(parts) + 1):
+        monkeypatch.setitem(sys.modules, ".".join(parts[:n]), types.ModuleType(".".join(parts[:n])))
+    for key, value in attributes.items():
+        setattr(sys.modules[name], key, value)
+
+
+def load(monkeypatch, module):
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    return importlib.import_module(module)
+
+
+def test_lightning(device, monkeypatch):
+    stand_in(monkeypatch, "lightning.pytorch.callbacks", Callback=type("Callback", (), {}))
+    callback = load(monkeypatch, "vramtrack.lightning").VramtrackCallback(before_oom=lambda trainer, verdict: None, interval_s=10)
+    trainer = object()
+    callback.on_fit_start(trainer, None)
+    for epoch in range(2):
+        for n in range(5):
+            callback.on_train_batch_end(trainer, None, None, None, n)
+        callback.on_train_epoch_end(trainer, None)
+    callback.on_fit_end(trainer, None)
+    assert callback.watch._series["step"].count == 10 and callback.watch._series["epoch"].count == 2
+    assert callback.watch._thread is None
+
+
+def test_hugging_face_saves_in_time(device, monkeypatch):
+    stand_in(monkeypatch, "transformers", TrainerCallback=type("TrainerCallback", (), {}))
+    callback = load(monkeypatch, "vramtrack.huggingface").VramtrackCallback(save_before_oom=True, interval_s=10)
+    control = types.SimpleNamespace(should_save=False)
+    callback.on_train_begin(None, None, control)
+    callback.on_step_end(None, None, control)
+    assert not control.should_save
+    callback._closer(vramtrack.detect([0, 1], [1, 2]))
+    callback.on_step_end(None, None, control)
+    assert control.should_save
+    control.should_save = False
+    callback.on_step_end(None, None, control)
+    assert not control.should_save, "once"
+    callback.on_epoch_end(None, None, control)
+    callback.on_train_end(None, None, control)
+    assert callback.watch._series["step"].count == 3
+
+
+@pytest.mark.parametrize("module, hidden, words", [
+    ("vramtrack.lightning", ("lightning", "pytorch_lightning"), r"vramtrack\[lightning\]"),
+    ("vramtrack.huggingface", ("transformers",), r"vramtrack\[transformers\]"),
+])  # fmt: skip
+def test_without_the_framework_the_error_says_what_to_install(monkeypatch, module, hidden, words):
+    for name in hidden:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(ImportError, match=words):
+        importlib.import_module(module)

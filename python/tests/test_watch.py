@@ -1,0 +1,258 @@
+import gc
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import vramtrack
+from vramtrack.advice import describe_process
+from vramtrack.mark_series import MarkSeries
+from vramtrack.torch_source import parse_alloc_conf
+
+MIB, GIB = 2**20, 2**30
+
+
+class Job:
+    """A job on a simulated device whose time the test moves: one step a second, a sample a second."""
+
+    def __init__(self, device, **options):
+        self.device, self.now, self.steps = device, 1_750_000_000.0, 0
+        self.watch = vramtrack.Watch(device, clock=lambda: self.now, **options)
+
+    def run(self, steps, step=None, check_every=30):
+        for _ in range(steps):
+            self.steps += 1
+            with self.device.temporary(200 * MIB):
+                pass
+            if step is not None:
+                step()
+            self.now += 1
+            self.watch.step()
+            self.watch.sample()
+            if self.steps % check_every == 0:
+                self.watch.check()
+
+
+def leaking(device, step, **options):
+    """A model of 4 GiB, a quiet quarter of an hour, then 25 minutes of `step`."""
+    device.allocate(4 * GIB)
+    job = Job(device, **options)
+    job.run(900)
+    job.run(1500, step)
+    return job
+
+
+def leak(device, mib=8):
+    def step():
+        device.allocate(int(mib * MIB))  # the leaking line
+
+    return step
+
+
+def test_a_leak_with_its_growth_per_step(device):
+    job = leaking(device, leak(device, 7.9))
+    verdict = job.watch.verdict()
+    assert verdict.leak and verdict.metric == "allocator_allocated"
+    assert verdict.growth_per["step"] == pytest.approx(7.9 * MIB, rel=0.01)
+    assert "+7.9 MiB per step" in str(verdict)
+    assert verdict.oom_in_s is not None
+
+
+def test_a_healthy_job(device):
+    device.allocate(4 * GIB)
+    job = Job(device)
+    job.run(900)
+    verdict = job.watch.verdict()
+    assert not verdict.leak and verdict.growth_per == {} and job.watch.sites == []
+    assert not job.watch.evidence.recording
+
+
+def test_lines_are_named_and_recording_is_off_again(device):
+    job = Job(device, evidence_s=20)
+    recorded = []
+    for _ in range(60):
+        job.run(15, leak(device), check_every=15)
+        recorded.append(job.watch.evidence.recording)
+    assert True in recorded and not recorded[-1] and not device._stacks
+    assert recorded.count(True) <= 4, "only for the time of the evidence"
+    site = job.watch.sites[0]
+    assert site.name == "step" and site.file == __file__ and site.growth_bytes >= 20 * 8 * MIB
+    assert any(f"{__file__}:{site.line}" in line for line in job.watch.advice())
+
+
+def test_before_oom_is_called_once(device):
+    job = Job(device)
+    called = []
+    job.watch.before_oom(lambda verdict: called.append((job.now, verdict)), seconds=300)
+    with pytest.raises(vramtrack.SimulatedOutOfMemoryError):
+        job.run(5000, leak(device))
+    assert len(called) == 1
+    left = job.now - called[0][0]
+    assert 0.5 * 300 <= left <= 3 * 300, "with time for a checkpoint, and not much too early"
+
+
+def test_a_callback_that_fails_does_not_end_the_watch(device):
+    job = leaking(device, leak(device), on_leak=lambda verdict: 1 / 0)
+    assert job.watch.errors == ["on_leak: ZeroDivisionError: division by zero"]
+
+
+def test_confirm_tells_garbage_from_a_leak(device):
+    class Node:
+        def __init__(self):
+            self.me, self.handle = self, device.allocate(8 * MIB)
+
+        def __del__(self):
+            device.free(self.handle)
+
+    gc.collect()
+    gc.disable()
+    try:
+        job = leaking(device, Node, evidence=False)
+        assert job.watch.verdict().leak
+        verdict = job.watch.verdict(confirm=True)
+        assert not verdict.leak and "persist after garbage collection" in verdict.because
+    finally:
+        gc.enable()
+    device = vramtrack.SimulatedDevice()
+    real = leaking(device, leak(device), evidence=False)
+    confirmed = real.watch.verdict(confirm=True)
+    assert confirmed.leak and "confirmed: " in confirmed.because
+    assert device.counters().reserved - device.counters().allocated < device.SEGMENT, "the cache was emptied"
+
+
+def test_growth_over_epochs(device):
+    job = Job(device)
+    job.watch.epoch()
+    for grown in (300, 20, 21, 22):
+        device.allocate(grown * MIB)
+        job.watch.epoch()
+    assert job.watch.grows_every_epoch and job.watch.epoch_growth == [300 * MIB, 20 * MIB, 21 * MIB, 22 * MIB]
+    job.watch.epoch()
+    assert not job.watch.grows_every_epoch
+
+
+def test_growth_outside_the_allocator_is_seen(device):
+    def outside():
+        device.outside_bytes += 8 * MIB
+
+    job = leaking(device, outside)
+    assert job.watch.verdict().metric == "device_used" and job.watch.verdict().leak
+    assert not job.watch.verdict("allocator_allocated").leak
+    with pytest.raises(ValueError, match="expected one of allocator_allocated"):
+        job.watch.verdict("vram")
+
+
+def test_samples_and_marks_are_bounded(device):
+    job = Job(device, max_samples=100)
+    job.run(1000)
+    assert len(job.watch.samples) < 100 and job.watch.interval_s > 1
+    series = MarkSeries()
+    for n in range(100_000):
+        series.add(n, 1e9 + 3.0 * n)
+    assert len(series._values) < MarkSeries.MOST and series.count == 100_000
+    assert series.growth_bytes() == pytest.approx(3.0, rel=1e-6)
+    assert series.growth_bytes(90_000) == pytest.approx(3.0, rel=1e-6)
+    assert series.growth_bytes(99_999) is None and series.grows()
+
+
+def test_the_thread_and_marks_of_the_program(device):
+    got = threading.Event()
+    with vramtrack.Watch(device, interval_s=0.001, check_every_s=0.002) as watch:
+        vramtrack.mark("request")
+        watch.request()
+        watch.mark("other")
+        while len(watch.samples) < 3 or watch.last_verdict is None:
+            got.wait(0.001)
+    assert watch._series["request"].count == 2 and watch._series["other"].count == 1
+    vramtrack.mark("request")
+    assert watch._series["request"].count == 2, "a watch that has ended hears nothing"
+    assert watch.errors == []
+
+
+def test_evidence_of_an_out_of_memory_error(device, tmp_path):
+    job = Job(device, directory=str(tmp_path / "evidence"), interval_s=1000)
+    job.watch.start()
+    try:
+        with pytest.raises(vramtrack.SimulatedOutOfMemoryError):
+            job.run(5000, leak(device))
+    finally:
+        job.watch.stop()
+    (file,) = (tmp_path / "evidence").glob("*.json")
+    document = json.loads(file.read_text())
+    assert document["schema"] == "vramtrack.oom.v1" and document["asked_bytes"] == 200 * MIB or document["asked_bytes"] == 8 * MIB
+    assert document["verdict"]["leak"] is True and document["sites"][0]["name"] == "step"
+    assert document["growth_bytes_per"]["step"] == pytest.approx(8 * MIB, rel=0.01)
+    assert len(document["samples"]) == 600 and list((tmp_path / "evidence").glob("*.pickle"))
+
+
+def test_advice_reads_the_allocators_settings(device):
+    def grow(settings):
+        device._settings = settings
+        job = Job(device, evidence=False)
+        job.run(200, lambda: setattr(device, "_reserved", device._reserved + 30 * MIB))
+        return " ".join(job.watch.advice())
+
+    assert "set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128,expandable_segments:True (it is max_split_size_mb:128 now)" in grow(
+        {"max_split_size_mb": "128"}
+    )
+    assert "although expandable_segments is on" in grow({"expandable_segments": "True"})
+    assert parse_alloc_conf("expandable_segments:True,roundup_power2_divisions:[256:1,>:2]") == {
+        "expandable_segments": "True", "roundup_power2_divisions": "[256:1,>:2]"}  # fmt: skip
+
+
+def test_advice_names_the_dataloader_worker(device, monkeypatch, tmp_path):
+    import types
+
+    data = types.ModuleType("torch.utils.data")
+    data.get_worker_info = lambda: types.SimpleNamespace(id=2, num_workers=8)
+    monkeypatch.setitem(sys.modules, "torch.utils.data", data)
+    device.allocate(300 * MIB)
+    job = Job(device)
+    job.run(30)
+    assert "this is DataLoader worker 2 of 8: it holds 300 MiB on the GPU" in job.watch.advice()[0]
+    folder = tmp_path / "77"
+    folder.mkdir()
+    (folder / "comm").write_text("pt_data_worker\n")
+    (folder / "stat").write_text(f"77 (pt_data_worker) S {os.getpid()} 1 1")
+    (folder / "cmdline").write_bytes(b"python\0train.py\0")
+    assert describe_process(77, str(tmp_path)) == "DataLoader worker (pid 77, a child of this process)"
+    assert "ended" in describe_process(78, str(tmp_path))
+
+
+def test_marks_reach_a_pipe():
+    reader, writer = os.pipe()
+    code = (
+        "import vramtrack\nvramtrack.mark()\nd = vramtrack.SimulatedDevice()\nvramtrack.set_default_source(d)\n"
+        "d.allocate(123)\nvramtrack.mark('step')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], pass_fds=[writer], check=True,
+                   env={**os.environ, "VRAMTRACK_MARK_FD": str(writer)})  # fmt: skip
+    os.close(writer)
+    with os.fdopen(reader) as lines:
+        assert lines.read() == "iteration\nstep 123\n"
+    with pytest.raises(ValueError, match="without blanks"):
+        vramtrack.mark("two words")
+
+
+def test_the_drivers_figures_by_a_fake_library(tmp_path):
+    from vramtrack import _core
+
+    library = os.path.join(os.environ.get("VRAMTRACK_BUILD_DIR", ""), "fake_nvml", "current", "libnvidia-ml.so.1")
+    if not os.path.exists(library):
+        pytest.skip("the fake NVML library was not built")
+    scenario = tmp_path / "scenario.txt"
+    scenario.write_text("gpu 0 uuid=GPU-0 total=80G used=1G\nprocess gpu=0 pid=self list=C used=300M\n")
+    code = f"""
+import os
+from vramtrack import _core
+(d,) = _core.Driver({library!r}).read(os.getpid())
+print(d.uuid, d.total_bytes >> 20, d.used_bytes >> 20, d.process_bytes >> 20)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env={**os.environ, "VRAMTRACK_FAKE_NVML": str(scenario)})  # fmt: skip
+    assert done.stdout == "GPU-0 81920 1324 300\n", done.stderr
+    with pytest.raises(RuntimeError, match="no-such-library"):
+        _core.Driver("/no-such-library.so")

@@ -1,0 +1,103 @@
+"""Which lines leak: two snapshots of live blocks while a leak is suspected; and what is written when memory ran out."""
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import threading
+import time
+from typing import Any, List, Optional
+
+from vramtrack.sources import MemorySource, Site
+
+_AGAIN_AFTER_S = 1800.0
+_MARKS = 8
+
+
+class Evidence:
+    """Stage two of a watch. idle -> recording -> idle; the allocator's recorder is on only while recording, and never
+    switched off where somebody else had begun to record. Thread-safe."""
+
+    def __init__(self, source: MemorySource, seconds: float) -> None:
+        self.source = source
+        self.seconds = seconds
+        self.sites: List[Site] = []
+        self._lock = threading.Lock()
+        self._before: Any = None
+        self._since: Optional[float] = None
+        self._last: Optional[float] = None
+        self._marks = 0
+
+    @property
+    def recording(self) -> bool:
+        return self._since is not None
+
+    def mark(self) -> None:
+        self._marks += 1
+
+    def advance(self, now: float, suspected: bool, has_marks: bool) -> None:
+        """Begins when a leak is suspected, ends when there is enough to compare."""
+        with self._lock:
+            if self._since is None:
+                if suspected and (self._last is None or now - self._last >= _AGAIN_AFTER_S):
+                    self.source.start_stacks()
+                    self._before = self.source.snapshot()
+                    self._since = now
+                    self._marks = 0
+                return
+            if now - self._since < self.seconds or (has_marks and self._marks < _MARKS):
+                return
+            try:
+                self.sites = self.source.growing_sites(self._before, self.source.snapshot())
+            finally:
+                self._finish(now)
+
+    def cancel(self) -> None:
+        with self._lock:
+            if self._since is not None:
+                self._finish(self._since)
+
+    def _finish(self, now: float) -> None:
+        self._before = None
+        self._since = None
+        self._last = now
+        self.source.stop_stacks()
+
+
+def write_evidence(watch: Any, asked_bytes: int, free_bytes: int) -> str:
+    """vramtrack-oom-PID-TIME.json (and .pickle, the allocator's snapshot, where there is one) in the watch's directory. Called
+    while memory has run out, on the thread that asked for it: takes no GPU memory. At most five files a process."""
+    directory = watch.directory
+    os.makedirs(directory, exist_ok=True)
+    mine = [name for name in os.listdir(directory) if name.startswith(f"vramtrack-oom-{os.getpid()}-")]
+    if sum(name.endswith(".json") for name in mine) >= 5:
+        return ""
+    stem = os.path.join(directory, f"vramtrack-oom-{os.getpid()}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{len(mine)}")
+    verdict = watch.verdict()
+    counters = watch.source.counters()
+    document = {
+        "schema": "vramtrack.oom.v1",
+        "pid": os.getpid(),
+        "asked_bytes": asked_bytes,
+        "device_free_bytes": free_bytes,
+        "allocated_bytes": counters.allocated,
+        "reserved_bytes": counters.reserved,
+        "allocator_settings": watch.source.allocator_settings(),
+        "verdict": verdict.raw.get("verdict"),
+        "words": str(verdict),
+        "growth_bytes_per": verdict.growth_per,
+        "sites": [site._asdict() for site in watch.sites],
+        "advice": watch.advice(),
+        "samples": [list(sample) for sample in watch.samples[-600:]],
+        "sample_fields": list(type(watch.samples[0])._fields) if watch.samples else [],
+    }
+    with open(stem + ".json", "w") as file:
+        json.dump(document, file, indent=1, default=str)
+    snapshot = watch.source.snapshot()
+    if isinstance(snapshot, bytes):
+        with open(stem + ".pickle", "wb") as file:
+            file.write(snapshot)
+    elif snapshot is not None:
+        with open(stem + ".pickle", "wb") as file:
+            pickle.dump(snapshot, file)
+    return stem + ".json"

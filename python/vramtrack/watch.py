@@ -1,0 +1,380 @@
+"""Watch: a verdict on this process's GPU memory while it runs."""
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from vramtrack import _core, marks
+from vramtrack.advice import advice
+from vramtrack.evidence import Evidence, write_evidence
+from vramtrack.mark_series import MarkSeries
+from vramtrack.sources import MemorySource, Site, default_source
+from vramtrack.verdict import Verdict, detect
+
+MIB = 2**20
+
+
+class WatchSample(NamedTuple):
+    """One look at memory, in bytes; None where nobody tells."""
+
+    time_s: float
+    allocator_allocated: int
+    allocator_reserved: int
+    device_used: Optional[int]
+    process_used: Optional[int]
+    device_total: Optional[int]
+
+
+class Confirmation(NamedTuple):
+    """Memory before and after garbage was collected and the cache emptied; what persists of the growth is the leak."""
+
+    allocated_before: int
+    allocated_after: int
+    reserved_before: int
+    reserved_after: int
+    growth_bytes: int  # of allocated memory since the onset, before
+    persists_bytes: int  # and after
+
+    @property
+    def leak(self) -> bool:
+        return self.growth_bytes > 0 and self.persists_bytes > 0.5 * self.growth_bytes
+
+
+class Watch:
+    """Samples the allocator and the driver in a thread, and concludes as `vramtrack watch` does.
+
+        watch = vramtrack.Watch().start()
+        watch.before_oom(save_checkpoint, seconds=120)
+        for batch in loader:
+            train(batch)
+            watch.step()
+        print(watch.verdict())
+
+    source          default: the current CUDA device
+    interval_s      between two samples; one costs two calls of the allocator's and one of the driver's counters, some
+                    0.1 ms. Doubled each time max_samples are full, half of which are then dropped
+    check_every_s   how often the thread concludes; 0.2 us for each sample held
+    evidence        stage two: when a leak is suspected, frames of live blocks are recorded for `evidence_s` seconds and at
+                    least eight marks, the lines that grew are named, and recording is off again. While it is on, an
+                    allocation costs some 2 us more; the two snapshots hold the allocator's lock for milliseconds. Not
+                    again within half an hour
+    directory       where evidence of an out-of-memory error is written; None: nowhere
+    driver_library  of NVML, for the figure of this process beside the device's; None: the device's figure alone
+    clock           for tests
+
+    Thread-safe. start() begins the thread; without it call sample() and check() yourself.
+    """
+
+    def __init__(
+        self,
+        source: Optional[MemorySource] = None,
+        *,
+        interval_s: float = 1.0,
+        check_every_s: float = 15.0,
+        settings: Optional[Dict[str, Any]] = None,
+        max_samples: int = 20_000,
+        evidence: bool = True,
+        evidence_s: float = 30.0,
+        directory: Optional[str] = None,
+        driver_library: Optional[str] = None,
+        on_leak: Optional[Callable[[Verdict], None]] = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if interval_s <= 0 or check_every_s <= 0:
+            raise ValueError("interval_s and check_every_s must be above 0")
+        self.source = source if source is not None else default_source()
+        self.interval_s = interval_s
+        self.check_every_s = check_every_s
+        self.settings = settings
+        self.max_samples = max(100, max_samples)
+        self.samples: List[WatchSample] = []
+        self.evidence = Evidence(self.source, evidence_s) if evidence else None
+        self.directory = directory
+        self.on_leak = on_leak
+        self.last_verdict: Optional[Verdict] = None
+        #: what went wrong in a callback or in reading memory; the watch goes on
+        self.errors: List[str] = []
+        self._clock = clock
+        self._driver = _core.Driver(driver_library) if driver_library is not None else None
+        self._lock = threading.RLock()
+        self._series: Dict[str, MarkSeries] = {}
+        self._epoch_bytes: List[int] = []
+        self._before_oom: List[Any] = []
+        self._told_leak = False
+        self._end = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+        self._unlisten: Optional[Callable[[], None]] = None
+        self._unobserve: Optional[Callable[[], None]] = None
+
+    # ---- its thread
+
+    def start(self) -> "Watch":
+        """Begins to sample, to hear marks, and to observe out-of-memory errors."""
+        if self._thread is not None:
+            return self
+        self._end.clear()
+        self._unlisten = marks.listen(self._take_mark)
+        if self.directory is not None:
+            self._unobserve = self.source.observe_oom(self._on_oom)
+        self._thread = threading.Thread(target=self._run, name="vramtrack-watch", daemon=True)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Ends all of it. What was seen stays."""
+        self._end.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        self._thread = None
+        for end in (self._unlisten, self._unobserve):
+            if end is not None:
+                end()
+        self._unlisten = self._unobserve = None
+        if self.evidence is not None:
+            self.evidence.cancel()
+
+    __enter__ = start
+
+    def __exit__(self, *exception: Any) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        next_check = self._clock() + self.check_every_s
+        while True:
+            try:
+                self.sample()
+                if self._clock() >= next_check:
+                    next_check = self._clock() + self.check_every_s
+                    self.check()
+            except Exception as error:  # the job must not die of its watch
+                self._note(f"sampling: {error}")
+            if self._end.wait(self.interval_s):
+                return
+
+    def _note(self, text: str) -> None:
+        if len(self.errors) < 100 and text not in self.errors:
+            self.errors.append(text)
+
+    # ---- what is seen
+
+    def sample(self) -> WatchSample:
+        """Takes one sample now."""
+        counters = self.source.counters()
+        process = None
+        if self._driver is not None:
+            devices = self._driver.read(os.getpid())
+            if self.source.device_id < len(devices):
+                process = devices[self.source.device_id].process_bytes
+        taken = WatchSample(
+            self._clock(),
+            counters.allocated,
+            counters.reserved,
+            self.source.device_used_bytes(),
+            process,
+            self.source.capacity_bytes(),
+        )
+        with self._lock:
+            if self.samples and taken.time_s < self.samples[-1].time_s:
+                taken = taken._replace(time_s=self.samples[-1].time_s)  # the clock was set back
+            self.samples.append(taken)
+            if len(self.samples) >= self.max_samples:
+                del self.samples[1::2]
+                self.interval_s *= 2
+        return taken
+
+    def step(self) -> None:
+        """One training step is done."""
+        self._take_mark("step")
+
+    def request(self) -> None:
+        """One request has been served."""
+        self._take_mark("request")
+
+    def epoch(self, collect: bool = True) -> None:
+        """One epoch is done. Collects garbage first (tens of milliseconds), so that what is counted is what persists."""
+        if collect:
+            gc.collect()
+        with self._lock:
+            self._epoch_bytes.append(self.source.counters().allocated)
+        self._take_mark("epoch")
+
+    def mark(self, name: str) -> None:
+        """One of anything else is done."""
+        self._take_mark(name)
+
+    def _take_mark(self, name: str) -> None:
+        used = self.source.counters().allocated
+        with self._lock:
+            series = self._series.get(name)
+            if series is None:
+                if len(self._series) >= 64:
+                    return
+                series = self._series[name] = MarkSeries()
+            series.add(self._clock(), used)
+        if self.evidence is not None:
+            self.evidence.mark()
+
+    @property
+    def epoch_growth(self) -> List[int]:
+        """Growth in bytes from each epoch to the next, after collection."""
+        with self._lock:
+            return [b - a for a, b in zip(self._epoch_bytes, self._epoch_bytes[1:])]
+
+    @property
+    def grows_every_epoch(self) -> bool:
+        """Growth was positive over each of the last three epochs (the first of all is warm-up) after collection."""
+        growth = self.epoch_growth[1:]
+        return len(growth) >= 3 and all(bytes_ >= MIB for bytes_ in growth[-3:])
+
+    # ---- what is concluded
+
+    def verdict(self, metric: Optional[str] = None, confirm: bool = False) -> Verdict:
+        """The verdict so far. `metric`: "allocator_allocated", "allocator_reserved", "process_used" or "device_used"; by
+        default the allocator's or the device's, whichever is the graver. confirm=True: at a safe point only; collects
+        garbage and empties the cache, and is no leak any more if the growth does not persist."""
+        with self._lock:
+            samples = list(self.samples)
+        if metric is not None:
+            verdict = self._of(samples, metric)
+        else:
+            verdict = self._of(samples, "allocator_allocated")
+            outside = self._of(samples, "device_used") if samples and samples[-1].device_used is not None else None
+            grades = ("ok", "watch", "warning", "critical")
+            if outside is not None and outside.leak and grades.index(outside.severity) > grades.index(verdict.severity):
+                verdict = outside
+        verdict = verdict.with_growth_per(self._growth_per(verdict))
+        if confirm and (verdict.leak or verdict.state == "growing"):
+            verdict = self._confirmed(verdict)
+        self.last_verdict = verdict
+        return verdict
+
+    def _of(self, samples: List[WatchSample], metric: str) -> Verdict:
+        fields = {"allocator_allocated": 1, "allocator_reserved": 2, "device_used": 3, "process_used": 4}
+        if metric not in fields:
+            raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(fields)}")
+        limit: Optional[float] = None
+        if samples and samples[-1].device_total is not None:
+            limit = float(samples[-1].device_total)
+            last = samples[-1]
+            if metric != "device_used" and last.device_used is not None:
+                # Ours ends where the device's ends: what others hold is not to be had.
+                limit = max(1.0, limit - max(0, last.device_used - last.allocator_reserved))
+        values = [s[fields[metric]] for s in samples]
+        return detect([s.time_s for s in samples], values, limit, metric=metric, settings=self.settings)
+
+    def _growth_per(self, verdict: Verdict) -> Dict[str, float]:
+        if not verdict.leak and verdict.state not in ("growing", "slow_growth"):
+            return {}
+        with self._lock:
+            since = None
+            if verdict.onset_s is not None and self.samples:
+                since = self.samples[0].time_s + verdict.onset_s
+            grown = {name: series.growth_bytes(since) for name, series in self._series.items()}
+        return {name: growth for name, growth in grown.items() if growth is not None}
+
+    def confirm(self) -> Confirmation:
+        """Collects garbage and empties the cache, and says what persists. At a safe point only (between steps): emptying
+        the cache waits for the GPU, and the next steps allocate anew."""
+        before = self.source.counters()
+        gc.collect()
+        self.source.synchronize()
+        self.source.empty_cache()
+        after = self.source.counters()
+        with self._lock:
+            onset = self._level_at_onset()
+        return Confirmation(
+            before.allocated, after.allocated, before.reserved, after.reserved,
+            before.allocated - onset, after.allocated - onset,
+        )  # fmt: skip
+
+    def _level_at_onset(self) -> int:
+        samples = self.samples
+        if not samples:
+            return 0
+        onset = self.last_verdict.onset_s if self.last_verdict is not None else None
+        if onset is None:
+            return min(s.allocator_allocated for s in samples)
+        begin = samples[0].time_s
+        near = [s.allocator_allocated for s in samples if s.time_s - begin >= onset][:20]
+        return min(near) if near else samples[-1].allocator_allocated
+
+    def _confirmed(self, verdict: Verdict) -> Verdict:
+        self.last_verdict = verdict
+        found = self.confirm()
+        persists = f"{found.persists_bytes / MIB:.0f} of {found.growth_bytes / MIB:.0f} MiB"
+        if found.leak:
+            return replace(verdict, because=f"{verdict.because}; confirmed: {persists} persist after collection")
+        words = f"{persists} persist after garbage collection and emptying the cache: no leak"
+        return replace(verdict, leak=False, state="steady", pattern="none", severity="ok", oom_in_s=None,
+                       because=f"{words} (before: {verdict.because})", text="", growth_per={})  # fmt: skip
+
+    @property
+    def sites(self) -> List[Site]:
+        """The lines that grew while evidence was taken, the largest growth first; empty before."""
+        return list(self.evidence.sites) if self.evidence is not None else []
+
+    def advice(self) -> List[str]:
+        """What to do next, from the last verdict, the lines found and the allocator's settings in force."""
+        verdict = self.last_verdict or self.verdict()
+        with self._lock:
+            samples = self.samples
+            unused = [s.allocator_reserved - s.allocator_allocated for s in samples]
+        third = max(1, len(unused) // 3)
+        grows = len(unused) >= 3 and min(unused[-third:]) > min(unused[:third]) + 64 * MIB
+        said = advice(verdict, self.source.counters(), self.source, self.sites, grows)
+        if self.grows_every_epoch:
+            said.insert(0, f"{self.epoch_growth[-1] / MIB:+.1f} MiB in the last epoch, growth in every epoch after collection")
+        return said
+
+    # ---- what is done about it
+
+    def before_oom(self, callback: Callable[[Verdict], None], seconds: float) -> None:
+        """Calls callback(verdict) once, from the watch's thread, when the predicted out-of-memory error is closer than
+        `seconds`, the time a checkpoint needs. Closer: the early end of the prediction, which one in ten comes before."""
+        if not seconds > 0:
+            raise ValueError("seconds must be above 0: the time that saving a checkpoint takes")
+        with self._lock:
+            self._before_oom.append([callback, float(seconds), False])
+
+    def check(self) -> Verdict:
+        """Concludes now, and acts on it: on_leak, before_oom, evidence. The thread calls it."""
+        verdict = self.verdict()
+        now = self._clock()
+        if verdict.leak and not self._told_leak and self.on_leak is not None:
+            self._told_leak = True
+            self._call("on_leak", self.on_leak, verdict)
+        if verdict.leak and verdict.oom_in_s is not None:
+            for entry in list(self._before_oom):
+                callback, seconds, called = entry
+                if not called and verdict.oom_in_s.low <= seconds:
+                    entry[2] = True
+                    self._call("before_oom", callback, verdict)
+        if self.evidence is not None:
+            # Of a rise that began with the program the judge is not sure for long; that it grows with every step is enough to
+            # look closer.
+            suspected = verdict.leak or self.grows_every_epoch
+            if not suspected and verdict.state == "growing":
+                with self._lock:
+                    series = list(self._series.values())
+                suspected = verdict.confidence >= 0.5 or any(one.grows() for one in series)
+            try:
+                self.evidence.advance(now, suspected, bool(self._series))
+            except Exception as error:
+                self._note(f"evidence: {error}")
+        return verdict
+
+    def _call(self, what: str, callback: Callable[[Verdict], None], verdict: Verdict) -> None:
+        try:
+            callback(verdict)
+        except Exception as error:
+            self._note(f"{what}: {type(error).__name__}: {error}")
+
+    def _on_oom(self, asked_bytes: int, free_bytes: int) -> None:
+        try:
+            write_evidence(self, asked_bytes, free_bytes)
+        except Exception as error:
+            self._note(f"writing evidence: {error}")
