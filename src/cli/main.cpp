@@ -11,6 +11,8 @@ int run(const Options& options, Console& console) {
   switch (options.command) {
     case Command::doctor:
       return doctor(options, console);
+    case Command::snapshot:  // reads files only: no setting concerns it
+      return snapshot(options, console);
     case Command::config_path:
       return config_path_command(options, console);
     case Command::config_init:

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
+#include "cli/cmd_snapshot_options.hpp"
 #include "core/settings.hpp"
 #include "core/time.hpp"
 #include "detect/detector.hpp"
@@ -349,12 +350,13 @@ Parsed parse_options(int argc, const char* const* argv) {
   const CLI::App* analyze = add_analyze(app, o);
   const CLI::App* report = add_report(app, o);
   const CLI::App* simulate = add_simulate(app, o);
+  const CLI::App* snapshot = add_snapshot(app, o);
   const CLI::App* doctor = add_doctor(app);
   const ConfigCommands config = add_config(app, o);
   std::vector<std::string_view> commands;
   for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; })) {
     commands.push_back(sub->get_name());
-    if (sub != config.all) add_common(sub, o);
+    if (sub != config.all && sub != snapshot) add_common(sub, o);
   }
   for (CLI::App* sub : {config.show, config.path, config.init}) add_common(sub, o);
 
@@ -377,6 +379,7 @@ Parsed parse_options(int argc, const char* const* argv) {
   if (analyze->parsed()) o.command = Command::analyze;
   if (report->parsed()) o.command = Command::report;
   if (simulate->parsed()) o.command = Command::simulate;
+  if (snapshot->parsed()) o.command = Command::snapshot;
   if (doctor->parsed()) o.command = Command::doctor;
   if (config.show->parsed()) o.command = Command::config_show;
   if (config.path->parsed()) o.command = Command::config_path;

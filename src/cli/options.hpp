@@ -18,10 +18,21 @@ enum class Command : std::uint8_t {
   analyze,
   report,
   simulate,
+  snapshot,
   doctor,
   config_show,
   config_path,
   config_init
+};
+
+/// Of `snapshot` alone; files, json, output and capacity_bytes are those of the others.
+struct SnapshotOptions {
+  std::string verb;                       ///< summary, leaks, ...
+  std::optional<std::uint32_t> device;    ///< none: all
+  std::uint32_t top = 10;                 ///< sites to show
+  std::vector<std::uint64_t> used_bytes;  ///< of the device at each snapshot
+  bool at_peak = false;
+  std::string format;  ///< of an export
 };
 
 /// What was asked for. Options that a command does not have keep their defaults.
@@ -83,6 +94,8 @@ struct Options {
   std::vector<std::string> gpus;  ///< indices or ids
   std::optional<double> checkpoint_every_s;
   std::vector<std::string> last_checkpoints;  ///< TIME, or JOB=TIME
+
+  SnapshotOptions snapshot;
 
   // config init
   bool force = false;

@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -43,7 +45,7 @@ class PickleMachine {
     if (!refill()) return result();
     if (!check_beginning()) return result();
     while (!stopped_)
-      if (!step()) return result();
+      if (!steps()) return result();
     return skip_padding() ? Status{} : result();
   }
 
@@ -365,9 +367,12 @@ class PickleMachine {
 
   // ---- arguments
 
-  [[nodiscard]] std::uint64_t little(const std::uint8_t* at, unsigned bytes) const {
+  [[nodiscard]] static std::uint64_t little(const std::uint8_t* at, unsigned bytes) {
     std::uint64_t value = 0;
-    for (unsigned i = 0; i < bytes; ++i) value |= std::uint64_t{at[i]} << (8 * i);
+    if constexpr (std::endian::native == std::endian::little)
+      std::memcpy(&value, at, bytes);
+    else
+      for (unsigned i = 0; i < bytes; ++i) value |= std::uint64_t{at[i]} << (8 * i);
     return value;
   }
 
@@ -522,6 +527,7 @@ class PickleMachine {
                     name()));
   }
 
+  bool steps();
   bool step();
 
   ByteInput& input_;
@@ -544,9 +550,92 @@ class PickleMachine {
   std::vector<Slot> slots_;
   std::vector<std::size_t> free_slots_;
   Memo memo_;
+  struct Short {
+    std::uint64_t key = ~std::uint64_t{0};  ///< bytes and length; no string of up to seven bytes has this one
+    std::uint32_t id = 0;
+  };
+  std::array<Short, 64> shorts_{};
   std::vector<Value> table_;  ///< memoized values that are no names: rare
   std::uint64_t next_memo_ = 0;
 };
+
+/// Nine opcodes in ten are references, marks and small integers: done here, while the window lasts, with the place in
+/// it in a register. One of all others, or an error of these, is left to step().
+template <class Schema>
+bool PickleMachine<Schema>::steps() {
+  const std::uint8_t* p = p_;
+  const std::uint8_t* const last = end_ - kLookahead;
+  // A value that finds no room goes the long way, which makes some.
+  while (p < last && sp_ < stack_.size()) {
+    Value value;
+    std::size_t length = 0;
+    switch (*p) {
+      case 'h':
+        if (!memo_.get_plain(p[1], value)) break;
+        length = 2;
+        break;
+      case 'j':
+        if (!memo_.get_plain(little(p + 1, 4), value)) break;
+        length = 5;
+        break;
+      case 'K':
+        value = {p[1], Tag::integer};
+        length = 2;
+        break;
+      case 'M':
+        value = {little(p + 1, 2), Tag::integer};
+        length = 3;
+        break;
+      case 'J': {
+        const auto number = static_cast<std::int32_t>(static_cast<std::uint32_t>(little(p + 1, 4)));
+        value = {static_cast<std::uint64_t>(std::int64_t{number}), Tag::integer, number < 0};
+        length = 5;
+        break;
+      }
+      case 0x8a: {
+        const std::uint8_t size = p[1];
+        if (size == 0 || size >= 8 || (p[1 + size] & 0x80) != 0) break;
+        value = {little(p + 2, 8) & ((std::uint64_t{1} << (8 * size)) - 1), Tag::integer};
+        length = 2U + size;
+        break;
+      }
+      case '(':
+        if (marks_.size() >= kMostMarks) break;
+        marks_.push_back(sp_);
+        ++p;
+        continue;
+      case 0x8c: {
+        // Some writers repeat short strings ("N/A") in every event: known by their bytes, without hashing.
+        const std::uint8_t size = p[1];
+        if (size >= 8) break;
+        const std::uint64_t key = (little(p + 2, 8) & ((std::uint64_t{1} << (8 * size)) - 1)) | std::uint64_t{size}
+                                                                                                    << 56;
+        Short& known = shorts_[(key * 0x9e3779b97f4a7c15ULL) >> 58];
+        if (known.key != key) {
+          const std::string_view text(reinterpret_cast<const char*>(p + 2), size);
+          known = {key, index_of(symbols_.intern(text))};
+        }
+        value = {known.id, Tag::string};
+        length = 2U + size;
+        break;
+      }
+      case 0x94:
+        p_ = p;
+        op_ = 0x94;
+        op_offset_ = offset();
+        if (!put(next_memo_)) return false;
+        ++p;
+        continue;
+      default:
+        break;
+    }
+    if (length == 0) break;
+    stack_[sp_++] = value;
+    p += length;
+  }
+  p_ = p;
+  return step();
+}
 
 /// One opcode and its argument.
 template <class Schema>

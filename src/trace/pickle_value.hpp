@@ -46,7 +46,7 @@ std::string unescaped(std::string_view text);
 /// The pickle's memo: 4 bytes an entry, in pages that are made when first written to.
 class Memo {
  public:
-  enum Kind : std::uint32_t { absent, string, frame, stack, open, table, record, opaque };
+  enum Kind : std::uint32_t { absent, string, frame, stack, record, open, table, opaque };
   static constexpr std::uint32_t kMostIds = 1U << 29;
   struct Entry {
     Kind kind;
@@ -58,6 +58,18 @@ class Memo {
     if (page >= pages_.size() || pages_[page] == nullptr) return {absent, 0};
     const std::uint32_t cell = pages_[page][index % kPage];
     return {static_cast<Kind>(cell >> 29), cell & (kMostIds - 1)};
+  }
+  /// What most references are to, in one step: a string, frame, stack or record. False: see get().
+  [[nodiscard]] bool get_plain(std::uint64_t index, Value& out) const {
+    static constexpr Tag kTags[] = {Tag::none, Tag::string, Tag::frame, Tag::stack, Tag::repeated};
+    const std::uint64_t page = index / kPage;
+    if (page >= pages_.size() || pages_[page] == nullptr) return false;
+    const std::uint32_t cell = pages_[page][index % kPage];
+    const std::uint32_t kind = cell >> 29;
+    if (kind - 1 >= record) return false;
+    out.bits = cell & (kMostIds - 1);
+    out.tag = kTags[kind];
+    return true;
   }
   void put(std::uint64_t index, Entry entry) {
     const std::uint64_t page = index / kPage;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/byte_input.hpp"
 #include "trace/pickle_value.hpp"
 #include "trace/snapshot.hpp"
 #include "trace/symbols.hpp"
@@ -112,5 +113,8 @@ class SnapshotSchema {
   std::string unknown_action_, unknown_state_;
   bool has_snapshot_ = false;
 };
+
+/// Reads the whole pickle into `snapshot`. The machine and the schema are compiled together, for speed.
+Status read_pickle(ByteInput& input, Symbols& symbols, const ReadOptions& options, Snapshot& snapshot);
 
 }  // namespace vramtrack::trace

@@ -1,9 +1,6 @@
 #include "trace/torch_snapshot.hpp"
 
-#include <fmt/format.h>
-
 #include "trace/byte_input.hpp"
-#include "trace/pickle_machine.hpp"
 #include "trace/snapshot_schema.hpp"
 
 namespace vramtrack::trace {
@@ -12,14 +9,7 @@ namespace {
 Result<Snapshot> read(ByteInput input, Symbols& symbols, const ReadOptions& options) {
   Snapshot snapshot;
   snapshot.file = input.name();
-  SnapshotSchema schema(snapshot, symbols, options);
-  PickleMachine<SnapshotSchema> machine(input, symbols, schema);
-  if (const Status ran = machine.run(); !ran) return fail(ran.error());
-  if (!schema.finish()) return fail(fmt::format("{}: {}", input.name(), schema.error));
-  snapshot.file_bytes = machine.offset();
-  if (machine.trailing_bytes() != 0)
-    snapshot.notes.push_back(
-        fmt::format("what follows the snapshot from byte {} on was not read", machine.trailing_bytes()));
+  if (const Status done = read_pickle(input, symbols, options, snapshot); !done) return fail(done.error());
   return snapshot;
 }
 

@@ -1,0 +1,137 @@
+// snapshot leaks: what grew from the first snapshot to the last, by stack.
+#include <fmt/format.h>
+
+#include "cli/cmd_snapshot.hpp"
+#include "report/format.hpp"
+#include "trace/diff.hpp"
+#include "trace/json_text.hpp"
+#include "trace/words.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+using namespace trace;
+
+constexpr std::size_t kStackLines = 6;
+
+std::string verdict_line(const Growth& growth) {
+  switch (growth.condition) {
+    case Condition::leak:
+      return growth.is_certain ? "LEAK" : "GREW (a leak, or a warm-up)";
+    case Condition::steady:
+      return "no leak";
+    case Condition::cache:
+      return "no leak: cache";
+    default:
+      return fmt::format("no leak: {}", condition_name(growth.condition));
+  }
+}
+
+std::string text_of(const SnapshotWork& work, const Growth& growth) {
+  std::string out = fmt::format("{}: {}\n", verdict_line(growth), growth.because);
+  if (!growth.next_step.empty()) out += fmt::format("  do: {}\n", growth.next_step);
+  const auto series = [&](std::string_view name, auto bytes_of) {
+    out += fmt::format("  {:<14}", name);
+    for (std::size_t i = 0; i < growth.usage.size(); ++i) out += fmt::format(" {:>11}", bytes_words(bytes_of(i)));
+    const auto change =
+        static_cast<std::int64_t>(bytes_of(growth.usage.size() - 1)) - static_cast<std::int64_t>(bytes_of(0));
+    out += fmt::format("   {}\n", change_words(change));
+  };
+  out += '\n';
+  for (std::size_t i = 0; i < work.snapshots.size(); ++i)
+    out += fmt::format("  [{}] {}\n", i + 1, work.snapshots[i].file);
+  out += fmt::format("  {:<14}", "");
+  for (std::size_t i = 0; i < growth.usage.size(); ++i) out += fmt::format(" {:>11}", fmt::format("[{}]", i + 1));
+  out += '\n';
+  series("requested", [&](std::size_t i) { return growth.usage[i].requested_bytes; });
+  series("allocated", [&](std::size_t i) { return growth.usage[i].allocated_bytes; });
+  series("pending free", [&](std::size_t i) { return growth.usage[i].pending_free_bytes; });
+  series("releasable", [&](std::size_t i) { return growth.usage[i].releasable_bytes; });
+  series("pinned", [&](std::size_t i) { return growth.usage[i].pinned_bytes; });
+  series("reserved", [&](std::size_t i) { return growth.usage[i].reserved_bytes; });
+  if (growth.device_used_bytes.front() && growth.device_used_bytes.back())
+    series("device used", [&](std::size_t i) { return growth.device_used_bytes[i].value_or(0); });
+
+  std::size_t shown = 0;
+  std::size_t grown = 0;
+  for (const SiteGrowth& site : growth.sites) {
+    if (site.growth_bytes() <= 0) break;
+    ++grown;
+    if (shown == work.options.snapshot.top) continue;
+    if (shown++ == 0) out += "\nwhat grew\n";
+    std::string bytes;
+    for (const std::int64_t b : site.bytes) bytes += (bytes.empty() ? "" : " > ") + bytes_words(b);
+    out += fmt::format("{:>3}. {:<12} {:+} blocks  {}\n", shown, change_words(site.growth_bytes()),
+                       site.growth_blocks(), printable(site_words(work.symbols, site.stack)));
+    out += fmt::format("       {}{}\n", bytes,
+                       site.bytes.size() < 3 ? ""
+                       : site.grew_each_time ? ", at every step"
+                                             : ", not at every step");
+    const auto lines = stack_words(work.symbols, site.stack, kStackLines);
+    for (std::size_t i = 1; i < lines.size(); ++i) out += fmt::format("         called by {}\n", lines[i]);
+    if (site.stack == kNoStack)
+      out += "         no stack was recorded: call torch.cuda.memory._record_memory_history() before the steps\n";
+  }
+  if (grown > shown) out += fmt::format("and {} more sites that grew; --top {} shows all\n", grown - shown, grown);
+  std::int64_t shrunk = 0;
+  std::size_t shrunk_sites = 0;
+  for (const SiteGrowth& site : growth.sites)
+    if (site.growth_bytes() < 0) {
+      shrunk += site.growth_bytes();
+      ++shrunk_sites;
+    }
+  if (shrunk_sites > 0)
+    out += fmt::format("\n{} shrank, by {} in all\n", count_words(shrunk_sites, "site"), bytes_words(-shrunk));
+  return out;
+}
+
+std::string json_of(const SnapshotWork& work, const Growth& growth) {
+  JsonText j;
+  j.begin_object().field("schema", "vramtrack.snapshot.leaks.v1");
+  j.field("condition", condition_name(growth.condition)).field("is_certain", growth.is_certain);
+  j.field("because", growth.because).field("next_step", growth.next_step).field("leaking_bytes", growth.leaking_bytes);
+  j.key("snapshots").begin_array();
+  for (std::size_t i = 0; i < growth.usage.size(); ++i) {
+    const Usage& u = growth.usage[i];
+    j.begin_object().field("file", work.snapshots[i].file).field("requested_bytes", u.requested_bytes);
+    j.field("allocated_bytes", u.allocated_bytes).field("pending_free_bytes", u.pending_free_bytes);
+    j.field("releasable_bytes", u.releasable_bytes)
+        .field("pinned_bytes", u.pinned_bytes)
+        .field("reserved_bytes", u.reserved_bytes);
+    if (growth.device_used_bytes[i]) j.field("device_used_bytes", *growth.device_used_bytes[i]);
+    j.end_object();
+  }
+  j.end_array().key("sites").begin_array();
+  for (std::size_t i = 0; i < growth.sites.size() && i < work.options.snapshot.top; ++i) {
+    const SiteGrowth& site = growth.sites[i];
+    j.begin_object().field("site", site_words(work.symbols, site.stack)).field("growth_bytes", site.growth_bytes());
+    j.field("growth_blocks", site.growth_blocks())
+        .field("new_bytes", site.new_bytes)
+        .field("grew_each_time", site.grew_each_time);
+    j.key("bytes").begin_array();
+    for (const std::int64_t b : site.bytes) j.value(b);
+    j.end_array().key("blocks").begin_array();
+    for (const std::int64_t b : site.blocks) j.value(b);
+    j.end_array().key("stack");
+    stack_json(j, work.symbols, site.stack);
+    j.end_object();
+  }
+  j.end_array().end_object().newline();
+  return j.take();
+}
+
+}  // namespace
+
+int snapshot_leaks(SnapshotWork& work) {
+  GrowthOptions options;
+  options.device = work.device();
+  options.device_used_bytes = work.options.snapshot.used_bytes;
+  if (!options.device_used_bytes.empty() && options.device_used_bytes.size() != work.snapshots.size())
+    return work.fail(fmt::format("--used has {} sizes for {} snapshots: name one for each, in their order",
+                                 options.device_used_bytes.size(), work.snapshots.size()));
+  const Growth growth = growth_of(work.snapshots, options);
+  return work.finish(work.options.json ? json_of(work, growth) : text_of(work, growth),
+                     growth.condition == Condition::leak ? kSnapshotFound : kSnapshotDone);
+}
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,181 @@
+#include "trace/diff.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "trace/words.hpp"
+
+namespace vramtrack::trace {
+namespace {
+
+constexpr std::array<std::string_view, 7> kConditionNames = {"steady",  "leak",    "fragmentation", "cache",
+                                                             "pending", "outside", "too_big"};
+
+/// Same block: where it is, for whom, and how large. An address that was freed and handed out again to the same line in
+/// the same size cannot be told apart, and need not be: the site holds as much as before.
+using BlockKey = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::uint32_t>;
+
+template <class Visit>
+void for_live(const Snapshot& snapshot, std::optional<std::uint32_t> device, Visit visit) {
+  for (const Segment& segment : snapshot.segments) {
+    if (device && segment.device != *device) continue;
+    for (std::size_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i)
+      if (snapshot.blocks[i].state == BlockState::active) visit(segment, snapshot.blocks[i]);
+  }
+}
+
+std::int64_t change(std::uint64_t from, std::uint64_t to) {
+  return static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from);
+}
+
+/// Less than this is noise: 1 % of where it stood, and a MiB.
+bool is_flat(std::uint64_t from, std::uint64_t to) {
+  const double moved = static_cast<double>(change(from, to));
+  return moved <= std::max(1048576.0, 0.01 * static_cast<double>(from));
+}
+
+std::vector<SiteGrowth> sites_of(std::span<const Snapshot> snapshots, std::optional<std::uint32_t> device) {
+  std::unordered_map<std::uint32_t, SiteGrowth> by_stack;
+  const auto site = [&](StackId stack) -> SiteGrowth& {
+    SiteGrowth& found = by_stack[index_of(stack)];
+    if (found.bytes.empty()) {
+      found.stack = stack;
+      found.bytes.resize(snapshots.size());
+      found.blocks.resize(snapshots.size());
+    }
+    return found;
+  };
+  std::set<BlockKey> first;
+  for (std::size_t n = 0; n < snapshots.size(); ++n) {
+    for_live(snapshots[n], device, [&](const Segment& segment, const Block& block) {
+      SiteGrowth& its = site(block.stack);
+      its.bytes[n] += static_cast<std::int64_t>(block.requested_bytes);
+      ++its.blocks[n];
+      const BlockKey key{segment.device, block.address, block.requested_bytes, index_of(block.stack)};
+      if (n == 0) first.insert(key);
+      if (n + 1 == snapshots.size() && !first.contains(key))
+        its.new_bytes += static_cast<std::int64_t>(block.requested_bytes);
+    });
+  }
+  std::vector<SiteGrowth> out;
+  for (auto& [stack, its] : by_stack) {
+    its.grew_each_time =
+        std::adjacent_find(its.bytes.begin(), its.bytes.end(), std::greater_equal<>()) == its.bytes.end();
+    if (std::adjacent_find(its.bytes.begin(), its.bytes.end(), std::not_equal_to<>()) != its.bytes.end())
+      out.push_back(std::move(its));
+  }
+  std::sort(out.begin(), out.end(), [](const SiteGrowth& a, const SiteGrowth& b) {
+    return a.growth_bytes() != b.growth_bytes() ? a.growth_bytes() > b.growth_bytes() : a.stack < b.stack;
+  });
+  return out;
+}
+
+void judge(Growth& growth, std::uint64_t least_bytes) {
+  const Usage& a = growth.usage.front();
+  const Usage& b = growth.usage.back();
+  const bool many = growth.usage.size() >= 3;
+  std::size_t sites = 0;
+  for (const SiteGrowth& site : growth.sites)
+    if (site.grew_each_time) {
+      growth.leaking_bytes += site.growth_bytes();
+      ++sites;
+    }
+  const std::string requested = fmt::format("live requested memory went from {} to {}", bytes_words(a.requested_bytes),
+                                            bytes_words(b.requested_bytes));
+  const auto set = [&growth](Condition condition, std::string because, std::string next) {
+    growth.condition = condition;
+    growth.because = std::move(because);
+    growth.next_step = std::move(next);
+  };
+  // A site that grows while others give back as much is memory on the move, not more of it.
+  if (growth.leaking_bytes >= static_cast<std::int64_t>(least_bytes) &&
+      change(a.requested_bytes, b.requested_bytes) > 0 &&
+      change(a.requested_bytes, b.requested_bytes) * 2 >= growth.leaking_bytes) {
+    growth.is_certain = many;
+    if (many)
+      set(Condition::leak,
+          fmt::format("{} grew at every one of {} steps, by {} in all; {}", count_words(sites, "site"),
+                      growth.usage.size() - 1, bytes_words(growth.leaking_bytes), requested),
+          "look at the lines below, from the top: what they allocate is kept somewhere (a list, a graph, a global, a "
+          "cache without a limit)");
+    else
+      set(Condition::leak,
+          fmt::format("{} grew by {}; {}", count_words(sites, "site"), bytes_words(growth.leaking_bytes), requested),
+          "two snapshots cannot tell a leak from a warm-up: collect garbage (gc.collect()), take a third at the same "
+          "point of a later step, and name all three");
+    return;
+  }
+  growth.leaking_bytes = 0;
+  const std::int64_t reserved = change(a.reserved_bytes, b.reserved_bytes);
+  const std::int64_t pending = change(a.pending_free_bytes, b.pending_free_bytes);
+  const std::int64_t pinned = change(a.pinned_bytes, b.pinned_bytes);
+  const std::int64_t releasable = change(a.releasable_bytes, b.releasable_bytes);
+  if (!is_flat(a.active_bytes(), b.active_bytes()) && is_flat(a.allocated_bytes, b.allocated_bytes) && pending > 0) {
+    set(Condition::pending,
+        fmt::format(
+            "blocks freed but still in use by a stream went from {} to {}, while what the program holds is flat",
+            bytes_words(a.pending_free_bytes), bytes_words(b.pending_free_bytes)),
+        "a stream that record_stream() named is behind: synchronise it, or let it wait once a step, before the tensors "
+        "are dropped");
+    return;
+  }
+  if (!is_flat(a.reserved_bytes, b.reserved_bytes) && is_flat(a.requested_bytes, b.requested_bytes)) {
+    if (pinned > releasable)
+      set(Condition::fragmentation,
+          fmt::format("reserved memory grew by {} while {}; of the free part, {} are pinned by live blocks",
+                      bytes_words(reserved), requested, bytes_words(b.pinned_bytes)),
+          "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or make the sizes repeat (pad batches); empty_cache() "
+          "does not help");
+    else
+      set(Condition::cache,
+          fmt::format("reserved memory grew by {} while {}; empty_cache() would return {}", bytes_words(reserved),
+                      requested, bytes_words(b.releasable_bytes)),
+          "nothing leaks: this is the allocator's cache. Leave it, or call torch.cuda.empty_cache() once after the "
+          "peak "
+          "where another process needs the memory");
+    return;
+  }
+  if (growth.device_used_bytes.front() && growth.device_used_bytes.back()) {
+    const std::uint64_t used_a = *growth.device_used_bytes.front();
+    const std::uint64_t used_b = *growth.device_used_bytes.back();
+    if (!is_flat(used_a, used_b) && is_flat(a.reserved_bytes, b.reserved_bytes)) {
+      set(Condition::outside,
+          fmt::format("the device's used memory went from {} to {} while the allocator's reserved memory is flat",
+                      bytes_words(used_a), bytes_words(used_b)),
+          "it is not PyTorch's allocator: look at NCCL's buffers, libraries with their own pools (cuDNN, CuPy, "
+          "nvdiffrast), "
+          "and other processes ('vramtrack watch --once')");
+      return;
+    }
+  }
+  if (!is_flat(a.requested_bytes, b.requested_bytes))
+    set(Condition::steady, requested + ", but no site grew at every step: sizes that vary, or a warm-up",
+        "take the snapshots at the same point of a step");
+  else
+    set(Condition::steady, requested, "");
+}
+
+}  // namespace
+
+std::string_view condition_name(Condition condition) {
+  return kConditionNames[static_cast<std::size_t>(condition)];
+}
+
+Growth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options) {
+  Growth growth;
+  growth.sites = sites_of(snapshots, options.device);
+  for (std::size_t i = 0; i < snapshots.size(); ++i) {
+    growth.usage.push_back(total_usage(snapshots[i], options.device));
+    growth.device_used_bytes.emplace_back(
+        i < options.device_used_bytes.size() ? std::optional(options.device_used_bytes[i]) : std::nullopt);
+  }
+  judge(growth, options.least_bytes);
+  return growth;
+}
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,64 @@
+// Growth: what two or more snapshots of one program differ by, stack by stack, and what that growth is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trace/profile.hpp"
+#include "trace/snapshot.hpp"
+#include "trace/usage.hpp"
+
+namespace vramtrack::trace {
+
+/// What a growth of memory, or a failure to get some, comes down to. See docs/snapshot.md for the rules.
+enum class Condition : std::uint8_t {
+  steady,         ///< nothing grew that matters
+  leak,           ///< live requested bytes grow at a site
+  fragmentation,  ///< reserved grows (or does not help) while requested is flat: free memory pinned by live blocks
+  cache,          ///< the same, but empty_cache() would return it
+  pending,        ///< freed blocks wait for streams
+  outside,        ///< the device fills up, the allocator does not
+  too_big,        ///< what the program wants at once is more than there is
+};
+std::string_view condition_name(Condition condition);
+
+/// One stack through all snapshots.
+struct SiteGrowth {
+  StackId stack = kNoStack;
+  std::vector<std::int64_t> bytes;   ///< live requested bytes in each snapshot
+  std::vector<std::int64_t> blocks;  ///< live blocks in each
+  std::int64_t new_bytes = 0;        ///< in the last, of blocks that the first did not have
+  bool grew_each_time = false;       ///< bytes rose from each snapshot to the next
+
+  [[nodiscard]] std::int64_t growth_bytes() const { return bytes.back() - bytes.front(); }
+  [[nodiscard]] std::int64_t growth_blocks() const { return blocks.back() - blocks.front(); }
+};
+
+struct Growth {
+  std::vector<SiteGrowth> sites;  ///< every stack whose bytes changed; the largest growth first, shrinkage last
+  std::vector<Usage> usage;       ///< of each snapshot
+  std::vector<std::optional<std::uint64_t>> device_used_bytes;  ///< of each, where the caller knew
+  Condition condition = Condition::steady;
+  bool is_certain = false;         ///< a leak over three snapshots or more; false of two: a third decides
+  std::int64_t leaking_bytes = 0;  ///< growth of the sites behind a leak
+  std::string because;             ///< why that condition, in words
+  std::string next_step;           ///< what to do now
+};
+
+struct GrowthOptions {
+  std::optional<std::uint32_t> device;
+  /// What nvidia-smi showed of the device when each snapshot was taken; empty, or one for each.
+  std::vector<std::uint64_t> device_used_bytes;
+  /// Growth below this is not called anything.
+  std::uint64_t least_bytes = 64 * 1024;
+};
+
+/// At least two snapshots, in the order they were taken, read into the same Symbols. By block and stack, never by
+/// segment: segments that grew, moved or are expandable do not matter. diff(a, b) is -diff(b, a) in every site's bytes.
+/// Cost: one pass over the blocks of each.
+Growth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options = {});
+
+}  // namespace vramtrack::trace

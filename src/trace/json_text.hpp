@@ -1,0 +1,52 @@
+// JsonText: writes JSON as a string, commas and escapes included. For exports of any size; no tree is built.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace vramtrack::trace {
+
+/// begin/end calls must match; inside an object each value follows a key(). Bytes that are no UTF-8 become U+FFFD.
+class JsonText {
+ public:
+  JsonText& begin_object() { return open('{'); }
+  JsonText& end_object() { return close('}'); }
+  JsonText& begin_array() { return open('['); }
+  JsonText& end_array() { return close(']'); }
+  JsonText& key(std::string_view name);
+  JsonText& value(std::string_view text);
+  JsonText& value(const char* text) { return value(std::string_view(text)); }
+  JsonText& value(bool yes);
+  /// "null" of nan and infinity.
+  JsonText& value(double number);
+  template <class T>
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) JsonText& value(T number) {
+    separate();
+    text_ += std::to_string(number);
+    return *this;
+  }
+  JsonText& null();
+  template <class T>
+  JsonText& field(std::string_view name, const T& its_value) {
+    return key(name).value(its_value);
+  }
+  /// A line break here, for people.
+  JsonText& newline();
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  JsonText& open(char bracket);
+  JsonText& close(char bracket);
+  void separate();
+  void quote(std::string_view text);
+
+  std::string text_;
+  bool needs_comma_ = false;
+};
+
+}  // namespace vramtrack::trace

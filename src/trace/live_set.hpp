@@ -1,0 +1,116 @@
+// LiveSet and Replay: what was live at each event of a device's trace. The end is known from the blocks; the trace is a
+// ring that may begin in the middle: what was live before its first event follows from both.
+//
+//        before the trace        trace (ring)              snapshot
+//     ---------------------|--------------------------|  blocks
+//      freed in it, never allocated in it -> was live before, by whom is unknown
+//      in the blocks, never allocated in it -> was live before, the block may know its stack
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trace/profile.hpp"
+#include "trace/snapshot.hpp"
+
+namespace vramtrack::trace {
+
+/// Live blocks by address. Open addressing; 32 bytes a block; erases leave no tombstones.
+class LiveSet {
+ public:
+  struct Held {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    StackId stack = kNoStack;
+    bool is_pending = false;
+    bool is_used = false;  ///< the cell holds something
+  };
+
+  /// The block at `address`, or null. Valid until the next put or erase.
+  Held* find(std::uint64_t address);
+  /// Replaces what was there.
+  void put(std::uint64_t address, std::uint64_t bytes, StackId stack, bool is_pending);
+  void erase(std::uint64_t address);
+  [[nodiscard]] std::size_t size() const { return used_; }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Held& held : cells_)
+      if (held.is_used) visit(held);
+  }
+
+ private:
+  [[nodiscard]] std::size_t home(std::uint64_t address) const {
+    return static_cast<std::size_t>((address * 0x9e3779b97f4a7c15ULL) >> 20) & (cells_.size() - 1);
+  }
+  void grow();
+  std::vector<Held> cells_;
+  std::size_t used_ = 0;
+};
+
+/// What one event changed.
+struct Change {
+  StackId stack = kNoStack;  ///< of the block that the event is about: of its allocation, also for a free
+  std::int64_t live_bytes = 0;
+  std::int64_t live_blocks = 0;
+  std::int64_t pending_bytes = 0;
+  std::int64_t reserved_bytes = 0;
+};
+
+/// Totals after an event; requested bytes, except reserved.
+struct Moment {
+  std::uint64_t event = 0;  ///< index into the trace
+  std::int64_t time_us = kNoTime;
+  std::int64_t live_bytes = 0;
+  std::int64_t pending_bytes = 0;
+  std::int64_t reserved_bytes = 0;
+};
+
+class Replay {
+ public:
+  /// Two passes over the events of `device` (none: an empty replay). `symbols` gets one more stack, that of blocks
+  /// "(allocated before the trace)".
+  Replay(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols);
+
+  /// Before the first event.
+  [[nodiscard]] const Moment& begin() const { return begin_; }
+  [[nodiscard]] const Profile& live_at_begin() const { return initial_profile_; }
+  [[nodiscard]] StackId before_trace() const { return before_; }
+  /// Blocks that the trace says are live at its end and the segments do not have, or the other way round; 0 in a sound
+  /// file.
+  [[nodiscard]] std::uint64_t mismatch_count() const { return mismatches_; }
+  [[nodiscard]] std::uint64_t event_count() const { return trace_ != nullptr ? trace_->events.size() : 0; }
+
+  /// Calls visit(const AllocEvent&, const Change&, const Moment&) for every event, in order.
+  template <class Visit>
+  void run(Visit visit) const {
+    if (trace_ == nullptr) return;
+    LiveSet live = initial_;
+    Moment now = begin_;
+    for (std::size_t i = 0; i < trace_->events.size(); ++i) {
+      const AllocEvent& event = trace_->events[i];
+      const Change change = apply(event, live);
+      now.event = i;
+      if (event.time_us != kNoTime) now.time_us = event.time_us;
+      now.live_bytes += change.live_bytes;
+      now.pending_bytes += change.pending_bytes;
+      now.reserved_bytes += change.reserved_bytes;
+      visit(event, change, now);
+    }
+  }
+
+ private:
+  Change apply(const AllocEvent& event, LiveSet& live) const;
+
+  const DeviceTrace* trace_ = nullptr;
+  StackId before_ = kNoStack;
+  LiveSet initial_;
+  Profile initial_profile_;
+  Moment begin_;
+  std::uint64_t mismatches_ = 0;
+};
+
+/// The live bytes by stack after each of the events, which must be ascending. One replay.
+std::vector<Profile> profiles_at(const Replay& replay, std::span<const std::uint64_t> events);
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,139 @@
+#include "trace/profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace vramtrack::trace {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// How near a frame is to what a person would change; the lowest wins, the innermost of equals.
+enum Rank { kOwn, kLibrary, kFramework, kStandard, kNative, kNoise };
+
+bool is_python(std::string_view file) {
+  return file.ends_with(".py"sv) || file.ends_with(".pyx"sv) || (file.starts_with('<') && file.ends_with('>'));
+}
+
+/// A folder of the path by either separator: Windows writes snapshots, too.
+bool has_folder(std::string_view file, std::string_view folder) {
+  for (std::size_t at = file.find(folder); at != std::string_view::npos; at = file.find(folder, at + 1)) {
+    const bool begins = at == 0 || file[at - 1] == '/' || file[at - 1] == '\\';
+    const std::size_t end = at + folder.size();
+    if (begins && end < file.size() && (file[end] == '/' || file[end] == '\\')) return true;
+  }
+  return false;
+}
+
+bool is_framework(std::string_view file) {
+  const bool packaged = has_folder(file, "site-packages") || has_folder(file, "dist-packages");
+  return (packaged && (has_folder(file, "torch") || has_folder(file, "functorch") || has_folder(file, "triton"))) ||
+         contains(file, "/pytorch/torch/") || file.starts_with("torch/");
+}
+
+/// /usr/lib/python3.11/runpy.py, C:\Python311\Lib\runpy.py: Python's own library.
+bool is_standard(std::string_view file) {
+  if (has_folder(file, "site-packages") || has_folder(file, "dist-packages")) return false;
+  if (file.starts_with("<frozen")) return true;
+  const std::size_t at = file.rfind("/lib/python");
+  if (at != std::string_view::npos) return true;
+  return contains(file, "\\Lib\\") || contains(file, "\\lib\\");
+}
+
+Rank rank(const Symbols& symbols, FrameId frame) {
+  if (!is_telling(symbols, frame)) return kNoise;
+  const std::string_view file = symbols.file(frame);
+  if (!is_python(file)) return kNative;
+  if (is_framework(file)) return kFramework;
+  if (is_standard(file)) return kStandard;
+  return has_folder(file, "site-packages") || has_folder(file, "dist-packages") ? kLibrary : kOwn;
+}
+
+}  // namespace
+
+void ProfileBuilder::add(StackId stack, std::int64_t bytes, std::int64_t blocks) {
+  StackBytes& entry = by_stack_[index_of(stack)];
+  entry.stack = stack;
+  entry.bytes += bytes;
+  entry.blocks += blocks;
+}
+
+Profile ProfileBuilder::profile() const {
+  Profile out;
+  out.reserve(by_stack_.size());
+  for (const auto& [stack, entry] : by_stack_)
+    if (entry.bytes != 0 || entry.blocks != 0) out.push_back(entry);
+  std::sort(out.begin(), out.end(), [](const StackBytes& a, const StackBytes& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.stack < b.stack;
+  });
+  return out;
+}
+
+Profile live_profile(const Snapshot& snapshot, std::optional<std::uint32_t> device) {
+  ProfileBuilder builder;
+  for (const Segment& segment : snapshot.segments) {
+    if (device && segment.device != *device) continue;
+    for (std::size_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
+      const Block& block = snapshot.blocks[i];
+      if (block.state == BlockState::active)
+        builder.add(block.stack, static_cast<std::int64_t>(block.requested_bytes), 1);
+    }
+  }
+  return builder.profile();
+}
+
+bool is_telling(const Symbols& symbols, FrameId frame) {
+  const std::string_view name = symbols.name(frame);
+  const std::string_view file = symbols.file(frame);
+  for (const std::string_view noise :
+       {"unwind::unwind"sv, "CapturedTraceback::gather"sv, "gather_with_cpp"sv, "_start"sv, "__libc_start"sv,
+        "PyEval_"sv, "_PyEval"sv, "PyObject_"sv, "_PyObject"sv, "PyFunction_"sv, "_PyFunction"sv, "PyVectorcall"sv,
+        "PyRun_"sv, "Py_RunMain"sv, "Py_BytesMain"sv, "method_vectorcall"sv, "slot_tp_"sv, "cfunction_"sv})
+    if (name.find(noise) == 0 || (noise[0] != '_' && noise[0] != 'P' && contains(name, noise))) return false;
+  for (const std::string_view noise :
+       {"core/boxing"sv, "/Register"sv, "/Redispatch"sv, "pythonrun.c"sv, "Modules/main.c"sv, "Objects/call.c"sv,
+        "Objects/methodobject.c"sv, "pycore_ceval.h"sv, "ceval.c"sv, "cpython/abstract.h"sv})
+    if (contains(file, noise)) return false;
+  return !name.empty() || !file.empty();
+}
+
+std::optional<FrameId> site_of(const Symbols& symbols, StackId stack) {
+  std::optional<FrameId> best;
+  Rank best_rank = kNoise;
+  for (const FrameId frame : symbols.stack(stack)) {
+    const Rank its_rank = rank(symbols, frame);
+    if (!best || its_rank < best_rank) {
+      best = frame;
+      best_rank = its_rank;
+    }
+    if (best_rank == kOwn) break;
+  }
+  return best;
+}
+
+std::string frame_words(const Symbols& symbols, FrameId frame) {
+  std::string_view file = symbols.file(frame);
+  const std::string_view name = symbols.name(frame);
+  if (file.empty() || file == "??") return std::string(name);
+  // Two folders tell one model.py from another; the home they lie in tells nothing.
+  std::size_t at = file.size();
+  for (int folders = 0; folders < 3 && at != std::string_view::npos && at > 0; ++folders)
+    at = file.find_last_of("/\\", at - 1);
+  if (at != std::string_view::npos && at > 0 && is_python(file)) file.remove_prefix(at + 1);
+  const std::uint32_t line = symbols.frame(frame).line;
+  if (line == 0) return fmt::format("{} {}", file, name);
+  return fmt::format("{}:{} {}", file, line, name);
+}
+
+std::string site_words(const Symbols& symbols, StackId stack) {
+  const auto frame = site_of(symbols, stack);
+  return frame ? frame_words(symbols, *frame) : "(no stack recorded)";
+}
+
+}  // namespace vramtrack::trace

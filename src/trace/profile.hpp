@@ -1,0 +1,50 @@
+// Profile: bytes and blocks by stack. What every diff, flame graph and export starts from, whoever recorded it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/snapshot.hpp"
+#include "trace/symbols.hpp"
+
+namespace vramtrack::trace {
+
+struct StackBytes {
+  StackId stack = kNoStack;
+  std::int64_t bytes = 0;
+  std::int64_t blocks = 0;
+};
+
+/// One entry a stack, the most bytes first (then by stack, so that equal input gives equal output).
+using Profile = std::vector<StackBytes>;
+
+/// Sums by stack.
+class ProfileBuilder {
+ public:
+  void add(StackId stack, std::int64_t bytes, std::int64_t blocks);
+  [[nodiscard]] Profile profile() const;
+
+ private:
+  std::unordered_map<std::uint32_t, StackBytes> by_stack_;
+};
+
+/// Requested bytes of the live blocks of one device, or of all.
+Profile live_profile(const Snapshot& snapshot, std::optional<std::uint32_t> device = {});
+
+/// The frame a person would look at first: the innermost of their own code; else of a library other than the framework
+/// and Python's own; else the innermost Python frame; else the innermost that is not the recorder itself. None of
+/// kNoStack.
+std::optional<FrameId> site_of(const Symbols& symbols, StackId stack);
+
+/// False for frames that say nothing to a person: the recorder's own, the interpreter's calls.
+bool is_telling(const Symbols& symbols, FrameId frame);
+
+/// "model.py:54 forward" with the last folders of the path that matter; C++ frames by name only.
+std::string frame_words(const Symbols& symbols, FrameId frame);
+/// frame_words of site_of; "(no stack recorded)" of kNoStack.
+std::string site_words(const Symbols& symbols, StackId stack);
+
+}  // namespace vramtrack::trace

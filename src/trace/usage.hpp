@@ -1,0 +1,62 @@
+// Usage: what an allocator's reserved memory is doing, by device, pool and stream; the figures of fragmentation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trace/snapshot.hpp"
+
+namespace vramtrack::trace {
+
+/// Of some segments. reserved = requested + internal + pending + inactive, always.
+///
+///   reserved |--------------------------------------------------------------|
+///            | requested | internal | pending |          inactive           |
+///            |      allocated       |         |  releasable  |    pinned    |
+struct Usage {
+  std::uint64_t reserved_bytes = 0;      ///< taken from the driver: what nvidia-smi sees, less contexts and libraries
+  std::uint64_t allocated_bytes = 0;     ///< blocks the program holds, as rounded by the allocator
+  std::uint64_t requested_bytes = 0;     ///< what it asked for
+  std::uint64_t pending_free_bytes = 0;  ///< given back, held until a stream is done with it
+  std::uint64_t inactive_bytes = 0;      ///< cached: external fragmentation and plain cache together
+  std::uint64_t releasable_bytes = 0;    ///< of inactive: empty_cache() would return it to the driver
+  std::uint64_t pinned_bytes = 0;        ///< of inactive: a live block in the same segment (or page) holds it
+  std::uint64_t largest_free_bytes = 0;  ///< largest inactive run: what can be had without asking the driver
+  std::uint64_t unaccounted_bytes = 0;   ///< of segments whose blocks do not add up (cut-down files)
+  std::uint64_t segment_count = 0;
+  std::uint64_t live_block_count = 0;
+  std::uint64_t free_block_count = 0;
+
+  [[nodiscard]] std::uint64_t internal_bytes() const { return allocated_bytes - requested_bytes; }
+  [[nodiscard]] std::uint64_t active_bytes() const { return allocated_bytes + pending_free_bytes; }
+  /// requested / reserved; 1 of nothing reserved.
+  [[nodiscard]] double utilisation() const;
+  /// 1 - largest free run / all that is free: 0 is one piece, near 1 is crumbs.
+  [[nodiscard]] double scatter() const;
+  Usage& operator+=(const Usage& other);
+};
+
+/// Segments of one pool, kind and stream: blocks are never shared between two of these.
+struct PoolUsage {
+  PoolId pool{};
+  bool is_large = true;
+  bool is_expandable = false;
+  std::int64_t stream = 0;
+  Usage usage;
+};
+
+struct DeviceUsage {
+  std::uint32_t device = 0;
+  Usage total;
+  std::vector<PoolUsage> pools;  ///< the largest first
+};
+
+/// By device index; devices with neither segments nor events are left out. One pass over segments and blocks.
+std::vector<DeviceUsage> usage_of(const Snapshot& snapshot);
+/// Of the pinned host memory.
+std::vector<DeviceUsage> host_usage_of(const Snapshot& snapshot);
+/// All devices, or one of them, together.
+Usage total_usage(const Snapshot& snapshot, std::optional<std::uint32_t> device = {});
+
+}  // namespace vramtrack::trace
