@@ -50,10 +50,13 @@ fuzz: ## each fuzz target on its committed corpus, then FUZZ_SECONDS (20) of new
 	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
 SOAK_SECONDS ?= 3600
-soak: build ## watch a fake machine for SOAK_SECONDS (3600): its memory and files must stay bounded
+SOAK_DAYS ?= 7
+soak: build ## an agent through SOAK_DAYS (7) simulated days, a watch for SOAK_SECONDS (3600): memory and files stay bounded
 	@scripts/setup.sh build test bench
 	@$(call configure,bench)
 	@$(call compile,bench)
+	@bench/agent.py soak $(SOAK_DAYS)
+	@bench/agent.py soak $(SOAK_DAYS) --churn
 	@bench/watch.sh --soak $(SOAK_SECONDS)
 
 bench: ## the figures of docs/BENCHMARKS.md

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Prints the figures of docs/BENCHMARKS.md, each with the command that gives it and the target it is held against.
 #
-#   bench/run.sh [replay] [detect] [watch] [disk] [traces]      (default: all; about 5 minutes)
+#   bench/run.sh [replay] [detect] [watch] [agent] [disk] [traces]      (default: all; about 5 minutes)
 #
 # `make bench` builds what it needs. Run it on an otherwise idle machine.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/bench
 [ -x $build/vramtrack ] || { echo "bench: build first: make bench" >&2; exit 1; }
-[ $# -gt 0 ] || set -- replay detect watch disk traces
+[ $# -gt 0 ] || set -- replay detect watch agent disk traces
 
 heading() { printf '\n== %s\n' "$1"; }
 show() { printf '$ %s\n' "$*"; }
@@ -48,6 +48,12 @@ watch() {
   bench/watch.sh
 }
 
+agent() {
+  heading "the agent with page, /metrics and store, 8 GPUs with 64 processes at 1 Hz (targets: 0.5 % of one core, 24 MiB resident)"
+  show "bench/agent.py cost"
+  bench/agent.py cost
+}
+
 disk() {
   heading "30 days of 8 GPUs and 64 processes at 1 Hz on disk (target: 500 MB)"
   # The default: 64 processes in all. `--per-gpu 64` is the same for 64 on each GPU.
@@ -71,9 +77,9 @@ traces() {
 machine
 for part in "$@"; do
   case $part in
-    replay | detect | watch | disk | traces) $part ;;
+    replay | detect | watch | agent | disk | traces) $part ;;
     *)
-      echo "bench: unknown part '$part'; expected replay, detect, watch, disk or traces" >&2
+      echo "bench: unknown part '$part'; expected replay, detect, watch, agent, disk or traces" >&2
       exit 2
       ;;
   esac

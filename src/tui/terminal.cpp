@@ -194,7 +194,8 @@ void Terminal::show(const Screen& screen, const Theme& theme) {
   for (int y = 0; y < std::min(screen.height(), height()); ++y) {
     for (int x = 0; x < std::min(screen.width(), width()); ++x) {
       const Cell& cell = screen.at(x, y);
-      if (cell.code == 0 || (cell.code == U' ' && !cell.selected)) continue;
+      const bool paints = cell.selected || theme.look(cell.role).reverse;  // so that a blank is seen, too
+      if (cell.code == 0 || (cell.code == U' ' && !paints)) continue;
       wchar_t text[2] = {static_cast<wchar_t>(cell.code), 0};
       if (!utf8_) text[0] = static_cast<wchar_t>(ascii_for(cell.code));
       const auto pair = static_cast<short>(has_colors() == TRUE ? static_cast<int>(cell.role) + 1 : 0);
