@@ -1,0 +1,52 @@
+"""vramtrack top in a terminal of its own, whose screen is read and whose keys are pressed, by tmux."""
+import itertools
+import re
+import subprocess
+import time
+
+DEADLINE_S = 60
+
+
+class Terminal:
+    """One window of a tmux server of its own."""
+
+    numbers = itertools.count()
+
+    def __init__(self, box, *args, size=(80, 24), env=None):
+        self.box = box
+        self.env = box.environment({"XDG_RUNTIME_DIR": str(box.path), **(env or {})})
+        # Of its own: a server that is ending does not answer on a socket any more, and has not left it yet.
+        self.socket = str(box.path / f"tmux{next(Terminal.numbers)}")
+        # tmux gives the program a TERM of its own.
+        command = subprocess.list2cmdline([box.binary, "top", *args])
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]),
+                  f"{command} 2>errors; echo exit=$?; exec sleep {DEADLINE_S}")
+
+    def tmux(self, *args):
+        return subprocess.run(["tmux", "-u", "-S", self.socket, *args], cwd=self.box.work, env=self.env, check=True,
+                              capture_output=True, timeout=30).stdout.decode()
+
+    def press(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def screen(self, *options):
+        return self.tmux("capture-pane", "-p", *options)
+
+    def wait_for(self, pattern, press_meanwhile=None):
+        """The first screen with `pattern` on it."""
+        end = time.monotonic() + DEADLINE_S
+        while True:
+            text = self.screen()
+            if re.search(pattern, text, re.MULTILINE):
+                return text
+            if time.monotonic() > end:
+                raise AssertionError(f"no {pattern!r} on the screen:\n{text}\n{(self.box.work / 'errors').read_text()}")
+            if press_meanwhile:
+                self.press(press_meanwhile)
+            time.sleep(0.05)
+
+    def resize(self, width, height):
+        self.tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], env=self.env, capture_output=True, check=False)
