@@ -16,6 +16,7 @@
 #include "report/words.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
+#include "web/client.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -220,6 +221,19 @@ void check_store(Checkup& checkup, const Config& config) {
     checkup.say(Health::missing, "store", path + " may not be written", "set store.path, or watch with --no-record");
 }
 
+/// An agent that runs is no condition for anything: without one nothing is said.
+void check_agent(Checkup& checkup, const AgentConfig& config) {
+  const auto socket = web::find_agent(config);
+  if (!socket) return;
+  const auto agent = web::AgentClient(*socket).version();
+  if (!agent)
+    checkup.say(Health::note, "agent", agent.error().message, "restart it: systemctl restart vramtrack-agent");
+  else
+    checkup.say(Health::ok, "agent",
+                fmt::format("{} answers on {} (pid {}, since {}): 'vramtrack top' shows what it sees", agent->version,
+                            *socket, agent->pid, iso8601(std::chrono::floor<std::chrono::seconds>(agent->started))));
+}
+
 }  // namespace
 
 int doctor(const Options& options, Console& console) {
@@ -238,6 +252,7 @@ int doctor(const Options& options, Console& console) {
   list_devices(checkup, catalog, batch);
   check_visibility(checkup, config.sources);
   check_store(checkup, config);
+  check_agent(checkup, config.agent);
   if (working == 0)
     checkup.raw(
         "\nNothing to watch here. 'vramtrack analyze FILE' reads logs of other machines, 'vramtrack simulate' needs "

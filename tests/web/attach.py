@@ -35,6 +35,12 @@ class Attach(unittest.TestCase):
             top.press("q")
             top.wait_for(r"exit=0")
 
+    def test_doctor_names_it(self):
+        with Agent(self.box) as agent:
+            told = self.box.run("doctor", env={"XDG_RUNTIME_DIR": str(agent.runtime)}).stdout.decode()
+            self.assertRegex(told, rf"ok +agent +\S+ answers on {agent.socket} \(pid {agent.process.pid}, ")
+        self.assertNotIn("agent", self.box.run("doctor", env={"XDG_RUNTIME_DIR": str(agent.runtime)}).stdout.decode())
+
     def test_an_agent_that_ends_is_named_and_what_was_seen_stays(self):
         with Agent(self.box) as agent:
             top = self.open(agent)
