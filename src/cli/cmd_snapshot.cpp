@@ -81,8 +81,9 @@ struct Verb {
 };
 
 constexpr Verb kVerbs[] = {
-    {"summary", snapshot_summary, false, 1, SIZE_MAX},
-    {"leaks", snapshot_leaks, false, 2, SIZE_MAX},
+    {"summary", snapshot_summary, false, 1, SIZE_MAX}, {"leaks", snapshot_leaks, false, 2, SIZE_MAX},
+    {"timeline", snapshot_timeline, true, 1, 1},       {"oom", snapshot_oom, true, 1, 1},
+    {"flamegraph", snapshot_flamegraph, true, 1, 1},   {"export", snapshot_export, true, 1, 1},
 };
 
 /// The devices that --device may name, for the error when it names another.

@@ -71,6 +71,51 @@ CLI::App* add_snapshot(CLI::App& app, Options& o) {
       "  vramtrack snapshot leaks --used 10GiB,12GiB a.pickle b.pickle\n"
       "Exit: 0 nothing leaks, 1 a leak (or growth that may be one), 2 could not read them.");
 
+  CLI::App* timeline =
+      add_verb(all, o, "timeline", "Live bytes by site over the trace, and what its peaks were made of", false);
+  add_json(timeline, o);
+  add_top(timeline, o);
+  timeline->footer(
+      "Example:\n"
+      "  vramtrack snapshot timeline --top 5 memory_snapshot.pickle\n"
+      "Exit: 0 done, 2 could not read it, or it has no trace.");
+
+  CLI::App* oom =
+      add_verb(all, o, "oom", "What filled the memory: leak, fragmentation, pending frees, or simply too big", false);
+  add_json(oom, o);
+  add_top(oom, o);
+  oom->add_option_function<std::string>(
+         "--capacity", [&o](const std::string& text) { o.capacity_bytes = size_or_throw("--capacity", text); },
+         "Capacity of the device, for what lies outside the allocator, for example 80GiB")
+      ->type_name("SIZE");
+  oom->footer(
+      "Example:\n"
+      "  vramtrack snapshot oom --capacity 80GiB oom_snapshot.pickle\n"
+      "Exit: 0 done, 2 could not read it.");
+
+  CLI::App* flamegraph = add_verb(all, o, "flamegraph", "A flame graph of the live bytes, as one HTML file", false);
+  flamegraph->add_flag("--peak", o.snapshot.at_peak, "Of the moment when most was live, not of the end");
+  flamegraph->footer(
+      "Examples:\n"
+      "  vramtrack snapshot flamegraph --output live.html memory_snapshot.pickle\n"
+      "  vramtrack snapshot flamegraph --peak --output peak.html memory_snapshot.pickle\n"
+      "Exit: 0 done, 2 could not read it.");
+
+  CLI::App* exported = add_verb(all, o, "export", "For other tools: pprof, speedscope, folded, chrome, csv", false);
+  exported
+      ->add_option("--format", o.snapshot.format,
+                   "Write as: pprof, speedscope, folded (live bytes by stack), chrome, csv (events)")
+      ->required()
+      ->check(CLI::IsMember({"pprof", "speedscope", "folded", "chrome", "csv"}))
+      ->type_name("NAME");
+  exported->add_flag("--peak", o.snapshot.at_peak, "Of pprof, speedscope, folded: when most was live, not the end");
+  exported->footer(
+      "Examples:\n"
+      "  vramtrack snapshot export --format pprof --output live.pb.gz memory_snapshot.pickle && go tool pprof -http : "
+      "live.pb.gz\n"
+      "  vramtrack snapshot export --format speedscope --output live.speedscope.json memory_snapshot.pickle\n"
+      "  vramtrack snapshot export --format chrome --output trace.json memory_snapshot.pickle   for ui.perfetto.dev\n"
+      "Exit: 0 done, 2 could not read it.");
   all->footer(
       "Examples:\n"
       "  vramtrack snapshot summary memory_snapshot.pickle\n"

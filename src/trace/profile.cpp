@@ -91,16 +91,23 @@ Profile live_profile(const Snapshot& snapshot, std::optional<std::uint32_t> devi
 bool is_telling(const Symbols& symbols, FrameId frame) {
   const std::string_view name = symbols.name(frame);
   const std::string_view file = symbols.file(frame);
-  for (const std::string_view noise :
-       {"unwind::unwind"sv, "CapturedTraceback::gather"sv, "gather_with_cpp"sv, "_start"sv, "__libc_start"sv,
-        "PyEval_"sv, "_PyEval"sv, "PyObject_"sv, "_PyObject"sv, "PyFunction_"sv, "_PyFunction"sv, "PyVectorcall"sv,
-        "PyRun_"sv, "Py_RunMain"sv, "Py_BytesMain"sv, "method_vectorcall"sv, "slot_tp_"sv, "cfunction_"sv})
-    if (name.find(noise) == 0 || (noise[0] != '_' && noise[0] != 'P' && contains(name, noise))) return false;
+  // CPython's own functions; symbolizers often give its static ones the name of a neighbour (PyUnicode_Tailmatch).
+  const bool is_cpython = (name.starts_with("Py"sv) && name.size() > 2 && name[2] >= 'A' && name[2] <= 'Z') ||
+                          name.starts_with("_Py"sv) || name.starts_with("method_vectorcall"sv) ||
+                          name.starts_with("slot_tp_"sv) || name.starts_with("cfunction_"sv);
+  if (is_cpython && !is_python(file)) return false;
+  if (name == "_start"sv || name.starts_with("__libc_start"sv)) return false;
+  for (const std::string_view noise : {"unwind::unwind"sv, "CapturedTraceback::gather"sv, "gather_with_cpp"sv})
+    if (contains(name, noise)) return false;
   for (const std::string_view noise :
        {"core/boxing"sv, "/Register"sv, "/Redispatch"sv, "pythonrun.c"sv, "Modules/main.c"sv, "Objects/call.c"sv,
         "Objects/methodobject.c"sv, "pycore_ceval.h"sv, "ceval.c"sv, "cpython/abstract.h"sv})
     if (contains(file, noise)) return false;
   return !name.empty() || !file.empty();
+}
+
+bool is_python(const Symbols& symbols, FrameId frame) {
+  return is_python(symbols.file(frame));
 }
 
 std::optional<FrameId> site_of(const Symbols& symbols, StackId stack) {

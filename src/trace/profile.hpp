@@ -42,6 +42,9 @@ std::optional<FrameId> site_of(const Symbols& symbols, StackId stack);
 /// False for frames that say nothing to a person: the recorder's own, the interpreter's calls.
 bool is_telling(const Symbols& symbols, FrameId frame);
 
+/// A line of a Python file.
+bool is_python(const Symbols& symbols, FrameId frame);
+
 /// "model.py:54 forward" with the last folders of the path that matter; C++ frames by name only.
 std::string frame_words(const Symbols& symbols, FrameId frame);
 /// frame_words of site_of; "(no stack recorded)" of kNoStack.

@@ -1,0 +1,140 @@
+#include "trace/oom.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "trace/assess.hpp"
+#include "trace/timeline.hpp"
+#include "trace/words.hpp"
+
+namespace vramtrack::trace {
+namespace {
+
+constexpr std::size_t kLeastValleys = 3;
+constexpr std::size_t kMostValleys = 12;
+/// Contexts and library kernels take this much of a device without anybody leaking.
+constexpr std::uint64_t kOrdinaryOutsideBytes = 2ULL << 30;
+
+/// Sites that hold more at each quiet moment than at the one before: what is kept across iterations.
+std::vector<OomReport::Riser> risers_of(const Replay& replay, std::span<const Moment> valleys) {
+  std::vector<std::uint64_t> events;
+  for (const Moment& valley : valleys) events.push_back(valley.event);
+  const std::vector<Profile> profiles = profiles_at(replay, events);
+  std::unordered_map<std::uint32_t, std::vector<std::int64_t>> by_stack;
+  for (std::size_t n = 0; n < profiles.size(); ++n)
+    for (const StackBytes& held : profiles[n]) {
+      auto& bytes = by_stack[index_of(held.stack)];
+      bytes.resize(profiles.size());
+      bytes[n] = held.bytes;
+    }
+  std::vector<OomReport::Riser> out;
+  for (const auto& [stack, bytes] : by_stack)
+    if (std::adjacent_find(bytes.begin(), bytes.end(), std::greater_equal<>()) == bytes.end())
+      out.push_back({StackId{stack}, bytes.front(), bytes.back()});
+  std::sort(out.begin(), out.end(), [](const OomReport::Riser& a, const OomReport::Riser& b) {
+    const std::int64_t by_a = a.to_bytes - a.from_bytes;
+    const std::int64_t by_b = b.to_bytes - b.from_bytes;
+    return by_a != by_b ? by_a > by_b : a.stack < b.stack;
+  });
+  return out;
+}
+
+void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> capacity_bytes) {
+  const auto live = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.live_bytes, 0));
+  const auto pending = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.pending_bytes, 0));
+  const std::string asked =
+      fmt::format("{} were asked for, {} were live", bytes_words(r.asked_bytes), bytes_words(live));
+  std::int64_t risen = 0;
+  for (const OomReport::Riser& riser : r.risers) risen += riser.to_bytes - riser.from_bytes;
+  const auto set = [&r](Condition condition, std::string because, std::string next) {
+    r.condition = condition;
+    r.because = std::move(because);
+    r.next_step = std::move(next);
+  };
+  // A tenth of what was live: less did not fill the device, whatever else it is.
+  if (r.valley_count >= kLeastValleys && risen * 10 >= r.at.live_bytes && risen >= 1 << 20)
+    return set(Condition::leak,
+               fmt::format("{}; of that, {} rose from each of {} quiet moments of the trace to the next, by {} in all",
+                           asked, count_words(r.risers.size(), "site"), r.valley_count, bytes_words(risen)),
+               "look at the lines that rose, from the top: what they allocate is kept across iterations");
+  if (!r.has_oom)
+    return set(Condition::steady, "the trace has no oom entry; these are the figures at its end",
+               "record until it fails: torch._C._cuda_attach_out_of_memory_observer, or dump in the except block");
+  if (pending >= r.asked_bytes)
+    return set(Condition::pending,
+               fmt::format("{}, and {} were freed but waited for a stream", asked, bytes_words(pending)),
+               "synchronise the stream that record_stream() named before the allocation, or once a step");
+  if (r.cached_bytes + r.device_free_bytes >= r.asked_bytes && r.cached_bytes > r.device_free_bytes)
+    return set(Condition::fragmentation,
+               fmt::format("{}; {} were reserved and free and {} free on the device, but not in one piece", asked,
+                           bytes_words(r.cached_bytes), bytes_words(r.device_free_bytes)),
+               fragmentation_advice(snapshot.settings));
+  if (r.outside_bytes && *r.outside_bytes > std::max(kOrdinaryOutsideBytes, *capacity_bytes / 10) &&
+      *r.outside_bytes >= r.asked_bytes)
+    return set(
+        Condition::outside,
+        fmt::format("{}; {} of the device are used outside this allocator", asked, bytes_words(*r.outside_bytes)),
+        "look for other processes on the device ('vramtrack watch --once'), NCCL's buffers, and libraries with pools "
+        "of their own");
+  std::string because = fmt::format("{}, and {} more were free: they do not fit beside each other", asked,
+                                    bytes_words(r.cached_bytes + r.device_free_bytes));
+  if (r.valley_count < kLeastValleys)
+    because += fmt::format(" (the trace has {} to compare: whether something grew before is not known)",
+                           count_words(r.valley_count, "quiet moment"));
+  set(Condition::too_big, std::move(because),
+      "a smaller batch or sequence, activation checkpointing, a smaller precision, or shard the model; the sites below "
+      "say "
+      "what is worth it");
+}
+
+}  // namespace
+
+OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
+                 std::optional<std::uint64_t> capacity_bytes) {
+  OomReport r;
+  r.device = device;
+  const Replay replay(snapshot, device, symbols);
+  r.at = replay.begin();
+  std::uint64_t oom_event = 0;
+  replay.run([&](const AllocEvent& event, const Change&, const Moment& now) {
+    if (event.action == Action::oom) {
+      r.has_oom = true;
+      ++r.oom_count;
+      oom_event = now.event;
+      r.at = now;
+      r.asked_bytes = event.size_bytes;
+      r.device_free_bytes = event.address;
+      r.asked_by = event.stack;
+    } else if (!r.has_oom) {
+      r.at = now;
+      oom_event = now.event;
+    }
+  });
+  if (replay.event_count() > 0) {
+    const std::uint64_t moments[] = {oom_event};
+    r.sites = profiles_at(replay, moments).front();
+  } else {
+    r.sites = replay.live_at_begin();
+  }
+  r.cached_bytes =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.at.reserved_bytes - r.at.live_bytes - r.at.pending_bytes));
+  if (capacity_bytes && r.has_oom) {
+    const std::uint64_t known =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.reserved_bytes, 0)) + r.device_free_bytes;
+    r.outside_bytes = *capacity_bytes > known ? *capacity_bytes - known : 0;
+  }
+  TimelineOptions options;
+  options.points = 1;
+  options.peaks = 0;
+  std::vector<Moment> valleys = timeline_of(snapshot, device, symbols, options).valleys;
+  std::erase_if(valleys, [&](const Moment& valley) { return valley.event > oom_event; });
+  if (valleys.size() > kMostValleys) valleys.erase(valleys.begin(), valleys.end() - kMostValleys);
+  r.valley_count = valleys.size();
+  if (r.valley_count >= kLeastValleys) r.risers = risers_of(replay, valleys);
+  judge(r, snapshot, capacity_bytes);
+  return r;
+}
+
+}  // namespace vramtrack::trace

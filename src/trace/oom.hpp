@@ -1,0 +1,47 @@
+// OomReport: what filled a device, at the moment an allocation failed or else at the end of the trace.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/diff.hpp"
+#include "trace/live_set.hpp"
+#include "trace/profile.hpp"
+#include "trace/snapshot.hpp"
+
+namespace vramtrack::trace {
+
+struct OomReport {
+  std::uint32_t device = 0;
+  bool has_oom = false;  ///< the trace has an oom entry; false: judged at the end
+  std::uint64_t oom_count = 0;
+  Moment at;                      ///< totals when it failed
+  std::uint64_t asked_bytes = 0;  ///< what was asked for
+  std::uint64_t device_free_bytes = 0;
+  std::uint64_t cached_bytes =
+      0;  ///< reserved then, and neither live nor pending: free, but not in one piece (or rounding)
+  std::optional<std::uint64_t>
+      outside_bytes;  ///< in use on the device and not reserved by this allocator; needs the capacity
+  StackId asked_by = kNoStack;
+  Profile sites;  ///< what was live then
+
+  /// A site whose live bytes rose from valley to valley of the trace.
+  struct Riser {
+    StackId stack = kNoStack;
+    std::int64_t from_bytes = 0, to_bytes = 0;
+  };
+  std::size_t valley_count = 0;  ///< quiet moments that the trace has to compare; under 3 no leak can be told
+  std::vector<Riser> risers;     ///< the largest first
+
+  Condition condition = Condition::steady;  ///< leak, fragmentation, pending, outside, too_big; steady: no oom
+  std::string because;
+  std::string next_step;
+};
+
+/// The last oom of the device. `capacity_bytes`: of the device, for outside_bytes. Some three replays of the trace.
+OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
+                 std::optional<std::uint64_t> capacity_bytes = {});
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,126 @@
+#include "trace/timeline.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <unordered_map>
+
+namespace vramtrack::trace {
+namespace {
+
+/// Turning points of a series: a rise or fall counts once it is undone by a fifth of the whole range (Ramer's zigzag).
+class Zigzag {
+ public:
+  explicit Zigzag(std::int64_t threshold) : threshold_(std::max<std::int64_t>(threshold, 1)) {}
+  void add(const Moment& now) {
+    if (!begun_ || now.live_bytes > high_.live_bytes) high_ = now;
+    if (!begun_ || now.live_bytes < low_.live_bytes) low_ = now;
+    begun_ = true;
+    if (rising_ && now.live_bytes <= high_.live_bytes - threshold_) {
+      peaks.push_back(high_);
+      low_ = now;
+      rising_ = false;
+    } else if (!rising_ && now.live_bytes >= low_.live_bytes + threshold_) {
+      valleys.push_back(low_);
+      high_ = now;
+      rising_ = true;
+    }
+  }
+  void end() {
+    if (begun_ && rising_) peaks.push_back(high_);
+    if (begun_ && !rising_) valleys.push_back(low_);
+  }
+  std::vector<Moment> peaks, valleys;
+
+ private:
+  std::int64_t threshold_;
+  bool begun_ = false, rising_ = true;
+  Moment high_, low_;
+};
+
+std::vector<std::string> annotations_at(const Snapshot& snapshot, const Symbols& symbols, std::uint32_t device,
+                                        std::int64_t time_us) {
+  std::vector<std::string> open;
+  if (time_us == kNoTime) return open;
+  for (const Annotation& annotation : snapshot.annotations) {
+    if (annotation.device != device || annotation.time_us > time_us) continue;
+    const std::string name(symbols.text(annotation.name));
+    if (annotation.is_start) {
+      open.push_back(name);
+    } else if (const auto known = std::find(open.rbegin(), open.rend(), name); known != open.rend()) {
+      open.erase(std::next(known).base());
+    }
+  }
+  return open;
+}
+
+}  // namespace
+
+Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols, const TimelineOptions& options) {
+  Timeline out;
+  out.device = device;
+  const Replay replay(snapshot, device, symbols);
+  out.event_count = replay.event_count();
+  out.begin = replay.begin();
+  out.end = out.begin;
+  out.mismatch_count = replay.mismatch_count();
+  out.before_trace = replay.before_trace();
+  if (out.event_count == 0) return out;
+
+  // The range first, so that the turning points are those that a person would see.
+  std::int64_t lowest = out.begin.live_bytes;
+  std::int64_t highest = out.begin.live_bytes;
+  const std::uint64_t stretch =
+      std::max<std::uint64_t>(1, (out.event_count + options.points - 1) / std::max<std::size_t>(options.points, 1));
+  replay.run([&](const AllocEvent&, const Change&, const Moment& now) {
+    if (now.event % stretch == 0)
+      out.points.push_back(now);
+    else if (now.live_bytes > out.points.back().live_bytes)
+      out.points.back() = now;
+    lowest = std::min(lowest, now.live_bytes);
+    highest = std::max(highest, now.live_bytes);
+    out.end = now;
+  });
+  Zigzag zigzag((highest - lowest) / 5);
+  replay.run([&](const AllocEvent&, const Change&, const Moment& now) { zigzag.add(now); });
+  zigzag.end();
+  out.valleys = std::move(zigzag.valleys);
+  std::stable_sort(zigzag.peaks.begin(), zigzag.peaks.end(),
+                   [](const Moment& a, const Moment& b) { return a.live_bytes > b.live_bytes; });
+  if (zigzag.peaks.size() > options.peaks) zigzag.peaks.resize(options.peaks);
+
+  std::vector<std::uint64_t> moments;
+  for (const Moment& point : out.points) moments.push_back(point.event);
+  for (const Moment& peak : zigzag.peaks) moments.push_back(peak.event);
+  std::sort(moments.begin(), moments.end());
+  moments.erase(std::unique(moments.begin(), moments.end()), moments.end());
+  const std::vector<Profile> profiles = profiles_at(replay, moments);
+  const auto profile_at = [&](std::uint64_t event) -> const Profile& {
+    return profiles[static_cast<std::size_t>(std::lower_bound(moments.begin(), moments.end(), event) -
+                                             moments.begin())];
+  };
+  for (const Moment& peak : zigzag.peaks)
+    out.peaks.push_back({peak, profile_at(peak.event), annotations_at(snapshot, symbols, device, peak.time_us)});
+
+  // The sites that ever held most at one of the points.
+  std::unordered_map<std::uint32_t, std::int64_t> most;
+  for (const Profile& profile : profiles)
+    for (const StackBytes& held : profile) {
+      std::int64_t& bytes = most[index_of(held.stack)];
+      bytes = std::max(bytes, held.bytes);
+    }
+  std::vector<std::pair<std::int64_t, std::uint32_t>> ranked;
+  for (const auto& [stack, bytes] : most) ranked.emplace_back(-bytes, stack);
+  std::sort(ranked.begin(), ranked.end());
+  for (std::size_t i = 0; i < ranked.size() && i < options.sites; ++i) out.sites.push_back(StackId{ranked[i].second});
+  for (const Moment& point : out.points) {
+    std::vector<std::int64_t> row(out.sites.size());
+    for (const StackBytes& held : profile_at(point.event))
+      if (const auto known = std::find(out.sites.begin(), out.sites.end(), held.stack); known != out.sites.end())
+        row[static_cast<std::size_t>(known - out.sites.begin())] = held.bytes;
+    out.site_bytes.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,44 @@
+// Timeline: live bytes over a device's trace, by site, and what its peaks were made of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/live_set.hpp"
+#include "trace/profile.hpp"
+#include "trace/snapshot.hpp"
+
+namespace vramtrack::trace {
+
+struct TimelineOptions {
+  std::size_t points = 60;  ///< stretches of equally many events; each shows its highest moment
+  std::size_t peaks = 3;
+  std::size_t sites = 10;  ///< those that held most at the peaks
+};
+
+struct Peak {
+  Moment at;
+  Profile sites;                    ///< everything live then
+  std::vector<std::string> inside;  ///< annotations that were open, the innermost last
+};
+
+struct Timeline {
+  std::uint32_t device = 0;
+  std::uint64_t event_count = 0;
+  Moment begin;  ///< before the first event
+  Moment end;
+  std::vector<Moment> points;
+  std::vector<StackId> sites;
+  std::vector<std::vector<std::int64_t>> site_bytes;  ///< [point][site]
+  std::vector<Peak> peaks;                            ///< the highest first
+  std::vector<Moment> valleys;  ///< between the peaks (drops of a fifth of the range), in order of time
+  std::uint64_t mismatch_count = 0;
+  StackId before_trace = kNoStack;  ///< stands for what was allocated before the trace
+};
+
+/// Two replays of the trace. Empty (event_count 0) where the device has no trace or it was not kept.
+Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
+                     const TimelineOptions& options = {});
+
+}  // namespace vramtrack::trace
