@@ -4,7 +4,7 @@ _vramtrack() {
   local common="--config --set --help" detect="--detector"
   local logs="--input-format --timezone --capacity --start --interval --unit"
   case $prev in
-    --config | --csv | --output | --process-csv | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    --config | --csv | --junit | --output | --process-csv | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     --detector) mapfile -t COMPREPLY < <(compgen -W "judge linear_trend spike composite" -- "$cur"); return ;;
     --theme) mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
@@ -12,7 +12,7 @@ _vramtrack() {
     --unit) mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report simulate doctor config --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report simulate test doctor config --help --version" -- "$cur")
     return
   fi
   case $command in
@@ -23,6 +23,7 @@ _vramtrack() {
     analyze) options="--format --explain $detect $logs" ;;
     report) options="--since --until --gpu --format --output --checkpoint-every --last-checkpoint $detect $logs" ;;
     simulate) options="--notify --list --speed --within --seed --csv --process-csv --json --explain $detect" ;;
+    test) options="--limit --error-rate --mark --interval --junit" ;;
     doctor) ;;
     config)
       if [ "$COMP_CWORD" -eq 2 ]; then

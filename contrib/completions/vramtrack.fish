@@ -1,5 +1,5 @@
 # Completion for fish: copy to ~/.config/fish/completions/vramtrack.fish.
-set -l commands watch agent top replay analyze report simulate doctor config
+set -l commands watch agent top replay analyze report simulate test doctor config
 complete -c vramtrack -n __fish_use_subcommand -f -a watch -d "Watch this machine's GPUs"
 complete -c vramtrack -n __fish_use_subcommand -f -a top -d "Watch on a screen"
 complete -c vramtrack -n __fish_use_subcommand -f -a agent -d "Watch in the background and answer HTTP"
@@ -7,6 +7,7 @@ complete -c vramtrack -n __fish_use_subcommand -f -a replay -d "Replay what a wa
 complete -c vramtrack -n __fish_use_subcommand -f -a analyze -d "Verdicts from logs"
 complete -c vramtrack -n __fish_use_subcommand -f -a report -d "Report of a period"
 complete -c vramtrack -n __fish_use_subcommand -f -a simulate -d "Watch a simulated machine"
+complete -c vramtrack -n __fish_use_subcommand -f -a test -d "Fail when a program leaks GPU memory"
 complete -c vramtrack -n __fish_use_subcommand -f -a doctor -d "What was found, what is missing"
 complete -c vramtrack -n __fish_use_subcommand -f -a config -d "Show, find or write the settings"
 complete -c vramtrack -n __fish_use_subcommand -l version -d "Print the version"
@@ -53,3 +54,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from report" -l output -r -d "W
 complete -c vramtrack -n "__fish_seen_subcommand_from report" -l checkpoint-every -x -d "How often the jobs save"
 complete -c vramtrack -n "__fish_seen_subcommand_from report" -l last-checkpoint -x -d "When the jobs last saved"
 complete -c vramtrack -n "__fish_seen_subcommand_from simulate" -l notify -d "Tell whom [notify] names"
+complete -c vramtrack -n "__fish_seen_subcommand_from test" -l limit -x -d "Growth that is allowed"
+complete -c vramtrack -n "__fish_seen_subcommand_from test" -l error-rate -x -d "Share of healthy programs that may fail"
+complete -c vramtrack -n "__fish_seen_subcommand_from test" -l mark -x -d "Count this mark as the iteration"
+complete -c vramtrack -n "__fish_seen_subcommand_from test" -l junit -r -d "Write the result as JUnit XML"

@@ -16,6 +16,7 @@ int report(const Options& options, const LayeredConfig& layers, Console& console
 int simulate(const Options& options, const LayeredConfig& layers, Console& console);
 /// Takes no configuration: nothing in it concerns a snapshot.
 int snapshot(const Options& options, Console& console);
+int test(const Options& options, const LayeredConfig& layers, Console& console);
 /// Takes no loaded configuration: it reports what is wrong with it.
 int doctor(const Options& options, Console& console);
 int config_show(const Options& options, const LayeredConfig& layers, Console& console);

@@ -46,6 +46,8 @@ int run(const Options& options, Console& console) {
       return report(options, *layers, console);
     case Command::simulate:
       return simulate(options, *layers, console);
+    case Command::test:
+      return test(options, *layers, console);
     default:
       return config_show(options, *layers, console);
   }

@@ -279,6 +279,26 @@ CLI::App* add_simulate(CLI::App& app, Options& o) {
   return c;
 }
 
+CLI::App* add_test(CLI::App& app, Options& o) {
+  CLI::App* c = app.add_subcommand("test", "Run a program and fail when its GPU memory grows with every iteration");
+  c->add_option("PROGRAM", o.program, "The program and its arguments, after '--'")->required()->type_name("");
+  c->add_option("--limit", o.limit, "Growth that is allowed (default 0.2 MiB/iter)")->type_name("SIZE/ITER");
+  c->add_option("--error-rate", o.error_rate, "Share of healthy programs that may fail (default 1e-4)")
+      ->check(CLI::Range(1e-6, 0.05))
+      ->type_name("P");
+  c->add_option("--mark", o.mark, "Count this mark as the iteration (default: the one made most often)")
+      ->type_name("NAME");
+  add_duration(c, "--interval", o.sample_interval_s,
+               "Time between two samples of a program that makes no marks (default 1s)");
+  c->add_option("--junit", o.junit, "Write the result as JUnit XML")->type_name("FILE");
+  c->footer(
+      "Examples:\n"
+      "  vramtrack test -- python train.py --steps 300          which calls vramtrack.mark(\"step\") in each step\n"
+      "  vramtrack test --limit 1MiB/step --junit leak.xml -- ./bench\n"
+      "Exit: 0 passes, 1 leaks, 2 could not be tested, 3 the program itself failed. See docs/leak-gate.md.");
+  return c;
+}
+
 CLI::App* add_doctor(CLI::App& app) {
   CLI::App* c = app.add_subcommand("doctor", "What was found here, what is missing, what to do");
   c->footer("Example:\n  vramtrack doctor\nExit: 0 watch will work, 1 something it needs is missing.");
@@ -351,6 +371,7 @@ Parsed parse_options(int argc, const char* const* argv) {
   const CLI::App* report = add_report(app, o);
   const CLI::App* simulate = add_simulate(app, o);
   const CLI::App* snapshot = add_snapshot(app, o);
+  const CLI::App* test = add_test(app, o);
   const CLI::App* doctor = add_doctor(app);
   const ConfigCommands config = add_config(app, o);
   std::vector<std::string_view> commands;
@@ -380,6 +401,7 @@ Parsed parse_options(int argc, const char* const* argv) {
   if (report->parsed()) o.command = Command::report;
   if (simulate->parsed()) o.command = Command::simulate;
   if (snapshot->parsed()) o.command = Command::snapshot;
+  if (test->parsed()) o.command = Command::test;
   if (doctor->parsed()) o.command = Command::doctor;
   if (config.show->parsed()) o.command = Command::config_show;
   if (config.path->parsed()) o.command = Command::config_path;

@@ -19,6 +19,7 @@ enum class Command : std::uint8_t {
   report,
   simulate,
   snapshot,
+  test,
   doctor,
   config_show,
   config_path,
@@ -96,6 +97,13 @@ struct Options {
   std::vector<std::string> last_checkpoints;  ///< TIME, or JOB=TIME
 
   SnapshotOptions snapshot;
+
+  // test
+  std::vector<std::string> program;  ///< and its arguments
+  std::string limit = "0.2 MiB/iter";
+  double error_rate = 1e-4;
+  std::string mark;   ///< empty: the one made most often
+  std::string junit;  ///< empty: none
 
   // config init
   bool force = false;

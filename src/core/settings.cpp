@@ -182,8 +182,8 @@ Status LayeredConfig::apply(const Setting& setting, SettingValue value, std::str
 }
 
 std::string LayeredConfig::ignored_variable(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kOthers = {"VRAMTRACK_FAKE_", "VRAMTRACK_TRACES", "VRAMTRACK_UPDATE_GOLDEN",
-                                                       "VRAMTRACK_SETUP"};
+  constexpr std::array<std::string_view, 5> kOthers = {"VRAMTRACK_MARK_FD", "VRAMTRACK_FAKE_", "VRAMTRACK_TRACES",
+                                                       "VRAMTRACK_UPDATE_GOLDEN", "VRAMTRACK_SETUP"};
   if (!name.starts_with(kVariablePrefix) || variable_setting(name)) return {};
   for (const std::string_view other : kOthers)
     if (name == other || (other.back() == '_' && name.starts_with(other))) return {};
