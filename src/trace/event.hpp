@@ -47,6 +47,19 @@ static_assert(sizeof(AllocEvent) == 32);
 template <class T, std::size_t kPage = 16384>
 class Paged {
  public:
+  Paged() = default;
+  Paged(Paged&&) noexcept = default;
+  Paged& operator=(Paged&&) noexcept = default;
+  ~Paged() = default;
+  /// Copies every page: for tests and small ones.
+  Paged(const Paged& other) : size_(other.size_) {
+    for (const auto& page : other.pages_) pages_.push_back(std::make_unique<Page>(*page));
+  }
+  Paged& operator=(const Paged& other) {
+    *this = Paged(other);
+    return *this;
+  }
+
   void push_back(const T& value) {
     if (size_ % kPage == 0) pages_.push_back(std::make_unique_for_overwrite<Page>());
     (*pages_.back())[size_++ % kPage] = value;

@@ -1,0 +1,418 @@
+// Usage, growth, replay, timeline and oom on snapshots made in place, whose figures can be checked by hand.
+#include <gmock/gmock.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sample.hpp"
+#include "trace/assess.hpp"
+#include "trace/diff.hpp"
+#include "trace/live_set.hpp"
+#include "trace/oom.hpp"
+#include "trace/timeline.hpp"
+#include "trace/usage.hpp"
+#include "trace/words.hpp"
+
+namespace vramtrack::trace::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+void add_event(Snapshot& s, Action action, std::uint64_t address, std::uint64_t bytes, StackId stack = kNoStack) {
+  if (s.traces.empty()) s.traces.emplace_back();
+  s.traces[0].events.push_back({address, bytes, kNoTime, stack, 0, action});
+  ++s.traces[0].event_count;
+  ++s.traces[0].counts[static_cast<std::size_t>(action)];
+  if (s.streams.empty()) s.streams.push_back(0);
+}
+
+void allocate(Snapshot& s, std::uint64_t address, std::uint64_t bytes, StackId stack) {
+  add_event(s, Action::alloc, address, bytes, stack);
+}
+void release(Snapshot& s, std::uint64_t address, std::uint64_t bytes) {
+  add_event(s, Action::free_requested, address, bytes);
+  add_event(s, Action::free_completed, address, bytes);
+}
+
+TEST(Usage, BySegmentByHand) {
+  Snapshot s;
+  // 10 live (8 asked for), 6 free, 4 waiting: the free part is pinned. Then a segment that is all free.
+  Block rounded = active(10 * kMiB);
+  rounded.requested_bytes = 8 * kMiB;
+  add_segment(s, 0, {rounded, inactive(6 * kMiB), pending(4 * kMiB)});
+  add_segment(s, 1 << 30, {inactive(3 * kMiB), inactive(2 * kMiB)});
+  const Usage u = total_usage(s);
+  EXPECT_EQ(u.reserved_bytes, 25 * kMiB);
+  EXPECT_EQ(u.allocated_bytes, 10 * kMiB);
+  EXPECT_EQ(u.requested_bytes, 8 * kMiB);
+  EXPECT_EQ(u.internal_bytes(), 2 * kMiB);
+  EXPECT_EQ(u.pending_free_bytes, 4 * kMiB);
+  EXPECT_EQ(u.releasable_bytes, 5 * kMiB);
+  EXPECT_EQ(u.pinned_bytes, 6 * kMiB);
+  EXPECT_EQ(u.largest_free_bytes, 6 * kMiB);
+  EXPECT_DOUBLE_EQ(u.utilisation(), 8.0 / 25);
+  EXPECT_DOUBLE_EQ(u.scatter(), 1 - 6.0 / 11);
+}
+
+TEST(Usage, ExpandableSegmentsGiveBackWholePages) {
+  Snapshot s;
+  // Pages of 20 MiB: [live 10 | free 10] [free 20] [free 15 | live 5]. Only the middle one is whole.
+  add_segment(s, 1 << 30, {active(10 * kMiB), inactive(45 * kMiB), active(5 * kMiB)}, true);
+  const Usage u = total_usage(s);
+  EXPECT_EQ(u.releasable_bytes, 20 * kMiB);
+  EXPECT_EQ(u.pinned_bytes, 25 * kMiB);
+}
+
+TEST(Usage, PoolsAndStreamsApart) {
+  Snapshot s;
+  add_segment(s, 0, {active(kMiB)});
+  add_segment(s, 1 << 30, {active(3 * kMiB)});
+  s.segments[1].stream = 7;
+  add_segment(s, 1ULL << 31, {active(2 * kMiB)});
+  s.segments[2].pool = {0, 1};
+  s.segments[2].device = 1;
+  const auto devices = usage_of(s);
+  ASSERT_EQ(devices.size(), 2U);
+  ASSERT_EQ(devices[0].pools.size(), 2U);
+  EXPECT_EQ(devices[0].pools[0].stream, 7);
+  EXPECT_EQ(devices[0].total.reserved_bytes, 4 * kMiB);
+  EXPECT_EQ(devices[1].pools[0].pool, (PoolId{0, 1}));
+  EXPECT_EQ(total_usage(s, 1).reserved_bytes, 2 * kMiB);
+}
+
+TEST(Usage, PartsAddUp) {
+  rc::check("reserved is requested, internal, pending and inactive; inactive is releasable and pinned", [] {
+    Snapshot s;
+    const int segments = *rc::gen::inRange(0, 8);
+    for (int i = 0; i < segments; ++i) {
+      std::vector<Block> blocks;
+      const int count = *rc::gen::inRange(1, 10);
+      for (int b = 0; b < count; ++b) {
+        Block block = active(static_cast<std::uint64_t>(*rc::gen::inRange(1, 30 << 20)));
+        const int kind = *rc::gen::inRange(0, 3);
+        if (kind == 1) block = pending(block.size_bytes);
+        if (kind == 2) block = inactive(block.size_bytes);
+        if (kind == 0) block.requested_bytes -= block.requested_bytes / 10;
+        blocks.push_back(block);
+      }
+      add_segment(s, static_cast<std::uint64_t>(i) << 40, blocks, *rc::gen::arbitrary<bool>());
+    }
+    const Usage u = total_usage(s);
+    RC_ASSERT(u.reserved_bytes == u.requested_bytes + u.internal_bytes() + u.pending_free_bytes + u.inactive_bytes);
+    RC_ASSERT(u.inactive_bytes == u.releasable_bytes + u.pinned_bytes);
+    RC_ASSERT(u.largest_free_bytes <= u.inactive_bytes);
+  });
+}
+
+TEST(Assess, NamesTheLargestPart) {
+  const auto condition = [](const std::vector<Block>& a, const std::vector<Block>& b) {
+    Snapshot s;
+    add_segment(s, 0, a);
+    if (!b.empty()) add_segment(s, 1ULL << 40, b);
+    return assess(total_usage(s), {}).condition;
+  };
+  EXPECT_EQ(condition({active(1000 * kMiB)}, {inactive(20 * kMiB)}), Condition::steady);
+  EXPECT_EQ(condition({active(1000 * kMiB)}, {inactive(900 * kMiB)}), Condition::cache);
+  EXPECT_EQ(condition({active(500 * kMiB), inactive(400 * kMiB), active(100 * kMiB)}, {}), Condition::fragmentation);
+  EXPECT_EQ(condition({active(500 * kMiB), pending(400 * kMiB)}, {}), Condition::pending);
+  AllocatorSettings expandable;
+  expandable.expandable_segments = true;
+  EXPECT_THAT(fragmentation_advice(expandable), HasSubstr("on already"));
+  EXPECT_THAT(fragmentation_advice({}), HasSubstr("expandable_segments:True"));
+}
+
+Snapshot holding(const std::vector<std::pair<StackId, std::uint64_t>>& blocks, std::uint64_t free_bytes = 0,
+                 bool is_pinned = false) {
+  Snapshot s;
+  std::vector<Block> all;
+  for (const auto& [stack, bytes] : blocks) all.push_back(active(bytes, stack));
+  if (is_pinned && free_bytes > 0) all.insert(all.begin() + 1, inactive(free_bytes));
+  add_segment(s, 0, all);
+  if (!is_pinned && free_bytes > 0) add_segment(s, 1ULL << 40, {inactive(free_bytes)});
+  return s;
+}
+
+TEST(Growth, ALeakOverThreeSnapshotsIsNamed) {
+  Symbols symbols;
+  const StackId model = line(symbols, "model.py", 3);
+  const StackId leak = line(symbols, "train.py", 88);
+  const StackId jitter = line(symbols, "data.py", 5);
+  std::vector<Snapshot> snapshots;
+  for (const std::uint64_t n : {1U, 2U, 3U}) {
+    std::vector<std::pair<StackId, std::uint64_t>> blocks{{model, 100 * kMiB}, {jitter, (n == 2 ? 40 : 20) * kMiB}};
+    for (std::uint64_t i = 0; i < n; ++i) blocks.emplace_back(leak, 5 * kMiB);
+    snapshots.push_back(holding(blocks));
+  }
+  const Growth growth = growth_of(snapshots);
+  EXPECT_EQ(growth.condition, Condition::leak);
+  EXPECT_TRUE(growth.is_certain);
+  EXPECT_EQ(growth.leaking_bytes, static_cast<std::int64_t>(10 * kMiB));
+  ASSERT_EQ(growth.sites.size(), 2U) << "the model did not change";
+  EXPECT_EQ(growth.sites[0].stack, leak);
+  EXPECT_EQ(growth.sites[0].growth_blocks(), 2);
+  EXPECT_TRUE(growth.sites[0].grew_each_time);
+  EXPECT_FALSE(growth.sites[1].grew_each_time);
+  const Growth two = growth_of(std::span(snapshots).subspan(0, 2));
+  EXPECT_EQ(two.condition, Condition::leak);
+  EXPECT_FALSE(two.is_certain);
+  EXPECT_THAT(two.next_step, HasSubstr("a third"));
+  // A warm-up: grew once, then stayed.
+  const Snapshot warm[] = {holding({{model, 100 * kMiB}}), holding({{model, 100 * kMiB}, {leak, 50 * kMiB}}),
+                           holding({{model, 100 * kMiB}, {leak, 50 * kMiB}})};
+  EXPECT_EQ(growth_of(warm).condition, Condition::steady);
+}
+
+TEST(Growth, SegmentsThatGrewOrMovedDoNotMatter) {
+  Symbols symbols;
+  const StackId model = line(symbols, "model.py", 3);
+  Snapshot before = holding({{model, 4 * kMiB}, {model, 4 * kMiB}});
+  Snapshot after;
+  add_segment(after, 0, {active(4 * kMiB, model), active(4 * kMiB, model), inactive(0)}, true);
+  after.segments[0].size_bytes += 0;
+  const Snapshot both[] = {before, after};
+  EXPECT_TRUE(growth_of(both).sites.empty());
+}
+
+TEST(Growth, EveryVerdictHasItsAdvice) {
+  Symbols symbols;
+  const StackId model = line(symbols, "model.py", 3);
+  const auto of = [&](const Snapshot& a, const Snapshot& b, std::vector<std::uint64_t> used = {}) {
+    const Snapshot both[] = {a, b};
+    GrowthOptions options;
+    options.device_used_bytes = std::move(used);
+    return growth_of(both, options);
+  };
+  const Snapshot base = holding({{model, 100 * kMiB}, {model, 100 * kMiB}});
+  const Growth cache = of(base, holding({{model, 100 * kMiB}, {model, 100 * kMiB}}, 300 * kMiB));
+  EXPECT_EQ(cache.condition, Condition::cache);
+  const Growth fragmented = of(base, holding({{model, 100 * kMiB}, {model, 100 * kMiB}}, 300 * kMiB, true));
+  EXPECT_EQ(fragmented.condition, Condition::fragmentation);
+  Snapshot waiting = base;
+  add_segment(waiting, 1ULL << 41, {pending(50 * kMiB)});
+  const Growth behind = of(base, waiting);
+  EXPECT_EQ(behind.condition, Condition::pending);
+  const Growth outside = of(base, base, {1 << 30, 2U << 30});
+  EXPECT_EQ(outside.condition, Condition::outside);
+  const Growth steady = of(base, base, {1 << 30, 1 << 30});
+  EXPECT_EQ(steady.condition, Condition::steady);
+  const Growth leak = of(base, holding({{model, 100 * kMiB}, {model, 100 * kMiB}, {model, 100 * kMiB}}));
+  EXPECT_EQ(leak.condition, Condition::leak);
+  const std::string steps[] = {cache.next_step, fragmented.next_step, behind.next_step, outside.next_step,
+                               leak.next_step};
+  for (std::size_t i = 0; i < std::size(steps); ++i) {
+    EXPECT_FALSE(steps[i].empty());
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(steps[i], steps[j]);
+  }
+}
+
+TEST(Growth, IsAntisymmetric) {
+  rc::check("what grows from a to b shrinks from b to a", [] {
+    Symbols symbols;
+    const auto some = [&] {
+      std::vector<std::pair<StackId, std::uint64_t>> blocks;
+      const int count = *rc::gen::inRange(1, 12);
+      for (int i = 0; i < count; ++i)
+        blocks.emplace_back(line(symbols, "a.py", static_cast<std::uint32_t>(*rc::gen::inRange(0, 5))),
+                            static_cast<std::uint64_t>(*rc::gen::inRange(1, 9)) << 20);
+      return holding(blocks);
+    };
+    const Snapshot ab[] = {some(), some()};
+    const Snapshot ba[] = {ab[1], ab[0]};
+    std::map<StackId, std::int64_t> sum;
+    for (const SiteGrowth& site : growth_of(ab).sites) sum[site.stack] += site.growth_bytes();
+    for (const SiteGrowth& site : growth_of(ba).sites) sum[site.stack] += site.growth_bytes();
+    for (const auto& [stack, bytes] : sum) RC_ASSERT(bytes == 0);
+  });
+}
+
+TEST(LiveSet, IsAMap) {
+  rc::check("as std::map does", [] {
+    LiveSet set;
+    std::map<std::uint64_t, std::uint64_t> model;
+    for (const int step : *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 400))) {
+      const auto address = static_cast<std::uint64_t>(step / 2) * 512;
+      if (step % 2 == 0) {
+        set.put(address, static_cast<std::uint64_t>(step), kNoStack, false);
+        model[address] = static_cast<std::uint64_t>(step);
+      } else {
+        set.erase(address);
+        model.erase(address);
+      }
+      RC_ASSERT(set.size() == model.size());
+    }
+    for (std::uint64_t address = 0; address < 200 * 512; address += 512) {
+      const LiveSet::Held* const held = set.find(address);
+      RC_ASSERT((held != nullptr) == model.contains(address));
+      if (held != nullptr) RC_ASSERT(held->bytes == model[address]);
+    }
+  });
+}
+
+/// A random history of one device, of which the trace keeps the end only.
+TEST(Replay, TheLiveSetFromTheBlocksIsThatOfTheWholeHistory) {
+  rc::check("begin and end of the replay are what really was live", [] {
+    Symbols symbols;
+    struct Live {
+      std::uint64_t bytes;
+      StackId stack;
+      bool is_pending;
+    };
+    std::map<std::uint64_t, Live> live;
+    std::vector<AllocEvent> history;
+    std::vector<std::int64_t> live_after;
+    const auto total = [&] {
+      std::int64_t sum = 0;
+      for (const auto& [address, block] : live)
+        if (!block.is_pending) sum += static_cast<std::int64_t>(block.bytes);
+      return sum;
+    };
+    live_after.push_back(0);
+    const int length = *rc::gen::inRange(0, 200);
+    for (int i = 0; i < length; ++i) {
+      const auto slot = static_cast<std::uint64_t>(*rc::gen::inRange(1, 20)) << 20;
+      const auto known = live.find(slot);
+      if (known == live.end()) {
+        const auto bytes = static_cast<std::uint64_t>(*rc::gen::inRange(1, 1 << 20));
+        const StackId stack = line(symbols, "a.py", static_cast<std::uint32_t>(bytes % 4 + 1));
+        live[slot] = {bytes, stack, false};
+        history.push_back({slot, bytes, kNoTime, stack, 0, Action::alloc});
+      } else if (!known->second.is_pending) {
+        known->second.is_pending = true;
+        history.push_back({slot, known->second.bytes, kNoTime, kNoStack, 0, Action::free_requested});
+      } else {
+        history.push_back({slot, known->second.bytes, kNoTime, kNoStack, 0, Action::free_completed});
+        live.erase(known);
+      }
+      live_after.push_back(total());
+    }
+    const auto cut = static_cast<std::size_t>(*rc::gen::inRange(0, length + 1));
+    Snapshot s;
+    std::vector<Block> blocks;
+    s.traces.emplace_back();
+    for (std::size_t i = cut; i < history.size(); ++i)
+      add_event(s, history[i].action, history[i].address, history[i].size_bytes, history[i].stack);
+    for (const auto& [address, block] : live) {
+      Segment segment;
+      segment.address = address;
+      segment.size_bytes = 1 << 20;
+      segment.first_block = s.blocks.size();
+      segment.block_count = 1;
+      s.blocks.push_back({address, 1 << 20, block.bytes, block.stack,
+                          block.is_pending ? BlockState::pending_free : BlockState::active});
+      s.segments.push_back(segment);
+    }
+    const Replay replay(s, 0, symbols);
+    RC_ASSERT(replay.mismatch_count() == 0U);
+    RC_ASSERT(replay.begin().live_bytes == live_after[cut]);
+    std::size_t at = cut;
+    replay.run(
+        [&](const AllocEvent&, const Change&, const Moment& now) { RC_ASSERT(now.live_bytes == live_after[++at]); });
+    // And by stack, at the end: what the blocks say, where the trace saw it.
+    if (history.size() > cut) {
+      const std::uint64_t last[] = {history.size() - cut - 1};
+      std::int64_t sum = 0;
+      const Profile at_end = profiles_at(replay, last).front();
+      for (const StackBytes& held : at_end) sum += held.bytes;
+      RC_ASSERT(sum == live_after.back());
+      if (cut == 0) RC_ASSERT(at_end.size() == live_profile(s).size());
+    }
+  });
+}
+
+TEST(Timeline, PeaksAreExplained) {
+  Symbols symbols;
+  const StackId weights = line(symbols, "model.py", 1);
+  const StackId activations = line(symbols, "model.py", 2);
+  Snapshot s;
+  add_segment(s, 0, {active(10 * kMiB, weights)});
+  allocate(s, 0, 10 * kMiB, weights);
+  for (const std::uint64_t size : {5U, 9U, 7U}) {
+    allocate(s, 1 << 30, size * kMiB, activations);
+    release(s, 1 << 30, size * kMiB);
+  }
+  const Timeline t = timeline_of(s, 0, symbols);
+  EXPECT_EQ(t.begin.live_bytes, 0);
+  EXPECT_EQ(t.end.live_bytes, static_cast<std::int64_t>(10 * kMiB));
+  ASSERT_EQ(t.peaks.size(), 3U);
+  EXPECT_EQ(t.peaks[0].at.live_bytes, static_cast<std::int64_t>(19 * kMiB));
+  EXPECT_EQ(t.peaks[0].at.event, 4U);
+  ASSERT_EQ(t.peaks[0].sites.size(), 2U);
+  EXPECT_EQ(t.peaks[0].sites[1].stack, activations);
+  EXPECT_EQ(t.peaks[0].sites[1].bytes, static_cast<std::int64_t>(9 * kMiB));
+  EXPECT_EQ(t.sites.front(), weights);
+}
+
+/// Three iterations that each keep `kept` and use 40 MiB for a while, then an allocation that fails.
+OomReport fails(Symbols& symbols, std::uint64_t kept, std::uint64_t asked, std::uint64_t cached,
+                std::uint64_t pending_bytes = 0, std::optional<std::uint64_t> capacity = {}) {
+  const StackId leak = line(symbols, "train.py", 88);
+  const StackId work = line(symbols, "model.py", 2);
+  Snapshot s;
+  std::uint64_t next = 1ULL << 32;
+  std::vector<Block> blocks{active(200 * kMiB, line(symbols, "model.py", 1))};
+  std::vector<std::uint64_t> keepers;
+  for (int i = 0; i < 6; ++i) {
+    if (kept > 0) {
+      allocate(s, next, kept, leak);
+      keepers.push_back(next);
+      next += 1ULL << 30;
+    }
+    allocate(s, 1ULL << 31, 400 * kMiB, work);
+    release(s, 1ULL << 31, 400 * kMiB);
+  }
+  if (pending_bytes > 0) {
+    allocate(s, 1ULL << 50, pending_bytes, work);
+    add_event(s, Action::free_requested, 1ULL << 50, pending_bytes);
+  }
+  add_event(s, Action::oom, kMiB, asked);
+  add_segment(s, 0, blocks);
+  for (const std::uint64_t at : keepers) add_segment(s, at, {active(kept, leak)});
+  if (pending_bytes > 0) add_segment(s, 1ULL << 50, {pending(pending_bytes)});
+  if (cached > 0) add_segment(s, 1ULL << 51, {inactive(cached)});
+  return oom_of(s, 0, symbols, capacity);
+}
+
+TEST(Oom, EveryVerdict) {
+  Symbols symbols;
+  const OomReport leak = fails(symbols, 60 * kMiB, 100 * kMiB, 0);
+  EXPECT_EQ(leak.condition, Condition::leak) << leak.because;
+  ASSERT_FALSE(leak.risers.empty());
+  EXPECT_EQ(symbols.frame(symbols.stack(leak.risers[0].stack)[0]).line, 88U);
+  EXPECT_EQ(fails(symbols, 0, 100 * kMiB, 300 * kMiB).condition, Condition::fragmentation);
+  EXPECT_EQ(fails(symbols, 0, 100 * kMiB, 0, 150 * kMiB).condition, Condition::pending);
+  const OomReport big = fails(symbols, 0, 5000 * kMiB, 10 * kMiB);
+  EXPECT_EQ(big.condition, Condition::too_big);
+  EXPECT_EQ(big.cached_bytes, 10 * kMiB);
+  EXPECT_EQ(big.device_free_bytes, kMiB);
+  EXPECT_FALSE(big.outside_bytes);
+  const OomReport outside = fails(symbols, 0, 100 * kMiB, 0, 0, 8ULL << 30);
+  EXPECT_EQ(outside.condition, Condition::outside) << outside.because;
+  EXPECT_EQ(*outside.outside_bytes, (8ULL << 30) - 201 * kMiB);
+}
+
+TEST(Oom, WithoutOneItSaysSo) {
+  Symbols symbols;
+  Snapshot s;
+  add_segment(s, 0, {active(kMiB)});
+  allocate(s, 0, kMiB, line(symbols, "a.py", 1));
+  const OomReport report = oom_of(s, 0, symbols);
+  EXPECT_FALSE(report.has_oom);
+  EXPECT_EQ(report.condition, Condition::steady);
+  EXPECT_THAT(report.because, HasSubstr("no oom entry"));
+}
+
+TEST(Words, Bytes) {
+  EXPECT_EQ(bytes_words(std::uint64_t{1}), "1 byte");
+  EXPECT_EQ(bytes_words(std::uint64_t{1023}), "1023 bytes");
+  EXPECT_EQ(bytes_words(std::uint64_t{1} << 20), "1.0 MiB");
+  EXPECT_EQ(bytes_words((std::uint64_t{1} << 30) - 1), "1.0 GiB");
+  EXPECT_EQ(change_words(-1536), "-1.5 KiB");
+  EXPECT_EQ(change_words(1536), "+1.5 KiB");
+  EXPECT_EQ(bytes_words(INT64_MIN), "-8388608.0 TiB");
+  EXPECT_EQ(number_words(1234567), "1,234,567");
+  EXPECT_EQ(number_words(123), "123");
+}
+
+}  // namespace
+}  // namespace vramtrack::trace::test

@@ -1,0 +1,337 @@
+#include "trace/torch_snapshot.hpp"
+
+#include <gmock/gmock.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <fstream>
+
+#include "sample.hpp"
+#include "trace/profile.hpp"
+
+namespace vramtrack::trace::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string error_of(const std::string& pickle) {
+  Symbols symbols;
+  const auto snapshot = read(pickle, symbols);
+  return snapshot ? "read" : snapshot.error().message;
+}
+
+std::string gzipped(const std::string& text) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(text.size() + 1024, '\0');
+  std::string in = text;
+  stream.next_in = reinterpret_cast<Bytef*>(in.data());
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string zstandard(const std::string& text) {
+  std::string out(ZSTD_compressBound(text.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+  return out;
+}
+
+/// Everything that was read, as text, so that readings can be compared whole.
+std::string everything(const Snapshot& s, const Symbols& symbols) {
+  std::string out;
+  const auto stack = [&](StackId id) {
+    std::string words;
+    for (const FrameId f : symbols.stack(id)) words += frame_words(symbols, f) + "<";
+    return words;
+  };
+  for (const Segment& g : s.segments)
+    out += "segment " + std::to_string(g.device) + " " + std::to_string(g.address) + " " +
+           std::to_string(g.size_bytes) + " " + std::to_string(g.pool.second) + " " + std::to_string(g.block_count) +
+           " " + stack(g.stack) + "\n";
+  for (const Block& b : s.blocks)
+    out += "block " + std::to_string(b.address) + " " + std::to_string(b.size_bytes) + " " +
+           std::to_string(b.requested_bytes) + " " + std::to_string(static_cast<int>(b.state)) + " " + stack(b.stack) +
+           "\n";
+  for (const auto* traces : {&s.traces, &s.host_traces})
+    for (const DeviceTrace& t : *traces) {
+      out += "trace " + std::to_string(t.device) + " " + std::to_string(t.event_count) + " " +
+             std::to_string(t.net_bytes) + " " + std::to_string(t.peak_net_bytes) + "\n";
+      for (std::size_t i = 0; i < t.events.size(); ++i)
+        out += "event " + std::string(kActionNames[static_cast<std::size_t>(t.events[i].action)]) + " " +
+               std::to_string(t.events[i].address) + " " + std::to_string(t.events[i].size_bytes) + " " +
+               std::to_string(t.events[i].time_us) + " " + stack(t.events[i].stack) + "\n";
+    }
+  if (s.settings)
+    out += "settings " + s.settings->text + " " + std::to_string(s.settings->max_split_bytes.value_or(7)) + " " +
+           std::to_string(s.settings->garbage_collection_threshold.value_or(7)) + "\n";
+  for (const Annotation& a : s.annotations)
+    out += "annotation " + std::string(symbols.text(a.name)) + " " + std::to_string(a.time_us) + "\n";
+  for (const std::string& note : s.notes) out += "note " + note + "\n";
+  return out;
+}
+
+TEST(TorchSnapshot, ReadsOneOfEverything) {
+  Symbols symbols;
+  const auto s = read(Writer(4).dump(sample(Era::v25)), symbols);
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(everything(*s, symbols),
+            "segment 0 18446742974197923840 20971520 3 3 me/train.py:12 step<me/train.py:40 run<\n"
+            "block 18446742974197923840 8388608 8388508 0 me/train.py:12 step<me/train.py:40 run<\n"
+            "block 18446742974206312448 4194304 4194304 1 me/train.py:40 run<me/train.py:40 run<\n"
+            "block 18446742974210506752 8388608 0 2 \n"
+            "trace 0 5 8388508 8388508\n"
+            "event alloc 18446742974210506752 1048576 1700000000000010 me/train.py:12 step<me/train.py:40 run<\n"
+            "event free_requested 18446742974210506752 1048576 1700000000000020 \n"
+            "event free_completed 18446742974210506752 1048576 1700000000000030 \n"
+            "event oom 5242880 103809024 1700000000000040 me/train.py:40 run<me/train.py:40 run<\n"
+            "event alloc 18446742974197923840 8388508 1700000000000050 me/train.py:12 step<me/train.py:40 run<\n"
+            "trace 1 0 0 0\n"
+            "settings max_split_size_mb:64 -1 0.500000\n"
+            "annotation Optimizer.step 1700000000000005\n");
+}
+
+TEST(TorchSnapshot, ReadsTheSameOfEveryProtocolAndCompression) {
+  for (const Era era : {Era::bare_list, Era::v20, Era::v21, Era::v25, Era::v212}) {
+    std::string first;
+    for (const int protocol : {4, 0, 1, 2, 3, 5}) {
+      for (const bool jit : {false, true}) {
+        if (jit && protocol != 2) continue;
+        const std::string pickle = Writer(protocol, jit).dump(sample(era));
+        for (const std::string& packed :
+             {pickle, gzipped(pickle), zstandard(pickle), gzipped(pickle.substr(0, 99)) + gzipped(pickle.substr(99)),
+              pickle + std::string(3, '\0')}) {
+          Symbols symbols;
+          const auto s = read(packed, symbols);
+          ASSERT_TRUE(s) << s.error().message << " protocol " << protocol << " jit " << jit << " era "
+                         << static_cast<int>(era);
+          if (first.empty()) first = everything(*s, symbols);
+          EXPECT_EQ(everything(*s, symbols), first) << "protocol " << protocol << " jit " << jit;
+        }
+      }
+    }
+    EXPECT_THAT(first, HasSubstr("8388608 8388508 0 me/train.py:12 step<")) << static_cast<int>(era);
+  }
+}
+
+TEST(TorchSnapshot, OldEras) {
+  Symbols symbols;
+  const auto bare = read(Writer(2).dump(sample(Era::bare_list)), symbols);
+  ASSERT_TRUE(bare) << bare.error().message;
+  EXPECT_TRUE(bare->is_bare_list);
+  EXPECT_TRUE(bare->traces.empty());
+  ASSERT_EQ(bare->blocks.size(), 3U);
+  // No address in the file: the segment's, and one behind the other.
+  EXPECT_EQ(bare->blocks[2].address, 0xffffff0000000000 + 12 * kMiB);
+  EXPECT_EQ(bare->blocks[0].requested_bytes, 8 * kMiB - 100) << "of the latest of its history";
+  const auto v20 = read(Writer(4).dump(sample(Era::v20)), symbols);
+  ASSERT_TRUE(v20) << v20.error().message;
+  EXPECT_EQ(v20->traces.at(0).events[0].time_us, kNoTime);
+}
+
+TEST(TorchSnapshot, NewerFieldsAndActions) {
+  Symbols symbols;
+  const auto s = read(Writer(5).dump(sample(Era::v212)), symbols);
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->host_segments.size(), 1U);
+  ASSERT_EQ(s->host_traces.size(), 1U);
+  EXPECT_EQ(s->host_traces[0].event_count, 1U);
+  EXPECT_EQ(s->traces.at(0).counts[static_cast<std::size_t>(Action::other)], 1U);
+  ASSERT_EQ(s->notes.size(), 1U);
+  EXPECT_THAT(s->notes[0], HasSubstr("'annotate'"));
+}
+
+TEST(TorchSnapshot, CountsWithoutKeepingEvents) {
+  Symbols symbols;
+  ReadOptions options;
+  options.keep_events = false;
+  const auto s = read(Writer(4).dump(sample(Era::v25)), symbols, options);
+  ASSERT_TRUE(s);
+  EXPECT_TRUE(s->traces.at(0).events.empty());
+  EXPECT_EQ(s->traces.at(0).event_count, 5U);
+  EXPECT_EQ(s->traces.at(0).peak_net_bytes, static_cast<std::int64_t>(8 * kMiB - 100));
+  EXPECT_EQ(s->traces.at(0).last_time_us - s->traces.at(0).first_time_us, 40);
+}
+
+TEST(TorchSnapshot, NothingIsExecuted) {
+  const std::string refused[] = {"cos\nsystem\n",
+                                 std::string("\x93", 1),
+                                 "R",
+                                 "b",
+                                 "ios\nsystem\n",
+                                 "o",
+                                 "\x81",
+                                 "\x92",
+                                 "\x82\x01",
+                                 "\x83\x01\x01",
+                                 std::string("\x84\x01\0\0\0", 5),
+                                 "Pid\n",
+                                 "Q",
+                                 "\x97",
+                                 "\x98"};
+  const char* const names[] = {"GLOBAL", "STACK_GLOBAL", "REDUCE",    "BUILD",       "INST",
+                               "OBJ",    "NEWOBJ",       "NEWOBJ_EX", "EXT1",        "EXT2",
+                               "EXT4",   "PERSID",       "BINPERSID", "NEXT_BUFFER", "READONLY_BUFFER"};
+  for (std::size_t i = 0; i < std::size(refused); ++i)
+    EXPECT_THAT(
+        error_of("\x80\x04}(\x8c\x08segments" + refused[i] + "u."),
+        AllOf(HasSubstr("at byte 14: opcode " + std::string(names[i]) + " "), HasSubstr("nothing was executed")))
+        << names[i];
+  EXPECT_THAT(error_of("\x80\x04}(\xff"), HasSubstr("at byte 4: 0xff is no opcode"));
+}
+
+TEST(TorchSnapshot, ErrorsSayWhereAndWhat) {
+  EXPECT_THAT(error_of(""), HasSubstr("test.pickle: at byte 0: the file is empty"));
+  EXPECT_THAT(error_of("PK\x03\x04zip"), HasSubstr("a zip archive"));
+  EXPECT_THAT(error_of("hello"), HasSubstr("not a pickle"));
+  EXPECT_THAT(error_of("\x80\x09."), HasSubstr("pickle protocol 9"));
+  EXPECT_THAT(error_of("\x80\x04}."), HasSubstr("without segments and traces"));
+  EXPECT_THAT(error_of("\x80\x04]}\x8c\x01xK\x01sa."), HasSubstr("no snapshot"));
+  // A string longer than the file.
+  EXPECT_THAT(error_of("\x80\x04}X\xff\xff\xff\x7fhello"),
+              HasSubstr("BINUNICODE of 2147483647 bytes, but only 5 are left"));
+  EXPECT_THAT(error_of(std::string("\x80\x04}\x8d\xff\xff\xff\xff\xff\xff\xff\xff", 12)),
+              HasSubstr("but only 0 are left"));
+  // A size that is a string.
+  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{py(Dict{{"total_size", py("many")}})})}}))),
+              HasSubstr("'total_size' of a segment is a string; expected an integer"));
+  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{py(Dict{{"total_size", py(-4)}})})}}))),
+              HasSubstr("below zero"));
+  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(3)}}))),
+              HasSubstr("'segments' of a snapshot is an integer"));
+  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"device_traces", py(List{py(List{py(3)})})}}))),
+              HasSubstr("a trace holds an integer"));
+  const Py again = py(List{py(Dict{{"action", py("oom")}})});
+  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"device_traces", py(List{again, again})}}))),
+              HasSubstr("elsewhere, too"));
+}
+
+TEST(TorchSnapshot, EmptySharedListsAreFine) {
+  Symbols symbols;
+  const Py empty = py(List{});
+  const auto s = read(
+      Writer(4).dump(py(Dict{{"segments", py(List{})},
+                             {"device_traces", py(List{empty, empty, py(List{py(Dict{{"action", py("oom")}})})})}})),
+      symbols);
+  ASSERT_TRUE(s) << s.error().message;
+  ASSERT_EQ(s->traces.size(), 3U);
+  EXPECT_EQ(s->traces[2].event_count, 1U);
+}
+
+TEST(TorchSnapshot, ContainersThatContainThemselves) {
+  // d = {}; d["segments"] = d
+  EXPECT_THAT(error_of("\x80\x04}\x94(\x8c\x08segmentsh\0u."), HasSubstr("at byte"));
+  EXPECT_THAT(error_of(std::string("\x80\x04}\x94(\x8c\x08segmentsh\0u.", 18)), HasSubstr("contains itself"));
+  // A list of frames in itself.
+  EXPECT_THAT(error_of(std::string("\x80\x04}(\x8c\x0d"
+                                   "device_traces]]}(\x8c\x06"
+                                   "frames]\x94h\0aua.",
+                                   40)),
+              HasSubstr("at byte"));
+}
+
+TEST(TorchSnapshot, MemoryIsBounded) {
+  // A memo index far beyond the file, a stack of nothing, endless nesting, an unbalanced stack.
+  EXPECT_THAT(error_of("\x80\x02}r\xff\xff\xff\x7f."), HasSubstr("memo entry 2147483647"));
+  EXPECT_THAT(error_of("\x80\x02}" + std::string(5'000'000, 'N')), HasSubstr("more values than any snapshot needs"));
+  EXPECT_THAT(error_of("\x80\x02]" + std::string(5'000'000, '(')), HasSubstr("nested more than 1000 deep"));
+  EXPECT_THAT(error_of("\x80\x02" + std::string(1'000'000, ']')), HasSubstr("at byte"));
+  EXPECT_THAT(error_of("\x80\x02}h\x05."), HasSubstr("memo entry 5 is used before it was stored"));
+  EXPECT_THAT(error_of("\x80\x02(K\x01l."), HasSubstr("LIST over 1 values"));
+}
+
+TEST(TorchSnapshot, EveryCutIsAnError) {
+  for (const int protocol : {0, 2, 4}) {
+    const std::string whole = Writer(protocol).dump(sample(Era::v25));
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+      Symbols symbols;
+      const auto s = read(whole.substr(0, length), symbols);
+      ASSERT_FALSE(s) << "cut after " << length;
+      EXPECT_THAT(s.error().message, HasSubstr("at byte ")) << s.error().message;
+    }
+  }
+  const std::string packed = gzipped(Writer(4).dump(sample(Era::v25)));
+  for (std::size_t length = 4; length < packed.size(); ++length)
+    EXPECT_NE(error_of(packed.substr(0, length)), "read") << length;
+}
+
+TEST(TorchSnapshot, WhatFollowsIsSaid) {
+  Symbols symbols;
+  const auto s = read(Writer(4).dump(sample(Era::v25)) + "more", symbols);
+  ASSERT_TRUE(s);
+  ASSERT_EQ(s->notes.size(), 1U);
+  EXPECT_THAT(s->notes[0], HasSubstr("was not read"));
+}
+
+TEST(TorchSnapshot, LongStringsAndIntegers) {
+  Symbols symbols;
+  const std::string name(600'000, 'x');  // longer than the window
+  const auto s = read(
+      Writer(4).dump(py(Dict{
+          {"segments", py(List{py(Dict{{"total_size", py(1)},
+                                       {name, py(Wide{1, 1})},
+                                       {"blocks", py(List{py(Dict{{"size", py(1)}, {"state", py(name)}})})}})})}})),
+      symbols);
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->segments.at(0).size_bytes, 1U);
+  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{py(Dict{{"address", py(Wide{1, 1})}})})}}))),
+              HasSubstr("expected an integer of at most 64 bits"));
+}
+
+/// A million in a run of its own: VRAMTRACK_MUTATIONS=1000000.
+TEST(TorchSnapshot, MutatedFilesNeverBreakIt) {
+  const char* const wanted = std::getenv("VRAMTRACK_MUTATIONS");
+  const long count = wanted != nullptr ? std::atol(wanted) : 20'000;
+  std::vector<std::string> seeds;
+  for (const Era era : {Era::bare_list, Era::v20, Era::v212})
+    for (const int protocol : {0, 2, 4}) seeds.push_back(Writer(protocol, protocol == 2).dump(sample(era)));
+  std::uint64_t state = 88172645463325252;
+  const auto random = [&state](std::uint64_t below) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % below;
+  };
+  long read_count = 0;
+  for (long i = 0; i < count; ++i) {
+    std::string bytes = seeds[random(seeds.size())];
+    for (std::uint64_t n = 1 + random(8); n > 0; --n) {
+      const std::size_t at = random(bytes.size());
+      switch (random(5)) {
+        case 0:
+          bytes[at] = static_cast<char>(random(256));
+          break;
+        case 1:
+          bytes.erase(at, 1 + random(16));
+          break;
+        case 2:
+          bytes.insert(at, 1 + random(4), "(}]aeus.hq\x94\x86"[random(12)]);
+          break;
+        case 3:
+          bytes.insert(at, bytes.substr(random(bytes.size()), random(64)));
+          break;
+        default:
+          bytes[at] = static_cast<char>(bytes[at] ^ (1 << random(8)));
+      }
+      if (bytes.empty()) bytes = "]";
+    }
+    Symbols symbols;
+    const auto s = read(bytes, symbols);
+    if (!s) {
+      ASSERT_FALSE(s.error().message.empty());
+      continue;
+    }
+    ++read_count;
+    for (const Segment& segment : s->segments) ASSERT_LE(segment.first_block + segment.block_count, s->blocks.size());
+  }
+  EXPECT_GT(read_count, 0);
+  RecordProperty("read", std::to_string(read_count));
+}
+
+}  // namespace
+}  // namespace vramtrack::trace::test
