@@ -37,9 +37,10 @@ Made two_stacks() {
 
 TEST(Exports, Folded) {
   const Made made = two_stacks();
-  EXPECT_EQ(folded(made.profile, made.symbols),
-            "me/w/run.py:2 main:x;me/w/net.py:7 forward 300\nw/run.py:2 main:x;me/w/net.py:9 backward 100\n(no stack "
-            "recorded) 50\n");
+  EXPECT_EQ(
+      folded(made.profile, made.symbols),
+      "me/w/run.py:2 main:x;me/w/net.py:7 forward 300\nme/w/run.py:2 main:x;me/w/net.py:9 backward 100\n(no stack "
+      "recorded) 50\n");
 }
 
 TEST(Exports, Speedscope) {
@@ -190,7 +191,7 @@ TEST(Site, IsTheLineThatAPersonWouldChange) {
   EXPECT_EQ(site({{"torch::unwind::unwind()", "??"},
                   {"_apply", "/usr/lib/python3.11/site-packages/torch/nn/modules/module.py"},
                   {"load", "/home/me/train.py"}}),
-            "me/train.py:3 load");
+            "/home/me/train.py:3 load");
   EXPECT_EQ(site({{"fwd", "D:\\env\\Lib\\site-packages\\torch\\nn\\linear.py"},
                   {"attend", "D:\\env\\Lib\\site-packages\\transformers\\llama.py"},
                   {"run", "D:\\Python\\Lib\\runpy.py"}}),

@@ -80,20 +80,21 @@ TEST(TorchSnapshot, ReadsOneOfEverything) {
   Symbols symbols;
   const auto s = read(Writer(4).dump(sample(Era::v25)), symbols);
   ASSERT_TRUE(s) << s.error().message;
-  EXPECT_EQ(everything(*s, symbols),
-            "segment 0 18446742974197923840 20971520 3 3 me/train.py:12 step<me/train.py:40 run<\n"
-            "block 18446742974197923840 8388608 8388508 0 me/train.py:12 step<me/train.py:40 run<\n"
-            "block 18446742974206312448 4194304 4194304 1 me/train.py:40 run<me/train.py:40 run<\n"
-            "block 18446742974210506752 8388608 0 2 \n"
-            "trace 0 5 8388508 8388508\n"
-            "event alloc 18446742974210506752 1048576 1700000000000010 me/train.py:12 step<me/train.py:40 run<\n"
-            "event free_requested 18446742974210506752 1048576 1700000000000020 \n"
-            "event free_completed 18446742974210506752 1048576 1700000000000030 \n"
-            "event oom 5242880 103809024 1700000000000040 me/train.py:40 run<me/train.py:40 run<\n"
-            "event alloc 18446742974197923840 8388508 1700000000000050 me/train.py:12 step<me/train.py:40 run<\n"
-            "trace 1 0 0 0\n"
-            "settings max_split_size_mb:64 -1 0.500000\n"
-            "annotation Optimizer.step 1700000000000005\n");
+  EXPECT_EQ(
+      everything(*s, symbols),
+      "segment 0 18446742974197923840 20971520 3 3 /home/me/train.py:12 step</home/me/train.py:40 run<\n"
+      "block 18446742974197923840 8388608 8388508 0 /home/me/train.py:12 step</home/me/train.py:40 run<\n"
+      "block 18446742974206312448 4194304 4194304 1 /home/me/train.py:40 run</home/me/train.py:40 run<\n"
+      "block 18446742974210506752 8388608 0 2 \n"
+      "trace 0 5 8388508 8388508\n"
+      "event alloc 18446742974210506752 1048576 1700000000000010 /home/me/train.py:12 step</home/me/train.py:40 run<\n"
+      "event free_requested 18446742974210506752 1048576 1700000000000020 \n"
+      "event free_completed 18446742974210506752 1048576 1700000000000030 \n"
+      "event oom 5242880 103809024 1700000000000040 /home/me/train.py:40 run</home/me/train.py:40 run<\n"
+      "event alloc 18446742974197923840 8388508 1700000000000050 /home/me/train.py:12 step</home/me/train.py:40 run<\n"
+      "trace 1 0 0 0\n"
+      "settings max_split_size_mb:64 -1 0.500000\n"
+      "annotation Optimizer.step 1700000000000005\n");
 }
 
 TEST(TorchSnapshot, ReadsTheSameOfEveryProtocolAndCompression) {
@@ -115,7 +116,7 @@ TEST(TorchSnapshot, ReadsTheSameOfEveryProtocolAndCompression) {
         }
       }
     }
-    EXPECT_THAT(first, HasSubstr("8388608 8388508 0 me/train.py:12 step<")) << static_cast<int>(era);
+    EXPECT_THAT(first, HasSubstr("8388608 8388508 0 /home/me/train.py:12 step<")) << static_cast<int>(era);
   }
 }
 
