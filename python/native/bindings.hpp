@@ -19,6 +19,7 @@ void add_detect(nb::module_& module);
 void add_statistics(nb::module_& module);
 void add_gate(nb::module_& module);
 void add_driver(nb::module_& module);
+void add_snapshots(nb::module_& module);
 
 /// The value, or a Python ValueError with the Error's text.
 template <class T>

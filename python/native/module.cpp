@@ -9,4 +9,5 @@ NB_MODULE(_core, module) {
   vramtrack::python::add_statistics(module);
   vramtrack::python::add_gate(module);
   vramtrack::python::add_driver(module);
+  vramtrack::python::add_snapshots(module);
 }
