@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 from vramtrack.verdict import Verdict
 
 _WIDTH, _HEIGHT = 720, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 44, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 54, 34
 _COLOURS = {"critical": "#c62828", "warning": "#b85c00", "watch": "#8a6d00", "ok": "#2e7d32"}
 
 
@@ -28,14 +28,27 @@ def time_text(seconds: float) -> str:
     return f"{seconds / 86400:.1f}d"
 
 
+def _tick_text(seconds: float, span_s: float) -> str:
+    """All ticks of one axis in one unit."""
+    for scale, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if span_s >= 2 * scale:
+            return f"{round(seconds / scale, 1):g}{unit}"
+    return f"{round(seconds, 1):g}s"
+
+
 def headline(v: Verdict) -> str:
+    return ", ".join(filter(None, _headlines(v)))
+
+
+def _headlines(v: Verdict) -> Tuple[str, str]:
+    """What it is, and when it ends: a line each."""
     words = f"LEAK ({v.pattern.replace('_', ' ')})" if v.leak else v.state.replace("_", " ")
     if v.leak or v.state in ("growing", "slow_growth"):
         words += f", {v.growth_bytes_per_s.mid * 60 / 2**20:+.1f} MiB/min, confidence {100 * v.confidence:.0f} %"
-    if v.oom_in_s is not None:
-        low, mid, high = v.oom_in_s
-        words += f", out of memory in {time_text(mid)} ({time_text(low)}\u2013{time_text(high)})"
-    return words
+    if v.oom_in_s is None:
+        return words, ""
+    low, mid, high = v.oom_in_s
+    return words, f"out of memory in {time_text(mid)} ({time_text(low)}\u2013{time_text(high)})"
 
 
 def _ticks(low: float, high: float, count: int = 4) -> List[float]:
@@ -45,14 +58,16 @@ def _ticks(low: float, high: float, count: int = 4) -> List[float]:
 def svg(v: Verdict) -> str:
     """SVG without scripts or external parts; its colours follow a dark page."""
     s = v.series
+    what, when = _headlines(v)
+    colour = "#6b6b6b" if v.state in ("growing", "slow_growth") else _COLOURS.get(v.severity, "#2e7d32")
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img" '
         f'aria-label="{escape(headline(v), quote=True)}" font-family="system-ui, sans-serif" font-size="12">'
         "<style>.vt{fill:#1a1a1a}.vt-bg{fill:#fff}.vt-dim{fill:#5a5a5a}.vt-grid{stroke:#e3e3e3}"
         "@media(prefers-color-scheme:dark){.vt{fill:#eee}.vt-bg{fill:#16181c}.vt-dim{fill:#a8a8a8}.vt-grid{stroke:#33363c}}</style>"
         f'<rect class="vt-bg" width="{_WIDTH}" height="{_HEIGHT}"/>'
-        f'<text x="{_LEFT}" y="26" font-size="14" font-weight="600" fill="{_COLOURS.get(v.severity, "#2e7d32")}">'
-        f"{escape(headline(v))}</text>"
+        f'<text x="{_LEFT}" y="22" font-size="14" font-weight="600" fill="{colour}">{escape(what)}</text>'
+        f'<text x="{_LEFT}" y="40" font-size="13" fill="{colour}">{escape(when)}</text>'
     )
     if len(s.times_s) < 2:
         return head + f'<text class="vt-dim" x="{_LEFT}" y="60">{escape(v.because)}</text></svg>'
@@ -84,7 +99,7 @@ def svg(v: Verdict) -> str:
     for offset in _ticks(0, span + ahead):
         anchor = "start" if offset == 0 else "end" if offset > span + ahead - 1e-9 else "middle"
         parts.append(
-            f'<text class="vt-dim" x="{x(begin + offset):.1f}" y="{_HEIGHT - 12}" text-anchor="{anchor}">{time_text(offset)}</text>'
+            f'<text class="vt-dim" x="{x(begin + offset):.1f}" y="{_HEIGHT - 12}" text-anchor="{anchor}">{_tick_text(offset, span + ahead)}</text>'
         )
     if v.oom_in_s is not None and ahead > 0:
         left, right = x(last + min(v.oom_in_s.low, ahead)), x(last + min(v.oom_in_s.high, ahead))

@@ -1,0 +1,40 @@
+"""The manual's examples run as they are printed, one after the other; and it names what there is."""
+import os
+import pathlib
+import re
+
+import pytest
+
+import vramtrack
+
+SOURCE = pathlib.Path(os.environ.get("VRAMTRACK_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+
+
+def blocks(name):
+    page = SOURCE / "docs" / name
+    if not page.exists():
+        pytest.skip("the documents are not here")
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def test_the_examples_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    try:
+        for block in blocks("python.md"):
+            exec(compile(block, "docs/python.md", "exec"), namespace)
+    finally:
+        vramtrack.set_default_source(None)
+    out = capsys.readouterr().out
+    assert "LEAK (gradual leak)" in out and "memory_leak critical" in out and "0.20 MiB/iteration are allowed" in out
+
+
+def test_the_gates_examples_are_python():
+    for block in blocks("leak-gate.md"):
+        compile(block, "docs/leak-gate.md", "exec")
+
+
+def test_every_threshold_and_default_is_as_written():
+    text = (SOURCE / "docs" / "leak-gate.md").read_text()
+    assert "`(128, 1024)`" in text and vramtrack.gate.run_gate.__kwdefaults__["iterations"] == (128, 1024)
+    assert vramtrack.gate.run_gate.__kwdefaults__["error_rate"] == 1e-4 and vramtrack.gate.run_gate.__kwdefaults__["caches"] == 4
