@@ -7,12 +7,12 @@ _vramtrack() {
     --config | --csv | --junit | --output | --process-csv | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     --detector) mapfile -t COMPREPLY < <(compgen -W "judge linear_trend spike composite" -- "$cur"); return ;;
     --theme) mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
+    --format) mapfile -t COMPREPLY < <(compgen -W "text md json html pprof speedscope folded chrome csv" -- "$cur"); return ;;
     --source) mapfile -t COMPREPLY < <(compgen -W "nvml drm nvml,drm" -- "$cur"); return ;;
     --unit) mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report simulate test doctor config --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report simulate test snapshot doctor config --help --version" -- "$cur")
     return
   fi
   case $command in
@@ -24,6 +24,21 @@ _vramtrack() {
     report) options="--since --until --gpu --format --output --checkpoint-every --last-checkpoint $detect $logs" ;;
     simulate) options="--notify --list --speed --within --seed --csv --process-csv --json --explain $detect" ;;
     test) options="--limit --error-rate --mark --interval --junit" ;;
+    snapshot)
+      if [ "$COMP_CWORD" -eq 2 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "summary leaks timeline oom flamegraph export --help" -- "$cur")
+        return
+      fi
+      common="--help"
+      options="--device --output"
+      case ${COMP_WORDS[2]} in
+        summary | timeline) options="$options --json --top" ;;
+        leaks) options="$options --json --top --used" ;;
+        oom) options="$options --json --top --capacity" ;;
+        flamegraph) options="$options --peak" ;;
+        export) options="$options --peak --format" ;;
+      esac
+      ;;
     doctor) ;;
     config)
       if [ "$COMP_CWORD" -eq 2 ]; then

@@ -32,8 +32,8 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
   out += fmt::format("\n{} {}: {}\n", what, device.device, is_host ? "pinned host memory" : assessment.because);
   if (!is_host && !assessment.next_step.empty())
     out += fmt::format(
-        "  {}  do: {}\n",
-        assessment.condition == Condition::steady ? "" : fmt::format("[{}]", condition_name(assessment.condition)),
+        "  {}do: {}\n",
+        assessment.condition == Condition::steady ? "" : fmt::format("[{}] ", condition_name(assessment.condition)),
         assessment.next_step);
   const auto row = [&](std::string_view name, std::uint64_t bytes, std::string_view meaning) {
     out += fmt::format("  {:<22} {:>12} {:>6}  {}\n", name, bytes_words(bytes), percent_of(bytes, u.reserved_bytes),

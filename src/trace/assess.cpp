@@ -41,6 +41,13 @@ Assessment assess(const Usage& usage, const std::optional<AllocatorSettings>& se
             "to see whether it grows, compare with a later one: vramtrack snapshot leaks A B C"};
   const std::uint64_t most =
       std::max({usage.releasable_bytes, usage.pinned_bytes, usage.pending_free_bytes, usage.internal_bytes()});
+  if (most == usage.pinned_bytes && usage.scatter() < 0.5)
+    return {Condition::cache,
+            share_words(usage.pinned_bytes, usage.reserved_bytes) +
+                fmt::format(" is free beside live blocks, in large pieces (the largest {})",
+                            bytes_words(usage.largest_free_bytes)),
+            "no leak: the next allocations reuse it. empty_cache() cannot return it while those blocks live; with "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True most of it could be"};
   if (most == usage.pinned_bytes)
     return {Condition::fragmentation,
             share_words(usage.pinned_bytes, usage.reserved_bytes) +

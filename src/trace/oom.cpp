@@ -53,8 +53,10 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
     r.because = std::move(because);
     r.next_step = std::move(next);
   };
-  // A tenth of what was live: less did not fill the device, whatever else it is.
-  if (r.valley_count >= kLeastValleys && risen * 10 >= r.at.live_bytes && risen >= 1 << 20)
+  // A tenth of what was live, and without it there would have been room: less did not fill the device.
+  const std::uint64_t room = r.cached_bytes + r.device_free_bytes + pending + static_cast<std::uint64_t>(risen);
+  const bool is_much = r.valley_count >= kLeastValleys && risen * 10 >= r.at.live_bytes && risen >= 1 << 20;
+  if (is_much && (!r.has_oom || room >= r.asked_bytes))
     return set(Condition::leak,
                fmt::format("{}; of that, {} rose from each of {} quiet moments of the trace to the next, by {} in all",
                            asked, count_words(r.risers.size(), "site"), r.valley_count, bytes_words(risen)),
@@ -80,6 +82,9 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
         "of their own");
   std::string because = fmt::format("{}, and {} more were free: they do not fit beside each other", asked,
                                     bytes_words(r.cached_bytes + r.device_free_bytes));
+  if (is_much)
+    because += fmt::format("; {} rose by {} over the trace, but the rest would not have fitted either",
+                           count_words(r.risers.size(), "site"), bytes_words(risen));
   if (r.valley_count < kLeastValleys)
     because += fmt::format(" (the trace has {} to compare: whether something grew before is not known)",
                            count_words(r.valley_count, "quiet moment"));
@@ -130,8 +135,14 @@ OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbol
   options.peaks = 0;
   std::vector<Moment> valleys = timeline_of(snapshot, device, symbols, options).valleys;
   std::erase_if(valleys, [&](const Moment& valley) { return valley.event > oom_event; });
-  if (valleys.size() > kMostValleys) valleys.erase(valleys.begin(), valleys.end() - kMostValleys);
   r.valley_count = valleys.size();
+  // Of many a dozen, evenly spread from the first to the last: enough to tell, and a leak rises between any two.
+  if (valleys.size() > kMostValleys) {
+    std::vector<Moment> some;
+    for (std::size_t i = 0; i < kMostValleys; ++i)
+      some.push_back(valleys[i * (valleys.size() - 1) / (kMostValleys - 1)]);
+    valleys = std::move(some);
+  }
   if (r.valley_count >= kLeastValleys) r.risers = risers_of(replay, valleys);
   judge(r, snapshot, capacity_bytes);
   return r;

@@ -26,6 +26,8 @@ class Documents(unittest.TestCase):
                 cls.helps[(command,)] = box.run(command, "--help").stdout.decode()
             for verb in cls.commands(cls.helps[("config",)]):
                 cls.helps[("config", verb)] = box.run("config", verb, "--help").stdout.decode()
+            for verb in cls.commands(cls.helps[("snapshot",)]):
+                cls.helps[("snapshot", verb)] = box.run("snapshot", verb, "--help").stdout.decode()
             box.write("leak.csv", leak_log())
             cls.row = json.loads(box.run("analyze", "--format", "json", "--explain", "leak.csv").stdout.decode().splitlines()[0])
         cls.options = {o for text in cls.helps.values() for o in re.findall(r"(?<![\w-])--[a-z][a-z-]*", text.split("Example")[0])}

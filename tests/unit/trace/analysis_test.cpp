@@ -114,7 +114,10 @@ TEST(Assess, NamesTheLargestPart) {
   };
   EXPECT_EQ(condition({active(1000 * kMiB)}, {inactive(20 * kMiB)}), Condition::steady);
   EXPECT_EQ(condition({active(1000 * kMiB)}, {inactive(900 * kMiB)}), Condition::cache);
-  EXPECT_EQ(condition({active(500 * kMiB), inactive(400 * kMiB), active(100 * kMiB)}, {}), Condition::fragmentation);
+  EXPECT_EQ(condition({active(500 * kMiB), inactive(200 * kMiB), active(100 * kMiB), inactive(200 * kMiB)}, {}),
+            Condition::fragmentation);
+  EXPECT_EQ(condition({active(500 * kMiB), inactive(400 * kMiB), active(100 * kMiB)}, {}), Condition::cache)
+      << "one large piece";
   EXPECT_EQ(condition({active(500 * kMiB), pending(400 * kMiB)}, {}), Condition::pending);
   AllocatorSettings expandable;
   expandable.expandable_segments = true;

@@ -145,8 +145,9 @@ TEST(Exports, EventsAsCsvAndChromeTrace) {
     csv += text;
     return true;
   });
-  EXPECT_THAT(csv, HasSubstr("\n0,0,1700000000000010,alloc,18446742974210506752,1048576,0,,1048576,4194304,20971520,me/"
-                             "train.py:12 step\n"));
+  EXPECT_THAT(
+      csv, HasSubstr("\n0,0,1700000000000010,alloc,18446742974210506752,1048576,0,,1048576,4194304,20971520,/home/me/"
+                     "train.py:12 step\n"));
   EXPECT_THAT(csv, HasSubstr("\n0,3,1700000000000040,oom,,103809024,0,5242880,0,4194304,20971520,"));
   std::string trace;
   chrome_trace(*s, symbols, {}, [&](std::string_view text) {

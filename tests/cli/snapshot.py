@@ -1,0 +1,236 @@
+"""`vramtrack snapshot` from outside, on snapshots that Python's own pickler wrote in every protocol and era.
+
+    python3 tests/cli/snapshot.py build/test/vramtrack            run
+    python3 tests/cli/snapshot.py build/test/vramtrack --update   rewrite tests/golden/snapshot/*.txt
+"""
+import bz2
+import csv
+import gzip
+import io
+import json
+import os
+import pathlib
+import pickle
+import re
+import sys
+import unittest
+
+from sandbox import MIB, TESTS, Sandbox
+
+UPDATE = "--update" in sys.argv
+if UPDATE:
+    sys.argv.remove("--update")
+BINARY = sys.argv.pop(1)
+GOLDEN = TESTS / "golden" / "snapshot"
+REAL = TESTS.parent.parent / "shared" / "traces" / "snapshots"
+
+STEP = {"name": "train_step", "filename": "/home/me/project/train.py", "line": 88}
+FORWARD = {"name": "forward", "filename": "/home/me/project/model.py", "line": 54}
+TORCH = {"name": "linear", "filename": "/usr/lib/python3/site-packages/torch/nn/functional.py", "line": 2000}
+NATIVE = {"name": "c10::cuda::CUDACachingAllocator::malloc", "filename": "CUDACachingAllocator.cpp", "line": 0}
+RUN = {"name": "<module>", "filename": "/home/me/project/run.py", "line": 7}
+LEAK_STACK = [NATIVE, TORCH, STEP, RUN]
+MODEL_STACK = [NATIVE, TORCH, FORWARD, RUN]
+
+
+class Recorder:
+    """A caching allocator that remembers what it did, as torch's: one segment of 1 GiB, blocks at 2 MiB each."""
+
+    def __init__(self, device=0):
+        self.device, self.live, self.trace, self.time_us = device, {}, [], 1_700_000_000_000_000
+
+    def event(self, action, address, size, frames, **more):
+        self.time_us += 100
+        self.trace.append({"action": action, "addr": address, "size": size, "stream": 0, "time_us": self.time_us,
+                           "compile_context": "N/A", "user_metadata": "", "frames": frames, **more})
+
+    def allocate(self, size, frames):
+        slot = next(n for n in range(512) if n not in self.live)
+        self.live[slot] = (size, frames)
+        self.event("alloc", 0x7f0000000000 + slot * 2 * MIB, size, frames)
+        return slot
+
+    def free(self, slot):
+        size, frames = self.live.pop(slot)
+        for action in ("free_requested", "free_completed"):
+            self.event(action, 0x7f0000000000 + slot * 2 * MIB, size, frames)
+
+    def oom(self, size, device_free):
+        self.event("oom", 0, size, LEAK_STACK)
+        del self.trace[-1]["addr"]
+        self.trace[-1]["device_free"] = device_free
+
+    def snapshot(self, ring=10_000):
+        blocks, at, base = [], 0, 0x7f0000000000
+        for slot, (size, frames) in sorted(self.live.items()):
+            if slot * 2 * MIB > at:
+                blocks.append({"address": base + at, "size": slot * 2 * MIB - at, "requested_size": 1, "state": "inactive", "frames": []})
+            blocks.append({"address": base + slot * 2 * MIB, "size": 2 * MIB, "requested_size": size, "state": "active_allocated",
+                           "frames": frames})
+            at = (slot + 1) * 2 * MIB
+        total = 1024 * MIB
+        blocks.append({"address": base + at, "size": total - at, "requested_size": 1, "state": "inactive", "frames": []})
+        segment = {"device": self.device, "address": base, "total_size": total, "allocated_size": len(self.live) * 2 * MIB,
+                   "active_size": len(self.live) * 2 * MIB, "requested_size": 0, "stream": 0, "segment_type": "large",
+                   "segment_pool_id": (0, 0), "is_expandable": False, "frames": [], "blocks": blocks}
+        return {"segments": [segment], "device_traces": [list(self.trace[-ring:])],
+                "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "", "expandable_segments": False}, "external_annotations": []}
+
+
+def leaking(steps, keep=MIB, oom=0):
+    """A training run whose every step keeps a tensor; a model of eight blocks; activations that come and go."""
+    r = Recorder()
+    for _ in range(8):
+        r.allocate(2 * MIB - 512, MODEL_STACK)
+    for _ in range(steps):
+        if keep:
+            r.allocate(keep, LEAK_STACK)
+        activations = [r.allocate(MIB, MODEL_STACK) for _ in range(60)]
+        for slot in activations:
+            r.free(slot)
+    if oom:
+        r.oom(oom, 10 * MIB)
+    return r
+
+
+class Snapshot(unittest.TestCase):
+    def setUp(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+
+    def write(self, name, snapshot, protocol=4):
+        (self.box.work / name).write_bytes(pickle.dumps(snapshot, protocol=protocol))
+        return name
+
+    def run_it(self, *args, code=0):
+        result = self.box.run("snapshot", *args)
+        self.assertEqual(result.returncode, code, result.stderr.decode())
+        return result.stdout.decode() if code in (0, 1) else result.stderr.decode()
+
+    def json(self, *args, code=0):
+        return json.loads(self.run_it(*args, "--json", code=code))
+
+    def test_goldens(self):
+        steps = [self.write(f"step{n}.pickle", leaking(n).snapshot()) for n in (1, 11, 21)]
+        oom = self.write("oom.pickle", leaking(40, oom=990 * MIB).snapshot())
+        (self.box.work / "evil.pickle").write_bytes(pickle.dumps({"segments": [os.system]}))
+        cases = {"summary": ["summary", steps[2]], "leaks": ["leaks", *steps], "leaks_two": ["leaks", *steps[:2]],
+                 "timeline": ["timeline", "--top", "3", steps[1]], "oom": ["oom", "--capacity", "16GiB", oom],
+                 "folded": ["export", "--format", "folded", steps[2]], "executed": ["summary", "evil.pickle"],
+                 "no_such_device": ["summary", "--device", "3", steps[0]], "one_file": ["leaks", steps[0]]}
+        GOLDEN.mkdir(exist_ok=True)
+        for name, args in cases.items():
+            result = self.box.run("snapshot", *args)
+            text = f"$ vramtrack snapshot {' '.join(args)}\n{result.stdout.decode()}"
+            if result.stderr:
+                text += f"--- stderr\n{result.stderr.decode()}"
+            text += f"--- exit {result.returncode}\n"
+            path = GOLDEN / f"{name}.txt"
+            if UPDATE:
+                path.write_text(text)
+            self.assertEqual(text, path.read_text() if path.exists() else "", name)
+
+    def test_every_protocol_and_packing_gives_the_same(self):
+        snapshot = leaking(5).snapshot()
+        answers = set()
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            name = self.write(f"p{protocol}.pickle", snapshot, protocol)
+            raw = (self.box.work / name).read_bytes()
+            (self.box.work / "packed.gz").write_bytes(gzip.compress(raw))
+            (self.box.work / "padded").write_bytes(raw + b"\0\0")
+            for file in (name, "packed.gz", "padded"):
+                answer = self.json("summary", file)["snapshots"][0]
+                del answer["file"], answer["file_bytes"]
+                answers.add(json.dumps(answer))
+        self.assertEqual(len(answers), 1)
+
+    def test_summary_figures(self):
+        device = self.json("summary", self.write("a.pickle", leaking(3).snapshot()))["snapshots"][0]["devices"][0]
+        self.assertEqual(device["reserved_bytes"], 1024 * MIB)
+        self.assertEqual(device["allocated_bytes"], 11 * 2 * MIB)
+        self.assertEqual(device["requested_bytes"], 8 * (2 * MIB - 512) + 3 * MIB)
+        self.assertEqual(device["pinned_bytes"], 1024 * MIB - 22 * MIB)
+        self.assertEqual(device["trace"]["peak_live_bytes"], device["requested_bytes"] + 60 * MIB)
+        self.assertEqual(device["sites"][1]["site"], "me/project/train.py:88 train_step")
+
+    def test_the_leak_is_the_line_that_leaks(self):
+        files = [self.write(f"{n}.pickle", leaking(n).snapshot()) for n in (2, 12, 22)]
+        answer = self.json("leaks", *files, code=1)
+        self.assertEqual((answer["condition"], answer["is_certain"]), ("leak", True))
+        self.assertEqual(answer["leaking_bytes"], 20 * MIB)
+        self.assertEqual([s["site"] for s in answer["sites"]], ["me/project/train.py:88 train_step"])
+        self.assertEqual(answer["sites"][0]["bytes"], [2 * MIB, 12 * MIB, 22 * MIB])
+        healthy = [self.write(f"h{n}.pickle", leaking(n, keep=0).snapshot()) for n in (2, 12, 22)]
+        self.assertEqual(self.json("leaks", *healthy)["condition"], "steady")
+        backwards = self.json("leaks", *reversed(files))
+        self.assertEqual(backwards["sites"][0]["growth_bytes"], -20 * MIB)
+
+    def test_outside_the_allocator(self):
+        files = [self.write(f"h{n}.pickle", leaking(n, keep=0).snapshot()) for n in (2, 12)]
+        self.assertEqual(self.json("leaks", "--used", "2GiB,3GiB", *files)["condition"], "outside")
+        self.assertIn("--used has 1 sizes for 2", self.run_it("leaks", "--used", "2GiB", *files, code=2))
+
+    def test_a_ring_that_lost_its_beginning(self):
+        whole = self.write("whole.pickle", leaking(20).snapshot())
+        cut = self.write("cut.pickle", leaking(20).snapshot(ring=501))
+        rows = [list(csv.DictReader(io.StringIO(self.run_it("export", "--format", "csv", f)))) for f in (whole, cut)]
+        self.assertEqual([r["live_bytes"] for r in rows[0][-501:]], [r["live_bytes"] for r in rows[1]])
+
+    def test_oom_is_a_leak_or_too_big(self):
+        leak = self.json("oom", self.write("l.pickle", leaking(60, keep=2 * MIB - 1, oom=900 * MIB).snapshot()))["devices"][0]
+        self.assertEqual(leak["condition"], "leak")
+        self.assertEqual(leak["risers"][0]["site"], "me/project/train.py:88 train_step")
+        big = self.json("oom", self.write("b.pickle", leaking(5, keep=0, oom=4096 * MIB).snapshot()))["devices"][0]
+        self.assertEqual(big["condition"], "too_big")
+
+    def test_exports_are_what_they_say(self):
+        name = self.write("a.pickle", leaking(3).snapshot())
+        self.run_it("export", "--format", "speedscope", "--output", "s.json", name)
+        scope = json.loads((self.box.work / "s.json").read_text())
+        profile = scope["profiles"][0]
+        self.assertEqual(sum(profile["weights"]), profile["endValue"])
+        self.assertLess(max(max(s) for s in profile["samples"]), len(scope["shared"]["frames"]))
+        self.run_it("export", "--format", "pprof", "--output", "p.pb.gz", name)
+        self.assertIn(b"inuse_space", gzip.decompress((self.box.work / "p.pb.gz").read_bytes()))
+        events = json.loads(self.run_it("export", "--format", "chrome", name))["traceEvents"]
+        self.assertTrue(any(e["ph"] == "C" for e in events))
+        for more in ([], ["--peak"]):
+            page = self.run_it("flamegraph", *more, name)
+            self.assertIn("model.py:54 forward", page)
+            self.assertIsNone(re.search(r"https?://|src=|@import", page), "loads nothing")
+
+    def test_usage_errors(self):
+        for args in ([], ["oom"], ["export", "a.pickle"], ["export", "--format", "xml", "a.pickle"], ["summary", "--top", "0", "a.pickle"],
+                     ["oom", "--capacity", "many", "a.pickle"]):
+            self.assertIn("--help'", self.run_it(*args, code=2))
+
+    def test_unreadable_files(self):
+        for name, raw, why in (("missing", None, "No such file"), ("empty", b"", "is empty"), ("text", b"hello there", "not a pickle"),
+                               ("zip", b"PK\x03\x04....", "zip archive"), ("bz2", bz2.compress(b"x"), "not a pickle"),
+                               ("cut", pickle.dumps(leaking(2).snapshot(), 4)[:-1], "cut off"),
+                               ("cut.gz", gzip.compress(pickle.dumps(leaking(2).snapshot(), 4))[:-50], "cut off")):
+            if raw is not None:
+                (self.box.work / name).write_bytes(raw)
+            self.assertIn(why, self.run_it("summary", name, code=2))
+        self.assertIn("/no/such/folder", self.run_it("summary", "--output", "/no/such/folder/x", self.write("a", leaking(1).snapshot()), code=2))
+
+    def test_without_a_trace_it_says_how_to_get_one(self):
+        snapshot = leaking(1).snapshot()
+        snapshot["device_traces"] = [[]]
+        name = self.write("a.pickle", snapshot)
+        for verb in ("timeline", "oom"):
+            self.assertIn("_record_memory_history()", self.run_it(verb, name, code=2))
+        self.run_it("summary", name)
+        self.run_it("summary", self.write("bare.pickle", snapshot["segments"]))
+
+    @unittest.skipUnless(REAL.is_dir(), f"no recordings in {REAL}; they are not part of the repository")
+    def test_real_snapshots(self):
+        for file in sorted(REAL.glob("*.pickle")):
+            for args in (["summary"], ["flamegraph"], ["export", "--format", "folded"]):
+                self.assertTrue(self.run_it(*args, str(file)))
+        answer = self.json("oom", str(REAL / "code_location_3gpu_oom.pickle"))["devices"]
+        self.assertEqual([(d["device"], d["condition"]) for d in answer], [(1, "too_big")])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
