@@ -151,6 +151,15 @@ void ReportGatherer::add_summaries(StoreReader& reader, const Catalog& catalog) 
   }
 }
 
+void ReportGatherer::add_utilisation(StoreReader& reader, const Catalog& catalog) {
+  for (const DeviceInfo& device : catalog.devices()) {
+    const auto minutes = reader.utilisation(device.id, range_);
+    if (!minutes) return report_.warnings.push_back(minutes.error().message);
+    for (const Utilisation& m : *minutes)
+      histories_.add_utilisation(device.id, m.start, m.start + std::chrono::minutes(1), m.max_ratio);
+  }
+}
+
 /// What live said, whatever a detector of today would say of the same samples.
 void ReportGatherer::add_recorded_alerts(StoreReader& reader) {
   Catalog catalog;
@@ -237,6 +246,7 @@ Result<PeriodReport> ReportGatherer::from_store(const std::string& path) {
   if (const Status played = play(**source, catalog); !played) report_.warnings.push_back(played.error().message);
   // The catalog of the alerts knows devices of which no sample is left.
   add_summaries(**reader, catalog);
+  add_utilisation(**reader, catalog);
   add_recorded_alerts(**reader);
   assemble(catalog);
   if (report_.first) return std::move(report_);

@@ -32,6 +32,7 @@ class ReportGatherer {
   void begin_anew(Catalog& catalog);
   void keep_views();
   void add_summaries(StoreReader& reader, const Catalog& catalog);
+  void add_utilisation(StoreReader& reader, const Catalog& catalog);
   void add_recorded_alerts(StoreReader& reader);
   void assemble(const Catalog& catalog);
   [[nodiscard]] bool in_range(Timestamp time) const;

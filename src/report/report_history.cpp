@@ -91,6 +91,14 @@ void Histories::add_utilisation(const std::string& device_id, Timestamp time, do
   join(bucket(all_[{Metric::device_used, device_id, 0, 0}], time), reading);
 }
 
+void Histories::add_utilisation(const std::string& device_id, Timestamp from, Timestamp to, double ratio) {
+  const auto device = all_.find({Metric::device_used, device_id, 0, 0});
+  if (device == all_.end()) return;
+  auto p = std::lower_bound(device->second.begin(), device->second.end(), floor(from),
+                            [](const HistoryPoint& point, Timestamp start) { return point.start < start; });
+  for (; p != device->second.end() && p->start < to; ++p) p->utilisation = std::max(p->utilisation.value_or(0), ratio);
+}
+
 const std::vector<HistoryPoint>& Histories::points(const SeriesKey& key) {
   static const std::vector<HistoryPoint> none;
   const auto it = all_.find(key);

@@ -36,6 +36,8 @@ class Histories {
   /// added next.
   void add(const SeriesKey& key, const HistoryPoint& summary);
   void add_utilisation(const std::string& device_id, Timestamp time, double ratio);
+  /// The greatest of a stretch: of all buckets that have a part of [from, to). Makes none.
+  void add_utilisation(const std::string& device_id, Timestamp from, Timestamp to, double ratio);
 
   /// The points of `key`, all series' of one width. Empty when it has none.
   [[nodiscard]] const std::vector<HistoryPoint>& points(const SeriesKey& key);

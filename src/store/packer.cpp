@@ -205,8 +205,9 @@ Status Packer::expire(std::int64_t now_ns) {
       "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE t_max_ns<{0} ORDER BY t_min_ns LIMIT {2});"
       "DELETE FROM rollup WHERE id IN (SELECT id FROM rollup WHERE resolution_s=60 AND merged=0 AND t_max_ns<{1} LIMIT "
       "{2});"
-      "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE time_ns<{1} ORDER BY time_ns LIMIT {3})",
-      raw_ns, minute_ns, kExpirePerBlock, kExpireEventsPerBlock);
+      "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE time_ns<{1} ORDER BY time_ns LIMIT {3});"
+      "DELETE FROM utilisation WHERE minute_s<{4}",
+      raw_ns, minute_ns, kExpirePerBlock, kExpireEventsPerBlock, minute_ns / kSecondNs);
   return database_->exec(script.c_str());
 }
 

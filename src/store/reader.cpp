@@ -442,6 +442,29 @@ Result<std::vector<Alert>> StoreReader::alerts(Catalog& catalog) {
   return result;
 }
 
+Result<std::vector<Utilisation>> StoreReader::utilisation(const std::string& device_id, const TimeRange& range) {
+  const auto version = core_->database->integer("PRAGMA user_version");
+  if (!version) return fail(version.error());
+  std::vector<Utilisation> result;
+  if (version->value_or(0) < 2) return result;  // from before it was kept
+  auto query = core_->database->prepare(
+      "SELECT minute_s,max_percent FROM utilisation JOIN series ON id=series_id WHERE metric='device_used' AND "
+      "device_id=? AND minute_s>=? AND minute_s<? ORDER BY minute_s");
+  if (!query) return fail(query.error());
+  const auto bound_s = [](const std::optional<Timestamp>& time, std::int64_t without) {
+    return time ? std::chrono::ceil<std::chrono::seconds>(*time).time_since_epoch().count() : without;
+  };
+  query->bind(1, std::string_view(device_id))
+      .bind(2, bound_s(range.from, INT64_MIN))
+      .bind(3, bound_s(range.to, INT64_MAX));
+  Result<bool> row = false;
+  while ((row = query->step()) && *row)
+    result.push_back(
+        {Timestamp(std::chrono::seconds(query->integer(0))), static_cast<double>(query->integer(1)) / 100});
+  if (!row) return fail(row.error());
+  return result;
+}
+
 Result<std::optional<std::pair<Timestamp, Timestamp>>> StoreReader::raw_extent() {
   auto query = core_->database->prepare(
       "SELECT min(t_min_ns),max(t_max_ns) FROM (SELECT t_min_ns,t_max_ns FROM chunk UNION ALL SELECT t_min_ns,t_max_ns "

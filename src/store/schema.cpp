@@ -39,8 +39,13 @@ CREATE TABLE alert(series_id INTEGER NOT NULL, raised_ns INTEGER NOT NULL, clear
   PRIMARY KEY(series_id, raised_ns)) WITHOUT ROWID;
 )sql";
 
+constexpr const char* kAddUtilisation = R"sql(
+CREATE TABLE utilisation(series_id INTEGER NOT NULL, minute_s INTEGER NOT NULL, max_percent INTEGER NOT NULL,
+  PRIMARY KEY(minute_s, series_id)) WITHOUT ROWID;
+)sql";
+
 /// Step i brings schema i to i + 1; step 0 makes an empty file a store. Append, never change.
-constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate};
+constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate, kAddUtilisation};
 
 Result<int> version_of(sql::Database& database, const std::string& path) {
   const auto id = database.integer("PRAGMA application_id");

@@ -13,6 +13,7 @@
 #include "store/place.hpp"
 #include "store/rows.hpp"
 #include "store/schema.hpp"
+#include "store/utilisation.hpp"
 
 namespace vramtrack {
 namespace {
@@ -66,6 +67,7 @@ struct Store::Core {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> identity;
   sql::Statement put_journal, put_event, put_alert;
   std::optional<CatalogWriter> series;
+  std::optional<UtilisationWriter> utilisation;
   std::optional<Packer> packer;
   std::int64_t last_seq = 0;
   std::optional<bool> clock_is_relative;  ///< as the file says, once it says
@@ -86,6 +88,7 @@ struct Store::Core {
 
 Status Store::Core::connect() {
   packer.reset();
+  utilisation.reset();
   series.reset();
   for (sql::Statement* statement : {&put_journal, &put_event, &put_alert}) *statement = sql::Statement();
   database.reset();
@@ -113,6 +116,9 @@ Status Store::Core::connect() {
   auto writer = CatalogWriter::open(*database, catalog);
   if (!writer) return fail(writer.error());
   series.emplace(std::move(*writer));
+  auto utilisation_writer = UtilisationWriter::open(*database);
+  if (!utilisation_writer) return fail(utilisation_writer.error());
+  utilisation.emplace(std::move(*utilisation_writer));
   auto made = Packer::open(*database, config, notices);
   if (!made) return fail(made.error());
   packer.emplace(std::move(*made));
@@ -235,6 +241,7 @@ Status Store::Core::write() {
           .bind(5, std::span<const std::uint8_t>(sealed.data));
       if (auto s = put_journal.run(); !s) return s;
     }
+    if (auto s = utilisation->write(); !s) return s;
     for (const Event& event : events) {
       rows::bind_event(put_event, event);
       if (auto s = put_event.run(); !s) return s;
@@ -248,6 +255,7 @@ Status Store::Core::write() {
   });
   if (!status) return status;
   series->committed();
+  utilisation->committed();
   last_seq = seq;
   clock_is_relative = catalog.clock_is_relative;
   backlog.clear();
@@ -317,6 +325,8 @@ Status Store::append(const Batch& batch) {
     if (!core.pending_since) core.pending_since = event.time;
     core.events.push_back(event);
   }
+  if (core.utilisation)
+    for (const DeviceReading& reading : batch.readings) core.utilisation->collect(reading);
   for (const Sample& sample : batch.samples) {
     core.buffer(sample);
     if (!core.pending.empty() && core.pending.size() % kPendingSamples == 0) flush_now();

@@ -87,6 +87,12 @@ struct Rollup {
   std::uint64_t count = 0;
 };
 
+/// The greatest share of time that some kernel ran on a device, in the minute from `start`.
+struct Utilisation {
+  Timestamp start;
+  double max_ratio = 0;  ///< 0..1, to a hundredth, rounded up
+};
+
 /// A series the store knows, and when its first and last samples ever were (their raw samples may be
 /// gone by now; the hourly rollups are not).
 struct SeriesExtent {
@@ -123,6 +129,9 @@ class StoreReader {
   /// Rollups of one series that start in `range`, in time order, up to the last committed sample. Empty
   /// for a series the store does not know. Minutes reach back minute_days, hours for ever.
   Result<std::vector<Rollup>> rollups(const SeriesKey& key, Resolution resolution, const TimeRange& range = {});
+
+  /// Of the minutes that start in `range`, in time order, as far as the driver told; kept for minute_days.
+  Result<std::vector<Utilisation>> utilisation(const std::string& device_id, const TimeRange& range = {});
 
   /// Every series with the time of its first and last sample.
   Result<std::vector<SeriesExtent>> series();

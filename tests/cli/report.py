@@ -164,6 +164,16 @@ class Stores(ReportTest):
         self.assertIn("what it holds is of 20", self.fails("--since", "2020-01-01", "--until", "2020-01-02"))
 
     @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
+    def test_memory_held_while_no_kernel_runs_is_idle(self):
+        for busy, idle in ((40, False), (0, True)):
+            self.box.write("nvml.txt", f"gpu 0 uuid=GPU-{busy} name=Fake pci=00000000:1D:00.0 total=80G used=1G util={busy}\n"
+                                       "process gpu=0 pid=self list=C used=8G\n")
+            self.box.run("watch", "--interval", "0.1", "--duration", "2s", "--source", "nvml", "--set", "sources.nvml-library=" + FAKE,
+                         env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
+            told = {d["device"]: d for d in self.json("--since", "1h")["money"]["idle"]}[f"GPU-{busy}"]
+            self.assertEqual(told["no_kernel_hours"] > 0, idle, told)
+
+    @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
     def test_alerts_are_those_that_live_raised(self):
         self.box.write("nvml.txt", "gpu 0 uuid=GPU-0 name=Fake pci=00000000:1D:00.0 total=80G used=1G\n"
                                    "process gpu=0 pid=self list=C used=1G+8M\n")

@@ -39,6 +39,19 @@ TEST(Histories, UtilisationIsTheGreatestAndMakesNoPointAlone) {
   EXPECT_EQ(h.points(kDevice)[0].utilisation, 0.2);
 }
 
+TEST(Histories, UtilisationOfAStretchIsThatOfEachOfItsPoints) {
+  Histories h;
+  for (const int second : {0, 59, 60, 119, 120}) h.add(kDevice, at(second), 100);
+  h.add_utilisation("GPU-0", at(60), at(120), 0.5);
+  h.add_utilisation("GPU-1", at(60), at(120), 0.7);
+  const auto& points = h.points(kDevice);
+  ASSERT_EQ(points.size(), 5U);
+  EXPECT_FALSE(points[1].utilisation);
+  EXPECT_EQ(points[2].utilisation, 0.5);
+  EXPECT_EQ(points[3].utilisation, 0.5);
+  EXPECT_FALSE(points[4].utilisation);
+}
+
 TEST(Histories, SeriesNobodyAddedHaveNone) {
   Histories h;
   EXPECT_TRUE(h.points(kDevice).empty());

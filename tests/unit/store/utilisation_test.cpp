@@ -1,0 +1,99 @@
+#include <gmock/gmock.h>
+
+#include "store/schema.hpp"
+#include "store/sqlite.hpp"
+#include "store_fixture.hpp"
+
+namespace vramtrack {
+namespace {
+
+using namespace testing;
+
+using Minutes = std::vector<std::pair<std::int64_t, double>>;
+
+class UtilisationTest : public StoreTest {
+ protected:
+  Batch batch(std::int64_t second, double ratio) {
+    Batch batch;
+    batch.samples = {{at_s(second), catalog.intern(device_key(0)), 1}};
+    DeviceReading reading;
+    reading.time = at_s(second);
+    reading.device_id = "GPU-0";
+    reading.gpu_utilisation_ratio = ratio;
+    batch.readings = {reading};
+    return batch;
+  }
+  /// (seconds since at_s(0), ratio)
+  Minutes read(const TimeRange& range = {}) {
+    auto reader = StoreReader::open(config.path);
+    EXPECT_TRUE(reader);
+    const auto read = (*reader)->utilisation("GPU-0", range);
+    EXPECT_TRUE(read) << read.error().message;
+    Minutes out;
+    for (const Utilisation& u : *read) out.emplace_back((u.start - at_s(0)).count() / kSecond, u.max_ratio);
+    return out;
+  }
+};
+
+TEST_F(UtilisationTest, IsTheGreatestOfAMinuteOverFlushesAndWriters) {
+  {
+    const auto store = open();
+    for (const auto& [second, ratio] : Minutes{{0, 0.0}, {10, 0.304}, {20, 0.1}, {70, 0}, {130, 1}}) {
+      ASSERT_TRUE(store->append(batch(second, ratio)));
+      ASSERT_TRUE(store->flush());
+    }
+  }
+  EXPECT_EQ(read(), (Minutes{{0, 0.31}, {60, 0}, {120, 1}}));
+  {
+    const auto store = open();
+    ASSERT_TRUE(store->append(batch(30, 0.2)));
+    ASSERT_TRUE(store->append(batch(80, 0.002)));
+  }
+  EXPECT_EQ(read(), (Minutes{{0, 0.31}, {60, 0.01}, {120, 1}}));
+  EXPECT_EQ(read({at_s(1), at_s(120)}), (Minutes{{60, 0.01}}));
+}
+
+TEST_F(UtilisationTest, OfADeviceNobodyToldThereIsNone) {
+  {
+    const auto store = open();
+    Batch b = batch(0, 0);
+    b.readings.clear();
+    ASSERT_TRUE(store->append(b));
+  }
+  EXPECT_TRUE(read().empty());
+}
+
+TEST_F(UtilisationTest, ExpiresWithTheMinutes) {
+  config.minute_days = 1;
+  {
+    const auto store = open();
+    // A block is packed, and what is old deleted, once 15 minutes of samples have come.
+    for (std::int64_t second = 0; second < 3 * 86400; second += 600) ASSERT_TRUE(store->append(batch(second, 0.5)));
+  }
+  const Minutes kept = read();
+  ASSERT_FALSE(kept.empty());
+  EXPECT_GT(kept.front().first, 86400);
+  EXPECT_LT(kept.front().first, 2 * 86400);
+}
+
+TEST_F(UtilisationTest, AStoreOfTheFirstSchemaIsReadAndBroughtUpToDate) {
+  {
+    const auto store = open();
+    ASSERT_TRUE(store->append(batch(0, 0.5)));
+  }
+  {
+    auto database = sql::Database::open(config.path, sql::Database::Mode::write);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(database->exec("DROP TABLE utilisation; PRAGMA user_version=1"));
+  }
+  EXPECT_TRUE(read().empty());
+  {
+    const auto store = open();
+    ASSERT_TRUE(store);
+    ASSERT_TRUE(store->append(batch(60, 0.25)));
+  }
+  EXPECT_EQ(read(), (Minutes{{60, 0.25}}));
+}
+
+}  // namespace
+}  // namespace vramtrack
