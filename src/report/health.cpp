@@ -46,7 +46,7 @@ void judge_memory(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
 
 void judge_clocks(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
   if (!h.throttle) return;
-  const std::string at = h.temperature_celsius ? fmt::format(" at {:.0f} C", *h.temperature_celsius) : std::string();
+  const std::string at = h.temperature_celsius ? fmt::format(" at {:.0f} °C", *h.temperature_celsius) : std::string();
   if (h.throttle->has(Throttle::thermal_hardware))
     problems.push_back(
         {Condition::degraded, "too hot: the hardware cuts the clocks" + at, "look at the fans and the air flow now"});
@@ -100,7 +100,7 @@ std::string_view throttle_words(Throttle reason) {
 std::string health_words(const std::optional<DeviceHealth>& health) {
   if (!health) return "temperature, ECC and throttle not known";
   const DeviceHealth& h = *health;
-  std::string out = h.temperature_celsius ? fmt::format("temperature {:.0f} C", *h.temperature_celsius)
+  std::string out = h.temperature_celsius ? fmt::format("temperature {:.0f} °C", *h.temperature_celsius)
                                           : std::string("temperature not known");
   if (!h.ecc_enabled) {
     out += "; ECC not known";

@@ -30,7 +30,7 @@ struct HealthReport {
 /// XID errors; those of the hardware count for a day. `now`: the View's time. Pure.
 HealthReport judge_health(const SeriesView& device, Timestamp now);
 
-/// "temperature 71 C; ECC on, 0 uncorrected; throttle: power cap"; what is not known says so. Without XID and
+/// "temperature 71 °C; ECC on, 0 uncorrected; throttle: power cap"; what is not known says so. Without XID and
 /// problems.
 std::string health_words(const std::optional<DeviceHealth>& health);
 

@@ -123,6 +123,10 @@ char ascii_for(char32_t code) {
       return '<';
     case U'²':
       return '2';
+    case U'·':
+      return '-';
+    case U'°':
+      return ' ';
     case U'←':
       return '<';
     case U'→':

@@ -36,7 +36,7 @@ class Terminal {
 
  private:
   Terminal() = default;
-  ::screen* curses_ = nullptr;  ///< curses' own SCREEN; null: moved from
+  ::screen* curses_ = nullptr;    ///< curses' own SCREEN; null: moved from
   const Theme* theme_ = nullptr;  ///< whose colours are set up
   bool utf8_ = true;
 };

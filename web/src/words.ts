@@ -53,7 +53,7 @@ export function toneOf(v: Verdict): Tone {
 export const conditionTone = (level: Condition["level"]): Tone =>
   ({ unknown: "faint", healthy: "ok", degraded: "warning", failing: "critical" } as const)[level] ?? "faint";
 
-/** "temperature 71 C; ECC on, 0 uncorrected; throttle: power cap; no XID heard of" */
+/** "temperature 71 °C; ECC on, 0 uncorrected; throttle: power cap; no XID heard of" */
 export function healthWords(s: Series, nowS: number): string {
   const xid = s.last_xid;
   const heard = xid

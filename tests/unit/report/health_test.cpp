@@ -27,7 +27,7 @@ TEST(Health, APowerCapAndCorrectedErrorsAreHealthy) {
   const HealthReport report = judge_health(s, at(7199));
   EXPECT_EQ(report.condition, Condition::healthy);
   EXPECT_THAT(report.problems, IsEmpty());
-  EXPECT_EQ(health_words(s.health), "temperature 71 C; ECC on, 0 uncorrected, 2 corrected; throttle: power cap");
+  EXPECT_EQ(health_words(s.health), "temperature 71 °C; ECC on, 0 uncorrected, 2 corrected; throttle: power cap");
   EXPECT_EQ(xid_words(s, clock_of), "no XID heard of");
 }
 
@@ -57,7 +57,7 @@ TEST(Health, UncorrectedErrorsFailAndComeBeforeHeat) {
   ASSERT_THAT(report.problems, SizeIs(2)) << "the slowdown is the heat's";
   EXPECT_EQ(report.problems[0].text, "1 uncorrected memory error since the driver was loaded");
   EXPECT_EQ(report.problems[1].condition, Condition::degraded);
-  EXPECT_EQ(report.problems[1].text, "too hot: the hardware cuts the clocks at 71 C");
+  EXPECT_EQ(report.problems[1].text, "too hot: the hardware cuts the clocks at 71 °C");
   for (const HealthProblem& p : report.problems) EXPECT_FALSE(p.next.empty());
 }
 

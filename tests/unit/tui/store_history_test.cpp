@@ -73,7 +73,7 @@ TEST_F(StoreHistoryTest, NothingOutsideOfTheRangeAndNothingOfOthers) {
 }
 
 TEST_F(StoreHistoryTest, NoStoreIsAnError) {
-  EXPECT_FALSE(StoreHistory::open(folder_ + "/none.db"));
+  EXPECT_FALSE(StoreHistory::open(folder_.file("none.db")));
 }
 
 }  // namespace
