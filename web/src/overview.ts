@@ -2,6 +2,7 @@
 import { Book } from "./book";
 import { rate, seconds } from "./format";
 import { bandOf, trendOf } from "./forecast";
+import { headline, kRank } from "./headline";
 import type { Live } from "./live";
 import { MemoryChart } from "./memory_chart";
 import { alertList, etaWords, gpuLink, healthLines, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
@@ -12,33 +13,12 @@ import { h, mount, render, type Child, type Node_ } from "./vdom";
 import { deviceShort, nextStep, suspectWords, toneOf } from "./words";
 import { printable } from "./format";
 
-const kRank = { critical: 3, warning: 2, watch: 1, ok: 0 };
 const kFewProcesses = 12;
 
 /** Leaks first, those that end soonest before others: on a phone the first card is all one sees. */
 function order(devices: Series[]): Series[] {
   const rank = (d: Series): number => (d.verdict.finding.leak ? 1 + kRank[d.verdict.severity] : 0);
   return [...devices].sort((a, b) => rank(b) - rank(a));
-}
-
-/** The whole machine in one sentence: the first thing on the page, and what a screen reader hears when it changes. */
-export function headline(devices: Series[], nowS: number): { tone: string; text: string } {
-  if (devices.length === 0) return { tone: "faint", text: "No GPU is being watched." };
-  const leaking = devices.filter((d) => d.verdict.finding.leak)
-    .sort((a, b) => kRank[b.verdict.severity] - kRank[a.verdict.severity] ||
-                    (a.verdict.finding.oom_in_s?.mid ?? Infinity) - (b.verdict.finding.oom_in_s?.mid ?? Infinity));
-  const worst = leaking[0];
-  if (!worst) {
-    const growing = devices.filter((d) => toneOf(d.verdict) === "notice").map((d) => deviceShort(d.device));
-    if (growing.length > 0)
-      return { tone: "notice", text: `No leak so far; ${growing.join(", ")} ${growing.length > 1 ? "grow" : "grows"}, not yet decidable.` };
-    return { tone: "ok", text: devices.length === 1 ? "Nothing leaks." : `Nothing leaks on ${devices.length} GPUs.` };
-  }
-  const v = worst.verdict;
-  const who = v.suspect ? (v.suspect.pid === 0 ? ": no visible process explains it" : `: pid ${v.suspect.pid} ${printable(v.suspect.command)}`) : "";
-  const end = etaWords(v, nowS);
-  const more = leaking.length > 1 ? ` ${leaking.length - 1} more GPU${leaking.length > 2 ? "s leak" : " leaks"}.` : "";
-  return { tone: toneOf(v), text: `${deviceShort(worst.device)} leaks${who}${end ? `; ${end}` : ""}.${more}` };
 }
 
 export class Overview implements Page {
