@@ -100,7 +100,7 @@ class Agent {
     configure(*token);
 
     web::HttpConfig http;
-    http.listen = config().agent.listen;
+    http.listen = listens_on_ = config().agent.listen;
     http.socket = web::own_agent_socket(config().agent);
     http.socket_for_everybody =
         std::getenv("RUNTIME_DIRECTORY") != nullptr || http.socket.rfind("/run/vramtrack/", 0) == 0;
@@ -257,7 +257,13 @@ class Agent {
     g_reload = 0;
     notify_supervisor(reloading_state());
     const auto next = load_config(options_);
-    const auto token = next ? token_for(next->config().agent) : Result<std::string>(fail(next.error()));
+    Result<std::string> token = next ? Result<std::string>() : Result<std::string>(fail(next.error()));
+    if (next) {
+      // Where it is reached does not change before a restart, so what guards that must not go.
+      AgentConfig reached = next->config().agent;
+      reached.listen = listens_on_;
+      token = token_for(reached);
+    }
     if (!token) {
       log(Level::error, "not reloaded, the old settings hold: " + token.error().message);
     } else {
@@ -274,7 +280,8 @@ class Agent {
       const bool live = setting.section == "metrics" || setting.name() == "watch.interval-seconds" ||
                         setting.name() == "agent.token-file" || setting.name() == "agent.allowed-hosts" ||
                         setting.name() == "agent.max-streams";
-      if (live || setting.section == "watch" || setting.get(next.config()) == setting.get(config())) continue;
+      if (live || setting.name() == "watch.status-every-seconds" || setting.get(next.config()) == setting.get(config()))
+        continue;
       later += (later.empty() ? "" : ", ") + setting.name();
     }
     if (!later.empty()) log(Level::warning, "these take effect with a restart: " + later);
@@ -291,6 +298,7 @@ class Agent {
   std::string simulated_;
   std::vector<std::string> source_names_;
   std::string store_path_;
+  std::string listens_on_;  ///< agent.listen of the start
   web::Published published_;
   std::optional<web::Acknowledgements> acknowledgements_;
   std::optional<web::Api> api_;

@@ -1,11 +1,14 @@
 #include "cli/agent_notify.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <climits>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -62,8 +65,16 @@ void log(Level level, std::string_view text) {
     text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
     out += journal ? fmt::format("<{}>{}\n", static_cast<int>(level), line) : fmt::format("vramtrack: {}\n", line);
   }
-  // One write: lines of several writers do not mix. A full log must not stop the sampling, nor can it be told anywhere.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, out.data(), out.size());
+  // A log that nobody reads (a full pipe, a journal that hangs) must not stop the sampling, nor can it be told
+  // anywhere. What poll() lets through, up to PIPE_BUF bytes of it, is written at once and does not mix with other
+  // writers' lines.
+  for (std::string_view rest = out; !rest.empty();) {
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return;
+    const ssize_t written = ::write(STDERR_FILENO, rest.data(), std::min<std::size_t>(rest.size(), PIPE_BUF));
+    if (written <= 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
 
 }  // namespace vramtrack::cli

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "report/view_json.hpp"
 
@@ -40,6 +42,34 @@ Status write_file(const std::string& path, const std::string& text) {
   }
   return {};
 }
+
+/// While it lives no other program changes the file at `path`: what is read is what is written back. Without a file
+/// there is nothing to guard.
+class ChangeLock {
+ public:
+  static Result<ChangeLock> take(const std::string& path) {
+    if (path.empty()) return ChangeLock(-1);
+    const std::string name = path + ".lock";
+    const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return fail(fmt::format("cannot write {}: {}", name, reason()));
+    while (::flock(fd, LOCK_EX) != 0) {  // held for a write of some kilobytes
+      if (errno == EINTR) continue;
+      const std::string why = reason();
+      ::close(fd);
+      return fail(fmt::format("cannot lock {}: {}", name, why));
+    }
+    return ChangeLock(fd);
+  }
+  ChangeLock(ChangeLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ChangeLock& operator=(ChangeLock&&) = delete;
+  ~ChangeLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+ private:
+  explicit ChangeLock(int fd) : fd_(fd) {}
+  int fd_;
+};
 
 }  // namespace
 
@@ -106,6 +136,8 @@ std::optional<Acknowledgement> Acknowledgements::find(const std::string& id) {
 
 Status Acknowledgements::set(const std::string& id, Acknowledgement acknowledgement) {
   const std::lock_guard lock(mutex_);
+  const auto alone = ChangeLock::take(path_);
+  if (!alone) return fail(alone.error());
   if (Status fresh = refresh(); !fresh) return fresh;
   Table next = table_;
   next[id] = std::move(acknowledgement);
@@ -120,6 +152,8 @@ Status Acknowledgements::set(const std::string& id, Acknowledgement acknowledgem
 
 Status Acknowledgements::remove(const std::string& id) {
   const std::lock_guard lock(mutex_);
+  const auto alone = ChangeLock::take(path_);
+  if (!alone) return fail(alone.error());
   if (Status fresh = refresh(); !fresh) return fresh;
   Table next = table_;
   if (next.erase(id) == 0) return {};

@@ -1,4 +1,5 @@
 """The agent from outside: what it answers, whom it refuses, how it starts, reloads and ends."""
+import fcntl
 import json
 import os
 import pathlib
@@ -349,6 +350,44 @@ class Lives(AgentTest):
         agent.process.send_signal(signal.SIGHUP)
         until(lambda: agent.find(r"not reloaded, the old settings hold: .*config.toml:2"), 10, "the refusal")
         self.assertEqual(agent.status("/healthz"), 200)
+
+    def test_a_reload_never_opens_what_a_token_guards(self):
+        config, token = self.box.work / "config.toml", self.token_file().removeprefix("agent.token-file=")
+        config.write_text(f'[agent]\nlisten = "0.0.0.0:0"\ntoken-file = "{token}"\n')
+        agent = self.agent("--config", str(config), listen=None)
+        self.assertEqual(agent.status("/api/v1/view"), 401)
+        for text in ('[agent]\nlisten = "127.0.0.1:0"\n', "[agent]\n"):
+            config.write_text(text)
+            before = agent.log().count("not reloaded")
+            agent.process.send_signal(signal.SIGHUP)
+            until(lambda: agent.log().count("not reloaded") > before, 10, "the refusal")
+            self.assertEqual(agent.status("/api/v1/view"), 401)
+
+    def test_a_new_token_ends_the_streams_of_the_old(self):
+        agent = self.agent("--set", self.token_file())
+        stream = agent.events({"Authorization": f"Bearer {TOKEN}"})
+        next(stream)
+        self.token_file(text="another-token-of-many-letters\n")
+        agent.process.send_signal(signal.SIGHUP)
+        for _ in stream:  # until the agent closes it
+            pass
+        self.assertEqual(agent.status("/api/v1/view", headers={"Authorization": f"Bearer {TOKEN}"}), 401)
+
+    def test_a_log_that_nobody_reads_does_not_stop_the_sampling(self):
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        agent = Agent(self.box)
+        process = subprocess.Popen(agent.command, cwd=self.box.work, env=agent.env, stdout=subprocess.DEVNULL, stderr=writer)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        os.close(writer)
+        polls = lambda: agent.get("/api/v1/status", unix=True)["own"]["polls"]
+        until(lambda: agent.socket.exists() and agent.status("/healthz", unix=True) == 200, 30, "the first sample")
+        for n in range(400):  # each reload is a line: more than the pipe holds
+            process.send_signal(signal.SIGHUP)
+            seen = polls()
+            until(lambda: polls() > seen, 10, f"a poll after {n} reloads")
 
     def test_ends_in_order_with_streams_open(self):
         agent = self.agent()

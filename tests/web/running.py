@@ -44,14 +44,14 @@ class UnixConnection(http.client.HTTPConnection):
 class Agent:
     """One agent: simulated, on a free port, with runtime folder and store in the sandbox. Use it with `with`."""
 
-    def __init__(self, box, *args, env=None, simulate=True, speed=600):
+    def __init__(self, box, *args, env=None, simulate=True, speed=600, listen="127.0.0.1:0"):
         self.box = box
         self.runtime = box.path / "run"
         self.runtime.mkdir(exist_ok=True)
         self.socket = self.runtime / "vramtrack" / "agent.sock"
         options = ["--scenario", "leaking_training", "--speed", str(speed)] if simulate else []
-        if not any(a == "--listen" for a in args):
-            options += ["--listen", "127.0.0.1:0"]
+        if listen and "--listen" not in args:
+            options += ["--listen", listen]
         self.command = [box.binary, "agent", *options, *args]
         self.env = {**box.environment(), "XDG_RUNTIME_DIR": str(self.runtime), **(env or {})}
 

@@ -41,7 +41,7 @@ class Api {
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
-  /// From here on; streams that are open keep their client's rights.
+  /// From here on; a new token ends the streams that are open.
   void configure(std::shared_ptr<const ApiConfig> config);
 
   /// The two halves of a Site, and one made of them. From any number of threads.

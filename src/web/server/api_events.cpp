@@ -70,7 +70,7 @@ Response Api::events(const Request& request, const ApiConfig& config) {
   out.content_type = "text/event-stream";
   if (request.method == "HEAD") return out;
   const auto state = std::make_shared<Stream>();
-  out.stream = [this, place, state, who = rights(request, config)](const Write& write) {
+  out.stream = [this, place, state, who = rights(request, config), token = config.token](const Write& write) {
     const auto event = [&](const char* name, const std::string& data) {
       state->sent = steady_clock::now();
       return write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", ++state->id, name, data));
@@ -79,6 +79,7 @@ Response Api::events(const Request& request, const ApiConfig& config) {
     if (published_.closed()) return false;
     const auto now = steady_clock::now();
     const auto settings = this->config();
+    if (settings->token != token) return false;  // who was let in by another is to show the new one
     if (!snapshot) {
       if (now - state->sent < kAlive) return true;
       state->sent = now;

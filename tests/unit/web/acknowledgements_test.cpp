@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include "../temp_folder.hpp"
 
@@ -49,6 +51,21 @@ TEST_F(AcknowledgementsTest, ProgramsSeeEachOthersChanges) {
   EXPECT_EQ(one.find("b"), known(2));
   EXPECT_EQ(one.find("a"), known(1)) << "nothing was lost";
   EXPECT_NE(two.revision(), revision);
+}
+
+TEST_F(AcknowledgementsTest, ProgramsThatWriteAtOnceLoseNothing) {
+  std::vector<std::thread> programs;
+  for (int program = 0; program < 4; ++program)
+    programs.emplace_back([&, program] {
+      Acknowledgements own(path_);
+      for (int i = 0; i < 25; ++i)
+        EXPECT_TRUE(own.set(std::to_string(program) + "-" + std::to_string(i), {Timestamp{}, "ada", ""}));
+    });
+  for (std::thread& program : programs) program.join();
+  Acknowledgements all(path_);
+  for (int program = 0; program < 4; ++program)
+    for (int i = 0; i < 25; ++i)
+      EXPECT_TRUE(all.find(std::to_string(program) + "-" + std::to_string(i))) << program << "-" << i;
 }
 
 TEST_F(AcknowledgementsTest, AFileThatIsNoneIsLeftAlone) {
