@@ -114,6 +114,10 @@ class Agent {
                                    server_->address().empty() ? "" : "http://" + server_->address(),
                                    !server_->address().empty() && !http.socket.empty() ? " and " : "", http.socket,
                                    recorded.empty() ? "; not recording" : "; recording into " + recorded));
+    if (http.socket.empty() && config().agent.socket != "none")
+      log(Level::notice,
+          "no Unix socket: XDG_RUNTIME_DIR is not set, so 'vramtrack top' and 'watch' will not find this agent; set "
+          "agent.socket to a file, for both");
     // A simulation that was not asked for wakes nobody up.
     if (simulated_.empty() || !options_.scenario.empty())
       notifier_ = open_notifier(config(), simulated_.empty() ? recorded : std::string(), simulated_, warn);

@@ -351,6 +351,13 @@ class Lives(AgentTest):
         until(lambda: agent.find(r"not reloaded, the old settings hold: .*config.toml:2"), 10, "the refusal")
         self.assertEqual(agent.status("/healthz"), 200)
 
+    def test_without_a_place_for_its_socket_it_says_so(self):
+        agent = Agent(self.box, env={"XDG_RUNTIME_DIR": ""})
+        if os.geteuid() == 0:
+            self.skipTest("root has a place of its own")
+        with agent:
+            until(lambda: agent.find(r"no Unix socket: .*agent.socket"), 5, "the notice")
+
     def test_a_reload_never_opens_what_a_token_guards(self):
         config, token = self.box.work / "config.toml", self.token_file().removeprefix("agent.token-file=")
         config.write_text(f'[agent]\nlisten = "0.0.0.0:0"\ntoken-file = "{token}"\n')
