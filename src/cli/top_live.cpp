@@ -6,7 +6,6 @@
 
 #include "cli/config_file.hpp"
 #include "cli/top_feed.hpp"
-#include "report/words.hpp"
 #include "store/store.hpp"
 #include "tui/rows.hpp"
 
@@ -96,8 +95,7 @@ class LiveTop {
       if (const DeviceInfo* device = catalog.device(series.key.device_id)) series.device = *device;
       if (const ProcessInfo* process = catalog.process(series.key.pid, series.key.pid_start_ticks))
         series.process = *process;
-      tui::AlertRow row{series.key, device_words(series), alert};
-      if (series.key.pid != 0) row.who += ", " + process_words(series);
+      tui::AlertRow row{series.key, tui::alert_who(series), alert};
       // Nobody saw its end: the watch that raised it was ended, and this one began knowing nothing.
       if (row.alert.ended == AlertEnd::standing) {
         row.alert.ended = AlertEnd::withdrawn;

@@ -111,9 +111,12 @@ std::vector<Reason> reasons(const DeviceRow& d) {
       if (cause.rfind("try: ", 0) != 0) causes += (causes.empty() ? "" : "; ") + cause;
     lines.push_back({"framework", s.verdict.framework + (causes.empty() ? "" : "; usual causes: " + causes)});
   }
-  if (const std::string next = next_step(s); !next.empty()) lines.push_back({"next", next});
+  const std::string next = next_step(s);
+  if (!next.empty()) lines.push_back({"next", next});
+  // The next step ends with the first of them already.
   for (const std::string& cause : s.verdict.causes)
-    if (cause.rfind("try: ", 0) == 0) lines.push_back({"try", cause.substr(5)});
+    if (cause.rfind("try: ", 0) == 0 && next.find(cause) == std::string::npos)
+      lines.push_back({"try", cause.substr(5)});
   return lines;
 }
 

@@ -126,13 +126,23 @@ std::optional<std::size_t> selected_process(const Model& model, const std::vecto
   return static_cast<std::size_t>(it - rows.begin());
 }
 
+std::string alert_who(const SeriesView& series) {
+  if (series.key.pid == 0) return device_words(series);
+  SeriesView unnamed;
+  unnamed.key = series.key;
+  unnamed.device = series.device;
+  unnamed.device.name.clear();
+  const std::string who = device_words(unnamed) + ", " + process_words(series);
+  return series.device.name.empty() ? who : who + "; " + printable(series.device.name);
+}
+
 std::vector<AlertRow> alerts(const Model& model) {
   std::vector<AlertRow> rows;
   std::set<AlertId> seen;
   for (const SeriesView& s : model.view->series)
     for (const Alert& alert : s.alerts) {
       if (!seen.insert({s.key, alert.raised}).second) continue;
-      rows.push_back({s.key, s.key.pid == 0 ? device_words(s) : device_words(s) + ", " + process_words(s), alert});
+      rows.push_back({s.key, alert_who(s), alert});
     }
   for (const AlertRow& row : model.earlier_alerts)
     if (seen.insert({row.key, row.alert.raised}).second) rows.push_back(row);
