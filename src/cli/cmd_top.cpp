@@ -69,7 +69,8 @@ class Top {
     if (!store.empty()) acknowledged_.emplace(web::acknowledgements_path(store));
     source_.describe(model_);
     refresh_acknowledged();
-    if (model_.mode == tui::Mode::live || model_.mode == tui::Mode::agent)
+    // A simulated process's start ticks have nothing to do with this machine's boot.
+    if ((model_.mode == tui::Mode::live || model_.mode == tui::Mode::agent) && model_.simulated.empty())
       model_.boot = boot_time(config.sources.proc_root);
   }
 
@@ -183,7 +184,7 @@ class Top {
   }
 
   void ask_signal(const SeriesKey& key) {
-    if (model_.mode == tui::Mode::replay || model_.mode == tui::Mode::simulation) {
+    if (model_.mode == tui::Mode::replay || model_.mode == tui::Mode::simulation || !model_.simulated.empty()) {
       model_.ui.message = "this is no live process: there is nothing to signal";
       return;
     }

@@ -27,6 +27,7 @@ class AgentTop {
     auto version = client_.version();
     if (!version) return fail(version.error());
     name_ = fmt::format("agent pid {}", version->pid);
+    simulated_ = version->simulated;
     auto view = client_.view();
     if (!view) return fail(view.error());
     take(std::move(*view));
@@ -84,6 +85,7 @@ class AgentTop {
     model.mode = tui::Mode::agent;
     model.source = name_;
     model.interval_s = interval_s_;
+    model.simulated = simulated_;
     model.warnings = view_->warnings;
     if (!error_.empty()) model.warnings.push_back(error_);
     model.acknowledged = acknowledged_;
@@ -153,6 +155,7 @@ class AgentTop {
   std::string name_;
   std::shared_ptr<const View> view_;
   double interval_s_ = 1;
+  std::string simulated_;
   Catalog catalog_;
   tui::Timeline seen_;
   std::list<Kept> kept_;

@@ -25,7 +25,7 @@ std::string mode_words(const Model& m) {
     case Mode::live:
       return fmt::format("live {}, every {}", m.source, format_duration(m.interval_s));
     case Mode::agent:
-      return "live from " + m.source;
+      return m.simulated.empty() ? "live from " + m.source : fmt::format("SIMULATION {}, {}", m.simulated, m.source);
     case Mode::replay:
       return "REPLAY " + m.source;
     case Mode::simulation:

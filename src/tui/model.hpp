@@ -27,7 +27,7 @@ struct Feed {
 /// An alert, of this program's time or of an earlier one's, with what is needed to show it without its series.
 struct AlertRow {
   SeriesKey key;
-  std::string who;  ///< "GPU 0 NVIDIA A10, pid 4242 python train.py"
+  std::string who;  ///< as alert_who() has it: "GPU 0, pid 4242 python train.py; NVIDIA A10"
   Alert alert;
 };
 
@@ -105,6 +105,7 @@ struct Model {
   Ui ui;
   Mode mode = Mode::live;
   std::string source;     ///< what is looked at: "nvml", a file's name, a scenario's
+  std::string simulated;  ///< of an agent: the scenario it runs, nothing here is real; empty: it is
   double interval_s = 0;  ///< live: between two samples
   std::string recording;  ///< the store recorded into; empty: none
   std::optional<PlaybackState> playback;

@@ -188,9 +188,13 @@ Result<AgentVersion> AgentClient::version() const {
   const auto value = parse_json(*text);
   if (!value) return fail(value.error());
   try {
-    return AgentVersion{value->at("version").get<std::string>(), value->at("host").get<std::string>(),
-                        value->at("pid").get<std::uint32_t>(),
-                        parse_exact_time(value->at("started").get<std::string>()).value_or(Timestamp{})};
+    AgentVersion version{value->at("version").get<std::string>(), value->at("host").get<std::string>(),
+                         value->at("pid").get<std::uint32_t>(),
+                         parse_exact_time(value->at("started").get<std::string>()).value_or(Timestamp{}), ""};
+    // An older agent does not say.
+    if (const auto it = value->find("simulated"); it != value->end() && it->is_string())
+      version.simulated = it->get<std::string>();
+    return version;
   } catch (const json::exception& e) {
     return fail(fmt::format("reading the agent's version: {}", e.what()));
   }

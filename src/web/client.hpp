@@ -44,6 +44,7 @@ struct AgentVersion {
   std::string host;
   std::uint32_t pid = 0;
   Timestamp started;
+  std::string simulated;  ///< the scenario it runs; empty: what it watches is real
 };
 
 /// Each call connects, asks and closes; it takes at most `timeout_s`. One thread an object. Errors name the socket and,

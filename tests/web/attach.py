@@ -26,6 +26,7 @@ class Attach(unittest.TestCase):
             top = self.open(agent)
             top.wait_for(rf"agent pid {agent.process.pid}\b")
             top.wait_for(r"pid 4242|4242 ada")
+            top.wait_for(r"SIMULATION leaking_training")
             top.press("d")
             top.wait_for(r"recorded since")  # before this screen was opened
             top.press("A")

@@ -101,7 +101,8 @@ std::string version_json(const ApiConfig& config) {
                {"api", "v1"},
                {"host", config.host},
                {"pid", config.pid},
-               {"started", exact_time(config.started)}});
+               {"started", exact_time(config.started)},
+               {"simulated", config.simulated.empty() ? json(nullptr) : json(config.simulated)}});
 }
 
 std::string status_json(const Snapshot* snapshot, const ApiConfig& config, const MaySeeCommand& may_see,

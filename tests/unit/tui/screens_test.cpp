@@ -178,6 +178,26 @@ TEST(Screens, TheSuspectIsTheGrowerNotTheLargest) {
   EXPECT_THAT(drawn(on(one_gpu(), Page::predict), 120, 40), HasSubstr("suspect   pid 4242 python train.py"));
 }
 
+TEST(Screens, WhatToTryIsSaidOnce) {
+  const std::string text = drawn(on(one_gpu(), Page::predict), 200, 50);
+  const std::size_t first = text.find("try: keep loss.item()");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(text.find("keep loss.item()", first + 10), std::string::npos);
+}
+
+TEST(Screens, AnAlertSaysFirstWhatTellsItFromOthers) {
+  EXPECT_THAT(drawn(on(one_gpu(), Page::alerts), 100, 30), HasSubstr("GPU 0, pid 4242 "));
+}
+
+TEST(Screens, AnAgentThatSimulatesSaysSo) {
+  Model m = on(one_gpu(), Page::overview);
+  m.mode = Mode::agent;
+  m.source = "agent pid 7";
+  EXPECT_THAT(drawn(m, 120, 40), HasSubstr("live from agent pid 7"));
+  m.simulated = "leaking_training";
+  EXPECT_THAT(drawn(m, 120, 40), HasSubstr("SIMULATION leaking_training, agent pid 7"));
+}
+
 TEST(Screens, WhatMemoryConsistsOfAddsUp) {
   EXPECT_THAT(drawn(on(one_gpu(), Page::overview), 80, 24),
               HasSubstr("GPU 0: 2 processes 19.8 GiB + 410 MiB driver = 20.2 GiB used"));
