@@ -68,9 +68,11 @@ Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
       found = found || same;
       if (named.insert(s.view.key.device_id).second)
         known += fmt::format("{}{}", known.empty() ? "" : ", ",
-                             s.view.device.index ? std::to_string(*s.view.device.index) : s.view.key.device_id);
+                             s.view.device.index ? fmt::format("{} {}", s.view.device.parent_id.empty() ? "GPU" : "MIG",
+                                                               *s.view.device.index)
+                                                 : s.view.key.device_id);
     }
-    if (!found) return fail(fmt::format("--gpu {}: there is none in this period; there are {}", gpu, known));
+    if (!found) return fail(fmt::format("--gpu {}: there is no such GPU in this period; it has {}", gpu, known));
   }
   std::erase_if(report.series, [&](const PeriodSeries& s) {
     return !wanted.contains(s.view.key.device_id) && !wanted.contains(s.view.device.parent_id);

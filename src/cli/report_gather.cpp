@@ -84,6 +84,8 @@ Status ReportGatherer::play(Source& source, Catalog& catalog) {
   Ticks ticks;
   Batch batch;
   const auto take_tick = [&](const Batch& tick, Timestamp time) {
+    if (!first_tick_) first_tick_ = time;
+    last_tick_ = time;
     if (range_.to && time >= *range_.to) return false;
     take(tick, time, catalog);
     return true;
@@ -278,8 +280,17 @@ Result<PeriodReport> ReportGatherer::from_logs(const std::vector<std::string>& f
     report_.warnings.push_back(played.error().message + "; the samples before that are reported");
   assemble(catalog);
   if (report_.first) return std::move(report_);
-  return fail(fmt::format("no usable sample{}; check the file, or say what it is with --input-format",
-                          range_.from || range_.to ? " between --since and --until" : ""));
+  // The file is as it should be, it is of another time. At --until reading ended: how far it goes on is not known.
+  if (first_tick_ && (range_.from || range_.to)) {
+    const bool relative = catalog.clock_is_relative;
+    const std::string begin = format_moment(*first_tick_, relative);
+    return fail(fmt::format(
+        "no sample in the period asked for: {} of {}; a duration counts back from now, so give --since a time",
+        files.size() == 1 ? printable(files.front()) + " is" : "the files are",
+        range_.to && last_tick_ >= *range_.to ? begin + " and later"
+                                              : begin + " to " + format_moment(last_tick_, relative)));
+  }
+  return fail("no usable sample; check the file, or say what it is with --input-format");
 }
 
 }  // namespace vramtrack::cli

@@ -54,6 +54,8 @@ class ReportGatherer {
   std::map<std::string, std::vector<PeriodAlert>> recorded_alerts_;
   std::vector<Timestamp> watches_;  ///< when one began
   std::optional<Timestamp> recording_begin_;
+  std::optional<Timestamp> first_tick_;  ///< of all that was read, within the range or not
+  Timestamp last_tick_{};
   std::vector<Notice> notices_;
   bool alerts_are_recorded_ = false;
   PeriodReport report_;
