@@ -9,7 +9,7 @@ namespace vramtrack::cli {
 namespace {
 
 std::uint64_t size_or_throw(const std::string& option, const std::string& text) {
-  const auto bytes = parse_bytes(text);
+  const auto bytes = option == "--capacity" ? parse_capacity(text) : parse_bytes(text);
   if (!bytes) throw CLI::ValidationError(option, bytes.error().message);
   return *bytes;
 }

@@ -59,7 +59,7 @@ void add_json(CLI::App* app, Options& o) {
 void add_capacity(CLI::App* app, Options& o) {
   app->add_option_function<std::string>(
          "--capacity",
-         [&o](const std::string& text) { o.capacity_bytes = value_or_throw("--capacity", parse_bytes(text)); },
+         [&o](const std::string& text) { o.capacity_bytes = value_or_throw("--capacity", parse_capacity(text)); },
          "Capacity of devices whose log gives none, for example 24GiB")
       ->type_name("SIZE");
 }
@@ -349,6 +349,13 @@ Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, const std::vec
 }
 
 }  // namespace
+
+Result<std::uint64_t> parse_capacity(std::string_view text) {
+  const auto bytes = parse_bytes(text);
+  if (bytes && *bytes < (1U << 20U))
+    return fail(fmt::format("{} bytes is no GPU's memory; give a unit, for example 24GiB", *bytes));
+  return bytes;
+}
 
 Parsed parse_options(int argc, const char* const* argv) {
   Options o;

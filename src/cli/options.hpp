@@ -117,6 +117,9 @@ struct Parsed {
   std::string error;  ///< without "vramtrack: "
 };
 
+/// Memory of a whole GPU: "24GiB". Errors: those of parse_bytes(), and less than 1 MiB (the unit was forgotten).
+Result<std::uint64_t> parse_capacity(std::string_view text);
+
 Parsed parse_options(int argc, const char* const* argv);
 
 }  // namespace vramtrack::cli

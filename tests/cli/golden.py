@@ -80,6 +80,7 @@ CASES = {
     "analyze_bad_detector": ["analyze", "--detector", "linear", "leak.csv"],
     "analyze_bad_set": ["analyze", "--set", "min-rsquared=0.8", "leak.csv"],
     "analyze_bad_capacity": ["analyze", "--capacity", "many", "leak.csv"],
+    "analyze_capacity_without_unit": ["analyze", "--capacity", "24", "leak.csv"],
     "analyze_bad_format": ["analyze", "--format", "xml", "leak.csv"],
     "judge_analyze_leak": ["analyze", "leak.csv"],
     "judge_analyze_leak_json": ["analyze", "--format", "json", "leak.csv"],

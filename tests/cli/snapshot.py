@@ -201,7 +201,7 @@ class Snapshot(unittest.TestCase):
 
     def test_usage_errors(self):
         for args in ([], ["oom"], ["export", "a.pickle"], ["export", "--format", "xml", "a.pickle"], ["summary", "--top", "0", "a.pickle"],
-                     ["oom", "--capacity", "many", "a.pickle"]):
+                     ["oom", "--capacity", "many", "a.pickle"], ["oom", "--capacity", "80", "a.pickle"]):
             self.assertIn("--help'", self.run_it(*args, code=2))
 
     def test_unreadable_files(self):
