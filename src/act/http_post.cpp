@@ -138,6 +138,28 @@ void set_time_limits(httplib::Client& client, double timeout_s) {
   client.set_write_timeout(whole, micros);
 }
 
+/// The library has one word for each; a person who set an address needs to know what to look at.
+std::string failure_words(httplib::Error error) {
+  switch (error) {
+    case httplib::Error::Connection:
+      return "nobody answers there (connection refused, or no such host?)";
+    case httplib::Error::ConnectionTimeout:
+      return "nobody answers there in time (a firewall?)";
+    case httplib::Error::Read:
+      return "the connection was closed before an answer came";
+    case httplib::Error::Write:
+      return "the connection was closed while the message was sent";
+    case httplib::Error::SSLConnection:
+      return "no TLS connection comes about (is it an http:// address?)";
+    case httplib::Error::SSLLoadingCerts:
+      return "the certificates to verify it with cannot be read (notify.ca-file, or the system's)";
+    case httplib::Error::SSLServerVerification:
+      return "its certificate is not trusted (notify.ca-file names another authority's)";
+    default:
+      return "the exchange failed: " + httplib::to_string(error);
+  }
+}
+
 Outcome exchange(const HttpTarget& target, const std::string& body, const std::atomic<bool>& stop) {
   httplib::Client client(host_and_port(target.url));
   if (!client.is_valid())
@@ -174,7 +196,7 @@ Outcome exchange(const HttpTarget& target, const std::string& body, const std::a
   // The status line has come: what follows it does not matter.
   if (answered_whole || (answer.status > 0 && answered > 0)) return outcome_of(target.url, answer);
   if (stop) return {Outcome::Kind::retry, "it was cut off by the end of vramtrack", {}};
-  std::string why = httplib::to_string(error);
+  std::string why = failure_words(error);
   if (steady_clock::now() >= deadline) why = fmt::format("no answer within {:.3g} s", target.timeout_s);
   return {Outcome::Kind::retry, fmt::format("{}: {}", target.url.origin(), why), {}};
 }

@@ -40,6 +40,7 @@ OutboxRules rules_of(const NotifierOptions& options) {
   rules.keep_s = options.config.keep_hours * 3600;
   rules.host = options.host;
   rules.simulated = options.simulated;
+  rules.kept = !options.queue_path.empty();
   return rules;
 }
 
@@ -165,6 +166,7 @@ struct Notifier::Core {
       if (!unsaved.empty() && !save_failed) warn("notifications would not survive a restart: " + unsaved);
       save_failed = !unsaved.empty();
       counts.waiting = outbox.messages().size();
+      counts.refused = outbox.refused();
       counts.incidents = outbox.incidents();
       if (end && !has_work()) return;
       bool busy = false;

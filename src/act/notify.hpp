@@ -57,6 +57,7 @@ class Notifier {
     std::uint64_t failed = 0;     ///< attempts
     std::uint64_t waiting = 0;    ///< messages in the queue
     std::uint64_t incidents = 0;  ///< that stand
+    std::uint64_t refused = 0;    ///< messages that a receiver would not have: given up
   };
   [[nodiscard]] Counts counts() const;
 

@@ -255,14 +255,16 @@ void Outbox::settle(std::string_view name, const std::string& id, const Outcome&
     ++c->attempts;
     c->not_before = now + from_seconds(std::max(wait_s, std::min(outcome.retry_after_s.value_or(0), 4 * kMaxRetry_s)));
     if (c->failing.empty())
-      warnings_.push_back(fmt::format("notification to {} failed: {}; it is kept and tried again", name, outcome.why));
+      warnings_.push_back(fmt::format("notification to {} failed: {}; it is {}", name, outcome.why,
+                                      rules_.kept ? "kept and tried again" : "tried again as long as this runs"));
     c->failing = outcome.why.empty() ? "it failed" : outcome.why;
     return;
   }
-  if (outcome.kind == Outcome::Kind::refused)
+  if (outcome.kind == Outcome::Kind::refused) {
+    ++refused_;
     warnings_.push_back(
         fmt::format("notification refused by {}, given up: {}: {}", name, outcome.why, headline(it->text)));
-  else if (!c->failing.empty())
+  } else if (!c->failing.empty())
     warnings_.push_back(fmt::format("notifications to {} are delivered again", name));
   c->failing.clear();
   finished(*c, id);

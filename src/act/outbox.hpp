@@ -25,6 +25,7 @@ struct OutboxRules {
   double max_per_hour = 30;
   double retry_s = 5;  ///< before the second attempt; doubled up to kMaxRetry_s
   double keep_s = 24 * 3600;
+  bool kept = true;       ///< what waits outlives this program
   std::string host;       ///< named in every message
   std::string simulated;  ///< a scenario's name: said in every message; empty: this is real
 };
@@ -71,6 +72,8 @@ class Outbox {
   [[nodiscard]] std::string save() const;
 
   void take(const Note& note, Timestamp now);
+  /// How often a receiver would not have a message.
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
   /// What time brings: messages whose time is over, incidents that nobody raised again, what was held back.
   void tick(Timestamp now);
 
@@ -134,6 +137,7 @@ class Outbox {
   std::uint64_t next_ = 1;
   std::uint64_t revision_ = 0;
   std::uint64_t overflowed_ = 0;
+  std::uint64_t refused_ = 0;
   std::vector<std::string> warnings_;
 
   friend struct OutboxJson;

@@ -74,10 +74,13 @@ class Simulation {
     if (go_on) ticks.finish(take);
     // After the OOM the table would show what is left, not what was predicted.
     if (!oom_ || options_.json || options_.explain) session_.last_status(options_.explain);
-    if (notifier_) finish_notifications(*notifier_, false, [this](const std::string& text) { console_.warn(text); });
+    // Who tries whether somebody is told wants to know that nobody was.
+    const bool told =
+        !options_.notify ||
+        (notifier_ && finish_notifications(*notifier_, false, [this](const auto& text) { console_.warn(text); }));
     if (!options_.json) summarise();
     if (Status ok = csv->close(); !ok) return failed(ok.error());
-    return 0;
+    return told ? 0 : 1;
   }
 
  private:

@@ -63,12 +63,13 @@ act::Note note_of(const View& view, const SeriesView& series, const Alert& alert
   return note;
 }
 
-void finish_notifications(act::Notifier& notifier, bool kept, const std::function<void(const std::string&)>& warn) {
+bool finish_notifications(act::Notifier& notifier, bool kept, const std::function<void(const std::string&)>& warn) {
   const std::size_t left = notifier.settle(kLastAttempt_s);
   for (const std::string& warning : notifier.take_warnings()) warn(warning);
   if (left > 0)
     warn(fmt::format("{} notification{} not delivered{}", left, left == 1 ? " was" : "s were",
                      kept ? ", kept for the next watch" : ""));
+  return left == 0 && notifier.counts().refused == 0;
 }
 
 }  // namespace vramtrack::cli

@@ -21,7 +21,8 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
 /// What the notifier is told of one change of an alert.
 act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news);
 
-/// Before the end: the last alerts are tried once, at most some seconds; what is left is said.
-void finish_notifications(act::Notifier& notifier, bool kept, const std::function<void(const std::string&)>& warn);
+/// Before the end: the last alerts are tried once, at most some seconds; what is left is said. Returns whether all has
+/// been delivered, from the beginning.
+bool finish_notifications(act::Notifier& notifier, bool kept, const std::function<void(const std::string&)>& warn);
 
 }  // namespace vramtrack::cli

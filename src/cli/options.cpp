@@ -275,7 +275,7 @@ CLI::App* add_simulate(CLI::App& app, Options& o) {
       "  vramtrack simulate --list\n"
       "  vramtrack simulate leaking_training --within 20s\n"
       "  vramtrack simulate my.toml --seed 3 --csv gpu.csv && vramtrack analyze gpu.csv\n"
-      "Exit: 0 simulated, 2 could not.");
+      "Exit: 0 simulated, 1 with --notify: somebody was not told, 2 could not.");
   return c;
 }
 

@@ -116,7 +116,7 @@ class Simulated(NotificationTest):
         with Receiver() as receiver:
             self.simulate(*self.settings(webhook=receiver.url, webhook_token_file=self.box.work / "token"))
             self.assertEqual(receiver.next()[2]["Authorization"], "Bearer t0ken")
-        err = self.simulate(*self.settings(webhook="http://127.0.0.1:1/", webhook_token_file="/no/such")).stderr
+        err = self.simulate(*self.settings(webhook="http://127.0.0.1:1/", webhook_token_file="/no/such"), exit_code=1).stderr
         self.assertIn(b"/no/such", err)
 
     def test_a_program_gets_the_alert(self):
@@ -131,9 +131,11 @@ class Simulated(NotificationTest):
         self.assertEqual(rows[0]["event"], "raised")
 
     def test_what_is_not_delivered_is_said_and_keeps_the_address_secret(self):
-        result = self.simulate(*self.settings(webhook="http://127.0.0.1:1/s3cret"))
+        result = self.simulate(*self.settings(webhook="http://127.0.0.1:1/s3cret"), exit_code=1)
         self.assertIn(b"notification to webhook failed: http://127.0.0.1:1", result.stderr)
+        self.assertIn(b"nobody answers there", result.stderr)
         self.assertIn(b"not delivered", result.stderr)
+        self.assertNotIn(b"kept", result.stderr)
         self.assertNotIn(b"s3cret", result.stderr)
 
     def test_nobody_to_tell_is_an_error(self):
@@ -141,7 +143,7 @@ class Simulated(NotificationTest):
 
     def test_wrong_settings_are_named(self):
         for values, words in (({"webhook": "ftp://host/"}, b"http://"), ({"webhook": "http://u:p@host/"}, b"password")):
-            self.assertIn(words, self.simulate(*self.settings(**values)).stderr)
+            self.assertIn(words, self.simulate(*self.settings(**values), exit_code=1).stderr)
         err = self.simulate(*self.settings(webhook="http://h/", min_severity="loud"), exit_code=2).stderr
         self.assertIn(b"watch, warning or critical", err)
 
