@@ -221,17 +221,19 @@ void check_store(Checkup& checkup, const Config& config) {
     checkup.say(Health::missing, "store", path + " may not be written", "set store.path, or watch with --no-record");
 }
 
-/// An agent that runs is no condition for anything: without one nothing is said.
-void check_agent(Checkup& checkup, const AgentConfig& config) {
+/// An agent that runs is no condition for anything: without one nothing is said. Returns whether one answers.
+bool check_agent(Checkup& checkup, const AgentConfig& config) {
   const auto socket = web::find_agent(config);
-  if (!socket) return;
+  if (!socket) return false;
   const auto agent = web::AgentClient(*socket).version();
   if (!agent)
     checkup.say(Health::note, "agent", agent.error().message, "restart it: systemctl restart vramtrack-agent");
   else
     checkup.say(Health::ok, "agent",
-                fmt::format("{} answers on {} (pid {}, since {}): 'vramtrack top' shows what it sees", agent->version,
-                            *socket, agent->pid, iso8601(std::chrono::floor<std::chrono::seconds>(agent->started))));
+                fmt::format("{} answers on {} (pid {}, since {}{}): 'vramtrack top' shows what it sees", agent->version,
+                            *socket, agent->pid, iso8601(std::chrono::floor<std::chrono::seconds>(agent->started)),
+                            agent->simulated.empty() ? "" : ", a simulation: " + agent->simulated));
+  return agent.has_value();
 }
 
 }  // namespace
@@ -252,8 +254,10 @@ int doctor(const Options& options, Console& console) {
   list_devices(checkup, catalog, batch);
   check_visibility(checkup, config.sources);
   check_store(checkup, config);
-  check_agent(checkup, config.agent);
-  if (working == 0)
+  const bool agent = check_agent(checkup, config.agent);
+  if (working == 0 && agent)
+    checkup.raw("\nNo GPU to watch from here, but an agent answers: 'vramtrack top' shows what it sees.\n");
+  else if (working == 0)
     checkup.raw(
         "\nNothing to watch here. 'vramtrack analyze FILE' reads logs of other machines, 'vramtrack simulate' needs "
         "none.\n");

@@ -20,6 +20,18 @@ namespace {
 
 using std::chrono::steady_clock;
 
+/// Somebody who watches beside an agent may not know of it.
+void tell_of_agent(const AgentConfig& config, Console& console) {
+  const auto socket = web::find_agent(config);
+  if (!socket) return;
+  const auto agent = web::AgentClient(*socket).version();
+  if (!agent) return;
+  console.warn(
+      fmt::format("an agent {} since {} (pid {}, {}): 'vramtrack top' shows what it sees",
+                  agent->simulated.empty() ? "watches this machine" : "runs the simulation " + agent->simulated,
+                  iso8601(std::chrono::floor<std::chrono::seconds>(agent->started)), agent->pid, *socket));
+}
+
 class Watch {
  public:
   Watch(const Options& options, const Config& config, Console& console, Catalog& catalog,
@@ -30,7 +42,7 @@ class Watch {
         sources_(std::move(sources)),
         session_(config, catalog, console, options.json, false, kMaxEndedSeries),
         start_(clock_.now()) {
-    tell_of_agent();
+    tell_of_agent(config.agent, console);
     if (config.watch.record) open_store(catalog);
     session_.on_alert([this](const AlertChange& change) {
       if (store_) tell_store(store_->record(change.alert));
@@ -64,17 +76,6 @@ class Watch {
   }
 
  private:
-  /// Somebody who watches beside an agent may not know of it.
-  void tell_of_agent() {
-    const auto socket = web::find_agent(config_.agent);
-    if (!socket) return;
-    const auto agent = web::AgentClient(*socket).version();
-    if (agent)
-      console_.warn(
-          fmt::format("an agent watches this machine since {} (pid {}, {}): 'vramtrack top' shows what it sees",
-                      iso8601(std::chrono::floor<std::chrono::seconds>(agent->started)), agent->pid, *socket));
-  }
-
   void open_store(const Catalog& catalog) {
     StoreConfig store = config_.store;
     store.path = store_path(config_);
@@ -159,6 +160,7 @@ int watch(const Options& options, const LayeredConfig& layers, Console& console)
   std::string reasons;
   std::vector<LiveSource> sources = open_live_sources(config.sources, catalog, reasons);
   if (sources.empty()) {
+    tell_of_agent(config.agent, console);
     if (!options.or_simulate) {
       console.error(fmt::format(
           "no GPU to watch: {}; 'vramtrack doctor' says what to do, 'vramtrack simulate' needs no GPU", reasons));

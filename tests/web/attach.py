@@ -40,6 +40,8 @@ class Attach(unittest.TestCase):
         with Agent(self.box) as agent:
             told = self.box.run("doctor", env={"XDG_RUNTIME_DIR": str(agent.runtime)}).stdout.decode()
             self.assertRegex(told, rf"ok +agent +\S+ answers on {agent.socket} \(pid {agent.process.pid}, ")
+            self.assertIn("a simulation: leaking_training", told)
+            self.assertNotIn("Nothing to watch here", told)
         self.assertNotIn("agent", self.box.run("doctor", env={"XDG_RUNTIME_DIR": str(agent.runtime)}).stdout.decode())
 
     def test_an_agent_that_ends_is_named_and_what_was_seen_stays(self):
