@@ -71,8 +71,9 @@ class AgentTop {
     if (known != begins_.end()) return known->second;
     // A decade at hourly grain: the first point is where the recording begins.
     const auto points = client_.history(key, view_->time - std::chrono::hours{24 * 3650}, view_->time, 1000);
+    if (!points) return std::nullopt;  // asked again: what failed once need not fail for ever
     std::optional<Timestamp> begin;
-    if (points && !points->empty()) {
+    if (!points->empty()) {
       begin = points->front().time;
       const auto first = client_.history(key, *begin, *begin + std::chrono::hours{2}, 1000);
       if (first && !first->empty()) begin = first->front().time;
@@ -84,8 +85,8 @@ class AgentTop {
   void describe(tui::Model& model) const {
     model.mode = tui::Mode::agent;
     model.source = name_;
-    model.interval_s = interval_s_;
     model.simulated = simulated_;
+    model.interval_s = interval_s_;
     model.warnings = view_->warnings;
     if (!error_.empty()) model.warnings.push_back(error_);
     model.acknowledged = acknowledged_;
@@ -128,13 +129,14 @@ class AgentTop {
     });
     if (it == kept_.end()) {
       const Timestamp begin = from - span / 2;
-      auto points = client_.history(key, begin, to, most * 2);
+      const auto points = client_.history(key, begin, to, most * 2);
+      if (!points) {  // not kept: it is asked again
+        error_ = "the agent's history is not there: " + points.error().message;
+        return {};
+      }
       Kept kept{key, begin, to, span, {}};
-      if (points)
-        for (std::size_t i = 0; i < points->size(); ++i) {
-          const web::AgentPoint& p = (*points)[i];
-          kept.points.push_back({p.time, p.time, static_cast<double>(p.min), p.mean, static_cast<double>(p.max), 1});
-        }
+      for (const web::AgentPoint& p : *points)
+        kept.points.push_back({p.time, p.time, static_cast<double>(p.min), p.mean, static_cast<double>(p.max), 1});
       kept_.push_front(std::move(kept));
       if (kept_.size() > kMostKept) kept_.pop_back();
     } else {
@@ -153,9 +155,9 @@ class AgentTop {
 
   web::AgentClient client_;
   std::string name_;
+  std::string simulated_;
   std::shared_ptr<const View> view_;
   double interval_s_ = 1;
-  std::string simulated_;
   Catalog catalog_;
   tui::Timeline seen_;
   std::list<Kept> kept_;
