@@ -7,6 +7,7 @@
 
 #include "cli/top_feed.hpp"
 #include "report/view_json.hpp"
+#include "tui/rows.hpp"
 #include "web/client.hpp"
 
 namespace vramtrack::cli {
@@ -90,6 +91,7 @@ class AgentTop {
     model.warnings = view_->warnings;
     if (!error_.empty()) model.warnings.push_back(error_);
     model.acknowledged = acknowledged_;
+    model.earlier_alerts = earlier_alerts_;
   }
 
   Status acknowledge(const tui::AlertId& id) {
@@ -149,8 +151,19 @@ class AgentTop {
     const auto alerts = client_.alerts();
     if (!alerts) return;
     acknowledged_.clear();
-    for (const web::AgentAlert& alert : *alerts)
-      if (alert.acknowledged) acknowledged_.insert({alert.key, alert.raised});
+    earlier_alerts_.clear();
+    for (const web::AgentAlert& told : *alerts) {
+      if (told.acknowledged) acknowledged_.insert({told.key, told.alert.raised});
+      SeriesView series;
+      series.key = told.key;
+      series.device = told.device;
+      if (told.key.pid != 0) {
+        series.process.emplace();
+        series.process->pid = told.key.pid;
+        series.process->name = told.process;
+      }
+      earlier_alerts_.push_back({told.key, tui::alert_who(series), told.alert});
+    }
   }
 
   web::AgentClient client_;
@@ -163,6 +176,7 @@ class AgentTop {
   std::list<Kept> kept_;
   std::map<std::string, std::optional<Timestamp>> begins_;
   std::set<tui::AlertId> acknowledged_;
+  std::vector<tui::AlertRow> earlier_alerts_;  ///< also those of the View: whoever shows them takes each once
   std::string error_;
   SteadyTime next_{};
   SteadyTime next_alerts_{};

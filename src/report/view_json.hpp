@@ -25,6 +25,8 @@ Result<View> parse_view_json(std::string_view text);
 
 /// One alert as in the view, and one finding; JSON objects as text.
 std::string alert_object_json(const SeriesKey& key, const Alert& alert);
+/// The Alert that alert_object_json wrote, or an object with more fields; its series is not known (0). Errors as above.
+Result<Alert> parse_alert_object_json(std::string_view text);
 
 /// "device_used/GPU-8f…", "process_used/GPU-8f…/4242/987654": a series in URLs and in JSON.
 std::string series_key_text(const SeriesKey& key);

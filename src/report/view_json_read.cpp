@@ -287,6 +287,17 @@ View read_view(const Place& p) {
 
 }  // namespace
 
+Result<Alert> parse_alert_object_json(std::string_view text) {
+  try {
+    const json value = json::parse(text.begin(), text.end());
+    return read_alert(Place(value, ""), SeriesId{});
+  } catch (const Misread& e) {
+    return fail("reading an alert: " + e.what);
+  } catch (const json::exception& e) {
+    return fail(std::string("reading an alert: ") + e.what());
+  }
+}
+
 Result<View> parse_view_json(std::string_view text) {
   try {
     const json value = json::parse(text.begin(), text.end());

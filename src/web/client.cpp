@@ -232,7 +232,14 @@ Result<std::vector<AgentAlert>> AgentClient::alerts() const {
       AgentAlert alert;
       alert.id = a.at("id").get<std::string>();
       alert.key = parse_series_key(a.at("key").get<std::string>()).value_or(SeriesKey{});
-      alert.raised = parse_exact_time(a.at("raised").get<std::string>()).value_or(Timestamp{});
+      auto told = parse_alert_object_json(a.dump());
+      if (!told) return fail(told.error());
+      alert.alert = std::move(*told);
+      const json& device = a.at("device");
+      alert.device.id = device.at("id").get<std::string>();
+      if (device.at("index").is_number_integer()) alert.device.index = device.at("index").get<int>();
+      alert.device.name = device.at("name").get<std::string>();
+      if (a.at("process").is_string()) alert.process = a.at("process").get<std::string>();
       if (const json& ack = a.at("acknowledged"); ack.is_object()) {
         alert.acknowledged = true;
         alert.acknowledged_by = ack.at("by").get<std::string>();

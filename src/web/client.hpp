@@ -25,7 +25,9 @@ std::optional<std::string> find_agent(const AgentConfig& config);
 struct AgentAlert {
   std::string id;
   SeriesKey key;
-  Timestamp raised;
+  Alert alert;          ///< without its series' id
+  DeviceInfo device;    ///< id, index and name
+  std::string process;  ///< its short name; empty: none, or not known
   bool acknowledged = false;
   std::string acknowledged_by;
   std::string note;

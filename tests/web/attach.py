@@ -36,6 +36,15 @@ class Attach(unittest.TestCase):
             top.press("q")
             top.wait_for(r"exit=0")
 
+    def test_alerts_of_before_are_shown_too(self):
+        with Agent(self.box, speed=600) as agent:
+            # A simulation that ended begins anew: its view knows nothing of the alerts of the run before.
+            until(lambda: len(agent.get("/api/v1/alerts", unix=True)["alerts"]) >= 3, 90, "the alerts of two runs")
+            top = self.open(agent)
+            top.wait_for(r"GPU 0")
+            top.press("A")
+            top.wait_for(r"(?:^.*GPU 0.*\n[\s\S]*?){3}")
+
     def test_doctor_names_it(self):
         with Agent(self.box) as agent:
             told = self.box.run("doctor", env={"XDG_RUNTIME_DIR": str(agent.runtime)}).stdout.decode()

@@ -254,6 +254,16 @@ TEST(ViewJson, AlertIdsAreStableAndDiffer) {
             alert_id(key, at(1500)));
 }
 
+TEST(ViewJson, AnAlertOfItsOwnIsReadBack) {
+  const SeriesKey key{Metric::device_used, "GPU-1", 0, 0};
+  Alert alert = sample_view().series[0].alerts[0];
+  const auto read = parse_alert_object_json(alert_object_json(key, alert));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(alert_object_json(key, *read), alert_object_json(key, alert));
+  EXPECT_THAT(parse_alert_object_json(R"({"severity": "hot"})").error().message, ::testing::HasSubstr("severity"));
+  EXPECT_THAT(parse_alert_object_json("[").error().message, ::testing::HasSubstr("reading an alert"));
+}
+
 TEST(ViewJson, HiddenCommandsAreNowhere) {
   View view = sample_view();
   view.series[1].process->name = "python";

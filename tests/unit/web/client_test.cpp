@@ -59,6 +59,8 @@ TEST_F(ClientTest, AlertsAreAcknowledged) {
   ASSERT_TRUE(alerts) << alerts.error().message;
   ASSERT_EQ(alerts->size(), 1U);
   EXPECT_EQ(alerts->front().key.device_id, "GPU-1");
+  EXPECT_EQ(alerts->front().device.id, "GPU-1");
+  EXPECT_EQ(alert_id(alerts->front().key, alerts->front().alert.raised), alerts->front().id);
   EXPECT_FALSE(alerts->front().acknowledged);
   ASSERT_TRUE(client_->acknowledge(alerts->front().id, "known"));
   alerts = client_->alerts();
