@@ -142,3 +142,11 @@ def test_plugin_is_silent_without_its_option(pytester):
 def test_fewer_iterations(pytester):
     done = run_suite(pytester, "--vramtrack", "--vramtrack-iterations=150", "--vramtrack-error-rate=1e-3")
     done.assert_outcomes(passed=3, failed=1)
+
+
+def test_plugin_leaves_async_tests_alone(pytester):
+    pytester.makepyfile('import pytest\n\n@pytest.mark.limit_gpu_leaks("1 MiB/iter")\nasync def test_body(): assert False\n')
+    plugin = [] if _plugin_is_installed() else ["-p", "vramtrack.pytest_plugin"]
+    done = pytester.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", "--vramtrack")
+    assert "is async: limit_gpu_leaks does not repeat it" in done.stdout.str()
+    assert "1 passed" not in done.stdout.str()

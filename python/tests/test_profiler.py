@@ -160,3 +160,25 @@ def test_a_simulated_device_runs_out(device):
     assert asked == [(2 * 2**30, 2**30)]
     end()
     device.empty_cache()
+
+
+def test_threads_keep_their_own_results(device):
+    profiler = vramtrack.GPUMemoryProfiler(source=device)
+
+    def work(name):
+        for _ in range(500):
+            with profiler.profile_context(name):
+                pass
+
+    threads = [threading.Thread(target=work, args=(f"thread {n}",)) for n in range(4)]
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(switch)
+    names = [result.function_name for result in profiler.results]
+    assert [names.count(f"thread {n}") for n in range(4)] == [500] * 4

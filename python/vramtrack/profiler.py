@@ -245,8 +245,10 @@ class GPUMemoryProfiler:
             result = self._keep(name, seconds, started, before, counters(), failed)
         return result
 
-    def _keep(self, name: str, seconds: float, started: float, before: Counters, after: Counters, failed: bool) -> ProfileResult:
-        result: ProfileResult = _new_result(ProfileResult)
+    def _keep(self, name: str, seconds: float, started: float, before: Counters, after: Counters, failed: bool,
+              result: Optional[ProfileResult] = None) -> ProfileResult:
+        if result is None:
+            result = _new_result(ProfileResult)
         difference = after[0] - before[0]
         result.function_name = name
         result.execution_time = seconds
@@ -291,15 +293,12 @@ class GPUMemoryProfiler:
             if self.synchronize:
                 source.synchronize()
             seconds = _clock() - begin
-            kept = self._keep(name, seconds, started, before, source.counters(), failed)
+            self._keep(name, seconds, started, before, source.counters(), failed, result)
             if self.collect_stack_traces:
-                kept._stack = source.peak_stack()
+                result._stack = source.peak_stack()
                 source.stop_stacks()
             if self.track_cpu_memory:
-                kept._cpu = _host_bytes()
-            for slot in ProfileResult.__slots__:
-                setattr(result, slot, getattr(kept, slot))
-            self.results[-1] = result
+                result._cpu = _host_bytes()
 
     def profile_context(self, name: str = "context") -> Any:
         """A block as one result: `with profiler.profile_context("load"):`."""

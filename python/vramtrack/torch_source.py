@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from vramtrack.sources import Counters, MemorySource, Site
@@ -17,6 +18,8 @@ class TorchSource(MemorySource):
 
         self._torch = torch
         self._not_ours = False
+        self._depth = 0
+        self._recording = threading.Lock()
         index = torch.cuda.current_device() if device is None else torch.device(device if not isinstance(device, int) else f"cuda:{device}").index
         self.device_id = torch.cuda.current_device() if index is None else int(index)
         if self.device_id >= torch.cuda.device_count():
@@ -71,22 +74,29 @@ class TorchSource(MemorySource):
         return bool(enabled()) if enabled is not None else False
 
     def start_stacks(self) -> None:
-        # Whoever had begun to record before goes on recording afterwards, as they want it.
-        self._not_ours = self._recorded_by_others()
-        if self._not_ours:
-            return
         # "state": frames of live blocks only, no trace of events; the cheapest that names lines.
-        self._record("state", "state")
-
-    def stop_stacks(self) -> None:
-        if not self._not_ours:
-            self._record(None, None)
+        self._start("state", "state")
 
     def start_trace(self) -> None:
         """As start_stacks, with every event: what peak_stack() needs."""
-        self._not_ours = self._recorded_by_others()
-        if not self._not_ours:
-            self._record("all", "alloc")
+        self._start("all", "alloc")
+
+    def _start(self, enabled: str, context: str) -> None:
+        """Starts may nest, in one another and from several threads: the last stop ends what the first start began."""
+        with self._recording:
+            self._depth += 1
+            if self._depth > 1:
+                return
+            # Whoever had begun to record before goes on recording afterwards, as they want it.
+            self._not_ours = self._recorded_by_others()
+            if not self._not_ours:
+                self._record(enabled, context)
+
+    def stop_stacks(self) -> None:
+        with self._recording:
+            self._depth -= 1
+            if self._depth == 0 and not self._not_ours:
+                self._record(None, None)
 
     def peak_stack(self) -> Optional[str]:
         traces = self._torch.cuda.memory._snapshot().get("device_traces", [])
@@ -124,7 +134,12 @@ class TorchSource(MemorySource):
             return None
         on = [True]
         # It cannot be detached: one that is switched off stays, and does nothing.
-        attach(lambda device, asked, device_allocated, device_free: observer(asked, device_free) if on[0] else None)
+        # Called for every device of the process: another's is another watch's.
+        attach(
+            lambda device, asked, device_allocated, device_free: observer(asked, device_free)
+            if on[0] and device == self.device_id
+            else None
+        )
         return lambda: on.__setitem__(0, False)
 
 
