@@ -48,7 +48,9 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
   row("  pinned", u.pinned_bytes,
       fmt::format("free between live blocks, largest piece {}", bytes_words(u.largest_free_bytes)));
   if (u.unaccounted_bytes > 0) row("  unaccounted", u.unaccounted_bytes, "no block of the file covers it");
-  if (device.pools.size() > 1 || device.pools.front().pool != PoolId{} || device.pools.front().stream != 0) {
+  // A device that gave everything back has no pool, only its trace; one common pool needs no table.
+  if (device.pools.size() > 1 ||
+      (device.pools.size() == 1 && (device.pools[0].pool != PoolId{} || device.pools[0].stream != 0))) {
     out += fmt::format("\n  {:<26} {:>16} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "pool", "stream",
                        "reserved", "allocated", "requested", "internal", "pending", "releasable", "pinned");
     std::size_t shown = 0;

@@ -170,6 +170,13 @@ class Snapshot(unittest.TestCase):
         self.assertEqual(self.json("leaks", "--used", "2GiB,3GiB", *files)["condition"], "outside")
         self.assertIn("--used has 1 sizes for 2", self.run_it("leaks", "--used", "2GiB", *files, code=2))
 
+    def test_a_device_that_gave_everything_back(self):
+        events = [{"action": action, "addr": 1 << 40, "size": 512, "stream": 0} for action in ("alloc", "free_requested", "free_completed")]
+        (self.box.work / "empty.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [events, []]}))
+        told = self.box.run("snapshot", "summary", "empty.pickle")
+        self.assertEqual(told.returncode, 0, told.stderr.decode())
+        self.assertIn("device 0: nothing is reserved", told.stdout.decode())
+
     def test_a_ring_that_lost_its_beginning(self):
         whole = self.write("whole.pickle", leaking(20).snapshot())
         cut = self.write("cut.pickle", leaking(20).snapshot(ring=501))
