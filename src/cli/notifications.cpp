@@ -35,7 +35,7 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
   options.host = host_name();
   options.simulated = simulated;
   options.now = time_of_day;
-  auto notifier = act::Notifier::open(std::move(options));
+  auto notifier = act::Notifier::open(options);
   if (notifier) return std::move(*notifier);
   warn(fmt::format("no notifications: {}; watching goes on without them", notifier.error().message));
   return nullptr;

@@ -351,7 +351,7 @@ Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, const std::vec
 }  // namespace
 
 Result<std::uint64_t> parse_capacity(std::string_view text) {
-  const auto bytes = parse_bytes(text);
+  auto bytes = parse_bytes(text);
   if (bytes && *bytes < (1U << 20U))
     return fail(fmt::format("{} bytes is no GPU's memory; give a unit, for example 24GiB", *bytes));
   return bytes;

@@ -141,7 +141,7 @@ Result<double> parse_growth_limit(std::string_view text) {
   std::string_view size = text;
   if (const auto slash = text.find('/'); slash != std::string_view::npos) {
     size = text.substr(0, slash);
-    if (text.find_first_not_of(" ", slash + 1) == std::string_view::npos)
+    if (text.find_first_not_of(' ', slash + 1) == std::string_view::npos)
       return fail(fmt::format(
           "'{}' is no limit of growth: nothing follows the slash; expected for example \"0.2 MiB/iter\"", text));
   }
