@@ -38,9 +38,11 @@ struct GrowthResult {
   double growth_bytes = 0;             ///< an iteration: Hodges-Lehmann estimate over all blocks
   double low_bytes = 0;                ///< lower confidence bound at the error rate: fails when above the limit
   double high_bytes = 0;               ///< upper confidence bound at 1 - 1e-3, one-sided
-  double late_to_early = 1;            ///< growth of the later half of the blocks, by that of the earlier half
-  bool settled = false;                ///< high_bytes <= limit: repeating it more often would not change the answer
-  std::string because;                 ///< in words, with the figures
+  double given_back_bytes = 0;         ///< the largest fall after warm-up, single iterations aside
+  bool gives_back = false;   ///< that fall is at least half of the whole range: collected now and then, no leak
+  double late_to_early = 1;  ///< growth of the later half of the blocks, by that of the earlier half
+  bool settled = false;      ///< high_bytes <= limit: repeating it more often would not change the answer
+  std::string because;       ///< in words, with the figures
 };
 
 /// Tests `used_bytes`: memory after each iteration, in order. Pure; O(n log n), about 60 us for 400 iterations.

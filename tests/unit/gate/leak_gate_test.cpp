@@ -105,6 +105,29 @@ TEST_P(LeakGateFamilies, ALeakOfHalfAMebibyteIsCaught99Of100) {
 INSTANTIATE_TEST_SUITE_P(Families, LeakGateFamilies, testing::ValuesIn(kFamilies),
                          [](const auto& each) { return std::string(each.param.name); });
 
+/// Garbage of 2 MiB an iteration, all collected every `period` iterations, `phase` iterations into the first of them.
+GrowthResult run_sawtooth(std::size_t period, std::size_t phase, double leak_mib) {
+  Iterations iterations;
+  LeakGate gate({0.2 * kMib, 1e-4, 4}, iterations);
+  for (std::size_t i = 0; !gate.finished(); ++i)
+    gate.add(2048 * kMib + (2 * static_cast<double>((i + phase) % period) + leak_mib * static_cast<double>(i)) * kMib);
+  return gate.result();
+}
+
+TEST(LeakGate, WhatIsCollectedNowAndThenPassesAtAnyPeriodAndPhase) {
+  for (std::size_t period = 2; period <= 128; ++period)
+    for (std::size_t phase = 0; phase < period; ++phase) {
+      const GrowthResult r = run_sawtooth(period, phase, 0);
+      ASSERT_NE(r.outcome, Outcome::fails) << "period " << period << ", phase " << phase << ": " << r.because;
+    }
+}
+
+TEST(LeakGate, ALeakAsFastAsWhatIsCollectedIsFound) {
+  // Shorter than a block of 1,024 iterations; longer ones hide it.
+  for (std::size_t period = 2; period <= 40; ++period)
+    EXPECT_EQ(run_sawtooth(period, period / 2, 2).outcome, Outcome::fails) << "period " << period;
+}
+
 TEST(LeakGate, StopsAsSoonAsItKnows) {
   LeakGate flat({0, 1e-4, 4}, {});
   while (!flat.finished()) flat.add(1e9);
