@@ -122,7 +122,7 @@ struct ByteInput::State {
         return fail(
             fmt::format("{}: the compressed file is cut off after {} bytes; copy it again", name, packed_bytes));
       }
-      const auto n = unpack(into);
+      auto n = unpack(into);
       if (!n) return n;
       unpacked_bytes += *n;
       if (unpacked_bytes > kAlwaysBytes && unpacked_bytes / kMostRatio > packed_bytes)

@@ -33,7 +33,8 @@ std::vector<const SeriesView*> processes(const Model& model);
 /// Index of the selected one, nullopt for none.
 std::optional<std::size_t> selected_process(const Model& model, const std::vector<const SeriesView*>& rows);
 
-/// Whose an alert is, what tells it from others first: "GPU 0 NVIDIA A10"; "GPU 0, pid 4242 python train.py; NVIDIA A10".
+/// Whose an alert is, what tells it from others first: "GPU 0 NVIDIA A10"; "GPU 0, pid 4242 python train.py; NVIDIA
+/// A10".
 std::string alert_who(const SeriesView& series);
 
 /// All alerts, latest first, those of earlier programs too, each once.
