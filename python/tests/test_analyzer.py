@@ -60,6 +60,16 @@ def test_a_leak_spread_over_forty_functions_is_found(device, profiler):
     assert leak.metrics["average_growth_per_call"] == pytest.approx(10 * MIB, rel=0.02)
 
 
+def test_one_leaking_function_among_forty_is_found(device, profiler):
+    quiet = [named(lambda: None, f"f{n}") for n in range(1, 40)]
+    leaking = named(lambda: device.allocate(20 * MIB), "f0")
+    for _ in range(100):
+        for function in [leaking, *quiet]:
+            profiler.profile_function(function)
+    [leak] = [p for p in vramtrack.MemoryAnalyzer(profiler).analyze_memory_patterns() if p.pattern_type == "memory_leak"]
+    assert leak.affected_functions == ["f0"] and leak.metrics["positive_growth_ratio"] == 1
+
+
 def test_alloc_in_a_free_in_b_is_no_leak(device, profiler):
     held = []
     for _ in range(20):

@@ -37,6 +37,20 @@ def test_lightning(device, monkeypatch):
     assert callback.watch._thread is None
 
 
+def test_lightning_calls_back_at_the_end_of_a_batch_and_once(device, monkeypatch):
+    stand_in(monkeypatch, "lightning.pytorch.callbacks", Callback=type("Callback", (), {}))
+    told = []
+    callback = load(monkeypatch, "vramtrack.lightning").VramtrackCallback(before_oom=lambda *args: told.append(args), interval_s=10)
+    trainer, verdict = object(), vramtrack.detect([0, 1], [1, 2])
+    callback.on_fit_start(trainer, None)
+    callback._closer(verdict)  # by the watch's thread, amid a batch
+    assert told == []
+    for n in range(2):
+        callback.on_train_batch_end(trainer, None, None, None, n)
+    callback.on_fit_end(trainer, None)
+    assert told == [(trainer, verdict)]
+
+
 def test_hugging_face_saves_in_time(device, monkeypatch):
     stand_in(monkeypatch, "transformers", TrainerCallback=type("TrainerCallback", (), {}))
     callback = load(monkeypatch, "vramtrack.huggingface").VramtrackCallback(save_before_oom=True, interval_s=10)

@@ -20,6 +20,23 @@ def leak(n=3600, mib_per_s=2.0, noise=20.0, seed=1):
     return t, 8 * GIB + mib_per_s * MIB * t + np.random.default_rng(seed).normal(0, noise * MIB, n)
 
 
+class Column:
+    """As a table's column: no array, but it can give one."""
+
+    def __init__(self, values):
+        self.values, self.dtype, self.ndim, self.flags = values, values.dtype, 1, None
+
+    def to_numpy(self):
+        return self.values
+
+
+def test_columns_of_tables_are_read():
+    numpy = pytest.importorskip("numpy")
+    times, used = numpy.arange(600.0), numpy.arange(600) * 2**20 + 2**33
+    whole = vramtrack.detect(times, used, capacity_bytes=2**35)
+    assert vramtrack.detect(Column(times), Column(used), capacity_bytes=2**35).raw == whole.raw
+
+
 def test_a_leak(capsys):
     t, used = leak()
     verdict = vramtrack.detect(t, used, 24 * GIB)

@@ -16,26 +16,33 @@ except ImportError:
 
 
 class VramtrackCallback(Callback):
-    """Watches training and marks steps and epochs. `before_oom` and `checkpoint_s` as Watch.before_oom; the callback gets
-    (trainer, verdict). Other arguments are Watch's."""
+    """Watches training and marks steps and epochs. `before_oom` gets (trainer, verdict), once, at the end of the batch in which
+    the predicted out-of-memory error came closer than `checkpoint_s`: training does not go on meanwhile. Other arguments
+    are Watch's."""
 
     def __init__(
         self, before_oom: Optional[Callable[[Any, Verdict], None]] = None, checkpoint_s: float = 120.0, **watch: Any
     ) -> None:
         super().__init__()
         self._before_oom, self._checkpoint_s, self._options = before_oom, checkpoint_s, watch
+        self._due: Optional[Verdict] = None
         self.watch: Optional[Watch] = None
+
+    def _closer(self, verdict: Verdict) -> None:  # called from the watch's thread
+        self._due = verdict
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         self.watch = Watch(**self._options)
         if self._before_oom is not None:
-            call = self._before_oom
-            self.watch.before_oom(lambda verdict: call(trainer, verdict), self._checkpoint_s)
+            self.watch.before_oom(self._closer, self._checkpoint_s)
         self.watch.start()
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         if self.watch is not None:
             self.watch.step()
+        due, self._due = self._due, None
+        if due is not None and self._before_oom is not None:
+            self._before_oom(trainer, due)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         if self.watch is not None:

@@ -91,10 +91,14 @@ def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> Li
         change = result.memory_diff()
         changes.append(change)
         net[result.function_name] = net.get(result.function_name, 0) + change
-    positive = sum(change > 0 for change in changes) / len(changes)
-    if positive <= thresholds["memory_leak_ratio"]:
-        return []
     functions, elsewhere = _growers(net, growth.total_bytes)
+    # Asked of the calls of those that are named: one that leaks at each call is not hidden by many that do not.
+    share = {name: _positive_share(after_warm_up, name) for name in functions}
+    if functions:
+        functions = [name for name in functions if share[name] > thresholds["memory_leak_ratio"]]
+        if not functions:
+            return []
+    positive = max(share.values()) if share else sum(change > 0 for change in changes) / len(changes)
     total = growth.total_bytes
     if len(functions) == 1:
         who = f"in '{functions[0]}'"
@@ -126,6 +130,11 @@ def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> Li
             ],
         )
     ]
+
+
+def _positive_share(results: Sequence[ProfileResult], name: str) -> float:
+    changes = [result.memory_diff() for result in results if result.function_name == name]
+    return sum(change > 0 for change in changes) / len(changes)
 
 
 def _growers(net: Dict[str, int], total: int) -> Tuple[List[str], int]:

@@ -196,6 +196,8 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
 
 def _column(values: Any, name: str) -> Any:
     """What the core reads without a copy, or one copy as 64-bit floats."""
+    if hasattr(values, "to_numpy"):  # a column of a table
+        values = values.to_numpy()
     dtype = getattr(values, "dtype", None)
     if dtype is not None:
         if getattr(values, "ndim", 1) != 1:
