@@ -30,6 +30,18 @@ def test_a_leak_fails_with_bound_and_lines(device):
     assert failed.value.sites[0].file == __file__
 
 
+def test_what_each_iteration_replaces_is_not_named(device):
+    held = [device.allocate(2048 * MIB)]
+
+    def body():
+        device.free(held.pop())
+        held.append(device.allocate(2048 * MIB))
+        device.allocate(MIB // 2)  # leaks
+
+    report = vramtrack.run_gate(body, "0.2 MiB/iter", collect=False)
+    assert [site.line for site in report.sites] == [body.__code__.co_firstlineno + 3]
+
+
 def test_healthy_and_leaking_under_noise(device):
     """The same body with and without a leak, warm-up, caches and jitter: as the C++ simulation, from end to end."""
     for leak_mib, passes in ((0.0, True), (0.5, False)):

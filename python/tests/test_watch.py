@@ -83,6 +83,25 @@ def test_lines_are_named_and_recording_is_off_again(device):
     assert any(f"{__file__}:{site.line}" in line for line in job.watch.advice())
 
 
+def test_what_a_step_replaces_or_has_in_flight_is_not_named(device):
+    """The recorder knows no line of what was allocated before it, and a check may come amid a step."""
+    job = Job(device, evidence_s=20)
+    buffers = [device.allocate(2 * GIB)]
+
+    def step():
+        device.free(buffers.pop())
+        buffers.append(device.allocate(2 * GIB))  # replaced at each step
+        in_flight = device.allocate(1 * GIB)
+        if job.steps % 7 == 0:
+            job.watch.check()
+        device.free(in_flight)
+        device.allocate(8 * MIB)  # the leaking line
+
+    job.run(900, step, check_every=15)
+    leaking_line = step.__code__.co_firstlineno + 7
+    assert [site.line for site in job.watch.sites] == [leaking_line]
+
+
 def test_before_oom_is_called_once(device):
     job = Job(device)
     called = []

@@ -11,12 +11,16 @@ from typing import Any, List, Optional
 from vramtrack.sources import MemorySource, Site
 
 _AGAIN_AFTER_S = 1800.0
+_SETTLING_MARKS = 2
 _MARKS = 8
+_PATIENCE = 20  # times `seconds`: a program that marks no more is not recorded for ever
 
 
 class Evidence:
-    """Stage two of a watch. idle -> recording -> idle; the allocator's recorder is on only while recording, and never
-    switched off where somebody else had begun to record. Thread-safe."""
+    """Stage two of a watch: idle -> settling -> comparing -> idle. The recorder knows the lines of what is allocated while it
+    is on, so what a step replaces is let settle before the first snapshot. Where the program marks its steps, both
+    snapshots are taken within a mark of one name: at the same point of a step, with the same temporaries live or gone.
+    The recorder is on only until both are there, and never switched off where somebody else had begun. Thread-safe."""
 
     def __init__(self, source: MemorySource, seconds: float) -> None:
         self.source = source
@@ -24,16 +28,27 @@ class Evidence:
         self.sites: List[Site] = []
         self._lock = threading.Lock()
         self._before: Any = None
+        self._after: Any = None
         self._since: Optional[float] = None
         self._last: Optional[float] = None
         self._marks = 0
+        self._name = ""
 
     @property
     def recording(self) -> bool:
         return self._since is not None
 
-    def mark(self) -> None:
-        self._marks += 1
+    def mark(self, name: str, now: float) -> None:
+        """Takes the snapshots; comparing them is left to advance(), on the watch's thread."""
+        with self._lock:
+            if self._since is None or self._after is not None:
+                return
+            self._marks += 1
+            if self._before is None:
+                if self._marks > _SETTLING_MARKS:
+                    self._first(name, now)
+            elif name == self._name and self._marks >= _MARKS and now - self._since >= self.seconds:
+                self._after = self.source.snapshot()
 
     def advance(self, now: float, suspected: bool, has_marks: bool) -> None:
         """Begins when a leak is suspected, ends when there is enough to compare."""
@@ -41,14 +56,20 @@ class Evidence:
             if self._since is None:
                 if suspected and (self._last is None or now - self._last >= _AGAIN_AFTER_S):
                     self.source.start_stacks()
-                    self._before = self.source.snapshot()
                     self._since = now
                     self._marks = 0
                 return
-            if now - self._since < self.seconds or (has_marks and self._marks < _MARKS):
+            if not has_marks and now - self._since >= self.seconds:
+                if self._before is None:
+                    self._first("", now)
+                    return
+                self._after = self.source.snapshot()
+            if self._after is None:
+                if now - self._since >= _PATIENCE * self.seconds:
+                    self._finish(now)
                 return
             try:
-                self.sites = self.source.growing_sites(self._before, self.source.snapshot())
+                self.sites = self.source.growing_sites(self._before, self._after)
             finally:
                 self._finish(now)
 
@@ -57,8 +78,14 @@ class Evidence:
             if self._since is not None:
                 self._finish(self._since)
 
+    def _first(self, name: str, now: float) -> None:
+        self._before = self.source.snapshot()
+        self._name = name
+        self._since = now
+        self._marks = 0
+
     def _finish(self, now: float) -> None:
-        self._before = None
+        self._before = self._after = None
         self._since = None
         self._last = now
         self.source.stop_stacks()

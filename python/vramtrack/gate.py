@@ -10,6 +10,7 @@ from vramtrack import _core
 from vramtrack.errors import LeakError
 from vramtrack.sources import MemorySource, Site, default_source
 
+_SETTLING_ITERATIONS = 2
 _EVIDENCE_ITERATIONS = 16
 GrowthResult = _core.GrowthResult
 
@@ -70,7 +71,7 @@ def run_gate(
     iterations  it is looked at after the first number of them, and each time that has doubled, up to the second number
     caches      of 24 stretches so many may hold a cache that takes another piece
     collect     gc.collect() after each iteration: garbage in cycles is none of a leak's. Costs what a collection costs
-    evidence    after a failure, 16 more iterations while the allocator records, to name the lines
+    evidence    after a failure, 18 more iterations while the allocator records, to name the lines
 
     What body returns is dropped. Exceptions end it at once. LeakError is not raised here: see check().
     """
@@ -85,6 +86,10 @@ def run_gate(
     if gate.result.failed and evidence:
         memory.start_stacks()
         try:
+            # What each iteration replaces is let settle: the recorder knows no line of what was there before it.
+            for _ in range(_SETTLING_ITERATIONS):
+                body()
+            gc.collect()
             before = memory.snapshot()
             for _ in range(_EVIDENCE_ITERATIONS):
                 body()

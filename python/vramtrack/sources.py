@@ -201,7 +201,9 @@ class SimulatedDevice(MemorySource):
     def snapshot(self) -> Any:
         with self._lock:
             sites: Dict[Tuple[str, str, int], int] = {}
-            for size, site, _ in self._live.values():
+            for size, site, stack in self._live.values():
+                if not stack:  # as with a framework's recorder: of what was allocated before it no line is known
+                    site = ("(before the recording)", "", 0)
                 sites[site] = sites.get(site, 0) + size
             return sites
 

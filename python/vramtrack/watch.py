@@ -214,9 +214,13 @@ class Watch:
                 if len(self._series) >= 64:
                     return
                 series = self._series[name] = MarkSeries()
-            series.add(self._clock(), used)
+            now = self._clock()
+            series.add(now, used)
         if self.evidence is not None:
-            self.evidence.mark()
+            try:
+                self.evidence.mark(name, now)
+            except Exception as error:
+                self._note(f"evidence: {error}")
 
     @property
     def epoch_growth(self) -> List[int]:
