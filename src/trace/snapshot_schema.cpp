@@ -10,6 +10,8 @@
 namespace vramtrack::trace {
 namespace {
 
+constexpr std::uint32_t kMostDevices = 4096;  ///< far more than a machine has; each costs some 100 bytes
+
 constexpr std::array<std::string_view, 16> kRoleNames = {
     "value",       "snapshot",     "list of segments",    "segment",   "list of blocks", "block",
     "history",     "history item", "list of frames",      "frame",     "list of traces", "trace",
@@ -27,12 +29,13 @@ constexpr std::array<std::string_view, 16> kRoleNames = {
   X(device)                                                                                                            \
   X(address)                                                                                                           \
   X(total_size)                                                                                                        \
-  X(allocated_size) X(active_size) X(requested_size) X(stream) X(segment_type) X(segment_pool_id) X(is_expandable)     \
-      X(frames) X(blocks) X(size) X(state) X(history) X(addr) X(real_size) X(action) X(device_free) X(time_us) X(name) \
-          X(filename) X(line) X(stage) X(PYTORCH_CUDA_ALLOC_CONF) X(max_split_size) X(garbage_collection_threshold)    \
-              X(expandable_segments) X(large) X(small) X(active_allocated) X(active_pending_free)                      \
-                  X(active_awaiting_free) X(inactive) X(alloc) X(free_requested) X(free_completed) X(segment_alloc)    \
-                      X(segment_free) X(segment_map) X(segment_unmap) X(snapshot) X(oom) X(END)
+  X(allocated_size)                                                                                                    \
+  X(active_size) X(requested_size) X(stream) X(segment_type) X(segment_pool_id) X(is_expandable) X(frames) X(blocks)   \
+      X(size) X(state) X(history) X(addr) X(real_size) X(action) X(device_free) X(time_us) X(name) X(filename) X(line) \
+          X(stage) X(PYTORCH_CUDA_ALLOC_CONF) X(max_split_size) X(garbage_collection_threshold) X(expandable_segments) \
+              X(large) X(small) X(active_allocated) X(active_pending_free) X(active_awaiting_free) X(inactive)         \
+                  X(alloc) X(free_requested) X(free_completed) X(segment_alloc) X(segment_free) X(segment_map)         \
+                      X(segment_unmap) X(snapshot) X(oom) X(END)
 
 enum SnapshotSchema::Word : std::uint8_t {
   kNoWord,
@@ -195,7 +198,7 @@ void SnapshotSchema::opened(Slot& child, const Slot* parent, StringId key, std::
     case kTrace:
       // Lists before this one that were appended already, and those that wait on the stack.
       child.index = static_cast<std::uint32_t>(parent->index + position);
-      trace_at(child.is_host, child.index);
+      if (child.index < kMostDevices) trace_at(child.is_host, child.index);  // more are refused as they are appended
       break;
     case kSegment:
     case kBlocks:
@@ -279,7 +282,8 @@ bool SnapshotSchema::append(Slot& slot, Value value) {
     }
     return true;
   }
-  if (slot.role == kTraces) ++slot.index;
+  if (slot.role == kTraces && ++slot.index > kMostDevices)
+    return bad(fmt::format("traces of more than {} devices: this is no snapshot", kMostDevices));
   if (value.tag == Tag::repeated && value.bits == 0) return true;
   if (value.tag != Tag::record) return bad(fmt::format("a {} holds {}", kRoleNames[slot.role], tag_words(value.tag)));
   slot.is_filled = true;
@@ -356,6 +360,8 @@ std::uint16_t SnapshotSchema::stream_index(std::int64_t stream) {
 }
 
 bool SnapshotSchema::seal_event(Slot& slot) {
+  if (slot.index >= kMostDevices) return bad(fmt::format("a trace of device {}: this is no snapshot", slot.index));
+  if (slot.present == 0) return bad("a trace entry without any field that one has: this is no snapshot");
   AllocEvent event;
   const std::uint8_t action = slot.has(event::action) ? word(static_cast<StringId>(slot.fields[event::action])) : 0U;
   if (action >= k_alloc && action <= k_oom) {
@@ -388,13 +394,15 @@ bool SnapshotSchema::seal_event(Slot& slot) {
   } else if (event.action == Action::free_requested) {
     trace.net_bytes -= static_cast<std::int64_t>(event.size_bytes);
   }
-  if (trace.net_bytes > (std::int64_t{1} << 61) || trace.net_bytes < -(std::int64_t{1} << 61))
-    return bad("the sizes of this trace add up to more than any device has");
+  // Of all entries, whichever way they count: no sum that is made of them later can overflow.
+  trace_bytes_ += event.size_bytes;
+  if (trace_bytes_ >> 61 != 0) return bad("the sizes of the trace entries add up to more than any device can move");
   if (keep_events_) trace.events.push_back(event);
   return true;
 }
 
 bool SnapshotSchema::seal_block(Slot& slot) {
+  if (slot.present == 0) return bad("a block without any field that a block has: this is no snapshot");
   Block block;
   block.address = slot.get(block::address);
   block.size_bytes = slot.get(block::size);
@@ -451,6 +459,8 @@ bool SnapshotSchema::seal_segment(Slot& slot) {
   }
   if (segment.size_bytes >> 60 != 0) return bad(fmt::format("a segment of {} bytes", segment.size_bytes));
   if (!slot.has(segment::total)) segment.size_bytes = blocks_bytes;
+  segment_bytes_ += std::max(segment.size_bytes, blocks_bytes);
+  if (segment_bytes_ >> 61 != 0) return bad("the segments add up to more than any machine has");
   if (segment.block_count > 0 && blocks_bytes != segment.size_bytes) ++odd_segments_;
   (slot.is_host ? snapshot_.host_segments : snapshot_.segments).push_back(segment);
   return true;

@@ -109,6 +109,7 @@ class SnapshotSchema {
   };
   std::vector<HistoryItem> history_;  ///< of the block that is being read
   std::size_t last_stream_ = 0;
+  std::uint64_t trace_bytes_ = 0, segment_bytes_ = 0;
   std::uint64_t unknown_actions_ = 0, unknown_states_ = 0, odd_segments_ = 0, odd_blocks_ = 0;
   std::string unknown_action_, unknown_state_;
   bool has_snapshot_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <random>
 
 namespace vramtrack::trace {
 namespace {
@@ -15,19 +16,29 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 29);
 }
 
+/// Another one for each process, so that no file can be made whose strings all collide. Ids do not depend on it.
+std::uint64_t seed() {
+  static const std::uint64_t odd = [] {
+    std::random_device random;
+    return (std::uint64_t{random()} << 32 | random()) | 1U;
+  }();
+  return odd;
+}
+
 std::uint32_t hash_of(const char* bytes, std::size_t size) {
-  std::uint64_t hash = size * 0xff51afd7ed558ccdULL;
+  const std::uint64_t secret = seed();
+  std::uint64_t hash = size * 0xff51afd7ed558ccdULL ^ secret;
   while (size >= 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes, 8);
-    hash = mixed(hash ^ word);
+    hash = mixed((hash ^ word) * secret);
     bytes += 8;
     size -= 8;
   }
   std::uint64_t rest = 0;
   // No call with a null pointer: the empty string and the empty stack have none.
   if (size > 0) std::memcpy(&rest, bytes, size);
-  return static_cast<std::uint32_t>(mixed(hash ^ rest));
+  return static_cast<std::uint32_t>(mixed((hash ^ rest) * secret));
 }
 
 }  // namespace

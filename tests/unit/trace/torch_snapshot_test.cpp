@@ -246,6 +246,27 @@ TEST(TorchSnapshot, MemoryIsBounded) {
   EXPECT_THAT(error_of("\x80\x02(K\x01l."), HasSubstr("LIST over 1 values"));
 }
 
+TEST(TorchSnapshot, ManyOfNothingAreRefused) {
+  // What takes a byte or two in the file and a hundred here.
+  const auto traces = [](List each) { return Writer(4).dump(py(Dict{{"device_traces", py(std::move(each))}})); };
+  EXPECT_THAT(error_of(traces(List(5000, py(List{})))), HasSubstr("traces of more than 4096 devices"));
+  EXPECT_THAT(error_of(traces(List{py(List{py(Dict{})})})), HasSubstr("a trace entry without any field"));
+  EXPECT_THAT(error_of(Writer(4).dump(
+                  py(Dict{{"segments", py(List{py(Dict{{"total_size", py(1)}, {"blocks", py(List{py(Dict{})})}})})}}))),
+              HasSubstr("a block without any field"));
+}
+
+TEST(TorchSnapshot, SumsThatNoMachineHasAreRefused) {
+  List segments;
+  for (int i = 0; i < 32; ++i) segments.push_back(py(Dict{{"total_size", py(std::int64_t{1} << 59)}}));
+  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(segments)}}))), HasSubstr("the segments add up to more"));
+  List events;
+  for (int i = 0; i < 64; ++i)
+    events.push_back(py(Dict{{"action", py("segment_map")}, {"addr", py(0)}, {"size", py(std::int64_t{1} << 55)}}));
+  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{})}, {"device_traces", py(List{py(events)})}}))),
+              HasSubstr("the trace entries add up to more"));
+}
+
 TEST(TorchSnapshot, EveryCutIsAnError) {
   for (const int protocol : {0, 2, 4}) {
     const std::string whole = Writer(protocol).dump(sample(Era::v25));
