@@ -242,6 +242,7 @@ SeriesView read_series(const Place& p) {
     if (!key) k.fail("METRIC/DEVICE or METRIC/DEVICE/PID/START_TICKS");
     s.key = *key;
   });
+  if (s.key.device_id.empty()) p.fail("an object with a key");
   p.with("device", [&](const Place& d) { s.device = read_device(d); });
   p.with("process", [&](const Place& q) { s.process = read_process(q); });
   p.get("samples", s.samples);

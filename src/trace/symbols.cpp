@@ -1,8 +1,9 @@
 #include "trace/symbols.hpp"
 
+#include <sys/random.h>
+
 #include <algorithm>
 #include <cstring>
-#include <random>
 
 namespace vramtrack::trace {
 namespace {
@@ -19,8 +20,10 @@ std::uint64_t mixed(std::uint64_t value) {
 /// Another one for each process, so that no file can be made whose strings all collide. Ids do not depend on it.
 std::uint64_t seed() {
   static const std::uint64_t odd = [] {
-    std::random_device random;
-    return (std::uint64_t{random()} << 32 | random()) | 1U;
+    std::uint64_t random = 0x2545f4914f6cdd1dULL;
+    // Without the system's randomness a file could be made that reads slowly: no reason not to read.
+    [[maybe_unused]] const ssize_t got = ::getrandom(&random, sizeof random, GRND_NONBLOCK);
+    return random | 1U;
   }();
   return odd;
 }

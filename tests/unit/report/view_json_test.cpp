@@ -300,10 +300,12 @@ TEST(ViewJson, MistakesAreNamed) {
   EXPECT_THAT(message("[]"), HasSubstr("expected an object"));
   EXPECT_THAT(message(R"({"time": 5})"), HasSubstr("time: expected a text"));
   EXPECT_THAT(message(R"({"time": "yesterday"})"), HasSubstr("time: expected a time"));
-  EXPECT_THAT(message(R"({"series": [{}, {"verdict": {"severity": "awful"}}]})"),
-              HasSubstr("series[1].verdict.severity: expected one of ok, watch, warning, critical"));
+  EXPECT_THAT(
+      message(R"({"series": [{"key": "device_used/a"}, {"key": "device_used/b", "verdict": {"severity": "awful"}}]})"),
+      HasSubstr("series[1].verdict.severity: expected one of ok, watch, warning, critical"));
   EXPECT_THAT(message(R"({"series": [{"id": -1}]})"), HasSubstr("series[0].id: expected a whole number"));
   EXPECT_THAT(message(R"({"series": [{"key": "x"}]})"), HasSubstr("series[0].key"));
+  EXPECT_THAT(message(R"({"series": [{}]})"), HasSubstr("series[0]: expected an object with a key"));
   EXPECT_THAT(message(R"({"skipped_lines": 1e999})"), HasSubstr("reading a view"));
 }
 
