@@ -19,24 +19,18 @@ constexpr std::array<std::string_view, 16> kRoleNames = {
 
 }  // namespace
 
-#define VRAMTRACK_SNAPSHOT_WORDS(X)                                                                                    \
-  X(segments)                                                                                                          \
-  X(device_traces)                                                                                                     \
-  X(host_segments)                                                                                                     \
-  X(host_traces)                                                                                                       \
-  X(allocator_settings)                                                                                                \
-  X(external_annotations)                                                                                              \
-  X(device)                                                                                                            \
-  X(address)                                                                                                           \
-  X(total_size)                                                                                                        \
-  X(allocated_size)                                                                                                    \
-  X(active_size)                                                                                                       \
-  X(requested_size) X(stream) X(segment_type) X(segment_pool_id) X(is_expandable) X(frames) X(blocks) X(size) X(state) \
-      X(history) X(addr) X(real_size) X(action) X(device_free) X(time_us) X(name) X(filename) X(line) X(stage)         \
-          X(PYTORCH_CUDA_ALLOC_CONF) X(max_split_size) X(garbage_collection_threshold) X(expandable_segments) X(large) \
-              X(small) X(active_allocated) X(active_pending_free) X(active_awaiting_free) X(inactive) X(alloc)         \
-                  X(free_requested) X(free_completed) X(segment_alloc) X(segment_free) X(segment_map) X(segment_unmap) \
-                      X(snapshot) X(oom) X(END)
+// One list for enum and table (clang-format never comes to rest with it).
+// clang-format off
+#define VRAMTRACK_SNAPSHOT_WORDS(X) \
+  X(segments) X(device_traces) X(host_segments) X(host_traces) X(allocator_settings) X(external_annotations) \
+  X(device) X(address) X(total_size) X(allocated_size) X(active_size) X(requested_size) X(stream) \
+  X(segment_type) X(segment_pool_id) X(is_expandable) X(frames) X(blocks) X(size) X(state) X(history) X(addr) \
+  X(real_size) X(action) X(device_free) X(time_us) X(name) X(filename) X(line) X(stage) \
+  X(PYTORCH_CUDA_ALLOC_CONF) X(max_split_size) X(garbage_collection_threshold) X(expandable_segments) X(large) \
+  X(small) X(active_allocated) X(active_pending_free) X(active_awaiting_free) X(inactive) X(alloc) \
+  X(free_requested) X(free_completed) X(segment_alloc) X(segment_free) X(segment_map) X(segment_unmap) \
+  X(snapshot) X(oom) X(END)
+// clang-format on
 
 enum SnapshotSchema::Word : std::uint8_t {
   kNoWord,
