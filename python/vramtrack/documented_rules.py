@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence
 
-from vramtrack.findings import MemoryPattern, PerformanceInsight
+from vramtrack.findings import MemoryPattern, PerformanceInsight, spikes_pattern
 from vramtrack.profiler import ProfileResult
 from vramtrack.statistics import linear_fit, mean, median, quantile, stdev
 
@@ -126,17 +126,10 @@ def memory_spikes(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
     if not spikes:
         return []
     return [
-        MemoryPattern(
-            "memory_spikes",
-            f"Detected {len(spikes)} memory allocation spikes",
-            "warning" if len(spikes) < 5 else "critical",
-            list(dict.fromkeys(spikes)),
-            {
-                "spike_count": len(spikes),
-                "spike_threshold": limit,
-                "max_allocation": max(grown),
-                "median_allocation": median(grown),
-            },
+        spikes_pattern(
+            spikes,
+            limit,
+            grown,
             [
                 "Look at what these functions allocate at once",
                 "Process in smaller batches to lower the peak",

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
+
+from vramtrack.statistics import median
 
 
 @dataclass
@@ -15,6 +17,23 @@ class MemoryPattern:
     affected_functions: List[str]
     metrics: Dict[str, Any]
     suggestions: List[str]
+
+
+def spikes_pattern(functions: Sequence[str], limit: float, grown: Sequence[int], suggestions: List[str]) -> MemoryPattern:
+    """`functions`: one for each spike, of calls that grew by `grown`."""
+    return MemoryPattern(
+        "memory_spikes",
+        f"Detected {len(functions)} memory allocation spikes",
+        "warning" if len(functions) < 5 else "critical",
+        list(dict.fromkeys(functions)),
+        {
+            "spike_count": len(functions),
+            "spike_threshold": limit,
+            "max_allocation": max(grown),
+            "median_allocation": median(grown),
+        },
+        suggestions,
+    )
 
 
 @dataclass

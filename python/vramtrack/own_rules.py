@@ -10,7 +10,7 @@ from typing import Dict, List, Sequence, Tuple
 
 from vramtrack import _core
 from vramtrack import documented_rules as documented
-from vramtrack.findings import MemoryPattern, PerformanceInsight
+from vramtrack.findings import MemoryPattern, PerformanceInsight, spikes_pattern
 from vramtrack.profiler import ProfileResult
 from vramtrack.statistics import mann_kendall_p, mean, median, quantile
 
@@ -85,20 +85,19 @@ def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> Li
     if not growth.leaks:
         return []
     after_warm_up = ordered[growth.begin :]
-    net: Dict[str, int] = {}
-    changes: List[int] = []
+    by_function: Dict[str, List[int]] = {}
     for result in after_warm_up:
-        change = result.memory_diff()
-        changes.append(change)
-        net[result.function_name] = net.get(result.function_name, 0) + change
+        by_function.setdefault(result.function_name, []).append(result.memory_diff())
+    net = {name: sum(changes) for name, changes in by_function.items()}
+    changes = [change for each in by_function.values() for change in each]
     functions, elsewhere = _growers(net, growth.total_bytes)
     # Asked of the calls of those that are named: one that leaks at each call is not hidden by many that do not.
-    share = {name: _positive_share(after_warm_up, name) for name in functions}
+    share = {name: _positive_share(by_function[name]) for name in functions}
     if functions:
         functions = [name for name in functions if share[name] > thresholds["memory_leak_ratio"]]
         if not functions:
             return []
-    positive = max(share.values()) if share else sum(change > 0 for change in changes) / len(changes)
+    positive = max(share.values()) if share else _positive_share(changes)
     total = growth.total_bytes
     if len(functions) == 1:
         who = f"in '{functions[0]}'"
@@ -132,8 +131,7 @@ def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> Li
     ]
 
 
-def _positive_share(results: Sequence[ProfileResult], name: str) -> float:
-    changes = [result.memory_diff() for result in results if result.function_name == name]
+def _positive_share(changes: Sequence[int]) -> float:
     return sum(change > 0 for change in changes) / len(changes)
 
 
@@ -254,17 +252,10 @@ def memory_spikes(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
     if not spikes:
         return []
     return [
-        MemoryPattern(
-            "memory_spikes",
-            f"Detected {len(spikes)} memory allocation spikes",
-            "warning" if len(spikes) < 5 else "critical",
-            list(dict.fromkeys(spikes)),
-            {
-                "spike_count": len(spikes),
-                "spike_threshold": min(limits),
-                "max_allocation": max(grown_all),
-                "median_allocation": median(grown_all),
-            },
+        spikes_pattern(
+            spikes,
+            min(limits),
+            grown_all,
             ["Look at the inputs of these calls: one batch much larger than the others?", "Process in smaller batches"],
         )
     ]
