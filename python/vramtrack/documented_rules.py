@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Sequence
 
 from vramtrack.findings import MemoryPattern, PerformanceInsight, spikes_pattern
 from vramtrack.profiler import ProfileResult
-from vramtrack.statistics import linear_fit, mean, median, quantile, stdev
+from vramtrack.statistics import linear_fit, mean, quantile, stdev
 
 MIB = 2**20
 GIB = 2**30

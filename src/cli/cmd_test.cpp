@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/gated_program.hpp"
 #include "cli/process_tree.hpp"
+#include "core/markup.hpp"
 #include "gate/growth_test.hpp"
 #include "report/format.hpp"
 
@@ -28,30 +29,13 @@ struct Conclusion {
   std::vector<Tested> tested;
 };
 
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\t')
-      out += c;
-  }
-  return out;
-}
-
 std::string command_line(const std::vector<std::string>& program) {
   return fmt::format("{}", fmt::join(program, " "));
 }
 
 /// JUnit's XML as its readers agree on it: one suite, one case; failure: it leaks, error: it was not tested.
 std::string junit(const Options& options, const Conclusion& conclusion, double seconds) {
-  const std::string name = xml(printable(command_line(options.program)));
+  const std::string name = escape_markup(printable(command_line(options.program)));
   const bool failure = conclusion.exit_code == kLeaks;
   const bool error = conclusion.exit_code > kLeaks;
   std::string out = fmt::format(
@@ -61,7 +45,7 @@ std::string junit(const Options& options, const Conclusion& conclusion, double s
       "<properties>\n",
       failure ? 1 : 0, error ? 1 : 0, seconds, name, seconds);
   for (const Tested& t : conclusion.tested) {
-    const std::string prefix = xml(t.series.name + (t.series.key.empty() ? "" : "." + t.series.key));
+    const std::string prefix = escape_markup(t.series.name + (t.series.key.empty() ? "" : "." + t.series.key));
     const auto property = [&](std::string_view what, const std::string& value) {
       out += fmt::format("        <property name=\"{}.{}\" value=\"{}\"/>\n", prefix, what, value);
     };
@@ -74,7 +58,8 @@ std::string junit(const Options& options, const Conclusion& conclusion, double s
   }
   out += "      </properties>\n";
   if (failure || error)
-    out += fmt::format("      <{0} message=\"{1}\">{1}</{0}>\n", failure ? "failure" : "error", xml(conclusion.words));
+    out += fmt::format("      <{0} message=\"{1}\">{1}</{0}>\n", failure ? "failure" : "error",
+                       escape_markup(conclusion.words));
   return out + "    </testcase>\n  </testsuite>\n</testsuites>\n";
 }
 

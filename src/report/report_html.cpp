@@ -3,39 +3,12 @@
 
 #include <algorithm>
 
+#include "core/markup.hpp"
 #include "report/format.hpp"
 #include "report/report_document.hpp"
 
 namespace vramtrack {
 namespace {
-
-/// Foreign texts go through here and nowhere else. Bytes that are no UTF-8 are the browser's to replace; control
-/// characters are replaced here.
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
-  }
-  return out;
-}
 
 std::string base64(std::string_view text) {
   static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -89,18 +62,18 @@ class Html {
 
   void operator()(const Heading& h) {
     const std::size_t colon = h.tone == Tone::plain ? std::string::npos : h.text.find(": ");
-    std::string inside = escaped(h.text);
+    std::string inside = escape_markup(h.text);
     if (colon != std::string::npos)
-      inside = fmt::format("{} <span class=\"{}\">{}</span>", escaped(h.text.substr(0, colon + 1)), tone_class(h.tone),
-                           escaped(h.text.substr(colon + 2)));
+      inside = fmt::format("{} <span class=\"{}\">{}</span>", escape_markup(h.text.substr(0, colon + 1)),
+                           tone_class(h.tone), escape_markup(h.text.substr(colon + 2)));
     out += fmt::format("<h{0}>{1}</h{0}>\n", h.level, inside);
   }
-  void operator()(const Paragraph& p) { out += "<p>" + escaped(p.text) + "</p>\n"; }
+  void operator()(const Paragraph& p) { out += "<p>" + escape_markup(p.text) + "</p>\n"; }
   void operator()(const Facts& f) {
     out += "<dl>\n";
     std::string_view last;
     for (const auto& [label, text] : f.rows) {
-      out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", label == last ? "" : escaped(label), escaped(text));
+      out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", label == last ? "" : escape_markup(label), escape_markup(text));
       last = label;
     }
     out += "</dl>\n";
@@ -108,13 +81,13 @@ class Html {
   void operator()(const Table& t) {
     out += "<div class=\"scroll\"><table>\n<tr>";
     for (std::size_t c = 0; c < t.header.size(); ++c)
-      out += fmt::format("<th{}>{}</th>", side(t, c), escaped(t.header[c]));
+      out += fmt::format("<th{}>{}</th>", side(t, c), escape_markup(t.header[c]));
     out += "</tr>\n";
     for (std::size_t r = 0; r < t.rows.size(); ++r) {
       const Tone tone = r < t.tones.size() ? t.tones[r] : Tone::plain;
       out += "<tr>";
       for (std::size_t c = 0; c < t.rows[r].size(); ++c) {
-        const std::string cell = escaped(t.rows[r][c]);
+        const std::string cell = escape_markup(t.rows[r][c]);
         // The verdict's words carry the colour: what is coloured is said, too.
         const bool told = t.header[c] == "verdict" || (t.header[c] == "end" && tone == Tone::bad);
         out += fmt::format("<td{}>{}</td>", side(t, c),
@@ -183,7 +156,7 @@ std::string report_html(const PeriodReport& report) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" "
       "content=\"light dark\">\n"
       "<title>{0}</title>\n<style>{1}</style></head>\n<body>\n<h1>{0}</h1>\n",
-      escaped(document.title), kStyle);
+      escape_markup(document.title), kStyle);
   for (const Block& block : document.blocks) std::visit(html, block);
   html.out += "<h2>The data</h2>\n<p>Inside this file: " +
               link("vramtrack-report.json", "application/json", report_json(report), "all of it as JSON") + ", " +

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "core/markup.hpp"
 #include "trace/exports.hpp"
 #include "trace/words.hpp"
 
@@ -21,29 +22,6 @@ struct Node {
   std::map<std::uint32_t, std::unique_ptr<Node>> children;  ///< by FrameId; kNoFrame: no stack
 };
 constexpr std::uint32_t kNoFrame = IdTable::kNone;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
-  }
-  return out;
-}
 
 /// Colour class by whose code it is.
 std::string_view kind_of(const Symbols& symbols, FrameId frame) {
@@ -69,7 +47,7 @@ class Page {
     out_ += fmt::format(
         "<div class=\"f {}\" tabindex=\"0\" data-l=\"{:.6f}\" data-w=\"{:.6f}\" data-d=\"{}\" "
         "style=\"left:{:.4f}%;width:{:.4f}%;top:{}px\" title=\"{}\">{}</div>\n",
-        kind, left, width, depth, 100 * left, 100 * width, depth * 19, escaped(label), escaped(name));
+        kind, left, width, depth, 100 * left, 100 * width, depth * 19, escape_markup(label), escape_markup(name));
     std::vector<std::pair<std::uint32_t, const Node*>> order;
     for (const auto& [frame, child] : node.children) order.emplace_back(frame, child.get());
     std::stable_sort(order.begin(), order.end(),
@@ -188,7 +166,7 @@ std::string flamegraph_html(const Profile& profile, const Symbols& symbols, std:
   }
   Page page(symbols, root.bytes);
   page.draw(root, 0, 0, "none", "all");
-  return fmt::format(kHead, fmt::arg("title", escaped(title)), fmt::arg("subtitle", escaped(subtitle)),
+  return fmt::format(kHead, fmt::arg("title", escape_markup(title)), fmt::arg("subtitle", escape_markup(subtitle)),
                      fmt::arg("height", page.depth() * 19)) +
          page.divs() + std::string(kTail);
 }
