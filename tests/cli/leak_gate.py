@@ -107,12 +107,17 @@ class LeakGate(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertTrue("no GPU memory" in words, words)
 
+    def driver_of(self, used):
+        """What a shell runs first to be the process that holds the memory. Where `scenario` is a FIFO, the fake driver waits
+        at it for the pid."""
+        self.box.write("template", f"gpu 0 uuid=GPU-0 total=80G used=1G\nprocess gpu=0 pid=PID list=C used={used}\n")
+        return "sed s/PID/$$/ template > scenario; "
+
     @unittest.skipUnless(FAKE, "the fake NVML library was not built")
     def test_a_program_without_marks_is_sampled(self):
+        os.mkfifo(self.box.work / "scenario")
         for used, expected in (("100M+1M", 1), ("100M,200M,210M", 0)):
-            self.box.write("scenario", f"gpu 0 uuid=GPU-0 total=80G used=1G\nprocess gpu=0 pid=PID list=C used={used}\n")
-            # The shell puts its own pid into the scenario, and is the process that holds the memory.
-            script = "sed -i s/PID/$$/ scenario; sleep 4"
+            script = self.driver_of(used) + "sleep 4"
             code, words, _ = self.gate("--set", f"sources.nvml-library={FAKE}", "--interval", "20ms", "--", "sh", "-c", script,
                                        env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "scenario")})
             self.assertEqual(code, expected, words)
@@ -122,8 +127,7 @@ class LeakGate(unittest.TestCase):
 
     @unittest.skipUnless(FAKE, "the fake NVML library was not built")
     def test_marks_without_bytes_are_measured(self):
-        self.box.write("scenario", "gpu 0 uuid=GPU-0 total=80G used=1G\nprocess gpu=0 pid=PID list=C used=100M+2M\n")
-        script = "sed -i s/PID/$$/ scenario; i=0; while [ $i -lt 150 ]; do echo step >&$VRAMTRACK_MARK_FD; sleep 0.005; i=$((i+1)); done"
+        script = self.driver_of("100M+2M") + "i=0; while [ $i -lt 150 ]; do echo step >&$VRAMTRACK_MARK_FD; sleep 0.005; i=$((i+1)); done"
         code, words, _ = self.gate("--set", f"sources.nvml-library={FAKE}", "--interval", "60s", "--", "sh", "-c", script,
                                    env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "scenario")})
         self.assertEqual(code, 1, words)
