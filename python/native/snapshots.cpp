@@ -1,9 +1,11 @@
 // PyTorch's memory snapshots: which stacks grew from one to the next.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -11,6 +13,7 @@
 
 #include "bindings.hpp"
 #include "trace/diff.hpp"
+#include "trace/profile.hpp"
 #include "trace/torch_snapshot.hpp"
 
 namespace vramtrack::python {
@@ -24,17 +27,8 @@ std::span<const std::uint8_t> bytes_of(const nb::bytes& bytes) {
   return {static_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
-/// The frame that a person would look at: the innermost one that is not the framework's own.
-std::size_t own_frame(const trace::Symbols& symbols, std::span<const trace::FrameId> frames) {
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    const std::string_view file = symbols.file(frames[i]);
-    if (file.find("/torch/") == std::string_view::npos && !file.empty() && file != "??") return i;
-  }
-  return 0;
-}
-
 Result<std::vector<GrownSite>> growing_sites(std::span<const std::uint8_t> before, std::span<const std::uint8_t> after,
-                                             std::size_t limit) {
+                                             std::size_t limit, std::optional<std::uint32_t> device) {
   trace::Symbols symbols;
   std::vector<trace::Snapshot> snapshots;
   for (const auto& [bytes, name] : {std::pair(before, "the first snapshot"), std::pair(after, "the second snapshot")}) {
@@ -42,18 +36,20 @@ Result<std::vector<GrownSite>> growing_sites(std::span<const std::uint8_t> befor
     if (!snapshot) return fail(snapshot.error());
     snapshots.push_back(std::move(*snapshot));
   }
+  trace::GrowthOptions options;
+  options.device = device;
   std::vector<GrownSite> sites;
-  for (const trace::SiteGrowth& site : trace::growth_of(snapshots).sites) {
+  for (const trace::SiteGrowth& site : trace::growth_of(snapshots, options).sites) {
     if (sites.size() >= limit || site.growth_bytes() <= 0) break;
-    if (site.stack == trace::kNoStack) continue;
+    const auto line = trace::site_of(symbols, site.stack);
+    if (!line) continue;
     const auto frames = symbols.stack(site.stack);
-    const std::size_t at = own_frame(symbols, frames);
     std::vector<std::string> stack;
     for (const trace::FrameId frame : frames)
       stack.push_back(std::string(symbols.file(frame)) + ':' + std::to_string(symbols.frame(frame).line) + " in " +
                       std::string(symbols.name(frame)));
-    sites.emplace_back(std::string(symbols.name(frames[at])), std::string(symbols.file(frames[at])),
-                       symbols.frame(frames[at]).line, site.bytes.back(), site.growth_bytes(), std::move(stack));
+    sites.emplace_back(std::string(symbols.name(*line)), std::string(symbols.file(*line)), symbols.frame(*line).line,
+                       site.bytes.back(), site.growth_bytes(), std::move(stack));
   }
   return sites;
 }
@@ -63,17 +59,17 @@ Result<std::vector<GrownSite>> growing_sites(std::span<const std::uint8_t> befor
 void add_snapshots(nb::module_& module) {
   module.def(
       "growing_sites",
-      [](const nb::bytes& before, const nb::bytes& after, std::size_t limit) {
+      [](const nb::bytes& before, const nb::bytes& after, std::size_t limit, std::optional<std::uint32_t> device) {
         const auto first = bytes_of(before);
         const auto second = bytes_of(after);
         Result<std::vector<GrownSite>> sites;
         {
           const nb::gil_scoped_release released;
-          sites = growing_sites(first, second, limit);
+          sites = growing_sites(first, second, limit, device);
         }
         return value_or_raise(std::move(sites));
       },
-      nb::arg("before"), nb::arg("after"), nb::arg("limit"));
+      nb::arg("before"), nb::arg("after"), nb::arg("limit"), nb::arg("device").none());
 }
 
 }  // namespace vramtrack::python

@@ -17,6 +17,17 @@ LEAK = frames(("empty", "/site-packages/torch/functional.py", 5), ("log_loss", "
 MODEL = frames(("build", "/job/model.py", 11))
 
 
+def of_stack(stack, blocks, device=0):
+    """A snapshot of so many blocks of 2 MiB, all of one stack."""
+    at = (4 + 4 * device) * 2**30
+    rows = [{"address": at + 2 * n * MIB, "size": 2 * MIB, "requested_size": 2 * MIB, "state": "active_allocated", "frames": stack}
+            for n in range(blocks)]  # fmt: skip
+    size = 2 * MIB * blocks
+    return {"segments": [{"device": device, "address": at, "total_size": size, "allocated_size": size, "active_size": size,
+                          "requested_size": size, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0),
+                          "is_expandable": False, "frames": [], "blocks": rows}], "device_traces": [[]]}  # fmt: skip
+
+
 def snapshot(leaked, history=()):
     blocks = [{"address": 4096 * MIB, "size": 100 * MIB, "requested_size": 100 * MIB, "state": "active_allocated", "frames": MODEL}]
     for n in range(leaked):
@@ -39,6 +50,36 @@ def test_the_line_that_grew_is_named(protocol):
     assert site.growth_bytes == 7 * (2 * MIB - 512) and site.live_bytes == 10 * (2 * MIB - 512)
     assert site.stack[0].startswith("/site-packages/torch") and len(site.stack) == 3
     assert growing_sites(after, before) == [] and growing_sites(before, before) == []
+
+
+def test_the_line_is_the_one_that_the_command_line_names():
+    """A stack of a library, Python's own and C++: what a person would look at first is neither of them."""
+    def grown(*lines):
+        stack = frames(*lines)
+        (site,) = growing_sites(of_stack(stack, 1), of_stack(stack, 5))
+        return site.name, site.line
+
+    torch, library = ("empty", "/usr/lib/python3/dist-packages/torch/functional.py", 5), ("fit", "/site-packages/trainer/loop.py", 6)
+    standard, native = ("run", "/usr/lib/python3.11/threading.py", 7), ("at::native::empty", "Empty.cpp", 8)
+    own = ("step", "/home/me/torch/train.py", 9)
+    assert grown(native, torch, standard, library, own) == ("step", 9), "a folder of one's own that is called torch is one's own"
+    assert grown(native, torch, standard, library) == ("fit", 6)
+    assert grown(native, torch, standard) == ("empty", 5)
+    assert grown(("PyEval_EvalFrame", "ceval.c", 1), native) == ("at::native::empty", 8)
+
+
+def test_each_device_has_its_own_growth():
+    def of_both(first, second):
+        both = of_stack(LEAK, first)
+        both["segments"] += of_stack(MODEL, second, device=1)["segments"]
+        both["device_traces"].append([])
+        return both
+
+    before, after = of_both(3, 3), of_both(5, 10)
+    assert [site.line for site in growing_sites(before, after)] == [11, 42]
+    assert [site.line for site in growing_sites(before, after, device=0)] == [42]
+    assert [site.line for site in growing_sites(before, after, device=1)] == [11]
+    assert growing_sites(before, after, device=2) == []
 
 
 def test_dictionaries_and_compressed_files_do_as_well():

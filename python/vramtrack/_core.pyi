@@ -73,5 +73,5 @@ class Driver:
     def read(self, pid: int) -> List[DeviceMemory]: ...
 
 def growing_sites(
-    before: bytes, after: bytes, limit: int
+    before: bytes, after: bytes, limit: int, device: Optional[int]
 ) -> List[Tuple[str, str, int, int, int, List[str]]]: ...

@@ -121,7 +121,7 @@ class TorchSource(MemorySource):
     def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
         from vramtrack.snapshots import growing_sites
 
-        return growing_sites(before, after, limit)
+        return growing_sites(before, after, limit, self.device_id)
 
     def allocator_settings(self) -> Dict[str, str]:
         return parse_alloc_conf(os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "")
