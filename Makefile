@@ -11,7 +11,7 @@ configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1
             || { cat build/configure.log; exit 1; }; rm -f build/configure.log
 compile = cmake --build build/$(1) -j $(JOBS)
 
-.PHONY: help run build test dev tsan fuzz soak bench accuracy lint format install deb portable container clean
+.PHONY: help run build test dev tsan fuzz mutations soak bench accuracy lint format install deb portable container clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -48,6 +48,13 @@ fuzz: ## each fuzz target on its committed corpus, then FUZZ_SECONDS (20) of new
 	@$(call configure,fuzz)
 	@$(call compile,fuzz)
 	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+MUTATIONS ?= 1000000
+mutations: ## the snapshot reader on MUTATIONS (1000000) damaged files: an error or a snapshot, nothing else
+	@scripts/setup.sh build test
+	@$(call configure,test)
+	@cmake --build build/test -j $(JOBS) --target trace_test
+	@VRAMTRACK_MUTATIONS=$(MUTATIONS) build/test/trace_test --gtest_brief=1 --gtest_filter='*MutatedFilesNeverBreakIt'
 
 SOAK_SECONDS ?= 3600
 SOAK_DAYS ?= 7

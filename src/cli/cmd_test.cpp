@@ -101,7 +101,7 @@ Conclusion conclude(const Options& options, ProgramRun run, const gate::GrowthLi
   }
   // Several series are several chances to be wrong.
   gate::GrowthLimits share = limits;
-  share.error_rate = std::max(1e-6, limits.error_rate / static_cast<double>(std::max<std::size_t>(1, series.size())));
+  share.error_rate = limits.error_rate / static_cast<double>(std::max<std::size_t>(1, series.size()));
   const Tested* worst = nullptr;
   for (IterationSeries& s : series) {
     gate::GrowthResult result = gate::test_growth(s.used_bytes, share);

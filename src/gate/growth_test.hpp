@@ -15,7 +15,7 @@ namespace vramtrack::gate {
 /// What is asked of a test. All bounds on growth are in bytes an iteration.
 struct GrowthLimits {
   double limit_bytes_per_iteration = 0;  ///< growth up to this is allowed
-  double error_rate = 1e-4;              ///< at most this share of healthy tests fails; 1e-6 to 0.05
+  double error_rate = 1e-4;              ///< at most this share of healthy tests fails; above 0, to 0.05
   /// Of the blocks the series is cut into after warm-up, so many may hold growth of any size that is none of the
   /// leak's (a cache that takes another segment, the tail of the warm-up). More of them allow more, and find less.
   std::size_t contaminated_blocks = 4;

@@ -19,10 +19,10 @@ namespace vramtrack::trace {
 namespace {
 
 constexpr std::size_t kRawBytes = 256 * 1024;
-/// Real snapshots shrink 10 to 60 times. Beyond this, past a size that any machine holds, a file is made to fill
-/// memory.
-constexpr std::uint64_t kMostRatio = 2000;
-constexpr std::uint64_t kAlwaysBytes = 1ULL << 30;
+/// Real snapshots shrink 12 to 60 times, under zstd's strongest setting too. A file that goes far beyond that, past a
+/// size that is no burden to anyone, is made to fill memory: what is read is at most so many times what is on the disk.
+constexpr std::uint64_t kMostRatio = 250;
+constexpr std::uint64_t kAlwaysBytes = 64ULL << 20;
 
 struct ZstdFree {
   void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
@@ -126,8 +126,10 @@ struct ByteInput::State {
       if (!n) return n;
       unpacked_bytes += *n;
       if (unpacked_bytes > kAlwaysBytes && unpacked_bytes / kMostRatio > packed_bytes)
-        return fail(fmt::format("{}: {} compressed bytes have become {} and go on: no snapshot shrinks so far", name,
-                                packed_bytes, unpacked_bytes));
+        return fail(
+            fmt::format("{}: {} compressed bytes have become {} and go on, more than snapshots shrink; if you "
+                        "trust it, decompress it and read the plain file",
+                        name, packed_bytes, unpacked_bytes));
       if (*n > 0) return n;
       // Padding behind the last frame is not the start of another one.
       if (frame_done && raw_at < raw_end && raw[raw_at] == 0) {

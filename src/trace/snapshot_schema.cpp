@@ -429,7 +429,9 @@ bool SnapshotSchema::seal_block(Slot& slot) {
 }
 
 bool SnapshotSchema::seal_segment(Slot& slot) {
-  if (slot.present == 0) return bad("a segment without any field that a segment has: this is no snapshot");
+  // Every PyTorch that has snapshots says both; it also keeps what a few bytes of a file can make us hold in bounds.
+  if (!slot.has(segment::address) || !slot.has(segment::total))
+    return bad("a segment without its address or total_size: this is no snapshot");
   Segment segment;
   segment.device =
       (slot.negative >> segment::device & 1U) != 0 ? 0U : static_cast<std::uint32_t>(slot.get(segment::device));

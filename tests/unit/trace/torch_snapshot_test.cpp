@@ -246,6 +246,16 @@ TEST(TorchSnapshot, MemoryIsBounded) {
   EXPECT_THAT(error_of("\x80\x02(K\x01l."), HasSubstr("LIST over 1 values"));
 }
 
+TEST(TorchSnapshot, WhatIsPackedTooWellIsRefused) {
+  std::string nothing = "\x80\x04}";
+  for (std::size_t i = 0; i < 80 * kMiB / 2; ++i) nothing += "N0";
+  for (const std::string& bomb : {gzipped(nothing + "."), zstandard(nothing + ".")})
+    EXPECT_THAT(error_of(bomb), HasSubstr("decompress it and read the plain file"));
+  EXPECT_THAT(error_of(nothing + "."), HasSubstr("without segments")) << "the plain file is read";
+  // What is small altogether may be packed as well as it likes.
+  EXPECT_THAT(error_of(zstandard("\x80\x04}" + nothing.substr(3, 32 * kMiB) + ".")), HasSubstr("without segments"));
+}
+
 TEST(TorchSnapshot, ManyOfNothingAreRefused) {
   // What takes a byte or two in the file and a hundred here.
   const auto traces = [](List each) { return Writer(4).dump(py(Dict{{"device_traces", py(std::move(each))}})); };
@@ -258,8 +268,11 @@ TEST(TorchSnapshot, ManyOfNothingAreRefused) {
 
 TEST(TorchSnapshot, SumsThatNoMachineHasAreRefused) {
   List segments;
-  for (int i = 0; i < 32; ++i) segments.push_back(py(Dict{{"total_size", py(std::int64_t{1} << 59)}}));
+  for (int i = 0; i < 32; ++i)
+    segments.push_back(py(Dict{{"address", py(1)}, {"total_size", py(std::int64_t{1} << 59)}}));
   EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(segments)}}))), HasSubstr("the segments add up to more"));
+  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{py(Dict{{"total_size", py(1)}})})}}))),
+              HasSubstr("a segment without its address"));
   List events;
   for (int i = 0; i < 64; ++i)
     events.push_back(py(Dict{{"action", py("segment_map")}, {"addr", py(0)}, {"size", py(std::int64_t{1} << 55)}}));
@@ -295,7 +308,8 @@ TEST(TorchSnapshot, LongStringsAndIntegers) {
   const std::string name(600'000, 'x');  // longer than the window
   const auto s = read(
       Writer(4).dump(py(Dict{
-          {"segments", py(List{py(Dict{{"total_size", py(1)},
+          {"segments", py(List{py(Dict{{"address", py(1)},
+                                       {"total_size", py(1)},
                                        {name, py(Wide{1, 1})},
                                        {"blocks", py(List{py(Dict{{"size", py(1)}, {"state", py(name)}})})}})})}})),
       symbols);
@@ -305,7 +319,7 @@ TEST(TorchSnapshot, LongStringsAndIntegers) {
               HasSubstr("expected an integer of at most 64 bits"));
 }
 
-/// A million in a run of its own: VRAMTRACK_MUTATIONS=1000000.
+/// A million in a run of its own: make mutations.
 TEST(TorchSnapshot, MutatedFilesNeverBreakIt) {
   const char* const wanted = std::getenv("VRAMTRACK_MUTATIONS");
   const long count = wanted != nullptr ? std::atol(wanted) : 20'000;

@@ -1,0 +1,60 @@
+#include "heap.hpp"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::uint64_t> held_bytes{0};
+std::atomic<std::uint64_t> most_bytes{0};
+
+void* take(std::size_t bytes) {
+  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  const std::uint64_t now = held_bytes += malloc_usable_size(memory);
+  std::uint64_t most = most_bytes;
+  while (now > most && !most_bytes.compare_exchange_weak(most, now)) continue;
+  return memory;
+}
+
+void give_back(void* memory) {
+  if (memory != nullptr) held_bytes -= malloc_usable_size(memory);
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return take(bytes);
+}
+void* operator new[](std::size_t bytes) {
+  return take(bytes);
+}
+void operator delete(void* memory) noexcept {
+  give_back(memory);
+}
+void operator delete[](void* memory) noexcept {
+  give_back(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  give_back(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  give_back(memory);
+}
+
+namespace vramtrack::trace::test {
+
+HeapPeak::HeapPeak() : begin_bytes_(held_bytes) {
+  most_bytes = begin_bytes_;
+}
+
+std::uint64_t HeapPeak::bytes() const {
+  return most_bytes - std::min(begin_bytes_, most_bytes.load());
+}
+
+}  // namespace vramtrack::trace::test
