@@ -6,6 +6,7 @@ import sys
 import threading
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from vramtrack.driver import DeviceIdentity
 from vramtrack.errors import NoDeviceError, SimulatedOutOfMemoryError
 
 MIB = 2**20
@@ -56,6 +57,10 @@ class MemorySource:
 
     def capacity_bytes(self) -> Optional[int]:
         """The device's memory."""
+        return None
+
+    def identity(self) -> Optional[DeviceIdentity]:
+        """What the driver knows it by; None: it is no CUDA device."""
         return None
 
     def synchronize(self) -> None:

@@ -6,6 +6,7 @@ import pickle
 import threading
 from typing import Any, Callable, Dict, List, Optional
 
+from vramtrack.driver import DeviceIdentity
 from vramtrack.sources import Counters, MemorySource, Site
 
 
@@ -52,6 +53,18 @@ class TorchSource(MemorySource):
 
     def capacity_bytes(self) -> Optional[int]:
         return int(self._torch.cuda.get_device_properties(self.device_id).total_memory)
+
+    def identity(self) -> DeviceIdentity:
+        properties = self._torch.cuda.get_device_properties(self.device_id)
+        uuid = getattr(properties, "uuid", None)  # since 2.4
+        pci = [getattr(properties, f"pci_{part}_id", None) for part in ("domain", "bus", "device")]  # since 2.9
+        return DeviceIdentity(
+            self.device_id,
+            self._torch.cuda.device_count(),
+            self.name,
+            None if uuid is None else str(uuid),
+            None if None in pci else "{:08x}:{:02x}:{:02x}.0".format(*pci),
+        )
 
     def synchronize(self) -> None:
         self._torch.cuda.synchronize(self.device_id)
