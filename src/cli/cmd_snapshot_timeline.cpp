@@ -177,8 +177,9 @@ void oom_text(std::string& out, const SnapshotWork& work, const OomReport& r, st
   if (r.has_oom) row("device free", r.device_free_bytes, "as the driver said");
   row("live", positive(r.at.live_bytes), "requested by the program and held");
   row("pending free", positive(r.at.pending_bytes), "freed, a stream still uses it");
-  row("cached", r.cached_bytes, "reserved and free, or lost to rounding");
-  row("reserved", positive(r.at.reserved_bytes), "live + pending + cached");
+  row("cached", r.cached_bytes, "reserved and free");
+  row("rounding", r.rounding_bytes, "of block sizes, as in the snapshot's blocks");
+  row("reserved", positive(r.at.reserved_bytes), "live + pending + cached + rounding");
   if (r.outside_bytes)
     row("outside", *r.outside_bytes, "used on the device, not reserved here (contexts take up to 2 GiB)");
   else if (r.has_oom)
@@ -202,6 +203,7 @@ void oom_json(JsonText& j, const SnapshotWork& work, const OomReport& r) {
   j.field("condition", condition_name(r.condition)).field("because", r.because).field("next_step", r.next_step);
   moment_json(j, r.at);
   j.field("cached_bytes", r.cached_bytes);
+  j.field("rounding_bytes", r.rounding_bytes);
   if (r.has_oom) j.field("asked_bytes", r.asked_bytes).field("device_free_bytes", r.device_free_bytes);
   if (r.outside_bytes) j.field("outside_bytes", *r.outside_bytes);
   j.field("valleys", r.valley_count).key("risers").begin_array();

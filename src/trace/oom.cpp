@@ -7,6 +7,7 @@
 
 #include "trace/assess.hpp"
 #include "trace/timeline.hpp"
+#include "trace/usage.hpp"
 #include "trace/words.hpp"
 
 namespace vramtrack::trace {
@@ -85,6 +86,8 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
   if (is_much)
     because += fmt::format("; {} rose by {} over the trace, but the rest would not have fitted either",
                            count_words(r.risers.size(), "site"), bytes_words(risen));
+  if (r.rounding_bytes >= r.asked_bytes)
+    because += fmt::format("; {} are lost to rounding up of block sizes", bytes_words(r.rounding_bytes));
   if (r.valley_count < kLeastValleys)
     because += fmt::format(" (the trace has {} to compare: whether something grew before is not known)",
                            count_words(r.valley_count, "quiet moment"));
@@ -123,8 +126,15 @@ OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbol
   } else {
     r.sites = replay.live_at_begin();
   }
-  r.cached_bytes =
+  const auto free_bytes =
       static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.at.reserved_bytes - r.at.live_bytes - r.at.pending_bytes));
+  // The trace has what was asked for, not what it was rounded to; the blocks of the snapshot have both.
+  const Usage usage = total_usage(snapshot, device);
+  if (usage.requested_bytes > 0 && r.at.live_bytes > 0)
+    r.rounding_bytes = std::min(free_bytes, static_cast<std::uint64_t>(static_cast<double>(r.at.live_bytes) /
+                                                                       static_cast<double>(usage.requested_bytes) *
+                                                                       static_cast<double>(usage.internal_bytes())));
+  r.cached_bytes = free_bytes - r.rounding_bytes;
   if (capacity_bytes && r.has_oom) {
     const std::uint64_t known =
         static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.reserved_bytes, 0)) + r.device_free_bytes;

@@ -20,8 +20,8 @@ struct OomReport {
   Moment at;                      ///< totals when it failed
   std::uint64_t asked_bytes = 0;  ///< what was asked for
   std::uint64_t device_free_bytes = 0;
-  std::uint64_t cached_bytes =
-      0;  ///< reserved then, and neither live nor pending: free, but not in one piece (or rounding)
+  std::uint64_t cached_bytes = 0;    ///< reserved then, and neither live, pending nor rounding: free, not in one piece
+  std::uint64_t rounding_bytes = 0;  ///< of live blocks' sizes, estimated: the snapshot's share of it, of what was live
   std::optional<std::uint64_t>
       outside_bytes;  ///< in use on the device and not reserved by this allocator; needs the capacity
   StackId asked_by = kNoStack;

@@ -394,6 +394,26 @@ TEST(Oom, EveryVerdict) {
   EXPECT_EQ(*outside.outside_bytes, (8ULL << 30) - 201 * kMiB);
 }
 
+TEST(Oom, RoundingIsNoFragmentation) {
+  Symbols symbols;
+  const StackId site = line(symbols, "model.py", 2);
+  Snapshot s;
+  // Each of 100 blocks of 20 MiB holds 12: 800 MiB that nothing can be put into.
+  std::vector<Block> blocks;
+  for (int i = 0; i < 100; ++i) {
+    blocks.push_back(active(20 * kMiB, site));
+    blocks.back().requested_bytes = 12 * kMiB;
+    allocate(s, (1ULL << 32) + static_cast<std::uint64_t>(i) * 20 * kMiB, 12 * kMiB, site);
+  }
+  add_event(s, Action::oom, kMiB, 500 * kMiB);
+  add_segment(s, 1ULL << 32, blocks);
+  const OomReport report = oom_of(s, 0, symbols);
+  EXPECT_EQ(report.rounding_bytes, 800 * kMiB);
+  EXPECT_EQ(report.cached_bytes, 0U);
+  EXPECT_EQ(report.condition, Condition::too_big) << report.because;
+  EXPECT_THAT(report.because, HasSubstr("800.0 MiB are lost to rounding"));
+}
+
 TEST(Oom, WithoutOneItSaysSo) {
   Symbols symbols;
   Snapshot s;
