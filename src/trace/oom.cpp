@@ -54,8 +54,11 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
     r.because = std::move(because);
     r.next_step = std::move(next);
   };
-  // A tenth of what was live, and without it there would have been room: less did not fill the device.
-  const std::uint64_t room = r.cached_bytes + r.device_free_bytes + pending + static_cast<std::uint64_t>(risen);
+  // A tenth of what was live, and without it, and what it was rounded up by, there would have been room: less did not
+  // fill the device.
+  const double rounded = live > 0 ? 1 + static_cast<double>(r.rounding_bytes) / static_cast<double>(live) : 1;
+  const std::uint64_t room =
+      r.cached_bytes + r.device_free_bytes + pending + static_cast<std::uint64_t>(rounded * static_cast<double>(risen));
   const bool is_much = r.valley_count >= kLeastValleys && risen * 10 >= r.at.live_bytes && risen >= 1 << 20;
   if (is_much && (!r.has_oom || room >= r.asked_bytes))
     return set(Condition::leak,
