@@ -14,14 +14,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "core/result.hpp"
-#include "trace/byte_input.hpp"
 #include "trace/pickle_value.hpp"
+#include "trace/pickle_window.hpp"
 #include "trace/symbols.hpp"
 
 namespace vramtrack::trace {
@@ -33,12 +31,10 @@ namespace vramtrack::trace {
 ///   bool set(Slot&, StringId key, Value), bool append(Slot&, Value), bool seal(Slot&, Value& out)
 ///   std::string error   why one of these returned false
 template <class Schema>
-class PickleMachine {
+class PickleMachine : public PickleWindow {
  public:
   PickleMachine(ByteInput& input, Symbols& symbols, Schema& schema)
-      : input_(input), symbols_(symbols), schema_(schema), buffer_(kWindow) {
-    p_ = end_ = buffer_.data();
-  }
+      : PickleWindow(input), symbols_(symbols), schema_(schema) {}
 
   /// From the first byte to STOP, and over the padding behind it.
   Status run() {
@@ -49,72 +45,9 @@ class PickleMachine {
     return skip_padding() ? Status{} : result();
   }
 
-  [[nodiscard]] std::uint64_t offset() const { return base_ + static_cast<std::uint64_t>(p_ - buffer_.data()); }
-  /// The first byte behind STOP and its padding that is not 0, or none.
-  [[nodiscard]] std::uint64_t trailing_bytes() const { return trailing_; }
-
  private:
-  static constexpr std::size_t kWindow = 256 * 1024;
-  static constexpr std::ptrdiff_t kLookahead = 16;
   static constexpr std::size_t kMostMarks = 1000;
   static constexpr std::size_t kMostSlots = 65536;
-  static constexpr std::size_t kMostLine = 65536;
-
-  Status result() const {
-    return fail(fmt::format("{}: at byte {}: {}", input_.name(), op_offset_, error_.empty() ? "unreadable" : error_));
-  }
-  bool bad(std::string why) {
-    if (error_.empty()) error_ = std::move(why);
-    return false;
-  }
-  bool cut_off() {
-    return bad("the pickle is cut off here; was it still being written? Take the snapshot again, or copy it again");
-  }
-
-  /// Keeps what is left of the window and reads on behind it. False on a read error only.
-  bool refill() {
-    const auto left = static_cast<std::size_t>(end_ - p_);
-    base_ += static_cast<std::uint64_t>(p_ - buffer_.data());
-    if (left > 0) std::memmove(buffer_.data(), p_, left);
-    p_ = buffer_.data();
-    std::size_t filled = left;
-    while (filled < static_cast<std::size_t>(kLookahead) && !at_end_) {
-      const auto n = input_.read({buffer_.data() + filled, buffer_.size() - filled});
-      if (!n) {
-        read_error_ = n.error().message;
-        op_offset_ = base_;
-        return bad(read_error_);
-      }
-      at_end_ = *n == 0;
-      filled += *n;
-    }
-    end_ = buffer_.data() + filled;
-    return true;
-  }
-
-  bool check_beginning() {
-    op_offset_ = 0;
-    if (p_ == end_) return bad("the file is empty; expected a file of torch.cuda.memory._dump_snapshot");
-    if (end_ - p_ >= 2 && p_[0] == 'P' && p_[1] == 'K')
-      return bad("a zip archive (of torch.save?); expected a file of torch.cuda.memory._dump_snapshot");
-    const std::uint8_t first = *p_;
-    // Protocols 0 and 1 have no header: they begin with the container, protocol 0 with a MARK.
-    if (first != 0x80 && first != ']' && first != '}' && first != '(')
-      return bad("not a pickle; expected a file of torch.cuda.memory._dump_snapshot, plain, gzip or zstd");
-    return true;
-  }
-
-  bool skip_padding() {
-    for (;;) {
-      for (; p_ != end_; ++p_)
-        if (*p_ != 0) {
-          trailing_ = offset();
-          return true;
-        }
-      if (at_end_) return true;
-      if (!refill()) return false;
-    }
-  }
 
   // ---- values
 
@@ -133,8 +66,6 @@ class PickleMachine {
   [[nodiscard]] std::size_t base() const { return marks_.empty() ? 0 : marks_.back(); }
 
   bool underflow() { return bad(fmt::format("{} finds nothing to work on: the file is damaged", name())); }
-  [[nodiscard]] std::string_view name() const { return opcode_name(op_); }
-
   bool pop_to(std::size_t bottom) {
     for (std::size_t i = bottom; i < sp_; ++i)
       if (stack_[i].tag == Tag::open && !seal(i)) return false;
@@ -367,43 +298,6 @@ class PickleMachine {
 
   // ---- arguments
 
-  [[nodiscard]] static std::uint64_t little(const std::uint8_t* at, unsigned bytes) {
-    std::uint64_t value = 0;
-    if constexpr (std::endian::native == std::endian::little)
-      std::memcpy(&value, at, bytes);
-    else
-      for (unsigned i = 0; i < bytes; ++i) value |= std::uint64_t{at[i]} << (8 * i);
-    return value;
-  }
-
-  /// True when `bytes` more than the opcode are in the window.
-  bool need(std::ptrdiff_t bytes) { return end_ - p_ > bytes || cut_off(); }
-
-  /// `length` bytes from p_ on, which moves behind them; only what exists is ever allocated.
-  bool take(std::uint64_t length, std::string_view& out, bool keep = true) {
-    if (length <= static_cast<std::uint64_t>(end_ - p_)) {
-      out = {reinterpret_cast<const char*>(p_), static_cast<std::size_t>(length)};
-      p_ += length;
-      return true;
-    }
-    if (const auto size = input_.size_bytes(); size && length > *size - std::min(*size, offset()))
-      return bad(fmt::format("{} of {} bytes, but only {} are left in the file", name(), length,
-                             *size - std::min(*size, offset())));
-    spill_.clear();
-    while (length > 0) {
-      const auto n = std::min<std::uint64_t>(length, static_cast<std::uint64_t>(end_ - p_));
-      if (keep) spill_.append(reinterpret_cast<const char*>(p_), static_cast<std::size_t>(n));
-      p_ += n;
-      length -= n;
-      if (length > 0) {
-        if (!refill()) return false;
-        if (p_ == end_) return cut_off();
-      }
-    }
-    out = spill_;
-    return true;
-  }
-
   bool string(unsigned length_bytes) {
     if (!need(length_bytes)) return false;
     const std::uint64_t length = little(p_ + 1, length_bytes);
@@ -456,46 +350,6 @@ class PickleMachine {
     return push_integer(bits, negative);
   }
 
-  /// The text form of an argument: up to the newline, without it.
-  bool line(std::string& out) {
-    ++p_;
-    out.clear();
-    for (;;) {
-      const auto* newline = static_cast<const std::uint8_t*>(
-          p_ == end_ ? nullptr : std::memchr(p_, '\n', static_cast<std::size_t>(end_ - p_)));
-      const std::uint8_t* const until = newline != nullptr ? newline : end_;
-      out.append(reinterpret_cast<const char*>(p_), static_cast<std::size_t>(until - p_));
-      p_ = until;
-      if (newline != nullptr) {
-        ++p_;
-        if (!out.empty() && out.back() == '\r') out.pop_back();
-        return true;
-      }
-      if (out.size() > kMostLine) return bad(fmt::format("{} with an argument of over {} bytes", name(), kMostLine));
-      if (!refill()) return false;
-      if (p_ == end_) return cut_off();
-    }
-  }
-
-  bool line_number(std::uint64_t& out, bool& negative) {
-    if (!line(line_)) return false;
-    std::string_view text = line_;
-    if (!text.empty() && text.back() == 'L') text.remove_suffix(1);
-    negative = !text.empty() && text.front() == '-';
-    if (negative) text.remove_prefix(1);
-    std::uint64_t value = 0;
-    for (const char c : text) {
-      if (c < '0' || c > '9' || value > (~std::uint64_t{0} - 9) / 10)
-        return bad(fmt::format("{} with the argument '{:.40}'; expected a number of 64 bits", name(), line_));
-      value = value * 10 + static_cast<std::uint64_t>(c - '0');
-    }
-    if (text.empty() || (negative && value > (std::uint64_t{1} << 63)))
-      return bad(fmt::format("{} with the argument '{:.40}'; expected a number of 64 bits", name(), line_));
-    out = negative ? ~value + 1 : value;
-    negative = negative && value != 0;
-    return true;
-  }
-
   bool text_integer() {
     std::uint64_t value = 0;
     bool negative = false;
@@ -506,7 +360,7 @@ class PickleMachine {
   }
 
   bool text_string() {
-    if (!line(line_)) return false;
+    if (!line()) return false;
     std::string_view text = line_;
     if (op_ == 'S' && text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
       text = text.substr(1, text.size() - 2);
@@ -530,19 +384,9 @@ class PickleMachine {
   bool steps();
   bool step();
 
-  ByteInput& input_;
   Symbols& symbols_;
   Schema& schema_;
-  std::vector<std::uint8_t> buffer_;
-  const std::uint8_t* p_ = nullptr;
-  const std::uint8_t* end_ = nullptr;
-  std::uint64_t base_ = 0;  ///< offset of buffer_[0] in the file
-  bool at_end_ = false;
   bool stopped_ = false;
-  std::uint8_t op_ = 0;
-  std::uint64_t op_offset_ = 0;
-  std::uint64_t trailing_ = 0;
-  std::string error_, read_error_, spill_, line_;
 
   std::vector<Value> stack_;
   std::size_t sp_ = 0;
@@ -559,259 +403,6 @@ class PickleMachine {
   std::uint64_t next_memo_ = 0;
 };
 
-/// Nine opcodes in ten are references, marks and small integers: done here, while the window lasts, with the place in
-/// it in a register. One of all others, or an error of these, is left to step().
-template <class Schema>
-bool PickleMachine<Schema>::steps() {
-  const std::uint8_t* p = p_;
-  const std::uint8_t* const last = end_ - kLookahead;
-  // A value that finds no room goes the long way, which makes some.
-  while (p < last && sp_ < stack_.size()) {
-    Value value;
-    std::size_t length = 0;
-    switch (*p) {
-      case 'h':
-        if (!memo_.get_plain(p[1], value)) break;
-        length = 2;
-        break;
-      case 'j':
-        if (!memo_.get_plain(little(p + 1, 4), value)) break;
-        length = 5;
-        break;
-      case 'K':
-        value = {p[1], Tag::integer};
-        length = 2;
-        break;
-      case 'M':
-        value = {little(p + 1, 2), Tag::integer};
-        length = 3;
-        break;
-      case 'J': {
-        const auto number = static_cast<std::int32_t>(static_cast<std::uint32_t>(little(p + 1, 4)));
-        value = {static_cast<std::uint64_t>(std::int64_t{number}), Tag::integer, number < 0};
-        length = 5;
-        break;
-      }
-      case 0x8a: {
-        const std::uint8_t size = p[1];
-        if (size == 0 || size >= 8 || (p[1 + size] & 0x80) != 0) break;
-        value = {little(p + 2, 8) & ((std::uint64_t{1} << (8 * size)) - 1), Tag::integer};
-        length = 2U + size;
-        break;
-      }
-      case '(':
-        if (marks_.size() >= kMostMarks) break;
-        marks_.push_back(sp_);
-        ++p;
-        continue;
-      case 0x8c: {
-        // Some writers repeat short strings ("N/A") in every event: known by their bytes, without hashing.
-        const std::uint8_t size = p[1];
-        if (size >= 8) break;
-        const std::uint64_t key = (little(p + 2, 8) & ((std::uint64_t{1} << (8 * size)) - 1)) | std::uint64_t{size}
-                                                                                                    << 56;
-        Short& known = shorts_[(key * 0x9e3779b97f4a7c15ULL) >> 58];
-        if (known.key != key) {
-          const std::string_view text(reinterpret_cast<const char*>(p + 2), size);
-          known = {key, index_of(symbols_.intern(text))};
-        }
-        value = {known.id, Tag::string};
-        length = 2U + size;
-        break;
-      }
-      case 0x94:
-        p_ = p;
-        op_ = 0x94;
-        op_offset_ = offset();
-        if (!put(next_memo_)) return false;
-        ++p;
-        continue;
-      default:
-        break;
-    }
-    if (length == 0) break;
-    stack_[sp_++] = value;
-    p += length;
-  }
-  p_ = p;
-  return step();
-}
-
-/// One opcode and its argument.
-template <class Schema>
-bool PickleMachine<Schema>::step() {
-  if (end_ - p_ < kLookahead && !at_end_ && !refill()) return false;
-  op_offset_ = offset();
-  if (p_ == end_) return cut_off();
-  op_ = *p_;
-  std::size_t bottom = 0;
-  switch (op_) {
-    case 0x80:  // PROTO
-      if (!need(1)) return false;
-      if (p_[1] > 5) return bad(fmt::format("pickle protocol {}; this version reads 0 to 5", p_[1]));
-      p_ += 2;
-      return true;
-    case 0x95:  // FRAME: advice for readers that want blocks
-      if (!need(8)) return false;
-      p_ += 9;
-      return true;
-    case '(':  // MARK
-      ++p_;
-      if (marks_.size() >= kMostMarks) return bad(fmt::format("nested more than {} deep", kMostMarks));
-      marks_.push_back(sp_);
-      return true;
-    case '.':  // STOP
-      ++p_;
-      if (sp_ != 1 || !marks_.empty()) return bad("STOP with a stack that is not one value: the file is damaged");
-      if (stack_[0].tag == Tag::open && !seal(0)) return false;
-      stopped_ = true;
-      return true;
-    case '}':
-      ++p_;
-      return open(true);
-    case ']':
-      ++p_;
-      return open(false);
-    case 'd':  // DICT and LIST: protocol 0's picklers close the mark at once and fill them one by one
-    case 'l':
-      ++p_;
-      if (!pop_mark(bottom)) return false;
-      if (sp_ != bottom)
-        return bad(fmt::format("{} over {} values: no pickler of Python or PyTorch writes that", name(), sp_ - bottom));
-      return open(op_ == 'd');
-    case 'h':  // BINGET
-      if (!need(1)) return false;
-      p_ += 2;
-      return get(p_[-1]);
-    case 'j':  // LONG_BINGET
-      if (!need(4)) return false;
-      p_ += 5;
-      return get(little(p_ - 4, 4));
-    case 'g': {  // GET
-      std::uint64_t index = 0;
-      bool negative = false;
-      return line_number(index, negative) && get(index);
-    }
-    case 0x94:  // MEMOIZE
-      ++p_;
-      return put(next_memo_);
-    case 'q':  // BINPUT
-      if (!need(1)) return false;
-      p_ += 2;
-      return put(p_[-1]);
-    case 'r':  // LONG_BINPUT
-      if (!need(4)) return false;
-      p_ += 5;
-      return put(little(p_ - 4, 4));
-    case 'p': {  // PUT
-      std::uint64_t index = 0;
-      bool negative = false;
-      return line_number(index, negative) && put(index);
-    }
-    case 'K':  // BININT1
-      if (!need(1)) return false;
-      p_ += 2;
-      return push_integer(p_[-1]);
-    case 'M':  // BININT2
-      if (!need(2)) return false;
-      p_ += 3;
-      return push_integer(little(p_ - 2, 2));
-    case 'J': {  // BININT
-      if (!need(4)) return false;
-      p_ += 5;
-      const auto value = static_cast<std::int32_t>(static_cast<std::uint32_t>(little(p_ - 4, 4)));
-      return push_integer(static_cast<std::uint64_t>(std::int64_t{value}), value < 0);
-    }
-    case 0x8a:
-      return long_integer(1);
-    case 0x8b:
-      return long_integer(4);
-    case 'I':
-    case 'L':
-      return text_integer();
-    case 'G': {  // BINFLOAT, big-endian
-      if (!need(8)) return false;
-      std::uint64_t bits = 0;
-      for (int i = 1; i <= 8; ++i) bits = (bits << 8) | p_[i];
-      p_ += 9;
-      return push({bits, Tag::real});
-    }
-    case 'F': {
-      if (!line(line_)) return false;
-      char* parsed = nullptr;
-      const double value = std::strtod(line_.c_str(), &parsed);
-      if (line_.empty() || *parsed != '\0') return bad(fmt::format("FLOAT with the argument '{:.40}'", line_));
-      return real(value);
-    }
-    case 'N':
-      ++p_;
-      return push({0, Tag::none});
-    case 0x88:
-    case 0x89:
-      ++p_;
-      return push({op_ == 0x88 ? 1U : 0U, Tag::boolean});
-    case 0x8c:  // SHORT_BINUNICODE
-    case 'U':   // SHORT_BINSTRING, Python 2's
-      return string(1);
-    case 'X':  // BINUNICODE
-    case 'T':  // BINSTRING
-      return string(4);
-    case 0x8d:
-      return string(8);
-    case 'S':
-    case 'V':
-      return text_string();
-    case 'C':
-      return skip_bytes(1);
-    case 'B':
-      return skip_bytes(4);
-    case 0x8e:
-    case 0x96:
-      return skip_bytes(8);
-    case 'u':  // SETITEMS
-      ++p_;
-      return pop_mark(bottom) && set_items(bottom);
-    case 's':  // SETITEM
-      ++p_;
-      if (sp_ < base() + 3) return underflow();
-      return set_items(sp_ - 2);
-    case 'e':  // APPENDS
-      ++p_;
-      return pop_mark(bottom) && append_items(bottom);
-    case 'a':  // APPEND
-      ++p_;
-      if (sp_ < base() + 2) return underflow();
-      return append_items(sp_ - 1);
-    case ')':
-      ++p_;
-      return push({0, Tag::opaque});
-    case 't':
-      ++p_;
-      return pop_mark(bottom) && tuple(bottom);
-    case 0x85:
-    case 0x86:
-    case 0x87: {
-      ++p_;
-      const std::size_t count = op_ - 0x84U;
-      if (sp_ < base() + count) return underflow();
-      return tuple(sp_ - count);
-    }
-    case '0':  // POP
-      ++p_;
-      if (sp_ > base()) return pop_to(sp_ - 1);
-      return pop_mark(bottom);
-    case '1':  // POP_MARK
-      ++p_;
-      return pop_mark(bottom) && pop_to(bottom);
-    case '2':  // DUP
-      ++p_;
-      if (sp_ == 0 || sp_ == base()) return underflow();
-      if (stack_[sp_ - 1].tag == Tag::open && !seal(sp_ - 1)) return false;
-      return push(stack_[sp_ - 1]);
-    default:
-      if (opcode_name(op_).empty()) return bad(fmt::format("0x{:02x} is no opcode: the file is damaged", op_));
-      return refuse();
-  }
-}
-
 }  // namespace vramtrack::trace
+
+#include "trace/pickle_opcodes.hpp"  // its members
