@@ -1,5 +1,9 @@
 """A simulated device for every test, driven by the test; the real one is asked for by name."""
+import os
+import sys
+
 import pytest
+from fake_torch import FakeTorch
 
 import vramtrack
 
@@ -25,3 +29,28 @@ class Clock:
 
     def __call__(self):
         return self.now
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """The fake NVML library; call it with a scenario."""
+    path = os.path.join(os.environ.get("VRAMTRACK_BUILD_DIR", ""), "fake_nvml", "current", "libnvidia-ml.so.1")
+    if not os.path.exists(path):
+        pytest.skip("the fake NVML library was not built")
+
+    def write(*lines):
+        (tmp_path / "scenario.txt").write_text("\n".join(lines) + "\n")
+        monkeypatch.setenv("VRAMTRACK_FAKE_NVML", str(tmp_path / "scenario.txt"))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """PyTorch that sees one GPU, the driver's second."""
+    fake = FakeTorch()
+    del fake.properties[1]
+    fake.properties[0].uuid = "bb1"
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    return fake

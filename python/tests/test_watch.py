@@ -8,9 +8,7 @@ import threading
 import pytest
 
 import vramtrack
-from vramtrack.advice import describe_process
 from vramtrack.mark_series import MarkSeries
-from vramtrack.torch_source import parse_alloc_conf
 
 MIB, GIB = 2**20, 2**30
 
@@ -207,40 +205,6 @@ def test_evidence_of_an_out_of_memory_error(device, tmp_path):
     assert len(document["samples"]) == 600 and list((tmp_path / "evidence").glob("*.pickle"))
 
 
-def test_advice_reads_the_allocators_settings(device):
-    def grow(settings):
-        device._settings = settings
-        job = Job(device, evidence=False)
-        job.run(200, lambda: setattr(device, "_reserved", device._reserved + 30 * MIB))
-        return " ".join(job.watch.advice())
-
-    assert "set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128,expandable_segments:True (it is max_split_size_mb:128 now)" in grow(
-        {"max_split_size_mb": "128"}
-    )
-    assert "although expandable_segments is on" in grow({"expandable_segments": "True"})
-    assert parse_alloc_conf("expandable_segments:True,roundup_power2_divisions:[256:1,>:2]") == {
-        "expandable_segments": "True", "roundup_power2_divisions": "[256:1,>:2]"}  # fmt: skip
-
-
-def test_advice_names_the_dataloader_worker(device, monkeypatch, tmp_path):
-    import types
-
-    data = types.ModuleType("torch.utils.data")
-    data.get_worker_info = lambda: types.SimpleNamespace(id=2, num_workers=8)
-    monkeypatch.setitem(sys.modules, "torch.utils.data", data)
-    device.allocate(300 * MIB)
-    job = Job(device)
-    job.run(30)
-    assert "this is DataLoader worker 2 of 8: it holds 300 MiB on the GPU" in job.watch.advice()[0]
-    folder = tmp_path / "77"
-    folder.mkdir()
-    (folder / "comm").write_text("pt_data_worker\n")
-    (folder / "stat").write_text(f"77 (pt_data_worker) S {os.getpid()} 1 1")
-    (folder / "cmdline").write_bytes(b"python\0train.py\0")
-    assert describe_process(77, str(tmp_path)) == "DataLoader worker (pid 77, a child of this process)"
-    assert "ended" in describe_process(78, str(tmp_path))
-
-
 def test_marks_reach_a_pipe():
     reader, writer = os.pipe()
     code = (
@@ -254,24 +218,3 @@ def test_marks_reach_a_pipe():
         assert lines.read() == "iteration\nstep 123\n"
     with pytest.raises(ValueError, match="without blanks"):
         vramtrack.mark("two words")
-
-
-def test_the_drivers_figures_by_a_fake_library(tmp_path):
-    from vramtrack import _core
-
-    library = os.path.join(os.environ.get("VRAMTRACK_BUILD_DIR", ""), "fake_nvml", "current", "libnvidia-ml.so.1")
-    if not os.path.exists(library):
-        pytest.skip("the fake NVML library was not built")
-    scenario = tmp_path / "scenario.txt"
-    scenario.write_text("gpu 0 uuid=GPU-0 total=80G used=1G\nprocess gpu=0 pid=self list=C used=300M\n")
-    code = f"""
-import os
-from vramtrack import _core
-(d,) = _core.Driver({library!r}).read(os.getpid())
-print(d.uuid, d.total_bytes >> 20, d.used_bytes >> 20, d.process_bytes >> 20)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                          env={**os.environ, "VRAMTRACK_FAKE_NVML": str(scenario)})  # fmt: skip
-    assert done.stdout == "GPU-0 81920 1324 300\n", done.stderr
-    with pytest.raises(RuntimeError, match="no-such-library"):
-        _core.Driver("/no-such-library.so")

@@ -92,6 +92,11 @@ class MemorySource:
         """The allocator's settings as they are in force."""
         return {}
 
+    @property
+    def settings_variable(self) -> str:
+        """The environment variable that sets them."""
+        return "PYTORCH_CUDA_ALLOC_CONF"
+
     def observe_oom(self, observer: Callable[[int, int], None]) -> Optional[Callable[[], None]]:
         """Calls observer(asked_bytes, free_bytes) when memory has run out; returns what ends that, None: not possible."""
         return None

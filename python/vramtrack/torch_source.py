@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from vramtrack.driver import DeviceIdentity
 from vramtrack.sources import Counters, MemorySource, Site
@@ -14,13 +14,16 @@ class TorchSource(MemorySource):
     """Reads torch.cuda's counters: host-side, no synchronisation, no CUDA call. One look costs the nested statistics of
     the allocator (tens of microseconds), which is why everything here takes one look and no second one."""
 
+    # PyTorch has one recorder a process, so all sources share what they know of it.
+    _recording = threading.Lock()
+    _depth = 0
+    _not_ours = False
+
     def __init__(self, device: Any = None) -> None:
         import torch
 
         self._torch = torch
-        self._not_ours = False
-        self._depth = 0
-        self._recording = threading.Lock()
+        self._in_force: Dict[str, Any] = {}
         index = torch.cuda.current_device() if device is None else torch.device(device if not isinstance(device, int) else f"cuda:{device}").index
         self.device_id = torch.cuda.current_device() if index is None else int(index)
         if self.device_id >= torch.cuda.device_count():
@@ -48,7 +51,10 @@ class TorchSource(MemorySource):
         self._torch.cuda.reset_peak_memory_stats(self.device_id)
 
     def device_used_bytes(self) -> Optional[int]:
-        free, total = self._torch.cuda.mem_get_info(self.device_id)
+        info = getattr(self._torch.cuda, "mem_get_info", None)
+        if info is None:
+            return None
+        free, total = info(self.device_id)
         return int(total - free)
 
     def capacity_bytes(self) -> Optional[int]:
@@ -79,8 +85,11 @@ class TorchSource(MemorySource):
                 record(enabled=None)
             else:
                 record(enabled=enabled, context=context, stacks="python", max_entries=100_000)
-        except TypeError:  # PyTorch 2.0: another signature of the same function
-            record(enabled is not None)
+        except TypeError:  # PyTorch 2.0: another signature of the same function, where blocks always have their frames
+            if enabled == "all":
+                record(True, trace_alloc_max_entries=100_000, trace_alloc_record_context=True)
+            else:
+                record(enabled is not None)
 
     def _recorded_by_others(self) -> bool:
         enabled = getattr(self._torch._C, "_cuda_isHistoryEnabled", None)
@@ -96,19 +105,20 @@ class TorchSource(MemorySource):
 
     def _start(self, enabled: str, context: str) -> None:
         """Starts may nest, in one another and from several threads: the last stop ends what the first start began."""
-        with self._recording:
-            self._depth += 1
-            if self._depth > 1:
-                return
-            # Whoever had begun to record before goes on recording afterwards, as they want it.
-            self._not_ours = self._recorded_by_others()
-            if not self._not_ours:
-                self._record(enabled, context)
+        cls = TorchSource
+        with cls._recording:
+            if cls._depth == 0:
+                # Whoever had begun to record before goes on recording afterwards, as they want it.
+                cls._not_ours = self._recorded_by_others()
+                if not cls._not_ours:
+                    self._record(enabled, context)
+            cls._depth += 1
 
     def stop_stacks(self) -> None:
-        with self._recording:
-            self._depth -= 1
-            if self._depth == 0 and not self._not_ours:
+        cls = TorchSource
+        with cls._recording:
+            cls._depth -= 1
+            if cls._depth == 0 and not cls._not_ours:
                 self._record(None, None)
 
     def peak_stack(self) -> Optional[str]:
@@ -129,15 +139,31 @@ class TorchSource(MemorySource):
 
     def snapshot(self) -> bytes:
         """The allocator's state, pickled: the C++ reader takes it from there."""
-        return pickle.dumps(self._torch.cuda.memory._snapshot())
+        taken = self._torch.cuda.memory._snapshot()
+        self._in_force = dict(taken.get("allocator_settings", {}))  # since 2.2
+        return pickle.dumps(taken)
 
     def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
         from vramtrack.snapshots import growing_sites
 
         return growing_sites(before, after, limit, self.device_id)
 
+    @property
+    def settings_variable(self) -> str:
+        """The one that is in use. PyTorch knows the newer name since 2.9, and the older one for ever."""
+        known = _version(self._torch) >= (2, 9)
+        return "PYTORCH_ALLOC_CONF" if known and os.environ.get("PYTORCH_ALLOC_CONF") else "PYTORCH_CUDA_ALLOC_CONF"
+
     def allocator_settings(self) -> Dict[str, str]:
-        return parse_alloc_conf(os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "")
+        """Of the environment; after a snapshot, which says what is in force, of that: a program can set them as it runs, and
+        PyTorch 2.9.1 passes over expandable_segments in the newer variable."""
+        text = self._in_force.get("PYTORCH_CUDA_ALLOC_CONF") or os.environ.get(self.settings_variable, "")
+        settings = parse_alloc_conf(text)
+        if "expandable_segments" in self._in_force:
+            expandable = bool(self._in_force["expandable_segments"])
+            if expandable or "expandable_segments" in settings:
+                settings["expandable_segments"] = str(expandable)
+        return settings
 
     def observe_oom(self, observer: Callable[[int, int], None]) -> Optional[Callable[[], None]]:
         attach = getattr(self._torch._C, "_cuda_attach_out_of_memory_observer", None) or getattr(
@@ -154,6 +180,12 @@ class TorchSource(MemorySource):
             else None
         )
         return lambda: on.__setitem__(0, False)
+
+
+def _version(torch: Any) -> Tuple[int, ...]:
+    """(2, 9) of "2.9.1+cu128"; an unknown one is new."""
+    parts = str(getattr(torch, "__version__", "99.0")).split(".")[:2]
+    return tuple(int(part) if part.isdigit() else 0 for part in parts)
 
 
 def parse_alloc_conf(text: str) -> Dict[str, str]:

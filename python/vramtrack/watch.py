@@ -276,7 +276,10 @@ class Watch:
                 # Ours ends where the device's ends: what others hold is not to be had.
                 limit = max(1.0, limit - max(0, last.device_used - last.allocator_reserved))
         values = [s[fields[metric]] for s in samples]
-        return detect([s.time_s for s in samples], values, limit, metric=metric, settings=self.settings)
+        verdict = detect([s.time_s for s in samples], values, limit, metric=metric, settings=self.settings)
+        if metric == "process_used" and verdict.samples == 0 and self.driver.reason:
+            verdict = replace(verdict, because=f"no figures of the driver: {self.driver.reason}")
+        return verdict
 
     def _growth_per(self, verdict: Verdict) -> Dict[str, float]:
         if not verdict.leak and verdict.state not in ("growing", "slow_growth"):
@@ -337,7 +340,7 @@ class Watch:
             unused = [s.allocator_reserved - s.allocator_allocated for s in samples]
         third = max(1, len(unused) // 3)
         grows = len(unused) >= 3 and min(unused[-third:]) > min(unused[:third]) + 64 * MIB
-        said = advice(verdict, self.source.counters(), self.source, self.sites, grows)
+        said = advice(verdict, self.source.counters(), self.source, self.sites, grows, self.driver.others())
         if self.grows_every_epoch:
             said.insert(0, f"{self.epoch_growth[-1] / MIB:+.1f} MiB in the last epoch, growth in every epoch after collection")
         return said
