@@ -19,6 +19,8 @@ namespace vramtrack::trace {
 /// Every function that returns bool says false after an error, which result() tells.
 class PickleWindow {
  public:
+  PickleWindow(const PickleWindow&) = delete;
+  PickleWindow& operator=(const PickleWindow&) = delete;
   [[nodiscard]] std::uint64_t offset() const { return base_ + static_cast<std::uint64_t>(p_ - buffer_.data()); }
   /// The first byte behind STOP and its padding that is not 0, or none.
   [[nodiscard]] std::uint64_t trailing_bytes() const { return trailing_; }
@@ -28,8 +30,6 @@ class PickleWindow {
 
   explicit PickleWindow(ByteInput& input);
   ~PickleWindow() = default;
-  PickleWindow(const PickleWindow&) = delete;
-  PickleWindow& operator=(const PickleWindow&) = delete;
 
   [[nodiscard]] Status result() const;
   bool bad(std::string why) {
