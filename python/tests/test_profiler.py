@@ -97,6 +97,71 @@ def test_stack_of_the_peak(device):
     assert lines[0].endswith("in inner") and lines[1].endswith("in outer")
 
 
+def test_a_call_within_a_call_leaves_the_outer_ones_peak(device, profiler):
+    """The allocator has one peak, which the inner call begins anew."""
+    other = vramtrack.GPUMemoryProfiler(source=device)
+    untouched = vramtrack.GPUMemoryProfiler(source=device, track_peak=False)
+
+    def take(size_mib):
+        device.free(device.allocate(size_mib * MIB))
+
+    def inner():
+        take(20)
+
+    def outer():
+        take(500)
+        other.profile_function(inner)
+        with profiler.profile_context("middle"):
+            take(10)
+            profiler.profile_function(inner)
+        take(5)
+        profiler.clear_results()
+        take(1)
+
+    for _ in range(2):
+        result = profiler.profile_function(lambda: untouched.profile_function(outer))
+        assert result.peak_memory_usage() == 500 * MIB and result.memory_peak.reserved_memory == 500 * MIB
+        assert untouched.results[-1].peak_memory_usage() == 500 * MIB
+        assert other.results[-1].peak_memory_usage() == 20 * MIB
+
+    def highest_within():
+        take(5)
+        profiler.profile_function(inner)
+
+    assert profiler.profile_function(highest_within).peak_memory_usage() == 20 * MIB
+    take(1)
+    assert profiler.profile_function(lambda: None).peak_memory_usage() == 0, "nothing is left of calls that ended"
+
+
+def test_a_call_that_fails_is_not_open_any_more(device, profiler, monkeypatch):
+    with pytest.raises(KeyError):
+        profiler.profile_function({}.__getitem__, 1)
+    monkeypatch.setattr(device, "counters", iter([device.counters()]).__next__)
+    with pytest.raises(StopIteration):
+        profiler.profile_function(lambda: None)
+    assert device.open_calls._calls == []
+
+
+def test_stacks_of_the_peaks_of_calls_within_calls(device):
+    profiler = vramtrack.GPUMemoryProfiler(source=device, collect_stack_traces=True)
+
+    def high():
+        device.free(device.allocate(50 * MIB))
+
+    def low():
+        device.free(device.allocate(10 * MIB))
+
+    def outer():
+        high()
+        profiler.profile_function(low)
+
+    device.allocate(MIB)
+    result = profiler.profile_function(outer)
+    assert result.memory_peak.stack_trace.splitlines()[0].endswith("in high")
+    assert profiler.results[0].memory_peak.stack_trace.splitlines()[0].endswith("in low")
+    assert not device.recording and device._traces == []
+
+
 def test_results_are_bounded(device):
     profiler = vramtrack.GPUMemoryProfiler(source=device, max_results=100)
     for _ in range(1000):

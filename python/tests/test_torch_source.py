@@ -85,6 +85,24 @@ def test_nested_recordings_end_with_the_outermost(torch):
     assert torch.history == [ALL, None]
 
 
+def test_a_trace_within_a_recording_has_its_own_beginning(torch):
+    source = TorchSource(0)
+    assert source.start_trace() == 0, "all of it is its own"
+    assert source.start_trace() > 1_600_000_000_000_000, "microseconds since 1970"
+    source.stop_stacks()
+    source.stop_stacks()
+
+
+def test_profilers_on_one_device_share_its_peak(torch):
+    """Each makes a source of its own, as the global profiler does."""
+    outer, inner = vramtrack.GPUMemoryProfiler(), vramtrack.GPUMemoryProfiler()
+    assert outer.source is not inner.source
+    peaks = iter([0, 500, 0, 20, 20])  # before the outer, before and at the beginning of the inner, at the ends
+    outer.source._stats = inner.source._stats = lambda index: nested(0, 0, next(peaks) * MIB, 0, 0, 0, 0)
+    result = outer.profile_function(lambda: inner.profile_function(lambda: None))
+    assert result.peak_memory_usage() == 500 * MIB and inner.results[0].peak_memory_usage() == 20 * MIB
+
+
 def test_sources_share_the_one_recorder_of_the_process(torch):
     """A watch's evidence within a profiled call: the end of one is not the end of the other's, whichever comes first."""
     watch, profiler = TorchSource(0), TorchSource(1)
@@ -149,6 +167,7 @@ def test_the_stack_of_the_peak(torch):
     ]
     source = TorchSource(1)
     assert source.peak_stack() == "/job/train.py:42 in step\n/job/train.py:7 in main"
+    assert source.peak_stack(40) == "/job/train.py:7 in main", "of what came later"
     assert TorchSource(0).peak_stack() is None
     torch.traces.pop()
     assert source.peak_stack() is None, "no trace of that device"

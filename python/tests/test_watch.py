@@ -74,7 +74,7 @@ def test_lines_are_named_and_recording_is_off_again(device):
     for _ in range(60):
         job.run(15, leak(device), check_every=15)
         recorded.append(job.watch.evidence.recording)
-    assert True in recorded and not recorded[-1] and not device._stacks
+    assert True in recorded and not recorded[-1] and not device.recording
     assert recorded.count(True) <= 4, "only for the time of the evidence"
     site = job.watch.sites[0]
     assert site.name == "step" and site.file == __file__ and site.growth_bytes >= 20 * 8 * MIB

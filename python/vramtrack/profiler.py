@@ -183,6 +183,8 @@ class GPUMemoryProfiler:
                          figures need no waiting
     max_results          the oldest half is dropped at so many results: a profiler must not leak itself
 
+    Profiled calls may nest and overlap, also those of several profilers: each has its own peak. Only somebody else's
+    reset_peak_memory_stats() within a call hides what the call had reached before it.
     What the function returns is not kept; profile_function gives the ProfileResult. Decorate the function to have both.
     Thread-safe, but calls that overlap in time see each other's memory.
     """
@@ -200,6 +202,7 @@ class GPUMemoryProfiler:
         max_results: int = 1_000_000,
     ) -> None:
         self.source = source if source is not None else default_source(device)
+        self._open_calls = self.source.open_calls
         self.device = self.source.name
         self.track_tensors = track_tensors
         self.track_cpu_memory = track_cpu_memory
@@ -230,11 +233,10 @@ class GPUMemoryProfiler:
                 func(*args, **kwargs)
             return result
         source = self.source
-        if self.track_peak:
-            source.reset_peak()
-        counters = source.counters
+        open_calls = self._open_calls
+        call = open_calls.begin(source, self.track_peak)
         started = _now()
-        before = counters()
+        before = source.counters()
         begin = _clock()
         failed = True
         try:
@@ -242,7 +244,7 @@ class GPUMemoryProfiler:
             failed = False
         finally:
             seconds = _clock() - begin
-            result = self._keep(name, seconds, started, before, counters(), failed)
+            result = self._keep(name, seconds, started, before, open_calls.end(source, call), failed)
         return result
 
     def _keep(self, name: str, seconds: float, started: float, before: Counters, after: Counters, failed: bool,
@@ -274,12 +276,10 @@ class GPUMemoryProfiler:
     @contextlib.contextmanager
     def _profiled(self, name: str) -> Iterator[ProfileResult]:
         source = self.source
-        if self.collect_stack_traces:
-            getattr(source, "start_trace", source.start_stacks)()
-        if self.track_peak:
-            source.reset_peak()
+        trace = source.start_trace() if self.collect_stack_traces else None
         if self.synchronize:
             source.synchronize()
+        call = self._open_calls.begin(source, self.track_peak)
         started = _now()
         before = source.counters()
         # Handed out before the block runs, and filled when it ends.
@@ -293,9 +293,9 @@ class GPUMemoryProfiler:
             if self.synchronize:
                 source.synchronize()
             seconds = _clock() - begin
-            self._keep(name, seconds, started, before, source.counters(), failed, result)
+            self._keep(name, seconds, started, before, self._open_calls.end(source, call), failed, result)
             if self.collect_stack_traces:
-                result._stack = source.peak_stack()
+                result._stack = source.peak_stack(trace)
                 source.stop_stacks()
             if self.track_cpu_memory:
                 result._cpu = _host_bytes()
@@ -329,7 +329,7 @@ class GPUMemoryProfiler:
         self.snapshots.clear()
         self.dropped_results = 0
         if self.track_peak:
-            self.source.reset_peak()
+            self._open_calls.reset(self.source)
         self._baseline = self.source.counters().allocated
 
     def start_monitoring(self, interval: float = 0.1) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 from vramtrack.driver import DeviceIdentity
 from vramtrack.errors import NoDeviceError, SimulatedOutOfMemoryError
+from vramtrack.peaks import OpenCalls
 
 MIB = 2**20
 
@@ -51,6 +52,11 @@ class MemorySource:
     def reset_peak(self) -> None:
         """Begins the peaks of counters() anew."""
 
+    @property
+    def open_calls(self) -> OpenCalls:
+        """Of whatever has these peaks: sources of one allocator have the same."""
+        return self.__dict__.setdefault("_open_calls", OpenCalls())  # type: ignore[no-any-return]
+
     def device_used_bytes(self) -> Optional[int]:
         """What the driver says is used on the device, by everybody; None where it does not say."""
         return None
@@ -76,8 +82,14 @@ class MemorySource:
     def stop_stacks(self) -> None:
         """Forgets it, and costs nothing any more."""
 
-    def peak_stack(self) -> Optional[str]:
-        """Since start_stacks(): the stack of the allocation that made the peak."""
+    def start_trace(self) -> Any:
+        """As start_stacks(), with what peak_stack() needs; returns what that takes. stop_stacks() ends it, too."""
+        self.start_stacks()
+        return None
+
+    def peak_stack(self, since: Any = None) -> Optional[str]:
+        """The stack of the allocation that made the peak since the start_trace() that returned `since`; asked once, before
+        the stop_stacks() of it."""
         return None
 
     def snapshot(self) -> Any:
@@ -102,6 +114,14 @@ class MemorySource:
         return None
 
 
+class _Trace:
+    """The most that was allocated since it began, and where."""
+
+    def __init__(self) -> None:
+        self.peak_bytes = 0
+        self.stack: Tuple[str, ...] = ()
+
+
 class SimulatedDevice(MemorySource):
     """A GPU that exists in memory only: a caching allocator of 2 MiB segments, with sites, for tests without a GPU.
 
@@ -120,8 +140,8 @@ class SimulatedDevice(MemorySource):
         self._reserved = 0
         self._peak = 0
         self._peak_reserved = 0
-        self._peak_stack: Optional[str] = None
-        self._stacks = False
+        self._recordings = 0
+        self._traces: List[_Trace] = []
         self._settings: Dict[str, str] = {}
         self._observers: List[Callable[[int, int], None]] = []
         #: bytes used on the device beside this allocator: contexts, libraries, other processes
@@ -145,14 +165,14 @@ class SimulatedDevice(MemorySource):
             handle = self._next
             self._next += 1
             stack: Tuple[str, ...] = ()
-            if self._stacks:
+            if self._recordings > 0:
                 stack = _stack_of(frame)
             self._live[handle] = (size_bytes, site, stack)
             self._allocated = needed
-            if needed > self._peak:
-                self._peak = needed
-                if self._stacks:
-                    self._peak_stack = "\n".join(stack)
+            self._peak = max(self._peak, needed)
+            for trace in self._traces:
+                if needed > trace.peak_bytes:
+                    trace.peak_bytes, trace.stack = needed, stack
             return handle
 
     def free(self, handle: int) -> None:
@@ -199,14 +219,29 @@ class SimulatedDevice(MemorySource):
             self._reserved = -(-self._allocated // self.SEGMENT) * self.SEGMENT
 
     def start_stacks(self) -> None:
-        self._stacks = True
-        self._peak_stack = None
+        with self._lock:
+            self._recordings += 1
+
+    def start_trace(self) -> "_Trace":
+        trace = _Trace()
+        with self._lock:
+            self._recordings += 1
+            self._traces.append(trace)
+        return trace
 
     def stop_stacks(self) -> None:
-        self._stacks = False
+        with self._lock:
+            self._recordings -= 1
 
-    def peak_stack(self) -> Optional[str]:
-        return self._peak_stack
+    @property
+    def recording(self) -> bool:
+        """Whether it remembers where blocks come from."""
+        return self._recordings > 0
+
+    def peak_stack(self, since: Any = None) -> Optional[str]:
+        with self._lock:
+            self._traces.remove(since)
+        return "\n".join(since.stack) if since.stack else None
 
     def snapshot(self) -> Any:
         with self._lock:

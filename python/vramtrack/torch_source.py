@@ -4,9 +4,11 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from vramtrack.driver import DeviceIdentity
+from vramtrack.peaks import OpenCalls
 from vramtrack.sources import Counters, MemorySource, Site
 
 
@@ -18,6 +20,8 @@ class TorchSource(MemorySource):
     _recording = threading.Lock()
     _depth = 0
     _not_ours = False
+    # And one peak a device.
+    _open_calls_of: Dict[int, OpenCalls] = {}
 
     def __init__(self, device: Any = None) -> None:
         import torch
@@ -49,6 +53,10 @@ class TorchSource(MemorySource):
 
     def reset_peak(self) -> None:
         self._torch.cuda.reset_peak_memory_stats(self.device_id)
+
+    @property
+    def open_calls(self) -> OpenCalls:
+        return TorchSource._open_calls_of.setdefault(self.device_id, OpenCalls())
 
     def device_used_bytes(self) -> Optional[int]:
         info = getattr(self._torch.cuda, "mem_get_info", None)
@@ -99,12 +107,14 @@ class TorchSource(MemorySource):
         # "state": frames of live blocks only, no trace of events; the cheapest that names lines.
         self._start("state", "state")
 
-    def start_trace(self) -> None:
-        """As start_stacks, with every event: what peak_stack() needs."""
-        self._start("all", "alloc")
+    def start_trace(self) -> int:
+        """With every event. Returns since when in microseconds, 0: all events there are."""
+        now_us = time.time_ns() // 1000
+        return 0 if self._start("all", "alloc") else now_us
 
-    def _start(self, enabled: str, context: str) -> None:
-        """Starts may nest, in one another and from several threads: the last stop ends what the first start began."""
+    def _start(self, enabled: str, context: str) -> bool:
+        """Whether recording began with this. Starts may nest, in one another and from several threads: the last stop ends what
+        the first start began."""
         cls = TorchSource
         with cls._recording:
             if cls._depth == 0:
@@ -113,6 +123,7 @@ class TorchSource(MemorySource):
                 if not cls._not_ours:
                     self._record(enabled, context)
             cls._depth += 1
+            return cls._depth == 1 and not cls._not_ours
 
     def stop_stacks(self) -> None:
         cls = TorchSource
@@ -121,12 +132,14 @@ class TorchSource(MemorySource):
             if cls._depth == 0 and not cls._not_ours:
                 self._record(None, None)
 
-    def peak_stack(self) -> Optional[str]:
+    def peak_stack(self, since: Any = 0) -> Optional[str]:
         traces = self._torch.cuda.memory._snapshot().get("device_traces", [])
         events = traces[self.device_id] if self.device_id < len(traces) else []
         live = peak = 0
         stack = None
         for event in events:
+            if event.get("time_us", since) < since:
+                continue
             if event["action"] == "alloc":
                 live += event["size"]
                 if live > peak:
