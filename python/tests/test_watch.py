@@ -100,6 +100,70 @@ def test_what_a_step_replaces_or_has_in_flight_is_not_named(device):
     assert [site.line for site in job.watch.sites] == [leaking_line]
 
 
+class Failing(vramtrack.SimulatedDevice):
+    """A recorder that begins, and then has no snapshot at the given attempts."""
+
+    def __init__(self, fails):
+        super().__init__()
+        self.fails, self.attempts = fails, 0
+
+    def snapshot(self):
+        self.attempts += 1
+        if self.attempts in self.fails:
+            raise RuntimeError("no snapshot")
+        return super().snapshot()
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_recording_is_off_after_an_error(attempt, marked):
+    device = Failing({attempt})
+    job = Job(device, evidence_s=20)
+    if not marked:
+        job.watch.step = lambda: None
+    job.run(1500, leak(device), check_every=15)
+    assert job.watch.errors == ["evidence: no snapshot"]
+    assert device.attempts == attempt and not device.recording and not job.watch.evidence.recording
+
+
+def test_rare_marks_are_not_waited_for(device):
+    job = Job(device, evidence_s=20)
+    step = job.watch.step
+    job.watch.step = lambda: step() if job.steps % 400 == 0 else None
+    job.run(2000, leak(device), check_every=15)
+    assert job.watch.sites[0].name == "step"
+
+
+def test_before_oom_is_looked_for_more_often_near_the_end(device):
+    """A check comes every 15 s, and a checkpoint that takes 5 s must not wait for the next one."""
+    job = leaking(device, leak(device), interval_s=2.0, evidence=False)
+    verdict = job.watch.verdict()
+    low = verdict.oom_in_s.low
+    assert low > 60 and job.watch._next_check_in(verdict) == 15
+    job.watch.before_oom(lambda verdict: None, seconds=low - 12)
+    job.watch.before_oom(lambda verdict: None, seconds=1)
+    assert job.watch._next_check_in(verdict) == pytest.approx(6)
+    job.watch._before_oom[0][1] = low - 0.5
+    assert job.watch._next_check_in(verdict) == 1, "and not at every moment"
+    job.watch._before_oom[0][2] = True
+    assert job.watch._next_check_in(verdict) == 15, "it was called"
+
+
+def test_the_nearer_end_is_told(device):
+    """Both grow: slowly within the allocator, ten times as fast beside it."""
+    def step():
+        device.allocate(MIB // 4)
+        device.outside_bytes += 10 * MIB // 4
+
+    job = Job(device, evidence=False)
+    job.run(900)
+    job.run(2000, step)
+    inside, outside = job.watch.verdict("allocator_allocated"), job.watch.verdict("device_used")
+    assert inside.leak and outside.leak
+    assert job.watch.verdict().metric == "device_used"
+    assert leaking(vramtrack.SimulatedDevice(), leak(device)).watch.verdict().metric == "allocator_allocated"
+
+
 def test_before_oom_is_called_once(device):
     job = Job(device)
     called = []
@@ -140,6 +204,57 @@ def test_confirm_tells_garbage_from_a_leak(device):
     assert device.counters().reserved - device.counters().allocated < device.SEGMENT, "the cache was emptied"
 
 
+def test_confirming_growth_outside_the_allocator(device):
+    """Which garbage collection says nothing about, and the cache that it empties was there before, too."""
+    def outside():
+        device.outside_bytes += 8 * MIB
+
+    device.free(device.allocate(6 * GIB))
+    job = leaking(device, outside, evidence=False)
+    verdict = job.watch.verdict(confirm=True)
+    assert verdict.metric == "device_used" and verdict.leak
+    assert "confirmed: 11512 of 11512 MiB persist" in verdict.because and device.counters().reserved < 5 * GIB
+
+
+def test_confirming_a_cache_that_grows(device):
+    def step():
+        sizes[0] += 8
+        with device.temporary(sizes[0] * MIB):
+            pass
+
+    sizes = [1000]
+    job = leaking(device, step, evidence=False)
+    assert job.watch.verdict("device_used").leak
+    verdict = job.watch.verdict("device_used", confirm=True)
+    assert not verdict.leak and "no leak" in verdict.because
+    assert verdict.raw["verdict"]["leak"] is False and json.loads(verdict.to_json())["verdict"]["oom_in_s"] is None
+
+
+def test_confirming_with_every_sample_amid_a_step():
+    device = vramtrack.SimulatedDevice(capacity_bytes=80 * GIB)
+    device.allocate(1 * GIB)
+    watch = vramtrack.Watch(device, evidence=False, clock=lambda: now[0])
+    now = [1_750_000_000.0]
+    for n in range(2400):
+        if n >= 900:
+            device.allocate(8 * MIB)
+        with device.temporary(30 * GIB):
+            watch.sample()
+        watch.step()
+        now[0] += 1
+    assert watch.verdict("allocator_allocated").leak
+    assert watch.verdict("allocator_allocated", confirm=True).leak
+
+
+def test_what_cannot_be_confirmed_stays(device, monkeypatch):
+    job = leaking(device, lambda: setattr(device, "outside_bytes", device.outside_bytes + 8 * MIB), evidence=False)
+    monkeypatch.setattr(device, "device_used_bytes", lambda: None)
+    verdict = job.watch.verdict("device_used", confirm=True)
+    assert verdict.leak and "not confirmed: nobody tells device_used now" in verdict.because
+    with pytest.raises(ValueError, match="nobody tells process_used now: it is no CUDA device"):
+        job.watch.confirm("process_used")
+
+
 def test_growth_over_epochs(device):
     job = Job(device)
     job.watch.epoch()
@@ -149,6 +264,16 @@ def test_growth_over_epochs(device):
     assert job.watch.grows_every_epoch and job.watch.epoch_growth == [300 * MIB, 20 * MIB, 21 * MIB, 22 * MIB]
     job.watch.epoch()
     assert not job.watch.grows_every_epoch
+    for grown in (400_000, 1, 700_000):
+        job.watch.epoch(collect=False)
+        device.allocate(grown)
+        job.watch.epoch()
+    assert job.watch.grows_every_epoch, "positive over several"
+    assert job.watch.epoch_growth[-3:] == [400_000, 1, 700_000], "after collection only"
+    for _ in range(3):
+        device.allocate(512)
+        job.watch.epoch()
+    assert not job.watch.grows_every_epoch, "of next to nothing"
 
 
 def test_growth_outside_the_allocator_is_seen(device):
@@ -203,6 +328,13 @@ def test_evidence_of_an_out_of_memory_error(device, tmp_path):
     assert document["verdict"]["leak"] is True and document["sites"][0]["name"] == "step"
     assert document["growth_bytes_per"]["step"] == pytest.approx(8 * MIB, rel=0.01)
     assert len(document["samples"]) == 600 and list((tmp_path / "evidence").glob("*.pickle"))
+
+
+def test_a_forked_child_marks_for_nobody():
+    code = ("import os, vramtrack\nw = vramtrack.Watch(vramtrack.SimulatedDevice()).start()\nw._lock.acquire()\n"
+            "if os.fork() == 0:\n  vramtrack.mark('step')\n  os._exit(len(w._series))\nprint(os.wait()[1])\n")  # fmt: skip
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "0\n", done.stderr
 
 
 def test_marks_reach_a_pipe():

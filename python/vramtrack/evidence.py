@@ -1,12 +1,13 @@
 """Which lines leak: two snapshots of live blocks while a leak is suspected; and what is written when memory ran out."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
 import threading
 import time
-from typing import Any, List, Optional
+from typing import Any, Iterator, List, Optional
 
 from vramtrack.sources import MemorySource, Site
 
@@ -20,7 +21,8 @@ class Evidence:
     """Stage two of a watch: idle -> settling -> comparing -> idle. The recorder knows the lines of what is allocated while it
     is on, so what a step replaces is let settle before the first snapshot. Where the program marks its steps, both
     snapshots are taken within a mark of one name: at the same point of a step, with the same temporaries live or gone.
-    The recorder is on only until both are there, and never switched off where somebody else had begun. Thread-safe."""
+    The recorder is on only until both are there or something fails, and never switched off where somebody else had begun.
+    Thread-safe."""
 
     def __init__(self, source: MemorySource, seconds: float) -> None:
         self.source = source
@@ -44,14 +46,16 @@ class Evidence:
             if self._since is None or self._after is not None:
                 return
             self._marks += 1
-            if self._before is None:
-                if self._marks > _SETTLING_MARKS:
-                    self._first(name, now)
-            elif name == self._name and self._marks >= _MARKS and now - self._since >= self.seconds:
-                self._after = self.source.snapshot()
+            with self._ended_by_errors(now):
+                if self._before is None:
+                    if self._marks > _SETTLING_MARKS:
+                        self._first(name, now)
+                elif name == self._name and self._marks >= _MARKS and now - self._since >= self.seconds:
+                    self._after = self.source.snapshot()
 
     def advance(self, now: float, suspected: bool, has_marks: bool) -> None:
-        """Begins when a leak is suspected, ends when there is enough to compare."""
+        """Begins when a leak is suspected, ends when there is enough to compare. `has_marks`: the program marks something often
+        enough to wait for."""
         with self._lock:
             if self._since is None:
                 if suspected and (self._last is None or now - self._last >= _AGAIN_AFTER_S):
@@ -59,24 +63,31 @@ class Evidence:
                     self._since = now
                     self._marks = 0
                 return
-            if not has_marks and now - self._since >= self.seconds:
-                if self._before is None:
-                    self._first("", now)
+            with self._ended_by_errors(now):
+                if not has_marks and now - self._since >= self.seconds:
+                    if self._before is None:
+                        self._first("", now)
+                        return
+                    self._after = self.source.snapshot()
+                if self._after is None:
+                    if now - self._since >= _PATIENCE * self.seconds:
+                        self._finish(now)
                     return
-                self._after = self.source.snapshot()
-            if self._after is None:
-                if now - self._since >= _PATIENCE * self.seconds:
-                    self._finish(now)
-                return
-            try:
                 self.sites = self.source.growing_sites(self._before, self._after)
-            finally:
                 self._finish(now)
 
     def cancel(self) -> None:
         with self._lock:
             if self._since is not None:
                 self._finish(self._since)
+
+    @contextlib.contextmanager
+    def _ended_by_errors(self, now: float) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            self._finish(now)
+            raise
 
     def _first(self, name: str, now: float) -> None:
         self._before = self.source.snapshot()

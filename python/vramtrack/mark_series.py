@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from typing import Optional
+from typing import List, Optional
 
 from vramtrack import _core
 from vramtrack.statistics import linear_fit
@@ -29,6 +29,15 @@ class MarkSeries:
                 self._values = self._values[::2]
                 self._stride *= 2
         self.count += 1
+
+    def count_since(self, since_s: float) -> int:
+        """How many marks there were from then on."""
+        return (len(self._times) - bisect_left(self._times, since_s)) * self._stride
+
+    def first_since(self, since_s: float, most: int) -> List[float]:
+        """Memory at the first marks from then on."""
+        begin = bisect_left(self._times, since_s)
+        return list(self._values[begin : begin + most])
 
     def grows(self) -> bool:
         """It grows with every mark and does not slow down: shown by half of the marks, and by all of them."""

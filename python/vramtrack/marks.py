@@ -15,6 +15,8 @@ _lock = threading.Lock()
 _fd: Optional[int] = None
 _fd_known = False
 _source: Any = None
+# A child that is forked, such as a DataLoader worker, has none of the threads that listen, and may have their locks.
+os.register_at_fork(after_in_child=_listeners.clear)
 
 
 def _pipe() -> Optional[int]:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from vramtrack import marks
 from vramtrack.advice import advice
@@ -30,6 +30,24 @@ class WatchSample(NamedTuple):
     device_total: Optional[int]
 
 
+_FIELDS = {"allocator_allocated": 1, "allocator_reserved": 2, "device_used": 3, "process_used": 4}  # of WatchSample
+_GRADES = ("ok", "watch", "warning", "critical")
+_LOOKS_AT_ONSET = 20
+_OFTEN_S = 300.0  # three marks within it are worth waiting for
+
+
+def _check_metric(metric: str) -> None:
+    if metric not in _FIELDS:
+        raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(_FIELDS)}")
+
+
+def _is_graver(one: Verdict, other: Verdict) -> bool:
+    """By severity; of equal ones what ends much earlier. A leak in the allocator shows in both at about the same time."""
+    if one.severity != other.severity:
+        return _GRADES.index(one.severity) > _GRADES.index(other.severity)
+    return one.oom_in_s is not None and (other.oom_in_s is None or one.oom_in_s.low < 0.5 * other.oom_in_s.low)
+
+
 class Confirmation(NamedTuple):
     """Memory before and after garbage was collected and the cache emptied; what persists of the growth is the leak."""
 
@@ -37,8 +55,9 @@ class Confirmation(NamedTuple):
     allocated_after: int
     reserved_before: int
     reserved_after: int
-    growth_bytes: int  # of allocated memory since the onset, before
+    growth_bytes: int  # of the metric since the onset, before
     persists_bytes: int  # and after
+    metric: str = "allocator_allocated"
 
     @property
     def leak(self) -> bool:
@@ -151,11 +170,19 @@ class Watch:
                 self.sample()
                 if self._clock() >= next_check:
                     next_check = self._clock() + self.check_every_s
-                    self.check()
+                    next_check = self._clock() + self._next_check_in(self.check())
             except Exception as error:  # the job must not die of its watch
                 self._note(f"sampling: {error}")
-            if self._end.wait(self.interval_s):
+            if self._end.wait(min(self.interval_s, max(0.0, next_check - self._clock()))):
                 return
+
+    def _next_check_in(self, verdict: Verdict) -> float:
+        """check_every_s, and sooner when a before_oom would come late by that."""
+        if not verdict.leak or verdict.oom_in_s is None:
+            return self.check_every_s
+        left = [verdict.oom_in_s.low - seconds for _, seconds, called in self._before_oom if not called]
+        soonest = max(min(self.interval_s, 1.0), 0.5 * min(left)) if left else self.check_every_s
+        return min(self.check_every_s, soonest)
 
     def _note(self, text: str) -> None:
         if len(self.errors) < 100 and text not in self.errors:
@@ -203,11 +230,13 @@ class Watch:
         self._take_mark("request")
 
     def epoch(self, collect: bool = True) -> None:
-        """One epoch is done. Collects garbage first (tens of milliseconds), so that what is counted is what persists."""
+        """One epoch is done. Collects garbage first (tens of milliseconds), so that what is counted is what persists. collect=False:
+        a mark only; it is none of epoch_growth."""
         if collect:
             gc.collect()
-        with self._lock:
-            self._epoch_bytes.append(self.source.counters().allocated)
+            used = self.source.counters().allocated
+            with self._lock:
+                self._epoch_bytes.append(used)
         self._take_mark("epoch")
 
     def mark(self, name: str) -> None:
@@ -238,9 +267,10 @@ class Watch:
 
     @property
     def grows_every_epoch(self) -> bool:
-        """Growth was positive over each of the last three epochs (the first of all is warm-up) after collection."""
-        growth = self.epoch_growth[1:]
-        return len(growth) >= 3 and all(bytes_ >= MIB for bytes_ in growth[-3:])
+        """Growth was positive over each of the last three epochs after collection, and came to 1 MiB. The first of all is
+        warm-up."""
+        growth = self.epoch_growth[1:][-3:]
+        return len(growth) == 3 and min(growth) > 0 and sum(growth) >= MIB
 
     # ---- what is concluded
 
@@ -255,8 +285,7 @@ class Watch:
         else:
             verdict = self._of(samples, "allocator_allocated")
             outside = self._of(samples, "device_used") if samples and samples[-1].device_used is not None else None
-            grades = ("ok", "watch", "warning", "critical")
-            if outside is not None and outside.leak and grades.index(outside.severity) > grades.index(verdict.severity):
+            if outside is not None and outside.leak and _is_graver(outside, verdict):
                 verdict = outside
         verdict = verdict.with_growth_per(self._growth_per(verdict))
         if confirm and (verdict.leak or verdict.state == "growing"):
@@ -265,9 +294,7 @@ class Watch:
         return verdict
 
     def _of(self, samples: List[WatchSample], metric: str) -> Verdict:
-        fields = {"allocator_allocated": 1, "allocator_reserved": 2, "device_used": 3, "process_used": 4}
-        if metric not in fields:
-            raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(fields)}")
+        _check_metric(metric)
         limit: Optional[float] = None
         if samples and samples[-1].device_total is not None:
             limit = float(samples[-1].device_total)
@@ -275,7 +302,7 @@ class Watch:
             if metric != "device_used" and last.device_used is not None:
                 # Ours ends where the device's ends: what others hold is not to be had.
                 limit = max(1.0, limit - max(0, last.device_used - last.allocator_reserved))
-        values = [s[fields[metric]] for s in samples]
+        values = [s[_FIELDS[metric]] for s in samples]
         verdict = detect([s.time_s for s in samples], values, limit, metric=metric, settings=self.settings)
         if metric == "process_used" and verdict.samples == 0 and self.driver.reason:
             verdict = replace(verdict, because=f"no figures of the driver: {self.driver.reason}")
@@ -291,41 +318,69 @@ class Watch:
             grown = {name: series.growth_bytes(since) for name, series in self._series.items()}
         return {name: growth for name, growth in grown.items() if growth is not None}
 
-    def confirm(self) -> Confirmation:
-        """Collects garbage and empties the cache, and says what persists. At a safe point only (between steps): emptying
-        the cache waits for the GPU, and the next steps allocate anew."""
-        before = self.source.counters()
+    def confirm(self, metric: str = "allocator_allocated") -> Confirmation:
+        """Collects garbage and empties the cache, and says what persists of the growth of `metric` since the last verdict's
+        onset. At a safe point only (between steps): emptying the cache waits for the GPU, and the next steps allocate anew.
+        ValueError where nobody tells that metric now."""
+        before, level_before = self.source.counters(), self._level(metric)
         gc.collect()
         self.source.synchronize()
         self.source.empty_cache()
-        after = self.source.counters()
+        after, level_after = self.source.counters(), self._level(metric)
         with self._lock:
-            onset = self._level_at_onset()
+            with_cache, without = self._levels_at_onset(metric, level_before)
+        growth, persists = level_before - with_cache, level_after - without
         return Confirmation(
-            before.allocated, after.allocated, before.reserved, after.reserved,
-            before.allocated - onset, after.allocated - onset,
-        )  # fmt: skip
+            before.allocated, after.allocated, before.reserved, after.reserved, growth, min(growth, persists), metric
+        )
 
-    def _level_at_onset(self) -> int:
-        samples = self.samples
-        if not samples:
-            return 0
-        onset = self.last_verdict.onset_s if self.last_verdict is not None else None
-        if onset is None:
-            return min(s.allocator_allocated for s in samples)
-        begin = samples[0].time_s
-        near = [s.allocator_allocated for s in samples if s.time_s - begin >= onset][:20]
-        return min(near) if near else samples[-1].allocator_allocated
+    def _level(self, metric: str) -> int:
+        """The metric now."""
+        _check_metric(metric)
+        level: Optional[int]
+        if metric == "device_used":
+            level = self.source.device_used_bytes()
+        elif metric == "process_used":
+            level = (self.driver.read(self._clock(), anyway=True) or {}).get(os.getpid())
+        else:
+            counters = self.source.counters()
+            level = counters.allocated if metric == "allocator_allocated" else counters.reserved
+        if level is None:
+            raise ValueError(f"nobody tells {metric} now" + (f": {self.driver.reason}" if metric == "process_used" else ""))
+        return level
+
+    def _levels_at_onset(self, metric: str, now: int) -> Tuple[int, int]:
+        """The metric at the onset, and what it would have been with the cache emptied. The lowest of the first looks: most are
+        amid a step, and it is compared with a look between two."""
+        verdict, field = self.last_verdict, _FIELDS[metric]
+        since = float("-inf")
+        if verdict is not None and verdict.onset_s is not None and self.samples:
+            since = self.samples[0].time_s + verdict.onset_s
+        most = _LOOKS_AT_ONSET if since > 0 else len(self.samples)
+        near = [s for s in self.samples if s.time_s >= since and s[field] is not None][:most]
+        levels = [s[field] for s in near]
+        if metric == "allocator_allocated":
+            for series in self._series.values():
+                levels += series.first_since(since, most)
+            level = int(min(levels, default=now))
+            return level, level
+        unused = [s[field] - (s.allocator_reserved - s.allocator_allocated) for s in near]
+        return int(min(levels, default=now)), int(min(unused, default=now))
 
     def _confirmed(self, verdict: Verdict) -> Verdict:
         self.last_verdict = verdict
-        found = self.confirm()
+        try:
+            found = self.confirm(verdict.metric)
+        except ValueError as error:
+            return replace(verdict, because=f"{verdict.because}; not confirmed: {error}")
         persists = f"{found.persists_bytes / MIB:.0f} of {found.growth_bytes / MIB:.0f} MiB"
         if found.leak:
             return replace(verdict, because=f"{verdict.because}; confirmed: {persists} persist after collection")
         words = f"{persists} persist after garbage collection and emptying the cache: no leak"
-        return replace(verdict, leak=False, state="steady", pattern="none", severity="ok", oom_in_s=None,
-                       because=f"{words} (before: {verdict.because})", text="", growth_per={})  # fmt: skip
+        changed: Dict[str, Any] = {"leak": False, "state": "steady", "pattern": "none", "severity": "ok", "oom_in_s": None,
+                                   "because": f"{words} (before: {verdict.because})"}  # fmt: skip
+        raw = {**verdict.raw, "verdict": {**verdict.raw.get("verdict", {}), **changed}}
+        return replace(verdict, text="", growth_per={}, raw=raw, **changed)
 
     @property
     def sites(self) -> List[Site]:
@@ -369,15 +424,15 @@ class Watch:
                     entry[2] = True
                     self._call("before_oom", callback, verdict)
         if self.evidence is not None:
+            with self._lock:
+                series = list(self._series.values())
             # Of a rise that began with the program the judge is not sure for long; that it grows with every step is enough to
             # look closer.
             suspected = verdict.leak or self.grows_every_epoch
             if not suspected and verdict.state == "growing":
-                with self._lock:
-                    series = list(self._series.values())
                 suspected = verdict.confidence >= 0.5 or any(one.grows() for one in series)
             try:
-                self.evidence.advance(now, suspected, bool(self._series))
+                self.evidence.advance(now, suspected, any(one.count_since(now - _OFTEN_S) >= 3 for one in series))
             except Exception as error:
                 self._note(f"evidence: {error}")
         return verdict
