@@ -67,7 +67,7 @@ soak: build ## an agent through SOAK_DAYS (7) simulated days, a watch for SOAK_S
 	@bench/watch.sh --soak $(SOAK_SECONDS)
 
 bench: ## the figures of docs/BENCHMARKS.md
-	@scripts/setup.sh build test bench
+	@scripts/setup.sh build test bench python
 	@$(call configure,bench)
 	@$(call compile,bench)
 	@bench/run.sh

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Prints the figures of docs/BENCHMARKS.md, each with the command that gives it and the target it is held against.
 #
-#   bench/run.sh [replay] [detect] [watch] [agent] [disk] [traces]      (default: all; about 5 minutes)
+#   bench/run.sh [replay] [detect] [watch] [agent] [disk] [snapshot] [python] [traces]      (default: all; about 8 minutes)
 #
 # `make bench` builds what it needs. Run it on an otherwise idle machine.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/bench
 [ -x $build/vramtrack ] || { echo "bench: build first: make bench" >&2; exit 1; }
-[ $# -gt 0 ] || set -- replay detect watch agent disk traces
+[ $# -gt 0 ] || set -- replay detect watch agent disk snapshot python traces
 
 heading() { printf '\n== %s\n' "$1"; }
 show() { printf '$ %s\n' "$*"; }
@@ -63,6 +63,26 @@ disk() {
   rm -rf "$folder"
 }
 
+snapshot() {
+  heading "a PyTorch snapshot of 1 GB with 10 million events (targets: 3 s, half the file resident, 10 times _memory_viz.py)"
+  # pickle.load takes 6 GB of memory; VRAMTRACK_MEMORY_VIZ names PyTorch's torch/cuda/_memory_viz.py.
+  set -- $build/vramtrack ${VRAMTRACK_MEMORY_VIZ:+--viz "$VRAMTRACK_MEMORY_VIZ"}
+  [ "$(awk '/MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 8 ] || set -- "$@" --only vramtrack
+  show "bench/snapshot.py $*"
+  bench/snapshot.py "$@"
+}
+
+python() {
+  heading "the Python package (targets: profile_function 5 us a call, detect 0.3 s a million samples)"
+  if [ ! -e build/python/complete ] || [ ! -d $build/python ]; then
+    echo "skipped: no Python environment for it; scripts/setup.sh python says why"
+    return 0
+  fi
+  # VRAMTRACK_PEER: a folder into which stormlog or gpu-memory-profiler was installed.
+  show "PYTHONPATH=$build/python build/python/bin/python bench/python_bench.py"
+  PYTHONPATH=$build/python build/python/bin/python bench/python_bench.py ${VRAMTRACK_PEER:+--peer "$VRAMTRACK_PEER"}
+}
+
 traces() {
   heading "real recordings, every skipped line named"
   folder=${VRAMTRACK_TRACES:-../shared/traces}
@@ -77,9 +97,9 @@ traces() {
 machine
 for part in "$@"; do
   case $part in
-    replay | detect | watch | agent | disk | traces) $part ;;
+    replay | detect | watch | agent | disk | snapshot | python | traces) $part ;;
     *)
-      echo "bench: unknown part '$part'; expected replay, detect, watch, agent, disk or traces" >&2
+      echo "bench: unknown part '$part'; expected replay, detect, watch, agent, disk, snapshot, python or traces" >&2
       exit 2
       ;;
   esac
