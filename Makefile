@@ -54,7 +54,7 @@ mutations: ## the snapshot reader on MUTATIONS (1000000) damaged files: an error
 	@scripts/setup.sh build test
 	@$(call configure,test)
 	@cmake --build build/test -j $(JOBS) --target trace_test
-	@VRAMTRACK_MUTATIONS=$(MUTATIONS) build/test/trace_test --gtest_brief=1 --gtest_filter='*MutatedFilesNeverBreakIt'
+	@MALLOC_TOP_PAD_=67108864 MALLOC_MMAP_THRESHOLD_=33554432 VRAMTRACK_MUTATIONS=$(MUTATIONS) build/test/trace_test --gtest_brief=1 --gtest_filter='*MutatedFilesNeverBreakIt'
 
 SOAK_SECONDS ?= 3600
 SOAK_DAYS ?= 7
