@@ -93,6 +93,22 @@ def leaking(steps, keep=MIB, oom=0):
     return r
 
 
+class DataOnly(pickle.Unpickler):
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError(f"asks for {module}.{name}")
+
+
+def totals(segments):
+    """What a device has reserved, allocated and been asked for, and its live blocks: added up by Python."""
+    out = {}
+    for segment in segments:
+        live = [b for b in segment["blocks"] if b["state"] == "active_allocated"]
+        sums = (segment["total_size"], sum(b["size"] for b in live), sum(b["requested_size"] for b in live), len(live))
+        known = out.setdefault(segment["device"], [0, 0, 0, 0])
+        out[segment["device"]] = [a + b for a, b in zip(known, sums)]
+    return out
+
+
 class Snapshot(unittest.TestCase):
     def setUp(self):
         self.box = Sandbox(BINARY).__enter__()
@@ -233,8 +249,16 @@ class Snapshot(unittest.TestCase):
     @unittest.skipUnless(REAL.is_dir(), f"no recordings in {REAL}; they are not part of the repository")
     def test_real_snapshots(self):
         for file in sorted(REAL.glob("*.pickle")):
-            for args in (["summary"], ["flamegraph"], ["export", "--format", "folded"]):
+            for args in (["flamegraph"], ["export", "--format", "folded"]):
                 self.assertTrue(self.run_it(*args, str(file)))
+            with open(file, "rb") as f:
+                truth = DataOnly(f).load()
+            told = self.json("summary", str(file))["snapshots"][0]["devices"]
+            self.assertEqual({d["device"]: [d[k] for k in ("reserved_bytes", "allocated_bytes", "requested_bytes", "live_blocks")]
+                              for d in told if d["reserved_bytes"]}, totals(truth["segments"]), file.name)
+            for d in told:
+                entries = truth["device_traces"][d["device"]]
+                self.assertEqual(d.get("trace", {}).get("entries", 0), len(entries), file.name)
         answer = self.json("oom", str(REAL / "code_location_3gpu_oom.pickle"))["devices"]
         self.assertEqual([(d["device"], d["condition"]) for d in answer], [(1, "too_big")])
 
