@@ -326,6 +326,25 @@ class Refuses(AgentTest):
         again.close()
 
 
+    def test_a_stream_that_is_not_read_is_dropped_and_costs_nobody_anything(self):
+        agent = self.agent("--set", "agent.max-streams=2", speed=3000)
+        deaf = socket.socket(socket.AF_UNIX)
+        deaf.connect(str(agent.socket))
+        try:
+            deaf.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            clients = lambda: agent.get("/api/v1/status")["own"]["clients"]
+            until(lambda: clients() == 1, 10, "the stream")
+            listener = agent.events()
+            first = next(listener)[1]["time"]
+            self.assertEqual(clients(), 2)
+            # What it was sent fills the socket, and then the agent waits for it no longer than for any other answer.
+            until(lambda: next(listener) and clients() == 1, 60, "its being dropped")
+            self.assertGreater(agent.get("/api/v1/view")["time"], first, "sampling went on")
+            listener.close()
+        finally:
+            deaf.close()
+
+
 class Lives(AgentTest):
     def test_the_supervisor_is_told(self):
         path = str(self.box.path / "notify")
