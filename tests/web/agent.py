@@ -325,7 +325,6 @@ class Refuses(AgentTest):
         self.assertEqual(next(again)[0], "view")
         again.close()
 
-
     def test_a_stream_that_is_not_read_is_dropped_and_costs_nobody_anything(self):
         agent = self.agent("--set", "agent.max-streams=2", speed=3000)
         deaf = socket.socket(socket.AF_UNIX)
