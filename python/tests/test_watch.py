@@ -126,6 +126,14 @@ def test_recording_is_off_after_an_error(attempt, marked):
     assert device.attempts == attempt and not device.recording and not job.watch.evidence.recording
 
 
+def test_a_recorder_that_cannot_be_begun_is_left_alone(device, monkeypatch):
+    tried = []
+    monkeypatch.setattr(device, "start_stacks", lambda: tried.append(1) or 1 / 0)
+    job = Job(device, evidence_s=20)
+    job.run(1500, leak(device), check_every=15)
+    assert len(tried) == 1 and job.watch.errors == ["evidence: division by zero"]
+
+
 def test_rare_marks_are_not_waited_for(device):
     job = Job(device, evidence_s=20)
     step = job.watch.step

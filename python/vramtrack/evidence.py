@@ -59,6 +59,7 @@ class Evidence:
         with self._lock:
             if self._since is None:
                 if suspected and (self._last is None or now - self._last >= _AGAIN_AFTER_S):
+                    self._last = now  # one that cannot be begun is not tried at every check
                     self.source.start_stacks()
                     self._since = now
                     self._marks = 0
