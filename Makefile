@@ -11,7 +11,7 @@ configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1
             || { cat build/configure.log; exit 1; }; rm -f build/configure.log
 compile = cmake --build build/$(1) -j $(JOBS)
 
-.PHONY: help run build test dev tsan fuzz mutations soak bench accuracy lint format install deb portable container clean
+.PHONY: help run build test dev tsan fuzz mutations soak bench accuracy lint format install deb portable wheels container clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -103,6 +103,10 @@ portable: ## dist/vramtrack-VERSION-linux-ARCH.tar.gz: one binary that needs gli
 	@$(call configure,portable)
 	@$(call compile,portable)
 	@scripts/portable.sh build/portable
+
+wheels: ## dist/*.whl of the Python package for every Python found, and its tests on each
+	@scripts/setup.sh wheel wheels
+	@JOBS=$(JOBS) scripts/wheels.sh
 
 container: ## an image with the binary, by podman or docker
 	@$$(command -v podman || command -v docker) build -t vramtrack:$(VERSION) -f Containerfile .

@@ -30,14 +30,7 @@ fi
 stage=$1/$name
 rm -rf "$stage"
 cmake --install "$1" --prefix "$PWD/$stage" --strip >/dev/null
-# The licences of what is linked in ask to travel with it.
-for package in libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libcli11-dev \
-  libexpected-dev libtomlplusplus-dev libstdc++6; do
-  if [ -r "/usr/share/doc/$package/copyright" ]; then
-    printf '==== %s\n\n' "$package"
-    cat "/usr/share/doc/$package/copyright"
-  fi
-done >"$stage/THIRD_PARTY_LICENSES"
+scripts/third_party_licenses.sh >"$stage/THIRD_PARTY_LICENSES"
 
 mkdir -p dist
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null ||

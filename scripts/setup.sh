@@ -1,11 +1,12 @@
 #!/bin/sh
 # Installs what a build needs and this machine lacks, with apt, on Debian 12 or newer and Ubuntu 24.04 or newer.
 #
-#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package] [ci] [wheel] [web] [browser] [python]    (default: build)
+#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package] [ci] [wheel] [wheels] [web] [browser] [python]
+#                                                                                            (default: build)
 #
 # web (what the dashboard is built with), browser (what it is tested with) and python (what the Python package is built and
 # tested with, in the virtual environment build/python) are optional: it goes on without them. wheel is what
-# `pip install .` needs of the system.
+# `pip install .` needs of the system, wheels what scripts/wheels.sh needs besides.
 #
 # Nothing to install: says nothing and takes some hundredths of a second. Never asks a question. Set
 # VRAMTRACK_SETUP=0 to skip it, where the libraries come from somewhere else than Debian packages.
@@ -23,6 +24,7 @@ ci="ccache git make"
 python="python3-venv python3-dev"
 wheel="g++ pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libcli11-dev libncurses-dev
        libexpected-dev libtomlplusplus-dev libboost-dev tzdata python3-dev"
+wheels="python3-venv ccache"
 web="nodejs npm"
 browser="chromium"
 
@@ -42,9 +44,10 @@ optional= # what a build and its tests can do without
 for group in "${@:-build}"; do
   case $group in
     web | browser | python) eval "optional=\"\$optional \$$group\"" ;;
-    build | test | lint | fuzz | bench | package | ci | wheel) eval "wanted=\"\$wanted \$$group\"" ;;
+    build | test | lint | fuzz | bench | package | ci | wheel | wheels) eval "wanted=\"\$wanted \$$group\"" ;;
     *)
-      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench, package, ci, wheel, web, browser or python" >&2
+      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench, package, ci, wheel, wheels, web, browser or
+python" >&2
       exit 2
       ;;
   esac

