@@ -64,6 +64,10 @@ std::string format_duration(double seconds) {
   return fmt::format("{}d {:02}h", hours / 24, hours % 24);
 }
 
+std::string format_oom(const Interval& seconds) {
+  return seconds.mid < 1 ? "out of memory now" : "out of memory in " + format_eta(seconds);
+}
+
 std::string format_eta(const Interval& seconds) {
   std::string mid = format_duration(seconds.mid);
   // "0h 47m": an hour digit tells at once that it is not days.

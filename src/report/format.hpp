@@ -23,6 +23,9 @@ std::string format_rate(const Interval& bytes_per_s);
 std::string format_duration(double seconds);
 /// "0h 47m (38m–1h 05m)": the middle always with hours from a minute on, the bounds short.
 std::string format_eta(const Interval& seconds);
+
+/// "out of memory in 0h 24m (19m–30m)"; "out of memory now" under a second.
+std::string format_oom(const Interval& seconds);
 /// 0.97 -> "97 %"; "under 1 %" and "over 99 %" rather than a false 0 or 100.
 std::string format_percent(double ratio);
 /// "0.982"

@@ -96,7 +96,7 @@ std::string title_of(const PeriodReport& report) {
       : first != nullptr ? std::string("a process leaks")
       : has_leak(report) ? std::string("no leak now; there was one")
                          : std::string("no leak");
-  if (first != nullptr) out += ", out of memory in " + format_eta(*first->view.verdict.finding.oom_in_s);
+  if (first != nullptr) out += ", " + format_oom(*first->view.verdict.finding.oom_in_s);
   return out;
 }
 

@@ -27,7 +27,7 @@ std::string conclusion(const SeriesView& s, const ReportStyle& style) {
   std::string out = toned(verdict_words(s), tone_of(s), style);
   if (s.ignored) return out + ", ignored";
   if (f.leak || f.state == State::growing) out += fmt::format(", confidence {}", format_percent(f.confidence));
-  if (f.oom_in_s) out += fmt::format(", out of memory in {}", format_eta(*f.oom_in_s));
+  if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
   if (s.key.pid == 0 && f.leak && s.verdict.suspect)
     out += s.verdict.suspect->pid != 0 ? fmt::format(", by pid {}", s.verdict.suspect->pid) : ", by no visible process";
   return out;
@@ -109,8 +109,7 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
   if (news == AlertNews::escalated) {
     const std::optional<Interval>& oom_in_s = series.verdict.finding.oom_in_s;  // as it is now, not at the raise
     return fmt::format("{}  {}  {}: now {}{}\n", when, toned("ESCALATED", Tone::bad, style), who,
-                       severity_words(alert.severity),
-                       oom_in_s ? ", out of memory in " + format_eta(*oom_in_s) : std::string());
+                       severity_words(alert.severity), oom_in_s ? ", " + format_oom(*oom_in_s) : std::string());
   }
   if (news == AlertNews::cleared) {
     const std::string reason = alert.ended == AlertEnd::process_ended ? "" : alert.end_reason;
@@ -121,7 +120,7 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
   std::string out =
       fmt::format("{}  {}  {}: {}, {}, confidence {}", when, toned(severity_words(alert.severity), Tone::bad, style),
                   who, pattern_words(f.pattern), format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
-  if (f.oom_in_s) out += fmt::format(", out of memory in {}", format_eta(*f.oom_in_s));
+  if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
   out += '\n';
   if (!f.because.empty()) out += "    because  " + f.because + '\n';
   if (series.verdict.suspect)

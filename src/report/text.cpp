@@ -48,7 +48,7 @@ std::string headline(const SeriesView& s, const ReportStyle& style) {
   if (f.state != State::too_short)
     out += fmt::format(", {}, R² {}, confidence {}", format_rate(f.growth_bytes_per_s), format_r_squared(f.r_squared),
                        format_percent(f.confidence));
-  if (f.oom_in_s) out += fmt::format(", out of memory in {}", format_eta(*f.oom_in_s));
+  if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
   return out + '\n';
 }
 
@@ -60,8 +60,7 @@ void alert_lines(std::string& out, const SeriesView& s, bool relative) {
     std::string text =
         fmt::format("{} raised {}, {}, confidence {}", pattern_words(a.finding.pattern),
                     format_moment(a.raised, relative), to_string(a.severity), format_percent(a.finding.confidence));
-    if (a.finding.oom_in_s)
-      text += fmt::format(", then predicted out of memory in {}", format_eta(*a.finding.oom_in_s));
+    if (a.finding.oom_in_s) text += ", then predicted " + format_oom(*a.finding.oom_in_s);
     if (a.cleared) {
       text += fmt::format("; {} {}", a.ended == AlertEnd::process_ended ? "process ended" : to_string(a.ended),
                           format_moment(*a.cleared, relative));

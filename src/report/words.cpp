@@ -73,8 +73,8 @@ std::string next_step(const SeriesView& series) {
   const Finding& f = v.finding;
   const bool device = series.key.pid == 0;
   if (f.leak) {
-    std::string step = f.oom_in_s ? fmt::format("save a checkpoint within {}", format_duration(f.oom_in_s->low))
-                                  : std::string("save a checkpoint");
+    std::string step = "save a checkpoint";
+    if (f.oom_in_s) step += f.oom_in_s->low < 1 ? " now" : " within " + format_duration(f.oom_in_s->low);
     if (device && v.suspect && v.suspect->pid == 0)
       return step + "; run vramtrack as root, outside of containers, to see the process that grows";
     if (v.suspect && v.suspect->pid != 0) step += fmt::format("; then look into pid {}", v.suspect->pid);

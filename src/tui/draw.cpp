@@ -153,7 +153,7 @@ int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& s) 
     // room.
     words = std::string(severity_word(s.verdict.severity));
     std::vector<std::string> parts;
-    if (f.oom_in_s) parts.push_back("out of memory in " + format_eta(*f.oom_in_s));
+    if (f.oom_in_s) parts.push_back(format_oom(*f.oom_in_s));
     if (s.key.pid == 0 && s.verdict.suspect)
       parts.push_back(s.verdict.suspect->pid != 0 ? fmt::format("by pid {}", s.verdict.suspect->pid)
                                                   : std::string("by no visible process"));

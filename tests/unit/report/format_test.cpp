@@ -44,6 +44,12 @@ TEST(Format, DurationsNeverShowSixtyOfAnything) {
   EXPECT_EQ(format_duration(kInf), "over 10 years");
 }
 
+TEST(Format, TheEndThatIsHereIsNow) {
+  EXPECT_EQ(format_oom({2280, 2820, 3900}), "out of memory in 0h 47m (38m–1h 05m)");
+  EXPECT_EQ(format_oom({0, 0.4, 90}), "out of memory now");
+  EXPECT_EQ(format_oom({0, 1, 2}), "out of memory in 1s (0s–2s)");
+}
+
 TEST(Format, EtaShowsTheMiddleAndTheBounds) {
   EXPECT_EQ(format_eta({2280, 2820, 3900}), "0h 47m (38m–1h 05m)");
   EXPECT_EQ(format_eta({30, 45, 90}), "45s (30s–2m)");
