@@ -1,5 +1,6 @@
 #!/bin/sh
-# clang-format over every source, clang-tidy over src/ (or over the files named).
+# clang-format over every source, clang-tidy over src/ and python/native/ (or over the files named). What the build leaves
+# out, such as the extension where there is no virtual environment for it, is not looked at.
 #
 #   scripts/lint.sh BUILD_DIR [FILE...]      BUILD_DIR has compile_commands.json
 #
@@ -9,7 +10,7 @@ cd "$(dirname "$0")/.."
 build=$1
 shift
 
-sources=$(find src tests bench fuzz -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.c' | sort)
+sources=$(find src python/native tests bench fuzz -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.c' | sort)
 status=0
 unformatted=$(for file in $sources; do clang-format --dry-run -Werror "$file" 2>/dev/null || echo "$file"; done)
 if [ -n "$unformatted" ]; then
@@ -20,7 +21,7 @@ if [ -n "$unformatted" ]; then
 fi
 
 # What the compiler is told that clang does not know (GCC's own warnings) is no finding.
-[ $# -gt 0 ] || set -- $(find src -name '*.cpp' | sort)
+[ $# -gt 0 ] || set -- $(find src python/native -name '*.cpp' | sort)
 known=
 for file in "$@"; do
   if grep -q "\"$PWD/$file\"" "$build/compile_commands.json"; then known="$known $file"; fi
