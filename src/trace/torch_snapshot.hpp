@@ -16,10 +16,10 @@ struct ReadOptions {
 };
 
 /// Reads a file, plain, gzip or zstd, as a stream: any size. PyTorch 2.0 to 2.12, pickle protocols 0 to 5; every field
-/// is optional and unknown ones are skipped. Nothing in the file is ever executed: an opcode that would make Python do
-/// so is an error that names it and its offset. Memory: 4 bytes for each object of the pickle, 32 an event kept, and
-/// the names; at most 16 times the file, whatever is in it, and of a compressed one 16 times the larger of 64 MiB and
-/// 250 times what is on the disk. Time: some 5 ns an opcode.
+/// but address and size of a segment is optional and unknown ones are skipped. Nothing in the file is ever executed: an
+/// opcode that would make Python do so is an error that names it and its offset. Memory: 4 bytes for each object of the
+/// pickle, 32 an event kept, and the names; at most 16 times the file, whatever is in it, and of a compressed one 16
+/// times the larger of 64 MiB and 250 times what is on the disk. Time: some 5 ns an opcode.
 [[nodiscard]] Result<Snapshot> read_torch_snapshot(const std::string& path, Symbols& symbols,
                                                    const ReadOptions& options = {});
 
