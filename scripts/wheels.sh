@@ -9,7 +9,8 @@
 # oldest from 3.12 on builds one for the stable ABI, which serves all newer ones.
 #
 # Everything is built from the source distribution, not from the tree, and auditwheel says on which glibc a wheel runs.
-# Needs a package index for the build's and the tests' packages. One line a Python; fails when one of them fails.
+# Needs a package index for the build's and the tests' packages. One line a Python; fails when one of them fails. With
+# VRAMTRACK_BUILD_DIR, an absolute path of a build with tests, those run too that need its binary or its fake driver.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
