@@ -41,7 +41,7 @@ Result<Chosen> choose(SnapshotWork& work) {
   if (!highest)
     return vramtrack::fail(fmt::format("--peak: {} has no trace to find one in; leave --peak away", snapshot.file));
   return Chosen{highest->sites, fmt::format("GPU memory by stack at the peak of device {} (trace entry {})", device,
-                                            number_words(highest->at.event))};
+                                            number_words(highest->at.event + 1))};
 }
 
 std::int64_t total_of(const Profile& profile) {

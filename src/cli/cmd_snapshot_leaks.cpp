@@ -15,6 +15,7 @@ using namespace trace;
 constexpr std::size_t kStackLines = 6;
 
 std::string verdict_line(const Growth& growth) {
+  if (!growth.is_comparable) return "cannot tell";
   switch (growth.condition) {
     case Condition::leak:
       return growth.is_certain ? "LEAK" : "GREW (a leak, or a warm-up)";
@@ -22,14 +23,19 @@ std::string verdict_line(const Growth& growth) {
       return "no leak";
     case Condition::cache:
       return "no leak: cache";
+    case Condition::fragmentation:
+      return "FRAGMENTATION, no leak";
+    case Condition::pending:
+      return "PENDING FREES, no leak of the program's";
     default:
-      return fmt::format("no leak: {}", condition_name(growth.condition));
+      return "GREW OUTSIDE THE ALLOCATOR";
   }
 }
 
 std::string text_of(const SnapshotWork& work, const Growth& growth) {
   std::string out = fmt::format("{}: {}\n", verdict_line(growth), growth.because);
   if (!growth.next_step.empty()) out += fmt::format("  do: {}\n", growth.next_step);
+  for (const std::string& note : growth.notes) out += fmt::format("  note: {}\n", note);
   const auto series = [&](std::string_view name, auto bytes_of) {
     out += fmt::format("  {:<14}", name);
     for (std::size_t i = 0; i < growth.usage.size(); ++i) out += fmt::format(" {:>11}", bytes_words(bytes_of(i)));
@@ -89,6 +95,9 @@ std::string json_of(const SnapshotWork& work, const Growth& growth) {
   JsonText j;
   j.begin_object().field("schema", "vramtrack.snapshot.leaks.v1");
   j.field("condition", condition_name(growth.condition)).field("is_certain", growth.is_certain);
+  j.field("is_comparable", growth.is_comparable).key("notes").begin_array();
+  for (const std::string& note : growth.notes) j.value(note);
+  j.end_array();
   j.field("because", growth.because).field("next_step", growth.next_step).field("leaking_bytes", growth.leaking_bytes);
   j.key("snapshots").begin_array();
   for (std::size_t i = 0; i < growth.usage.size(); ++i) {
@@ -131,7 +140,9 @@ int snapshot_leaks(SnapshotWork& work) {
                                  options.device_used_bytes.size(), work.snapshots.size()));
   const Growth growth = growth_of(work.snapshots, options);
   return work.finish(work.options.json ? json_of(work, growth) : text_of(work, growth),
-                     growth.condition == Condition::leak ? kSnapshotFound : kSnapshotDone);
+                     !growth.is_comparable                 ? kSnapshotFailed
+                     : growth.condition == Condition::leak ? kSnapshotFound
+                                                           : kSnapshotDone);
 }
 
 }  // namespace vramtrack::cli

@@ -16,10 +16,11 @@ std::uint64_t size_or_throw(const std::string& option, const std::string& text) 
 
 CLI::App* add_verb(CLI::App* all, Options& o, const std::string& name, const std::string& help, bool many) {
   CLI::App* c = all->add_subcommand(name, help);
-  CLI::Option* files =
-      c->add_option("FILE", o.files, many ? "Snapshots, also .gz and .zst" : "A snapshot, also .gz or .zst")
-          ->required()
-          ->type_name("");
+  CLI::Option* files = c->add_option("FILE", o.files,
+                                     many ? "Snapshots, also .gz and .zst; - is standard input"
+                                          : "A snapshot, also .gz or .zst; - is standard input")
+                           ->required()
+                           ->type_name("");
   if (!many) files->expected(1);
   c->add_option("--device", o.snapshot.device, "This device only")->type_name("NUMBER");
   c->add_option("--output", o.output, "Write into this file, not to standard output")->type_name("FILE");
@@ -69,7 +70,7 @@ CLI::App* add_snapshot(CLI::App& app, Options& o) {
       "Examples:\n"
       "  vramtrack snapshot leaks step100.pickle step200.pickle step300.pickle   three tell a leak from a warm-up\n"
       "  vramtrack snapshot leaks --used 10GiB,12GiB a.pickle b.pickle\n"
-      "Exit: 0 nothing leaks, 1 a leak (or growth that may be one), 2 could not read them.");
+      "Exit: 0 nothing leaks, 1 a leak (or growth that may be one), 2 could not read or compare them.");
 
   CLI::App* timeline =
       add_verb(all, o, "timeline", "Live bytes by site over the trace, and what its peaks were made of", false);

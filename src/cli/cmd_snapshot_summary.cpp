@@ -35,6 +35,9 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
         "  {}do: {}\n",
         assessment.condition == Condition::steady ? "" : fmt::format("[{}] ", condition_name(assessment.condition)),
         assessment.next_step);
+  if (const std::uint64_t ooms = trace == nullptr ? 0 : trace->counts[static_cast<std::size_t>(Action::oom)]; ooms > 0)
+    out += fmt::format("  it ran OUT OF MEMORY {} in the trace: 'vramtrack snapshot oom' says what filled it then\n",
+                       ooms == 1 ? "once" : fmt::format("{} times", number_words(ooms)));
   const auto row = [&](std::string_view name, std::uint64_t bytes, std::string_view meaning) {
     out += fmt::format("  {:<22} {:>12} {:>6}  {}\n", name, bytes_words(bytes), percent_of(bytes, u.reserved_bytes),
                        meaning);
@@ -46,7 +49,7 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
   row("  pending free", u.pending_free_bytes, "given back, a stream may still use it");
   row("  releasable", u.releasable_bytes, "cached, empty_cache() returns it");
   row("  pinned", u.pinned_bytes,
-      fmt::format("free between live blocks, largest piece {}", bytes_words(u.largest_free_bytes)));
+      fmt::format("free between live blocks, largest piece {}", bytes_words(u.largest_pinned_bytes)));
   if (u.unaccounted_bytes > 0) row("  unaccounted", u.unaccounted_bytes, "no block of the file covers it");
   // A device that gave everything back has no pool, only its trace; one common pool needs no table.
   if (device.pools.size() > 1 ||
@@ -68,15 +71,15 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
     }
   }
   if (is_host) return;
-  const Profile profile = live_profile(snapshot, device.device);
-  if (!profile.empty()) {
+  const auto lines = by_line(live_profile(snapshot, device.device), symbols);
+  if (!lines.empty()) {
     out += "\n  who holds it\n";
-    for (std::size_t i = 0; i < profile.size() && i < top; ++i)
-      out += fmt::format("  {:>12} {:>6} {:>16}  {}\n", bytes_words(profile[i].bytes),
-                         percent_of(static_cast<std::uint64_t>(profile[i].bytes), u.requested_bytes),
-                         count_words(static_cast<std::uint64_t>(profile[i].blocks), "block"),
-                         printable(site_words(symbols, profile[i].stack)));
-    if (profile.size() > top) out += fmt::format("  and {} more sites\n", profile.size() - top);
+    for (std::size_t i = 0; i < lines.size() && i < top; ++i)
+      out +=
+          fmt::format("  {:>12} {:>6} {:>16}  {}\n", bytes_words(lines[i].bytes),
+                      percent_of(static_cast<std::uint64_t>(lines[i].bytes), u.requested_bytes),
+                      count_words(static_cast<std::uint64_t>(lines[i].blocks), "block"), line_words(symbols, lines[i]));
+    if (lines.size() > top) out += fmt::format("  and {} more lines\n", lines.size() - top);
   }
   if (trace == nullptr || trace->event_count == 0) return;
   const auto at_begin = static_cast<std::int64_t>(u.requested_bytes) - trace->net_bytes;
@@ -118,7 +121,8 @@ void usage_json(JsonText& j, const Usage& u) {
   j.field("requested_bytes", u.requested_bytes).field("internal_bytes", u.internal_bytes());
   j.field("pending_free_bytes", u.pending_free_bytes).field("inactive_bytes", u.inactive_bytes);
   j.field("releasable_bytes", u.releasable_bytes).field("pinned_bytes", u.pinned_bytes);
-  j.field("largest_free_bytes", u.largest_free_bytes).field("unaccounted_bytes", u.unaccounted_bytes);
+  j.field("largest_free_bytes", u.largest_free_bytes).field("largest_pinned_bytes", u.largest_pinned_bytes);
+  j.field("unaccounted_bytes", u.unaccounted_bytes);
   j.field("utilisation", u.utilisation()).field("scatter", u.scatter());
   j.field("segments", u.segment_count)
       .field("live_blocks", u.live_block_count)
@@ -193,6 +197,12 @@ void stack_json(JsonText& j, const Symbols& symbols, StackId stack) {
     j.field("line", symbols.frame(frame).line).end_object();
   }
   j.end_array();
+}
+
+std::string line_words(const Symbols& symbols, const LineBytes& line) {
+  std::string out = printable(site_words(symbols, line.stack));
+  if (line.stacks > 1) out += fmt::format("  ({} stacks)", number_words(line.stacks));
+  return out;
 }
 
 std::vector<std::string> stack_words(const Symbols& symbols, StackId stack, std::size_t most) {

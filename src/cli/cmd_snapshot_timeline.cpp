@@ -7,6 +7,7 @@
 #include "report/format.hpp"
 #include "trace/oom.hpp"
 #include "trace/timeline.hpp"
+#include "trace/usage.hpp"
 #include "trace/words.hpp"
 
 namespace vramtrack::cli {
@@ -31,25 +32,31 @@ std::string no_trace(const SnapshotWork& work) {
       work.snapshots.front().file, work.device() ? fmt::format(" of device {}", *work.device()) : "");
 }
 
+/// People count from 1.
+std::string entry_words(const Moment& moment) {
+  return number_words(moment.event + 1);
+}
+
 /// "+1.234 s", or "entry 1,234" where the trace has no times.
 std::string when(const Moment& moment, std::int64_t first_us) {
-  if (moment.time_us == kNoTime || first_us == kNoTime) return fmt::format("entry {}", number_words(moment.event));
+  if (moment.time_us == kNoTime || first_us == kNoTime) return "entry " + entry_words(moment);
   return fmt::format("+{:.3f} s", static_cast<double>(moment.time_us - first_us) * 1e-6);
 }
 
 void sites_text(std::string& out, const SnapshotWork& work, const Profile& sites, std::int64_t total,
                 std::string_view indent) {
   std::size_t shown = 0;
-  for (const StackBytes& held : sites) {
+  const auto lines = by_line(sites, work.symbols);
+  for (const LineBytes& held : lines) {
     if (held.bytes <= 0) break;
     if (shown++ == work.options.snapshot.top) {
-      out += fmt::format("{}and {} more sites\n", indent, sites.size() - work.options.snapshot.top);
+      out += fmt::format("{}and {} more lines\n", indent, lines.size() - work.options.snapshot.top);
       break;
     }
     out += fmt::format("{}{:>11} {:>5.1f} % {:>13}  {}\n", indent, bytes_words(held.bytes),
                        100 * static_cast<double>(held.bytes) / static_cast<double>(std::max<std::int64_t>(total, 1)),
                        count_words(static_cast<std::uint64_t>(std::max<std::int64_t>(held.blocks, 0)), "block"),
-                       printable(site_words(work.symbols, held.stack)));
+                       line_words(work.symbols, held));
   }
 }
 
@@ -81,9 +88,9 @@ void timeline_text(std::string& out, const SnapshotWork& work, const Timeline& t
                        count_words(t.mismatch_count, "block"));
   std::int64_t highest = 1;
   for (const Moment& point : t.points) highest = std::max(highest, point.live_bytes);
-  out +=
-      fmt::format("\n  {:<16} {:>11} {:>11}  the highest moment of each stretch, and the largest site of the trace\n",
-                  "when", "live", "reserved");
+  out += fmt::format(
+      "\n  {:<16} {:>11} {:>11}  the highest moment of each stretch; of what the trace saw allocated, who held most\n",
+      "when", "live", "reserved");
   for (std::size_t i = 0; i < t.points.size(); ++i) {
     const Moment& point = t.points[i];
     const auto bar = static_cast<std::size_t>(static_cast<double>(kChartColumns) *
@@ -105,7 +112,7 @@ void timeline_text(std::string& out, const SnapshotWork& work, const Timeline& t
   for (std::size_t i = 0; i < t.peaks.size(); ++i) {
     const Peak& peak = t.peaks[i];
     out += fmt::format("\n  peak {}: {} live at {} (entry {}), {} reserved\n", i + 1, bytes_words(peak.at.live_bytes),
-                       when(peak.at, first_us), number_words(peak.at.event), bytes_words(peak.at.reserved_bytes));
+                       when(peak.at, first_us), entry_words(peak.at), bytes_words(peak.at.reserved_bytes));
     if (peak.at.pending_bytes > 0)
       out += fmt::format("    and {} freed but pending\n", bytes_words(peak.at.pending_bytes));
     for (const std::string& name : peak.inside) out += fmt::format("    inside {}\n", printable(name));
@@ -166,7 +173,8 @@ std::string verdict_words(const OomReport& r) {
 void oom_text(std::string& out, const SnapshotWork& work, const OomReport& r, std::int64_t first_us) {
   out += fmt::format("device {}: {}: {}\n", r.device, verdict_words(r), r.because);
   if (!r.next_step.empty()) out += fmt::format("  do: {}\n", r.next_step);
-  out += fmt::format("\n  at {} (entry {}){}\n", when(r.at, first_us), number_words(r.at.event),
+  out += fmt::format("\n  at {}{}{}\n", when(r.at, first_us),
+                     r.at.time_us == kNoTime ? "" : fmt::format(" (entry {})", entry_words(r.at)),
                      r.oom_count > 1 ? fmt::format(", the last of {} ooms", r.oom_count) : "");
   const auto row = [&out](std::string_view name, std::uint64_t bytes, std::string_view meaning) {
     out += fmt::format("  {:<16} {:>11}  {}\n", name, bytes_words(bytes), meaning);
@@ -264,6 +272,11 @@ int snapshot_oom(SnapshotWork& work) {
       .key("devices")
       .begin_array();
   for (const std::uint32_t device : devices) {
+    const std::uint64_t reserved = total_usage(snapshot, device).reserved_bytes;
+    if (work.options.capacity_bytes && *work.options.capacity_bytes < reserved)
+      return work.fail(
+          fmt::format("--capacity: device {} had {} reserved, more than {}; give the capacity of that device", device,
+                      bytes_words(reserved), bytes_words(*work.options.capacity_bytes)));
     const OomReport report = oom_of(snapshot, device, work.symbols, work.options.capacity_bytes);
     if (work.options.json) {
       oom_json(j, work, report);

@@ -72,8 +72,16 @@ void drop_end(std::vector<double>& samples) {
   while (!samples.empty() && samples.back() < 0.5 * usual) samples.pop_back();
 }
 
-/// The series that count: of the mark that was asked for, else of the one that was made most often.
-std::vector<IterationSeries> chosen(const ProgramRun& run, const std::string& wanted) {
+/// The series that count: of the mark that was asked for, else of the one that the limit is said for ("2MiB/epoch"),
+/// else of the one that was made most often.
+std::vector<IterationSeries> chosen(const ProgramRun& run, std::string wanted, const std::string& limit) {
+  if (const std::size_t slash = limit.find('/'); wanted.empty() && slash != std::string::npos) {
+    const std::size_t begin = limit.find_first_not_of(' ', slash + 1);
+    const std::string unit =
+        begin == std::string::npos ? "" : limit.substr(begin, limit.find_last_not_of(' ') + 1 - begin);
+    for (const IterationSeries& s : run.marks)
+      if (s.name == unit) wanted = unit;
+  }
   std::string name = wanted;
   std::size_t most = 0;
   for (const IterationSeries& s : run.marks)
@@ -93,7 +101,7 @@ Conclusion conclude(const Options& options, ProgramRun run, const gate::GrowthLi
     c.words = "interrupted";
     return c;
   }
-  std::vector<IterationSeries> series = chosen(run, options.mark);
+  std::vector<IterationSeries> series = chosen(run, options.mark, options.limit);
   const bool sampled = series.empty() && options.mark.empty();
   if (sampled && !run.samples.empty()) {
     drop_end(run.samples);

@@ -121,6 +121,8 @@ class Run {
         next_sample = std::max(next_sample + period_, steady_clock::now());
       }
     }
+    // A short program ended before its first sample: what is said of that must still know whether one was possible.
+    if (run_.marks.empty() && run_.samples.empty() && run_.not_measured.empty()) (void)measure();
     run_.skipped_lines = reader_.skipped_lines();
     return std::move(run_);
   }

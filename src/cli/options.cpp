@@ -343,6 +343,31 @@ Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, const std::vec
   // "analyse" instead of "analyze", say: name the nearest command rather than an unexpected argument.
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty())
     what = fmt::format("unknown command '{}'; the nearest is '{}'", argv[1], nearest_name(argv[1], commands));
+  // CLI11 names the words behind an option that it does not know rather than the option.
+  const CLI::App* deepest = &app;
+  while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with("--")) continue;
+    const std::string name(word.substr(0, word.find('=')));
+    if (deepest->get_option_no_throw(name) != nullptr || app.get_option_no_throw(name) != nullptr) continue;
+    std::vector<std::string> known;
+    for (const CLI::Option* option : deepest->get_options())
+      for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
+    const std::vector<std::string_view> names(known.begin(), known.end());
+    what = fmt::format("unknown option '{}'; the nearest is '{}'", name, nearest_name(name, names));
+    break;
+  }
+  // A verb that is none: "snapshot sumary".
+  if (deepest != &app && !deepest->get_subcommands([](const CLI::App*) { return true; }).empty()) {
+    std::vector<std::string_view> verbs;
+    for (const CLI::App* sub : deepest->get_subcommands([](const CLI::App*) { return true; }))
+      verbs.push_back(sub->get_name());
+    what = argc > 2 && argv[2][0] != '-'
+               ? fmt::format("unknown word '{}' after {}; give one of {}", argv[2], deepest->get_name(),
+                             fmt::join(verbs, ", "))
+               : fmt::format("{}: give one of {}", deepest->get_name(), fmt::join(verbs, ", "));
+  }
   if (argc == 1) what = fmt::format("no command; give one of {}", fmt::join(commands, ", "));
   parsed.error = fmt::format("{}; see '{} --help'", what, help);
   return parsed;

@@ -177,6 +177,10 @@ Result<double> parse_growth_limit(std::string_view text) {
           "'{}' is no limit of growth: nothing follows the slash; expected for example \"0.2 MiB/iter\"", text));
   }
   while (!size.empty() && size.back() == ' ') size.remove_suffix(1);
+  // "0.2" was meant to be MiB, or is a typo; 0 is 0 in every unit.
+  if (!size.empty() && size.find_first_not_of("0123456789. ") == std::string_view::npos &&
+      size.find_first_of("123456789") != std::string_view::npos)
+    return fail(fmt::format("'{}' is no limit of growth: it has no unit; expected for example \"0.2 MiB/iter\"", text));
   // parse_bytes gives whole bytes; that is fine enough here.
   const auto bytes = parse_bytes(size);
   if (!bytes)

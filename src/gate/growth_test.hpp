@@ -57,7 +57,7 @@ std::size_t least_iterations(const GrowthLimits& limits);
 std::size_t find_warm_up(std::span<const double> used_bytes);
 
 /// "0.2 MiB/iter", "512KiB", "1MB / step": bytes an iteration, as core's parse_bytes reads sizes; what follows the
-/// slash is a word of the user's own. The Error names the text and what was expected.
+/// slash is a word of the user's own. A unit must be there, but for 0. The Error names the text and what was expected.
 Result<double> parse_growth_limit(std::string_view text);
 
 /// "0.31 MiB/iteration": growth for people. Pure.

@@ -32,6 +32,10 @@ class LeakGate {
   /// The conclusion so far: at the last look; before the first one, too_short.
   [[nodiscard]] const GrowthResult& result() const { return result_; }
   [[nodiscard]] const std::vector<double>& used_bytes() const { return used_bytes_; }
+  /// As they are after raising what was too few.
+  [[nodiscard]] const Iterations& iterations() const { return iterations_; }
+  /// The error rate of each look that can fail; a result's words name this one.
+  [[nodiscard]] double error_rate_of_a_look() const { return share_.error_rate; }
 
  private:
   void look();

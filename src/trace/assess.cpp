@@ -41,25 +41,25 @@ Assessment assess(const Usage& usage, const std::optional<AllocatorSettings>& se
             "to see whether it grows, compare with a later one: vramtrack snapshot leaks A B C"};
   const std::uint64_t most =
       std::max({usage.releasable_bytes, usage.pinned_bytes, usage.pending_free_bytes, usage.internal_bytes()});
-  if (most == usage.pinned_bytes && usage.scatter() < 0.5)
+  if (most == usage.pinned_bytes && usage.pinned_scatter() < 0.5)
     return {Condition::cache,
             share_words(usage.pinned_bytes, usage.reserved_bytes) +
                 fmt::format(" is free beside live blocks, in large pieces (the largest {})",
-                            bytes_words(usage.largest_free_bytes)),
-            "no leak: the next allocations reuse it. empty_cache() cannot return it while those blocks live; with "
+                            bytes_words(usage.largest_pinned_bytes)),
+            "kept for reuse by the next allocations. empty_cache() cannot return it while those blocks live; with "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True most of it could be"};
   if (most == usage.pinned_bytes)
     return {Condition::fragmentation,
             share_words(usage.pinned_bytes, usage.reserved_bytes) +
                 fmt::format(" is free but lies between live blocks; the largest piece is {}",
-                            bytes_words(usage.largest_free_bytes)),
+                            bytes_words(usage.largest_pinned_bytes)),
             fragmentation_advice(settings)};
   if (most == usage.releasable_bytes)
     return {
         Condition::cache,
         share_words(usage.releasable_bytes, usage.reserved_bytes) +
             " is the allocator's cache, in segments without a live block",
-        "no leak: the next allocations reuse it. Where another process needs it, call torch.cuda.empty_cache() after "
+        "kept for reuse by the next allocations. Where another process needs it, call torch.cuda.empty_cache() after "
         "the peak"};
   if (most == usage.pending_free_bytes)
     return {Condition::pending,

@@ -184,8 +184,8 @@ ByteInput::~ByteInput() = default;
 
 Result<ByteInput> ByteInput::open(const std::string& path) {
   auto state = std::make_unique<State>();
-  state->name = path;
-  state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  state->name = path == "-" ? "standard input" : path;
+  state->fd = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (state->fd < 0) return fail(fmt::format("{}: {}", path, std::generic_category().message(errno)));
   struct stat info {};
   if (::fstat(state->fd, &info) != 0) return fail(fmt::format("{}: {}", path, std::generic_category().message(errno)));

@@ -14,7 +14,7 @@ namespace vramtrack::trace {
 
 class ByteInput {
  public:
-  /// A regular file or a pipe; gzip and zstd are recognised by their first bytes.
+  /// A regular file or a pipe, "-" for standard input; gzip and zstd are recognised by their first bytes.
   static Result<ByteInput> open(const std::string& path);
   /// Bytes of somebody else that must outlive this; compressed ones are recognised as well.
   static Result<ByteInput> over(std::span<const std::uint8_t> bytes, std::string name);

@@ -39,6 +39,7 @@ bool is_flat(std::uint64_t from, std::uint64_t to) {
   return moved <= std::max(1048576.0, 0.01 * static_cast<double>(from));
 }
 
+/// Every stack that any of them holds.
 std::vector<SiteGrowth> sites_of(std::span<const Snapshot> snapshots, std::optional<std::uint32_t> device) {
   std::unordered_map<std::uint32_t, SiteGrowth> by_stack;
   const auto site = [&](StackId stack) -> SiteGrowth& {
@@ -66,12 +67,61 @@ std::vector<SiteGrowth> sites_of(std::span<const Snapshot> snapshots, std::optio
   for (auto& [stack, its] : by_stack) {
     its.grew_each_time =
         std::adjacent_find(its.bytes.begin(), its.bytes.end(), std::greater_equal<>()) == its.bytes.end();
-    if (std::adjacent_find(its.bytes.begin(), its.bytes.end(), std::not_equal_to<>()) != its.bytes.end())
-      out.push_back(std::move(its));
+    out.push_back(std::move(its));
   }
   std::sort(out.begin(), out.end(), [](const SiteGrowth& a, const SiteGrowth& b) {
     return a.growth_bytes() != b.growth_bytes() ? a.growth_bytes() > b.growth_bytes() : a.stack < b.stack;
   });
+  return out;
+}
+
+/// Bytes of stacks that both the first and the last hold, of those that have a stack; against the smaller of both.
+/// Two moments of one program share at least what lives long (weights); a hundredth is chance (a library's own line).
+bool share_stacks(const std::vector<SiteGrowth>& all, const Growth& growth) {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t shared = 0;
+  for (const SiteGrowth& site : all) {
+    if (site.stack == kNoStack) continue;
+    first += site.bytes.front();
+    last += site.bytes.back();
+    shared += std::min(site.bytes.front(), site.bytes.back());
+  }
+  const std::int64_t smaller = std::min(first, last);
+  // A snapshot from before the program held much shares nothing with a later one, and is none of another's.
+  const bool alike = smaller * 10 >= std::max(first, last) && smaller > 0;
+  const bool recorded = static_cast<std::uint64_t>(smaller) * 2 >=
+                        std::min(growth.usage.front().requested_bytes, growth.usage.back().requested_bytes);
+  return !alike || !recorded || shared * 100 >= smaller;
+}
+
+std::string devices_words(const Snapshot& snapshot) {
+  std::set<std::uint32_t> devices;
+  for (const Segment& segment : snapshot.segments) devices.insert(segment.device);
+  return devices.empty() ? "none" : fmt::format("{}", fmt::join(devices, ", "));
+}
+
+std::int64_t last_time_us(const Snapshot& snapshot) {
+  std::int64_t last = kNoTime;
+  for (const DeviceTrace& trace : snapshot.traces)
+    if (trace.last_time_us != kNoTime) last = last == kNoTime ? trace.last_time_us : std::max(last, trace.last_time_us);
+  return last;
+}
+
+std::vector<std::string> doubts(std::span<const Snapshot> snapshots, std::optional<std::uint32_t> device) {
+  std::vector<std::string> out;
+  for (std::size_t i = 1; i < snapshots.size(); ++i) {
+    const std::int64_t before = last_time_us(snapshots[i - 1]);
+    const std::int64_t after = last_time_us(snapshots[i]);
+    if (before != kNoTime && after != kNoTime && after < before)
+      out.push_back(
+          fmt::format("by their traces [{}] was taken before [{}]: name them in the order they were taken", i + 1, i));
+    const std::string here = devices_words(snapshots[i]);
+    const std::string there = devices_words(snapshots[i - 1]);
+    if (!device && here != there)
+      out.push_back(fmt::format("[{}] has device {}, [{}] has {}, and all are added up: name one with --device", i,
+                                there, i + 1, here));
+  }
   return out;
 }
 
@@ -92,6 +142,9 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
     growth.because = std::move(because);
     growth.next_step = std::move(next);
   };
+  if (!growth.is_comparable)
+    return set(Condition::steady, "the first and the last have hardly a stack in common: " + requested,
+               "compare snapshots of one run of one program, taken at the same point of a step");
   // A site that grows while others give back as much is memory on the move, not more of it.
   if (growth.leaking_bytes >= static_cast<std::int64_t>(least_bytes) &&
       change(a.requested_bytes, b.requested_bytes) > 0 &&
@@ -154,7 +207,9 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
     }
   }
   if (!is_flat(a.requested_bytes, b.requested_bytes))
-    set(Condition::steady, requested + ", but no site grew at every step: sizes that vary, or a warm-up",
+    set(Condition::steady,
+        requested + (many ? ", but no site grew at every step: sizes that vary, or a warm-up"
+                          : ", but other sites shrank by as much as these grew: sizes that vary"),
         "take the snapshots at the same point of a step");
   else
     set(Condition::steady, requested, "");
@@ -168,12 +223,18 @@ std::string_view condition_name(Condition condition) {
 
 Growth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options) {
   Growth growth;
-  growth.sites = sites_of(snapshots, options.device);
+  std::vector<SiteGrowth> sites = sites_of(snapshots, options.device);
   for (std::size_t i = 0; i < snapshots.size(); ++i) {
     growth.usage.push_back(total_usage(snapshots[i], options.device));
     growth.device_used_bytes.emplace_back(
         i < options.device_used_bytes.size() ? std::optional(options.device_used_bytes[i]) : std::nullopt);
   }
+  growth.is_comparable = share_stacks(sites, growth);
+  std::erase_if(sites, [](const SiteGrowth& site) {
+    return std::adjacent_find(site.bytes.begin(), site.bytes.end(), std::not_equal_to<>()) == site.bytes.end();
+  });
+  growth.sites = std::move(sites);
+  growth.notes = doubts(snapshots, options.device);
   judge(growth, options.least_bytes);
   return growth;
 }

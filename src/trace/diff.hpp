@@ -42,6 +42,9 @@ struct Growth {
   std::vector<Usage> usage;       ///< of each snapshot
   std::vector<std::optional<std::uint64_t>> device_used_bytes;  ///< of each, where the caller knew
   Condition condition = Condition::steady;
+  /// False: the first and the last have hardly a stack in common, as those of two programs. Then nothing can be told.
+  bool is_comparable = true;
+  std::vector<std::string> notes;  ///< what makes the comparison doubtful
   bool is_certain = false;         ///< a leak over three snapshots or more; false of two: a third decides
   std::int64_t leaking_bytes = 0;  ///< growth of the sites behind a leak
   std::string because;             ///< why that condition, in words

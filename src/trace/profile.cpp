@@ -124,6 +124,23 @@ std::optional<FrameId> site_of(const Symbols& symbols, StackId stack) {
   return best;
 }
 
+std::vector<LineBytes> by_line(const Profile& profile, const Symbols& symbols) {
+  std::vector<LineBytes> out;
+  std::unordered_map<std::uint32_t, std::size_t> place;  // by frame
+  constexpr std::uint32_t kNone = 0xffffffff;
+  for (const StackBytes& held : profile) {
+    const auto frame = site_of(symbols, held.stack);
+    const auto [at, is_new] = place.try_emplace(frame ? index_of(*frame) : kNone, out.size());
+    if (is_new) out.push_back({held.stack, 0, 0, 0});
+    LineBytes& line = out[at->second];
+    line.bytes += held.bytes;
+    line.blocks += held.blocks;
+    ++line.stacks;
+  }
+  std::stable_sort(out.begin(), out.end(), [](const LineBytes& a, const LineBytes& b) { return a.bytes > b.bytes; });
+  return out;
+}
+
 std::string frame_words(const Symbols& symbols, FrameId frame) {
   std::string_view file = symbols.file(frame);
   const std::string_view name = symbols.name(frame);

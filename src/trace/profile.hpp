@@ -39,6 +39,16 @@ Profile live_profile(const Snapshot& snapshot, std::optional<std::uint32_t> devi
 /// kNoStack.
 std::optional<FrameId> site_of(const Symbols& symbols, StackId stack);
 
+/// All stacks of one line: those whose site_of is the same.
+struct LineBytes {
+  StackId stack = kNoStack;  ///< of these the one with the most bytes
+  std::int64_t bytes = 0;
+  std::int64_t blocks = 0;
+  std::uint64_t stacks = 0;
+};
+/// `profile` by line, the most bytes first.
+std::vector<LineBytes> by_line(const Profile& profile, const Symbols& symbols);
+
 /// False for frames that say nothing to a person: the recorder's own, the interpreter's calls.
 bool is_telling(const Symbols& symbols, FrameId frame);
 

@@ -22,15 +22,21 @@ Usage usage_of_segment(const Snapshot& snapshot, const Segment& segment) {
   std::uint64_t run_bytes = 0;  // of neighbours that are free
   std::uint64_t run_address = segment.address;
   std::uint64_t whole_pages_bytes = 0;
+  std::uint64_t largest_pinned_bytes = 0;  // should the segment have a live block
   const auto end_run = [&] {
     usage.largest_free_bytes = std::max(usage.largest_free_bytes, run_bytes);
+    std::uint64_t pinned_bytes = run_bytes;
     if (segment.is_expandable && run_bytes > 0) {
       const std::uint64_t page = page_bytes(segment);
       const std::uint64_t begin = run_address - segment.address;
       const std::uint64_t first = (begin + page - 1) / page * page;
       const std::uint64_t last = (begin + run_bytes) / page * page;
-      if (last > first) whole_pages_bytes += last - first;
+      if (last > first) {
+        whole_pages_bytes += last - first;
+        pinned_bytes = std::max(first - begin, begin + run_bytes - last);
+      }
     }
+    largest_pinned_bytes = std::max(largest_pinned_bytes, pinned_bytes);
     run_bytes = 0;
   };
   for (std::size_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
@@ -58,6 +64,7 @@ Usage usage_of_segment(const Snapshot& snapshot, const Segment& segment) {
   else
     usage.releasable_bytes = whole_pages_bytes;
   usage.pinned_bytes = usage.inactive_bytes - usage.releasable_bytes;
+  if (usage.active_bytes() > 0) usage.largest_pinned_bytes = largest_pinned_bytes;
   if (segment.size_bytes > blocks_bytes) usage.unaccounted_bytes = segment.size_bytes - blocks_bytes;
   if (segment.size_bytes < blocks_bytes) usage.reserved_bytes = blocks_bytes;
   return usage;
@@ -103,6 +110,10 @@ double Usage::scatter() const {
   return inactive_bytes == 0 ? 0 : 1 - static_cast<double>(largest_free_bytes) / static_cast<double>(inactive_bytes);
 }
 
+double Usage::pinned_scatter() const {
+  return pinned_bytes == 0 ? 0 : 1 - static_cast<double>(largest_pinned_bytes) / static_cast<double>(pinned_bytes);
+}
+
 Usage& Usage::operator+=(const Usage& other) {
   reserved_bytes += other.reserved_bytes;
   allocated_bytes += other.allocated_bytes;
@@ -112,6 +123,7 @@ Usage& Usage::operator+=(const Usage& other) {
   releasable_bytes += other.releasable_bytes;
   pinned_bytes += other.pinned_bytes;
   largest_free_bytes = std::max(largest_free_bytes, other.largest_free_bytes);
+  largest_pinned_bytes = std::max(largest_pinned_bytes, other.largest_pinned_bytes);
   unaccounted_bytes += other.unaccounted_bytes;
   segment_count += other.segment_count;
   live_block_count += other.live_block_count;

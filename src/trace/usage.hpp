@@ -15,15 +15,16 @@ namespace vramtrack::trace {
 ///            | requested | internal | pending |          inactive           |
 ///            |      allocated       |         |  releasable  |    pinned    |
 struct Usage {
-  std::uint64_t reserved_bytes = 0;      ///< taken from the driver: what nvidia-smi sees, less contexts and libraries
-  std::uint64_t allocated_bytes = 0;     ///< blocks the program holds, as rounded by the allocator
-  std::uint64_t requested_bytes = 0;     ///< what it asked for
-  std::uint64_t pending_free_bytes = 0;  ///< given back, held until a stream is done with it
-  std::uint64_t inactive_bytes = 0;      ///< cached: external fragmentation and plain cache together
-  std::uint64_t releasable_bytes = 0;    ///< of inactive: empty_cache() would return it to the driver
-  std::uint64_t pinned_bytes = 0;        ///< of inactive: a live block in the same segment (or page) holds it
-  std::uint64_t largest_free_bytes = 0;  ///< largest inactive run: what can be had without asking the driver
-  std::uint64_t unaccounted_bytes = 0;   ///< of segments whose blocks do not add up (cut-down files)
+  std::uint64_t reserved_bytes = 0;        ///< taken from the driver: what nvidia-smi sees, less contexts and libraries
+  std::uint64_t allocated_bytes = 0;       ///< blocks the program holds, as rounded by the allocator
+  std::uint64_t requested_bytes = 0;       ///< what it asked for
+  std::uint64_t pending_free_bytes = 0;    ///< given back, held until a stream is done with it
+  std::uint64_t inactive_bytes = 0;        ///< cached: external fragmentation and plain cache together
+  std::uint64_t releasable_bytes = 0;      ///< of inactive: empty_cache() would return it to the driver
+  std::uint64_t pinned_bytes = 0;          ///< of inactive: a live block in the same segment (or page) holds it
+  std::uint64_t largest_free_bytes = 0;    ///< largest inactive run: what can be had without asking the driver
+  std::uint64_t largest_pinned_bytes = 0;  ///< of pinned: the largest run, or what of it lies in pages with live blocks
+  std::uint64_t unaccounted_bytes = 0;     ///< of segments whose blocks do not add up (cut-down files)
   std::uint64_t segment_count = 0;
   std::uint64_t live_block_count = 0;
   std::uint64_t free_block_count = 0;
@@ -34,6 +35,8 @@ struct Usage {
   [[nodiscard]] double utilisation() const;
   /// 1 - largest free run / all that is free: 0 is one piece, near 1 is crumbs.
   [[nodiscard]] double scatter() const;
+  /// The same of what is pinned.
+  [[nodiscard]] double pinned_scatter() const;
   Usage& operator+=(const Usage& other);
 };
 

@@ -68,6 +68,21 @@ class LeakGate(unittest.TestCase):
         code, words, _ = self.gate("--mark", "batch", *program(0.5))
         self.assertEqual((code, "made no mark 'batch'" in words), (2, True), words)
 
+    def test_the_limit_names_the_mark(self):
+        # 10 steps an epoch: what an epoch may keep is no limit of a step.
+        marks = "import os\nfd = int(os.environ['VRAMTRACK_MARK_FD'])\nfor i in range(1000):\n os.write(fd, b'step %d\\n' % (i << 20))\n" \
+                " if i % 10 == 9: os.write(fd, b'epoch %d\\n' % (i << 20))\n"
+        code, words, _ = self.gate("--limit", "2MiB/epoch", "--", sys.executable, "-c", marks)
+        self.assertEqual(code, 1, words)
+        self.assertIn("grows 10.00 MiB/epoch", words)
+        self.assertEqual(self.gate("--limit", "2 MiB / step", "--", sys.executable, "-c", marks)[0], 0)
+
+    def test_mistakes(self):
+        code, words, _ = self.gate("--limit", "0.2", *program(0))
+        self.assertEqual((code, "it has no unit" in words), (2, True), words)
+        code, words, _ = self.gate("--junitt", "leak.xml", *program(0))
+        self.assertEqual((code, "unknown option '--junitt'; the nearest is '--junit'" in words), (2, True), words)
+
     def test_too_few_iterations(self):
         code, words, _ = self.gate(*program(0.5, 30))
         self.assertEqual(code, 2)
@@ -103,9 +118,10 @@ class LeakGate(unittest.TestCase):
         self.assertIn("were no marks", words)
 
     def test_without_marks_and_without_a_gpu(self):
-        code, words, _ = self.gate("--", "sleep", "0.1")
-        self.assertEqual(code, 2)
-        self.assertTrue("no GPU memory" in words, words)
+        for program in (["sleep", "0.1"], ["true"]):
+            code, words, _ = self.gate("--set", "sources.nvml-library=no-such-library.so", "--", *program)
+            self.assertEqual(code, 2)
+            self.assertIn("no GPU memory", words)
 
     def driver_of(self, used):
         """What a shell runs first to be the process that holds the memory. Where `scenario` is a FIFO, the fake driver waits

@@ -31,7 +31,7 @@ class Sandbox:
         return {**kept, "HOME": str(self.path / "home"), "TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm", **(extra or {})}
 
     def run(self, *args, stdin="", env=None, timeout=120):
-        return subprocess.run([self.binary, *args], cwd=self.work, env=self.environment(env), input=stdin.encode(),
+        return subprocess.run([self.binary, *args], cwd=self.work, env=self.environment(env), input=stdin if isinstance(stdin, bytes) else stdin.encode(),
                               capture_output=True, timeout=timeout)
 
     def start(self, *args, **kwargs):

@@ -181,6 +181,59 @@ class Snapshot(unittest.TestCase):
         backwards = self.json("leaks", *reversed(files))
         self.assertEqual(backwards["sites"][0]["growth_bytes"], -20 * MIB)
 
+    def test_two_programs_cannot_be_compared(self):
+        files = [self.write(f"{n}.pickle", leaking(n).snapshot()) for n in (2, 12)]
+        other = leaking(12).snapshot()
+        for block in other["segments"][0]["blocks"]:
+            block["frames"] = [dict(f, filename="/other/" + f["filename"]) for f in block["frames"]]
+        files[1] = self.write("other.pickle", other)
+        result = self.box.run("snapshot", "leaks", *files)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"cannot tell: the first and the last have hardly a stack in common", result.stdout)
+        # What an early one held may all be gone later: that is one program.
+        segment = dict(other["segments"][0], blocks=other["segments"][0]["blocks"][:1], total_size=2 * MIB)
+        early = self.write("early.pickle", {"segments": [segment], "device_traces": []})
+        late = self.write("late.pickle", leaking(30).snapshot())
+        self.assertTrue(self.json("leaks", early, late, code=1)["is_comparable"])
+
+    def test_doubts_are_said(self):
+        files = [self.write(f"{n}.pickle", leaking(n).snapshot()) for n in (2, 12)]
+        self.assertEqual(self.json("leaks", *files, code=1)["notes"], [])
+        self.assertIn("[2] was taken before [1]", self.json("leaks", *reversed(files))["notes"][0])
+        more = leaking(12).snapshot()
+        more["segments"].append(dict(leaking(12).snapshot()["segments"][0], device=1))
+        notes = self.json("leaks", files[0], self.write("more.pickle", more), code=1)["notes"]
+        self.assertEqual(notes, ["[1] has device 0, [2] has 0, 1, and all are added up: name one with --device"])
+
+    def test_an_oom_is_told_by_the_summary(self):
+        text = self.run_it("summary", self.write("oom.pickle", leaking(40, oom=990 * MIB).snapshot()))
+        self.assertIn("it ran OUT OF MEMORY once in the trace: 'vramtrack snapshot oom'", text)
+        self.assertNotIn("OUT OF MEMORY", self.run_it("summary", self.write("fine.pickle", leaking(40).snapshot())))
+
+    def test_a_line_is_told_once(self):
+        r = leaking(3)
+        for n in range(4):
+            r.allocate(MIB, [NATIVE, TORCH, STEP, dict(RUN, line=100 + n)])
+        text = self.run_it("summary", self.write("a.pickle", r.snapshot()))
+        self.assertEqual(text.count("train.py:88 train_step"), 1)
+        self.assertRegex(text, r"7\.0 MiB +\S+ % +7 blocks  me/project/train\.py:88 train_step  \(5 stacks\)")
+
+    def test_standard_input(self):
+        self.write("a.pickle", leaking(3).snapshot())
+        done = self.box.run("snapshot", "summary", "-", stdin=(self.box.work / "a.pickle").read_bytes())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"standard input: ", done.stdout)
+
+    def test_what_was_meant_is_named(self):
+        for args, words in ((["sumary", "a.pickle"], "unknown word 'sumary' after snapshot; give one of summary, leaks"),
+                            (["summary", "--jsn", "a.pickle"], "unknown option '--jsn'; the nearest is '--json'")):
+            self.assertIn(words, self.run_it(*args, code=2))
+        self.write("a.pickle", leaking(1).snapshot())
+        self.assertIn(b"is a Python pickle; of PyTorch's memory snapshots 'vramtrack snapshot summary' tells",
+                      self.box.run("analyze", "a.pickle").stderr)
+        oom = self.write("oom.pickle", leaking(5, oom=990 * MIB).snapshot())
+        self.assertIn("more than 512.0 MiB; give the capacity of that device", self.run_it("oom", "--capacity", "512MiB", oom, code=2))
+
     def test_outside_the_allocator(self):
         files = [self.write(f"h{n}.pickle", leaking(n, keep=0).snapshot()) for n in (2, 12)]
         self.assertEqual(self.json("leaks", "--used", "2GiB,3GiB", *files)["condition"], "outside")

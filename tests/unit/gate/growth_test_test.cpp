@@ -130,6 +130,8 @@ TEST(GrowthLimit, ReadsWhatPeopleWrite) {
   EXPECT_EQ(parse_growth_limit("512KiB").value(), 512 * 1024);
   EXPECT_EQ(parse_growth_limit("1MiB / step").value(), kMib);
   EXPECT_EQ(parse_growth_limit("0/iter").value(), 0);
+  EXPECT_EQ(parse_growth_limit("0").value(), 0);
+  EXPECT_THAT(parse_growth_limit("0.2/iter").error().message, ::testing::HasSubstr("it has no unit"));
   for (const char* wrong : {"", "MiB/iter", "1 parsec/iter", "1MiB/", "-1 MiB/iter"}) {
     const auto limit = parse_growth_limit(wrong);
     ASSERT_FALSE(limit) << wrong;
