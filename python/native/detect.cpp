@@ -78,7 +78,7 @@ void thin_out(const double* times_s, const double* used_bytes, std::size_t n, An
 
 Result<Analysis> analyze(const double* times_s, const double* used_bytes, std::size_t n,
                          std::optional<double> capacity_bytes, const std::string& metric,
-                         const std::vector<std::string>& settings, bool explain) {
+                         const std::vector<std::string>& settings, bool explain, unsigned device_id) {
   const auto kind = parse_metric(metric);
   if (!kind)
     return fail(
@@ -95,7 +95,7 @@ Result<Analysis> analyze(const double* times_s, const double* used_bytes, std::s
   Catalog catalog;
   catalog.clock_is_relative = n == 0 || times_s[0] < kFirstDate_s;
   DeviceInfo device;
-  device.id = "0";
+  device.id = std::to_string(device_id);
   if (capacity_bytes) device.capacity_bytes = static_cast<std::uint64_t>(*capacity_bytes);
   catalog.describe(device);
   const SeriesId series = catalog.intern({*kind, device.id, 0, 0});
@@ -120,15 +120,17 @@ Result<Analysis> analyze(const double* times_s, const double* used_bytes, std::s
 }
 
 Analysis analyze_columns(const Column& times_s, const Column& used_bytes, std::optional<double> capacity_bytes,
-                         const std::string& metric, const std::vector<std::string>& settings, bool explain) {
+                         const std::string& metric, const std::vector<std::string>& settings, bool explain,
+                         unsigned device_id) {
   if (times_s.size() != used_bytes.size())
     throw nb::value_error(
         fmt::format("times_s has {} values and used_bytes {}: expected as many", times_s.size(), used_bytes.size())
             .c_str());
   Result<Analysis> analysis;
   {
-    const nb::gil_scoped_release released;
-    analysis = analyze(times_s.data(), used_bytes.data(), times_s.size(), capacity_bytes, metric, settings, explain);
+    const GilReleased released;
+    analysis = analyze(times_s.data(), used_bytes.data(), times_s.size(), capacity_bytes, metric, settings, explain,
+                       device_id);
   }
   return value_or_raise(std::move(analysis));
 }
@@ -143,7 +145,7 @@ void add_detect(nb::module_& module) {
       .def_ro("low_bytes", &Analysis::low_bytes)
       .def_ro("high_bytes", &Analysis::high_bytes);
   module.def("analyze", &analyze_columns, nb::arg("times_s").noconvert(), nb::arg("used_bytes").noconvert(),
-             nb::arg("capacity_bytes").none(), nb::arg("metric"), nb::arg("settings"), nb::arg("explain"),
+             nb::arg("capacity_bytes").none(), nb::arg("metric"), nb::arg("settings"), nb::arg("explain"), nb::arg("device_id"),
              "The vramtrack.analysis.v1 line (empty when there is no sample), its words, and the series thinned out.");
 }
 

@@ -52,7 +52,7 @@ class Driver {
   /// All of them, GPUs in the order of their PCI addresses, each followed by its MIG instances. A device that does not
   /// answer is left out.
   std::vector<DriverDevice> devices() {
-    const nb::gil_scoped_release released;
+    const GilReleased released;
     const std::lock_guard lock(mutex_);
     units_.clear();
     const auto count = library_->device_count();
@@ -67,7 +67,7 @@ class Driver {
   DeviceReading read(const std::string& uuid) {
     Result<DeviceReading> reading;
     {
-      const nb::gil_scoped_release released;
+      const GilReleased released;
       const std::lock_guard lock(mutex_);
       reading = read_unit(uuid);
     }

@@ -55,6 +55,8 @@ void add_gate(nb::module_& module) {
       .def("add", &gate::LeakGate::add, nb::arg("used_bytes"))
       .def_prop_ro("finished", &gate::LeakGate::finished)
       .def_prop_ro("result", [](const gate::LeakGate& g) { return g.result(); })
+      .def_prop_ro("most", [](const gate::LeakGate& g) { return g.iterations().most; })
+      .def_prop_ro("error_rate_of_a_look", &gate::LeakGate::error_rate_of_a_look)
       .def_prop_ro("used_bytes", [](const gate::LeakGate& g) { return g.used_bytes(); });
   module.def(
       "parse_growth_limit", [](const std::string& text) { return value_or_raise(gate::parse_growth_limit(text)); },

@@ -64,7 +64,7 @@ void add_snapshots(nb::module_& module) {
         const auto second = bytes_of(after);
         Result<std::vector<GrownSite>> sites;
         {
-          const nb::gil_scoped_release released;
+          const GilReleased released;
           sites = growing_sites(first, second, limit, device);
         }
         return value_or_raise(std::move(sites));

@@ -1,5 +1,6 @@
 import random
 import sys
+import warnings
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -82,10 +83,50 @@ def test_a_series_that_is_already_there():
 
 @pytest.mark.parametrize("limit, options, words", [
     ("fast", {}, "0.2 MiB/iter"), (-1, {}, "0 bytes"), (0, {"error_rate": 0.5}, "1e-6 to 0.05"), (0, {"caches": 99}, "0 to 16"),
+    (0.2, {}, 'a limit of 0.2 bytes an iteration is none; write "0.2 MiB/iter"'), (0, {"iterations": (200, 100)}, "the most, as"),
+    (0, {"iterations": 0}, "iterations is 0"), (0, {"iterations": "many"}, "iterations is 'many'"),
 ])  # fmt: skip
 def test_options_are_checked(device, limit, options, words):
     with pytest.raises(ValueError, match=words):
-        vramtrack.run_gate(lambda: None, limit, **options)
+        vramtrack.check(lambda: None, limit, **options)
+
+
+def test_an_unknown_option_is_named_with_the_nearest(device):
+    with pytest.raises(TypeError, match=r"check\(\) has no argument 'eror_rate'; did you mean error_rate\? It has caches, "):
+        vramtrack.check(lambda: None, eror_rate=0.1)
+    with pytest.raises(TypeError, match="the limit is None"):
+        vramtrack.check(lambda: None, None)
+
+
+def test_a_number_of_iterations_is_the_most_of_them(device):
+    calls = []
+    with pytest.warns(UserWarning, match="iterations=10 is raised to 108: fewer cannot fail at an error rate of 1e-4"):
+        report = vramtrack.check(lambda: calls.append(device.allocate(0)), iterations=10, collect=False)
+    assert report.result.iterations == len(calls) == 108
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert vramtrack.check(lambda: None, iterations=300, collect=False).result.iterations == 128
+
+
+def test_words_are_in_the_limits_own_unit_and_the_error_rate_is_what_was_asked_for(device):
+    report = vramtrack.run_gate(lambda: device.allocate(MIB), "0.5 MiB/request", collect=False, evidence=False)
+    assert "grows 1.00 MiB/request (at least 1.00 MiB/request, error rate 1e-4 over 3 looks), 0.50 MiB/request are" in str(report)
+    report = vramtrack.run_gate(lambda: device.allocate(MIB), 1000, iterations=256, collect=False, evidence=False)
+    assert "MiB/iteration, error rate 1e-4)" in str(report), "one look that can fail has all of it"
+
+
+def test_a_later_call_that_fails_says_which_it_was(device):
+    calls = []
+
+    def body():
+        calls.append(0)
+        if len(calls) == 3:
+            raise KeyError("gone")
+
+    with pytest.raises(KeyError) as failed:
+        vramtrack.check(body, collect=False)
+    if sys.version_info >= (3, 11):
+        assert failed.value.__notes__ == ["call 3 of up to 1024; the leak gate repeats the body"]
 
 
 SUITE = """
@@ -118,8 +159,8 @@ SUITE = """
 """
 
 
-def run_suite(pytester, *options):
-    pytester.makepyfile(SUITE)
+def run_suite(pytester, *options, suite=SUITE):
+    pytester.makepyfile(suite)
     plugin = [] if _plugin_is_installed() else ["-p", "vramtrack.pytest_plugin"]
     return pytester.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", *options)
 
@@ -154,6 +195,122 @@ def test_plugin_is_silent_without_its_option(pytester):
 def test_fewer_iterations(pytester):
     done = run_suite(pytester, "--vramtrack", "--vramtrack-iterations=150", "--vramtrack-error-rate=1e-3")
     done.assert_outcomes(passed=3, failed=1)
+
+
+def test_first_look_and_most(pytester):
+    done = run_suite(pytester, "--vramtrack", "--vramtrack-iterations=140,600", "-rA")
+    done.assert_outcomes(passed=3, failed=1)
+    assert "140 iterations after 0 of warm-up" in done.stdout.str()
+
+
+@pytest.mark.parametrize("option, words", [
+    ("--vramtrack-iterations=9,3", "'9,3': expected the most of them"), ("--vramtrack-iterations=x", "'x': expected the most"),
+    ("--vramtrack-error-rate=0.5", "'0.5': expected a share from 1e-6 to 0.05"), ("--vramtrack-no-gpu=no", "invalid choice"),
+])  # fmt: skip
+def test_wrong_command_line_options(pytester, option, words):
+    done = run_suite(pytester, "--vramtrack", option)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR and words in done.stderr.str()
+
+
+@pytest.mark.parametrize("arguments, words", [
+    ("0.2", 'a limit of 0.2 bytes an iteration is none; write "0.2 MiB/iter"'), ('"fast"', "'fast' is no limit of growth"),
+    ("eror_rate=1e-3", "limit_gpu_leaks has no argument 'eror_rate'; did you mean error_rate?"),
+    ("error_rate='x'", "error_rate is 'x'"), ('"1 MiB/iter", "2 MiB/iter"', "takes one limit"), ("iterations=(1,)", "iterations is (1,)"),
+])  # fmt: skip
+def test_a_wrong_marker_is_one_line_at_collection(pytester, arguments, words):
+    suite = f"import pytest\n\n@pytest.mark.limit_gpu_leaks({arguments})\ndef test_body(): pass\n"
+    done = run_suite(pytester, suite=suite)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    (line,) = [line for line in done.stderr.lines if "ERROR" in line]
+    assert "::test_body: " in line and words in line and "Traceback" not in done.stdout.str() + done.stderr.str()
+
+
+def test_wrong_arguments_of_the_fixture_are_one_line(pytester):
+    suite = "def test_body(gpu_leaks):\n    gpu_leaks.check(lambda: None, eror_rate=1)\n"
+    done = run_suite(pytester, "--vramtrack", suite=suite)
+    done.assert_outcomes(failed=1)
+    assert "gpu_leaks.check() has no argument 'eror_rate'; did you mean error_rate?" in done.stdout.str()
+    assert "pytest_plugin.py" not in done.stdout.str()
+
+
+NO_GPU = """
+    import sys
+    sys.modules["torch"] = None
+    import pytest
+
+    @pytest.mark.limit_gpu_leaks
+    def test_marked(): pass
+
+    def test_fixture(gpu_leaks): gpu_leaks.check(lambda: None)
+"""
+
+
+def test_without_a_gpu_it_fails_in_one_line(pytester):
+    done = run_suite(pytester, "--vramtrack", suite=NO_GPU)
+    done.assert_outcomes(failed=2)
+    text = done.stdout.str()
+    assert "so there is no GPU memory to read" in text and "--vramtrack-no-gpu=skip" in text
+    assert "Error" not in text and "def " not in text and len(done.stdout.lines) < 25, "none of the plugin's source"
+
+
+def test_without_a_gpu_it_is_skipped_where_that_is_said(pytester):
+    run_suite(pytester, "--vramtrack", "--vramtrack-no-gpu=skip", suite=NO_GPU).assert_outcomes(skipped=2)
+    pytester.makeini("[pytest]\nvramtrack_no_gpu = skip\n")
+    run_suite(pytester, "--vramtrack", suite=NO_GPU).assert_outcomes(skipped=2)
+    run_suite(pytester, "--vramtrack", "--vramtrack-no-gpu=fail", suite=NO_GPU).assert_outcomes(failed=2)
+    pytester.makeini("[pytest]\nvramtrack_no_gpu = perhaps\n")
+    assert "expected fail or skip" in run_suite(pytester, suite=NO_GPU).stderr.str()
+
+
+def test_a_body_that_fails_later_says_which_call_it_was(pytester):
+    suite = """
+        import pytest, vramtrack
+        calls = []
+
+        @pytest.mark.limit_gpu_leaks
+        def test_body():
+            calls.append(0)
+            assert len(calls) < 2, "twice"
+
+        def test_fixture(gpu_leaks):
+            gpu_leaks.check(lambda: 1 / (len(calls) - 2))
+    """
+    simulated = "import vramtrack\nvramtrack.set_default_source(vramtrack.SimulatedDevice())\n"
+    pytester.makeconftest(simulated)
+    done = run_suite(pytester, "--vramtrack", "-rN", suite=suite)
+    done.assert_outcomes(failed=2)
+    text = done.stdout.str()
+    assert text.count("call 2") == 1 and "the leak gate repeats the body" in text, "a first call fails as ever"
+    assert "twice" in text and "ZeroDivisionError" in text
+    assert "pytest_plugin.py" not in text and "gate.py" not in text, "none of the plugin's source"
+
+
+def test_what_is_not_gated_is_warned_of(pytester):
+    suite = """
+        import pytest, unittest, vramtrack
+        device = vramtrack.SimulatedDevice()
+        vramtrack.set_default_source(device)
+
+        class TestOld(unittest.TestCase):
+            @pytest.mark.limit_gpu_leaks
+            def test_leaks(self):
+                device.allocate(2**20)
+
+        def test_forgets(gpu_leaks):
+            pass
+
+        def test_checks(gpu_leaks):
+            gpu_leaks.check(lambda: None)
+
+        def test_fails_before(gpu_leaks):
+            assert False
+    """
+    done = run_suite(pytester, "--vramtrack", suite=suite)
+    done.assert_outcomes(passed=3, failed=1, warnings=2)
+    text = done.stdout.str()
+    assert "test_leaks is a method of unittest.TestCase: limit_gpu_leaks does not repeat it and has no effect" in text
+    assert "test_forgets asks for gpu_leaks and never calls gpu_leaks.check(): nothing was gated" in text
+    run_suite(pytester, suite=suite).assert_outcomes(passed=3, failed=1, warnings=0)
 
 
 def test_plugin_leaves_async_tests_alone(pytester):

@@ -40,9 +40,16 @@ class Evidence:
     def recording(self) -> bool:
         return self._since is not None
 
+    def in_child(self) -> None:
+        """Of a forked process: the lock may be held by a thread that is not there any more."""
+        self._lock = threading.Lock()
+
     def mark(self, name: str, now: float) -> None:
-        """Takes the snapshots; comparing them is left to advance(), on the watch's thread."""
-        with self._lock:
+        """Takes the snapshots; comparing them is left to advance(), on the watch's thread. Never waits for it: a mark that comes
+        while advance() is at work is passed over."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
             if self._since is None or self._after is not None:
                 return
             self._marks += 1
@@ -52,6 +59,8 @@ class Evidence:
                         self._first(name, now)
                 elif name == self._name and self._marks >= _MARKS and now - self._since >= self.seconds:
                     self._after = self.source.snapshot()
+        finally:
+            self._lock.release()
 
     def advance(self, now: float, suspected: bool, has_marks: bool) -> None:
         """Begins when a leak is suspected, ends when there is enough to compare. `has_marks`: the program marks something often
@@ -74,8 +83,10 @@ class Evidence:
                     if now - self._since >= _PATIENCE * self.seconds:
                         self._finish(now)
                     return
-                self.sites = self.source.growing_sites(self._before, self._after)
-                self._finish(now)
+            before, after = self._before, self._after
+            self._finish(now)
+        # Seconds of work for a large snapshot: with the recorder off, and no step waiting.
+        self.sites = self.source.growing_sites(before, after)
 
     def cancel(self) -> None:
         with self._lock:

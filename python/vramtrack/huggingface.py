@@ -33,6 +33,9 @@ class VramtrackCallback(TrainerCallback):
             self._before_oom(verdict)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self.watch is not None:  # of an attempt that ended by an exception, and is tried again
+            self.watch.stop()
+        self._save_now = False
         self.watch = Watch(**self._options)
         self.watch.before_oom(self._closer, self._checkpoint_s)
         self.watch.start()

@@ -32,6 +32,9 @@ class VramtrackCallback(Callback):
         self._due = verdict
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        if self.watch is not None:  # of an attempt that ended by an exception, and is tried again
+            self.watch.stop()
+        self._due = None
         self.watch = Watch(**self._options)
         if self._before_oom is not None:
             self.watch.before_oom(self._closer, self._checkpoint_s)

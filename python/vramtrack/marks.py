@@ -1,35 +1,79 @@
 """mark(): tells whoever watches that an iteration is done: the Watch in this process, and `vramtrack test` around it.
 
-The protocol towards `vramtrack test` is one line a mark, "NAME" or "NAME BYTES" and a newline, written to the pipe whose number
-is in VRAMTRACK_MARK_FD (docs/leak-gate.md). Any language can speak it.
+The protocol towards `vramtrack test` is one line a mark, "NAME" or "NAME BYTES KEY" and a newline, written to the pipe whose
+number is in VRAMTRACK_MARK_FD (docs/leak-gate.md). Any language can speak it.
 """
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import threading
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Tuple
 
 _listeners: List[Callable[[str], None]] = []
 _lock = threading.Lock()
 _fd: Optional[int] = None
-_fd_known = False
+_known_in: Optional[int] = None  # the process that has looked for the pipe
+_identity = ""
+_key = ""
 _source: Any = None
 # A child that is forked, such as a DataLoader worker, has none of the threads that listen, and may have their locks.
 os.register_at_fork(after_in_child=_listeners.clear)
 
 
+def _expected() -> Tuple[str, str]:
+    """"DEVICE:INODE" of the gate's pipe and a path to it, as VRAMTRACK_MARK_PIPE gives them."""
+    device, _, rest = os.environ.get("VRAMTRACK_MARK_PIPE", "").partition(":")
+    inode, _, path = rest.partition(":")
+    return (f"{device}:{inode}" if inode else "", path)
+
+
+def _is_pipe(fd: int) -> bool:
+    """Whether it is the gate's. A launcher may have closed it, and its number be a file of the program's own by now."""
+    try:
+        status = os.fstat(fd)
+    except OSError:
+        return False
+    return stat.S_ISFIFO(status.st_mode) and _identity in ("", f"{status.st_dev}:{status.st_ino}")
+
+
+def _open_by_path(path: str) -> Optional[int]:
+    """The pipe of the gate's process, for a program whose launcher has closed all descriptors."""
+    if not path:
+        return None
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # not to wait: it may be another's by now
+    except OSError:
+        return None
+    if not _is_pipe(fd):
+        os.close(fd)
+        return None
+    os.set_blocking(fd, True)
+    return fd
+
+
+def _writer(path: str) -> str:
+    """Tells this process's marks from those of others: a series that several write in turn shows none of their leaks. The
+    process that the gate itself has started needs none."""
+    rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or ""
+    if rank.isdigit():
+        return f"rank{rank}-pid{os.getpid()}"
+    return "" if path.startswith(f"/proc/{os.getppid()}/") else f"pid{os.getpid()}"
+
+
 def _pipe() -> Optional[int]:
-    global _fd, _fd_known
-    if not _fd_known:
-        _fd_known = True
+    global _fd, _known_in, _identity, _key
+    if _known_in != os.getpid():
+        _known_in = os.getpid()
+        _identity, path = _expected()
+        _key = _writer(path)
         text = os.environ.get("VRAMTRACK_MARK_FD", "")
-        if text.isdigit():
-            try:
-                os.fstat(int(text))
-                _fd = int(text)
-            except OSError:
-                _fd = None
+        _fd = int(text) if text.isdigit() else None
+        if _fd is not None and not _is_pipe(_fd):
+            _fd = _open_by_path(path)
+    elif _fd is not None and not _is_pipe(_fd):
+        _fd = None
     return _fd
 
 
@@ -51,6 +95,7 @@ def _used_bytes() -> Optional[int]:
 
 def mark(name: str = "iteration") -> None:
     """One iteration of `name` is done. Costs a microsecond when nobody listens."""
+    global _fd
     if not name or any(c.isspace() for c in name):
         raise ValueError(f"{name!r} is no name of a mark: expected a word without blanks")
     for listener in _listeners:
@@ -58,12 +103,14 @@ def mark(name: str = "iteration") -> None:
     fd = _pipe()
     if fd is None:
         return
-    used = _used_bytes()
-    line = f"{name}\n" if used is None else f"{name} {used}\n"
+    try:
+        used = _used_bytes()
+    except Exception:  # a mark that cannot be measured is left out: the training loop must not die of it
+        return
+    line = f"{name}\n" if used is None else f"{name} {used} {_key}".rstrip() + "\n"
     try:
         os.write(fd, line.encode())
     except OSError:  # the gate has gone: go on without it
-        global _fd
         _fd = None
 
 

@@ -1,22 +1,47 @@
 """pytest --vramtrack: tests marked with limit_gpu_leaks are repeated, and fail when GPU memory grows with every repetition."""
 from __future__ import annotations
 
+import argparse
 import inspect
-import warnings
-from typing import Any, Callable, Dict, List, Optional, Tuple
+import unittest
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
+_DEFAULT_LIMIT = "0.2 MiB/iter"
 _reports: List[Tuple[str, Any]] = []
+
+
+def _iterations(text: str) -> Any:
+    try:
+        numbers = [int(number) for number in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 2) or not 1 <= numbers[0] <= numbers[-1]:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected the most of them, as 1024, or the first look and the most, as 128,1024")
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+def _error_rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 1e-6 <= rate <= 0.05:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a share from 1e-6 to 0.05, as 1e-4")
+    return rate
 
 
 def pytest_addoption(parser: Any) -> None:
     group = parser.getgroup("vramtrack", "GPU memory leaks")
     group.addoption("--vramtrack", action="store_true", help="repeat tests marked limit_gpu_leaks and fail those that leak GPU memory")
-    group.addoption("--vramtrack-error-rate", type=float, default=1e-4, metavar="P",
+    group.addoption("--vramtrack-error-rate", type=_error_rate, default=1e-4, metavar="P",
                     help="share of healthy tests that may fail (default 1e-4)")  # fmt: skip
-    group.addoption("--vramtrack-iterations", type=int, default=1024, metavar="N",
-                    help="most repetitions of a test (default 1024)")  # fmt: skip
+    group.addoption("--vramtrack-iterations", type=_iterations, default=1024, metavar="[LEAST,]MOST",
+                    help="repetitions of a test: at the first look, and at most (default 128,1024)")  # fmt: skip
+    group.addoption("--vramtrack-no-gpu", choices=("fail", "skip"), metavar="fail|skip",
+                    help="what a gated test does on a machine without a GPU (default fail)")  # fmt: skip
+    parser.addini("vramtrack_no_gpu", "as --vramtrack-no-gpu", default="fail")
 
 
 def pytest_configure(config: Any) -> None:
@@ -25,22 +50,98 @@ def pytest_configure(config: Any) -> None:
         'limit_gpu_leaks(limit="0.2 MiB/iter", *, error_rate, iterations, caches, collect): with --vramtrack, repeat the test '
         "and fail it if GPU memory grows by more than the limit with each repetition",
     )
+    if config.getini("vramtrack_no_gpu") not in ("fail", "skip"):
+        raise pytest.UsageError(f"vramtrack_no_gpu is {config.getini('vramtrack_no_gpu')!r}: expected fail or skip")
     _reports.clear()
 
 
+def _limit_and_options(marker: Any) -> Tuple[Any, Dict[str, Any]]:
+    options = dict(marker.kwargs)
+    limit = marker.args[0] if marker.args else options.pop("limit", _DEFAULT_LIMIT)
+    return limit, options
+
+
+def _check_marker(marker: Any) -> None:
+    from vramtrack.gate import check_arguments
+
+    if len(marker.args) > 1:
+        raise TypeError('limit_gpu_leaks takes one limit, for example limit_gpu_leaks("0.2 MiB/iter"), and keywords')
+    check_arguments(*_limit_and_options(marker), "limit_gpu_leaks")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: List[Any]) -> None:
+    """A marker that cannot be used is refused whether or not the tests are repeated this time."""
+    wrong: List[str] = []
+    for item in items:
+        marker = item.get_closest_marker("limit_gpu_leaks")
+        if marker is None:
+            continue
+        try:
+            _check_marker(marker)
+        except (TypeError, ValueError) as error:
+            wrong.append(f"{item.nodeid}: {error}")
+    if wrong:
+        raise pytest.UsageError("\n".join(wrong))
+
+
 def _options(config: Any, own: Dict[str, Any]) -> Dict[str, Any]:
-    most = config.getoption("--vramtrack-iterations")
-    options = {"error_rate": config.getoption("--vramtrack-error-rate"), "iterations": (min(128, most), most)}
-    options.update(own)
-    if isinstance(options["iterations"], int):
-        options["iterations"] = (min(128, options["iterations"]), options["iterations"])
-    return options
+    return {
+        "error_rate": config.getoption("--vramtrack-error-rate"),
+        "iterations": config.getoption("--vramtrack-iterations"),
+        **own,
+    }
 
 
-def _gated(item: Any, body: Callable[[], Any], limit: str, options: Dict[str, Any]) -> Any:
-    from vramtrack.gate import run_gate
+def _require_gpu(config: Any, options: Dict[str, Any]) -> None:
+    from vramtrack.errors import NoDeviceError
+    from vramtrack.sources import default_source
 
-    report = run_gate(body, limit, **_options(item.config, options))
+    if options.get("source") is not None:
+        return
+    try:
+        default_source()
+    except NoDeviceError as error:
+        reason = f"{error}"
+    else:
+        return
+    if (config.getoption("--vramtrack-no-gpu") or config.getini("vramtrack_no_gpu")) == "skip":
+        pytest.skip(reason)
+    pytest.fail(f"{reason}; or skip such tests: --vramtrack-no-gpu=skip", pytrace=False)
+
+
+def _counted(item: Any, body: Callable[[], Any]) -> Callable[[], Any]:
+    """Where pytest does not show an exception's notes, which call failed is a section of the report."""
+    from vramtrack.gate import repeated_words
+
+    shows_notes = hasattr(BaseException, "add_note") and int(pytest.__version__.split(".")[0]) >= 8
+    calls = 0
+
+    def counted() -> None:
+        nonlocal calls
+        __tracebackhide__ = True
+        calls += 1
+        try:
+            body()
+        except BaseException:
+            if calls > 1 and not shows_notes:
+                item.add_report_section("call", "vramtrack", repeated_words(calls))
+            raise
+
+    return counted
+
+
+def _gated(item: Any, body: Callable[[], Any], limit: Any, options: Dict[str, Any]) -> Any:
+    from vramtrack.gate import check_arguments, run_gate
+
+    __tracebackhide__ = True
+    options = _options(item.config, options)
+    try:
+        check_arguments(limit, options, "gpu_leaks.check()")
+    except (TypeError, ValueError) as error:
+        pytest.fail(str(error), pytrace=False)
+    _require_gpu(item.config, options)
+    report = run_gate(_counted(item, body), limit, **options)
     result = report.result
     # They are properties of the test in pytest's JUnit file.
     item.user_properties += [
@@ -57,26 +158,50 @@ def _gated(item: Any, body: Callable[[], Any], limit: str, options: Dict[str, An
     return report
 
 
+def _warn(item: Any, text: str) -> None:
+    item.warn(pytest.PytestWarning(text))
+
+
+def _not_repeated(item: Any) -> Optional[str]:
+    """Why the marker has no effect on this test."""
+    if not isinstance(item, pytest.Function):
+        return "no test function"
+    if item.cls is not None and issubclass(item.cls, unittest.TestCase):
+        return "a method of unittest.TestCase"
+    # Called, it would make a coroutine and run nothing: left to the plugin that runs such tests.
+    return "async" if inspect.iscoroutinefunction(item.obj) else None
+
+
+def pytest_runtest_setup(item: Any) -> None:
+    if item.config.getoption("--vramtrack") and item.get_closest_marker("limit_gpu_leaks") is not None:
+        why = _not_repeated(item)
+        if why is not None:
+            _warn(item, f"{item.name} is {why}: limit_gpu_leaks does not repeat it and has no effect; gate a part of it "
+                        "with the fixture gpu_leaks or vramtrack.check()")  # fmt: skip
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: Any) -> Optional[bool]:
     marker = pyfuncitem.get_closest_marker("limit_gpu_leaks")
-    if marker is None or not pyfuncitem.config.getoption("--vramtrack"):
+    if marker is None or not pyfuncitem.config.getoption("--vramtrack") or _not_repeated(pyfuncitem):
         return None
-    if len(marker.args) > 1:
-        raise pytest.UsageError('limit_gpu_leaks takes one limit, for example limit_gpu_leaks("0.2 MiB/iter")')
-    if inspect.iscoroutinefunction(pyfuncitem.obj):
-        # Called, it would make a coroutine and run nothing: left to the plugin that runs such tests.
-        warnings.warn(f"{pyfuncitem.name} is async: limit_gpu_leaks does not repeat it; gate a part of it with the fixture gpu_leaks")
-        return None
-    options = dict(marker.kwargs)
-    limit = marker.args[0] if marker.args else options.pop("limit", "0.2 MiB/iter")
+    __tracebackhide__ = True
+    limit, options = _limit_and_options(marker)
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
 
     def body() -> None:
+        __tracebackhide__ = True
         pyfuncitem.obj(**arguments)
 
     _gated(pyfuncitem, body, limit, options)
     return True
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: Any, call: Any) -> Any:
+    if call.when == "call":
+        item._vramtrack_ran = call.excinfo is None
+    yield
 
 
 class GpuLeaks:
@@ -84,9 +209,12 @@ class GpuLeaks:
 
     def __init__(self, item: Any) -> None:
         self._item = item
+        self._asked = False
 
-    def check(self, body: Callable[[], Any], limit: str = "0.2 MiB/iter", **options: Any) -> Any:
+    def check(self, body: Callable[[], Any], limit: Any = _DEFAULT_LIMIT, **options: Any) -> Any:
         """Repeats body() and fails the test if it leaks; returns the report, None without --vramtrack."""
+        __tracebackhide__ = True
+        self._asked = True
         if not self._item.config.getoption("--vramtrack"):
             body()
             return None
@@ -94,8 +222,12 @@ class GpuLeaks:
 
 
 @pytest.fixture
-def gpu_leaks(request: Any) -> GpuLeaks:
-    return GpuLeaks(request.node)
+def gpu_leaks(request: Any) -> Iterator[GpuLeaks]:
+    gate = GpuLeaks(request.node)
+    yield gate
+    ran_to_its_end = getattr(request.node, "_vramtrack_ran", False)
+    if request.config.getoption("--vramtrack") and ran_to_its_end and not gate._asked:
+        _warn(request.node, f"{request.node.name} asks for gpu_leaks and never calls gpu_leaks.check(): nothing was gated")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -104,4 +236,4 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.section("GPU memory leaks (vramtrack)")
     for nodeid, report in _reports:
         word = "LEAKS" if not report.passed else report.result.outcome.replace("_", " ")
-        terminalreporter.write_line(f"{word:<10} {nodeid}: {report.result.because}")
+        terminalreporter.write_line(f"{word:<10} {nodeid}: {report.because}")

@@ -223,6 +223,7 @@ def detect(
     metric: str = "device_used",
     settings: Optional[Dict[str, Any]] = None,
     explain: bool = False,
+    device_id: int = 0,
 ) -> Verdict:
     """What `vramtrack analyze` would conclude of these samples.
 
@@ -232,6 +233,7 @@ def detect(
     metric          "device_used", "process_used", "allocator_allocated" or "allocator_reserved"
     settings        any of docs/CONFIG.md: {"detection.leak-prior": 0.2}
     explain         fills Verdict.explain with every gate and figure
+    device_id       the GPU's number, for the words
 
     Contiguous float64 arrays are read where they lie; anything else is copied once. The GIL is free meanwhile.
     ValueError: what cannot be used, and where. Cost: some 0.2 us a sample.
@@ -239,7 +241,7 @@ def detect(
     times, used = _column(times_s, "times_s"), _column(used_bytes, "used_bytes")
     assignments = [f"{name}={_setting(value)}" for name, value in (settings or {}).items()]
     capacity = None if capacity_bytes is None else float(capacity_bytes)
-    analysis = _core.analyze(times, used, capacity, metric, assignments, explain)
+    analysis = _core.analyze(times, used, capacity, metric, assignments, explain, device_id)
     line = json.loads(analysis.line) if analysis.line else {}
     series = Series(tuple(analysis.times_s), tuple(analysis.low_bytes), tuple(analysis.high_bytes))
     return _verdict(line, analysis.text, series, metric)

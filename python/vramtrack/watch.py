@@ -1,12 +1,13 @@
 """Watch: a verdict on this process's GPU memory while it runs."""
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import threading
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from vramtrack import marks
 from vramtrack.advice import advice
@@ -34,6 +35,31 @@ _FIELDS = {"allocator_allocated": 1, "allocator_reserved": 2, "device_used": 3, 
 _GRADES = ("ok", "watch", "warning", "critical")
 _LOOKS_AT_ONSET = 20
 _OFTEN_S = 300.0  # three marks within it are worth waiting for
+_EXIT_S = 1.0  # the longest the interpreter's end waits for a check
+_running: Set["Watch"] = set()
+
+
+def _end_all() -> None:
+    """At the interpreter's end, when the job's own threads have ended: nobody looks at memory that is being torn down."""
+    watches = list(_running)
+    for watch in watches:
+        watch._end.set()
+    until = time.monotonic() + _EXIT_S
+    for watch in watches:
+        thread = watch._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(max(0.0, until - time.monotonic()))
+
+
+def _after_fork() -> None:
+    for watch in _running:
+        watch._in_child()
+    _running.clear()
+
+
+# atexit comes after the threads that are no daemons have been waited for: a job that trains in one is watched to its end.
+atexit.register(_end_all)
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _check_metric(metric: str) -> None:
@@ -143,6 +169,7 @@ class Watch:
             self._unobserve = self.source.observe_oom(self._on_oom)
         self._thread = threading.Thread(target=self._run, name="vramtrack-watch", daemon=True)
         self._thread.start()
+        _running.add(self)
         return self
 
     def stop(self) -> None:
@@ -151,12 +178,21 @@ class Watch:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
         self._thread = None
+        _running.discard(self)
         for end in (self._unlisten, self._unobserve):
             if end is not None:
                 end()
         self._unlisten = self._unobserve = None
         if self.evidence is not None:
             self.evidence.cancel()
+
+    def _in_child(self) -> None:
+        """A forked child has no thread of it, and its locks as they were at that moment: perhaps held, for ever."""
+        self._lock = threading.RLock()
+        self._end = threading.Event()
+        self._thread = self._unlisten = self._unobserve = None
+        if self.evidence is not None:
+            self.evidence.in_child()
 
     __enter__ = start
 
@@ -234,9 +270,10 @@ class Watch:
         a mark only; it is none of epoch_growth."""
         if collect:
             gc.collect()
-            used = self.source.counters().allocated
-            with self._lock:
-                self._epoch_bytes.append(used)
+            used = self._used_now()
+            if used is not None:
+                with self._lock:
+                    self._epoch_bytes.append(used)
         self._take_mark("epoch")
 
     def mark(self, name: str) -> None:
@@ -244,7 +281,9 @@ class Watch:
         self._take_mark(name)
 
     def _take_mark(self, name: str) -> None:
-        used = self.source.counters().allocated
+        used = self._used_now()
+        if used is None:
+            return
         with self._lock:
             series = self._series.get(name)
             if series is None:
@@ -258,6 +297,14 @@ class Watch:
                 self.evidence.mark(name, now)
             except Exception as error:
                 self._note(f"evidence: {error}")
+
+    def _used_now(self) -> Optional[int]:
+        """What is live; None, and noted, where that cannot be read: the training loop must not die of its watch."""
+        try:
+            return self.source.counters().allocated
+        except Exception as error:
+            self._note(f"mark: {error}")
+            return None
 
     @property
     def epoch_growth(self) -> List[int]:
@@ -303,7 +350,8 @@ class Watch:
                 # Ours ends where the device's ends: what others hold is not to be had.
                 limit = max(1.0, limit - max(0, last.device_used - last.allocator_reserved))
         values = [s[_FIELDS[metric]] for s in samples]
-        verdict = detect([s.time_s for s in samples], values, limit, metric=metric, settings=self.settings)
+        times_s = [s.time_s for s in samples]
+        verdict = detect(times_s, values, limit, metric=metric, settings=self.settings, device_id=self.source.device_id)
         if metric == "process_used" and verdict.samples == 0 and self.driver.reason:
             verdict = replace(verdict, because=f"no figures of the driver: {self.driver.reason}")
         return verdict
