@@ -2,6 +2,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import threading
 from array import array
@@ -164,3 +165,22 @@ def test_the_same_verdict_as_the_command_line(tmp_path):
     assert {k: theirs[k] for k in ("leak", "state", "pattern", "growth_bytes_per_s", "oom_in_s", "because")} == {
         k: ours[k] for k in ("leak", "state", "pattern", "growth_bytes_per_s", "oom_in_s", "because")
     }
+
+
+def test_figures_that_are_no_bytes_are_doubted():
+    times = range(100)
+    with pytest.raises(ValueError, match=r"^used_bytes reaches 1 GiB, above capacity_bytes=24: bytes are expected of both$"):
+        vramtrack.detect(times, [2**30] * 100, capacity_bytes=24)
+    assert vramtrack.detect(times, [1.005 * 2**30] * 100, capacity_bytes=2**30).warnings == (), "they do not count quite alike"
+    verdict = vramtrack.detect(times, [8.0 + t for t in times])
+    assert verdict.warnings == ("used_bytes never exceeds 107: bytes are expected",) and verdict.warnings[0] in str(verdict)
+    assert vramtrack.detect(times, [0] * 100).warnings == ()
+
+
+@pytest.mark.parametrize("samples, interval_s", [(5, 1), (81, 1), (400, 1), (4000, 1), (2000, 600)])
+@pytest.mark.parametrize("capacity_bytes", [None, 200 * 2**30])
+def test_no_option_of_the_command_line_is_advised(samples, interval_s, capacity_bytes):
+    for mib in (0, 2, 40):
+        used = [8 * 2**30 + mib * 2**20 * t for t in range(samples)]
+        verdict = vramtrack.detect([interval_s * t for t in range(samples)], used, capacity_bytes)
+        assert not re.search(r"--(interval|capacity|format|metric|set|settings|detector)\b", str(verdict)), str(verdict)

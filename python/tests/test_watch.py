@@ -358,3 +358,14 @@ def test_marks_reach_a_pipe():
         assert lines.read() == "iteration\nstep 123\n"
     with pytest.raises(ValueError, match="without blanks"):
         vramtrack.mark("two words")
+
+
+def test_memory_that_others_have_taken_since(device):
+    job = Job(device)
+    handle = device.allocate(20 * GIB)
+    job.run(30)
+    device.free(handle)
+    device.empty_cache()
+    device.outside_bytes = 20 * GIB
+    job.run(30)
+    assert job.watch.verdict("allocator_allocated").capacity_bytes < 5 * GIB

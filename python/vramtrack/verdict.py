@@ -157,6 +157,22 @@ def _finding(f: Dict[str, Any]) -> Finding:
     )  # fmt: skip
 
 
+# The words are the command line's; what they advise is said in Python's terms.
+_OPTIONS = (
+    ("(--interval)", "(interval_s of a Watch)"),
+    ("say it with --capacity, as in --capacity 24GiB", "give capacity_bytes, as in capacity_bytes=24 * 2**30"),
+    ("say it with --capacity", "give capacity_bytes"),
+    ("earlier ones are in --format json", "earlier ones are in Verdict.alerts"),
+)
+
+
+def in_python(words: str) -> str:
+    """The words without options of the command line."""
+    for option, ours in _OPTIONS:
+        words = words.replace(option, ours)
+    return words
+
+
 def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Verdict:
     v = line.get("verdict", _NO_SAMPLES)
     suspect = v.get("suspect")
@@ -239,12 +255,41 @@ def detect(
     ValueError: what cannot be used, and where. Cost: some 0.2 us a sample.
     """
     times, used = _column(times_s, "times_s"), _column(used_bytes, "used_bytes")
-    assignments = [f"{name}={_setting(value)}" for name, value in (settings or {}).items()]
     capacity = None if capacity_bytes is None else float(capacity_bytes)
+    most = _core.largest(used)
+    if capacity is not None and capacity > 0 and 1.01 * capacity < most < float("inf"):
+        # 1 %: the driver and the allocator do not count quite the same.
+        raise ValueError(f"used_bytes reaches {_words(most)}, above capacity_bytes={capacity:.0f}: bytes are expected of both")
+    verdict = conclude(times, used, capacity, metric, settings, explain, device_id)
+    if 0 < most < MIB:
+        note = f"used_bytes never exceeds {most:g}: bytes are expected"
+        text = verdict.text.rstrip("\n") + f"\n  warning    {note}\n" if verdict.text else ""
+        verdict = replace(verdict, text=text, warnings=(*verdict.warnings, note))
+    return verdict
+
+
+def _words(size: float) -> str:
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size:.0f} bytes"
+
+
+def conclude(
+    times: Any,
+    used: Any,
+    capacity: Optional[float],
+    metric: str,
+    settings: Optional[Dict[str, Any]],
+    explain: bool = False,
+    device_id: int = 0,
+) -> Verdict:
+    """detect() of columns, also of more than the capacity is by now: others may have taken of it since."""
+    assignments = [f"{name}={_setting(value)}" for name, value in (settings or {}).items()]
     analysis = _core.analyze(times, used, capacity, metric, assignments, explain, device_id)
     line = json.loads(analysis.line) if analysis.line else {}
     series = Series(tuple(analysis.times_s), tuple(analysis.low_bytes), tuple(analysis.high_bytes))
-    return _verdict(line, analysis.text, series, metric)
+    return _verdict(line, in_python(analysis.text), series, metric)
 
 
 def _setting(value: Any) -> str:

@@ -15,7 +15,7 @@ from vramtrack.driver import DEFAULT_LIBRARY, DriverMemory
 from vramtrack.evidence import Evidence, write_evidence
 from vramtrack.mark_series import MarkSeries
 from vramtrack.sources import MemorySource, Site, default_source
-from vramtrack.verdict import Verdict, detect
+from vramtrack.verdict import Verdict, _column, conclude
 
 MIB = 2**20
 
@@ -349,9 +349,9 @@ class Watch:
             if metric != "device_used" and last.device_used is not None:
                 # Ours ends where the device's ends: what others hold is not to be had.
                 limit = max(1.0, limit - max(0, last.device_used - last.allocator_reserved))
-        values = [s[_FIELDS[metric]] for s in samples]
-        times_s = [s.time_s for s in samples]
-        verdict = detect(times_s, values, limit, metric=metric, settings=self.settings, device_id=self.source.device_id)
+        used = _column([s[_FIELDS[metric]] for s in samples], metric)
+        times = _column([s.time_s for s in samples], "times")
+        verdict = conclude(times, used, limit, metric, self.settings, device_id=self.source.device_id)
         if metric == "process_used" and verdict.samples == 0 and self.driver.reason:
             verdict = replace(verdict, because=f"no figures of the driver: {self.driver.reason}")
         return verdict
