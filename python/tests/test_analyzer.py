@@ -80,6 +80,85 @@ def test_alloc_in_a_free_in_b_is_no_leak(device, profiler):
     assert score(profiler)["score"] == 100
 
 
+def accumulated(device, profiler, leak_mib, forwards, steps=20):
+    """`forwards` calls of forward, whose 50 MiB are kept until step."""
+    held = []
+
+    def forward():
+        held.append(device.allocate(50 * MIB))
+        if leak_mib:
+            device.allocate(leak_mib * MIB)
+
+    def step():
+        while held:
+            device.free(held.pop())
+
+    for _ in range(steps):
+        for _ in range(forwards):
+            profiler.profile_function(forward)
+        profiler.profile_function(step)
+
+
+def in_any_order(device, profiler, leak_mib, seed):
+    """Up to four blocks wait in a queue; who is next is chance."""
+    rng = random.Random(seed)
+    queue = []
+
+    def forward():
+        queue.append(device.allocate(500 * MIB))
+        if leak_mib:
+            device.allocate(leak_mib * MIB)
+
+    def step():
+        device.free(queue.pop())
+
+    for _ in range(600):
+        profiler.profile_function(forward if not queue or (len(queue) < 4 and rng.random() < 0.5) else step)
+
+
+PATTERNS = {
+    **{f"accumulated over {n}": lambda d, p, leak, n=n: accumulated(d, p, leak, n) for n in (1, 2, 3, 4, 8, 16, 64)},
+    **{f"accumulated over {n}, long": lambda d, p, leak, n=n: accumulated(d, p, leak, n, 60) for n in (1, 3, 16)},
+    **{f"in any order, {seed}": lambda d, p, leak, seed=seed: in_any_order(d, p, leak, seed) for seed in (3, 4, 5)},
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_functions_that_take_turns(pattern):
+    """Healthy: 100 points. With 5 MiB that each forward() keeps for ever: a leak, in forward()."""
+    for leak_mib in (0, 5):
+        device = vramtrack.SimulatedDevice(capacity_bytes=200 * 2**30)
+        profiler = vramtrack.GPUMemoryProfiler(source=device)
+        PATTERNS[pattern](device, profiler, leak_mib)
+        found = vramtrack.MemoryAnalyzer(profiler).analyze_memory_patterns()
+        leaks = [p for p in found if p.pattern_type == "memory_leak"]
+        if leak_mib:
+            assert [p.affected_functions for p in leaks] == [["forward"]], pattern
+            assert 0.4 < leaks[0].metrics["total_memory_growth"] / device.counters().allocated < 1.3
+        else:
+            assert leaks == [] and score(profiler)["score"] == 100
+
+
+def test_caches_that_grow_by_steps_behind_functions_that_take_turns(device, profiler):
+    held = []
+    for n in range(300):
+        if n in (110, 210):
+            device.allocate(300 * MIB)
+        profiler.profile_function(named(lambda: held.append(device.allocate(200 * MIB)), "forward"))
+        profiler.profile_function(named(lambda: device.free(held.pop()), "backward"))
+    assert "memory_leak" not in kinds(profiler, "vramtrack")
+
+
+def test_what_forward_keeps_until_backward_takes_no_points(device, profiler):
+    held = []
+    for _ in range(100):
+        profiler.profile_function(named(lambda: held.append(device.allocate(20 * MIB)), "forward"))
+        profiler.profile_function(named(lambda: device.free(held.pop()), "backward"))
+    assert kinds(profiler, "vramtrack") == ["repeated_allocations"], "told, as information"
+    assert score(profiler)["score"] == 100 and score(profiler)["issues_found"] == 0
+    assert score(profiler, "documented")["score"] < 100
+
+
 def test_a_leak_behind_alloc_in_a_free_in_b_names_who_leaks(device, profiler):
     held = []
     for _ in range(40):

@@ -17,7 +17,6 @@ _GRADES = (
     (60, "D", "Poor memory usage patterns requiring attention"),
     (0, "F", "Critical memory usage issues requiring immediate attention"),
 )
-_COST = {"critical": 20, "warning": 10, "info": 5}
 _INSIGHT_COST = {"high": 15, "medium": 8, "low": 3, "info": 0}
 
 
@@ -100,7 +99,7 @@ class MemoryAnalyzer:
             "all_patterns": [asdict(p) for p in patterns],
             "all_insights": [asdict(i) for i in insights],
             "recommendations": _recommendations(patterns, insights),
-            "optimization_score": _score(patterns, insights),
+            "optimization_score": _score(patterns, insights, _RULES[self.rules].COST),
         }
         if events is not None:
             report["gap_analysis"] = [asdict(f) for f in self.analyze_memory_gaps(events)]
@@ -126,9 +125,9 @@ def _recommendations(patterns: List[MemoryPattern], insights: List[PerformanceIn
     return chosen[:10]
 
 
-def _score(patterns: List[MemoryPattern], insights: List[PerformanceInsight]) -> Dict[str, Any]:
-    lost = sum(_COST.get(p.severity, 5) for p in patterns) + sum(_INSIGHT_COST.get(i.impact, 3) for i in insights)
+def _score(patterns: List[MemoryPattern], insights: List[PerformanceInsight], cost: Dict[str, int]) -> Dict[str, Any]:
+    lost = sum(cost[p.severity] for p in patterns) + sum(_INSIGHT_COST.get(i.impact, 3) for i in insights)
     score = max(0, 100 - lost)
     grade, description = next((grade, words) for least, grade, words in _GRADES if score >= least)
-    issues = len(patterns) + sum(i.impact != "info" for i in insights)
+    issues = sum(cost[p.severity] > 0 for p in patterns) + sum(i.impact != "info" for i in insights)
     return {"score": score, "grade": grade, "description": description, "issues_found": issues}

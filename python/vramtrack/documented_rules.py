@@ -13,6 +13,8 @@ from vramtrack.statistics import linear_fit, mean, quantile, stdev
 MIB = 2**20
 GIB = 2**30
 Thresholds = Dict[str, float]
+#: points that a finding takes off the score
+COST = {"critical": 20, "warning": 10, "info": 5}
 
 
 def _by_function(results: Sequence[ProfileResult]) -> Dict[str, List[ProfileResult]]:

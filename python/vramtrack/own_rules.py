@@ -6,7 +6,8 @@ spread over forty functions is seen in it, and what A allocates and B frees is n
 from __future__ import annotations
 
 from array import array
-from typing import Dict, List, Sequence, Tuple
+from bisect import bisect_left
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 from vramtrack import _core
 from vramtrack import documented_rules as documented
@@ -20,6 +21,9 @@ Thresholds = Dict[str, float]
 
 _ERROR_RATE = 1e-3
 _CONTAMINATED = 4
+_FEWEST_WINDOWS = 8
+#: points that a finding takes off the score; what is normal in training (kept until backward()) takes none
+COST = {"critical": 20, "warning": 10, "info": 0}
 
 
 class Growth:
@@ -38,45 +42,72 @@ def in_time(results: Sequence[ProfileResult]) -> List[ProfileResult]:
 
 
 def growth_of(ordered: Sequence[ProfileResult], thresholds: Thresholds) -> Growth:
-    """Looks at the total after each call; and at its floor in each round of calls, where the functions take turns at
-    allocating and freeing: what is left at the lowest point of every round is kept."""
+    """Looks at the total after each call; and, where the functions take turns at allocating and freeing, at what is left at
+    the lowest point of every round of calls, and of every block of them, should there be no rounds."""
     totals = [float(r._after.allocated) for r in ordered]
-    growth = _grows(totals, thresholds, 1)
-    turns = len({r.function_name for r in ordered})
-    if not growth.leaks and turns > 1:
-        floors = [min(totals[at : at + turns]) for at in range(0, len(totals) - turns + 1, turns)]
-        by_round = _grows(floors, thresholds, turns)
-        if by_round.leaks:
-            return by_round
+    growth = _grows(totals, thresholds, range(len(totals)), "call")
+    if growth.leaks or len({r.function_name for r in ordered}) < 2:
+        return growth
+    for each, begins in _windows(ordered):
+        floors = [min(totals[begin:end]) for begin, end in zip(begins, [*begins[1:], len(totals)])]
+        by_window = _grows(floors, thresholds, begins, each)
+        if by_window.leaks and _keeps_rising(floors[bisect_left(begins, by_window.begin) :]):
+            return by_window
     return growth
 
 
-def _grows(totals: Sequence[float], thresholds: Thresholds, calls_each: int) -> Growth:
+def _windows(ordered: Sequence[ProfileResult]) -> Iterator[Tuple[str, List[int]]]:
+    """Where windows of calls begin, several ways. A round: from one call of the rarest function to the next, whatever number
+    of calls that is (gradients are accumulated over 64 calls of forward, then comes one step). Where the order is
+    irregular: equal blocks, few enough to hold several rounds each."""
+    calls: Dict[str, List[int]] = {}
+    for at, result in enumerate(ordered):
+        calls.setdefault(result.function_name, []).append(at)
+    often = [places for places in calls.values() if len(places) >= _FEWEST_WINDOWS]
+    if often:
+        yield "round", min(often, key=len)
+    for blocks in (24, 12):
+        if len(ordered) >= 8 * blocks:
+            yield "block of calls", [k * len(ordered) // blocks for k in range(blocks)]
+
+
+def _keeps_rising(floors: Sequence[float]) -> bool:
+    """Whether what is kept for ever (the lowest of all that follows) rises throughout, and not by four steps, as caches do."""
+    kept = list(floors)
+    for at in range(len(kept) - 2, -1, -1):
+        kept[at] = min(kept[at], kept[at + 1])
+    rises = sorted(b - a for a, b in zip(kept, kept[1:]))
+    steps = min(_CONTAMINATED, len(floors) // 4)
+    return sum(rises[: len(rises) - steps]) >= sum(rises) / 3 > 0
+
+
+def _grows(totals: Sequence[float], thresholds: Thresholds, begins: Sequence[int], each: str) -> Growth:
+    """`totals`: one for each window of calls; `begins`: with which call it begins; `each`: what it is in words."""
     n = len(totals)
     if n < max(4, thresholds["min_calls_for_analysis"]):
         return Growth(False, 0, 0, f"{n} calls: too few to tell")
     result = _core.test_growth(array("d", totals), 0.0, _ERROR_RATE, _CONTAMINATED)
     warm_up = int(result.warm_up_iterations)
-    begin = warm_up * calls_each
+    begin = begins[min(warm_up, n - 1)]
     rest = totals[warm_up:]
     end = max(1, len(rest) // 10)
-    # From the median of the first tenth to that of the last, which lie nine tenths apart.
+    # From the median of the first tenth to that of the last, which lie nine tenths apart. A round has its own growth, too.
     total = int(median(rest[-end:]) - median(rest[:end]))
     if len(rest) > end:
-        total = int(total * (len(rest) - 1) / (len(rest) - end))
+        total = int(total * (len(rest) - (each == "call")) / (len(rest) - end))
     if result.outcome != "too_short":
         leaks = result.failed and total >= thresholds["min_leak_growth_bytes"]
-        return Growth(leaks, begin, total, str(result.because).replace("iteration", "call"))
+        return Growth(leaks, begin, total, str(result.because).replace("iteration", each))
     # A short run: every pair of calls is asked which is higher (Mann-Kendall), and no third may lie below the one before.
     if len(rest) < 6:
-        return Growth(False, begin, total, f"{len(rest)} calls after warm-up: too few to tell")
+        return Growth(False, begin, total, f"{len(rest)} times one {each} after warm-up: too few to tell")
     p = mann_kendall_p(rest)
     third = len(rest) // 3
     floors = [min(rest[:third]), min(rest[third : 2 * third]), min(rest[2 * third :])]
     rising = floors[0] < floors[1] < floors[2] and floors[2] >= quantile(rest[:third], 0.5)
     slowing = (floors[2] - floors[1]) < 0.5 * (floors[1] - floors[0])
     leaks = p < _ERROR_RATE and rising and not slowing and total >= thresholds["min_leak_growth_bytes"]
-    return Growth(leaks, begin, total, f"it rises over {len(rest)} calls, p = {p:.2g} (Mann-Kendall)")
+    return Growth(leaks, begin, total, f"it rises from {each} to {each}, {len(rest)} of them, p = {p:.2g} (Mann-Kendall)")
 
 
 def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
