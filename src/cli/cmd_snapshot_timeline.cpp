@@ -193,7 +193,7 @@ void oom_text(std::string& out, const SnapshotWork& work, const OomReport& r, st
   else if (r.has_oom)
     out += "  outside          not known: give the device's --capacity\n";
   if (!r.risers.empty()) {
-    out += fmt::format("\n  rose from each of {} quiet moments to the next\n", r.valley_count);
+    out += fmt::format("\n  kept rising over {} quiet moments\n", r.valley_count);
     for (std::size_t i = 0; i < r.risers.size() && i < work.options.snapshot.top; ++i) {
       out += fmt::format("    {:>11}  {} > {}  {}\n", change_words(r.risers[i].to_bytes - r.risers[i].from_bytes),
                          bytes_words(r.risers[i].from_bytes), bytes_words(r.risers[i].to_bytes),

@@ -95,6 +95,18 @@ std::vector<IterationSeries> chosen(const ProgramRun& run, std::string wanted, c
   return out;
 }
 
+/// Leaves out writers with less than a tenth of the longest one's marks, such as a helper process that ended soon: too
+/// few for any test, they would make it none at all. Returns how many.
+std::size_t leave_out_short(std::vector<IterationSeries>& series) {
+  std::size_t longest = 0;
+  for (const IterationSeries& s : series) longest = std::max(longest, s.used_bytes.size());
+  const auto is_short = [&](const IterationSeries& s) { return 10 * s.used_bytes.size() < longest; };
+  const auto end = std::remove_if(series.begin(), series.end(), is_short);
+  const auto left_out = static_cast<std::size_t>(series.end() - end);
+  series.erase(end, series.end());
+  return left_out;
+}
+
 Conclusion conclude(const Options& options, ProgramRun run, const gate::GrowthLimits& limits) {
   Conclusion c;
   if (run.interrupted) {
@@ -107,6 +119,7 @@ Conclusion conclude(const Options& options, ProgramRun run, const gate::GrowthLi
     drop_end(run.samples);
     series.push_back({"sample", "", std::move(run.samples)});
   }
+  const std::size_t left_out = leave_out_short(series);
   // Several series are several chances to be wrong.
   gate::GrowthLimits share = limits;
   share.error_rate = limits.error_rate / static_cast<double>(std::max<std::size_t>(1, series.size()));
@@ -140,6 +153,9 @@ Conclusion conclude(const Options& options, ProgramRun run, const gate::GrowthLi
     for (std::size_t at = 0; (at = because.find("/iteration", at)) != std::string::npos;)
       because.replace(at, 10, "/" + unit);
     c.words = fmt::format("GPU memory{}: {}", who, because);
+    if (left_out > 0)
+      c.words += fmt::format("; {} with less than a tenth of these iterations left out",
+                             left_out == 1 ? "one writer" : fmt::format("{} writers", left_out));
     if (sampled) c.words += "; the program makes no marks, so its process tree's memory was tested by time";
     c.exit_code = worst->result.outcome == gate::Outcome::fails       ? kLeaks
                   : worst->result.outcome == gate::Outcome::too_short ? kNotTested

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook{20};  ///< how soon the program's end is seen when its pipe is quiet
 constexpr std::size_t kMostSamples = 1'000'000;
-constexpr std::string_view kVariable = "VRAMTRACK_MARK_FD=";
+constexpr std::string_view kNumber = "VRAMTRACK_MARK_FD=";
+constexpr std::string_view kPipe = "VRAMTRACK_MARK_PIPE=";
 
 class Pipe {
  public:
@@ -53,12 +55,22 @@ std::string reason(int error) {
   return std::generic_category().message(error);
 }
 
+/// "DEVICE:INODE:PATH": by which a child knows the pipe from another file that has its number, and opens it where a
+/// launcher has closed all descriptors.
+std::string identity_of(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return "";
+  return fmt::format("{}:{}:/proc/{}/fd/{}", status.st_dev, status.st_ino, ::getpid(), fd);
+}
+
 /// Starts the program with the pipe's writing end as its own descriptor of the same number.
 Result<pid_t> start(const std::vector<std::string>& program, int fd) {
   std::vector<std::string> texts;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    if (!std::string_view(*entry).starts_with(kVariable)) texts.emplace_back(*entry);
-  texts.push_back(std::string(kVariable) + std::to_string(fd));
+    if (const std::string_view text(*entry); !text.starts_with(kNumber) && !text.starts_with(kPipe))
+      texts.emplace_back(text);
+  texts.push_back(std::string(kNumber) + std::to_string(fd));
+  texts.push_back(std::string(kPipe) + identity_of(fd));
   std::vector<char*> environment;
   for (std::string& text : texts) environment.push_back(text.data());
   environment.push_back(nullptr);
@@ -101,16 +113,16 @@ class Run {
   ProgramRun go() {
     auto next_sample = steady_clock::now() + period_;
     bool ended = false;
-    while (!ended || fd_open_) {
+    while (!ended) {
       if (Interrupt::requested() && !run_.interrupted) {
         run_.interrupted = true;
         ::kill(pid_, SIGTERM);
       }
       const auto now = steady_clock::now();
-      const auto wait = std::min<steady_clock::duration>(ended ? steady_clock::duration::zero() : kLook,
-                                                         std::max(next_sample - now, steady_clock::duration::zero()));
+      const auto wait =
+          std::min<steady_clock::duration>(kLook, std::max(next_sample - now, steady_clock::duration::zero()));
       read_marks(std::chrono::ceil<std::chrono::milliseconds>(wait));
-      if (!ended) ended = has_ended();
+      ended = has_ended();
       // Descendants may hold the pipe open for ever: what is in it when the program ends is all that counts.
       if (ended) {
         while (read_marks(std::chrono::milliseconds(0))) continue;
@@ -150,11 +162,10 @@ class Run {
   }
 
   bool read_marks(std::chrono::milliseconds wait) {
-    pollfd waiting{fd_open_ ? fd_ : -1, POLLIN, 0};
+    pollfd waiting{fd_, POLLIN, 0};
     if (::poll(&waiting, 1, static_cast<int>(wait.count())) <= 0 || waiting.revents == 0) return false;
     std::array<char, 4096> buffer{};
     const ssize_t n = ::read(fd_, buffer.data(), buffer.size());
-    if (n == 0) fd_open_ = false;
     if (n <= 0) return false;
     for (const gate::Mark& mark : reader_.read({buffer.data(), static_cast<std::size_t>(n)})) take(mark);
     return true;
@@ -179,7 +190,6 @@ class Run {
   const TreeMemory& memory_;
   gate::MarkReader reader_;
   ProgramRun run_;
-  bool fd_open_ = true;
 };
 
 }  // namespace
@@ -190,7 +200,7 @@ Result<ProgramRun> run_gated(const std::vector<std::string>& program, double sam
   const Interrupt interrupt;
   const auto pid = start(program, pipe.end(1));
   if (!pid) return fail(pid.error());
-  pipe.close(1);
+  // The writing end stays open here: for children that open it by its path when nobody else has it any more.
   return Run(*pid, pipe.end(0), sample_s, memory).go();
 }
 

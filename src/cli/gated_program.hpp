@@ -32,8 +32,9 @@ struct ProgramRun {
 /// What the process tree below `root` holds on all GPUs, in bytes; an Error where nobody can tell.
 using TreeMemory = std::function<Result<double>(int root)>;
 
-/// Runs `program` (looked up in PATH) with this one's standard streams, and with VRAMTRACK_MARK_FD naming a pipe. Waits
-/// for its end and for the pipe's. A SIGINT or SIGTERM is passed on. An Error: it could not be started.
+/// Runs `program` (looked up in PATH) with this one's standard streams, and with VRAMTRACK_MARK_FD and
+/// VRAMTRACK_MARK_PIPE naming a pipe. Waits for its end, whoever still has the pipe. A SIGINT or SIGTERM is passed on.
+/// An Error: it could not be started.
 Result<ProgramRun> run_gated(const std::vector<std::string>& program, double sample_s, const TreeMemory& memory);
 
 }  // namespace vramtrack::cli

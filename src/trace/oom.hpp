@@ -27,13 +27,15 @@ struct OomReport {
   StackId asked_by = kNoStack;
   Profile sites;  ///< what was live then
 
-  /// A site whose live bytes rose from valley to valley of the trace.
+  /// A site whose live bytes kept rising over the valleys of the trace.
   struct Riser {
     StackId stack = kNoStack;
     std::int64_t from_bytes = 0, to_bytes = 0;
   };
-  std::size_t valley_count = 0;  ///< quiet moments that the trace has to compare; under 3 no leak can be told
-  std::vector<Riser> risers;     ///< the largest first
+  std::size_t valley_count = 0;        ///< quiet moments that the trace has to compare; under 3 no leak can be told
+  std::int64_t given_back_bytes = 0;   ///< by the falls between the first and the last of them, added up
+  std::int64_t valley_rise_bytes = 0;  ///< of all live bytes, from the first of them to the last
+  std::vector<Riser> risers;           ///< the largest first
 
   Condition condition = Condition::steady;  ///< leak, fragmentation, pending, outside, too_big; steady: no oom
   std::string because;

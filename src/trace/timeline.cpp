@@ -1,6 +1,7 @@
 #include "trace/timeline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
 #include <unordered_map>
@@ -8,7 +9,9 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Turning points of a series: a rise or fall counts once it is undone by a fifth of the whole range (Ramer's zigzag).
+constexpr std::size_t kEnoughValleys = 3;
+
+/// Turning points of a series: a rise or fall counts once `threshold` of it is undone (a zigzag).
 class Zigzag {
  public:
   explicit Zigzag(std::int64_t threshold) : threshold_(std::max<std::int64_t>(threshold, 1)) {}
@@ -21,18 +24,23 @@ class Zigzag {
       low_ = now;
       rising_ = false;
     } else if (!rising_ && now.live_bytes >= low_.live_bytes + threshold_) {
-      valleys.push_back(low_);
+      add_valley();
       high_ = now;
       rising_ = true;
     }
   }
   void end() {
     if (begun_ && rising_) peaks.push_back(high_);
-    if (begun_ && !rising_) valleys.push_back(low_);
+    if (begun_ && !rising_) add_valley();
   }
   std::vector<Moment> peaks, valleys;
+  std::vector<std::int64_t> falls;  ///< before each valley
 
  private:
+  void add_valley() {
+    valleys.push_back(low_);
+    falls.push_back(peaks.empty() ? 0 : peaks.back().live_bytes - low_.live_bytes);
+  }
   std::int64_t threshold_;
   bool begun_ = false, rising_ = true;
   Moment high_, low_;
@@ -67,9 +75,10 @@ Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& sy
   out.before_trace = replay.before_trace();
   if (out.event_count == 0) return out;
 
-  // The range first, so that the turning points are those that a person would see.
-  std::int64_t lowest = out.begin.live_bytes;
+  // The largest fall first: what an iteration gives back. The range would not do: of a strong leak it is many times
+  // that.
   std::int64_t highest = out.begin.live_bytes;
+  std::int64_t largest_fall = 0;
   const std::uint64_t stretch =
       std::max<std::uint64_t>(1, (out.event_count + options.points - 1) / std::max<std::size_t>(options.points, 1));
   replay.run([&](const AllocEvent&, const Change&, const Moment& now) {
@@ -77,14 +86,21 @@ Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& sy
       out.points.push_back(now);
     else if (now.live_bytes > out.points.back().live_bytes)
       out.points.back() = now;
-    lowest = std::min(lowest, now.live_bytes);
     highest = std::max(highest, now.live_bytes);
+    largest_fall = std::max(largest_fall, highest - now.live_bytes);
     out.end = now;
   });
-  Zigzag zigzag((highest - lowest) / 5);
-  replay.run([&](const AllocEvent&, const Change&, const Moment& now) { zigzag.add(now); });
-  zigzag.end();
+  // Half of it, so that nothing within an iteration counts; less where one fall was of another kind (an evaluation) and
+  // leaves too few.
+  std::array<Zigzag, 3> zigzags{Zigzag(largest_fall / 2), Zigzag(largest_fall / 4), Zigzag(largest_fall / 8)};
+  replay.run([&](const AllocEvent&, const Change&, const Moment& now) {
+    for (Zigzag& each : zigzags) each.add(now);
+  });
+  for (Zigzag& each : zigzags) each.end();
+  Zigzag& zigzag = *std::find_if(zigzags.begin(), zigzags.end() - 1,
+                                 [](const Zigzag& each) { return each.valleys.size() >= kEnoughValleys; });
   out.valleys = std::move(zigzag.valleys);
+  out.fall_bytes = std::move(zigzag.falls);
   std::stable_sort(zigzag.peaks.begin(), zigzag.peaks.end(),
                    [](const Moment& a, const Moment& b) { return a.live_bytes > b.live_bytes; });
   if (zigzag.peaks.size() > options.peaks) zigzag.peaks.resize(options.peaks);

@@ -32,7 +32,8 @@ struct Timeline {
   std::vector<StackId> sites;
   std::vector<std::vector<std::int64_t>> site_bytes;  ///< [point][site]
   std::vector<Peak> peaks;                            ///< the highest first
-  std::vector<Moment> valleys;  ///< between the peaks (drops of a fifth of the range), in order of time
+  std::vector<Moment> valleys;                        ///< between the peaks, in order of time: quiet moments
+  std::vector<std::int64_t> fall_bytes;               ///< from the peak before to each valley
   std::uint64_t mismatch_count = 0;
   StackId before_trace = kNoStack;  ///< stands for what was allocated before the trace
 };

@@ -95,6 +95,26 @@ class LeakGate(unittest.TestCase):
         self.assertEqual(code, 1, words)
         self.assertIn("GPU memory (by rank1): grows 0.", words)
 
+    def test_a_writer_of_few_marks_decides_nothing(self):
+        both = "import subprocess, sys, os\nps = [subprocess.Popen([sys.executable, '-c', sys.argv[1], sys.argv[2], n, key, '0'], " \
+               "close_fds=False) for n, key in (('300', 'main'), ('5', 'helper'))]\nsys.exit(max(p.wait() for p in ps))"
+        code, words, _ = self.gate("--", sys.executable, "-c", both, MARKS, "0")
+        self.assertEqual(code, 0, words)
+        self.assertIn("; one writer with less than a tenth of these iterations left out", words)
+        self.assertEqual(self.gate("--", sys.executable, "-c", both, MARKS, "0.5")[0], 1)
+
+    def test_a_child_of_a_launcher_that_closes_descriptors_opens_the_pipe_by_its_path(self):
+        by_path = MARKS.replace('fd = int(os.environ["VRAMTRACK_MARK_FD"])',
+                                'device, inode, path = os.environ["VRAMTRACK_MARK_PIPE"].split(":", 2)\n'
+                                'fd = os.open(path, os.O_WRONLY)\n'
+                                'assert (os.fstat(fd).st_dev, os.fstat(fd).st_ino) == (int(device), int(inode))')
+        # The launcher has it no more, either: the gate must not take that for the end.
+        launcher = "import os, subprocess, sys, time\nos.close(int(os.environ['VRAMTRACK_MARK_FD']))\ntime.sleep(0.1)\n" \
+                   "sys.exit(subprocess.run([sys.executable, '-c', *sys.argv[1:]]).returncode)"
+        code, words, _ = self.gate("--", sys.executable, "-c", launcher, by_path, "0.5", "300", "", "0")
+        self.assertEqual(code, 1, words)
+        self.assertIn("grows 0.5", words)
+
     def test_the_programs_own_failure(self):
         code, words, _ = self.gate(*program(0, code=7))
         self.assertEqual(code, 3)

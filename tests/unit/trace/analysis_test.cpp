@@ -3,6 +3,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "sample.hpp"
@@ -392,6 +393,59 @@ TEST(Oom, EveryVerdict) {
   const OomReport outside = fails(symbols, 0, 100 * kMiB, 0, 0, 8ULL << 30);
   EXPECT_EQ(outside.condition, Condition::outside) << outside.because;
   EXPECT_EQ(*outside.outside_bytes, (8ULL << 30) - 201 * kMiB);
+}
+
+/// `steps` of which each takes `work` for a while and keeps what `kept` says; then one that fails.
+Condition after_steps(int steps, std::uint64_t work, const std::function<std::uint64_t(int)>& kept) {
+  Symbols symbols;
+  Snapshot s;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> keepers;
+  std::uint64_t next = 1ULL << 40;
+  for (int i = 0; i < steps; ++i) {
+    allocate(s, 1ULL << 38, work, line(symbols, "model.py", 2));
+    if (const std::uint64_t bytes = kept(i); bytes > 0) {
+      allocate(s, next, bytes, line(symbols, "train.py", 88));
+      keepers.emplace_back(next, bytes);
+      next += 1ULL << 38;
+    }
+    release(s, 1ULL << 38, work);
+  }
+  add_event(s, Action::oom, kMiB, 10 * kMiB);
+  add_segment(s, 0, {active(2000 * kMiB, line(symbols, "model.py", 1))});
+  for (const auto& [at, bytes] : keepers) add_segment(s, at, {active(bytes, line(symbols, "train.py", 88))});
+  return oom_of(s, 0, symbols, {}).condition;
+}
+
+TEST(Oom, ALeakFarAboveWhatAStepUsesIsALeak) {
+  EXPECT_EQ(after_steps(60, 500 * kMiB, [](int) { return 100 * kMiB; }), Condition::leak);
+  EXPECT_EQ(after_steps(14, 500 * kMiB, [](int) { return 400 * kMiB; }), Condition::leak);
+}
+
+TEST(Oom, ALeakOfEverySecondStepIsALeakAndAWarmUpIsNone) {
+  EXPECT_EQ(after_steps(10, 3000 * kMiB, [](int i) { return i % 2 == 0 ? 800 * kMiB : 0; }), Condition::leak);
+  EXPECT_EQ(after_steps(12, 3000 * kMiB, [](int i) { return i == 0 ? 4000 * kMiB : 0; }), Condition::too_big);
+  EXPECT_EQ(after_steps(12, 3000 * kMiB, [](int i) { return i < 4 ? 1000 * kMiB : 0; }), Condition::too_big);
+}
+
+TEST(Oom, WhatOneForwardPassKeepsIsNoLeak) {
+  // Layers that each keep 10 GiB for the backward pass and use 2 GiB for a while.
+  EXPECT_EQ(after_steps(8, 2048 * kMiB, [](int) { return 10240 * kMiB; }), Condition::too_big);
+}
+
+TEST(Oom, MemoryThatMovesFromSiteToSiteIsNoLeak) {
+  // An optimizer that makes its state anew: what it had before the trace goes as this comes.
+  Symbols symbols;
+  Snapshot s;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    allocate(s, 1ULL << 38, 3000 * kMiB, line(symbols, "model.py", 2));
+    allocate(s, (1ULL << 40) + (i << 32), 500 * kMiB, line(symbols, "optimizer.py", 75));
+    release(s, (1ULL << 41) + (i << 32), 500 * kMiB);
+    release(s, 1ULL << 38, 3000 * kMiB);
+  }
+  add_event(s, Action::oom, kMiB, 10 * kMiB);
+  for (std::uint64_t i = 0; i < 8; ++i)
+    add_segment(s, (1ULL << 40) + (i << 32), {active(500 * kMiB, line(symbols, "optimizer.py", 75))});
+  EXPECT_EQ(oom_of(s, 0, symbols, {}).condition, Condition::too_big);
 }
 
 TEST(Oom, RoundingIsNoFragmentation) {
