@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+import vramtrack
 from vramtrack.snapshots import growing_sites
 
 MIB = 2**20
@@ -96,3 +97,22 @@ def test_what_is_no_snapshot_is_refused_with_the_place():
         growing_sites(pickle.dumps(Evil()), b"")
     with pytest.raises(ValueError, match="second snapshot.*empty"):
         growing_sites(snapshot(1), b"")
+
+
+def test_what_a_simulated_device_gives_is_a_snapshot(device):
+    """It has to be the format that every reader takes: `vramtrack snapshot oom` on a simulated watch's evidence."""
+    device.allocate(3 * MIB)
+    device.start_stacks()
+    before = device.snapshot()
+    for _ in range(5):
+        device.allocate(2 * MIB)  # the leaking line
+    with pytest.raises(vramtrack.SimulatedOutOfMemoryError):
+        device.allocate(100 * 2**30)
+    after = device.snapshot()
+    (site,) = growing_sites(before, after)
+    assert (site.file, site.name, site.growth_bytes) == (__file__, "test_what_a_simulated_device_gives_is_a_snapshot", 10 * MIB)
+    assert device.growing_sites(before, after)[0][:5] == site[:5]
+    (segment,) = after["segments"]
+    assert segment["total_size"] == device.counters().reserved == sum(block["size"] for block in segment["blocks"])
+    assert [(entry["action"], entry["size"]) for entry in after["device_traces"][0]] == [("oom", 100 * 2**30)]
+    assert growing_sites(vramtrack.SimulatedDevice().snapshot(), vramtrack.SimulatedDevice().snapshot()) == []
