@@ -70,8 +70,8 @@ def test_hugging_face_saves_in_time(device, monkeypatch):
 
 
 @pytest.mark.parametrize("module, hidden, words", [
-    ("vramtrack.lightning", ("lightning", "pytorch_lightning"), r"vramtrack\[lightning\]"),
-    ("vramtrack.huggingface", ("transformers",), r"vramtrack\[transformers\]"),
+    ("vramtrack.lightning", ("lightning", "pytorch_lightning"), "pip install lightning$"),
+    ("vramtrack.huggingface", ("transformers",), "pip install transformers$"),
 ])  # fmt: skip
 def test_without_the_framework_the_error_says_what_to_install(monkeypatch, module, hidden, words):
     for name in hidden:

@@ -26,7 +26,8 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
     finally:
         vramtrack.set_default_source(None)
     out = capsys.readouterr().out
-    assert "LEAK (gradual leak)" in out and "memory_leak critical" in out and "0.20 MiB/iteration are allowed" in out
+    assert "save a checkpoint now, s left: Interval(low=" in out and "+480 MiB/min" in out and "+8.0 MiB per step" in out
+    assert "LEAK (gradual leak)" in out and "memory_leak critical Memory grows by 1980 MiB over 100 calls in" in out and "0.20 MiB/iteration are allowed" in out
 
 
 def test_the_gates_examples_are_python():
@@ -38,3 +39,8 @@ def test_every_threshold_and_default_is_as_written():
     text = (SOURCE / "docs" / "leak-gate.md").read_text()
     assert "`(128, 1024)`" in text and vramtrack.gate.run_gate.__kwdefaults__["iterations"] == (128, 1024)
     assert vramtrack.gate.run_gate.__kwdefaults__["error_rate"] == 1e-4 and vramtrack.gate.run_gate.__kwdefaults__["caches"] == 4
+
+
+def test_what_a_prediction_takes_is_as_written():
+    least = re.search(r"at least .* samples and .* min$", vramtrack.detect([0, 1], [2**30, 2**30]).because)[0]
+    assert least in (SOURCE / "docs" / "python.md").read_text()

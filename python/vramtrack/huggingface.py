@@ -9,7 +9,7 @@ from vramtrack.watch import Watch
 try:
     from transformers import TrainerCallback
 except ImportError:
-    raise ImportError("vramtrack.huggingface needs transformers: pip install 'vramtrack[transformers]'") from None
+    raise ImportError("vramtrack.huggingface needs transformers: pip install transformers") from None
 
 
 class VramtrackCallback(TrainerCallback):

@@ -12,7 +12,7 @@ except ImportError:
     try:
         from pytorch_lightning.callbacks import Callback
     except ImportError:
-        raise ImportError("vramtrack.lightning needs Lightning: pip install 'vramtrack[lightning]'") from None
+        raise ImportError("vramtrack.lightning needs Lightning: pip install lightning") from None
 
 
 class VramtrackCallback(Callback):

@@ -139,7 +139,7 @@ def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> Li
     return [
         MemoryPattern(
             "memory_leak",
-            f"Memory grows by {total / MIB / len(changes):.2f} MiB a call {who}: {growth.because}",
+            f"Memory grows by {total / MIB:.0f} MiB over {len(changes)} calls {who}: {growth.because}",
             "critical" if total > GIB else "warning",
             functions,
             {
