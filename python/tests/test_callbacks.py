@@ -69,6 +69,22 @@ def test_hugging_face_saves_in_time(device, monkeypatch):
     assert callback.watch._series["step"].count == 3
 
 
+@pytest.mark.parametrize("module, base, begin", [
+    ("vramtrack.lightning", ("lightning.pytorch.callbacks", "Callback"), lambda c: c.on_fit_start(None, None)),
+    ("vramtrack.huggingface", ("transformers", "TrainerCallback"), lambda c: c.on_train_begin(None, None, None)),
+])  # fmt: skip
+def test_training_that_is_tried_again_after_an_error(device, monkeypatch, tmp_path, module, base, begin):
+    """Of the first attempt nobody tells the end."""
+    stand_in(monkeypatch, base[0], **{base[1]: type(base[1], (), {})})
+    callback = load(monkeypatch, module).VramtrackCallback(interval_s=10, directory=str(tmp_path))
+    begin(callback)
+    listeners, observers, first = len(vramtrack.marks._listeners), len(device._observers), callback.watch
+    begin(callback)
+    assert callback.watch is not first and first._thread is None
+    assert (len(vramtrack.marks._listeners), len(device._observers)) == (listeners, observers)
+    callback.watch.stop()
+
+
 @pytest.mark.parametrize("module, hidden, words", [
     ("vramtrack.lightning", ("lightning", "pytorch_lightning"), "pip install lightning$"),
     ("vramtrack.huggingface", ("transformers",), "pip install transformers$"),

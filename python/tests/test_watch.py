@@ -341,6 +341,69 @@ def test_evidence_of_an_out_of_memory_error(device, tmp_path):
     assert "step" in [site.name for site in growing_sites(vramtrack.SimulatedDevice().snapshot(), snapshot.read_bytes())]
 
 
+class Comparing(vramtrack.SimulatedDevice):
+    """Comparing two snapshots takes until the test allows it."""
+
+    def __init__(self):
+        super().__init__()
+        self.begun, self.allowed = threading.Event(), threading.Event()
+
+    def growing_sites(self, before, after, limit=10):
+        self.begun.set()
+        assert self.allowed.wait(60)
+        return super().growing_sites(before, after, limit)
+
+
+def test_no_step_waits_while_snapshots_are_compared():
+    device = Comparing()
+    watch = vramtrack.Watch(device, evidence_s=0.001, clock=lambda: now[0])
+    now = [1_750_000_000.0]
+    watch.evidence.advance(now[0], True, True)
+    for _ in range(30):
+        device.allocate(MIB)
+        now[0] += 1
+        watch.step()
+    comparing = threading.Thread(target=watch.evidence.advance, args=(now[0], True, True))
+    comparing.start()
+    assert device.begun.wait(60)
+    stepping = threading.Thread(target=watch.step)
+    stepping.start()
+    stepping.join(30)
+    waits = stepping.is_alive()
+    recording = device.recording
+    device.allowed.set()
+    comparing.join()
+    stepping.join()
+    assert not waits and not recording
+    assert watch.sites[0].growth_bytes > 0
+
+
+def test_counters_that_cannot_be_read_do_not_end_the_training(device, monkeypatch):
+    watch = vramtrack.Watch(device)
+    watch.step()
+    monkeypatch.setattr(device, "counters", lambda: 1 / 0)
+    watch.step()
+    watch.epoch()
+    assert watch.errors == ["mark: division by zero"] and watch._series["step"].count == 1 and watch.epoch_growth == []
+
+
+def test_the_verdict_names_the_device():
+    device = vramtrack.SimulatedDevice()
+    device.device_id = 3
+    verdict = leaking(device, leak(device), evidence=False).watch.verdict()
+    assert "GPU 3" in str(verdict) and "GPU 0" not in str(verdict)
+
+
+def test_a_forked_child_can_use_its_watch():
+    """Whatever the watch's thread held at that moment."""
+    code = ("import os, signal, vramtrack\nw = vramtrack.Watch(vramtrack.SimulatedDevice()).start()\n"
+            "w._lock.acquire()\nw.evidence._lock.acquire()\nif os.fork() == 0:\n  signal.alarm(20)\n  import threading\n"
+            "  t = threading.Thread(target=lambda: (w.step(), w.verdict(), w.stop()))\n  t.start()\n  t.join()\n"
+            "  os._exit(w._series['step'].count)\nprint(os.wait()[1] >> 8)\nos._exit(0)\n")  # fmt: skip
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["1"], done.stderr
+
+
 def test_a_forked_child_marks_for_nobody():
     code = ("import os, vramtrack\nw = vramtrack.Watch(vramtrack.SimulatedDevice()).start()\nw._lock.acquire()\n"
             "if os.fork() == 0:\n  vramtrack.mark('step')\n  os._exit(len(w._series))\nprint(os.wait()[1])\n")  # fmt: skip

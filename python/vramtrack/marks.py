@@ -59,7 +59,7 @@ def _writer(path: str) -> str:
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or ""
     if rank.isdigit():
         return f"rank{rank}-pid{os.getpid()}"
-    return "" if path.startswith(f"/proc/{os.getppid()}/") else f"pid{os.getpid()}"
+    return "" if not path or path.startswith(f"/proc/{os.getppid()}/") else f"pid{os.getpid()}"
 
 
 def _pipe() -> Optional[int]:
