@@ -3,7 +3,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-
 #include <unistd.h>
 
 #include <string>
@@ -17,8 +16,8 @@ namespace nb = nanobind;
 /// A column of numbers as NumPy holds it, borrowed: it must outlive the call, and does, being an argument of it.
 using Column = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Other Python threads run while it lives. A thread that comes back when the interpreter has begun to end stays here until
-/// the process is gone: Python before 3.14 ends it by unwinding (pthread_exit), which no C++ caller survives.
+/// Other Python threads run while it lives. A thread that comes back when the interpreter has begun to end stays here
+/// until the process is gone: Python before 3.14 ends it by unwinding (pthread_exit), which no C++ caller survives.
 class GilReleased {
  public:
   GilReleased() : state_(PyEval_SaveThread()) {}

@@ -138,7 +138,8 @@ Analysis analyze_columns(const Column& times_s, const Column& used_bytes, std::o
 /// The largest value there is, NaN aside; 0 where there is none.
 double largest(const Column& values) {
   double most = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) most = std::max(most, std::isnan(values.data()[i]) ? 0 : values.data()[i]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    most = std::max(most, std::isnan(values.data()[i]) ? 0 : values.data()[i]);
   return most;
 }
 
@@ -153,7 +154,8 @@ void add_detect(nb::module_& module) {
       .def_ro("high_bytes", &Analysis::high_bytes);
   module.def("largest", &largest, nb::arg("values").noconvert());
   module.def("analyze", &analyze_columns, nb::arg("times_s").noconvert(), nb::arg("used_bytes").noconvert(),
-             nb::arg("capacity_bytes").none(), nb::arg("metric"), nb::arg("settings"), nb::arg("explain"), nb::arg("device_id"),
+             nb::arg("capacity_bytes").none(), nb::arg("metric"), nb::arg("settings"), nb::arg("explain"),
+             nb::arg("device_id"),
              "The vramtrack.analysis.v1 line (empty when there is no sample), its words, and the series thinned out.");
 }
 
