@@ -1,6 +1,9 @@
 // snapshot leaks: what grew from the first snapshot to the last, by stack.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "cli/cmd_snapshot.hpp"
 #include "report/format.hpp"
 #include "trace/diff.hpp"
@@ -18,7 +21,8 @@ std::string verdict_line(const Growth& growth) {
   if (!growth.is_comparable) return "cannot tell";
   switch (growth.condition) {
     case Condition::leak:
-      return growth.is_certain ? "LEAK" : "GREW (a leak, or a warm-up)";
+      return growth.is_certain ? "LEAK"
+                               : (growth.usage.size() < 3 ? "GREW (a leak, or a warm-up)" : "GREW (perhaps a leak)");
     case Condition::steady:
       return "no leak";
     case Condition::cache:
@@ -32,8 +36,39 @@ std::string verdict_line(const Growth& growth) {
   }
 }
 
-std::string text_of(const SnapshotWork& work, const Growth& growth) {
-  std::string out = fmt::format("{}: {}\n", verdict_line(growth), growth.because);
+/// What is told of one device; none: there is but one.
+struct Compared {
+  std::optional<std::uint32_t> device;
+  Growth growth;
+};
+
+/// The devices that any of the snapshots holds memory of.
+std::vector<std::uint32_t> devices_of(const SnapshotWork& work) {
+  std::set<std::uint32_t> out;
+  for (const Snapshot& snapshot : work.snapshots)
+    for (const Segment& segment : snapshot.segments) out.insert(segment.device);
+  return {out.begin(), out.end()};
+}
+
+/// What a person must hear of first.
+int urgency(const Growth& growth) {
+  if (!growth.is_comparable) return 3;
+  switch (growth.condition) {
+    case Condition::leak:
+      return growth.is_certain ? 5 : 4;
+    case Condition::steady:
+      return 0;
+    case Condition::cache:
+      return 1;
+    default:
+      return 2;
+  }
+}
+
+std::string text_of(const SnapshotWork& work, const std::vector<Compared>& all) {
+  const Growth& growth = all.front().growth;
+  std::string out = all.size() > 1 ? fmt::format("device {}: ", *all.front().device) : "";
+  out += fmt::format("{}: {}\n", verdict_line(growth), growth.because);
   if (!growth.next_step.empty()) out += fmt::format("  do: {}\n", growth.next_step);
   for (const std::string& note : growth.notes) out += fmt::format("  note: {}\n", note);
   const auto series = [&](std::string_view name, auto bytes_of) {
@@ -88,10 +123,14 @@ std::string text_of(const SnapshotWork& work, const Growth& growth) {
     }
   if (shrunk_sites > 0)
     out += fmt::format("\n{} shrank, by {} in all\n", count_words(shrunk_sites, "site"), bytes_words(-shrunk));
+  for (std::size_t i = 1; i < all.size(); ++i)
+    out += fmt::format("\ndevice {}: {}: {}{}", *all[i].device, verdict_line(all[i].growth), all[i].growth.because,
+                       i + 1 < all.size() ? "" : "\n");
   return out;
 }
 
-std::string json_of(const SnapshotWork& work, const Growth& growth) {
+std::string json_of(const SnapshotWork& work, const std::vector<Compared>& all) {
+  const Growth& growth = all.front().growth;
   JsonText j;
   j.begin_object().field("schema", "vramtrack.snapshot.leaks.v1");
   j.field("condition", condition_name(growth.condition)).field("is_certain", growth.is_certain);
@@ -125,6 +164,13 @@ std::string json_of(const SnapshotWork& work, const Growth& growth) {
     stack_json(j, work.symbols, site.stack);
     j.end_object();
   }
+  j.end_array().key("devices").begin_array();
+  for (const Compared& each : all) {
+    if (!each.device) continue;
+    j.begin_object().field("device", *each.device).field("condition", condition_name(each.growth.condition));
+    j.field("is_certain", each.growth.is_certain).field("is_comparable", each.growth.is_comparable);
+    j.field("leaking_bytes", each.growth.leaking_bytes).field("because", each.growth.because).end_object();
+  }
   j.end_array().end_object().newline();
   return j.take();
 }
@@ -138,8 +184,24 @@ int snapshot_leaks(SnapshotWork& work) {
   if (!options.device_used_bytes.empty() && options.device_used_bytes.size() != work.snapshots.size())
     return work.fail(fmt::format("--used has {} sizes for {} snapshots: name one for each, in their order",
                                  options.device_used_bytes.size(), work.snapshots.size()));
-  const Growth growth = growth_of(work.snapshots, options);
-  return work.finish(work.options.json ? json_of(work, growth) : text_of(work, growth),
+  // One that leaks must not hide behind another that gives back: each is judged alone, the worst told first.
+  std::vector<std::uint32_t> devices = devices_of(work);
+  if (options.device) devices = {*options.device};
+  if (devices.size() > 1 && !options.device_used_bytes.empty())
+    return work.fail(fmt::format("--used is of one device: name it with --device ({})", fmt::join(devices, ", ")));
+  std::vector<Compared> all;
+  for (const std::uint32_t device : devices) {
+    options.device = device;
+    all.push_back({device, growth_of(work.snapshots, options)});
+  }
+  if (all.empty()) all.push_back({std::nullopt, growth_of(work.snapshots, options)});
+  std::stable_sort(all.begin(), all.end(), [](const Compared& a, const Compared& b) {
+    const int first = urgency(a.growth);
+    const int second = urgency(b.growth);
+    return first != second ? first > second : a.growth.leaking_bytes > b.growth.leaking_bytes;
+  });
+  const Growth& growth = all.front().growth;
+  return work.finish(work.options.json ? json_of(work, all) : text_of(work, all),
                      !growth.is_comparable                 ? kSnapshotFailed
                      : growth.condition == Condition::leak ? kSnapshotFound
                                                            : kSnapshotDone);

@@ -111,8 +111,10 @@ void timeline_text(std::string& out, const SnapshotWork& work, const Timeline& t
   }
   for (std::size_t i = 0; i < t.peaks.size(); ++i) {
     const Peak& peak = t.peaks[i];
-    out += fmt::format("\n  peak {}: {} live at {} (entry {}), {} reserved\n", i + 1, bytes_words(peak.at.live_bytes),
-                       when(peak.at, first_us), entry_words(peak.at), bytes_words(peak.at.reserved_bytes));
+    out += fmt::format("\n  peak {}: {} live at {}{}, {} reserved\n", i + 1, bytes_words(peak.at.live_bytes),
+                       when(peak.at, first_us),
+                       peak.at.time_us == kNoTime ? "" : fmt::format(" (entry {})", entry_words(peak.at)),
+                       bytes_words(peak.at.reserved_bytes));
     if (peak.at.pending_bytes > 0)
       out += fmt::format("    and {} freed but pending\n", bytes_words(peak.at.pending_bytes));
     for (const std::string& name : peak.inside) out += fmt::format("    inside {}\n", printable(name));

@@ -16,6 +16,9 @@ namespace {
 constexpr std::array<std::string_view, 7> kConditionNames = {"steady",  "leak",    "fragmentation", "cache",
                                                              "pending", "outside", "too_big"};
 
+/// So many sizes come in rising order by chance once in 120.
+constexpr std::size_t kTellsSizes = 5;
+
 /// Same block: where it is, for whom, and how large. An address that was freed and handed out again to the same line in
 /// the same size cannot be told apart, and need not be: the site holds as much as before.
 using BlockKey = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::uint32_t>;
@@ -108,7 +111,7 @@ std::int64_t last_time_us(const Snapshot& snapshot) {
   return last;
 }
 
-std::vector<std::string> doubts(std::span<const Snapshot> snapshots, std::optional<std::uint32_t> device) {
+std::vector<std::string> doubts(std::span<const Snapshot> snapshots) {
   std::vector<std::string> out;
   for (std::size_t i = 1; i < snapshots.size(); ++i) {
     const std::int64_t before = last_time_us(snapshots[i - 1]);
@@ -118,9 +121,7 @@ std::vector<std::string> doubts(std::span<const Snapshot> snapshots, std::option
           fmt::format("by their traces [{}] was taken before [{}]: name them in the order they were taken", i + 1, i));
     const std::string here = devices_words(snapshots[i]);
     const std::string there = devices_words(snapshots[i - 1]);
-    if (!device && here != there)
-      out.push_back(fmt::format("[{}] has device {}, [{}] has {}, and all are added up: name one with --device", i,
-                                there, i + 1, here));
+    if (here != there) out.push_back(fmt::format("[{}] has device {}, [{}] has {}", i, there, i + 1, here));
   }
   return out;
 }
@@ -130,9 +131,11 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
   const Usage& b = growth.usage.back();
   const bool many = growth.usage.size() >= 3;
   std::size_t sites = 0;
+  std::int64_t by_blocks = 0;  // of sites that hold ever more blocks, not larger ones
   for (const SiteGrowth& site : growth.sites)
     if (site.grew_each_time) {
       growth.leaking_bytes += site.growth_bytes();
+      if (site.growth_blocks() > 0) by_blocks += site.growth_bytes();
       ++sites;
     }
   const std::string requested = fmt::format("live requested memory went from {} to {}", bytes_words(a.requested_bytes),
@@ -149,8 +152,16 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
   if (growth.leaking_bytes >= static_cast<std::int64_t>(least_bytes) &&
       change(a.requested_bytes, b.requested_bytes) > 0 &&
       change(a.requested_bytes, b.requested_bytes) * 2 >= growth.leaking_bytes) {
-    growth.is_certain = many;
-    if (many)
+    growth.is_certain = many && (by_blocks * 2 >= growth.leaking_bytes || growth.usage.size() >= kTellsSizes);
+    if (many && !growth.is_certain)
+      set(Condition::leak,
+          fmt::format("{} grew at every one of {} steps, by {} in all, but not in its number of blocks; {}",
+                      count_words(sites, "site"), growth.usage.size() - 1, bytes_words(growth.leaking_bytes),
+                      requested),
+          fmt::format("sizes that vary come in rising order by chance, of {} snapshots once in {}: take {} at the same "
+                      "point of a step, and name all",
+                      growth.usage.size(), growth.usage.size() == 3 ? 6 : 24, kTellsSizes));
+    else if (many)
       set(Condition::leak,
           fmt::format("{} grew at every one of {} steps, by {} in all; {}", count_words(sites, "site"),
                       growth.usage.size() - 1, bytes_words(growth.leaking_bytes), requested),
@@ -164,6 +175,16 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
     return;
   }
   growth.leaking_bytes = 0;
+  bool rises_always = many;
+  for (std::size_t i = 1; i < growth.usage.size(); ++i)
+    rises_always = rises_always && !is_flat(growth.usage[i - 1].requested_bytes, growth.usage[i].requested_bytes);
+  if (rises_always) {
+    growth.leaking_bytes = change(a.requested_bytes, b.requested_bytes);
+    return set(Condition::leak,
+               fmt::format("{}, more at every one of {} steps, but of no one site", requested, growth.usage.size() - 1),
+               "look at the lines below: stacks that are new each time (notebook cells), or branches that are taken in "
+               "turn, grow so");
+  }
   const std::int64_t reserved = change(a.reserved_bytes, b.reserved_bytes);
   const std::int64_t pending = change(a.pending_free_bytes, b.pending_free_bytes);
   const std::int64_t pinned = change(a.pinned_bytes, b.pinned_bytes);
@@ -234,7 +255,7 @@ Growth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& optio
     return std::adjacent_find(site.bytes.begin(), site.bytes.end(), std::not_equal_to<>()) == site.bytes.end();
   });
   growth.sites = std::move(sites);
-  growth.notes = doubts(snapshots, options.device);
+  growth.notes = doubts(snapshots);
   judge(growth, options.least_bytes);
   return growth;
 }

@@ -45,7 +45,8 @@ struct Growth {
   /// False: the first and the last have hardly a stack in common, as those of two programs. Then nothing can be told.
   bool is_comparable = true;
   std::vector<std::string> notes;  ///< what makes the comparison doubtful
-  bool is_certain = false;         ///< a leak over three snapshots or more; false of two: a third decides
+  bool is_certain =
+      false;  ///< a leak over three snapshots or more, of ever more blocks or over five; false: more decide
   std::int64_t leaking_bytes = 0;  ///< growth of the sites behind a leak
   std::string because;             ///< why that condition, in words
   std::string next_step;           ///< what to do now

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "trace/hash.hpp"
 #include "trace/profile.hpp"
 #include "trace/snapshot.hpp"
 
@@ -41,9 +42,10 @@ class LiveSet {
 
  private:
   [[nodiscard]] std::size_t home(std::uint64_t address) const {
-    return static_cast<std::size_t>((address * 0x9e3779b97f4a7c15ULL) >> 20) & (cells_.size() - 1);
+    return static_cast<std::size_t>(mixed((address ^ seed_) * seed_)) & (cells_.size() - 1);
   }
   void grow();
+  std::uint64_t seed_ = hash_seed();
   std::vector<Held> cells_;
   std::size_t used_ = 0;
 };

@@ -1,35 +1,17 @@
 #include "trace/symbols.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "trace/hash.hpp"
 
 namespace vramtrack::trace {
 namespace {
 
 constexpr std::size_t kPageBytes = 64 * 1024;
 
-/// Fibonacci-like mixing of 64 bits; the tables need spread low bits, not strength.
-std::uint64_t mixed(std::uint64_t value) {
-  value ^= value >> 32;
-  value *= 0x9e3779b97f4a7c15ULL;
-  return value ^ (value >> 29);
-}
-
-/// Another one for each process, so that no file can be made whose strings all collide. Ids do not depend on it.
-std::uint64_t seed() {
-  static const std::uint64_t odd = [] {
-    std::uint64_t random = 0x2545f4914f6cdd1dULL;
-    // Without the system's randomness a file could be made that reads slowly: no reason not to read.
-    [[maybe_unused]] const ssize_t got = ::getrandom(&random, sizeof random, GRND_NONBLOCK);
-    return random | 1U;
-  }();
-  return odd;
-}
-
 std::uint32_t hash_of(const char* bytes, std::size_t size) {
-  const std::uint64_t secret = seed();
+  const std::uint64_t secret = hash_seed();
   std::uint64_t hash = size * 0xff51afd7ed558ccdULL ^ secret;
   while (size >= 8) {
     std::uint64_t word = 0;

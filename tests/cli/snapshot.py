@@ -203,7 +203,46 @@ class Snapshot(unittest.TestCase):
         more = leaking(12).snapshot()
         more["segments"].append(dict(leaking(12).snapshot()["segments"][0], device=1))
         notes = self.json("leaks", files[0], self.write("more.pickle", more), code=1)["notes"]
-        self.assertEqual(notes, ["[1] has device 0, [2] has 0, 1, and all are added up: name one with --device"])
+        self.assertEqual(notes, ["[1] has device 0, [2] has 0, 1"])
+
+    def test_a_leak_does_not_hide_behind_another_device(self):
+        files = []
+        for n in (2, 12, 22):
+            snapshot = leaking(n).snapshot()
+            other = leaking(44 - 2 * n).snapshot()["segments"][0]
+            snapshot["segments"].append(dict(other, device=1, address=other["address"] + (1 << 40), blocks=[
+                dict(b, address=b["address"] + (1 << 40)) for b in other["blocks"]]))
+            files.append(self.write(f"{n}.pickle", snapshot))
+        answer = self.json("leaks", *files, code=1)
+        self.assertEqual((answer["condition"], answer["leaking_bytes"]), ("leak", 20 * MIB))
+        self.assertEqual([(d["device"], d["condition"]) for d in answer["devices"]], [(0, "leak"), (1, "steady")])
+        text = self.run_it("leaks", *files, code=1)
+        self.assertRegex(text, r"^device 0: LEAK: ")
+        self.assertIn("\ndevice 1: no leak: ", text)
+        self.assertIn("--used is of one device", self.run_it("leaks", "--used", "1GiB,2GiB,3GiB", *files, code=2))
+
+    def test_growth_of_no_one_site(self):
+        files = []
+        for n in range(3):
+            r = leaking(1, keep=0)
+            for k in range(n + 1):  # notebook cells: each with a line of its own
+                r.allocate(2 * MIB - 512, [NATIVE, TORCH, dict(STEP, line=1000 + k)])
+                r.allocate(2 * MIB - 512, [NATIVE, TORCH, dict(STEP, line=2000 + k)])
+            files.append(self.write(f"{n}.pickle", r.snapshot()))
+        answer = self.json("leaks", *files, code=1)
+        self.assertEqual((answer["condition"], answer["is_certain"]), ("leak", False))
+        self.assertIn("of no one site", answer["because"])
+
+    def test_sizes_that_vary_are_not_certain(self):
+        def one(size):
+            r = leaking(1, keep=0)
+            r.allocate(size, LEAK_STACK)
+            return self.write(f"{size}.pickle", r.snapshot())
+        sizes = [MIB + n * 150 * 1024 for n in range(5)]
+        answer = self.json("leaks", *map(one, sizes[:3]), code=1)
+        self.assertEqual((answer["condition"], answer["is_certain"]), ("leak", False))
+        self.assertIn("once in 6", answer["next_step"])
+        self.assertTrue(self.json("leaks", *map(one, sizes), code=1)["is_certain"])
 
     def test_an_oom_is_told_by_the_summary(self):
         text = self.run_it("summary", self.write("oom.pickle", leaking(40, oom=990 * MIB).snapshot()))

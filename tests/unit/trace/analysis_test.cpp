@@ -479,6 +479,17 @@ TEST(Oom, WithoutOneItSaysSo) {
   EXPECT_THAT(report.because, HasSubstr("no oom entry"));
 }
 
+TEST(LiveSet, AddressesChosenToCollideDoNot) {
+  // Those that a known multiplier sends to one place: 400,000 of them would take the square of that.
+  std::uint64_t inverse = 1;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - 0x9e3779b97f4a7c15ULL * inverse;
+  LiveSet live;
+  for (std::uint64_t i = 1; i <= 400'000; ++i) live.put((i << 44) * inverse, i, kNoStack, false);
+  EXPECT_EQ(live.size(), 400'000U);
+  for (std::uint64_t i = 1; i <= 400'000; ++i) live.erase((i << 44) * inverse);
+  EXPECT_EQ(live.size(), 0U);
+}
+
 TEST(Words, Bytes) {
   EXPECT_EQ(bytes_words(std::uint64_t{1}), "1 byte");
   EXPECT_EQ(bytes_words(std::uint64_t{1023}), "1023 bytes");

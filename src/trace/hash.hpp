@@ -1,0 +1,18 @@
+// Hashing of what a file gives: seeded, so that no file can be made whose keys all collide.
+#pragma once
+
+#include <cstdint>
+
+namespace vramtrack::trace {
+
+/// Fibonacci-like mixing of 64 bits; the tables need spread low bits, not strength.
+constexpr std::uint64_t mixed(std::uint64_t value) {
+  value ^= value >> 32;
+  value *= 0x9e3779b97f4a7c15ULL;
+  return value ^ (value >> 29);
+}
+
+/// Another odd number for each process. What is read does not depend on it. Thread-safe.
+std::uint64_t hash_seed();
+
+}  // namespace vramtrack::trace
