@@ -111,10 +111,9 @@ def _require_gpu(config: Any, options: Dict[str, Any]) -> None:
 
 
 def _counted(item: Any, body: Callable[[], Any]) -> Callable[[], Any]:
-    """Where pytest does not show an exception's notes, which call failed is a section of the report."""
+    """Where exceptions have no notes (before Python 3.11), which call failed is a section of the report."""
     from vramtrack.gate import repeated_words
 
-    shows_notes = hasattr(BaseException, "add_note") and int(pytest.__version__.split(".")[0]) >= 8
     calls = 0
 
     def counted() -> None:
@@ -123,8 +122,8 @@ def _counted(item: Any, body: Callable[[], Any]) -> Callable[[], Any]:
         calls += 1
         try:
             body()
-        except BaseException:
-            if calls > 1 and not shows_notes:
+        except BaseException as error:
+            if calls > 1 and not hasattr(error, "add_note"):
                 item.add_report_section("call", "vramtrack", repeated_words(calls))
             raise
 
