@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kBlocks = 24;
 constexpr double kUpperError = 1e-3;
 constexpr double kSlowing = 0.5;  ///< later growth below this share of the earlier: it dies out
-/// What gives back more than half of all it ever took is collected now and then: a leak's fall is at most its noise's.
+/// What gives back more than half of all it ever took may be collected now and then.
 constexpr double kGivenBack = 0.5;
 constexpr double kMib = 1024.0 * 1024.0;
 
@@ -53,19 +53,96 @@ struct Fall {
   double range = 0;
 };
 
-/// The largest fall below anything earlier, and the range, of the medians of three: one odd iteration is no fall.
-Fall largest_fall(std::span<const double> y) {
+/// Medians of three, each at its first iteration: one odd iteration is no fall.
+std::vector<double> levels_of(std::span<const double> y) {
+  std::vector<double> levels;
+  for (std::size_t i = 0; i + 2 < y.size(); ++i) levels.push_back(median({y[i], y[i + 1], y[i + 2]}));
+  return levels;
+}
+
+/// The largest fall below anything earlier, and the range.
+Fall largest_fall(std::span<const double> levels) {
   Fall fall;
   double least = INFINITY;
   double most = -INFINITY;
-  for (std::size_t i = 0; i + 2 < y.size(); ++i) {
-    const double level = median({y[i], y[i + 1], y[i + 2]});
+  for (const double level : levels) {
     least = std::min(least, level);
     most = std::max(most, level);
     fall.largest = std::max(fall.largest, most - level);
   }
   fall.range = most - least;
   return fall;
+}
+
+/// The floor: at each iteration the least that is still to come. What is collected later is not in it, a leak is.
+std::vector<double> floor_of(std::vector<double> levels) {
+  for (std::size_t i = levels.size(); i-- > 1;) levels[i - 1] = std::min(levels[i - 1], levels[i]);
+  return levels;
+}
+
+/// Where memory has fallen by `enough` since it rose, each the first level after the fall.
+std::vector<std::size_t> falls_of(std::span<const double> levels, double enough) {
+  std::vector<std::size_t> falls;
+  double most = -INFINITY;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    most = std::max(most, levels[i]);
+    if (most - levels[i] < enough) continue;
+    // One that takes some iterations is one.
+    if (!falls.empty() && falls.back() + 1 == i)
+      falls.back() = i;
+    else
+      falls.push_back(i);
+    most = levels[i];
+  }
+  return falls;
+}
+
+/// How much of `levels`, from its beginning, holds only growth that a collection had its time to take: all up to the
+/// last fall; and all behind it, too, once that lasts longer than it ever took until the next.
+std::size_t had_its_time(std::span<const double> levels, double enough) {
+  const std::vector<std::size_t> falls = falls_of(levels, enough);
+  if (falls.empty()) return levels.size();
+  std::size_t longest = falls.front();
+  for (std::size_t i = 1; i < falls.size(); ++i) longest = std::max(longest, falls[i] - falls[i - 1]);
+  return levels.size() - falls.back() > longest ? levels.size() : falls.back() + 1;
+}
+
+struct Stretch {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+/// What to test of a series that falls below all that was before, by half of its range: no collection does that (it
+/// takes back what has grown), so something else ended there. The last stretch that is long enough, else the longest.
+Stretch stretch_of(std::span<const double> y, std::size_t least) {
+  const std::vector<double> levels = levels_of(y);
+  const double enough = kGivenBack * largest_fall(levels).range;
+  std::vector<Stretch> all{{0, y.size()}};
+  double lowest = INFINITY;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    if (enough > 0 && levels[i] <= lowest - enough) {
+      // The fall may take some iterations: they belong to neither.
+      if (i > all.back().begin + 3) {
+        all.back().end = i;
+        all.push_back({i, y.size()});
+      } else {
+        all.back().begin = i;
+      }
+    }
+    lowest = std::min(lowest, levels[i]);
+  }
+  const auto length = [](const Stretch& s) { return s.end - s.begin; };
+  if (length(all.back()) >= least) return all.back();
+  return *std::max_element(all.begin(), all.end(),
+                           [&](const Stretch& a, const Stretch& b) { return length(a) < length(b); });
+}
+
+/// The lower bound of growth in `growth`'s blocks less the `spared` largest, whichever blocks a cache has grown in:
+/// those are at least as large as what is left without them, so the rest lies no higher than the clean blocks do.
+double lower_bound(std::vector<double> growth, const GrowthLimits& limits) {
+  std::sort(growth.begin(), growth.end());
+  growth.resize(growth.size() - limits.contaminated_blocks);
+  return lower_bound_of_centre(walsh_averages(growth), growth.size(), limits.error_rate).value_or(-INFINITY);
 }
 
 /// The blocks that a failure at this error rate needs when `spared` of them are taken out.
@@ -81,8 +158,7 @@ std::string words(const GrowthResult& r, const GrowthLimits& limits) {
     case Outcome::fails:
       return fmt::format("grows {} (at least {}, error rate {:g}), {} are allowed; {} iterations after {} of warm-up",
                          growth_text(r.growth_bytes), growth_text(r.low_bytes), limits.error_rate,
-                         growth_text(limits.limit_bytes_per_iteration), r.iterations - r.warm_up_iterations,
-                         r.warm_up_iterations);
+                         growth_text(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
     case Outcome::warming_up:
       return fmt::format(
           "grows {}, ever more slowly (the later half {:.0f} % of the earlier): still warming up after {} "
@@ -93,14 +169,13 @@ std::string words(const GrowthResult& r, const GrowthLimits& limits) {
         return fmt::format(
             "grows {} between two collections, and gave {:.1f} MiB back: no leak is shown; {} iterations after {} of "
             "warm-up",
-            growth_text(r.growth_bytes), r.given_back_bytes / kMib, r.iterations - r.warm_up_iterations,
-            r.warm_up_iterations);
+            growth_text(r.growth_bytes), r.given_back_bytes / kMib, r.tested_iterations, r.warm_up_iterations);
       break;
   }
   return fmt::format("grows {} (at most {}), {} are allowed; {} iterations after {} of warm-up{}",
                      growth_text(r.growth_bytes), growth_text(r.high_bytes),
-                     growth_text(limits.limit_bytes_per_iteration), r.iterations - r.warm_up_iterations,
-                     r.warm_up_iterations, r.settled ? "" : "; it varies too much to exclude more");
+                     growth_text(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations,
+                     r.settled ? "" : "; it varies too much to exclude more");
 }
 
 GrowthResult conclude(GrowthResult r, const GrowthLimits& limits) {
@@ -134,8 +209,12 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
     if (!std::isfinite(y[i])) y[i] = i > 0 ? y[i - 1] : 0.0;
   GrowthResult r;
   r.iterations = y.size();
-  r.warm_up_iterations = find_warm_up(y);
-  const auto settled = std::span<const double>(y).subspan(r.warm_up_iterations);
+  const Stretch stretch = stretch_of(y, least_iterations(limits));
+  const auto tested = std::span<const double>(y).subspan(stretch.begin, stretch.end - stretch.begin);
+  const std::size_t warm_up = find_warm_up(tested);
+  r.warm_up_iterations = stretch.begin + warm_up;
+  const auto settled = tested.subspan(warm_up);
+  r.tested_iterations = settled.size();
   r.blocks =
       std::min(std::max(kBlocks, least_blocks(limits.error_rate, limits.contaminated_blocks) + 4), settled.size() / 3);
   if (r.blocks < least_blocks(limits.error_rate, limits.contaminated_blocks)) return conclude(r, limits);
@@ -150,15 +229,27 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
   const double late = centre_of(halves.last(r.blocks / 2));
   r.late_to_early = early > 0 ? late / early : 1.0;
 
-  // Whichever blocks a cache has grown in, the largest are at least as large as what is left without them: without as
-  // many of the largest, the rest lies no higher than the clean blocks do.
-  std::vector<double> kept = growth;
-  std::sort(kept.begin(), kept.end());
-  kept.resize(kept.size() - limits.contaminated_blocks);
-  r.low_bytes = lower_bound_of_centre(walsh_averages(kept), kept.size(), limits.error_rate).value_or(-INFINITY);
-  const Fall fall = largest_fall(settled);
+  r.low_bytes = lower_bound(growth, limits);
+  std::vector<double> levels = levels_of(settled);
+  const Fall fall = largest_fall(levels);
   r.given_back_bytes = fall.largest;
   r.gives_back = fall.largest > 0 && fall.largest >= kGivenBack * fall.range;
+  if (r.gives_back && r.low_bytes > limits.limit_bytes_per_iteration) {
+    // What is given back takes the growth along, or the floor grows all the same: a leak beneath it.
+    const std::vector<double> whole = levels_of(y);
+    const std::size_t timely = had_its_time(whole, kGivenBack * largest_fall(whole).range);
+    levels.resize(std::min(levels.size(), timely > r.warm_up_iterations ? timely - r.warm_up_iterations : 0));
+    if (levels.size() >= least_iterations(limits)) {
+      const std::size_t blocks = std::min(r.blocks, levels.size() / 3);
+      const std::vector<double> floor = growth_of_blocks(floor_of(std::move(levels)), blocks);
+      const double low_bytes = lower_bound(floor, limits);
+      if (low_bytes > limits.limit_bytes_per_iteration) {
+        r.gives_back = false;
+        r.low_bytes = std::min(r.low_bytes, low_bytes);
+        r.growth_bytes = centre_of(floor);
+      }
+    }
+  }
   if (r.low_bytes <= limits.limit_bytes_per_iteration || r.gives_back)
     r.outcome = Outcome::passes;
   else if (r.late_to_early < kSlowing)

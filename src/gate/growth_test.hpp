@@ -34,12 +34,13 @@ struct GrowthResult {
   Outcome outcome = Outcome::too_short;
   std::size_t iterations = 0;
   std::size_t warm_up_iterations = 0;  ///< discarded, by change point
+  std::size_t tested_iterations = 0;   ///< those behind it; fewer than the rest where memory fell below all before
   std::size_t blocks = 0;              ///< the rest was cut into so many
   double growth_bytes = 0;             ///< an iteration: Hodges-Lehmann estimate over all blocks
   double low_bytes = 0;                ///< lower confidence bound at the error rate: fails when above the limit
   double high_bytes = 0;               ///< upper confidence bound at 1 - 1e-3, one-sided
   double given_back_bytes = 0;         ///< the largest fall after warm-up, single iterations aside
-  bool gives_back = false;   ///< that fall is at least half of the whole range: collected now and then, no leak
+  bool gives_back = false;   ///< that fall is at least half of the whole range, and the floor does not grow: no leak
   double late_to_early = 1;  ///< growth of the later half of the blocks, by that of the earlier half
   bool settled = false;      ///< high_bytes <= limit: repeating it more often would not change the answer
   std::string because;       ///< in words, with the figures

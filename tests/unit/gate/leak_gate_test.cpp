@@ -55,6 +55,32 @@ void collects(std::vector<double>& y, Random& random) {
   made::add_garbage(y, 3, 17);
   made::add_jitter(y, 0.5, random);
 }
+/// A model that is made ready on the device and then replaced by a smaller one.
+void starts_high(std::vector<double>& y, Random& random) {
+  for (std::size_t i = 0; i < y.size() && i < 40; ++i) y[i] += 3000 * kMib;
+  made::add_jitter(y, 0.5, random);
+}
+/// An evaluation every 200 iterations holds 1 GiB for five.
+void evaluates(std::vector<double>& y, Random& random) {
+  for (std::size_t i = 0; i < y.size(); ++i)
+    if (i % 200 >= 100 && i % 200 < 105) y[i] += 1024 * kMib;
+  made::add_jitter(y, 0.5, random);
+}
+/// Collected at odd times, 10 to 50 iterations apart, and not always whole.
+void collects_at_odds(std::vector<double>& y, Random& random) {
+  std::uniform_real_distribution<double> uniform;
+  double garbage = 0;
+  double left = 50 * uniform(random);
+  for (double& each : y) {
+    garbage += 3 * kMib;
+    if (--left < 0) {
+      garbage *= 0.2 * uniform(random);
+      left = 10 + 40 * uniform(random);
+    }
+    each += garbage;
+  }
+  made::add_jitter(y, 0.5, random);
+}
 void all_of_it(std::vector<double>& y, Random& random) {
   made::add_warm_up(y, 800, 15);
   made::add_cache(y, 3, 64, random);
@@ -63,11 +89,19 @@ void all_of_it(std::vector<double>& y, Random& random) {
 }
 
 constexpr Family kFamilies[] = {
-    {"warms_up", warms_up, true}, {"warms_up_long", warms_up_long, true},
-    {"ramps", ramps, true},       {"quiet", quiet, true},
-    {"caches", caches, true},     {"quiet_caches", quiet_caches, true},
-    {"wanders", wanders, false},  {"walks", walks, false},
-    {"collects", collects, true}, {"all_of_it", all_of_it, true},
+    {"warms_up", warms_up, true},
+    {"warms_up_long", warms_up_long, true},
+    {"ramps", ramps, true},
+    {"quiet", quiet, true},
+    {"caches", caches, true},
+    {"quiet_caches", quiet_caches, true},
+    {"wanders", wanders, false},
+    {"walks", walks, false},
+    {"collects", collects, true},
+    {"all_of_it", all_of_it, true},
+    {"starts_high", starts_high, true},
+    {"evaluates", evaluates, true},
+    {"collects_at_odds", collects_at_odds, false},
 };
 
 GrowthResult run_gate(const Family& family, std::uint64_t seed, double leak_mib) {
@@ -126,6 +160,15 @@ TEST(LeakGate, ALeakAsFastAsWhatIsCollectedIsFound) {
   // Shorter than a block of 1,024 iterations; longer ones hide it.
   for (std::size_t period = 2; period <= 40; ++period)
     EXPECT_EQ(run_sawtooth(period, period / 2, 2).outcome, Outcome::fails) << "period " << period;
+}
+
+TEST(LeakGate, AReleaseOfSomethingElseHidesNoLeak) {
+  // 2 GiB that were there from the beginning go at iteration 600; 1 MiB an iteration is kept before and after.
+  std::vector<double> y(1024);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = ((i > 600 ? 2048.0 : 4096.0) + static_cast<double>(i)) * kMib;
+  const GrowthResult r = test_growth(y, {0.2 * kMib, 1e-4, 4});
+  EXPECT_EQ(r.outcome, Outcome::fails) << r.because;
+  EXPECT_NEAR(r.growth_bytes, kMib, 0.01 * kMib);
 }
 
 TEST(LeakGate, StopsAsSoonAsItKnows) {
