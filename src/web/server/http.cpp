@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -77,10 +78,19 @@ class Library : public httplib::Server {
     });
   }
 
-  bool serve_one(httplib::Stream& stream, bool last, bool& closed) { return process_request(stream, last, closed, {}); }
+  bool serve_one(httplib::Stream& stream, bool last, bool& closed) { return process(stream, last, closed); }
   void end_streams() { svr_sock_ = INVALID_SOCKET; }
 
  private:
+  /// The library's, which since 0.16 wants to be told the addresses that it has no socket to ask for.
+  template <class Stream>
+  bool process(Stream& stream, bool last, bool& closed) {
+    const std::function<void(httplib::Request&)> as_it_is;
+    if constexpr (requires { this->process_request(stream, last, closed, as_it_is); })
+      return this->process_request(stream, last, closed, as_it_is);
+    else
+      return this->process_request(stream, std::string(), 0, std::string(), 0, last, closed, as_it_is);
+  }
   static Request request(const httplib::Request& in) {
     Request out;
     out.method = in.method;
