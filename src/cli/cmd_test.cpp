@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "cli/commands.hpp"
+#include "cli/gate_evidence.hpp"
 #include "cli/gated_program.hpp"
 #include "cli/process_tree.hpp"
 #include "core/markup.hpp"
@@ -26,6 +27,7 @@ struct Tested {
 struct Conclusion {
   int exit_code = kNotTested;
   std::string words;  ///< for people, and the failure's text in JUnit
+  std::string key;    ///< of the series that decided
   std::vector<Tested> tested;
 };
 
@@ -34,10 +36,13 @@ std::string command_line(const std::vector<std::string>& program) {
 }
 
 /// JUnit's XML as its readers agree on it: one suite, one case; failure: it leaks, error: it was not tested.
-std::string junit(const Options& options, const Conclusion& conclusion, double seconds) {
+std::string junit(const Options& options, const Conclusion& conclusion, const std::vector<std::string>& grown,
+                  double seconds) {
   const std::string name = escape_markup(printable(command_line(options.program)));
   const bool failure = conclusion.exit_code == kLeaks;
   const bool error = conclusion.exit_code > kLeaks;
+  std::string more;
+  for (const std::string& line : grown) more += "\n" + line;
   std::string out = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"vramtrack test\" tests=\"1\" "
       "failures=\"{}\" "
@@ -58,8 +63,8 @@ std::string junit(const Options& options, const Conclusion& conclusion, double s
   }
   out += "      </properties>\n";
   if (failure || error)
-    out += fmt::format("      <{0} message=\"{1}\">{1}</{0}>\n", failure ? "failure" : "error",
-                       escape_markup(conclusion.words));
+    out += fmt::format("      <{0} message=\"{1}\">{1}{2}</{0}>\n", failure ? "failure" : "error",
+                       escape_markup(conclusion.words), escape_markup(more));
   return out + "    </testcase>\n  </testsuite>\n</testsuites>\n";
 }
 
@@ -148,6 +153,9 @@ Conclusion conclude(const Options& options, ProgramRun run, const gate::GrowthLi
     const std::string unit = sampled
                                  ? fmt::format("sample of {}", format_duration(options.sample_interval_s.value_or(1.0)))
                                  : worst->series.name;
+    c.key = worst->series.key;
+    const bool alone = c.tested.size() == 1 && left_out == 0;
+    if (alone) c.tested.front().series.key.clear();  // tells it from nobody, and its number differs from run to run
     const std::string who = worst->series.key.empty() ? "" : fmt::format(" (by {})", printable(worst->series.key));
     std::string because = worst->result.because;
     for (std::size_t at = 0; (at = because.find("/iteration", at)) != std::string::npos;)
@@ -186,7 +194,8 @@ int test(const Options& options, const LayeredConfig& layers, Console& console) 
     if (!memory) memory = std::make_unique<ProcessTreeMemory>(layers.config().sources);
     return memory->used_bytes(static_cast<std::uint32_t>(root));
   };
-  auto run = run_gated(options.program, options.sample_interval_s.value_or(1.0), used_bytes);
+  const EvidenceFolder evidence;
+  auto run = run_gated(options.program, options.sample_interval_s.value_or(1.0), used_bytes, evidence.path());
   if (!run) {
     console.error(run.error().message);
     return kNotTested;
@@ -196,10 +205,13 @@ int test(const Options& options, const LayeredConfig& layers, Console& console) 
   const char* const word = conclusion.exit_code == kPasses  ? "passes"
                            : conclusion.exit_code == kLeaks ? "LEAKS"
                                                             : "not tested";
+  std::vector<std::string> grown;
+  if (conclusion.exit_code == kLeaks) grown = grown_words(read_grown_lines(evidence.path(), conclusion.key));
   console.warn(fmt::format("{}: {}", word, conclusion.words));
+  for (const std::string& line : grown) console.warn(line);
   if (!options.junit.empty()) {
     std::ofstream out(options.junit, std::ios::binary);
-    out << junit(options, conclusion, took.count());
+    out << junit(options, conclusion, grown, took.count());
     out.close();
     if (!out) {
       console.error(fmt::format("cannot write {}; give --junit a file that can be written", options.junit));

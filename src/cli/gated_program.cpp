@@ -29,6 +29,7 @@ constexpr std::chrono::milliseconds kLook{20};  ///< how soon the program's end 
 constexpr std::size_t kMostSamples = 1'000'000;
 constexpr std::string_view kNumber = "VRAMTRACK_MARK_FD=";
 constexpr std::string_view kPipe = "VRAMTRACK_MARK_PIPE=";
+constexpr std::string_view kEvidence = "VRAMTRACK_TEST_EVIDENCE=";
 
 class Pipe {
  public:
@@ -64,11 +65,15 @@ std::string identity_of(int fd) {
 }
 
 /// Starts the program with the pipe's writing end as its own descriptor of the same number.
-Result<pid_t> start(const std::vector<std::string>& program, int fd) {
+Result<pid_t> start(const std::vector<std::string>& program, int fd, const std::string& evidence_folder) {
   std::vector<std::string> texts;
+  bool asks = !evidence_folder.empty();
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    if (const std::string_view text(*entry); !text.starts_with(kNumber) && !text.starts_with(kPipe))
+    if (const std::string_view text(*entry); !text.starts_with(kNumber) && !text.starts_with(kPipe)) {
       texts.emplace_back(text);
+      if (text.starts_with(kEvidence)) asks = false;  // as the user wants it: another folder, or none
+    }
+  if (asks) texts.push_back(std::string(kEvidence) + evidence_folder);
   texts.push_back(std::string(kNumber) + std::to_string(fd));
   texts.push_back(std::string(kPipe) + identity_of(fd));
   std::vector<char*> environment;
@@ -194,11 +199,12 @@ class Run {
 
 }  // namespace
 
-Result<ProgramRun> run_gated(const std::vector<std::string>& program, double sample_s, const TreeMemory& memory) {
+Result<ProgramRun> run_gated(const std::vector<std::string>& program, double sample_s, const TreeMemory& memory,
+                             const std::string& evidence_folder) {
   Pipe pipe;
   if (!pipe.opened()) return fail(fmt::format("cannot make a pipe: {}", reason(errno)));
   const Interrupt interrupt;
-  const auto pid = start(program, pipe.end(1));
+  const auto pid = start(program, pipe.end(1), evidence_folder);
   if (!pid) return fail(pid.error());
   // The writing end stays open here: for children that open it by its path when nobody else has it any more.
   return Run(*pid, pipe.end(0), sample_s, memory).go();

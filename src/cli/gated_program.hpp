@@ -34,7 +34,9 @@ using TreeMemory = std::function<Result<double>(int root)>;
 
 /// Runs `program` (looked up in PATH) with this one's standard streams, and with VRAMTRACK_MARK_FD and
 /// VRAMTRACK_MARK_PIPE naming a pipe. Waits for its end, whoever still has the pipe. A SIGINT or SIGTERM is passed on.
-/// An Error: it could not be started.
-Result<ProgramRun> run_gated(const std::vector<std::string>& program, double sample_s, const TreeMemory& memory);
+/// VRAMTRACK_TEST_EVIDENCE is `evidence_folder`, unless that is empty or the variable is set already. An Error: it
+/// could not be started.
+Result<ProgramRun> run_gated(const std::vector<std::string>& program, double sample_s, const TreeMemory& memory,
+                             const std::string& evidence_folder);
 
 }  // namespace vramtrack::cli

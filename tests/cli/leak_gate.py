@@ -113,7 +113,25 @@ class LeakGate(unittest.TestCase):
                    "sys.exit(subprocess.run([sys.executable, '-c', *sys.argv[1:]]).returncode)"
         code, words, _ = self.gate("--", sys.executable, "-c", launcher, by_path, "0.5", "300", "", "0")
         self.assertEqual(code, 1, words)
-        self.assertIn("grows 0.5", words)
+        self.assertIn("grows 0.", words)
+
+    def test_the_lines_that_grew(self):
+        said = "import os, sys\nfolder = os.environ.get('VRAMTRACK_TEST_EVIDENCE', '')\nprint(folder, end='')\n" \
+               "if folder:\n    with open(os.path.join(folder, (sys.argv[3] or 'main') + '.sites'), 'w') as file:\n" \
+               "        file.write('step 64 128\\n67108864 train.py:12 in step<1>\\n-5 x\\n')\n" + MARKS
+        for key in ("", "rank3-pid77"):
+            code, words, folder = self.gate("--junit", "out.xml", "--", sys.executable, "-c", said, "0.5", "300", key, "0")
+            self.assertEqual(code, 1, words)
+            self.assertIn("grew most from step 64 to step 128:", words)
+            self.assertIn("  train.py:12 in step<1>: +64 MiB", words)
+            self.assertNotIn("pid77", words)  # it tells it from nobody
+            failure = ElementTree.parse(self.box.work / "out.xml").getroot().find("testsuite/testcase/failure")
+            self.assertIn("\n  train.py:12 in step<1>: +64 MiB", failure.text)
+            self.assertFalse(os.path.exists(folder))
+        code, words, _ = self.gate("--", sys.executable, "-c", said, "0", "300", "", "0")
+        self.assertEqual((code, "grew most" in words), (0, False), words)
+        code, words, folder = self.gate("--", sys.executable, "-c", said, "0.5", "300", "", "0", env={"VRAMTRACK_TEST_EVIDENCE": ""})
+        self.assertEqual((code, folder, "grew most" in words), (1, "", False), words)
 
     def test_the_programs_own_failure(self):
         code, words, _ = self.gate(*program(0, code=7))
