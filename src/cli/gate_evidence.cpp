@@ -1,8 +1,8 @@
 #include "cli/gate_evidence.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
