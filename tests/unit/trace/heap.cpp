@@ -12,12 +12,18 @@ namespace {
 std::atomic<std::uint64_t> held_bytes{0};
 std::atomic<std::uint64_t> most_bytes{0};
 
-void* take(std::size_t bytes) {
+void* take_or_null(std::size_t bytes) {
   void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr) return nullptr;
   const std::uint64_t now = held_bytes += malloc_usable_size(memory);
   std::uint64_t most = most_bytes;
   while (now > most && !most_bytes.compare_exchange_weak(most, now)) continue;
+  return memory;
+}
+
+void* take(std::size_t bytes) {
+  void* const memory = take_or_null(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 
@@ -33,6 +39,19 @@ void* operator new(std::size_t bytes) {
 }
 void* operator new[](std::size_t bytes) {
   return take(bytes);
+}
+// All of a kind or none: a sanitizer that has kept one of them sees memory that is given back to another.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return take_or_null(bytes);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return take_or_null(bytes);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  give_back(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  give_back(memory);
 }
 void operator delete(void* memory) noexcept {
   give_back(memory);
