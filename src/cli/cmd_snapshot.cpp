@@ -11,6 +11,7 @@
 
 #include "cli/commands.hpp"
 #include "trace/torch_snapshot.hpp"
+#include "trace/usage.hpp"
 
 namespace vramtrack::cli {
 
@@ -88,8 +89,7 @@ constexpr Verb kVerbs[] = {
 
 /// The devices that --device may name, for the error when it names another.
 std::string devices_words(const trace::Snapshot& snapshot) {
-  std::vector<std::uint32_t> known;
-  for (const trace::Segment& segment : snapshot.segments) known.push_back(segment.device);
+  std::vector<std::uint32_t> known = trace::devices_of(snapshot);
   for (const trace::DeviceTrace& trace : snapshot.traces)
     if (trace.event_count > 0) known.push_back(trace.device);
   std::sort(known.begin(), known.end());

@@ -42,14 +42,6 @@ struct Compared {
   Growth growth;
 };
 
-/// The devices that any of the snapshots holds memory of.
-std::vector<std::uint32_t> devices_of(const SnapshotWork& work) {
-  std::set<std::uint32_t> out;
-  for (const Snapshot& snapshot : work.snapshots)
-    for (const Segment& segment : snapshot.segments) out.insert(segment.device);
-  return {out.begin(), out.end()};
-}
-
 /// What a person must hear of first.
 int urgency(const Growth& growth) {
   if (!growth.is_comparable) return 3;
@@ -185,7 +177,9 @@ int snapshot_leaks(SnapshotWork& work) {
     return work.fail(fmt::format("--used has {} sizes for {} snapshots: name one for each, in their order",
                                  options.device_used_bytes.size(), work.snapshots.size()));
   // One that leaks must not hide behind another that gives back: each is judged alone, the worst told first.
-  std::vector<std::uint32_t> devices = devices_of(work);
+  std::set<std::uint32_t> devices;
+  for (const Snapshot& snapshot : work.snapshots)
+    for (const std::uint32_t device : devices_of(snapshot)) devices.insert(device);
   if (options.device) devices = {*options.device};
   if (devices.size() > 1 && !options.device_used_bytes.empty())
     return work.fail(fmt::format("--used is of one device: name it with --device ({})", fmt::join(devices, ", ")));

@@ -356,6 +356,7 @@ Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, const std::vec
       for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
     const std::vector<std::string_view> names(known.begin(), known.end());
     what = fmt::format("unknown option '{}'; the nearest is '{}'", name, nearest_name(name, names));
+    if (deepest->get_name() == "test") what += ", and the program's own come after '--'";
     break;
   }
   // A verb that is none: "snapshot sumary".

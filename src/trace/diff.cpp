@@ -99,8 +99,7 @@ bool share_stacks(const std::vector<SiteGrowth>& all, const Growth& growth) {
 }
 
 std::string devices_words(const Snapshot& snapshot) {
-  std::set<std::uint32_t> devices;
-  for (const Segment& segment : snapshot.segments) devices.insert(segment.device);
+  const std::vector<std::uint32_t> devices = devices_of(snapshot);
   return devices.empty() ? "none" : fmt::format("{}", fmt::join(devices, ", "));
 }
 

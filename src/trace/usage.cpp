@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace vramtrack::trace {
@@ -129,6 +130,12 @@ Usage& Usage::operator+=(const Usage& other) {
   live_block_count += other.live_block_count;
   free_block_count += other.free_block_count;
   return *this;
+}
+
+std::vector<std::uint32_t> devices_of(const Snapshot& snapshot) {
+  std::set<std::uint32_t> out;
+  for (const Segment& segment : snapshot.segments) out.insert(segment.device);
+  return {out.begin(), out.end()};
 }
 
 std::vector<DeviceUsage> usage_of(const Snapshot& snapshot) {

@@ -55,6 +55,8 @@ struct DeviceUsage {
   std::vector<PoolUsage> pools;  ///< the largest first
 };
 
+/// The devices that it has segments of, in order.
+std::vector<std::uint32_t> devices_of(const Snapshot& snapshot);
 /// By device index; devices with neither segments nor events are left out. One pass over segments and blocks.
 std::vector<DeviceUsage> usage_of(const Snapshot& snapshot);
 /// Of the pinned host memory.
