@@ -112,4 +112,4 @@ container: ## an image with the binary, by podman or docker
 	@$$(command -v podman || command -v docker) build -t vramtrack:$(VERSION) -f Containerfile .
 
 clean: ## remove build/ and dist/
-	@rm -rf build dist web/build web/dist
+	@rm -rf build dist page/build page/dist

@@ -19,7 +19,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "web"))
+sys.path.insert(0, str(ROOT / "tests" / "agent"))
 from running import Agent, Sandbox, until  # noqa: E402
 
 BUILD = ROOT / "build" / "bench"

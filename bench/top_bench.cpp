@@ -11,8 +11,8 @@
 
 #include "core/config.hpp"
 #include "engine/engine.hpp"
-#include "tui/draw.hpp"
-#include "tui/timeline.hpp"
+#include "top/draw.hpp"
+#include "top/timeline.hpp"
 
 namespace {
 
@@ -64,7 +64,7 @@ struct Watched {
     model.interval_s = 1;
     model.feed.history = [this](const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
       const auto* points = timeline.points(key);
-      return points == nullptr ? std::vector<tui::Point>() : tui::resample(*points, from, to, most);
+      return points == nullptr ? std::vector<top::Point>() : top::resample(*points, from, to, most);
     };
     model.view = engine.view();
   }
@@ -77,8 +77,8 @@ struct Watched {
 
   Catalog catalog;
   Engine engine;
-  tui::Timeline timeline;
-  tui::Model model;
+  top::Timeline timeline;
+  top::Model model;
 };
 
 Watched& watched() {
@@ -86,15 +86,15 @@ Watched& watched() {
   return instance;
 }
 
-void update(benchmark::State& state, tui::Page page, int width, int height) {
+void update(benchmark::State& state, top::Page page, int width, int height) {
   Watched& w = watched();
   w.model.ui.page = page;
   w.model.ui.device_id = "GPU-2";
   w.model.ui.detail = {Metric::device_used, "GPU-2", 0, 0};
   for (auto _ : state) {
     w.model.view = w.engine.view();
-    tui::Screen screen(width, height);
-    tui::draw(screen, w.model);
+    top::Screen screen(width, height);
+    top::draw(screen, w.model);
     benchmark::DoNotOptimize(screen.at(0, 0));
   }
 }
@@ -104,10 +104,10 @@ void view_only(benchmark::State& state) {
 }
 
 BENCHMARK(view_only)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(update, overview_80x24, tui::Page::overview, 80, 24)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(update, overview_200x50, tui::Page::overview, 200, 50)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(update, predict_200x50, tui::Page::predict, 200, 50)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(update, detail_200x50, tui::Page::detail, 200, 50)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(update, alerts_200x50, tui::Page::alerts, 200, 50)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(update, overview_80x24, top::Page::overview, 80, 24)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(update, overview_200x50, top::Page::overview, 200, 50)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(update, predict_200x50, top::Page::predict, 200, 50)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(update, detail_200x50, top::Page::detail, 200, 50)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(update, alerts_200x50, top::Page::alerts, 200, 50)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -27,7 +27,7 @@ foreach(root ${roots})
         message(FATAL_ERROR "${licence} has no copyright line or terms where they are looked for: see ${CMAKE_CURRENT_LIST_FILE}")
       endif()
       file(APPEND ${folder}/copyright
-           "\nFiles: web/node_modules/uplot/*\nCopyright: ${owner}\nLicense: Expat\n"
+           "\nFiles: page/node_modules/uplot/*\nCopyright: ${owner}\nLicense: Expat\n"
            "Comment: uPlot, a part of the dashboard inside of /usr/bin/vramtrack\n\n"
            "License: Expat\n ${terms}\n")
     endif()

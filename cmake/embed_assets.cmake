@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C++ file with the files below FOLDER as src/web/assets.hpp's table; without FOLDER/index.html a page that
+# Writes OUTPUT, a C++ file with the files below FOLDER as src/agent/assets.hpp's table; without FOLDER/index.html a page that
 # says that the dashboard was not built. Runs at build time: cmake -DFOLDER= -DOUTPUT= -P embed_assets.cmake
 set(types_html "text/html; charset=utf-8")
 set(types_js "text/javascript; charset=utf-8")
@@ -49,9 +49,9 @@ foreach(file ${files})
 endforeach()
 
 set(content "// Written by cmake/embed_assets.cmake; do not edit.
-#include \"web/assets.hpp\"
+#include \"agent/assets.hpp\"
 
-namespace vramtrack::web {
+namespace vramtrack::agent {
 namespace {
 ${data}
 std::string_view text(const unsigned char* bytes, std::size_t size) {
@@ -65,7 +65,7 @@ ${table}  };
   return all;
 }
 
-}  // namespace vramtrack::web
+}  // namespace vramtrack::agent
 ")
 set(before)
 if(EXISTS ${OUTPUT})

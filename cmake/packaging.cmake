@@ -40,6 +40,6 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 leak from healthy use, says how fast it grows, when it will end in an
 out-of-memory error and which process does it. It gives the same verdict from
 a recorded nvidia-smi log.")
-set(CPACK_VRAMTRACK_DASHBOARD ${CMAKE_BINARY_DIR}/dashboard)  # for the script: what cmake/web.cmake made
+set(CPACK_VRAMTRACK_DASHBOARD ${CMAKE_BINARY_DIR}/dashboard)  # for the script: what cmake/page.cmake made
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/debian_files.cmake)
 include(CPack)

@@ -10,13 +10,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "agent/client.hpp"
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
-#include "report/format.hpp"
+#include "core/format.hpp"
 #include "report/words.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
-#include "web/client.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -189,7 +189,7 @@ std::string holder_of(const std::string& path) {
 }
 
 void check_store(Checkup& checkup, const Config& config) {
-  const std::string path = store_path(config);
+  const std::string path = store_path(config.store);
   std::error_code ec;
   if (!fs::exists(path, ec)) {
     fs::path folder = fs::path(path).parent_path();
@@ -223,9 +223,9 @@ void check_store(Checkup& checkup, const Config& config) {
 
 /// An agent that runs is no condition for anything: without one nothing is said. Returns whether one answers.
 bool check_agent(Checkup& checkup, const AgentConfig& config) {
-  const auto socket = web::find_agent(config);
+  const auto socket = agent::find_agent(config);
   if (!socket) return false;
-  const auto agent = web::AgentClient(*socket).version();
+  const auto agent = agent::AgentClient(*socket).version();
   if (!agent)
     checkup.say(Health::note, "agent", agent.error().message, "restart it: systemctl restart vramtrack-agent");
   else

@@ -6,12 +6,12 @@
 
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
-#include "cli/pace.hpp"
 #include "cli/recorded.hpp"
 #include "cli/session.hpp"
+#include "core/format.hpp"
 #include "engine/store_source.hpp"
 #include "engine/ticks.hpp"
-#include "report/format.hpp"
+#include "live/pace.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -130,7 +130,7 @@ int replay(const Options& options, const LayeredConfig& layers, Console& console
   const Interrupt interrupt;
   Replay replay(options, layers.config(), *range, console);
   std::vector<std::string> files = options.files;
-  if (files.empty()) files.push_back(store_path(layers.config()));
+  if (files.empty()) files.push_back(store_path(layers.config().store));
   if (options.files.empty() || is_store(files.front())) {
     if (files.size() > 1) {
       console.error("cannot replay a store together with other files; name one store, or logs only");

@@ -11,7 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
 #include "cli/recorded.hpp"
-#include "cli/report_gather.hpp"
+#include "period/gather.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -124,7 +124,7 @@ int report(const Options& options, const LayeredConfig& layers, Console& console
   const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
   const Config& config = layers.config();
   std::vector<std::string> files = options.files;
-  if (files.empty()) files.push_back(store_path(config));
+  if (files.empty()) files.push_back(store_path(config.store));
   const bool is_log = !options.files.empty() && !is_store(files.front());
   if (!is_log && files.size() > 1)
     return failed("a store cannot be reported of together with other files; name one store, or logs only");

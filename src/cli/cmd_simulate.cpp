@@ -4,14 +4,14 @@
 #include <algorithm>
 
 #include "cli/commands.hpp"
-#include "cli/find_scenario.hpp"
-#include "cli/notifications.hpp"
-#include "cli/pace.hpp"
 #include "cli/session.hpp"
-#include "cli/smi_csv.hpp"
+#include "core/format.hpp"
 #include "engine/ticks.hpp"
-#include "report/format.hpp"
+#include "live/notifications.hpp"
+#include "live/pace.hpp"
 #include "report/words.hpp"
+#include "source/log/smi_csv.hpp"
+#include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
 
 namespace vramtrack::cli {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cli/cmd_snapshot.hpp"
-#include "report/format.hpp"
+#include "core/format.hpp"
 #include "trace/exports.hpp"
 #include "trace/live_set.hpp"
 #include "trace/timeline.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "cli/cmd_snapshot.hpp"
-#include "report/format.hpp"
+#include "core/format.hpp"
 #include "trace/diff.hpp"
 #include "trace/json_text.hpp"
 #include "trace/words.hpp"

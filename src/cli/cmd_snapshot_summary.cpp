@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/cmd_snapshot.hpp"
-#include "report/format.hpp"
+#include "core/format.hpp"
 #include "trace/assess.hpp"
 #include "trace/json_text.hpp"
 #include "trace/profile.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cli/cmd_snapshot.hpp"
-#include "report/format.hpp"
+#include "core/format.hpp"
 #include "trace/oom.hpp"
 #include "trace/timeline.hpp"
 #include "trace/usage.hpp"

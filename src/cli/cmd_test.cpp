@@ -7,14 +7,16 @@
 #include <fstream>
 
 #include "cli/commands.hpp"
-#include "cli/gate_evidence.hpp"
-#include "cli/gated_program.hpp"
-#include "cli/process_tree.hpp"
+#include "core/format.hpp"
 #include "core/markup.hpp"
 #include "gate/growth_test.hpp"
-#include "report/format.hpp"
+#include "gate/run/evidence_files.hpp"
+#include "gate/run/gated_program.hpp"
+#include "gate/run/process_tree.hpp"
 
 namespace vramtrack::cli {
+using namespace vramtrack::gate;
+
 namespace {
 
 enum ExitCode : int { kPasses = 0, kLeaks = 1, kNotTested = 2, kProgramFailed = 3 };

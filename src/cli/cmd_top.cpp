@@ -8,25 +8,27 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/acknowledgements.hpp"
+#include "agent/client.hpp"
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
-#include "cli/find_scenario.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/recorded.hpp"
-#include "cli/top_feed.hpp"
-#include "cli/top_signal.hpp"
 #include "engine/store_source.hpp"
+#include "host/held_process.hpp"
+#include "host/interrupt.hpp"
 #include "report/view_json.hpp"
 #include "report/words.hpp"
+#include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
-#include "tui/draw.hpp"
-#include "tui/rows.hpp"
-#include "tui/terminal.hpp"
-#include "tui/theme.hpp"
-#include "web/acknowledgements.hpp"
-#include "web/client.hpp"
+#include "top/draw.hpp"
+#include "top/feed.hpp"
+#include "top/rows.hpp"
+#include "top/terminal.hpp"
+#include "top/theme.hpp"
 
 namespace vramtrack::cli {
+using namespace vramtrack::top;
+
 namespace {
 
 using std::chrono::steady_clock;
@@ -65,18 +67,18 @@ class Top {
     model_.read_only = options.read_only;
     const char* no_colour = std::getenv("NO_COLOR");
     model_.no_colour = no_colour != nullptr && *no_colour != '\0';
-    model_.ui.theme = std::max(0, tui::find_theme(model_.no_colour ? "monochrome" : options.theme));
-    if (!store.empty()) acknowledged_.emplace(web::acknowledgements_path(store));
+    model_.ui.theme = std::max(0, top::find_theme(model_.no_colour ? "monochrome" : options.theme));
+    if (!store.empty()) acknowledged_.emplace(agent::acknowledgements_path(store));
     source_.describe(model_);
     refresh_acknowledged();
     // A simulated process's start ticks have nothing to do with this machine's boot.
-    if ((model_.mode == tui::Mode::live || model_.mode == tui::Mode::agent) && model_.simulated.empty())
+    if ((model_.mode == top::Mode::live || model_.mode == top::Mode::agent) && model_.simulated.empty())
       model_.boot = boot_time(config.sources.proc_root);
   }
 
   int run() {
     {
-      auto terminal = tui::Terminal::open();
+      auto terminal = top::Terminal::open();
       if (!terminal) {
         console_.error("cannot show the screens: " + terminal.error().message);
         return 2;
@@ -93,7 +95,7 @@ class Top {
   }
 
  private:
-  void loop(tui::Terminal& terminal) {
+  void loop(top::Terminal& terminal) {
     bool dirty = true;
     auto last_frame = steady_clock::time_point::min();
     while (!Interrupt::requested()) {
@@ -104,9 +106,9 @@ class Top {
       auto now = steady_clock::now();
       if ((dirty || stale_) && (dirty || now >= last_frame + kFrame)) {
         refresh();
-        tui::Screen screen(terminal.width(), terminal.height());
-        tui::draw(screen, model_);
-        terminal.show(screen, tui::themes()[static_cast<std::size_t>(model_.ui.theme)]);
+        top::Screen screen(terminal.width(), terminal.height());
+        top::draw(screen, model_);
+        terminal.show(screen, top::themes()[static_cast<std::size_t>(model_.ui.theme)]);
         last_frame = now;
         dirty = false;
       }
@@ -141,8 +143,8 @@ class Top {
     const auto now = steady_clock::now();
     if (!acknowledged_ || now < next_acknowledged_) return false;
     next_acknowledged_ = now + kAcknowledgedEvery;
-    std::set<tui::AlertId> seen;
-    for (const tui::AlertRow& row : tui::alerts(model_))
+    std::set<top::AlertId> seen;
+    for (const top::AlertRow& row : top::alerts(model_))
       if (acknowledged_->find(alert_id(row.key, row.alert.raised))) seen.insert({row.key, row.alert.raised});
     // What could not be kept in the file holds here.
     seen.insert(unkept_.begin(), unkept_.end());
@@ -152,21 +154,21 @@ class Top {
   }
 
   /// True: end.
-  bool on_key(tui::Key key, tui::Terminal& terminal) {
-    const tui::Request request = tui::handle(model_, key);
+  bool on_key(top::Key key, top::Terminal& terminal) {
+    const top::Request request = top::handle(model_, key);
     if (request.redraw) terminal.redraw();
     if (request.acknowledge) acknowledge(*request.acknowledge);
     if (request.ask_signal) ask_signal(*request.ask_signal);
     if (request.drop_signal) held_.reset();
     if (request.send_signal) send_signal(*request.send_signal);
-    if (request.play != tui::Play::none && source_.play) {
+    if (request.play != top::Play::none && source_.play) {
       source_.play(request.play);
       stale_ = true;
     }
     return request.quit;
   }
 
-  void acknowledge(const tui::AlertId& id) {
+  void acknowledge(const top::AlertId& id) {
     if (!model_.acknowledged.insert(id).second) {
       model_.ui.message = "it is acknowledged already";
       return;
@@ -184,7 +186,7 @@ class Top {
   }
 
   void ask_signal(const SeriesKey& key) {
-    if (model_.mode == tui::Mode::replay || model_.mode == tui::Mode::simulation || !model_.simulated.empty()) {
+    if (model_.mode == top::Mode::replay || model_.mode == top::Mode::simulation || !model_.simulated.empty()) {
       model_.ui.message = "this is no live process: there is nothing to signal";
       return;
     }
@@ -199,24 +201,24 @@ class Top {
     }
     held_.emplace(std::move(*held));
     const ProcessInfo& info = held_->info();
-    tui::SignalTarget target;
+    top::SignalTarget target;
     target.pid = info.pid;
     target.user = info.user;
     target.command = info.command.empty() ? info.name : info.command;
     SeriesView series;
     series.key = key;
-    if (const auto at = tui::started(model_, series))
-      target.started = tui::clock_words(at->time, model_.view->time, false) + " UTC";
+    if (const auto at = top::started(model_, series))
+      target.started = top::clock_words(at->time, model_.view->time, false) + " UTC";
     model_.ui.target = std::move(target);
     model_.ui.signal = 0;
   }
 
   void send_signal(int choice) {
-    constexpr std::array<int, tui::kSignals.size()> kNumbers = {SIGINT, SIGTERM, SIGKILL};
+    constexpr std::array<int, top::kSignals.size()> kNumbers = {SIGINT, SIGTERM, SIGKILL};
     const auto index = static_cast<std::size_t>(choice);
     if (held_) {
       const Status sent = held_->send(kNumbers[index]);
-      model_.ui.message = sent ? fmt::format("SIG{} sent to pid {}", tui::kSignals[index].name, held_->info().pid)
+      model_.ui.message = sent ? fmt::format("SIG{} sent to pid {}", top::kSignals[index].name, held_->info().pid)
                                : sent.error().message;
     }
     held_.reset();
@@ -226,10 +228,10 @@ class Top {
   const Config& config_;
   Console& console_;
   TopSource source_;
-  tui::Model model_;
-  std::optional<web::Acknowledgements> acknowledged_;
+  top::Model model_;
+  std::optional<agent::Acknowledgements> acknowledged_;
   steady_clock::time_point next_acknowledged_{};
-  std::set<tui::AlertId> unkept_;
+  std::set<top::AlertId> unkept_;
   std::optional<HeldProcess> held_;  ///< while the dialog is open
   bool stale_ = false;               ///< there is a newer View than the shown one
   std::string told_;
@@ -286,7 +288,7 @@ int simulate_top(const Options& options, const Config& config, Console& console)
   auto scenario = find_scenario(options.scenario);
   if (!scenario) return failed(console, "cannot simulate: " + scenario.error().message);
   PlaybackOptions playback;
-  playback.mode = tui::Mode::simulation;
+  playback.mode = top::Mode::simulation;
   playback.name = scenario->name;
   playback.speed = options.speed;
   const Timestamp start = scenario->start.value_or(Timestamp{});
@@ -301,16 +303,16 @@ int simulate_top(const Options& options, const Config& config, Console& console)
 
 int top(const Options& options, const LayeredConfig& layers, Console& console) {
   const Config& config = layers.config();
-  if (!options.theme.empty() && tui::find_theme(options.theme) < 0) {
+  if (!options.theme.empty() && top::find_theme(options.theme) < 0) {
     std::string names;
-    for (const tui::Theme& theme : tui::themes()) names += (names.empty() ? "" : ", ") + std::string(theme.name);
+    for (const top::Theme& theme : top::themes()) names += (names.empty() ? "" : ", ") + std::string(theme.name);
     return failed(console, fmt::format("there is no theme '{}'; it is one of {}", options.theme, names));
   }
   if (!options.files.empty()) return replay_top(options, config, console);
   if (!options.scenario.empty()) return simulate_top(options, config, console);
   // Who names sources wants these, not what an agent watches.
   if (!options.no_agent && options.sources.empty())
-    if (const auto socket = web::find_agent(config.agent)) {
+    if (const auto socket = agent::find_agent(config.agent)) {
       auto agent = agent_source(*socket);
       if (agent) return Top(options, config, std::move(*agent), {}, console).run();
       console.warn("the agent on " + *socket + " cannot be used: " + agent.error().message + "; watching without it");
@@ -327,7 +329,8 @@ int top(const Options& options, const LayeredConfig& layers, Console& console) {
     simulated.scenario = std::string(sim::builtin_scenarios().front().name);
     return simulate_top(simulated, config, console);
   }
-  return Top(options, config, live_source(config, std::move(catalog), std::move(sources)), store_path(config), console)
+  return Top(options, config, live_source(config, std::move(catalog), std::move(sources)), store_path(config.store),
+             console)
       .run();
 }
 

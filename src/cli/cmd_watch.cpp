@@ -4,16 +4,16 @@
 #include <chrono>
 #include <memory>
 
+#include "agent/client.hpp"
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
-#include "cli/interrupt.hpp"
-#include "cli/live.hpp"
-#include "cli/notifications.hpp"
 #include "cli/session.hpp"
-#include "report/format.hpp"
+#include "core/format.hpp"
+#include "host/interrupt.hpp"
+#include "live/notifications.hpp"
+#include "live/sources.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
-#include "web/client.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -22,9 +22,9 @@ using std::chrono::steady_clock;
 
 /// Somebody who watches beside an agent may not know of it.
 void tell_of_agent(const AgentConfig& config, Console& console) {
-  const auto socket = web::find_agent(config);
+  const auto socket = agent::find_agent(config);
   if (!socket) return;
-  const auto agent = web::AgentClient(*socket).version();
+  const auto agent = agent::AgentClient(*socket).version();
   if (!agent) return;
   console.warn(
       fmt::format("an agent {} since {} (pid {}, {}): 'vramtrack top' shows what it sees",
@@ -78,7 +78,7 @@ class Watch {
  private:
   void open_store(const Catalog& catalog) {
     StoreConfig store = config_.store;
-    store.path = store_path(config_);
+    store.path = store_path(config_.store);
     auto opened = Store::open(store, catalog, start_);
     if (opened) {
       store_ = std::move(*opened);
@@ -95,7 +95,7 @@ class Watch {
   /// With --once nobody waits for an alert; what nothing is recorded of is not kept over a restart either.
   void open_notifications() {
     if (options_.once) return;
-    notifier_ = open_notifier(config_, config_.watch.record ? store_path(config_) : std::string(), {},
+    notifier_ = open_notifier(config_, config_.watch.record ? store_path(config_.store) : std::string(), {},
                               [this](const std::string& text) { console_.warn(text); });
     if (!notifier_) return;
     session_.on_news([this](const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {

@@ -135,8 +135,4 @@ std::vector<std::string> ignored_variables() {
   return out;
 }
 
-std::string store_path(const Config& config) {
-  return config.store.path.empty() ? default_store_path() : config.store.path;
-}
-
 }  // namespace vramtrack::cli

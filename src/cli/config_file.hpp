@@ -21,7 +21,4 @@ Result<LayeredConfig> load_config(const Options& options);
 /// What to tell of variables that begin with VRAMTRACK_ and are no setting: nothing is ignored silently.
 std::vector<std::string> ignored_variables();
 
-/// config.store.path, or where the store is by default.
-std::string store_path(const Config& config);
-
 }  // namespace vramtrack::cli

@@ -12,7 +12,7 @@
 #include "report/report.hpp"
 #include "source/log/recording.hpp"
 #include "source/source.hpp"
-#include "tui/theme.hpp"
+#include "top/theme.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -159,7 +159,7 @@ CLI::App* add_top(CLI::App& app, Options& o) {
       ->type_name("ZONE");
   add_capacity(c, o);
   std::string names;
-  for (const tui::Theme& theme : tui::themes()) names += (names.empty() ? "" : ", ") + std::string(theme.name);
+  for (const top::Theme& theme : top::themes()) names += (names.empty() ? "" : ", ") + std::string(theme.name);
   c->add_option("--theme", o.theme, "Colours: " + names)->type_name("NAME");
   c->add_flag("--no-agent", o.no_agent, "Watch by itself, even where an agent runs");
   c->add_flag("--read-only", o.read_only, "Never send a signal, whatever is pressed");

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "cli/live.hpp"
-#include "report/format.hpp"
+#include "core/format.hpp"
+#include "live/sources.hpp"
 #include "report/json.hpp"
 #include "report/status.hpp"
 

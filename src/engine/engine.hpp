@@ -11,7 +11,7 @@
 #include "core/config.hpp"
 #include "core/sample.hpp"
 #include "core/series.hpp"
-#include "report/view.hpp"
+#include "core/view.hpp"
 
 namespace vramtrack {
 

@@ -10,11 +10,11 @@
 #include "core/config.hpp"
 #include "core/sample.hpp"
 #include "core/verdict.hpp"
+#include "core/view.hpp"
 #include "detect/attribution.hpp"
 #include "detect/detector.hpp"
 #include "detect/history.hpp"
 #include "detect/period.hpp"
-#include "report/view.hpp"
 
 namespace vramtrack {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "report/format.hpp"
+#include "core/format.hpp"
 
 namespace vramtrack {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/view.hpp"
+#include "core/view.hpp"
 
 namespace vramtrack {
 

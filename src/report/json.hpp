@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/sample.hpp"
-#include "report/view.hpp"
+#include "core/view.hpp"
 
 namespace vramtrack {
 

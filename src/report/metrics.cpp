@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "report/format.hpp"
+#include "core/format.hpp"
 #include "report/health.hpp"
 
 namespace vramtrack {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/view.hpp"
+#include "core/view.hpp"
 
 namespace vramtrack {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "report/format.hpp"
+#include "core/format.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {

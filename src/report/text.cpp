@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "report/format.hpp"
+#include "core/format.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/result.hpp"
-#include "report/view.hpp"
+#include "core/view.hpp"
 
 namespace vramtrack {
 

@@ -34,6 +34,10 @@ std::string default_store_path() {
   return base + "/vramtrack/vramtrack.db";
 }
 
+std::string store_path(const StoreConfig& config) {
+  return config.path.empty() ? default_store_path() : config.path;
+}
+
 Status make_folder_of(const std::string& file) {
   for (std::size_t slash = file.find('/', 1); slash != std::string::npos; slash = file.find('/', slash + 1)) {
     const std::string folder = file.substr(0, slash);

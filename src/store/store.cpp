@@ -40,7 +40,7 @@ struct Store::Core {
 
   Core(const StoreConfig& config_, const Catalog& catalog_, Timestamp now)
       : config(config_),
-        path(config_.path.empty() ? default_store_path() : config_.path),
+        path(store_path(config_)),
         catalog(catalog_),
         opened(now),
         flush_ns(from_seconds(config_.flush_seconds).count()) {}

@@ -25,6 +25,8 @@ namespace vramtrack {
 /// $XDG_STATE_HOME/vramtrack/vramtrack.db; without that variable (or when it is not an absolute path)
 /// ~/.local/state/vramtrack/vramtrack.db.
 std::string default_store_path();
+/// config.path, or the default where it is empty.
+std::string store_path(const StoreConfig& config);
 
 /// The writer: at most one a file, over all programs of this machine. Use it from one thread.
 /// No function throws or ends the program; after an error the store stays usable and tries again at

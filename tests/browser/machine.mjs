@@ -16,14 +16,14 @@ export function skip(reason) {
   process.exit(kSkipped);
 }
 
-const require = createRequire(join(root, "web/package.json"));
+const require = createRequire(join(root, "page/package.json"));
 
 /** Playwright's chromium launcher, or the end of the program with the reason. */
 export function playwright() {
   try {
     return require("playwright-core").chromium;
   } catch {
-    return skip("web/node_modules has no playwright-core: 'npm ci' in web/ fetches it");
+    return skip("page/node_modules has no playwright-core: 'npm ci' in page/ fetches it");
   }
 }
 

@@ -1,7 +1,7 @@
 // A View as an engine might publish it: a leaking GPU with its process, a steady one.
 #pragma once
 
-#include "report/view.hpp"
+#include "core/view.hpp"
 
 namespace vramtrack {
 

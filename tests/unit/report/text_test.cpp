@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "report/format.hpp"
+#include "core/format.hpp"
 #include "report/report.hpp"
 #include "report/status.hpp"
 #include "report/words.hpp"

@@ -1,0 +1,264 @@
+#include "agent/client.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "report/view_json.hpp"
+
+namespace vramtrack::agent {
+namespace {
+
+using json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostAnswerBytes = 64U << 20;
+constexpr std::string_view kSystemSocket = "/run/vramtrack/agent.sock";
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+std::string folder_of_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && value[0] == '/' ? value : "";
+}
+
+/// A connected socket, or -1 and errno.
+class Connected {
+ public:
+  explicit Connected(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.empty() || path.size() >= sizeof address.sun_path) {
+      error_ = ENAMETOOLONG;
+      return;
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd_ >= 0 && ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;
+    error_ = errno;
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  ~Connected() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Connected(const Connected&) = delete;
+  Connected& operator=(const Connected&) = delete;
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] int error() const { return error_; }
+
+ private:
+  int fd_ = -1;
+  int error_ = 0;
+};
+
+bool wait(int fd, short events, Clock::time_point deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return false;
+    pollfd one{fd, events, 0};
+    const int ready = ::poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left, 60'000)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+/// Sends `request` and reads until the agent closes: it was asked to.
+Result<std::string> exchange(int fd, std::string_view request, Clock::time_point deadline) {
+  while (!request.empty()) {
+    const ssize_t sent = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
+    if (sent > 0)
+      request.remove_prefix(static_cast<std::size_t>(sent));
+    else if (errno != EAGAIN && errno != EINTR)
+      return fail(reason(errno));
+    else if (!wait(fd, POLLOUT, deadline))
+      return fail("no answer in time");
+  }
+  std::string answer;
+  std::array<char, 16384> chunk;
+  for (;;) {
+    if (!wait(fd, POLLIN, deadline)) return fail("no answer in time");
+    const ssize_t got = ::recv(fd, chunk.data(), chunk.size(), 0);
+    if (got == 0) return answer;
+    if (got < 0 && errno != EAGAIN && errno != EINTR) return fail(reason(errno));
+    if (got > 0) answer.append(chunk.data(), static_cast<std::size_t>(got));
+    if (answer.size() > kMostAnswerBytes) return fail("an answer of more than 64 MiB");
+  }
+}
+
+struct Answer {
+  int status = 0;
+  std::string body;
+};
+
+/// The agent answers these requests with a Content-Length and no transfer coding.
+Result<Answer> parse_answer(const std::string& text) {
+  constexpr std::string_view kStart = "HTTP/1.1 ";
+  const std::size_t end = text.find("\r\n\r\n");
+  Answer out;
+  if (text.rfind(kStart, 0) != 0 || end == std::string::npos) return fail("what answers there is no agent");
+  const char* status = text.data() + kStart.size();
+  if (std::from_chars(status, status + 3, out.status).ec != std::errc{}) return fail("what answers there is no agent");
+  out.body = text.substr(end + 4);
+  return out;
+}
+
+Result<json> parse_json(const std::string& text) {
+  json value = json::parse(text, nullptr, false);
+  if (!value.is_object()) return fail("the answer is no JSON object");
+  return value;
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                       c == '_' || c == '.' || c == '~';
+    if (plain)
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string own_agent_socket(const AgentConfig& config) {
+  if (config.socket == "none") return {};
+  if (!config.socket.empty()) return config.socket;
+  if (const std::string folder = folder_of_variable("RUNTIME_DIRECTORY"); !folder.empty())
+    return folder + "/agent.sock";
+  if (const std::string folder = folder_of_variable("XDG_RUNTIME_DIR"); !folder.empty())
+    return folder + "/vramtrack/agent.sock";
+  return ::geteuid() == 0 ? std::string(kSystemSocket) : std::string();
+}
+
+std::optional<std::string> find_agent(const AgentConfig& config) {
+  const std::string own = own_agent_socket(config);
+  if (!own.empty() && Connected(own).fd() >= 0) return own;
+  if (!config.socket.empty()) return std::nullopt;  // that one was meant
+  if (own != kSystemSocket && Connected(std::string(kSystemSocket)).fd() >= 0) return std::string(kSystemSocket);
+  return std::nullopt;
+}
+
+Result<std::string> AgentClient::ask(const std::string& path_and_query, const std::string& body) const {
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(from_seconds(timeout_s_));
+  const std::string doing = "asking the agent at " + socket_;
+  const Connected connected(socket_);
+  if (connected.fd() < 0)
+    return fail(Error{reason(connected.error()) + "; 'vramtrack agent' starts one"}.during(doing));
+  std::string request = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
+                                    body.empty() ? "GET" : "POST", path_and_query);
+  if (!body.empty()) request += fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n", body.size());
+  const auto text = exchange(connected.fd(), request + "\r\n" + body, deadline);
+  if (!text) return fail(text.error().during(doing));
+  auto answer = parse_answer(*text);
+  if (!answer) return fail(answer.error().during(doing));
+  if (answer->status == 200) return std::move(answer->body);
+  const json value = json::parse(answer->body, nullptr, false);
+  const json::json_pointer message("/error/message");
+  const bool says = value.is_object() && value.contains(message) && value[message].is_string();
+  return fail(Error{says ? value[message].get<std::string>() : fmt::format("status {}", answer->status)}.during(doing));
+}
+
+Result<View> AgentClient::view() const {
+  const auto text = ask("/api/v1/view");
+  if (!text) return fail(text.error());
+  return parse_view_json(*text);
+}
+
+Result<AgentVersion> AgentClient::version() const {
+  const auto text = ask("/api/v1/version");
+  if (!text) return fail(text.error());
+  const auto value = parse_json(*text);
+  if (!value) return fail(value.error());
+  try {
+    AgentVersion version{value->at("version").get<std::string>(), value->at("host").get<std::string>(),
+                         value->at("pid").get<std::uint32_t>(),
+                         parse_exact_time(value->at("started").get<std::string>()).value_or(Timestamp{}), ""};
+    // An older agent does not say.
+    if (const auto it = value->find("simulated"); it != value->end() && it->is_string())
+      version.simulated = it->get<std::string>();
+    return version;
+  } catch (const json::exception& e) {
+    return fail(fmt::format("reading the agent's version: {}", e.what()));
+  }
+}
+
+Result<std::vector<AgentPoint>> AgentClient::history(const SeriesKey& key, Timestamp from, Timestamp to,
+                                                     std::size_t points) const {
+  const auto text = ask(fmt::format("/api/v1/history?series={}&from={}&to={}&points={}",
+                                    percent_encoded(series_key_text(key)), exact_time(from), exact_time(to), points));
+  if (!text) return fail(text.error());
+  const auto value = parse_json(*text);
+  if (!value) return fail(value.error());
+  try {
+    std::vector<AgentPoint> out;
+    const json& columns = value->at("series").at(0);
+    const json& times = columns.at("t");
+    for (std::size_t i = 0; i < times.size(); ++i)
+      out.push_back({Timestamp{std::chrono::milliseconds{std::llround(times[i].get<double>() * 1000)}},
+                     columns.at("min").at(i).get<std::uint64_t>(), columns.at("mean").at(i).get<double>(),
+                     columns.at("max").at(i).get<std::uint64_t>()});
+    return out;
+  } catch (const json::exception& e) {
+    return fail(fmt::format("reading a history from the agent: {}", e.what()));
+  }
+}
+
+Result<std::vector<AgentAlert>> AgentClient::alerts() const {
+  const auto text = ask("/api/v1/alerts");
+  if (!text) return fail(text.error());
+  const auto value = parse_json(*text);
+  if (!value) return fail(value.error());
+  try {
+    std::vector<AgentAlert> out;
+    for (const json& a : value->at("alerts")) {
+      AgentAlert alert;
+      alert.id = a.at("id").get<std::string>();
+      alert.key = parse_series_key(a.at("key").get<std::string>()).value_or(SeriesKey{});
+      auto told = parse_alert_object_json(a.dump());
+      if (!told) return fail(told.error());
+      alert.alert = std::move(*told);
+      const json& device = a.at("device");
+      alert.device.id = device.at("id").get<std::string>();
+      if (device.at("index").is_number_integer()) alert.device.index = device.at("index").get<int>();
+      alert.device.name = device.at("name").get<std::string>();
+      if (a.at("process").is_string()) alert.process = a.at("process").get<std::string>();
+      if (const json& ack = a.at("acknowledged"); ack.is_object()) {
+        alert.acknowledged = true;
+        alert.acknowledged_by = ack.at("by").get<std::string>();
+        alert.note = ack.at("note").get<std::string>();
+      }
+      out.push_back(std::move(alert));
+    }
+    return out;
+  } catch (const json::exception& e) {
+    return fail(fmt::format("reading the agent's alerts: {}", e.what()));
+  }
+}
+
+Status AgentClient::acknowledge(const std::string& id, const std::string& note) const {
+  const json body = {{"note", note}};
+  const auto answer = ask("/api/v1/alerts/" + percent_encoded(id) + "/acknowledge",
+                          body.dump(-1, ' ', false, json::error_handler_t::replace));
+  if (!answer) return fail(answer.error());
+  return {};
+}
+
+}  // namespace vramtrack::agent

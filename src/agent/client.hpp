@@ -1,0 +1,77 @@
+// AgentClient: asks a running agent on this machine, through its Unix socket. For top, watch and scripts of ours.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/result.hpp"
+#include "core/series.hpp"
+#include "core/time.hpp"
+#include "core/view.hpp"
+
+namespace vramtrack::agent {
+
+/// Where an agent of this configuration makes its socket: agent.socket, else $RUNTIME_DIRECTORY/agent.sock (set by
+/// systemd), else $XDG_RUNTIME_DIR/vramtrack/agent.sock, for root /run/vramtrack/agent.sock. Empty: nowhere.
+std::string own_agent_socket(const AgentConfig& config);
+
+/// The socket on which an agent answers now: this user's, else the system's; nullopt when none does. Cost: two
+/// connects.
+std::optional<std::string> find_agent(const AgentConfig& config);
+
+struct AgentAlert {
+  std::string id;
+  SeriesKey key;
+  Alert alert;          ///< without its series' id
+  DeviceInfo device;    ///< id, index and name
+  std::string process;  ///< its short name; empty: none, or not known
+  bool acknowledged = false;
+  std::string acknowledged_by;
+  std::string note;
+};
+
+/// One point of a history: what lay between its time and the next.
+struct AgentPoint {
+  Timestamp time;
+  std::uint64_t min = 0;
+  double mean = 0;
+  std::uint64_t max = 0;
+};
+
+struct AgentVersion {
+  std::string version;
+  std::string host;
+  std::uint32_t pid = 0;
+  Timestamp started;
+  std::string simulated;  ///< the scenario it runs; empty: what it watches is real
+};
+
+/// Each call connects, asks and closes; it takes at most `timeout_s`. One thread an object. Errors name the socket and,
+/// where the agent refused, its message.
+class AgentClient {
+ public:
+  explicit AgentClient(std::string socket, double timeout_s = 5) : socket_(std::move(socket)), timeout_s_(timeout_s) {}
+
+  [[nodiscard]] Result<View> view() const;
+  [[nodiscard]] Result<AgentVersion> version() const;
+  /// From the agent's store; from <= t < to, at most `points`.
+  [[nodiscard]] Result<std::vector<AgentPoint>> history(const SeriesKey& key, Timestamp from, Timestamp to,
+                                                        std::size_t points) const;
+  /// The latest 200, the latest first.
+  [[nodiscard]] Result<std::vector<AgentAlert>> alerts() const;
+  /// `id` as of alert_id (report/view_json.hpp).
+  [[nodiscard]] Status acknowledge(const std::string& id, const std::string& note) const;
+
+  /// The body of an answer with status 200. `body` empty: GET, else POST of that JSON.
+  [[nodiscard]] Result<std::string> ask(const std::string& path_and_query, const std::string& body = {}) const;
+  [[nodiscard]] const std::string& socket() const { return socket_; }
+
+ private:
+  std::string socket_;
+  double timeout_s_;
+};
+
+}  // namespace vramtrack::agent

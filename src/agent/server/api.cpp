@@ -1,0 +1,348 @@
+#include "agent/server/api.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "agent/assets.hpp"
+#include "agent/server/api_json.hpp"
+#include "agent/server/api_parts.hpp"
+#include "agent/server/guard.hpp"
+#include "agent/server/history.hpp"
+#include "report/view_json.hpp"
+#include "store/store.hpp"
+
+namespace vramtrack::agent {
+namespace {
+
+using std::chrono::steady_clock;
+
+Response json_response(std::string body, int status = 200) {
+  return text_response(status, "application/json", std::move(body));
+}
+
+Response json_response(std::shared_ptr<const std::string> body) {
+  Response out;
+  out.body = std::move(body);
+  return out;
+}
+
+Response no_store() {
+  return error(404, "no_store",
+               "nothing is recorded: start the agent without --no-record, see its log for what the store said");
+}
+
+MaySeeCommand may_see(const Rights& rights) {
+  if (rights.all_commands) return {};
+  return [user = rights.user](const ProcessInfo& p) { return !user.empty() && p.user == user; };
+}
+
+template <class T>
+std::optional<T> whole(const std::string& text) {
+  T value{};
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (ec != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+const std::string* parameter(const Request& request, const char* name) {
+  const auto it = request.query.find(name);
+  return it == request.query.end() ? nullptr : &it->second;
+}
+
+/// The alerts of the store and of the view, the latest first; those of the view are fresher.
+std::vector<KnownAlert> all_alerts(const View* view, const std::string& store_path) {
+  std::map<std::string, KnownAlert> by_id;
+  if (!store_path.empty())
+    if (auto reader = StoreReader::open(store_path)) {
+      Catalog catalog;
+      if (const auto stored = (*reader)->alerts(catalog))
+        for (const Alert& alert : *stored) {
+          KnownAlert known;
+          known.key = catalog.key(alert.series);
+          if (const DeviceInfo* device = catalog.device(known.key.device_id)) known.device = *device;
+          if (const ProcessInfo* process = catalog.process(known.key.pid, known.key.pid_start_ticks))
+            known.process = process->name;
+          known.alert = alert;
+          by_id[alert_id(known.key, alert.raised)] = std::move(known);
+        }
+    }
+  if (view != nullptr)
+    for (const SeriesView& s : view->series)
+      for (const Alert& alert : s.alerts)
+        by_id[alert_id(s.key, alert.raised)] = {s.key, s.device, s.process ? s.process->name : "", alert};
+  std::vector<KnownAlert> out;
+  for (auto& entry : by_id) out.push_back(std::move(entry.second));
+  std::stable_sort(out.begin(), out.end(),
+                   [](const KnownAlert& a, const KnownAlert& b) { return a.alert.raised > b.alert.raised; });
+  return out;
+}
+
+constexpr std::string_view kAcknowledge = "/acknowledge";
+constexpr std::string_view kAlerts = "/api/v1/alerts/";
+
+/// The id in /api/v1/alerts/ID/acknowledge; empty when the path is none.
+std::string alert_of_path(const std::string& path) {
+  if (path.size() != kAlerts.size() + 16 + kAcknowledge.size() || path.rfind(kAlerts, 0) != 0 ||
+      path.compare(path.size() - kAcknowledge.size(), kAcknowledge.size(), kAcknowledge) != 0)
+    return {};
+  std::string id = path.substr(kAlerts.size(), 16);
+  return id.find_first_not_of("0123456789abcdef") == std::string::npos ? id : std::string();
+}
+
+}  // namespace
+
+Api::Api(const Published& published, Acknowledgements& acknowledgements, std::function<Timestamp()> now)
+    : published_(published),
+      acknowledgements_(acknowledgements),
+      now_(std::move(now)),
+      config_(std::make_shared<const ApiConfig>()),
+      cache_(std::make_unique<Cache>()) {}
+
+Api::~Api() = default;
+
+void Api::configure(std::shared_ptr<const ApiConfig> config) {
+  const std::lock_guard lock(mutex_);
+  config_ = std::move(config);
+}
+
+std::shared_ptr<const ApiConfig> Api::config() const {
+  const std::lock_guard lock(mutex_);
+  return config_;
+}
+
+Site Api::site() {
+  return {[this](const Request& request) { return admit(request); },
+          [this](const Request& request) { return respond(request); }};
+}
+
+std::optional<Response> Api::admit(const Request& request) const {
+  const auto now = config();
+  if (!request.over_unix) {
+    if (!host_allowed(request.host, now->host, now->layers.config().agent.allowed_hosts))
+      return error(
+          421, "bad_host",
+          "the Host header names another site; use the agent's address, or add the name to agent.allowed-hosts");
+    if (!request.origin.empty() && !origin_is_host(request.origin, request.host))
+      return error(403, "bad_origin", "pages of other sites may not use the agent");
+    // The page itself needs no token, so that it can ask for one; it holds nothing of this machine.
+    const bool open = now->token.empty() || request.path == "/healthz" || find_asset(request.path) != nullptr;
+    if (!open && !bears_token(request.authorization, now->token)) {
+      Response out = error(401, "unauthorised", "send 'Authorization: Bearer TOKEN', the token of agent.token-file");
+      out.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"vramtrack\"");
+      return out;
+    }
+  }
+  const bool changes = request.method == "POST" || request.method == "DELETE";
+  if (changes && alert_of_path(request.path).empty())
+    return error(request.path.rfind("/api/", 0) == 0 ? 405 : 404, "not_found",
+                 "only /api/v1/alerts/ID/acknowledge takes POST and DELETE");
+  if (changes && !rights(request, *now).change)
+    return error(
+        403, "read_only",
+        "only root, the agent's own user and bearers of its token may acknowledge; set agent.token-file to have one");
+  return std::nullopt;
+}
+
+Rights Api::rights(const Request& request, const ApiConfig& config) const {
+  if (!request.over_unix && !config.token.empty() && bears_token(request.authorization, config.token))
+    return {true, true, {}};
+  return rights_of(request.uid(), config.own_uid);
+}
+
+Response Api::respond(const Request& request) {
+  const auto now = config();
+  Response out = answer(request, *now);
+  out.headers.insert(
+      out.headers.end(),
+      {{"X-Content-Type-Options", "nosniff"},
+       {"Referrer-Policy", "no-referrer"},
+       {"X-Frame-Options", "DENY"},
+       {"Cross-Origin-Resource-Policy", "same-origin"},
+       {"Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src "
+        "'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
+        "'none'"}});
+  if (std::none_of(out.headers.begin(), out.headers.end(), [](const auto& h) { return h.first == "Cache-Control"; }))
+    out.headers.emplace_back("Cache-Control", "no-store");
+  return out;
+}
+
+Response Api::answer(const Request& request, const ApiConfig& config) {
+  const std::string& path = request.path;
+  if (const Asset* asset = find_asset(path)) {
+    Response out;
+    out.content_type = asset->content_type;
+    out.headers = {{"ETag", std::string(asset->etag)}, {"Cache-Control", "no-cache"}};
+    if (request.if_none_match == asset->etag)
+      out.status = 304;
+    else
+      out.body = std::make_shared<const std::string>(asset->bytes);
+    return out;
+  }
+  if (path == "/healthz") return health(config);
+  if (path == "/metrics") return metrics(config);
+  if (!alert_of_path(path).empty()) return acknowledge(request, config);
+  if (path == "/api/v1/version") return json_response(version_json(config));
+  if (path == "/api/v1/config") return json_response(config_json(config.layers));
+  if (path == "/api/v1/history") return history(request, config);
+  if (path == "/api/v1/events") return events(request, config);
+  const auto snapshot = published_.latest();
+  if (path == "/api/v1/status") return json_response(status_text(snapshot.get(), rights(request, config), config));
+  if (path == "/api/v1/view") {
+    if (!snapshot) return error(503, "no_sample", "nothing has been sampled yet; ask again in a second");
+    return json_response(view_text(*snapshot, rights(request, config)));
+  }
+  if (path == "/api/v1/alerts") {
+    std::size_t limit = 200;
+    if (const std::string* text = parameter(request, "limit")) {
+      const auto value = whole<std::size_t>(*text);
+      if (!value || *value < 1 || *value > 1000) return error(400, "bad_limit", "limit must be from 1 to 1000");
+      limit = *value;
+    }
+    const std::string* standing = parameter(request, "standing");
+    if (limit == 200 && standing == nullptr) return json_response(alerts_text(snapshot.get(), config));
+    std::vector<KnownAlert> alerts = all_alerts(snapshot ? snapshot->view.get() : nullptr, config.store_path);
+    if (standing != nullptr && *standing == "true")
+      alerts.erase(std::remove_if(alerts.begin(), alerts.end(),
+                                  [](const KnownAlert& a) { return a.alert.ended != AlertEnd::standing; }),
+                   alerts.end());
+    if (alerts.size() > limit) alerts.resize(limit);
+    return json_response(alerts_json(snapshot ? std::optional(snapshot->view->time) : std::nullopt, alerts,
+                                     [this](const std::string& id) { return acknowledgements_.find(id); }));
+  }
+  if (path == "/api/v1/series") {
+    if (config.store_path.empty()) return no_store();
+    auto reader = StoreReader::open(config.store_path);
+    if (!reader) return error(500, "store", reader.error().message);
+    const auto extents = (*reader)->series();
+    if (!extents) return error(500, "store", extents.error().message);
+    std::vector<KnownSeries> known;
+    for (const SeriesExtent& e : *extents) known.push_back({e.key, e.first, e.last});
+    std::stable_sort(known.begin(), known.end(),
+                     [](const KnownSeries& a, const KnownSeries& b) { return a.first < b.first; });
+    return json_response(series_json(known));
+  }
+  return error(404, "not_found", "there is no such page; docs/openapi.yaml lists all");
+}
+
+Api::Text Api::view_text(const Snapshot& snapshot, const Rights& rights) {
+  const std::string name = rights.all_commands ? "view" : "view of " + rights.user;
+  return cache_->get(snapshot.generation, name, [&] { return view_json(*snapshot.view, may_see(rights)); });
+}
+
+Api::Text Api::tick_text(const Snapshot& snapshot) {
+  return cache_->get(snapshot.generation, "tick", [&] { return tick_json(*snapshot.view); });
+}
+
+Api::Text Api::status_text(const Snapshot* snapshot, const Rights& rights, const ApiConfig& config) {
+  const auto make = [&] { return status_json(snapshot, config, may_see(rights), streams_); };
+  if (snapshot == nullptr) return std::make_shared<const std::string>(make());
+  return cache_->get(snapshot->generation, rights.all_commands ? "status" : "status of " + rights.user, make);
+}
+
+Api::Text Api::alerts_text(const Snapshot* snapshot, const ApiConfig& config) {
+  const auto make = [&] {
+    std::vector<KnownAlert> alerts =
+        all_alerts(snapshot != nullptr ? snapshot->view.get() : nullptr, config.store_path);
+    if (alerts.size() > 200) alerts.resize(200);
+    return alerts_json(snapshot != nullptr ? std::optional(snapshot->view->time) : std::nullopt, alerts,
+                       [this](const std::string& id) { return acknowledgements_.find(id); });
+  };
+  if (snapshot == nullptr) return std::make_shared<const std::string>(make());
+  return cache_->get(snapshot->generation, fmt::format("alerts {}", acknowledgements_.revision()), make);
+}
+
+Response Api::metrics(const ApiConfig& config) {
+  const MetricsConfig& settings = config.layers.config().metrics;
+  if (!settings.enabled) return error(404, "no_metrics", "metrics.enabled is false");
+  const auto snapshot = published_.latest();
+  if (!snapshot) return error(503, "no_sample", "nothing has been sampled yet");
+  Response out;
+  out.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  out.body = cache_->get(snapshot->generation, "metrics", [&] {
+    return prometheus_text(
+        *snapshot->view, snapshot->own,
+        {config.host, config.version, settings.per_process, static_cast<std::size_t>(settings.top_processes)});
+  });
+  return out;
+}
+
+Response Api::health(const ApiConfig& config) const {
+  const auto snapshot = published_.latest();
+  const double late_s = std::max(10.0, 5 * config.layers.config().watch.interval_seconds);
+  const bool well = snapshot && steady_clock::now() - snapshot->published < std::chrono::duration<double>(late_s);
+  return text_response(well ? 200 : 503, "text/plain", well ? "ok\n" : "not sampling\n");
+}
+
+Response Api::history(const Request& request, const ApiConfig& config) {
+  if (config.store_path.empty()) return no_store();
+  HistoryQuery query;
+  const auto range = request.query.equal_range("series");
+  for (auto it = range.first; it != range.second; ++it) {
+    const auto key = parse_series_key(it->second);
+    if (!key) return error(400, "bad_series", "series must be a key such as device_used/GPU-8f2c");
+    query.keys.push_back(*key);
+  }
+  if (query.keys.empty() || query.keys.size() > 128) return error(400, "bad_series", "give 1 to 128 series");
+  const auto snapshot = published_.latest();
+  query.to = (snapshot ? snapshot->view->time : now_()) + Duration{1};  // the last sample belongs to it
+  if (const std::string* to = parameter(request, "to")) {
+    const auto time = parse_exact_time(*to);
+    if (!time) return error(400, "bad_to", "to must be a time such as 2026-01-02T03:04:05Z");
+    query.to = *time;
+  }
+  query.from = query.to - std::chrono::hours{1};
+  if (const std::string* from = parameter(request, "from")) {
+    const auto time = parse_exact_time(*from);
+    const auto offset_s = whole<std::int64_t>(*from);
+    if (!time && (!offset_s || *offset_s >= 0 || *offset_s < -1'000'000'000))
+      return error(400, "bad_from",
+                   "from must be a time such as 2026-01-02T03:04:05Z, or seconds before to such as -3600");
+    query.from = time ? *time : query.to + std::chrono::seconds{*offset_s};
+  }
+  if (query.from >= query.to) return error(400, "bad_range", "from must be before to");
+  if (const std::string* points = parameter(request, "points")) {
+    const auto value = whole<std::size_t>(*points);
+    if (!value || *value < 2 || *value > 5000) return error(400, "bad_points", "points must be from 2 to 5000");
+    query.points = *value;
+  }
+  query.points = std::min(query.points, std::max<std::size_t>(2, kMostPoints / query.keys.size()));
+  if (const std::string* grain = parameter(request, "resolution")) {
+    for (const Grain known : {Grain::raw, Grain::minute, Grain::hour})
+      if (*grain == to_string(known)) query.grain = known;
+    if (!query.grain) return error(400, "bad_resolution", "resolution must be raw, minute or hour");
+  }
+  const std::unique_lock lock(history_, std::chrono::seconds(3));
+  if (!lock.owns_lock()) return error(503, "busy", "another history is being read; ask again");
+  const auto history = read_history(config.store_path, query);
+  if (!history) return error(query.grain ? 400 : 500, "store", history.error().message);
+  return json_response(history_json(query, *history));
+}
+
+Response Api::acknowledge(const Request& request, const ApiConfig& config) {
+  const std::string id = alert_of_path(request.path);
+  if (request.method == "DELETE") {
+    if (Status removed = acknowledgements_.remove(id); !removed) return error(500, "store", removed.error().message);
+    Response out;
+    out.status = 204;
+    return out;
+  }
+  if (request.method != "POST") return error(405, "method", "acknowledge takes POST and DELETE");
+  auto acknowledgement = parse_acknowledgement(request.body);
+  if (!acknowledgement) return error(400, "bad_body", acknowledgement.error().message);
+  const auto snapshot = published_.latest();
+  const auto known = all_alerts(snapshot ? snapshot->view.get() : nullptr, config.store_path);
+  if (std::none_of(known.begin(), known.end(),
+                   [&](const KnownAlert& a) { return alert_id(a.key, a.alert.raised) == id; }))
+    return error(404, "no_alert", "there is no alert of that id; GET /api/v1/alerts lists them");
+  acknowledgement->time = now_();
+  if (acknowledgement->by.empty()) acknowledgement->by = rights(request, config).user;
+  if (Status set = acknowledgements_.set(id, *acknowledgement); !set) return error(500, "store", set.error().message);
+  return json_response(acknowledgement_json(*acknowledgement));
+}
+
+}  // namespace vramtrack::agent

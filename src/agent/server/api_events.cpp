@@ -1,0 +1,109 @@
+// /api/v1/events: views, ticks and alerts as they come, as server-sent events.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/server/api_parts.hpp"
+#include "report/health.hpp"
+
+namespace vramtrack::agent {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kAlive{15};       ///< a stream's comment when there is nothing else
+constexpr std::chrono::seconds kFullView{10};    ///< a stream's view at the latest
+constexpr std::chrono::milliseconds kWait{500};  ///< a stream's wait for the next sample: stopping is as quick
+
+/// Changes when something a person would notice changes; not with every sample.
+std::string fingerprint(const View& view) {
+  std::string out;
+  for (const SeriesView& s : view.series) {
+    const Finding& f = s.verdict.finding;
+    out +=
+        fmt::format("{}:{}{}{}{}{}{}{}:{}:{};", index_of(s.id), static_cast<int>(f.state), static_cast<int>(f.pattern),
+                    static_cast<int>(s.verdict.severity), f.leak ? 1 : 0, s.ended ? 1 : 0, s.paused ? 1 : 0,
+                    s.ignored ? 1 : 0, s.alerts.size(), s.verdict.suspect ? s.verdict.suspect->pid : 0);
+    if (s.key.metric == Metric::device_used)
+      out += fmt::format("h{}:{}:{};", static_cast<int>(judge_health(s, view.time).condition),
+                         s.health && s.health->throttle ? s.health->throttle->bits : 0,
+                         s.last_xid ? s.last_xid->time.time_since_epoch().count() : 0);
+    for (const Alert& a : s.alerts) out += fmt::format("{}{}", static_cast<int>(a.ended), static_cast<int>(a.severity));
+  }
+  return out + std::to_string(view.notices.size());
+}
+
+std::string alerts_fingerprint(const View& view) {
+  std::string out;
+  for (const SeriesView& s : view.series)
+    for (const Alert& a : s.alerts)
+      out += fmt::format("{}@{}:{}{};", index_of(s.id), a.raised.time_since_epoch().count(), static_cast<int>(a.ended),
+                         static_cast<int>(a.severity));
+  return out;
+}
+
+}  // namespace
+
+Response Api::events(const Request& request, const ApiConfig& config) {
+  // Counted from here to the end of the stream, however it ends.
+  struct Place {
+    explicit Place(std::atomic<std::size_t>& streams) : count(streams), number(++streams) {}
+    ~Place() { --count; }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    std::atomic<std::size_t>& count;
+    std::size_t number;
+  };
+  struct Stream {
+    std::uint64_t generation = 0;
+    std::uint64_t id = 0;
+    std::string seen;
+    std::string seen_alerts;
+    steady_clock::time_point full;  ///< when the last view was sent
+    steady_clock::time_point sent;
+  };
+  const auto place = std::make_shared<Place>(streams_);
+  if (place->number > static_cast<std::size_t>(config.layers.config().agent.max_streams))
+    return error(503, "too_many_streams",
+                 "as many streams are open as agent.max-streams allows; close one, or raise it");
+  Response out;
+  out.content_type = "text/event-stream";
+  if (request.method == "HEAD") return out;
+  const auto state = std::make_shared<Stream>();
+  out.stream = [this, place, state, who = rights(request, config), token = config.token](const Write& write) {
+    const auto event = [&](const char* name, const std::string& data) {
+      state->sent = steady_clock::now();
+      return write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", ++state->id, name, data));
+    };
+    const auto snapshot = published_.wait_after(state->generation, kWait);
+    if (published_.closed()) return false;
+    const auto now = steady_clock::now();
+    const auto settings = this->config();
+    if (settings->token != token) return false;  // who was let in by another is to show the new one
+    if (!snapshot) {
+      if (now - state->sent < kAlive) return true;
+      state->sent = now;
+      return write(": alive\n\n");
+    }
+    const bool first = state->generation == 0;
+    state->generation = snapshot->generation;
+    const Text seen = cache_->get(snapshot->generation, "fingerprint", [&] { return fingerprint(*snapshot->view); });
+    const bool news = *seen != state->seen && now - state->full >= std::chrono::seconds(1);
+    if (first || news || now - state->full >= kFullView) {
+      state->seen = *seen;
+      state->full = now;
+      if (!event("view", *view_text(*snapshot, who))) return false;
+    } else if (!event("tick", *tick_text(*snapshot))) {
+      return false;
+    }
+    const Text alerts =
+        cache_->get(snapshot->generation, "alerts fingerprint", [&] { return alerts_fingerprint(*snapshot->view); });
+    const std::string key = *alerts + std::to_string(acknowledgements_.revision());
+    if (!first && key == state->seen_alerts) return true;
+    state->seen_alerts = key;
+    return event("alerts", *alerts_text(snapshot.get(), *settings));
+  };
+  return out;
+}
+
+}  // namespace vramtrack::agent

@@ -1,0 +1,26 @@
+// Guard: which requests are answered at all. Pure but for read_token.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vramtrack::agent {
+
+/// Whether a Host header names this agent: an address, localhost, `own_host` or one of `allowed`, each with any port. A
+/// name of somebody else's that resolves to this machine (DNS rebinding) is none of these.
+bool host_allowed(std::string_view host, std::string_view own_host, std::span<const std::string> allowed);
+
+/// Whether a page of `origin` ("http://127.0.0.1:9474") is the agent's own, addressed as `host`.
+bool origin_is_host(std::string_view origin, std::string_view host);
+
+/// Whether `authorization` is "Bearer " and the token. Takes the same time wherever they differ.
+bool bears_token(std::string_view authorization, std::string_view token);
+
+/// The token in `path`: its first line, 16 to 512 visible characters. Errors: not there, of another user, readable by
+/// others; each says what to do.
+Result<std::string> read_token(const std::string& path);
+
+}  // namespace vramtrack::agent

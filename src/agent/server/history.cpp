@@ -1,0 +1,144 @@
+#include "agent/server/history.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "store/store.hpp"
+
+namespace vramtrack::agent {
+namespace {
+
+double seconds(Timestamp time) {
+  return static_cast<double>(time.time_since_epoch().count()) * 1e-9;
+}
+
+/// Joins what falls into one of `points` equal stretches of the range.
+class Buckets {
+ public:
+  Buckets(const HistoryQuery& query)
+      : from_(query.from),
+        width_s_(seconds_between(query.from, query.to) / static_cast<double>(query.points)),
+        points_(query.points) {}
+
+  void add(Timestamp time, std::uint64_t min, std::uint64_t max, double mean, std::uint64_t count) {
+    const double position = seconds_between(from_, time) / width_s_;
+    const auto bucket = std::min(static_cast<std::size_t>(std::max(position, 0.0)), points_ - 1);
+    // A clock that was set back brings samples out of order: they join the point they fall into.
+    if (columns_.time_s.empty() || bucket > last_) {
+      last_ = bucket;
+      columns_.time_s.push_back(seconds(time));
+      columns_.min.push_back(min);
+      columns_.max.push_back(max);
+      columns_.mean.push_back(mean);
+      count_ = count;
+      return;
+    }
+    columns_.min.back() = std::min(columns_.min.back(), min);
+    columns_.max.back() = std::max(columns_.max.back(), max);
+    const auto n = static_cast<double>(count);
+    columns_.mean.back() += (mean - columns_.mean.back()) * n / static_cast<double>(count_ + count);
+    count_ += count;
+  }
+  HistoryColumns take() { return std::move(columns_); }
+
+ private:
+  Timestamp from_;
+  double width_s_;
+  std::size_t points_;
+  HistoryColumns columns_;
+  std::size_t last_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+Status read_raw(StoreReader& reader, const HistoryQuery& query, std::vector<Buckets>& buckets) {
+  reader.select({query.from, query.to});
+  Catalog catalog;
+  Batch batch;
+  constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> which;  // by SeriesId: position in keys, or keys.size() for others
+  for (;;) {
+    const Result<bool> read = reader.read(catalog, batch);
+    if (!read) continue;  // a damaged chunk: the rest of the past is worth showing
+    if (!*read) return {};
+    for (const Sample& sample : batch.samples) {
+      const std::size_t id = index_of(sample.series);
+      if (id >= which.size()) which.resize(id + 1, kUnknown);
+      if (which[id] == kUnknown) {
+        const auto found = std::find(query.keys.begin(), query.keys.end(), catalog.key(sample.series));
+        which[id] = static_cast<std::size_t>(found - query.keys.begin());
+      }
+      if (which[id] < query.keys.size())
+        buckets[which[id]].add(sample.time, sample.bytes, sample.bytes, static_cast<double>(sample.bytes), 1);
+    }
+  }
+}
+
+Status read_rollups(StoreReader& reader, const SeriesKey& key, Grain grain, const HistoryQuery& query, Buckets& into) {
+  const TimeRange range{query.from, query.to};
+  std::vector<Rollup> rows;
+  if (grain == Grain::minute) {
+    auto minutes = reader.rollups(key, Resolution::minute, range);
+    if (!minutes) return fail(minutes.error());
+    rows = std::move(*minutes);
+  }
+  // Minutes are kept for a while, hours for ever: before the first minute hours stand in.
+  TimeRange before = range;
+  if (!rows.empty()) before.to = rows.front().start;
+  auto hours = reader.rollups(key, Resolution::hour, before);
+  if (!hours) return fail(hours.error());
+  if (!rows.empty())  // an hour that the minutes have begun is theirs
+    while (!hours->empty() && hours->back().start + std::chrono::hours{1} > rows.front().start) hours->pop_back();
+  for (const std::vector<Rollup>* part : {&*hours, &rows})
+    for (const Rollup& r : *part) into.add(r.start, r.min, r.max, r.mean, r.count);
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(Grain grain) {
+  constexpr std::string_view kNames[] = {"raw", "minute", "hour"};
+  return kNames[static_cast<std::size_t>(grain)];
+}
+
+Result<History> read_history(const std::string& store_path, const HistoryQuery& query) {
+  auto reader = StoreReader::open(store_path);
+  if (!reader) return fail(reader.error());
+  const double range_s = seconds_between(query.from, query.to);
+  const double step_s = range_s / static_cast<double>(query.points);
+  History out;
+  if (query.grain) {
+    out.grain = *query.grain;
+    if (out.grain == Grain::raw && range_s > kMostRawSeconds)
+      return fail(fmt::format("raw samples are read over at most {:.0f} hours; shorten the range, or ask for minute",
+                              kMostRawSeconds / 3600));
+  } else {
+    const auto raw = (*reader)->raw_extent();
+    if (!raw) return fail(raw.error());
+    const bool raw_reaches = *raw && (*raw)->first <= query.from + from_seconds(60);
+    // Minutes instead of raw samples would show too few points; where everything is younger than the range, raw has it
+    // all.
+    const auto all = raw_reaches ? Result<std::vector<SeriesExtent>>() : (*reader)->series();
+    const bool raw_is_all =
+        !raw_reaches && *raw && all &&
+        std::all_of(all->begin(), all->end(), [&](const SeriesExtent& e) { return e.first >= (*raw)->first; });
+    if (step_s < 60 && range_s <= kMostRawSeconds && (raw_reaches || raw_is_all))
+      out.grain = Grain::raw;
+    else
+      out.grain = step_s < 3600 ? Grain::minute : Grain::hour;
+  }
+  std::vector<Buckets> buckets(query.keys.size(), Buckets(query));
+  if (out.grain == Grain::raw) {
+    if (Status read = read_raw(**reader, query, buckets); !read) return fail(read.error());
+  } else {
+    for (std::size_t i = 0; i < query.keys.size(); ++i)
+      if (Status read = read_rollups(**reader, query.keys[i], out.grain, query, buckets[i]); !read)
+        return fail(read.error());
+  }
+  out.step_s = std::max(step_s, out.grain == Grain::raw ? 0.0 : out.grain == Grain::minute ? 60.0 : 3600.0);
+  for (Buckets& b : buckets) out.series.push_back(b.take());
+  return out;
+}
+
+}  // namespace vramtrack::agent

@@ -1,0 +1,49 @@
+// History: the past of some series as columns for a chart, from the store's file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "core/series.hpp"
+#include "core/time.hpp"
+
+namespace vramtrack::agent {
+
+enum class Grain : std::uint8_t { raw, minute, hour };
+std::string_view to_string(Grain grain);
+
+struct HistoryQuery {
+  std::vector<SeriesKey> keys;
+  Timestamp from;  ///< from <= t < to
+  Timestamp to;
+  std::size_t points = 600;    ///< at most so many a series; keys times points at most kMostPoints
+  std::optional<Grain> grain;  ///< empty: the coarsest that still gives `points`
+};
+
+/// One series; the four columns have the same length, times rise.
+struct HistoryColumns {
+  std::vector<double> time_s;  ///< since 1970: the first sample of the point, or its minute's or hour's start
+  std::vector<std::uint64_t> min;
+  std::vector<double> mean;
+  std::vector<std::uint64_t> max;
+};
+
+struct History {
+  Grain grain = Grain::raw;
+  double step_s = 0;                   ///< least distance of two points
+  std::vector<HistoryColumns> series;  ///< as HistoryQuery::keys
+};
+
+constexpr std::size_t kMostPoints = 200'000;
+constexpr double kMostRawSeconds = 6 * 3600;
+
+/// REQUIRES: from < to, points >= 2. Errors: those of the store, a raw range beyond kMostRawSeconds. Memory: 40 bytes a
+/// point. Cost: rollups about 1 ms a series; raw reads every series' samples of the range (some 30 ms for 6 h of 72
+/// series).
+Result<History> read_history(const std::string& store_path, const HistoryQuery& query);
+
+}  // namespace vramtrack::agent

@@ -1,0 +1,141 @@
+#include "agent/server/listen.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+namespace vramtrack::agent {
+namespace {
+
+constexpr int kBacklog = 128;
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+/// Closes unless released.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+Result<std::pair<std::string, std::uint16_t>> parse_listen(std::string_view text) {
+  const auto wrong = [&] {
+    return fail(fmt::format("agent.listen: '{}' is no address; write for example 127.0.0.1:9474 or [::1]:9474", text));
+  };
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return wrong();
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  if (host.front() == '[') {
+    if (host.back() != ']') return wrong();
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return wrong();
+  }
+  std::uint16_t number = 0;
+  const auto [end, ec] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (port.empty() || ec != std::errc{} || end != port.data() + port.size() || host.empty()) return wrong();
+  return std::pair{std::string(host), number};
+}
+
+bool is_loopback_host(std::string_view host) {
+  const std::string text(host);
+  in_addr v4{};
+  in6_addr v6{};
+  if (::inet_pton(AF_INET, text.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  if (::inet_pton(AF_INET6, text.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
+  return host == "localhost";
+}
+
+Result<int> listen_tcp(const std::string& listen) {
+  const auto parsed = parse_listen(listen);
+  if (!parsed) return fail(parsed.error());
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_NUMERICHOST;
+  // localhost is a name that somebody may have pointed elsewhere: it is bound as what it means.
+  const std::string host = parsed->first == "localhost" ? "127.0.0.1" : parsed->first;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), std::to_string(parsed->second).c_str(), &hints, &found); error != 0)
+    return fail(fmt::format("agent.listen: '{}' is no address of a machine ({}); give an address, not a name",
+                            parsed->first, ::gai_strerror(error)));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
+  Descriptor fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", listen, reason(errno)));
+  const int yes = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0)
+    return fail(fmt::format("cannot listen on {}: {}; set agent.listen to another port or address, or stop what has it",
+                            listen, reason(errno)));
+  return fd.release();
+}
+
+std::string listening_address(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return {};
+  return address.ss_family == AF_INET6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+Result<int> listen_unix(const std::string& path, bool for_everybody) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return fail(fmt::format("agent.socket: {} is longer than the {} bytes a socket's path may have", path,
+                            sizeof address.sun_path - 1));
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const auto* target = reinterpret_cast<const sockaddr*>(&address);
+  std::error_code ec;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail(
+        fmt::format("cannot make {} for the agent's socket: {}; set agent.socket to a path of yours, or to none",
+                    folder.string(), reason(errno)));
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) == 0) {
+    if (!S_ISSOCK(info.st_mode))
+      return fail(fmt::format("{} is there and is no socket; move it away, or set agent.socket", path));
+    const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (::connect(probe.get(), target, sizeof address) == 0 || errno == EAGAIN)
+      return fail(fmt::format("an agent answers on {} already; stop it, or give this one another agent.socket", path));
+    ::unlink(path.c_str());  // left by one that was killed
+  }
+  Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", path, reason(errno)));
+  // Nobody can connect between bind and listen: there is no moment with wider rights than meant.
+  if (::bind(fd.get(), target, sizeof address) != 0 || ::chmod(path.c_str(), for_everybody ? 0666 : 0600) != 0 ||
+      ::listen(fd.get(), kBacklog) != 0)
+    return fail(
+        fmt::format("cannot listen on {}: {}; set agent.socket to a path of yours, or to none", path, reason(errno)));
+  return fd.release();
+}
+
+}  // namespace vramtrack::agent

@@ -1,0 +1,35 @@
+// Peer: who is at the other end of a connection, as the kernel tells it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace vramtrack::agent {
+
+/// What a client may do.
+struct Rights {
+  bool all_commands = false;  ///< sees every process's command line
+  bool change = false;        ///< may acknowledge
+  std::string user;           ///< else sees those of this user's processes; empty: of none
+  friend bool operator==(const Rights&, const Rights&) = default;
+};
+
+/// The user at the other end of a connected socket: SO_PEERCRED of a Unix socket, the owner of the peer's socket where
+/// both ends are on this machine's loopback; nullopt when it is elsewhere or cannot be told. Cost: over TCP a read of
+/// /proc/net/tcp.
+std::optional<std::uint32_t> peer_uid(int fd);
+
+/// For peer_uid over TCP and its tests. `table` is the text of /proc/net/tcp or tcp6, `local` and `remote` the
+/// addresses as in it ("0100007F:1F90"), seen from the socket whose owner is asked. Pure.
+std::optional<std::uint32_t> socket_owner(std::string_view table, std::string_view local, std::string_view remote);
+
+/// The rights of a client without a token. `own_uid`: the agent's. Root and the agent's own user see what the agent
+/// sees; others what is theirs; nobody known, nothing.
+Rights rights_of(std::optional<std::uint32_t> uid, std::uint32_t own_uid);
+
+/// The user's name, or the uid as text where it has none: as ProcessInfo::user.
+std::string user_name(std::uint32_t uid);
+
+}  // namespace vramtrack::agent

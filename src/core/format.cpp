@@ -1,0 +1,130 @@
+#include "core/format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace vramtrack {
+namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
+constexpr double kGiB = 1024.0 * kMiB;
+constexpr double kYear = 365.25 * 86400;
+
+/// Foreign arithmetic may hand anything in; a report shows a figure or none.
+double finite(double value) {
+  return std::isfinite(value) ? value : 0.0;
+}
+
+std::string mib_per_min(double bytes_per_s, bool sign) {
+  const double rate = finite(bytes_per_s) * 60 / kMiB;
+  const double size = std::abs(rate);
+  const int digits = size >= 100 ? 0 : size >= 1 ? 1 : 2;
+  const double unit = std::pow(10.0, -digits);
+  if (size < unit / 2) return "0";
+  return sign ? fmt::format("{:+.{}f}", rate, digits) : fmt::format("{:.{}f}", rate, digits);
+}
+
+}  // namespace
+
+std::string format_bytes(double bytes) {
+  const double value = finite(bytes);
+  if (std::abs(value) >= kGiB) return fmt::format("{:.1f} GiB", value / kGiB);
+  return fmt::format("{:.0f} MiB", value / kMiB);
+}
+
+std::string format_bytes_of(double used_bytes, double capacity_bytes) {
+  if (finite(capacity_bytes) >= kGiB)
+    return fmt::format("{:.1f}/{:.1f} GiB", finite(used_bytes) / kGiB, capacity_bytes / kGiB);
+  return fmt::format("{:.0f}/{:.0f} MiB", finite(used_bytes) / kMiB, finite(capacity_bytes) / kMiB);
+}
+
+std::string format_rate(double bytes_per_s) {
+  return mib_per_min(bytes_per_s, true) + " MiB/min";
+}
+
+std::string format_rate(const Interval& bytes_per_s) {
+  const std::string low = mib_per_min(bytes_per_s.low, false);
+  const std::string high = mib_per_min(bytes_per_s.high, false);
+  if (low == high) return format_rate(bytes_per_s.mid);
+  return fmt::format("{} ({} to {})", format_rate(bytes_per_s.mid), low, high);
+}
+
+std::string format_duration(double seconds) {
+  const double s = std::max(0.0, std::isnan(seconds) ? 0.0 : seconds);
+  if (s >= 10 * kYear) return "over 10 years";
+  if (s < 9.95 && std::abs(s - std::round(s)) >= 0.05) return fmt::format("{:.1f}s", s);
+  if (s < 59.5) return fmt::format("{:.0f}s", s);
+  // Rounded once, to the minute, so that no part can come out as 60.
+  const auto minutes = static_cast<std::int64_t>(std::llround(s / 60));
+  if (minutes < 60) return fmt::format("{}m", minutes);
+  if (minutes < 48 * 60) return fmt::format("{}h {:02}m", minutes / 60, minutes % 60);
+  const auto hours = static_cast<std::int64_t>(std::llround(s / 3600));
+  return fmt::format("{}d {:02}h", hours / 24, hours % 24);
+}
+
+std::string format_oom(const Interval& seconds) {
+  return seconds.mid < 1 ? "out of memory now" : "out of memory in " + format_eta(seconds);
+}
+
+std::string format_eta(const Interval& seconds) {
+  std::string mid = format_duration(seconds.mid);
+  // "0h 47m": an hour digit tells at once that it is not days.
+  if (seconds.mid >= 59.5 && mid.back() == 'm' && mid.find('h') == std::string::npos)
+    mid = fmt::format("0h {:02}m", std::stoi(mid));
+  const std::string low = format_duration(seconds.low);
+  const std::string high = format_duration(seconds.high);
+  if (low == high) return mid;
+  return fmt::format("{} ({}–{})", mid, low, high);
+}
+
+std::string format_percent(double ratio) {
+  const double percent = finite(ratio) * 100;
+  if (percent > 0 && percent < 1) return "under 1 %";
+  if (percent > 99 && percent < 100) return "over 99 %";
+  return fmt::format("{:.0f} %", percent);
+}
+
+std::string format_r_squared(double r_squared) {
+  return fmt::format("{:.3f}", finite(r_squared));
+}
+
+std::string format_moment(Timestamp time, bool clock_is_relative) {
+  // To the second: milliseconds are noise to a reader.
+  if (!clock_is_relative) return iso8601(std::chrono::floor<std::chrono::seconds>(time));
+  const auto s = static_cast<std::int64_t>(std::llround(seconds_between(Timestamp{}, time)));
+  return fmt::format("{}h {:02}m {:02}s after the start", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::size_t columns(std::string_view utf8) {
+  return static_cast<std::size_t>(
+      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
+std::string fit(std::string_view utf8, std::size_t width) {
+  const std::size_t have = columns(utf8);
+  if (have <= width) return std::string(utf8) + std::string(width - have, ' ');
+  std::string out;
+  std::size_t taken = 0;
+  for (const char c : utf8) {
+    const bool begins = (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
+    if (begins && ++taken > width - 1) break;
+    out += c;
+  }
+  return out + "…";
+}
+
+std::string fit_right(std::string_view utf8, std::size_t width) {
+  const std::size_t have = columns(utf8);
+  return std::string(have < width ? width - have : 0, ' ') + std::string(utf8);
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return out;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,41 @@
+// GateEvidence: the lines that grew, as the Python package in a gated program writes them (docs/leak-gate.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace vramtrack::gate {
+
+/// A folder for them, removed with what is in it. Its path is empty where none could be made: there is no evidence
+/// then.
+class EvidenceFolder {
+ public:
+  EvidenceFolder();
+  ~EvidenceFolder();
+  EvidenceFolder(const EvidenceFolder&) = delete;
+  EvidenceFolder& operator=(const EvidenceFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Growth from mark number `begin` to `end` by line, the largest first.
+struct GrownLines {
+  std::string mark;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::vector<std::pair<double, std::string>> lines;  ///< bytes, "FILE:LINE in FUNCTION"
+};
+
+/// Of the writer with that key. Empty where it wrote none, or nothing that can be read: whoever can write there may
+/// write anything.
+GrownLines read_grown_lines(const std::string& folder, std::string_view key);
+
+/// For people, one line each; empty where nothing grew.
+std::vector<std::string> grown_words(const GrownLines& grown);
+
+}  // namespace vramtrack::gate

@@ -1,0 +1,213 @@
+#include "gate/run/gated_program.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <system_error>
+
+#include "gate/marks.hpp"
+#include "host/interrupt.hpp"
+
+extern char** environ;
+
+namespace vramtrack::gate {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLook{20};  ///< how soon the program's end is seen when its pipe is quiet
+constexpr std::size_t kMostSamples = 1'000'000;
+constexpr std::string_view kNumber = "VRAMTRACK_MARK_FD=";
+constexpr std::string_view kPipe = "VRAMTRACK_MARK_PIPE=";
+constexpr std::string_view kEvidence = "VRAMTRACK_TEST_EVIDENCE=";
+
+class Pipe {
+ public:
+  Pipe() { opened_ = ::pipe2(ends_.data(), O_CLOEXEC) == 0; }
+  ~Pipe() {
+    close(0);
+    close(1);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  [[nodiscard]] bool opened() const { return opened_; }
+  [[nodiscard]] int end(std::size_t which) const { return ends_[which]; }
+  void close(std::size_t which) {
+    if (ends_[which] >= 0) ::close(ends_[which]);
+    ends_[which] = -1;
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+  bool opened_ = false;
+};
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+/// "DEVICE:INODE:PATH": by which a child knows the pipe from another file that has its number, and opens it where a
+/// launcher has closed all descriptors.
+std::string identity_of(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return "";
+  return fmt::format("{}:{}:/proc/{}/fd/{}", status.st_dev, status.st_ino, ::getpid(), fd);
+}
+
+/// Starts the program with the pipe's writing end as its own descriptor of the same number.
+Result<pid_t> start(const std::vector<std::string>& program, int fd, const std::string& evidence_folder) {
+  std::vector<std::string> texts;
+  bool asks = !evidence_folder.empty();
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (const std::string_view text(*entry); !text.starts_with(kNumber) && !text.starts_with(kPipe)) {
+      texts.emplace_back(text);
+      if (text.starts_with(kEvidence)) asks = false;  // as the user wants it: another folder, or none
+    }
+  if (asks) texts.push_back(std::string(kEvidence) + evidence_folder);
+  texts.push_back(std::string(kNumber) + std::to_string(fd));
+  texts.push_back(std::string(kPipe) + identity_of(fd));
+  std::vector<char*> environment;
+  for (std::string& text : texts) environment.push_back(text.data());
+  environment.push_back(nullptr);
+  std::vector<std::string> copies = program;
+  std::vector<char*> arguments;
+  for (std::string& text : copies) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
+
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  // A descriptor that is duplicated onto itself loses its close-on-exec flag (POSIX.1-2024; glibc since 2.29).
+  ::posix_spawn_file_actions_adddup2(&actions, fd, fd);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t defaults;
+  ::sigemptyset(&defaults);
+  ::sigaddset(&defaults, SIGPIPE);  // which the console ignores
+  ::sigaddset(&defaults, SIGINT);
+  ::sigaddset(&defaults, SIGTERM);
+  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  pid_t pid = -1;
+  const int error = ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environment.data());
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0)
+    return fail(
+        fmt::format("cannot run {}: {}; give a program and its arguments after '--'", program.front(), reason(error)));
+  return pid;
+}
+
+class Run {
+ public:
+  Run(pid_t pid, int fd, double sample_s, const TreeMemory& memory)
+      : pid_(pid),
+        fd_(fd),
+        period_(std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(sample_s))),
+        memory_(memory) {}
+
+  ProgramRun go() {
+    auto next_sample = steady_clock::now() + period_;
+    bool ended = false;
+    while (!ended) {
+      if (Interrupt::requested() && !run_.interrupted) {
+        run_.interrupted = true;
+        ::kill(pid_, SIGTERM);
+      }
+      const auto now = steady_clock::now();
+      const auto wait =
+          std::min<steady_clock::duration>(kLook, std::max(next_sample - now, steady_clock::duration::zero()));
+      read_marks(std::chrono::ceil<std::chrono::milliseconds>(wait));
+      ended = has_ended();
+      // Descendants may hold the pipe open for ever: what is in it when the program ends is all that counts.
+      if (ended) {
+        while (read_marks(std::chrono::milliseconds(0))) continue;
+        break;
+      }
+      if (steady_clock::now() >= next_sample) {
+        sample();
+        next_sample = std::max(next_sample + period_, steady_clock::now());
+      }
+    }
+    // A short program ended before its first sample: what is said of that must still know whether one was possible.
+    if (run_.marks.empty() && run_.samples.empty() && run_.not_measured.empty()) (void)measure();
+    run_.skipped_lines = reader_.skipped_lines();
+    return std::move(run_);
+  }
+
+ private:
+  bool has_ended() {
+    int status = 0;
+    const pid_t done = ::waitpid(pid_, &status, WNOHANG);
+    if (done != pid_) return done < 0 && errno != EINTR;
+    if (WIFEXITED(status)) run_.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) run_.signal = WTERMSIG(status);
+    return true;
+  }
+
+  std::optional<double> measure() {
+    const Result<double> bytes = memory_(pid_);
+    if (bytes) return *bytes;
+    run_.not_measured = bytes.error().message;
+    return std::nullopt;
+  }
+
+  void sample() {
+    if (run_.samples.size() >= kMostSamples) return;
+    if (const auto bytes = measure(); bytes && (*bytes > 0 || !run_.samples.empty())) run_.samples.push_back(*bytes);
+  }
+
+  bool read_marks(std::chrono::milliseconds wait) {
+    pollfd waiting{fd_, POLLIN, 0};
+    if (::poll(&waiting, 1, static_cast<int>(wait.count())) <= 0 || waiting.revents == 0) return false;
+    std::array<char, 4096> buffer{};
+    const ssize_t n = ::read(fd_, buffer.data(), buffer.size());
+    if (n <= 0) return false;
+    for (const gate::Mark& mark : reader_.read({buffer.data(), static_cast<std::size_t>(n)})) take(mark);
+    return true;
+  }
+
+  void take(const gate::Mark& mark) {
+    const auto bytes = mark.used_bytes ? mark.used_bytes : measure();
+    if (!bytes) return;
+    auto series = std::find_if(run_.marks.begin(), run_.marks.end(),
+                               [&](const IterationSeries& s) { return s.name == mark.name && s.key == mark.key; });
+    if (series == run_.marks.end()) {
+      if (run_.marks.size() >= 256) return;
+      run_.marks.push_back({mark.name, mark.key, {}});
+      series = run_.marks.end() - 1;
+    }
+    if (series->used_bytes.size() < kMostSamples) series->used_bytes.push_back(*bytes);
+  }
+
+  pid_t pid_;
+  int fd_;
+  steady_clock::duration period_;
+  const TreeMemory& memory_;
+  gate::MarkReader reader_;
+  ProgramRun run_;
+};
+
+}  // namespace
+
+Result<ProgramRun> run_gated(const std::vector<std::string>& program, double sample_s, const TreeMemory& memory,
+                             const std::string& evidence_folder) {
+  Pipe pipe;
+  if (!pipe.opened()) return fail(fmt::format("cannot make a pipe: {}", reason(errno)));
+  const Interrupt interrupt;
+  const auto pid = start(program, pipe.end(1), evidence_folder);
+  if (!pid) return fail(pid.error());
+  // The writing end stays open here: for children that open it by its path when nobody else has it any more.
+  return Run(*pid, pipe.end(0), sample_s, memory).go();
+}
+
+}  // namespace vramtrack::gate

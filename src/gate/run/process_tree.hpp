@@ -1,0 +1,38 @@
+// The processes below one process, and what they hold on the GPUs, by the live sources.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/result.hpp"
+#include "live/sources.hpp"
+
+namespace vramtrack::gate {
+
+/// `root` and all below it that are there now, by /proc; those whose parent has ended are not found. Some ms.
+std::set<std::uint32_t> process_tree(const std::string& proc_root, std::uint32_t root);
+
+/// Reads the sources when asked. Not thread-safe.
+class ProcessTreeMemory {
+ public:
+  explicit ProcessTreeMemory(const SourcesConfig& config);
+
+  /// Bytes that the tree below `root` holds on all GPUs; 0 when it holds none. An Error when no source lists processes
+  /// here.
+  Result<double> used_bytes(std::uint32_t root);
+
+ private:
+  SourcesConfig config_;
+  Catalog catalog_;
+  StampClock clock_;
+  std::string reasons_;
+  std::vector<LiveSource> sources_;
+  Batch batch_;
+};
+
+}  // namespace vramtrack::gate

@@ -1,0 +1,34 @@
+// A process held by a pidfd: from the question on screen to the signal it is the same process, whatever becomes of its
+// pid.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/result.hpp"
+#include "core/series.hpp"
+
+namespace vramtrack {
+
+class HeldProcess {
+ public:
+  /// Takes hold of the process with that pid and these start ticks. Errors: it has ended, its pid is another process's
+  /// now, its start is not known (nobody could tell then), it is this program itself or init, no pidfd on this kernel
+  /// (before 5.3).
+  static Result<HeldProcess> open(const std::string& proc_root, std::uint32_t pid, std::uint64_t start_ticks);
+  HeldProcess(HeldProcess&& other) noexcept : fd_(other.fd_), info_(std::move(other.info_)) { other.fd_ = -1; }
+  HeldProcess& operator=(HeldProcess&& other) noexcept;
+  ~HeldProcess();
+
+  /// As /proc tells it now, not as it was seen first.
+  [[nodiscard]] const ProcessInfo& info() const { return info_; }
+  /// Errors: it has ended meanwhile; not permitted, with what to do.
+  [[nodiscard]] Status send(int signal) const;
+
+ private:
+  HeldProcess(int fd, ProcessInfo info) : fd_(fd), info_(std::move(info)) {}
+  int fd_ = -1;
+  ProcessInfo info_;
+};
+
+}  // namespace vramtrack

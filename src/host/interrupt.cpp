@@ -1,0 +1,64 @@
+#include "host/interrupt.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+namespace vramtrack {
+namespace {
+
+volatile std::sig_atomic_t g_requested = 0;
+// The handler's byte in this pipe wakes poll() even when the signal came just before it: no lost wake-up.
+int g_pipe[2] = {-1, -1};
+
+void on_signal(int) {
+  const int kept = errno;
+  g_requested = 1;
+  const char byte = 1;
+  if (::write(g_pipe[1], &byte, 1) < 0) errno = kept;  // the pipe being full is as good
+  errno = kept;
+}
+
+}  // namespace
+
+Interrupt::Interrupt() {
+  g_requested = 0;
+  if (::pipe2(g_pipe, O_CLOEXEC | O_NONBLOCK) != 0) g_pipe[0] = g_pipe[1] = -1;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+Interrupt::~Interrupt() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  for (int& fd : g_pipe) {
+    if (fd >= 0) ::close(fd);
+    fd = -1;
+  }
+}
+
+bool Interrupt::requested() {
+  return g_requested != 0;
+}
+
+bool Interrupt::sleep_until(std::chrono::steady_clock::time_point deadline) {
+  using namespace std::chrono;
+  while (!requested()) {
+    const auto left = deadline - steady_clock::now();
+    if (left <= nanoseconds{0}) return true;
+    const auto s = duration_cast<seconds>(left);
+    const timespec timeout{static_cast<time_t>(s.count()), static_cast<long>((nanoseconds(left) - s).count())};
+    pollfd wake{g_pipe[0], POLLIN, 0};
+    ::ppoll(&wake, 1, &timeout, nullptr);
+  }
+  return false;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,22 @@
+// SIGINT and SIGTERM as a request to end in order, and sleeping that hears them.
+#pragma once
+
+#include <chrono>
+
+namespace vramtrack {
+
+/// While one lives, the first SIGINT or SIGTERM is a request; the second ends the process as ever. At most one
+/// at a time. Blocking system calls return early (EINTR) when the request comes.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  [[nodiscard]] static bool requested();
+  /// Sleeps until `deadline`; false when interrupted. A past deadline returns at once.
+  static bool sleep_until(std::chrono::steady_clock::time_point deadline);
+};
+
+}  // namespace vramtrack

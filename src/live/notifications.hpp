@@ -1,0 +1,28 @@
+// Notifications: [notify] put to work. Shared by the commands that watch.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "act/notify.hpp"
+#include "core/config.hpp"
+#include "core/view.hpp"
+
+namespace vramtrack {
+
+/// The notifier that [notify] asks for; nullptr when it names nobody, or when it cannot be had: then `warn` has heard
+/// why, and watching goes on. `store_path`: the queue is kept beside it; empty: nothing is kept over a restart.
+/// `simulated`: the scenario's name, said in every message; empty: real.
+std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::string& store_path,
+                                             const std::string& simulated,
+                                             const std::function<void(const std::string&)>& warn);
+
+/// What the notifier is told of one change of an alert.
+act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news);
+
+/// Before the end: the last alerts are tried once, at most some seconds; what is left is said. Returns whether all has
+/// been delivered, from the beginning.
+bool finish_notifications(act::Notifier& notifier, bool kept, const std::function<void(const std::string&)>& warn);
+
+}  // namespace vramtrack

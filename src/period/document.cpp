@@ -1,0 +1,309 @@
+#include "period/document.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "period/sections.hpp"
+#include "report/health.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kMostProcesses = 12;  ///< of a device, besides those that grow or had an alert
+constexpr std::size_t kMostAlerts = 200;
+
+bool is_device(const SeriesView& s) {
+  return s.key.pid == 0;
+}
+
+bool interesting(const PeriodSeries& s) {
+  const Finding& f = s.view.verdict.finding;
+  return f.leak || !s.alerts.empty() || f.state == State::growing || f.state == State::slow_growth;
+}
+
+std::string verdict_of(const PeriodSeries& s) {
+  if (!s.has_verdict) return "only summaries are left";
+  std::string out = verdict_words(s.view);
+  if (s.view.ended) out += ", process ended";
+  if (s.gone) out += ", not seen any more";
+  if (s.view.paused) out += ", does not answer";
+  if (s.view.ignored) out += ", ignored";
+  return out;
+}
+
+bool has_figures(const PeriodSeries& s) {
+  return s.has_verdict && s.view.verdict.finding.state != State::too_short;
+}
+
+std::string eta_of(const PeriodSeries& s) {
+  const auto& oom_in_s = s.view.verdict.finding.oom_in_s;
+  return s.has_verdict && oom_in_s ? format_eta(*oom_in_s) : "";
+}
+
+std::string suspect_of(const PeriodSeries& s) {
+  const auto& suspect = s.view.verdict.suspect;
+  if (!s.has_verdict || !suspect) return "";
+  return suspect_words(*suspect);
+}
+
+std::string user_of(const SeriesView& s) {
+  return s.process ? printable(s.process->user) : "";
+}
+
+std::string command_of(const SeriesView& s) {
+  if (!s.process) return fmt::format("pid {}", s.key.pid);
+  const std::string& command = s.process->command.empty() ? s.process->name : s.process->command;
+  return fmt::format("pid {} {}", s.key.pid, printable(command));
+}
+
+std::string job_label(const SeriesView& s) {
+  const JobName job = job_of(s);
+  return job.kind == "process" ? "" : job_words(job.kind, job.id);
+}
+
+std::string peak_of(const PeriodSeries& s) {
+  std::uint64_t peak = 0;
+  for (const HistoryPoint& p : s.history) peak = std::max(peak, p.max);
+  return format_bytes(static_cast<double>(peak));
+}
+
+std::string used_of(const PeriodSeries& s) {
+  if (s.history.empty()) return "";
+  const auto used = static_cast<double>(s.has_verdict && s.view.samples > 0 ? static_cast<double>(s.view.used_bytes)
+                                                                            : s.history.back().mean);
+  if (is_device(s.view) && s.view.device.capacity_bytes)
+    return format_bytes_of(used, static_cast<double>(*s.view.device.capacity_bytes));
+  return format_bytes(used);
+}
+
+std::string title_of(const PeriodReport& report) {
+  std::size_t devices = 0;
+  std::size_t leaks = 0;
+  const PeriodSeries* first = nullptr;
+  for (const PeriodSeries& s : report.series) {
+    const bool leak = s.has_verdict && s.view.verdict.finding.leak && !s.view.ended && !s.gone;
+    if (s.view.key.metric == Metric::device_used && is_device(s.view)) {
+      ++devices;
+      if (leak) ++leaks;
+    }
+    const auto& eta = s.view.verdict.finding.oom_in_s;
+    if (leak && eta && (first == nullptr || eta->mid < first->view.verdict.finding.oom_in_s->mid)) first = &s;
+  }
+  std::string out =
+      leaks > 0 ? fmt::format("{} of {} GPU{} leak{}", leaks, devices, devices == 1 ? "" : "s", leaks == 1 ? "s" : "")
+      : first != nullptr ? std::string("a process leaks")
+      : has_leak(report) ? std::string("no leak now; there was one")
+                         : std::string("no leak");
+  if (first != nullptr) out += ", " + format_oom(*first->view.verdict.finding.oom_in_s);
+  return out;
+}
+
+std::string period_words(const PeriodReport& report) {
+  if (!report.first || !report.last) return "no samples";
+  return fmt::format("{} to {}, {}", format_moment(*report.first, report.clock_is_relative),
+                     format_moment(*report.last, report.clock_is_relative),
+                     format_duration(seconds_between(*report.first, *report.last)));
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + printable(text);
+  return out;
+}
+
+Facts facts(const PeriodReport& report) {
+  Facts out;
+  out.rows.emplace_back("period", period_words(report));
+  out.rows.emplace_back("from", joined(report.files));
+  double step_s = report.bucket_s;
+  for (const PeriodSeries& s : report.series) step_s = std::max(step_s, s.view.interval_s);
+  std::string counts =
+      fmt::format("{} samples, judged; charts in steps of {}", report.samples, format_duration(step_s));
+  if (report.samples == 0) counts = "only summaries are left of this period: no verdicts";
+  out.rows.emplace_back("data", counts);
+  return out;
+}
+
+Table gpu_table(const PeriodReport& report) {
+  Table out;
+  out.header = {"GPU", "used", "peak", "verdict", "growth", "confidence", "out of memory in", "suspect"};
+  out.right = {1, 2, 4, 5};
+  for (const PeriodSeries& s : report.series) {
+    if (!is_device(s.view) || s.view.key.metric != Metric::device_used) continue;
+    const Finding& f = s.view.verdict.finding;
+    const bool told = has_figures(s);
+    out.rows.push_back({device_words(s.view), used_of(s), peak_of(s), verdict_of(s),
+                        told ? format_rate(f.growth_bytes_per_s) : "", told ? format_percent(f.confidence) : "",
+                        eta_of(s), suspect_of(s)});
+    out.tones.push_back(tone_of(s.view));
+  }
+  return out;
+}
+
+/// The device's processes: those that grow or had an alert, then the greatest.
+void process_table(const PeriodReport& report, const std::string& device_id, std::vector<Block>& blocks) {
+  std::vector<const PeriodSeries*> all;
+  for (const PeriodSeries& s : report.series)
+    if (s.view.key.metric == Metric::process_used && s.view.key.device_id == device_id) all.push_back(&s);
+  if (all.empty()) return;
+  std::stable_partition(all.begin(), all.end(), [](const PeriodSeries* s) { return interesting(*s); });
+  Table out;
+  out.header = {"process", "user", "job", "used", "peak", "verdict", "growth", "confidence"};
+  out.right = {3, 4, 6, 7};
+  std::size_t plain = 0;
+  for (const PeriodSeries* s : all) {
+    if (!interesting(*s) && ++plain > kMostProcesses) continue;
+    const Finding& f = s->view.verdict.finding;
+    const bool told = has_figures(*s);
+    out.rows.push_back({command_of(s->view), user_of(s->view), job_label(s->view), used_of(*s), peak_of(*s),
+                        verdict_of(*s), told ? format_rate(f.growth_bytes_per_s) : "",
+                        told ? format_percent(f.confidence) : ""});
+    out.tones.push_back(tone_of(s->view));
+  }
+  blocks.emplace_back(std::move(out));
+  if (plain > kMostProcesses)
+    blocks.emplace_back(
+        Paragraph{fmt::format("{} more processes without a sign of a leak are in the JSON.", plain - kMostProcesses)});
+}
+
+void device_section(const PeriodReport& report, std::size_t index, std::vector<Block>& blocks) {
+  const PeriodSeries& s = report.series[index];
+  const Verdict& v = s.view.verdict;
+  blocks.emplace_back(Heading{2, device_words(s.view) + ": " + verdict_of(s), tone_of(s.view)});
+  blocks.emplace_back(Chart{index});
+  Facts out;
+  if (s.has_verdict && !v.finding.because.empty())
+    out.rows.emplace_back("because", fmt::format("{} ({})", printable(v.finding.because), v.finding.detector));
+  if (s.has_verdict && v.finding.onset && (v.finding.leak || v.finding.state == State::growing))
+    out.rows.emplace_back("since", format_moment(*v.finding.onset, report.clock_is_relative));
+  if (const std::string suspect = suspect_of(s); !suspect.empty()) out.rows.emplace_back("suspect", suspect);
+  if (!v.framework.empty()) out.rows.emplace_back("framework", v.framework);
+  if (report.last)
+    for (const HealthProblem& p : judge_health(s.view, *report.last).problems)
+      out.rows.emplace_back("health", fmt::format("{}: {}; {}", to_string(p.condition), p.text, p.next));
+  for (const std::string& cause : v.causes) {
+    const bool advice = cause.starts_with("try: ");
+    out.rows.emplace_back(advice ? "try" : "cause", advice ? cause.substr(5) : cause);
+  }
+  for (const Finding& d : v.dissent)
+    if (s.has_verdict && d.leak != v.finding.leak)
+      out.rows.emplace_back("dissent",
+                            fmt::format("{} says {}: {}", d.detector, d.leak ? "leak" : "no leak", d.because));
+  if (is_device(s.view) && !s.view.device.capacity_bytes)
+    out.rows.emplace_back("capacity", "unknown, so there is no time to out-of-memory; say it with --capacity");
+  if (const std::string next = s.has_verdict ? next_step(s.view) : ""; !next.empty())
+    out.rows.emplace_back("next", next);
+  if (!out.rows.empty()) blocks.emplace_back(std::move(out));
+  process_table(report, s.view.key.device_id, blocks);
+}
+
+/// Some drivers tell what processes hold and not what the card does.
+void device_less_sections(const PeriodReport& report, std::vector<Block>& blocks) {
+  std::vector<std::string> done;
+  for (const PeriodSeries& s : report.series)
+    if (s.view.key.metric == Metric::device_used) done.push_back(s.view.key.device_id);
+  for (const PeriodSeries& s : report.series) {
+    if (std::find(done.begin(), done.end(), s.view.key.device_id) != done.end()) continue;
+    done.push_back(s.view.key.device_id);
+    blocks.emplace_back(Heading{2, device_words(s.view) + ": use of the whole device not known", Tone::notice});
+    process_table(report, s.view.key.device_id, blocks);
+  }
+}
+
+std::string end_words(const PeriodAlert& a, bool relative) {
+  const Alert& alert = a.alert;
+  if (!alert.cleared) return a.watch_ended ? "not known: its watch ended" : "stands";
+  std::string out =
+      fmt::format("{} {}", alert.ended == AlertEnd::process_ended ? "process ended" : to_string(alert.ended),
+                  format_moment(*alert.cleared, relative));
+  if (!alert.end_reason.empty() && alert.ended != AlertEnd::process_ended) out += ": " + printable(alert.end_reason);
+  return out;
+}
+
+void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
+  std::vector<std::pair<const PeriodSeries*, const PeriodAlert*>> all;
+  for (const PeriodSeries& s : report.series)
+    for (const PeriodAlert& a : s.alerts) all.emplace_back(&s, &a);
+  blocks.emplace_back(Heading{2, "Alerts"});
+  if (all.empty()) {
+    blocks.emplace_back(Paragraph{"No alert was raised or stood in this period."});
+    return;
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second->alert.raised < b.second->alert.raised; });
+  Table out;
+  out.header = {"raised", "of",     "pattern", "severity", "confidence", "growth then", "out of memory then in",
+                "end",    "because"};
+  out.right = {4, 5};
+  const std::size_t from = all.size() > kMostAlerts ? all.size() - kMostAlerts : 0;
+  for (std::size_t i = from; i < all.size(); ++i) {
+    const auto& [s, a] = all[i];
+    const Finding& f = a->alert.finding;
+    out.rows.push_back({format_moment(a->alert.raised, report.clock_is_relative),
+                        is_device(s->view) ? device_words(s->view) : device_words(s->view) + ", " + command_of(s->view),
+                        std::string(pattern_words(f.pattern)), std::string(to_string(a->alert.severity)),
+                        format_percent(f.confidence), format_rate(f.growth_bytes_per_s),
+                        f.oom_in_s ? format_eta(*f.oom_in_s) : "", end_words(*a, report.clock_is_relative),
+                        printable(f.because)});
+    out.tones.push_back(a->alert.cleared ? Tone::plain : Tone::bad);
+  }
+  blocks.emplace_back(std::move(out));
+  if (from > 0) blocks.emplace_back(Paragraph{fmt::format("{} earlier ones are in the JSON.", from)});
+}
+
+void notes_section(const PeriodReport& report, std::vector<Block>& blocks) {
+  if (!report.notices.empty()) {
+    blocks.emplace_back(Heading{2, "Events"});
+    Facts out;
+    for (const Notice& n : report.notices)
+      out.rows.emplace_back(format_moment(n.time, report.clock_is_relative), printable(n.text));
+    blocks.emplace_back(std::move(out));
+  }
+  if (report.warnings.empty() && report.skipped_lines == 0) return;
+  blocks.emplace_back(Heading{2, "Notes on the data"});
+  Facts out;
+  if (report.skipped_lines > 0)
+    out.rows.emplace_back("skipped", fmt::format("{} lines that could not be read", report.skipped_lines));
+  for (const std::string& warning : report.warnings) out.rows.emplace_back("warning", printable(warning));
+  blocks.emplace_back(std::move(out));
+}
+
+/// Columns in which no row says anything.
+void drop_empty_columns(Table& table) {
+  for (std::size_t c = table.header.size(); c-- > 0;) {
+    if (std::any_of(table.rows.begin(), table.rows.end(), [c](const auto& row) { return !row[c].empty(); })) continue;
+    const auto at = static_cast<std::ptrdiff_t>(c);
+    table.header.erase(table.header.begin() + at);
+    for (auto& row : table.rows) row.erase(row.begin() + at);
+    std::erase(table.right, c);
+    for (std::size_t& right : table.right)
+      if (right > c) --right;
+  }
+}
+
+}  // namespace
+
+Document report_document(const PeriodReport& report) {
+  Document out;
+  out.title = "GPU memory: " + title_of(report);
+  out.blocks.emplace_back(facts(report));
+  out.blocks.emplace_back(gpu_table(report));
+  for (const bool first : {true, false})
+    for (std::size_t i = 0; i < report.series.size(); ++i) {
+      const PeriodSeries& s = report.series[i];
+      if (is_device(s.view) && s.view.key.metric == Metric::device_used && interesting(s) == first)
+        device_section(report, i, out.blocks);
+    }
+  device_less_sections(report, out.blocks);
+  alert_section(report, out.blocks);
+  risk_section(report, out.blocks);
+  idle_section(report, out.blocks);
+  notes_section(report, out.blocks);
+  for (Block& block : out.blocks)
+    if (auto* table = std::get_if<Table>(&block)) drop_empty_columns(*table);
+  return out;
+}
+
+}  // namespace vramtrack

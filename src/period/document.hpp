@@ -1,0 +1,54 @@
+// Document: a report as blocks, so that its forms for people say the same. The forms escape; the texts here are raw.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "period/period.hpp"
+#include "report/words.hpp"
+
+namespace vramtrack {
+
+struct Heading {
+  int level = 2;
+  std::string text;
+  Tone tone = Tone::plain;  ///< of the part after ": "
+};
+
+struct Paragraph {
+  std::string text;
+};
+
+/// Label and text, one a line.
+struct Facts {
+  std::vector<std::pair<std::string, std::string>> rows;
+};
+
+struct Table {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<Tone> tones;         ///< of the rows' first column; may be shorter
+  std::vector<std::size_t> right;  ///< columns that are figures: flush right
+};
+
+/// The chart of report.series[index], where the form has charts.
+struct Chart {
+  std::size_t index = 0;
+};
+
+using Block = std::variant<Heading, Paragraph, Facts, Table, Chart>;
+
+struct Document {
+  std::string title;
+  std::vector<Block> blocks;
+};
+
+Document report_document(const PeriodReport& report);
+
+/// The chart as an SVG element, coloured by the page's style sheet; empty with fewer than two points.
+std::string report_svg(const PeriodReport& report, const PeriodSeries& series);
+
+}  // namespace vramtrack

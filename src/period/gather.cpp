@@ -1,0 +1,296 @@
+#include "period/gather.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "engine/store_source.hpp"
+#include "engine/ticks.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// The longest past that a detector's verdict is made of.
+constexpr std::chrono::hours kBefore{24};
+constexpr std::size_t kMostNotices = 200;
+
+bool starts_watch(const Event& event) {
+  return event.kind == Event::Kind::watch_started;
+}
+
+}  // namespace
+
+std::string ReportGatherer::name(const SeriesKey& key) {
+  return fmt::format("{}/{}/{}/{}", to_string(key.metric), key.pid, key.pid_start_ticks, key.device_id);
+}
+
+bool ReportGatherer::in_range(Timestamp time) const {
+  return (!range_.from || time >= *range_.from) && (!range_.to || time < *range_.to);
+}
+
+bool ReportGatherer::stood_in_range(const Alert& alert) const {
+  return (!range_.to || alert.raised < *range_.to) &&
+         (!range_.from || !alert.cleared || *alert.cleared >= *range_.from);
+}
+
+void ReportGatherer::begin_anew(Catalog& catalog) {
+  if (engine_) keep_views();
+  engine_ = std::make_unique<Engine>(config_, catalog);
+}
+
+/// A later watch says more of a series than an earlier one.
+void ReportGatherer::keep_views() {
+  engine_->finish();
+  const auto last = engine_->view();
+  for (const SeriesView& view : last->series) {
+    Known& known = known_[name(view.key)];
+    std::vector<Alert> before = std::move(known.view.alerts);
+    known.view = view;
+    known.view.alerts.insert(known.view.alerts.begin(), before.begin(), before.end());
+    known.judged = true;
+  }
+}
+
+void ReportGatherer::take(const Batch& tick, Timestamp time, Catalog& catalog) {
+  if (std::any_of(tick.events.begin(), tick.events.end(), starts_watch)) {
+    watches_.push_back(time);
+    begin_anew(catalog);
+  }
+  engine_->ingest(tick);
+  if (!recording_begin_ && !tick.samples.empty()) recording_begin_ = time;
+  for (const Sample& sample : tick.samples) {
+    const SeriesKey& key = catalog.key(sample.series);
+    Known& known = known_[name(key)];
+    if (!known.first) known.first = sample.time;
+    known.last = sample.time;
+    if (!in_range(sample.time)) continue;
+    histories_.add(key, sample.time, sample.bytes);
+    ++report_.samples;
+    if (!report_.first) report_.first = sample.time;
+    report_.last = sample.time;
+  }
+  for (const DeviceReading& reading : tick.readings)
+    if (reading.gpu_utilisation_ratio && in_range(reading.time))
+      histories_.add_utilisation(reading.device_id, reading.time, *reading.gpu_utilisation_ratio);
+  for (const Event& event : tick.events)
+    if (event.kind != Event::Kind::process_ended && !event.text.empty() && in_range(event.time) &&
+        notices_.size() < kMostNotices)
+      notices_.push_back({event.time, event.text});
+}
+
+Status ReportGatherer::play(Source& source, Catalog& catalog) {
+  begin_anew(catalog);
+  Ticks ticks;
+  Batch batch;
+  const auto take_tick = [&](const Batch& tick, Timestamp time) {
+    if (!first_tick_) first_tick_ = time;
+    last_tick_ = time;
+    if (range_.to && time >= *range_.to) return false;
+    take(tick, time, catalog);
+    return true;
+  };
+  Status broken;
+  bool go_on = true;
+  for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
+    batch.clear();
+    const Result<Progress> polled = source.poll({}, batch);
+    go_on = ticks.add(batch, take_tick);
+    if (!polled) broken = fail(polled.error());
+    progress = polled ? *polled : Progress::end;
+  }
+  if (go_on) ticks.finish(take_tick);
+  keep_views();
+  const SourceNotes& notes = source.notes();
+  report_.skipped_lines = notes.skipped_lines;
+  report_.warnings = notes.warnings;
+  for (const std::string& skipped : notes.first_skipped) report_.warnings.push_back("skipped " + skipped);
+  return broken;
+}
+
+/// Where the samples are gone, what was made of them is left.
+void ReportGatherer::add_summaries(StoreReader& reader, const Catalog& catalog) {
+  const auto raw = reader.raw_extent();
+  if (!raw) return report_.warnings.push_back(raw.error().message);
+  const std::optional<Timestamp> raw_begin = *raw ? std::optional((*raw)->first) : std::nullopt;
+  if (raw_begin && range_.from && *raw_begin <= *range_.from) return;
+  const auto extents = reader.series();
+  if (!extents) return report_.warnings.push_back(extents.error().message);
+  TimeRange before = range_;
+  if (raw_begin && (!before.to || *raw_begin < *before.to)) before.to = raw_begin;
+  for (const SeriesExtent& extent : *extents) {
+    if ((before.to && extent.first >= *before.to) || (before.from && extent.last < *before.from)) continue;
+    // Minutes where they are kept, else hours; what both have is taken once.
+    auto minutes = reader.rollups(extent.key, Resolution::minute, before);
+    TimeRange older = before;
+    if (minutes && !minutes->empty()) older.to = minutes->front().start;
+    auto hours = reader.rollups(extent.key, Resolution::hour, older);
+    for (const auto* rollups : {&hours, &minutes}) {
+      if (!*rollups) {
+        report_.warnings.push_back(rollups->error().message);
+        continue;
+      }
+      for (const Rollup& r : **rollups) {
+        HistoryPoint point;
+        point.start = r.start;
+        point.min = r.min;
+        point.max = r.max;
+        point.mean = r.mean;
+        point.count = r.count;
+        histories_.add(extent.key, point);
+        report_.first = report_.first ? std::min(*report_.first, r.start) : r.start;
+        report_.last = report_.last ? std::max(*report_.last, r.start) : r.start;
+      }
+    }
+    Known& known = known_[name(extent.key)];
+    known.first = std::min(known.first.value_or(extent.first), extent.first);
+    known.last = std::max(known.last, extent.last);
+    if (known.judged) continue;
+    known.view.key = extent.key;
+    if (const DeviceInfo* device = catalog.device(extent.key.device_id)) known.view.device = *device;
+    if (const ProcessInfo* process = catalog.process(extent.key.pid, extent.key.pid_start_ticks))
+      known.view.process = *process;
+  }
+}
+
+void ReportGatherer::add_utilisation(StoreReader& reader, const Catalog& catalog) {
+  for (const DeviceInfo& device : catalog.devices()) {
+    const auto minutes = reader.utilisation(device.id, range_);
+    if (!minutes) return report_.warnings.push_back(minutes.error().message);
+    for (const Utilisation& m : *minutes)
+      histories_.add_utilisation(device.id, m.start, m.start + std::chrono::minutes(1), m.max_ratio);
+  }
+}
+
+/// What live said, whatever a detector of today would say of the same samples.
+void ReportGatherer::add_recorded_alerts(StoreReader& reader) {
+  Catalog catalog;
+  auto alerts = reader.alerts(catalog);
+  if (!alerts) return report_.warnings.push_back(alerts.error().message);
+  alerts_are_recorded_ = true;
+  for (Alert& alert : *alerts) {
+    if (!stood_in_range(alert)) continue;
+    const SeriesKey& key = catalog.key(alert.series);
+    PeriodAlert told{alert, false};
+    if (!alert.cleared)
+      told.watch_ended = std::any_of(watches_.begin(), watches_.end(), [&](Timestamp w) { return w > alert.raised; });
+    // As it stood at the end of the period, not as it ended later.
+    if (range_.to && alert.cleared && *alert.cleared >= *range_.to) {
+      told.alert.cleared.reset();
+      told.alert.ended = AlertEnd::standing;
+    }
+    recorded_alerts_[name(key)].push_back(std::move(told));
+    Known& known = known_[name(key)];
+    if (known.judged || !known.view.key.device_id.empty()) continue;
+    known.view.key = key;
+    if (const DeviceInfo* device = catalog.device(key.device_id)) known.view.device = *device;
+    if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks)) known.view.process = *process;
+  }
+}
+
+void ReportGatherer::assemble(const Catalog& catalog) {
+  report_.clock_is_relative = catalog.clock_is_relative;
+  report_.since = range_.from;
+  report_.until = range_.to;
+  report_.bucket_s = histories_.width_s();
+  report_.notices = std::move(notices_);
+  for (auto& [key_name, known] : known_) {
+    PeriodSeries s;
+    s.history = histories_.points(known.view.key);
+    if (alerts_are_recorded_) {
+      s.alerts = std::move(recorded_alerts_[key_name]);
+    } else {
+      for (Alert& alert : known.view.alerts)
+        if (stood_in_range(alert)) s.alerts.push_back({std::move(alert), false});
+    }
+    known.view.alerts.clear();
+    // An alert that stood when its samples ended, before the period, says nothing of the period.
+    if (s.history.empty() && (!range_.from || known.last < *range_.from)) continue;
+    if (s.history.empty() && s.alerts.empty()) continue;
+    s.has_verdict = known.judged;
+    s.first_seen = known.first;
+    // A first sample with the recording's first: it may have been there for long.
+    s.seen_from_start = recording_begin_ && known.first &&
+                        seconds_between(*recording_begin_, *known.first) <= 2 * known.view.interval_s;
+    // The logs of devices and of processes need not end in the same second.
+    s.gone = known.judged && known.first && !known.view.ended && report_.last &&
+             seconds_between(known.last, *report_.last) > std::max(30.0, 5 * known.view.interval_s);
+    s.view = std::move(known.view);
+    report_.series.push_back(std::move(s));
+  }
+  const auto peak = [](const PeriodSeries& s) {
+    std::uint64_t most = 0;
+    for (const HistoryPoint& p : s.history) most = std::max(most, p.max);
+    return most;
+  };
+  const auto order = [&peak](const PeriodSeries& a, const PeriodSeries& b) {
+    const bool process_a = a.view.key.pid != 0;
+    const bool process_b = b.view.key.pid != 0;
+    if (process_a != process_b) return process_b;
+    const int index_a = a.view.device.index.value_or(INT32_MAX);
+    const int index_b = b.view.device.index.value_or(INT32_MAX);
+    if (index_a != index_b) return index_a < index_b;
+    if (a.view.key.device_id != b.view.key.device_id) return a.view.key.device_id < b.view.key.device_id;
+    return process_a && peak(a) > peak(b);
+  };
+  std::stable_sort(report_.series.begin(), report_.series.end(), order);
+}
+
+Result<PeriodReport> ReportGatherer::from_store(const std::string& path) {
+  Catalog catalog;
+  TimeRange read = range_;
+  if (read.from) *read.from -= kBefore;
+  auto source = open_store_source(path, read, catalog);
+  if (!source) return fail(source.error());
+  auto reader = StoreReader::open(path);
+  if (!reader) return fail(reader.error());
+  report_.files = {path};
+  if (const Status played = play(**source, catalog); !played) report_.warnings.push_back(played.error().message);
+  // The catalog of the alerts knows devices of which no sample is left.
+  add_summaries(**reader, catalog);
+  add_utilisation(**reader, catalog);
+  add_recorded_alerts(**reader);
+  assemble(catalog);
+  if (report_.first) return std::move(report_);
+  std::string has = "it holds no sample at all; record with 'vramtrack watch'";
+  if (const auto extents = (*reader)->series(); extents && !extents->empty()) {
+    Timestamp first = extents->front().first;
+    Timestamp last = extents->front().last;
+    for (const SeriesExtent& e : *extents) {
+      first = std::min(first, e.first);
+      last = std::max(last, e.last);
+    }
+    has = fmt::format("what it holds is of {} to {}; say --since {}", format_moment(first, false),
+                      format_moment(last, false), format_moment(std::max(first, last - kBefore), false));
+  }
+  return fail(fmt::format("{} has nothing of this period: {}", path, has));
+}
+
+Result<PeriodReport> ReportGatherer::from_logs(const std::vector<std::string>& files, const LogOptions& logs) {
+  auto recordings = plan_recordings(files, logs);
+  if (!recordings) return fail(recordings.error());
+  if (recordings->size() != 1)
+    return fail(
+        fmt::format("these are {} recordings that do not belong together; report of each apart", recordings->size()));
+  Catalog catalog;
+  report_.files = recordings->front().files();
+  auto source = open_recording(std::move(recordings->front()), catalog);
+  if (!source) return fail(source.error());
+  if (const Status played = play(**source, catalog); !played)
+    report_.warnings.push_back(played.error().message + "; the samples before that are reported");
+  assemble(catalog);
+  if (report_.first) return std::move(report_);
+  // The file is as it should be, it is of another time. At --until reading ended: how far it goes on is not known.
+  if (first_tick_ && (range_.from || range_.to)) {
+    const bool relative = catalog.clock_is_relative;
+    const std::string begin = format_moment(*first_tick_, relative);
+    return fail(fmt::format(
+        "no sample in the period asked for: {} of {}; a duration counts back from now, so give --since a time",
+        files.size() == 1 ? printable(files.front()) + " is" : "the files are",
+        range_.to && last_tick_ >= *range_.to ? begin + " and later"
+                                              : begin + " to " + format_moment(last_tick_, relative)));
+  }
+  return fail("no usable sample; check the file, or say what it is with --input-format");
+}
+
+}  // namespace vramtrack

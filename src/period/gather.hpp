@@ -1,0 +1,64 @@
+// ReportGatherer: reads a store or recordings into a PeriodReport, through the same engine as a live watch.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "engine/engine.hpp"
+#include "period/period.hpp"
+#include "source/log/recording.hpp"
+#include "store/store.hpp"
+
+namespace vramtrack {
+
+/// Used once. What lies before the range is judged too, up to a day of it, so that the verdicts are those a watch gave;
+/// charts, alerts and figures are the range's only. What is read before a failure is reported all the same.
+/// Cost: that of a replay; some 10 ns a sample more.
+class ReportGatherer {
+ public:
+  ReportGatherer(const Config& config, TimeRange range) : config_(config), range_(range) {}
+
+  /// Errors: those of StoreReader::open, and when there is nothing in the range (says what there is).
+  Result<PeriodReport> from_store(const std::string& path);
+  /// Logs that are one recording together. Errors as analyze's; several recordings are one: give them apart.
+  Result<PeriodReport> from_logs(const std::vector<std::string>& files, const LogOptions& logs);
+
+ private:
+  Status play(Source& source, Catalog& catalog);
+  void take(const Batch& tick, Timestamp time, Catalog& catalog);
+  void begin_anew(Catalog& catalog);
+  void keep_views();
+  void add_summaries(StoreReader& reader, const Catalog& catalog);
+  void add_utilisation(StoreReader& reader, const Catalog& catalog);
+  void add_recorded_alerts(StoreReader& reader);
+  void assemble(const Catalog& catalog);
+  [[nodiscard]] bool in_range(Timestamp time) const;
+  [[nodiscard]] bool stood_in_range(const Alert& alert) const;
+
+  struct Known {
+    SeriesView view;
+    bool judged = false;
+    std::optional<Timestamp> first;
+    Timestamp last = Timestamp::min();
+  };
+  static std::string name(const SeriesKey& key);
+
+  const Config& config_;
+  TimeRange range_;
+  std::unique_ptr<Engine> engine_;
+  Histories histories_;
+  std::map<std::string, Known> known_;  ///< by name()
+  std::map<std::string, std::vector<PeriodAlert>> recorded_alerts_;
+  std::vector<Timestamp> watches_;  ///< when one began
+  std::optional<Timestamp> recording_begin_;
+  std::optional<Timestamp> first_tick_;  ///< of all that was read, within the range or not
+  Timestamp last_tick_{};
+  std::vector<Notice> notices_;
+  bool alerts_are_recorded_ = false;
+  PeriodReport report_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,168 @@
+// The period report as one page: no script, no reference to another file, its data inside it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "core/markup.hpp"
+#include "period/document.hpp"
+
+namespace vramtrack {
+namespace {
+
+std::string base64(std::string_view text) {
+  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((text.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < text.size(); i += 3) {
+    const std::size_t n = std::min<std::size_t>(3, text.size() - i);
+    std::uint32_t bits = 0;
+    for (std::size_t k = 0; k < 3; ++k) bits = bits << 8U | (k < n ? static_cast<unsigned char>(text[i + k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k) out += k <= n ? kDigits[bits >> (18 - 6 * k) & 63U] : '=';
+  }
+  return out;
+}
+
+std::string_view tone_class(Tone tone) {
+  switch (tone) {
+    case Tone::good:
+      return "good";
+    case Tone::notice:
+      return "notice";
+    case Tone::bad:
+      return "bad";
+    case Tone::faint:
+      return "faint";
+    case Tone::plain:
+      break;
+  }
+  return "plain";
+}
+
+// Colours: those of a colour-blind safe set (Okabe and Ito 2008), lightened for the dark page; words say the same.
+constexpr std::string_view kStyle = R"(
+:root{--page:#fff;--ink:#1b1f24;--faint:#5b6570;--line:#d5dbe1;--mean:#0062a3;--band:#56b4e955;--bad:#b3261e;--notice:#8a5a00;--good:#00694c;--end:#d55e0033;--row:#f6f8fa}
+@media (prefers-color-scheme:dark){:root{--page:#14181d;--ink:#e4e8ec;--faint:#9aa5b1;--line:#333c46;--mean:#6cc1ff;--band:#56b4e944;--bad:#ff8a7a;--notice:#f0b93a;--good:#4fd1a5;--end:#d55e0055;--row:#1b2128}}
+body{background:var(--page);color:var(--ink);font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem}
+h1{font-size:1.5rem;line-height:1.3}h2{font-size:1.1rem;margin:2rem 0 .5rem;border-top:1px solid var(--line);padding-top:1rem}
+table{border-collapse:collapse;font-size:.85rem}th,td{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top;border-bottom:1px solid var(--line);overflow-wrap:break-word;max-width:26rem}
+th{font-weight:600;color:var(--faint);vertical-align:bottom}td.r,th.r{text-align:right;white-space:nowrap}.scroll{overflow-x:auto}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:.6rem 0}dt{color:var(--faint)}dd{margin:0;overflow-wrap:anywhere}
+.bad{color:var(--bad);font-weight:600}.notice{color:var(--notice)}.good{color:var(--good)}.faint{color:var(--faint)}
+a{color:var(--mean)}svg{width:100%;height:auto;display:block;margin:.6rem 0}.tick{fill:var(--faint);font-size:11px}.grid{stroke:var(--line);stroke-width:.6}
+.mean{fill:none;stroke:var(--mean);stroke-width:1.8}.band{fill:var(--band);stroke:none}.capacity{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:6 4}
+.end{fill:var(--end)}.trend{stroke:var(--bad);stroke-width:1.6;stroke-dasharray:4 3}.alert{stroke:var(--bad);stroke-width:1.4}.onset{stroke:var(--notice);stroke-width:1.4;stroke-dasharray:2 3}
+.legend{color:var(--faint);font-size:.8rem;margin:0}
+@media print{body{margin:0;max-width:none}a{color:inherit}}
+)";
+
+class Html {
+ public:
+  explicit Html(const PeriodReport& report) : report_(report) {}
+
+  void operator()(const Heading& h) {
+    const std::size_t colon = h.tone == Tone::plain ? std::string::npos : h.text.find(": ");
+    std::string inside = escape_markup(h.text);
+    if (colon != std::string::npos)
+      inside = fmt::format("{} <span class=\"{}\">{}</span>", escape_markup(h.text.substr(0, colon + 1)),
+                           tone_class(h.tone), escape_markup(h.text.substr(colon + 2)));
+    out += fmt::format("<h{0}>{1}</h{0}>\n", h.level, inside);
+  }
+  void operator()(const Paragraph& p) { out += "<p>" + escape_markup(p.text) + "</p>\n"; }
+  void operator()(const Facts& f) {
+    out += "<dl>\n";
+    std::string_view last;
+    for (const auto& [label, text] : f.rows) {
+      out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", label == last ? "" : escape_markup(label), escape_markup(text));
+      last = label;
+    }
+    out += "</dl>\n";
+  }
+  void operator()(const Table& t) {
+    out += "<div class=\"scroll\"><table>\n<tr>";
+    for (std::size_t c = 0; c < t.header.size(); ++c)
+      out += fmt::format("<th{}>{}</th>", side(t, c), escape_markup(t.header[c]));
+    out += "</tr>\n";
+    for (std::size_t r = 0; r < t.rows.size(); ++r) {
+      const Tone tone = r < t.tones.size() ? t.tones[r] : Tone::plain;
+      out += "<tr>";
+      for (std::size_t c = 0; c < t.rows[r].size(); ++c) {
+        const std::string cell = escape_markup(t.rows[r][c]);
+        // The verdict's words carry the colour: what is coloured is said, too.
+        const bool told = t.header[c] == "verdict" || (t.header[c] == "end" && tone == Tone::bad);
+        out += fmt::format("<td{}>{}</td>", side(t, c),
+                           told ? fmt::format("<span class=\"{}\">{}</span>", tone_class(tone), cell) : cell);
+      }
+      out += "</tr>\n";
+    }
+    out += "</table></div>\n";
+  }
+  void operator()(const Chart& chart) {
+    const std::string svg = report_svg(report_, report_.series[chart.index]);
+    if (svg.empty()) return;
+    out += svg;
+    out +=
+        "<p class=\"legend\">line: mean; band: least to greatest; dashes: capacity; red line: alert raised; dotted "
+        "line: growing since; red "
+        "dashes: trend; red band: predicted end. Times are " +
+        std::string(report_.clock_is_relative ? "since the start" : "UTC") + ".</p>\n";
+  }
+
+  std::string out;
+
+ private:
+  static std::string_view side(const Table& t, std::size_t column) {
+    return std::find(t.right.begin(), t.right.end(), column) != t.right.end() ? " class=\"r\"" : "";
+  }
+
+  const PeriodReport& report_;
+};
+
+std::string link(std::string_view name, std::string_view type, const std::string& data, std::string_view words) {
+  return fmt::format("<a download=\"{}\" href=\"data:{};base64,{}\">{}</a>", name, type, base64(data), words);
+}
+
+}  // namespace
+
+std::string report_csv(const PeriodReport& report) {
+  std::string out = report.clock_is_relative ? "offset_s,metric,device,pid,min_bytes,mean_bytes,max_bytes,samples\n"
+                                             : "time,metric,device,pid,min_bytes,mean_bytes,max_bytes,samples\n";
+  const std::vector<bool> charted = charted_series(report);
+  for (std::size_t i = 0; i < report.series.size(); ++i) {
+    if (!charted[i]) continue;
+    const PeriodSeries& s = report.series[i];
+    // A name that begins like a formula must not become one in a spreadsheet.
+    std::string device = s.view.key.device_id;
+    std::replace_if(
+        device.begin(), device.end(), [](char c) { return c == '"' || static_cast<unsigned char>(c) < 0x20; }, '?');
+    if (!device.empty() && std::string_view("=+-@").find(device.front()) != std::string_view::npos)
+      device.insert(0, "'");
+    for (const HistoryPoint& p : s.history)
+      out += fmt::format(
+          "{},{},\"{}\",{},{},{:.0f},{},{}\n",
+          report.clock_is_relative ? fmt::format("{:.3f}", seconds_between(Timestamp{}, p.start)) : iso8601(p.start),
+          to_string(s.view.key.metric), device, s.view.key.pid != 0 ? std::to_string(s.view.key.pid) : "", p.min,
+          p.mean, p.max, p.count);
+  }
+  return out;
+}
+
+std::string report_html(const PeriodReport& report) {
+  const Document document = report_document(report);
+  Html html(report);
+  html.out = fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" "
+      "content=\"light dark\">\n"
+      "<title>{0}</title>\n<style>{1}</style></head>\n<body>\n<h1>{0}</h1>\n",
+      escape_markup(document.title), kStyle);
+  for (const Block& block : document.blocks) std::visit(html, block);
+  html.out += "<h2>The data</h2>\n<p>Inside this file: " +
+              link("vramtrack-report.json", "application/json", report_json(report), "all of it as JSON") + ", " +
+              link("vramtrack-report.csv", "text/csv", report_csv(report), "the charts as CSV") +
+              ".</p>\n</body></html>\n";
+  return html.out;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,152 @@
+// The period report for programs: vramtrack.report.v1 (docs/report.md).
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "period/period.hpp"
+#include "report/report.hpp"
+
+namespace vramtrack {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Finite, to six significant digits.
+double number(double value) {
+  if (!std::isfinite(value) || value == 0) return 0;
+  const double magnitude = std::pow(10.0, 5 - std::floor(std::log10(std::abs(value))));
+  const double rounded = std::round(value * magnitude) / magnitude;
+  return std::isfinite(rounded) ? rounded : value;
+}
+
+json interval(const std::optional<Interval>& i) {
+  if (!i) return nullptr;
+  return {{"low", number(i->low)}, {"mid", number(i->mid)}, {"high", number(i->high)}};
+}
+
+json date(const std::optional<Timestamp>& t, bool relative) {
+  return t && !relative ? json(iso8601(*t)) : json(nullptr);
+}
+
+json offset_s(const std::optional<Timestamp>& t, const PeriodReport& report) {
+  return t && report.first ? json(std::round(seconds_between(*report.first, *t) * 1000) / 1000) : json(nullptr);
+}
+
+std::string_view basis_name(JobRisk::Basis basis) {
+  switch (basis) {
+    case JobRisk::Basis::last_checkpoint:
+      return "last_checkpoint";
+    case JobRisk::Basis::checkpoint_every:
+      return "checkpoint_every";
+    case JobRisk::Basis::start:
+      return "start";
+    case JobRisk::Basis::first_seen:
+      return "first_seen";
+  }
+  return "";
+}
+
+json job_json(const JobRisk& job) {
+  return {{"kind", job.kind.empty() ? json(nullptr) : json(job.kind)},
+          {"id", job.id.empty() ? json(nullptr) : json(job.id)},
+          {"command", job.command.empty() ? json(nullptr) : json(job.command)},
+          {"pids", job.pids},
+          {"devices", job.devices},
+          {"oom_in_s", interval(job.oom_in_s)},
+          {"basis", job.lost_gpu_h ? json(basis_name(job.basis)) : json(nullptr)},
+          {"lost_gpu_hours", interval(job.lost_gpu_h)},
+          {"lost_usd", interval(job.lost_usd)}};
+}
+
+json idle_json(const IdleDevice& d, const Money& money) {
+  const auto known = [](bool is, double value) { return is ? json(number(value)) : json(nullptr); };
+  const bool any = d.processes_known || d.utilisation_known;
+  const bool priced = any && money.usd_per_gpu_hour;
+  return {
+      {"device", d.device_id},
+      {"observed_hours", number(d.observed_h)},
+      {"no_process_hours", known(d.processes_known, d.orphaned_h)},
+      {"no_kernel_hours", known(d.utilisation_known, d.unused_h)},
+      {"share_hours", known(any, d.share_h)},
+      {"most_bytes", any ? json(d.most_bytes) : json(nullptr)},
+      {"usd_at_least", priced ? json(number(d.share_h * *money.usd_per_gpu_hour)) : json(nullptr)},
+      {"usd_at_most", priced ? json(number((d.orphaned_h + d.unused_h) * *money.usd_per_gpu_hour)) : json(nullptr)}};
+}
+
+json money_json(const PeriodReport& report) {
+  const Money& money = report.money;
+  json out = {{"usd_per_gpu_hour", money.usd_per_gpu_hour ? json(number(*money.usd_per_gpu_hour)) : json(nullptr)},
+              {"checkpoint_every_s",
+               report.rules.checkpoint_every_s ? json(number(*report.rules.checkpoint_every_s)) : json(nullptr)},
+              {"jobs", json::array()},
+              {"lost_gpu_hours", interval(money.lost_gpu_h)},
+              {"lost_usd", interval(money.lost_usd)},
+              {"idle", json::array()}};
+  for (const JobRisk& job : money.jobs) out["jobs"].push_back(job_json(job));
+  for (const IdleDevice& d : money.idle) out["idle"].push_back(idle_json(d, money));
+  return out;
+}
+
+json history_json(const PeriodReport& report, const PeriodSeries& s) {
+  json out = json::array();
+  for (const HistoryPoint& p : s.history)
+    out.push_back({offset_s(p.start, report), p.min, std::llround(p.mean), p.max, p.count});
+  return out;
+}
+
+/// The line of docs/formats/analysis.md, so that a series says the same in every output.
+json series_json(const PeriodReport& report, const PeriodSeries& s, bool charted) {
+  View view;
+  view.clock_is_relative = report.clock_is_relative;
+  view.series.push_back(s.view);
+  SeriesView& one = view.series.front();
+  one.alerts.clear();
+  for (const PeriodAlert& a : s.alerts) one.alerts.push_back(a.alert);
+  // Seconds are counted from the report's first sample, not from the series'.
+  SeriesView origin;
+  origin.first = report.first;
+  view.series.push_back(origin);
+  const std::string lines = find_report("json")->render(view, {});
+  json out = json::parse(lines.substr(0, lines.find('\n')), nullptr, false);
+  for (const char* common : {"schema", "files", "skipped_lines", "warnings"}) out.erase(common);
+  if (!s.has_verdict) out["verdict"] = nullptr;
+  const JobName job = job_of(s.view);
+  out["job"] = s.view.key.pid == 0 ? json(nullptr) : json{{"kind", job.kind}, {"id", job.id}};
+  out["user"] = s.view.process && !s.view.process->user.empty() ? json(s.view.process->user) : json(nullptr);
+  out["ended"] = s.view.ended;
+  out["gone"] = s.gone;
+  for (std::size_t i = 0; i < s.alerts.size(); ++i) {
+    out["alerts"][i]["because"] = s.alerts[i].alert.finding.because;
+    out["alerts"][i]["watch_ended"] = s.alerts[i].watch_ended;
+  }
+  out["history"] = charted ? history_json(report, s) : json(nullptr);
+  return out;
+}
+
+}  // namespace
+
+std::string report_json(const PeriodReport& report) {
+  json out = {{"schema", "vramtrack.report.v1"},
+              {"files", report.files},
+              {"start", date(report.first, report.clock_is_relative)},
+              {"end", date(report.last, report.clock_is_relative)},
+              {"duration_s", report.last ? offset_s(report.last, report) : json(0)},
+              {"samples", report.samples},
+              {"leak", has_leak(report)},
+              {"step_s", number(report.bucket_s)}};
+  out["money"] = money_json(report);
+  out["series"] = json::array();
+  const std::vector<bool> charted = charted_series(report);
+  for (std::size_t i = 0; i < report.series.size(); ++i)
+    out["series"].push_back(series_json(report, report.series[i], charted[i]));
+  out["events"] = json::array();
+  for (const Notice& n : report.notices)
+    out["events"].push_back(
+        {{"time", date(n.time, report.clock_is_relative)}, {"offset_s", offset_s(n.time, report)}, {"text", n.text}});
+  out["skipped_lines"] = report.skipped_lines;
+  out["warnings"] = report.warnings;
+  return out.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,15 @@
+// Parts of the report's document that live in files of their own; report_document.cpp puts them together.
+#pragma once
+
+#include <vector>
+
+#include "period/document.hpp"
+
+namespace vramtrack {
+
+/// "At risk": what the predicted crashes would lose, job by job. Appends to `blocks`.
+void risk_section(const PeriodReport& report, std::vector<Block>& blocks);
+/// "Idle memory": what nobody used, and what that cost.
+void idle_section(const PeriodReport& report, std::vector<Block>& blocks);
+
+}  // namespace vramtrack

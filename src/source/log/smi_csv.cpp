@@ -1,0 +1,88 @@
+#include "source/log/smi_csv.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace vramtrack {
+namespace {
+
+constexpr std::uint64_t kMiB = 1ULL << 20;
+constexpr std::chrono::sys_days kRelativeBegin{std::chrono::year{2026} / 1 / 1};
+
+/// "2026/01/05 08:00:00.000"
+std::string smi_stamp(Timestamp time, bool relative) {
+  if (relative) time += kRelativeBegin.time_since_epoch();
+  std::string stamp = iso8601(time);
+  stamp.pop_back();
+  if (stamp.size() == 19) stamp += ".000";
+  stamp[4] = stamp[7] = '/';
+  stamp[10] = ' ';
+  return stamp;
+}
+
+/// A value with commas would end its column.
+std::string field(std::string text) {
+  for (char& c : text)
+    if (c == ',' || static_cast<unsigned char>(c) < 0x20) c = ' ';
+  return text.empty() ? "[N/A]" : text;
+}
+
+Status open(std::ofstream& out, const std::string& path, std::string_view header) {
+  if (path.empty()) return {};
+  out.open(path, std::ios::binary | std::ios::trunc);
+  if (!out) return fail(fmt::format("cannot write {}: {}; choose another place", path, std::strerror(errno)));
+  out << header;
+  return {};
+}
+
+Status finish(std::ofstream& out, const std::string& path) {
+  if (!out.is_open()) return {};
+  out.close();
+  if (out) return {};
+  return fail(fmt::format("cannot write all of {}; free some space or choose another place", path));
+}
+
+}  // namespace
+
+Result<SmiCsv> SmiCsv::create(const std::string& device_path, const std::string& process_path) {
+  SmiCsv log;
+  log.device_path_ = device_path;
+  log.process_path_ = process_path;
+  if (Status ok =
+          open(log.devices_, device_path, "timestamp, index, uuid, name, memory.used [MiB], memory.total [MiB]\n");
+      !ok)
+    return fail(ok.error());
+  if (Status ok = open(log.processes_, process_path, "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n");
+      !ok)
+    return fail(ok.error());
+  return log;
+}
+
+void SmiCsv::write(const Batch& tick, const Catalog& catalog) {
+  for (const Sample& sample : tick.samples) {
+    const SeriesKey& key = catalog.key(sample.series);
+    const std::string stamp = smi_stamp(sample.time, catalog.clock_is_relative);
+    if (key.metric == Metric::device_used && devices_.is_open()) {
+      const DeviceInfo* d = catalog.device(key.device_id);
+      if (d == nullptr) continue;
+      const std::string total = d->capacity_bytes ? fmt::format("{} MiB", *d->capacity_bytes / kMiB) : "[N/A]";
+      devices_ << fmt::format("{}, {}, {}, {}, {} MiB, {}\n", stamp, d->index.value_or(0), key.device_id,
+                              field(d->name), sample.bytes / kMiB, total);
+    } else if (key.metric == Metric::process_used && processes_.is_open()) {
+      const ProcessInfo* p = catalog.process(key.pid, key.pid_start_ticks);
+      const std::string command = p == nullptr ? std::string() : p->command.empty() ? p->name : p->command;
+      processes_ << fmt::format("{}, {}, {}, {}, {} MiB\n", stamp, key.device_id, key.pid, field(command),
+                                sample.bytes / kMiB);
+    }
+  }
+}
+
+Status SmiCsv::close() {
+  Status devices = finish(devices_, device_path_);
+  Status processes = finish(processes_, process_path_);
+  return devices ? processes : devices;
+}
+
+}  // namespace vramtrack

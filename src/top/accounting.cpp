@@ -1,0 +1,73 @@
+#include "top/accounting.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+
+namespace vramtrack::top {
+
+Accounting account(const View& view, const std::string& device_id) {
+  Accounting a;
+  bool any_ended = false;
+  double capacity = 0;
+  for (const SeriesView& s : view.series) {
+    const bool here = s.key.device_id == device_id;
+    if (!here && s.device.parent_id != device_id) continue;
+    const auto bytes = static_cast<double>(s.used_bytes);
+    if (here && s.key.pid == 0 && s.key.metric == Metric::device_used) {
+      a.used_bytes = bytes;
+      capacity = s.device.capacity_bytes ? static_cast<double>(*s.device.capacity_bytes) : 0;
+    }
+    if (here && s.key.pid == 0 && s.key.metric == Metric::device_reserved) a.reserved_bytes = bytes;
+    if (s.key.pid == 0 || s.key.metric != Metric::process_used) continue;
+    if (s.ended) {
+      any_ended = any_ended || s.used_bytes > 0;
+    } else if (s.used_bytes > 0) {
+      a.processes_bytes += bytes;
+      ++a.processes;
+    }
+  }
+  if (!a.used_bytes) return a;
+  const double rest = *a.used_bytes - a.processes_bytes;
+  a.rest_bytes = std::max(rest, -rest);
+  const double rounding = 1024.0 * 1024 * static_cast<double>(a.processes + 1);  // drivers count in MiB
+  if (rest < -rounding)
+    a.rest = Accounting::Rest::too_much;
+  else if (rest <= rounding)
+    a.rest = Accounting::Rest::none;
+  else if (rest <= std::max(kDriverBytes, kDriverShare * capacity))
+    a.rest = Accounting::Rest::driver;
+  else
+    a.rest = any_ended ? Accounting::Rest::dead : Accounting::Rest::nobody;
+  return a;
+}
+
+std::string accounting_words(const Accounting& a) {
+  std::string out = a.processes == 0 ? std::string("no visible process")
+                                     : fmt::format("{} process{} {}", a.processes, a.processes == 1 ? "" : "es",
+                                                   format_bytes(a.processes_bytes));
+  if (!a.used_bytes) return out + "; use of the whole device not known";
+  switch (a.rest) {
+    case Accounting::Rest::none:
+      break;
+    case Accounting::Rest::driver:
+      out += fmt::format(" + {} driver", format_bytes(a.rest_bytes));
+      break;
+    case Accounting::Rest::nobody:
+      out += fmt::format(" + {} held by no process we see", format_bytes(a.rest_bytes));
+      break;
+    case Accounting::Rest::dead:
+      out += fmt::format(" + {} held by no live process", format_bytes(a.rest_bytes));
+      break;
+    case Accounting::Rest::too_much:
+      out += fmt::format(" - {} counted twice", format_bytes(a.rest_bytes));
+      break;
+  }
+  out += fmt::format(" = {} used", format_bytes(*a.used_bytes));
+  if (a.reserved_bytes && *a.reserved_bytes > 0) out += fmt::format(", {} reserved", format_bytes(*a.reserved_bytes));
+  return out;
+}
+
+}  // namespace vramtrack::top

@@ -1,0 +1,39 @@
+// Accounting: what a device's memory consists of, so that the rows below it add up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/view.hpp"
+
+namespace vramtrack::top {
+
+struct Accounting {
+  enum class Rest : std::uint8_t {
+    none,     ///< the processes hold all of it
+    driver,   ///< little enough to be the driver's own: contexts, page tables, the display
+    nobody,   ///< much, and no process that we see holds it
+    dead,     ///< the same, and a process that held memory here has ended
+    too_much  ///< the processes' sum is above the device's use: shared memory is counted with each of them
+  };
+  std::optional<double> used_bytes;  ///< absent where the driver does not tell
+  double processes_bytes = 0;
+  std::size_t processes = 0;             ///< living, with memory on this device or on its MIG instances
+  std::optional<double> reserved_bytes;  ///< what the driver keeps beside the used memory
+  double rest_bytes = 0;                 ///< never negative; of `too_much`: by how much
+  Rest rest = Rest::none;
+};
+
+/// Up to this much beyond the processes is the driver's own: kDriverBytes, or kDriverShare of the capacity if that is
+/// more. An idle data-centre GPU has 0.3 to 0.6 GiB in use; one with a desktop's compositor lists that as a process.
+inline constexpr double kDriverBytes = 768.0 * 1024 * 1024;
+inline constexpr double kDriverShare = 0.01;
+
+Accounting account(const View& view, const std::string& device_id);
+
+/// "3 processes 19.8 GiB + 0.4 GiB driver = 20.2 GiB used".
+std::string accounting_words(const Accounting& accounting);
+
+}  // namespace vramtrack::top

@@ -1,0 +1,88 @@
+// The alerts, of earlier programs too where a store kept them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "report/words.hpp"
+#include "top/draw.hpp"
+#include "top/rows.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+std::string status_words(const Model& m, const AlertRow& row) {
+  const Alert& a = row.alert;
+  const bool seen = m.acknowledged.contains({row.key, a.raised});
+  if (a.ended == AlertEnd::standing) return seen ? "acknowledged" : "STANDS";
+  std::string words(a.ended == AlertEnd::process_ended ? "process ended" : to_string(a.ended));
+  return words;
+}
+
+}  // namespace
+
+void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
+  const auto rows = alerts(m);
+  const bool relative = m.view->clock_is_relative;
+  if (rows.empty()) {
+    screen.put(r.x + 1, r.y + 1, r.width - 2, "no alert so far", Role::good);
+    return;
+  }
+  // On a narrow screen the pattern is said below only.
+  const bool wide = r.width >= 100;
+  const std::array<int, 6> at = {r.x + 2, r.x + 15, r.x + 25, r.x + 55, r.x + 39, r.x + (wide ? 72 : 55)};
+  const std::array<std::string_view, 6> heads = {"RAISED", "SEVERITY", "STATUS", "PATTERN", "GROWTH", "WHO"};
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    if (i != 3 || wide) screen.put(at[i], r.y, std::min(14, r.right() - at[i]), heads[i], Role::faint);
+  const auto chosen = static_cast<int>(selected_alert(m, rows));
+  const int below = std::clamp(r.height / 3, 6, 12);
+  const int height = r.height - 1 - below;
+  const auto count = static_cast<int>(rows.size());
+  const int visible = std::min(count, height);
+  const int first = first_row(count, chosen, visible);
+  for (int i = 0; i < visible; ++i) {
+    const AlertRow& row = rows[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
+    const Alert& a = row.alert;
+    const int y = r.y + 1 + i;
+    const bool open = a.ended == AlertEnd::standing && !m.acknowledged.contains({row.key, a.raised});
+    const Role role = open ? (a.severity == Severity::critical ? Role::critical : Role::bad) : Role::faint;
+    screen.put(at[0], y, 12, clock_words(a.raised, m.view->time, relative), Role::plain);
+    screen.put(at[1], y, 9, severity_word(a.severity), role);
+    screen.put(at[2], y, 14, status_words(m, row), role);
+    if (wide) screen.put(at[3], y, 15, pattern_words(a.finding.pattern), Role::plain);
+    screen.put_right(at[4] + 13, y, 13, format_rate(a.finding.growth_bytes_per_s.mid), Role::plain);
+    screen.put(at[5], y, r.right() - at[5], row.who, Role::plain);
+    if (first + i == chosen) {
+      screen.put(r.x, y, U'>', Role::key);
+      screen.select({r.x, y, r.width, 1});
+    }
+  }
+  const AlertRow& row = rows[static_cast<std::size_t>(chosen)];
+  const Alert& a = row.alert;
+  int y = r.bottom() - below + 1;
+  const auto put = [&](std::string_view label, const std::string& text, Role role = Role::plain) {
+    bool begin = true;
+    for (const std::string& line : wrap(text, r.width - 13)) {
+      if (y >= r.bottom()) return;
+      if (begin) screen.put(r.x + 1, y, 10, label, Role::faint);
+      screen.put(r.x + 12, y, r.width - 12, line, role);
+      begin = false;
+      ++y;
+    }
+  };
+  put("who", row.who, Role::title);
+  put("raised", fmt::format("{}, {}, confidence {}{}", format_moment(a.raised, relative),
+                            format_rate(a.finding.growth_bytes_per_s), format_percent(a.finding.confidence),
+                            a.finding.oom_in_s ? ", then " + format_oom(*a.finding.oom_in_s) : ""));
+  if (a.ended == AlertEnd::standing) {
+    const SeriesView* s = find(*m.view, row.key);
+    if (s != nullptr && s->verdict.finding.oom_in_s)
+      put("now", format_oom(*s->verdict.finding.oom_in_s), state_role(*s));
+  } else {
+    put("ended", fmt::format("{}{}{}", to_string(a.ended), a.cleared ? " " + format_moment(*a.cleared, relative) : "",
+                             a.end_reason.empty() ? "" : ": " + printable(a.end_reason)));
+  }
+  put("because", printable(a.finding.because));
+}
+
+}  // namespace vramtrack::top

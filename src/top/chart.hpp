@@ -1,0 +1,66 @@
+// Charts of memory over time: two by four dots of Braille a cell, so 80 columns show 160 points.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/verdict.hpp"
+#include "top/screen.hpp"
+#include "top/timeline.hpp"
+
+namespace vramtrack::top {
+
+/// The plane of a chart: which time and which memory its edges are.
+struct Plane {
+  Timestamp from;
+  Timestamp to;
+  double low_bytes = 0;
+  double high_bytes = 0;
+};
+
+/// Fills `rect` with the points: from the bottom up to the greatest of each dot column, or as a line from least to
+/// greatest where the bottom is not zero. Points hold until the next one; where there was none for long, nothing is
+/// drawn. Pure; O(points + cells).
+void draw_history(Screen& screen, const Rect& rect, const Plane& plane, const std::vector<Point>& points);
+
+/// A verdict's line: it rises from `from` to `now` by `slope`, at the height of the points.
+struct Trend {
+  Timestamp from;
+  Timestamp now;
+  double slope_bytes_per_s = 0;
+};
+
+/// Where memory may be going: from `used_bytes` at `now` to `limit_bytes` after eta_s.
+struct Band {
+  Timestamp now;
+  double used_bytes = 0;
+  double limit_bytes = 0;
+  Interval eta_s;
+};
+
+/// An instant worth a sign below the chart.
+struct Mark {
+  Timestamp time;
+  char32_t sign = U'^';
+  Role role = Role::mark;
+};
+
+struct Chart {
+  Plane plane;
+  std::vector<Point> points;
+  std::optional<double> limit_bytes;  ///< drawn as a line where it is within the plane
+  std::optional<Trend> trend;
+  std::optional<Band> band;
+  std::vector<Mark> marks;
+  bool clock_is_relative = false;
+  Timestamp now;  ///< dates are told where they are not today's
+};
+
+/// The chart with its scales: labels at the left, below it a row of marks (where there are any) and one of times.
+/// Nothing when `rect` is under 24x4. Pure.
+void draw_chart(Screen& screen, const Rect& rect, const Chart& chart);
+
+/// The points at most that a chart of this width can show.
+std::size_t chart_points(int columns);
+
+}  // namespace vramtrack::top

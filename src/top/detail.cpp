@@ -1,0 +1,258 @@
+// Detail of one GPU or process: all of its history with zoom and pan, and everything that is known of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "report/health.hpp"
+#include "report/words.hpp"
+#include "top/accounting.hpp"
+#include "top/chart.hpp"
+#include "top/draw.hpp"
+#include "top/rows.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+constexpr double kLeastSpan_s = 10;
+
+struct Fact {
+  std::string label;
+  std::string text;
+  Role role = Role::plain;
+};
+
+void add_identity(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
+  if (s.key.pid == 0) {
+    facts.push_back({"memory", accounting_words(account(*m.view, s.key.device_id)), Role::plain});
+    return;
+  }
+  const ProcessInfo none;
+  const ProcessInfo& p = s.process ? *s.process : none;
+  std::string words = fmt::format("{} on {}", format_bytes(static_cast<double>(s.used_bytes)), device_words(s));
+  if (!p.framework.empty()) words += ", " + p.framework;
+  if (!p.kind.empty()) words += ", type " + p.kind;
+  if (const auto at = started(m, s))
+    words += fmt::format(", started {}{}", at->at_most ? "by " : "",
+                         clock_words(at->time, m.view->time, m.view->clock_is_relative));
+  if (s.ended) words += ", has ended";
+  facts.push_back({"process", words, Role::plain});
+  std::string place = place_words(p);
+  if (p.ns_pid != 0) place += fmt::format("{}pid {} in its container", place.empty() ? "" : ", ", p.ns_pid);
+  if (!p.cgroup.empty()) place += (place.empty() ? "" : ", ") + printable(p.cgroup);
+  if (!place.empty()) facts.push_back({"runs in", place, Role::plain});
+}
+
+void add_verdict(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
+  const Finding& f = s.verdict.finding;
+  const bool relative = m.view->clock_is_relative;
+  if (f.state != State::too_short)
+    facts.push_back(
+        {"growth",
+         fmt::format("{}, R² {}, confidence {}, pattern {}, found by {}", format_rate(f.growth_bytes_per_s),
+                     format_r_squared(f.r_squared), format_percent(f.confidence), pattern_words(f.pattern), f.detector),
+         Role::plain});
+  if (!f.because.empty()) facts.push_back({"because", printable(f.because), Role::plain});
+  if (s.verdict.suspect) facts.push_back({"suspect", suspect_words(*s.verdict.suspect), Role::plain});
+  if (const std::string next = next_step(s); !next.empty()) facts.push_back({"next", next, Role::plain});
+  if (!s.verdict.framework.empty() && s.key.pid == 0) facts.push_back({"framework", s.verdict.framework, Role::plain});
+  if (f.onset)
+    facts.push_back({"changed", clock_words(*f.onset, m.view->time, relative) + "  the growth began", Role::plain});
+}
+
+void add_alerts(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
+  const bool relative = m.view->clock_is_relative;
+  for (const AlertRow& row : alerts(m)) {
+    if (!(row.key == s.key)) continue;
+    const Alert& a = row.alert;
+    std::string words =
+        fmt::format("{}  {} {}, {}", clock_words(a.raised, m.view->time, relative), severity_word(a.severity),
+                    pattern_words(a.finding.pattern), format_rate(a.finding.growth_bytes_per_s));
+    if (a.ended == AlertEnd::standing)
+      words += m.acknowledged.contains({row.key, a.raised}) ? "; stands, acknowledged" : "; stands";
+    else
+      words += fmt::format("; {} {}{}", to_string(a.ended),
+                           a.cleared ? clock_words(*a.cleared, m.view->time, relative) : std::string(),
+                           a.end_reason.empty() ? "" : ": " + printable(a.end_reason));
+    facts.push_back({"alert", words, a.ended == AlertEnd::standing ? Role::bad : Role::faint});
+  }
+}
+
+void add_dissent(std::vector<Fact>& facts, const SeriesView& s) {
+  for (const Finding& f : s.verdict.dissent) {
+    std::string words =
+        fmt::format("{}: {}", f.detector,
+                    f.leak ? fmt::format("leak ({})", pattern_words(f.pattern)) : std::string(to_string(f.state)));
+    if (f.state != State::too_short)
+      words += fmt::format(", {}, confidence {}", format_rate(f.growth_bytes_per_s.mid), format_percent(f.confidence));
+    if (!f.because.empty()) words += "; " + printable(f.because);
+    facts.push_back({f.leak == s.verdict.finding.leak ? "agrees" : "dissents", words, Role::plain});
+  }
+}
+
+/// The device's, of a process too: what is wrong with the one is the other's trouble. A MIG instance's is its GPU's.
+const SeriesView* whose_health(const View& view, const SeriesView& s) {
+  const std::string& id = s.device.parent_id.empty() ? s.key.device_id : s.device.parent_id;
+  return find(view, {Metric::device_used, id, 0, 0});
+}
+
+void add_health(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
+  const SeriesView* device = whose_health(*m.view, s);
+  const HealthReport report = device != nullptr ? judge_health(*device, m.view->time) : HealthReport{};
+  if (s.key.pid == 0) {
+    std::string words = s.paused ? "the device does not answer" : std::string(to_string(report.condition));
+    if (report.condition == Condition::unknown && !s.paused) words = "answers";
+    if (s.utilisation_ratio) words += fmt::format(", {} busy", format_percent(*s.utilisation_ratio));
+    if (device != nullptr)
+      words += fmt::format("; {}; {}", health_words(device->health), xid_words(*device, [&](Timestamp time) {
+                             return clock_words(time, m.view->time, m.view->clock_is_relative);
+                           }));
+    facts.push_back({"health", words, s.paused ? Role::notice : condition_role(report.condition)});
+  }
+  for (const HealthProblem& p : report.problems)
+    facts.push_back({s.key.pid == 0 ? "" : "health", fmt::format("{}: {}; {}", to_string(p.condition), p.text, p.next),
+                     condition_role(p.condition)});
+}
+
+void add_events(std::vector<Fact>& facts, const Model& m) {
+  // The latest first.
+  for (auto it = m.view->notices.rbegin(); it != m.view->notices.rend(); ++it)
+    facts.push_back({"event",
+                     clock_words(it->time, m.view->time, m.view->clock_is_relative) + "  " + printable(it->text),
+                     Role::notice});
+}
+
+void add_series(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
+  std::string words = fmt::format("{} samples", s.samples);
+  if (s.interval_s > 0) words += fmt::format(", every {}", format_duration(s.interval_s));
+  words += fmt::format(", {} now, {} at most", format_bytes(static_cast<double>(s.used_bytes)),
+                       format_bytes(static_cast<double>(s.peak_bytes)));
+  const Span all = detail_extent(m);
+  words += fmt::format(", recorded since {}", clock_words(all.from, m.view->time, m.view->clock_is_relative));
+  facts.push_back({"seen", words, Role::faint});
+  // What the process's own allocator tells, where something reads that.
+  for (const SeriesView& other : m.view->series) {
+    if (other.key.pid != s.key.pid || s.key.pid == 0 || other.key.device_id != s.key.device_id || other.key == s.key)
+      continue;
+    facts.push_back(
+        {"also", fmt::format("{} {}", to_string(other.key.metric), format_bytes(static_cast<double>(other.used_bytes))),
+         Role::plain});
+  }
+}
+
+void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const SeriesView& s) {
+  const Span span = detail_span(m);
+  Chart chart;
+  chart.clock_is_relative = m.view->clock_is_relative;
+  chart.now = m.view->time;
+  chart.plane.from = span.from;
+  chart.plane.to = span.to;
+  if (m.feed.history) chart.points = m.feed.history(s.key, span.from, span.to + Duration{1}, chart_points(r.width));
+  double low = 0;
+  double high = 0;
+  for (const Point& p : chart.points) {
+    low = &p == &chart.points.front() ? p.min_bytes : std::min(low, p.min_bytes);
+    high = std::max(high, p.max_bytes);
+  }
+  if (m.ui.fit_scale && !chart.points.empty()) {
+    const double margin = std::max(0.05 * (high - low), 1024.0 * 1024);
+    chart.plane.low_bytes = std::max(0.0, low - margin);
+    chart.plane.high_bytes = high + margin;
+  } else if (s.key.pid == 0 && s.device.capacity_bytes) {
+    chart.plane.high_bytes = static_cast<double>(*s.device.capacity_bytes);
+    chart.limit_bytes =
+        chart.plane.high_bytes - last_bytes(*m.view, s.key.device_id, Metric::device_reserved).value_or(0.0);
+  } else {
+    chart.plane.high_bytes = std::max(1.0, high * 1.1);
+  }
+  const Finding& f = s.verdict.finding;
+  if (f.onset && (f.leak || f.state == State::growing || f.state == State::slow_growth))
+    chart.trend = Trend{*f.onset, s.last.value_or(m.view->time), f.growth_bytes_per_s.mid};
+  if (f.onset) chart.marks.push_back({*f.onset, U'^', Role::mark});
+  for (const AlertRow& row : alerts(m)) {
+    if (!(row.key == s.key)) continue;
+    if (row.alert.cleared) chart.marks.push_back({*row.alert.cleared, U'.', Role::good});
+    chart.marks.push_back({row.alert.raised, U'!', Role::bad});
+  }
+  for (const Notice& notice : m.view->notices) chart.marks.push_back({notice.time, U'*', Role::notice});
+  if (chart.marks.empty()) chart.marks.push_back({span.from - Duration{1}, U' ', Role::plain});  // the row stays
+  draw_chart(screen, r, chart);
+}
+
+}  // namespace
+
+Span detail_extent(const Model& m) {
+  const SeriesView* s = find(*m.view, m.ui.detail);
+  Span all{m.view->time, m.view->time};
+  if (s != nullptr)
+    all = {s->first.value_or(all.from), std::max(s->last.value_or(all.to), s->ended ? all.from : all.to)};
+  if (s != nullptr && s->ended && s->last) all.to = *s->last;
+  if (m.feed.history_begin)
+    if (const auto begin = m.feed.history_begin(m.ui.detail)) all.from = std::min(all.from, *begin);
+  if (seconds_between(all.from, all.to) < kLeastSpan_s) all.from = all.to - from_seconds(kLeastSpan_s);
+  return all;
+}
+
+Span detail_span(const Model& m) {
+  const Span all = detail_extent(m);
+  const double whole_s = seconds_between(all.from, all.to);
+  const double span_s = m.ui.zoom_s <= 0 ? whole_s : std::clamp(m.ui.zoom_s, std::min(kLeastSpan_s, whole_s), whole_s);
+  Timestamp to = m.ui.pan_end && m.ui.zoom_s > 0 ? std::min(*m.ui.pan_end, all.to) : all.to;
+  Timestamp from = to - from_seconds(span_s);
+  if (from < all.from) {
+    from = all.from;
+    to = from + from_seconds(span_s);
+  }
+  return {from, to};
+}
+
+void draw_detail(Screen& screen, const Rect& r, const Model& m) {
+  const SeriesView* s = find(*m.view, m.ui.detail);
+  if (s == nullptr) {
+    screen.put(r.x + 1, r.y + 1, r.width - 2, "nothing is known of this one any more; Esc leads back", Role::faint);
+    return;
+  }
+  int x = r.x +
+          screen.put(r.x, r.y, r.width * 2 / 5, s->key.pid == 0 ? device_words(*s) : process_words(*s), Role::title) +
+          2;
+  x += put_conclusion(screen, x, r.y, r.right() - x, *s);
+
+  std::vector<Fact> facts;
+  add_identity(facts, m, *s);
+  add_verdict(facts, m, *s);
+  add_health(facts, m, *s);
+  add_alerts(facts, m, *s);
+  add_events(facts, m);
+  add_dissent(facts, *s);
+  add_series(facts, m, *s);
+  for (const std::string& cause : s->verdict.causes)
+    facts.push_back(cause.rfind("try: ", 0) == 0 ? Fact{"try", cause.substr(5), Role::plain}
+                                                 : Fact{"may be", cause, Role::plain});
+  constexpr int kLabel = 11;
+  std::vector<Fact> lines;
+  for (const Fact& fact : facts) {
+    bool first = true;
+    for (std::string& line : wrap(fact.text, r.width - kLabel - 1)) {
+      lines.push_back({first ? fact.label : std::string(), std::move(line), fact.role});
+      first = false;
+    }
+  }
+  const int chart = std::max(8, (r.height - 1) * 11 / 20);
+  draw_detail_chart(screen, {r.x, r.y + 1, r.width, chart}, m, *s);
+  const int y = r.y + 1 + chart;
+  const int height = r.bottom() - y;
+  const auto count = static_cast<int>(lines.size());
+  const bool more = count > height;
+  const int visible = more ? height - 1 : count;
+  const int first = std::clamp(m.ui.detail_scroll, 0, std::max(0, count - visible));
+  for (int i = 0; i < visible; ++i) {
+    const Fact& line = lines[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
+    screen.put(r.x + 1, y + i, kLabel - 2, line.label, Role::faint);
+    screen.put(r.x + kLabel, y + i, r.width - kLabel, line.text, line.role);
+  }
+  if (more)
+    screen.put(r.x + 1, r.bottom() - 1, r.width - 2,
+               fmt::format("{} to {} of {} lines; ↑ ↓ move them", first + 1, first + visible, count), Role::faint);
+}
+
+}  // namespace vramtrack::top

@@ -1,0 +1,198 @@
+#include "top/draw.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "report/words.hpp"
+#include "top/rows.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+void draw_too_small(Screen& screen) {
+  const std::string text = fmt::format("vramtrack top needs {}x{}, this is {}x{}", kLeastWidth, kLeastHeight,
+                                       screen.width(), screen.height());
+  const std::string more = "make the window larger, or press q";
+  if (screen.height() <= 0) return;
+  screen.put(0, 0, screen.width(), text, Role::notice);
+  if (screen.height() > 1) screen.put(0, 1, screen.width(), more, Role::plain);
+}
+
+std::string mode_words(const Model& m) {
+  switch (m.mode) {
+    case Mode::live:
+      return fmt::format("live {}, every {}", m.source, format_duration(m.interval_s));
+    case Mode::agent:
+      return m.simulated.empty() ? "live from " + m.source : fmt::format("SIMULATION {}, {}", m.simulated, m.source);
+    case Mode::replay:
+      return "REPLAY " + m.source;
+    case Mode::simulation:
+      return "SIMULATION " + m.source;
+  }
+  return {};
+}
+
+std::string playback_words(const PlaybackState& p) {
+  if (p.ended) return "at the end";
+  if (p.jumping) return "to the next alert…";
+  if (!p.playing) return "paused";
+  return p.speed >= 1 ? fmt::format("{:.0f}x", p.speed) : fmt::format("{:g}x", p.speed);
+}
+
+void draw_head(Screen& screen, const Rect& r, const Model& m) {
+  const View& view = *m.view;
+  int x = r.x + screen.put(r.x, r.y, r.width, "vramtrack", Role::title) + 2;
+  std::size_t leaking = 0;
+  std::size_t count = 0;
+  for (const DeviceRow& d : devices(view)) {
+    ++count;
+    const bool leaks = std::any_of(view.series.begin(), view.series.end(), [&](const SeriesView& s) {
+      return s.key.device_id == d.id && !s.ended && s.verdict.finding.leak;
+    });
+    leaking += leaks ? 1 : 0;
+  }
+  x += screen.put(x, r.y, r.right() - x, fmt::format("{} GPU{}", count, count == 1 ? "" : "s")) + 2;
+  x += screen.put(x, r.y, r.right() - x, leaking == 0 ? "no leak" : fmt::format("{} LEAKING", leaking),
+                  leaking == 0 ? Role::good : Role::bad) +
+       2;
+  if (const std::size_t open = open_alerts(m); open > 0)
+    x += screen.put(x, r.y, r.right() - x, fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad) + 2;
+  // The day is told where there is room for it.
+  std::string right;
+  if (!view.series.empty() && view.clock_is_relative)
+    right = clock_words(view.time, view.time, true);
+  else if (!view.series.empty())
+    right = r.width >= 110 ? format_moment(view.time, false) : clock_words(view.time, view.time, false) + " UTC";
+  if (m.playback) right = playback_words(*m.playback) + "  " + right;
+  if (m.ui.paused && !m.playback) right = "PAUSED  " + right;
+  const int taken = columns_of(right);
+  if (x < r.right() - taken - 2)
+    screen.put(x, r.y, r.right() - taken - 2 - x, mode_words(m), m.mode == Mode::live ? Role::faint : Role::notice);
+  screen.put_right(r.right(), r.y, std::max(0, r.right() - x), right, Role::plain);
+}
+
+void put_keys(Screen& screen, const Rect& r, const std::vector<std::pair<std::string_view, std::string_view>>& keys) {
+  int x = r.x;
+  for (const auto& [key, what] : keys) {
+    const int wide = columns_of(key) + columns_of(what) + 1;
+    if (x + wide > r.right()) break;
+    x += screen.put(x, r.y, r.right() - x, key, Role::key) + 1;
+    x += screen.put(x, r.y, r.right() - x, what, Role::faint) + 2;
+  }
+}
+
+void draw_foot(Screen& screen, const Rect& r, const Model& m) {
+  if (m.ui.editing_filter) {
+    const int x = r.x + screen.put(r.x, r.y, r.width, "filter: ", Role::key);
+    const int end = x + screen.put(x, r.y, r.right() - x - 34, m.ui.filter + "_");
+    screen.put(end + 2, r.y, r.right() - end - 2, "Enter keeps it, Esc drops it", Role::faint);
+    return;
+  }
+  if (!m.ui.message.empty()) {
+    screen.put(r.x, r.y, r.width, m.ui.message, Role::notice);
+    return;
+  }
+  using Keys = std::vector<std::pair<std::string_view, std::string_view>>;
+  Keys keys = {{"?", "help"}, {"q", "quit"}};
+  const auto add = [&keys](const Keys& more) { keys.insert(keys.end(), more.begin(), more.end()); };
+  if (m.ui.page != Page::overview) add({{"Esc", "back"}});
+  switch (m.ui.page) {
+    case Page::overview:
+      add({{"P", "predict"}, {"d", "detail"}, {"A", "alerts"}});
+      break;
+    case Page::predict:
+      add({{"d", "detail"}, {"A", "alerts"}});
+      break;
+    case Page::detail:
+      add({{"+ -", "zoom"}, {"← →", "pan"}, {"y", "scale"}});
+      break;
+    case Page::alerts:
+      add({{"a", "acknowledge"}, {"d", "detail"}});
+      break;
+  }
+  if (m.playback) add({{"Space", m.playback->playing ? "stop" : "play"}, {"[ ]", "speed"}, {"n", "next alert"}});
+  if (m.ui.page == Page::overview && !m.playback)
+    add({{"/", "filter"}, {"s", "sort"}, {"k", "signal"}, {"p", m.ui.paused ? "go on" : "pause"}});
+  if (m.ui.page == Page::overview || m.ui.page == Page::predict) add({{"Tab", "next GPU"}});
+  put_keys(screen, r, keys);
+}
+
+}  // namespace
+
+int first_row(int rows, int selected, int height) {
+  if (rows <= height || height <= 0) return 0;
+  return std::clamp(selected - height / 2, 0, rows - height);
+}
+
+std::vector<std::string> wrap(std::string_view text, int width) {
+  std::vector<std::string> lines;
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, blank);
+    text.remove_prefix(std::min(text.size(), blank + 1));
+    if (word.empty()) continue;
+    if (!line.empty() && columns_of(line) + 1 + columns_of(word) > std::max(1, width))
+      lines.push_back(std::exchange(line, {}));
+    if (!line.empty()) line += ' ';
+    line += word;
+  }
+  if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
+int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& s) {
+  const Finding& f = s.verdict.finding;
+  std::string words;
+  if (s.paused) {
+    words = "does not answer";
+  } else if (f.leak) {
+    // The severity first, for who reads no further; then until when, who, and what it is called, as far as there is
+    // room.
+    words = std::string(severity_word(s.verdict.severity));
+    std::vector<std::string> parts;
+    if (f.oom_in_s) parts.push_back(format_oom(*f.oom_in_s));
+    if (s.key.pid == 0 && s.verdict.suspect)
+      parts.push_back(s.verdict.suspect->pid != 0 ? fmt::format("by pid {}", s.verdict.suspect->pid)
+                                                  : std::string("by no visible process"));
+    parts.emplace_back(pattern_words(f.pattern));
+    for (const std::string& part : parts)
+      if (&part == &parts.front() || columns_of(words) + 2 + columns_of(part) <= most) words += ", " + part;
+  } else {
+    words = verdict_words(s);
+    if (f.oom_in_s) words += ", full in " + format_eta(*f.oom_in_s);
+  }
+  return screen.put(x, y, most, words, state_role(s));
+}
+
+void draw(Screen& screen, const Model& model) {
+  if (screen.width() < kLeastWidth || screen.height() < kLeastHeight) return draw_too_small(screen);
+  const Rect all = screen.all();
+  draw_head(screen, {0, 0, all.width, 1}, model);
+  const Rect page{0, 1, all.width, all.height - 2};
+  if (model.view->series.empty()) {
+    screen.put(2, 3, all.width - 4, "no samples yet", Role::faint);
+  } else {
+    switch (model.ui.page) {
+      case Page::overview:
+        draw_overview(screen, page, model);
+        break;
+      case Page::predict:
+        draw_predict(screen, page, model);
+        break;
+      case Page::detail:
+        draw_detail(screen, page, model);
+        break;
+      case Page::alerts:
+        draw_alerts(screen, page, model);
+        break;
+    }
+  }
+  draw_foot(screen, {0, all.height - 1, all.width, 1}, model);
+  if (model.ui.help) draw_help(screen, page, model);
+  if (model.ui.target) draw_signal_dialog(screen, page, model);
+}
+
+}  // namespace vramtrack::top

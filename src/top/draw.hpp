@@ -1,0 +1,45 @@
+// The screens. Pure: the same Model and size, the same cells.
+#pragma once
+
+#include "top/model.hpp"
+#include "top/screen.hpp"
+
+namespace vramtrack::top {
+
+inline constexpr int kLeastWidth = 80;
+inline constexpr int kLeastHeight = 24;
+
+/// The whole screen: head line, page, key line, and what lies above them. Under 80x24 one message instead. Cost:
+/// O(series
+/// + cells); about a millisecond with 8 devices and 64 processes.
+void draw(Screen& screen, const Model& model);
+
+// Parts of it, one file each. They stay within `area`.
+void draw_overview(Screen& screen, const Rect& area, const Model& model);
+void draw_predict(Screen& screen, const Rect& area, const Model& model);
+void draw_detail(Screen& screen, const Rect& area, const Model& model);
+void draw_alerts(Screen& screen, const Rect& area, const Model& model);
+/// Above the page, over a cleared rectangle.
+void draw_help(Screen& screen, const Rect& area, const Model& model);
+void draw_signal_dialog(Screen& screen, const Rect& area, const Model& model);
+
+/// The time span that the detail chart shows now, for panning and zooming by keys, too.
+struct Span {
+  Timestamp from;
+  Timestamp to;
+};
+Span detail_span(const Model& model);
+/// All of the history of the detail page's series.
+Span detail_extent(const Model& model);
+
+/// How many rows of a list of `rows` begin above the screen so that `selected` is on it.
+int first_row(int rows, int selected, int height);
+
+/// "CRITICAL, out of memory in 0h 24m (19m–30m)", or "LEAK (gradual leak)", "steady", ...: the conclusion in at most
+/// `most` columns.
+int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series);
+
+/// Text in lines of at most `width` columns, broken at blanks.
+std::vector<std::string> wrap(std::string_view text, int width);
+
+}  // namespace vramtrack::top

@@ -1,0 +1,64 @@
+// What top shows, and where it comes from: own engine, playback, agent. All fill the same Model.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "engine/engine.hpp"
+#include "live/sources.hpp"
+#include "source/source.hpp"
+#include "store/store.hpp"
+#include "top/keys.hpp"
+#include "top/model.hpp"
+#include "top/store_history.hpp"
+#include "top/timeline.hpp"
+
+namespace vramtrack::top {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// Something to look at, as functions; whoever runs it knows no more.
+struct TopSource {
+  /// Does what is due now (polls, plays a stretch; at most some 50 ms of work) and says when it wants to be called
+  /// again; `max`: never. Sets `changed` when the View has.
+  std::function<SteadyTime(SteadyTime now, bool& changed)> step;
+  std::function<std::shared_ptr<const View>()> view;
+  top::Feed feed;
+  /// Fills the rest of the Model: mode, source, playback, warnings, earlier alerts.
+  std::function<void(top::Model&)> describe;
+  /// Of playback; empty otherwise.
+  std::function<void(top::Play)> play;
+  /// At the end, in order.
+  std::function<void()> finish;
+  /// An agent keeps acknowledgements itself; empty otherwise.
+  std::function<Status(const top::AlertId&)> acknowledge;
+};
+
+/// What this program has seen of a series, and before that what a store has of it (null: nothing).
+std::vector<top::Point> joined_history(top::StoreHistory* store, const top::Timeline& seen, const SeriesKey& key,
+                                       Timestamp from, Timestamp to, std::size_t most);
+
+/// This machine's GPUs, polled and recorded as by `watch`. `sources` must have been opened on `catalog`.
+TopSource live_source(const Config& config, std::unique_ptr<Catalog> catalog, std::vector<LiveSource> sources);
+
+/// The agent behind that Unix socket. Errors: it does not answer.
+Result<TopSource> agent_source(const std::string& socket);
+
+/// A recording or a simulation. `open` opens it anew from the beginning.
+struct PlaybackOptions {
+  top::Mode mode = top::Mode::replay;
+  std::string name;
+  double speed = 0;  ///< 0: chosen so that it takes some minutes, where its length is known
+  TimeRange range;
+  std::optional<std::pair<Timestamp, Timestamp>> extent;
+  std::string store_path;  ///< of a store: what it holds before `range` is history; empty otherwise
+  std::function<Result<std::unique_ptr<Source>>(Catalog&)> open;
+};
+Result<TopSource> playback_source(const Config& config, PlaybackOptions options);
+
+}  // namespace vramtrack::top

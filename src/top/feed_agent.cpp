@@ -1,0 +1,203 @@
+// top on a running agent: its View, its history, its acknowledgements. Nothing is polled here and nothing recorded.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <list>
+#include <map>
+
+#include "agent/client.hpp"
+#include "report/view_json.hpp"
+#include "top/feed.hpp"
+#include "top/rows.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+/// A local agent answers in milliseconds; the screen must not stand still for one that does not.
+constexpr double kTimeout_s = 1;
+constexpr std::chrono::milliseconds kLeastInterval{200};
+constexpr std::chrono::seconds kRetry{2};
+constexpr std::chrono::seconds kAlertsEvery{5};
+constexpr std::size_t kMostKept = 24;
+
+class AgentTop {
+ public:
+  explicit AgentTop(const std::string& socket) : client_(socket, kTimeout_s), view_(std::make_shared<View>()) {}
+
+  Status attach() {
+    auto version = client_.version();
+    if (!version) return fail(version.error());
+    name_ = fmt::format("agent pid {}", version->pid);
+    simulated_ = version->simulated;
+    auto view = client_.view();
+    if (!view) return fail(view.error());
+    take(std::move(*view));
+    return {};
+  }
+
+  SteadyTime step(SteadyTime now, bool& changed) {
+    if (now < next_) return next_;
+    auto view = client_.view();
+    if (!view) {
+      error_ = fmt::format("the agent does not answer: {}; what is shown is of {}", view.error().message,
+                           iso8601(std::chrono::floor<std::chrono::seconds>(view_->time)));
+      changed = true;
+      next_ = now + kRetry;
+      return next_;
+    }
+    error_.clear();
+    if (view->time != view_->time || view->series.size() != view_->series.size()) changed = true;
+    take(std::move(*view));
+    if (now >= next_alerts_) {
+      refresh_alerts();
+      next_alerts_ = now + kAlertsEvery;
+    }
+    next_ = now + std::max<SteadyTime::duration>(
+                      kLeastInterval, std::chrono::duration_cast<SteadyTime::duration>(from_seconds(interval_s_)));
+    return next_;
+  }
+
+  std::vector<top::Point> history(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
+    const std::vector<top::Point>* own = seen_.points(key);
+    const Timestamp own_from = own != nullptr && !own->empty() ? own->front().from : to;
+    std::vector<top::Point> all;
+    if (from < own_from) all = recorded(key, from, own_from, from_seconds(seconds_between(from, to)), most);
+    if (own != nullptr) all.insert(all.end(), own->begin(), own->end());
+    return top::resample(all, from, to, most);
+  }
+
+  std::optional<Timestamp> history_begin(const SeriesKey& key) {
+    const std::string text = series_key_text(key);
+    const auto known = begins_.find(text);
+    if (known != begins_.end()) return known->second;
+    // A decade at hourly grain: the first point is where the recording begins.
+    const auto points = client_.history(key, view_->time - std::chrono::hours{24 * 3650}, view_->time, 1000);
+    if (!points) return std::nullopt;  // asked again: what failed once need not fail for ever
+    std::optional<Timestamp> begin;
+    if (!points->empty()) {
+      begin = points->front().time;
+      const auto first = client_.history(key, *begin, *begin + std::chrono::hours{2}, 1000);
+      if (first && !first->empty()) begin = first->front().time;
+    }
+    begins_.emplace(text, begin);
+    return begin;
+  }
+
+  void describe(top::Model& model) const {
+    model.mode = top::Mode::agent;
+    model.source = name_;
+    model.simulated = simulated_;
+    model.interval_s = interval_s_;
+    model.warnings = view_->warnings;
+    if (!error_.empty()) model.warnings.push_back(error_);
+    model.acknowledged = acknowledged_;
+    model.earlier_alerts = earlier_alerts_;
+  }
+
+  Status acknowledge(const top::AlertId& id) {
+    Status done = client_.acknowledge(alert_id(id.key, id.raised), "");
+    if (done) acknowledged_.insert(id);
+    return done;
+  }
+
+  [[nodiscard]] std::shared_ptr<const View> view() const { return view_; }
+
+ private:
+  struct Kept {
+    SeriesKey key;
+    Timestamp from;
+    Timestamp to;
+    Duration span;  ///< of the chart it was read for: another zoom needs another grain
+    std::vector<top::Point> points;
+  };
+
+  void take(View view) {
+    Batch batch;
+    interval_s_ = 0;
+    for (const SeriesView& s : view.series) {
+      if (s.last) batch.samples.push_back({*s.last, catalog_.intern(s.key), s.used_bytes});
+      if (s.interval_s > 0 && (interval_s_ <= 0 || s.interval_s < interval_s_)) interval_s_ = s.interval_s;
+    }
+    if (interval_s_ <= 0) interval_s_ = 1;
+    seen_.take(batch, catalog_);
+    view_ = std::make_shared<const View>(std::move(view));
+  }
+
+  /// From the agent's store, kept: what was before this program began does not change any more.
+  std::vector<top::Point> recorded(const SeriesKey& key, Timestamp from, Timestamp to, Duration span,
+                                   std::size_t most) {
+    auto it = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) {
+      return k.key == key && k.from <= from && k.to >= to && k.span <= span * 2 && k.span * 2 >= span;
+    });
+    if (it == kept_.end()) {
+      const Timestamp begin = from - span / 2;
+      const auto points = client_.history(key, begin, to, most * 2);
+      if (!points) {  // not kept: it is asked again
+        error_ = "the agent's history is not there: " + points.error().message;
+        return {};
+      }
+      Kept kept{key, begin, to, span, {}};
+      for (const agent::AgentPoint& p : *points)
+        kept.points.push_back({p.time, p.time, static_cast<double>(p.min), p.mean, static_cast<double>(p.max), 1});
+      kept_.push_front(std::move(kept));
+      if (kept_.size() > kMostKept) kept_.pop_back();
+    } else {
+      kept_.splice(kept_.begin(), kept_, it);
+    }
+    return kept_.front().points;
+  }
+
+  void refresh_alerts() {
+    const auto alerts = client_.alerts();
+    if (!alerts) return;
+    acknowledged_.clear();
+    earlier_alerts_.clear();
+    for (const agent::AgentAlert& told : *alerts) {
+      if (told.acknowledged) acknowledged_.insert({told.key, told.alert.raised});
+      SeriesView series;
+      series.key = told.key;
+      series.device = told.device;
+      if (told.key.pid != 0) {
+        series.process.emplace();
+        series.process->pid = told.key.pid;
+        series.process->name = told.process;
+      }
+      earlier_alerts_.push_back({told.key, top::alert_who(series), told.alert});
+    }
+  }
+
+  agent::AgentClient client_;
+  std::string name_;
+  std::string simulated_;
+  std::shared_ptr<const View> view_;
+  double interval_s_ = 1;
+  Catalog catalog_;
+  top::Timeline seen_;
+  std::list<Kept> kept_;
+  std::map<std::string, std::optional<Timestamp>> begins_;
+  std::set<top::AlertId> acknowledged_;
+  std::vector<top::AlertRow> earlier_alerts_;  ///< also those of the View: whoever shows them takes each once
+  std::string error_;
+  SteadyTime next_{};
+  SteadyTime next_alerts_{};
+};
+
+}  // namespace
+
+Result<TopSource> agent_source(const std::string& socket) {
+  auto agent = std::make_shared<AgentTop>(socket);
+  if (const auto attached = agent->attach(); !attached) return fail(attached.error());
+  TopSource top;
+  top.step = [agent](SteadyTime now, bool& changed) { return agent->step(now, changed); };
+  top.view = [agent] { return agent->view(); };
+  top.feed.history = [agent](const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
+    return agent->history(key, from, to, most);
+  };
+  top.feed.history_begin = [agent](const SeriesKey& key) { return agent->history_begin(key); };
+  top.describe = [agent](top::Model& model) { agent->describe(model); };
+  top.acknowledge = [agent](const top::AlertId& id) { return agent->acknowledge(id); };
+  top.finish = [] {};
+  return top;
+}
+
+}  // namespace vramtrack::top

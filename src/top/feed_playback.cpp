@@ -1,0 +1,258 @@
+// Playback for top: a recording or a simulation, tick by tick at a chosen speed, as a live watch would have seen it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "engine/ticks.hpp"
+#include "top/feed.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// No step takes longer: keys are heard in between.
+constexpr std::chrono::milliseconds kSlice{40};
+constexpr std::chrono::milliseconds kFrame{100};
+/// A recording of known length takes so long by default; others run at this speed.
+constexpr double kDefaultLength_s = 120;
+constexpr double kDefaultSpeed = 60;
+constexpr double kLeastSpeed = 0.125;
+constexpr double kGreatestSpeed = 65536;
+constexpr std::size_t kPointsPerSeries = 8192;
+
+class Playback {
+ public:
+  Playback(const Config& config, PlaybackOptions options) : config_(config), options_(std::move(options)) {
+    state_.speed = options_.speed;
+    if (!options_.store_path.empty())
+      if (auto store = top::StoreHistory::open(options_.store_path))
+        store_ = std::make_unique<top::StoreHistory>(std::move(*store));
+    if (store_ && !options_.extent) options_.extent = store_->extent();
+    if (options_.extent) {
+      state_.begin =
+          options_.range.from ? std::max(options_.extent->first, *options_.range.from) : options_.extent->first;
+      state_.end = options_.range.to ? std::min(options_.extent->second, *options_.range.to) : options_.extent->second;
+    }
+    if (state_.speed <= 0) {
+      state_.speed = kDefaultSpeed;
+      // The next power of two, so that halving and doubling give round figures.
+      if (state_.end)
+        for (state_.speed = 1; state_.speed * kDefaultLength_s < seconds_between(*state_.begin, *state_.end);)
+          state_.speed *= 2;
+    }
+  }
+
+  Status begin_anew() {
+    auto catalog = std::make_unique<Catalog>();
+    auto source = options_.open(*catalog);
+    if (!source) return fail(source.error());
+    engine_.reset();
+    source_ = std::move(*source);
+    catalog_ = std::move(catalog);
+    timeline_ = top::Timeline(kPointsPerSeries);
+    new_engine();
+    ticks_ = Ticks();
+    waiting_.clear();
+    state_.ended = false;
+    played_.reset();
+    anchor_.reset();
+    at_end_ = false;
+    raised_ = 0;
+    return {};
+  }
+
+  SteadyTime step(SteadyTime now, bool& changed) {
+    if (state_.ended || (!state_.playing && !state_.jumping)) {
+      anchor_.reset();
+      return SteadyTime::max();
+    }
+    const SteadyTime until = now + kSlice;
+    const std::uint64_t raised = raised_;
+    while (steady_clock::now() < until) {
+      if (!fill()) {
+        state_.ended = true;
+        state_.jumping = false;
+        state_.end = played_;
+        changed = true;
+        return SteadyTime::max();
+      }
+      const Timestamp time = waiting_.front().time;
+      if (!state_.jumping) {
+        const SteadyTime due = due_at(time, now);
+        if (due > steady_clock::now()) return std::min(due, now + kFrame * 100);
+      }
+      take(waiting_.front());
+      waiting_.pop_front();
+      changed = true;
+      if (state_.jumping && (target_ ? *played_ >= *target_ : raised_ > raised)) {
+        state_.jumping = false;
+        state_.playing = false;
+        target_.reset();
+        return SteadyTime::max();
+      }
+    }
+    // Behind: what could not be played in time is not made up for.
+    if (!state_.jumping) anchor_.reset();
+    return steady_clock::now();
+  }
+
+  void play(top::Play what) {
+    anchor_.reset();
+    switch (what) {
+      case top::Play::none:
+        return;
+      case top::Play::toggle:
+        if (state_.jumping) {
+          state_.jumping = false;
+          state_.playing = false;
+        } else {
+          state_.playing = !state_.playing;
+        }
+        return;
+      case top::Play::slower:
+        state_.speed = std::max(kLeastSpeed, state_.speed / 2);
+        return;
+      case top::Play::faster:
+        state_.speed = std::min(kGreatestSpeed, state_.speed * 2);
+        return;
+      case top::Play::next_alert:
+        state_.jumping = !state_.ended;
+        target_.reset();
+        return;
+      case top::Play::previous_alert:
+        return jump_back();
+      case top::Play::restart:
+        if (begin_anew()) state_.playing = true;
+        return;
+    }
+  }
+
+  std::vector<top::Point> history(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
+    return joined_history(store_.get(), timeline_, key, from, to, most);
+  }
+
+  [[nodiscard]] std::optional<Timestamp> history_begin(const SeriesKey& key) const {
+    return store_ ? store_->begin(key) : std::nullopt;
+  }
+
+  void describe(top::Model& model) const {
+    model.mode = options_.mode;
+    model.source = options_.name;
+    model.playback = state_;
+    model.warnings = source_->notes().warnings;
+    for (const std::string& skipped : source_->notes().first_skipped) model.warnings.push_back("skipped " + skipped);
+    if (!broken_.empty()) model.warnings.push_back(broken_);
+  }
+
+  [[nodiscard]] std::shared_ptr<const View> view() const { return engine_->view(); }
+
+ private:
+  struct Tick {
+    Batch batch;
+    Timestamp time;
+  };
+
+  /// False at the end of the recording.
+  bool fill() {
+    const auto keep = [this](const Batch& tick, Timestamp time) {
+      if (options_.range.from && time < *options_.range.from) return true;
+      if (options_.range.to && time >= *options_.range.to) return false;
+      waiting_.push_back({tick, time});
+      return true;
+    };
+    while (waiting_.empty() && !at_end_) {
+      Batch batch;
+      const auto polled = source_->poll({}, batch);
+      const bool go_on = ticks_.add(batch, keep);
+      if (!polled) broken_ = polled.error().message;
+      at_end_ = !go_on || !polled || *polled == Progress::end;
+      if (at_end_ && go_on) ticks_.finish(keep);
+    }
+    return !waiting_.empty();
+  }
+
+  SteadyTime due_at(Timestamp time, SteadyTime now) {
+    if (!anchor_) anchor_ = Anchor{now, played_.value_or(time)};
+    const double ahead_s = seconds_between(anchor_->time, time) / state_.speed;
+    return anchor_->at + std::chrono::duration_cast<SteadyTime::duration>(from_seconds(ahead_s));
+  }
+
+  void take(const Tick& tick) {
+    // A store holds one watch after the other, and each began knowing nothing: so does their replay.
+    const auto& events = tick.batch.events;
+    const bool another_watch = played_ && std::any_of(events.begin(), events.end(), [](const Event& e) {
+                                 return e.kind == Event::Kind::watch_started;
+                               });
+    if (another_watch) new_engine();
+    timeline_.take(tick.batch, *catalog_);
+    engine_->ingest(tick.batch);
+    engine_->finish();
+    played_ = tick.time;
+    if (!state_.begin) state_.begin = tick.time;
+  }
+
+  void new_engine() {
+    engine_ = std::make_unique<Engine>(config_, *catalog_);
+    engine_->on_alert([this](const AlertChange& change) {
+      if (!change.raised || change.escalated) return;
+      ++raised_;
+      if (raises_.empty() || change.alert.raised > raises_.back()) raises_.push_back(change.alert.raised);
+    });
+  }
+
+  /// From the beginning again, up to the last alert before this moment: an engine cannot go backward.
+  void jump_back() {
+    const Timestamp here = played_.value_or(Timestamp{});
+    std::optional<Timestamp> before;
+    for (const Timestamp raised : raises_)
+      if (raised < here) before = raised;
+    if (!before || !begin_anew()) return;
+    target_ = before;
+    state_.jumping = true;
+  }
+
+  struct Anchor {
+    SteadyTime at;
+    Timestamp time;
+  };
+
+  const Config config_;
+  PlaybackOptions options_;
+  top::PlaybackState state_;
+  std::unique_ptr<Catalog> catalog_;
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<Engine> engine_;
+  top::Timeline timeline_{kPointsPerSeries};
+  std::unique_ptr<top::StoreHistory> store_;
+  Ticks ticks_;
+  std::deque<Tick> waiting_;
+  bool at_end_ = false;
+  std::optional<Timestamp> played_;
+  std::optional<Anchor> anchor_;
+  std::uint64_t raised_ = 0;
+  std::vector<Timestamp> raises_;    ///< of all that has been played so far
+  std::optional<Timestamp> target_;  ///< of a jump to a known moment
+  std::string broken_;
+};
+
+}  // namespace
+
+Result<TopSource> playback_source(const Config& config, PlaybackOptions options) {
+  auto playback = std::make_shared<Playback>(config, std::move(options));
+  if (const auto begun = playback->begin_anew(); !begun) return fail(begun.error());
+  TopSource top;
+  top.step = [playback](SteadyTime now, bool& changed) { return playback->step(now, changed); };
+  top.view = [playback] { return playback->view(); };
+  top.feed.history = [playback](const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
+    return playback->history(key, from, to, most);
+  };
+  top.feed.history_begin = [playback](const SeriesKey& key) { return playback->history_begin(key); };
+  top.describe = [playback](top::Model& model) { playback->describe(model); };
+  top.play = [playback](top::Play what) { playback->play(what); };
+  top.finish = [] {};
+  return top;
+}
+
+}  // namespace vramtrack::top

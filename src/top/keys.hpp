@@ -1,0 +1,44 @@
+// Keys: what a key changes, and what it asks of the program around the screens.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "top/model.hpp"
+
+namespace vramtrack::top {
+
+/// A character, or one of these (Unicode's private use area).
+using Key = char32_t;
+inline constexpr Key kUp = 0xe000;
+inline constexpr Key kDown = 0xe001;
+inline constexpr Key kLeft = 0xe002;
+inline constexpr Key kRight = 0xe003;
+inline constexpr Key kPageUp = 0xe004;
+inline constexpr Key kPageDown = 0xe005;
+inline constexpr Key kHome = 0xe006;
+inline constexpr Key kEnd = 0xe007;
+inline constexpr Key kTab = 0xe008;
+inline constexpr Key kBackTab = 0xe009;
+inline constexpr Key kEnter = 0xe00a;
+inline constexpr Key kEscape = 0xe00b;
+inline constexpr Key kBackspace = 0xe00c;
+inline constexpr Key kResize = 0xe00d;
+
+enum class Play : std::uint8_t { none, toggle, slower, faster, next_alert, previous_alert, restart };
+
+/// What only the outside can do.
+struct Request {
+  bool quit = false;
+  bool redraw = false;  ///< the whole terminal, anew
+  std::optional<AlertId> acknowledge;
+  std::optional<SeriesKey> ask_signal;  ///< open the dialog on this process: fill Ui::target, or say why not
+  std::optional<int> send_signal;       ///< confirmed: index into kSignals, to Ui::target
+  bool drop_signal = false;             ///< the dialog was left
+  Play play = Play::none;
+};
+
+/// Applies `key` to `model.ui`, nothing else. Pure apart from that.
+Request handle(Model& model, Key key);
+
+}  // namespace vramtrack::top

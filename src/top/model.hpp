@@ -1,0 +1,120 @@
+// Model: all that a screen is drawn from. A plain value: drawing changes nothing, keys change `ui` alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/view.hpp"
+#include "top/timeline.hpp"
+
+namespace vramtrack::top {
+
+/// How data that is not in the View arrives. Whoever has it fills it: own engine, playback, an agent's client.
+struct Feed {
+  /// At most `most` points of the series within [from, to), from as far back as anything is known. Called for every
+  /// drawing: must be cheap or cached.
+  std::function<std::vector<Point>(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most)> history;
+  /// When the history of the series begins; nullopt: with what the View says.
+  std::function<std::optional<Timestamp>(const SeriesKey& key)> history_begin;
+};
+
+/// An alert, of this program's time or of an earlier one's, with what is needed to show it without its series.
+struct AlertRow {
+  SeriesKey key;
+  std::string who;  ///< as alert_who() has it: "GPU 0, pid 4242 python train.py; NVIDIA A10"
+  Alert alert;
+};
+
+/// Identity of an alert over restarts.
+struct AlertId {
+  SeriesKey key;
+  Timestamp raised;
+  friend bool operator<(const AlertId& a, const AlertId& b) {
+    const auto tied = [](const AlertId& x) {
+      return std::tie(x.raised, x.key.device_id, x.key.metric, x.key.pid, x.key.pid_start_ticks);
+    };
+    return tied(a) < tied(b);
+  }
+};
+
+enum class Mode : std::uint8_t { live, agent, replay, simulation };
+
+/// Of a replay or a simulation.
+struct PlaybackState {
+  std::optional<Timestamp> begin;
+  std::optional<Timestamp> end;  ///< where the recording ends, when that is known
+  double speed = 1;              ///< recorded seconds a second
+  bool playing = true;
+  bool jumping = false;  ///< on the way to the next alert
+  bool ended = false;
+};
+
+enum class Page : std::uint8_t { overview, predict, detail, alerts };
+enum class Sort : std::uint8_t { severity, memory, growth, started, user, pid };
+inline constexpr std::size_t kSorts = 6;
+
+/// What is going to get a signal, as it was when the dialog opened: read again then, not the row's words.
+struct SignalTarget {
+  std::uint32_t pid = 0;
+  std::string user;
+  std::string command;
+  std::string started;
+};
+
+struct Ui {
+  Page page = Page::overview;
+  Page back = Page::overview;  ///< where Escape leads from detail
+  bool help = false;
+  int help_scroll = 0;
+  std::string device_id;             ///< the selected device; empty: the first
+  std::optional<SeriesKey> process;  ///< the selected row of the process table
+  bool this_device_only = false;     ///< the process table leaves other devices' out
+  SeriesKey detail;                  ///< what the detail page shows
+  double zoom_s = 0;                 ///< span of the detail chart; 0: all there is
+  std::optional<Timestamp> pan_end;  ///< where it ends; nullopt: now, and goes with it
+  bool fit_scale = false;            ///< the detail chart's scale is what the curve needs, not from 0 to the capacity
+  int detail_scroll = 0;
+  std::optional<AlertId> alert;  ///< the selected one
+  std::string filter;
+  bool editing_filter = false;
+  Sort sort = Sort::severity;
+  bool reversed = false;
+  bool paused = false;  ///< live: what is shown stands still, what is watched does not
+  int theme = 0;
+  std::string message;                 ///< what became of the last key; until the next one
+  std::optional<SignalTarget> target;  ///< the signal dialog is open
+  int signal = 0;                      ///< index into kSignals
+};
+
+struct SignalChoice {
+  std::string_view name;
+  std::string_view help;
+};
+inline constexpr std::array<SignalChoice, 3> kSignals = {
+    {{"INT", "interrupt, as Ctrl-C does"}, {"TERM", "ask it to end"}, {"KILL", "end it at once; nothing is saved"}}};
+
+struct Model {
+  std::shared_ptr<const View> view;  ///< never null
+  Feed feed;
+  Ui ui;
+  Mode mode = Mode::live;
+  std::string source;     ///< what is looked at: "nvml", a file's name, a scenario's
+  std::string simulated;  ///< of an agent: the scenario it runs, nothing here is real; empty: it is
+  double interval_s = 0;  ///< live: between two samples
+  std::string recording;  ///< the store recorded into; empty: none
+  std::optional<PlaybackState> playback;
+  std::optional<Timestamp> boot;  ///< of the machine whose processes are shown; to tell when they started
+  std::vector<AlertRow> earlier_alerts;
+  std::set<AlertId> acknowledged;
+  std::vector<std::string> warnings;  ///< told by sources and the store, latest last
+  bool no_colour = false;             ///< NO_COLOR is set: themes with colours are not to be had
+  bool read_only = false;             ///< signals are not to be sent
+};
+
+}  // namespace vramtrack::top

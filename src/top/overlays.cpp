@@ -1,0 +1,148 @@
+// What lies above a page: the help, and the question before a signal.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "top/draw.hpp"
+#include "top/rows.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+/// A cleared box in the middle of `area` with a frame; what is left inside of it.
+Rect draw_box(Screen& screen, const Rect& area, int width, int height, std::string_view title) {
+  const Rect box{area.x + (area.width - width) / 2, area.y + std::max(0, (area.height - height) / 2),
+                 std::min(width, area.width), std::min(height, area.height)};
+  screen.clear({box.x - 1, box.y, box.width + 2, box.height});
+  const int right = box.right() - 1;
+  const int bottom = box.bottom() - 1;
+  const int taken = screen.put(box.x + 2, box.y, box.width - 4, title, Role::title);
+  for (int x = box.x + 1; x < right; ++x) {
+    if (x < box.x + 2 || x >= box.x + 2 + taken) screen.put(x, box.y, U'─', Role::faint);
+    screen.put(x, bottom, U'─', Role::faint);
+  }
+  for (int y = box.y + 1; y < bottom; ++y) {
+    screen.put(box.x, y, U'│', Role::faint);
+    screen.put(right, y, U'│', Role::faint);
+  }
+  screen.put(box.x, box.y, U'┌', Role::faint);
+  screen.put(right, box.y, U'┐', Role::faint);
+  screen.put(box.x, bottom, U'└', Role::faint);
+  screen.put(right, bottom, U'┘', Role::faint);
+  return {box.x + 2, box.y + 1, box.width - 4, box.height - 2};
+}
+
+struct HelpLine {
+  std::string_view key;
+  std::string_view what;
+};
+
+constexpr std::array<HelpLine, 44> kHelp = {{
+    {"", "Pages"},
+    {"o", "overview: every GPU, and who is on it"},
+    {"P", "predict: how fast, how sure, until when, why, and what to do"},
+    {"d, Enter", "detail of the selected process, else of the selected GPU"},
+    {"A", "alerts"},
+    {"Esc", "back"},
+    {"q", "end"},
+    {"", "Choose"},
+    {"Tab, Shift-Tab", "next, previous GPU"},
+    {"1 to 9", "that GPU, counted from the top"},
+    {"↑ ↓, PgUp PgDn", "processes; above the first one is the GPU itself"},
+    {"g", "only the processes of this GPU, or all"},
+    {"/", "filter: words that occur in pid, user, command, framework, job"},
+    {"s, S", "sort by the next column; the other way round"},
+    {"", "Detail"},
+    {"+ -", "zoom in, out; 0 shows all"},
+    {"← →", "pan; End goes with the time again, Home to the beginning"},
+    {"y", "scale: up to the capacity, or what the curve needs"},
+    {"", "Act"},
+    {"a", "acknowledge the selected alert (alerts)"},
+    {"k", "signal the selected process, after a question"},
+    {"p", "stop what is shown; watching goes on"},
+    {"t", "next theme"},
+    {"", "Replay and simulation"},
+    {"Space, p", "stop, go on"},
+    {"[ ]", "half, double the speed"},
+    {"n, N", "to the next alert; to the one before"},
+    {"R", "from the beginning"},
+    {"", "Words"},
+    {"CRITICAL", "a leak; memory ends within one hour"},
+    {"WARNING", "a leak; memory ends within 24 hours"},
+    {"LEAK", "a leak; the end is further off or cannot be told"},
+    {"growing", "rises; leak or warm-up cannot be told apart yet"},
+    {"slow", "rises, but needs more than 7 days to the end"},
+    {"warming", "rises ever more slowly, towards a level"},
+    {"spiked", "one jump, held since: not a leak"},
+    {"steady cycling", "healthy; so is falling"},
+    {"0h 24m (19m–30m)", "out of memory in: middle, 10th and 90th percentile"},
+    {"≤08:22", "started then or before: the exact time is not known"},
+    {"driver", "memory the driver itself uses beside the processes'"},
+    {"! degraded", "beside a GPU: slowed by heat or power, or waits for a reset"},
+    {"! failing", "memory errors or a fault of the hardware; d says which"},
+    {"", "Under a chart"},
+    {"^  !  .  *", "growth began, alert raised, alert ended, event"},
+}};
+
+}  // namespace
+
+void draw_help(Screen& screen, const Rect& area, const Model& m) {
+  const int width = std::min(area.width - 4, 84);
+  const auto count = static_cast<int>(kHelp.size());
+  const Rect r = draw_box(screen, area, width, std::min(area.height, count + 3), " Keys and words ");
+  const int visible = std::min(count, r.height - 1);
+  const int first = std::clamp(m.ui.help_scroll, 0, count - visible);
+  for (int i = 0; i < visible; ++i) {
+    const HelpLine& line = kHelp[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
+    const int y = r.y + i;
+    if (line.key.empty()) {
+      screen.put(r.x, y, r.width, line.what, Role::title);
+    } else {
+      screen.put(r.x + 1, y, 16, line.key, Role::key);
+      screen.put(r.x + 18, y, r.width - 18, line.what);
+    }
+  }
+  screen.put(r.x, r.bottom() - 1, r.width, visible < count ? "↑ ↓ more; any other key closes" : "any key closes",
+             Role::faint);
+}
+
+void draw_signal_dialog(Screen& screen, const Rect& area, const Model& m) {
+  const SignalTarget& t = *m.ui.target;
+  const Rect r = draw_box(screen, area, std::min(area.width - 4, 76), 14, " Send a signal ");
+  int y = r.y + 1;
+  const auto put = [&](std::string_view label, const std::string& text, int lines) {
+    screen.put(r.x, y, 9, label, Role::faint);
+    const auto wrapped = wrap(text, r.width - 10);
+    for (int i = 0; i < lines; ++i, ++y)
+      if (static_cast<std::size_t>(i) < wrapped.size())
+        screen.put(r.x + 10, y, r.width - 10,
+                   wrapped[static_cast<std::size_t>(i)] +
+                       (i + 1 == lines && wrapped.size() > static_cast<std::size_t>(lines) ? " …" : ""),
+                   label == "command" ? Role::title : Role::plain);
+  };
+  put("pid", std::to_string(t.pid), 1);
+  put("user", t.user.empty() ? std::string("not known") : t.user, 1);
+  put("command", t.command, 2);
+  put("started", t.started, 1);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    const int row = r.y + 7 + static_cast<int>(i);
+    const bool chosen = static_cast<int>(i) == m.ui.signal;
+    screen.put(r.x, row, 2, chosen ? ">" : " ", Role::key);
+    screen.put(r.x + 2, row, 6, kSignals[i].name, chosen ? Role::bad : Role::plain);
+    screen.put(r.x + 10, row, r.width - 10, kSignals[i].help, Role::faint);
+    if (chosen) screen.select({r.x, row, r.width, 1});
+  }
+  y = r.bottom() - 1;
+  int x = r.x;
+  x += screen.put(x, y, 2, "y", Role::key) + 1;
+  x += screen.put(x, y, r.width,
+                  fmt::format("send {} to {}", kSignals[static_cast<std::size_t>(m.ui.signal)].name, t.pid)) +
+       3;
+  x += screen.put(x, y, 6, "↑ ↓", Role::key) + 1;
+  x += screen.put(x, y, 16, "another signal", Role::faint) + 3;
+  x += screen.put(x, y, 6, "Esc", Role::key) + 1;
+  screen.put(x, y, r.right() - x, "send nothing", Role::faint);
+}
+
+}  // namespace vramtrack::top

@@ -1,0 +1,238 @@
+// Predict: for each GPU the growth, how sure, and when it ends; for the selected one why, who, and what to do.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "report/words.hpp"
+#include "top/chart.hpp"
+#include "top/draw.hpp"
+#include "top/rows.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+struct Column {
+  std::string_view head;
+  int width;
+  bool right;
+  int least_screen;
+  std::string (*words)(const DeviceRow&);
+};
+
+bool told(const DeviceRow& d) {
+  return d.used != nullptr && d.used->verdict.finding.state != State::too_short;
+}
+const Finding& finding(const DeviceRow& d) {
+  return d.used->verdict.finding;
+}
+
+std::string suspect_short(const DeviceRow& d) {
+  if (!told(d) || !d.used->verdict.suspect) return {};
+  const Suspect& s = *d.used->verdict.suspect;
+  if (s.pid == 0) return "no visible process";
+  return fmt::format("{} {}", s.pid, printable(s.command));
+}
+
+const std::array<Column, 10> kColumns = {
+    {{"GPU", 7, false, 0, [](const DeviceRow& d) { return short_name(d); }},
+     {"RISK", 9, false, 0,
+      [](const DeviceRow& d) {
+        return d.used == nullptr ? std::string("not known") : std::string(state_word(*d.used));
+      }},
+     {"GROWTH", 13, true, 0,
+      [](const DeviceRow& d) { return told(d) ? format_rate(finding(d).growth_bytes_per_s.mid) : std::string(); }},
+     {"R²", 5, true, 0, [](const DeviceRow& d) { return told(d) ? format_r_squared(finding(d).r_squared) : ""; }},
+     {"CONF.", 9, true, 0, [](const DeviceRow& d) { return told(d) ? format_percent(finding(d).confidence) : ""; }},
+     {"OUT OF MEMORY IN", 26, false, 0,
+      [](const DeviceRow& d) {
+        if (!told(d)) return std::string();
+        return finding(d).oom_in_s ? format_eta(*finding(d).oom_in_s) : std::string("-");
+      }},
+     {"PATTERN", 14, false, 110,
+      [](const DeviceRow& d) {
+        return told(d) && finding(d).pattern != Pattern::none ? std::string(pattern_words(finding(d).pattern)) : "-";
+      }},
+     {"DETECTOR", 12, false, 150, [](const DeviceRow& d) { return told(d) ? finding(d).detector : std::string(); }},
+     {"FRAMEWORK", 12, false, 150,
+      [](const DeviceRow& d) { return told(d) ? d.used->verdict.framework : std::string(); }},
+     {"SUSPECT", 0, false, 90, suspect_short}}};
+
+void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector<DeviceRow>& all, int visible,
+                int first) {
+  const auto chosen = static_cast<int>(selected_device(m, all));
+  for (int i = -1; i < visible; ++i) {
+    const int y = r.y + 1 + i;
+    int x = r.x + 1;
+    const DeviceRow* d = i < 0 ? nullptr : &all[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
+    for (const Column& c : kColumns) {
+      if (screen.width() < c.least_screen) continue;
+      const int width = c.width > 0 ? c.width : r.right() - x;
+      if (width <= 0 || x + width > r.right()) break;
+      const std::string words = d == nullptr ? std::string(c.head) : c.words(*d);
+      const Role role = d == nullptr                                                   ? Role::faint
+                        : d->used != nullptr && c.head != "SUSPECT" && c.head != "GPU" ? state_role(*d->used)
+                                                                                       : Role::plain;
+      if (c.right)
+        screen.put_right(x + width, y, width, words, role);
+      else
+        screen.put(x, y, width, words, role);
+      x += width + 2;
+    }
+    if (first + i == chosen && i >= 0 && all.size() > 1) {
+      screen.put(r.x, y, U'>', Role::key);
+      screen.select({r.x, y, r.width, 1});
+    }
+  }
+}
+
+struct Reason {
+  std::string label;
+  std::string text;
+};
+
+/// The lines below the chart, the most telling first; a label and its text.
+std::vector<Reason> reasons(const DeviceRow& d) {
+  const SeriesView& s = *d.used;
+  const Finding& f = s.verdict.finding;
+  std::vector<Reason> lines;
+  if (told(d)) {
+    // The ETA is in the headline and in the table already.
+    lines.push_back({"growth", fmt::format("{}, R² {}, confidence {}", format_rate(f.growth_bytes_per_s),
+                                           format_r_squared(f.r_squared), format_percent(f.confidence))});
+    const std::string pattern = f.pattern == Pattern::none ? verdict_words(s) : std::string(pattern_words(f.pattern));
+    lines.push_back({"pattern", fmt::format("{}, by detector {}", pattern, f.detector)});
+  }
+  if (!f.because.empty()) lines.push_back({"because", printable(f.because)});
+  if (s.verdict.suspect) lines.push_back({"suspect", suspect_words(*s.verdict.suspect)});
+  if (!s.verdict.framework.empty()) {
+    std::string causes;
+    for (const std::string& cause : s.verdict.causes)
+      if (cause.rfind("try: ", 0) != 0) causes += (causes.empty() ? "" : "; ") + cause;
+    lines.push_back({"framework", s.verdict.framework + (causes.empty() ? "" : "; usual causes: " + causes)});
+  }
+  const std::string next = next_step(s);
+  if (!next.empty()) lines.push_back({"next", next});
+  // The next step ends with the first of them already.
+  for (const std::string& cause : s.verdict.causes)
+    if (cause.rfind("try: ", 0) == 0 && next.find(cause) == std::string::npos)
+      lines.push_back({"try", cause.substr(5)});
+  return lines;
+}
+
+constexpr int kReasonLabel = 11;
+
+/// The reasons in at most `most` lines: what to try goes first, then the ends of the longest.
+std::vector<Reason> reason_lines(const std::vector<Reason>& reasons, int width, int most) {
+  std::size_t count = reasons.size();
+  for (int each = 12;;) {
+    std::vector<Reason> lines;
+    for (std::size_t k = 0; k < count; ++k) {
+      const Reason& reason = reasons[k];
+      const auto wrapped = wrap(reason.text, width - kReasonLabel - 1);
+      for (std::size_t i = 0; i < wrapped.size() && i < static_cast<std::size_t>(each); ++i) {
+        const bool cut = i + 1 == static_cast<std::size_t>(each) && i + 1 < wrapped.size();
+        lines.push_back({i == 0 ? reason.label : std::string(), wrapped[i] + (cut ? "…" : "")});
+      }
+    }
+    if (static_cast<int>(lines.size()) <= most) return lines;
+    if (reasons[count - 1].label == "try") {
+      --count;
+      continue;
+    }
+    if (each-- == 1) {
+      lines.resize(static_cast<std::size_t>(std::max(0, most)));
+      return lines;
+    }
+  }
+}
+
+void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
+  const SeriesView& s = *d.used;
+  const Finding& f = s.verdict.finding;
+  Chart chart;
+  chart.clock_is_relative = m.view->clock_is_relative;
+  chart.now = m.view->time;
+  const Timestamp now = s.last.value_or(m.view->time);
+  Timestamp begin = s.first.value_or(now);
+  if (m.feed.history_begin) begin = std::min(begin, m.feed.history_begin(s.key).value_or(begin));
+  // Enough of the past to see the onset in, and a future in which the band can be told from a line.
+  double past_s = std::clamp(seconds_between(begin, now), 60.0, 6 * 3600.0);
+  if (f.onset)
+    past_s = std::min(std::max(60.0, seconds_between(begin, now)), 1.25 * seconds_between(*f.onset, now) + 300);
+  double future_s = 0;
+  if (f.oom_in_s && f.leak) future_s = std::min(1.05 * f.oom_in_s->high, std::max(2 * past_s, 1.1 * f.oom_in_s->mid));
+  // A date that far off is none; and the sum must stay a time.
+  constexpr double kFarthest_s = 10 * 365.25 * 86400;
+  past_s = std::clamp(past_s, 60.0, kFarthest_s);
+  future_s = future_s > 0 ? std::min(future_s, kFarthest_s) : 0;
+  chart.plane.from = now - from_seconds(past_s);
+  chart.plane.to = now + from_seconds(future_s);
+  const auto used = static_cast<double>(s.used_bytes);
+  double high = std::max(1.0, static_cast<double>(s.peak_bytes) * 1.1);
+  if (s.device.capacity_bytes) {
+    high = std::max(static_cast<double>(*s.device.capacity_bytes), 1.0);
+    chart.limit_bytes = high - last_bytes(*m.view, d.id, Metric::device_reserved).value_or(0.0);
+  }
+  chart.plane.high_bytes = high;
+  if (m.feed.history) chart.points = m.feed.history(s.key, chart.plane.from, now + Duration{1}, chart_points(r.width));
+  if (f.onset && (f.leak || f.state == State::growing || f.state == State::slow_growth))
+    chart.trend = Trend{*f.onset, now, f.growth_bytes_per_s.mid};
+  if (future_s > 0 && chart.limit_bytes) chart.band = Band{now, used, *chart.limit_bytes, *f.oom_in_s};
+  if (f.onset) chart.marks.push_back({*f.onset, U'^', Role::mark});
+  for (const Alert& alert : s.alerts) chart.marks.push_back({alert.raised, U'!', Role::bad});
+  draw_chart(screen, r, chart);
+}
+
+void draw_legend(Screen& screen, int x, int y, int most, const Finding& f) {
+  std::string words = "•• trend";
+  if (f.oom_in_s) words += "  ░░ where it may go";
+  words += "  ^ onset  ! alert";
+  screen.put(x, y, most, words, Role::faint);
+}
+
+}  // namespace
+
+void draw_predict(Screen& screen, const Rect& r, const Model& m) {
+  const auto all = devices(*m.view);
+  const auto count = static_cast<int>(all.size());
+  const auto chosen = static_cast<int>(selected_device(m, all));
+  int visible = std::min(count, std::max(1, r.height - 13));
+  const bool more = visible < count;
+  if (more) --visible;
+  const int first = first_row(count, chosen, visible);
+  draw_table(screen, r, m, all, visible, first);
+  if (more)
+    screen.put(r.x + 1, r.y + 1 + visible, r.width - 2,
+               fmt::format("{} to {} of {} GPUs; Tab goes on", first + 1, first + visible, count), Role::faint);
+  const DeviceRow& d = all[static_cast<std::size_t>(chosen)];
+  const int table = visible + 1 + (more ? 1 : 0);
+  Rect below{r.x, r.y + table, r.width, r.height - table};
+  if (below.height > 16) {
+    ++below.y;
+    --below.height;
+  }
+  const int name = screen.put(below.x, below.y, below.width - 2,
+                              d.used != nullptr ? device_words(*d.used) : short_name(d), Role::title);
+  if (d.used == nullptr) {
+    screen.put(below.x + 1, below.y + 2, below.width - 2, "use of the whole device not known; see its processes (d)",
+               Role::faint);
+    return;
+  }
+  const Finding& f = d.used->verdict.finding;
+  int x = below.x + name + 2;
+  x += put_conclusion(screen, x, below.y, std::max(0, below.right() - x), *d.used) + 2;
+  // The chart keeps what it needs to be read, the reasons take what they need of the rest.
+  const auto lines = reason_lines(reasons(d), below.width, std::max(below.height - 9, below.height / 2 - 1));
+  const auto wanted = static_cast<int>(lines.size());
+  if (f.onset && below.right() - x >= 46) draw_legend(screen, x, below.y, below.right() - x, f);
+  draw_forecast(screen, {below.x, below.y + 1, below.width, below.height - 1 - wanted}, m, d);
+  for (int i = 0; i < wanted; ++i) {
+    const Reason& line = lines[static_cast<std::size_t>(i)];
+    const int y = below.bottom() - wanted + i;
+    screen.put(below.x + 1, y, kReasonLabel - 2, line.label, Role::faint);
+    screen.put(below.x + kReasonLabel, y, below.width - kReasonLabel, line.text);
+  }
+}
+
+}  // namespace vramtrack::top

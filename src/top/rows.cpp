@@ -1,0 +1,271 @@
+#include "top/rows.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+#include "core/format.hpp"
+#include "report/words.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+  return text;
+}
+
+std::string user_of(const SeriesView& s) {
+  return s.process ? s.process->user : std::string();
+}
+
+bool passes(const SeriesView& s, const std::string& filter) {
+  if (filter.empty()) return true;
+  std::string all = std::to_string(s.key.pid);
+  if (s.process) {
+    const ProcessInfo& p = *s.process;
+    for (const std::string* part : {&p.user, &p.command, &p.name, &p.framework, &p.container, &p.pod, &p.slurm_job})
+      all += '\n' + *part;
+  }
+  all = lower(all);
+  std::istringstream words(lower(filter));
+  for (std::string word; words >> word;)
+    if (all.find(word) == std::string::npos) return false;
+  return true;
+}
+
+double growth_of(const SeriesView& s) {
+  return s.verdict.finding.state == State::too_short ? 0 : s.verdict.finding.growth_bytes_per_s.mid;
+}
+
+/// How much a process is worth a look: leaks by severity, then what grows undecided, then the rest.
+int concern(const SeriesView& s) {
+  const Finding& f = s.verdict.finding;
+  if (f.leak) return 10 + static_cast<int>(s.verdict.severity);
+  return f.state == State::growing || f.state == State::leaking ? 1 : 0;
+}
+
+/// Whether `a` comes before `b`; what is equal keeps the View's order.
+bool before(const Model& model, const SeriesView& a, const SeriesView& b) {
+  switch (model.ui.sort) {
+    case Sort::severity:
+      if (concern(a) != concern(b)) return concern(a) > concern(b);
+      return a.used_bytes > b.used_bytes;
+    case Sort::memory:
+      return a.used_bytes > b.used_bytes;
+    case Sort::growth:
+      return growth_of(a) > growth_of(b);
+    case Sort::started: {
+      const auto at = [&](const SeriesView& s) {
+        const auto time = started(model, s);
+        return time ? time->time : Timestamp::min();
+      };
+      return at(a) > at(b);
+    }
+    case Sort::user:
+      return user_of(a) < user_of(b);
+    case Sort::pid:
+      return a.key.pid < b.key.pid;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<DeviceRow> devices(const View& view) {
+  std::vector<DeviceRow> rows;
+  for (const SeriesView& s : view.series) {
+    auto row = std::find_if(rows.begin(), rows.end(), [&](const DeviceRow& r) { return r.id == s.key.device_id; });
+    if (row == rows.end()) row = rows.insert(rows.end(), DeviceRow{s.key.device_id, &s, nullptr});
+    if (s.key.pid == 0 && s.key.metric == Metric::device_used) row->used = row->any = &s;
+  }
+  return rows;
+}
+
+std::size_t selected_device(const Model& model, const std::vector<DeviceRow>& rows) {
+  const auto it =
+      std::find_if(rows.begin(), rows.end(), [&](const DeviceRow& r) { return r.id == model.ui.device_id; });
+  return it == rows.end() ? 0 : static_cast<std::size_t>(it - rows.begin());
+}
+
+std::string short_name(const DeviceRow& device) {
+  const DeviceInfo& info = device.any->device;
+  const std::string kind = info.parent_id.empty() ? "GPU " : "MIG ";
+  if (info.index) return kind + std::to_string(*info.index);
+  // UUIDs begin "GPU-" or "MIG-"; what follows tells them apart.
+  const std::string id = printable(device.id);
+  const std::size_t from = id.rfind("GPU-", 0) == 0 || id.rfind("MIG-", 0) == 0 ? 4 : 0;
+  return kind + id.substr(from, 4);
+}
+
+std::vector<const SeriesView*> processes(const Model& model) {
+  std::vector<const SeriesView*> rows;
+  const auto all = devices(*model.view);
+  const std::string only =
+      model.ui.this_device_only && !all.empty() ? all[selected_device(model, all)].id : std::string();
+  for (const SeriesView& s : model.view->series) {
+    if (s.key.pid == 0 || s.key.metric != Metric::process_used || s.ended) continue;
+    if (!only.empty() && s.key.device_id != only) continue;
+    if (passes(s, model.ui.filter)) rows.push_back(&s);
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const SeriesView* a, const SeriesView* b) { return before(model, *a, *b); });
+  if (model.ui.reversed) std::reverse(rows.begin(), rows.end());
+  return rows;
+}
+
+std::optional<std::size_t> selected_process(const Model& model, const std::vector<const SeriesView*>& rows) {
+  if (!model.ui.process) return std::nullopt;
+  const auto it =
+      std::find_if(rows.begin(), rows.end(), [&](const SeriesView* s) { return s->key == *model.ui.process; });
+  if (it == rows.end()) return std::nullopt;
+  return static_cast<std::size_t>(it - rows.begin());
+}
+
+std::string alert_who(const SeriesView& series) {
+  if (series.key.pid == 0) return device_words(series);
+  SeriesView unnamed;
+  unnamed.key = series.key;
+  unnamed.device = series.device;
+  unnamed.device.name.clear();
+  const std::string who = device_words(unnamed) + ", " + process_words(series);
+  return series.device.name.empty() ? who : who + "; " + printable(series.device.name);
+}
+
+std::vector<AlertRow> alerts(const Model& model) {
+  std::vector<AlertRow> rows;
+  std::set<AlertId> seen;
+  for (const SeriesView& s : model.view->series)
+    for (const Alert& alert : s.alerts) {
+      if (!seen.insert({s.key, alert.raised}).second) continue;
+      rows.push_back({s.key, alert_who(s), alert});
+    }
+  for (const AlertRow& row : model.earlier_alerts)
+    if (seen.insert({row.key, row.alert.raised}).second) rows.push_back(row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const AlertRow& a, const AlertRow& b) { return a.alert.raised > b.alert.raised; });
+  return rows;
+}
+
+std::size_t selected_alert(const Model& model, const std::vector<AlertRow>& rows) {
+  for (std::size_t i = 0; model.ui.alert && i < rows.size(); ++i)
+    if (rows[i].key == model.ui.alert->key && rows[i].alert.raised == model.ui.alert->raised) return i;
+  return 0;
+}
+
+std::size_t open_alerts(const Model& model) {
+  std::size_t open = 0;
+  for (const SeriesView& s : model.view->series)
+    for (const Alert& alert : s.alerts)
+      if (alert.ended == AlertEnd::standing && !model.acknowledged.contains({s.key, alert.raised})) ++open;
+  return open;
+}
+
+const SeriesView* find(const View& view, const SeriesKey& key) {
+  const auto it =
+      std::find_if(view.series.begin(), view.series.end(), [&](const SeriesView& s) { return s.key == key; });
+  return it == view.series.end() ? nullptr : &*it;
+}
+
+std::optional<double> last_bytes(const View& view, const std::string& device_id, Metric metric) {
+  const SeriesView* s = find(view, SeriesKey{metric, device_id, 0, 0});
+  if (s == nullptr) return std::nullopt;
+  return static_cast<double>(s->used_bytes);
+}
+
+std::string_view severity_word(Severity severity) {
+  return severity == Severity::critical ? "CRITICAL" : severity == Severity::warning ? "WARNING" : "LEAK";
+}
+
+std::string_view state_word(const SeriesView& s) {
+  if (s.paused) return "no answer";
+  const Finding& f = s.verdict.finding;
+  if (f.leak) return severity_word(s.verdict.severity);
+  if (s.ended) return "ended";
+  switch (f.state) {
+    case State::steady:
+      return "steady";
+    case State::warming_up:
+      return "warming";
+    case State::cycling:
+      return "cycling";
+    case State::growing:
+    case State::leaking:
+      return "growing";
+    case State::slow_growth:
+      return "slow";
+    case State::spiked:
+      return "spiked";
+    case State::falling:
+      return "falling";
+    case State::too_short:
+      return "too short";
+  }
+  return "unknown";
+}
+
+Role state_role(const SeriesView& s) {
+  if (s.paused) return Role::notice;
+  switch (tone_of(s)) {
+    case Tone::bad:
+      return s.verdict.severity == Severity::critical ? Role::critical : Role::bad;
+    case Tone::notice:
+      return Role::notice;
+    case Tone::good:
+      return Role::good;
+    case Tone::faint:
+      return Role::faint;
+    case Tone::plain:
+      break;
+  }
+  return Role::plain;
+}
+
+Role condition_role(Condition condition) {
+  switch (condition) {
+    case Condition::failing:
+      return Role::bad;
+    case Condition::degraded:
+      return Role::notice;
+    case Condition::healthy:
+    case Condition::unknown:
+      break;
+  }
+  return Role::plain;
+}
+
+std::string_view sort_name(Sort sort) {
+  constexpr std::array<std::string_view, kSorts> kNames = {"severity", "memory", "growth", "start", "user", "pid"};
+  return kNames[static_cast<std::size_t>(sort)];
+}
+
+std::optional<Started> started(const Model& model, const SeriesView& process) {
+  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+  if (model.boot && process.key.pid_start_ticks != 0)
+    return Started{
+        *model.boot + from_seconds(std::min(static_cast<double>(process.key.pid_start_ticks) / ticks_per_s, 1e9)),
+        false};
+  if (process.first) return Started{*process.first, true};
+  return std::nullopt;
+}
+
+std::string clock_words(Timestamp time, Timestamp now, bool clock_is_relative) {
+  if (clock_is_relative) return '+' + format_duration(seconds_between(Timestamp{}, time));
+  const std::string iso = iso8601(std::chrono::floor<std::chrono::seconds>(time));
+  // 2026-01-05T08:22:35Z
+  const bool same_day = std::chrono::floor<std::chrono::days>(time) == std::chrono::floor<std::chrono::days>(now);
+  return same_day ? iso.substr(11, 8) : iso.substr(5, 5) + ' ' + iso.substr(11, 5);
+}
+
+std::string place_words(const ProcessInfo& p) {
+  if (!p.slurm_job.empty()) return "job " + printable(p.slurm_job);
+  if (!p.pod.empty()) return "pod " + printable(p.pod).substr(0, 8);
+  if (!p.container.empty()) return "ctr " + printable(p.container).substr(0, 12);
+  return {};
+}
+
+}  // namespace vramtrack::top

@@ -1,0 +1,75 @@
+// What the lists of the screens hold, and in which order. Shared by drawing and by keys, so that the selected row is
+// the shown one. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/health.hpp"
+#include "top/model.hpp"
+#include "top/screen.hpp"
+
+namespace vramtrack::top {
+
+/// A device; `used` is null where the driver tells only what its processes hold.
+struct DeviceRow {
+  std::string id;
+  const SeriesView* any = nullptr;  ///< some series of the device, for its DeviceInfo; never null
+  const SeriesView* used = nullptr;
+};
+
+/// The devices in the View's order. Pointers into the View.
+std::vector<DeviceRow> devices(const View& view);
+/// Index of the selected device in `rows`, 0 by default.
+std::size_t selected_device(const Model& model, const std::vector<DeviceRow>& rows);
+/// "GPU 0", "MIG 3f2a…".
+std::string short_name(const DeviceRow& device);
+
+/// Living processes that pass the filter, in the chosen order. The filter is words, all of which must occur in the pid,
+/// user, command, framework, container, pod or job (letters' case does not matter).
+std::vector<const SeriesView*> processes(const Model& model);
+/// Index of the selected one, nullopt for none.
+std::optional<std::size_t> selected_process(const Model& model, const std::vector<const SeriesView*>& rows);
+
+/// Whose an alert is, what tells it from others first: "GPU 0 NVIDIA A10"; "GPU 0, pid 4242 python train.py; NVIDIA
+/// A10".
+std::string alert_who(const SeriesView& series);
+
+/// All alerts, latest first, those of earlier programs too, each once.
+std::vector<AlertRow> alerts(const Model& model);
+std::size_t selected_alert(const Model& model, const std::vector<AlertRow>& rows);
+/// Standing and not acknowledged.
+std::size_t open_alerts(const Model& model);
+
+/// The series with that key; nullptr when the View has none.
+const SeriesView* find(const View& view, const SeriesKey& key);
+/// Bytes of a series of the same device, such as device_reserved.
+std::optional<double> last_bytes(const View& view, const std::string& device_id, Metric metric);
+
+/// One word: "CRITICAL", "WARNING", "LEAK", "growing", "steady", ... and its role.
+std::string_view state_word(const SeriesView& series);
+Role state_role(const SeriesView& series);
+/// "CRITICAL", "WARNING" or "LEAK".
+std::string_view severity_word(Severity severity);
+
+/// Plain where all is well or nothing is known.
+Role condition_role(Condition condition);
+
+std::string_view sort_name(Sort sort);
+
+/// When the process started: by its start ticks and the boot, else the first sample, which is an upper bound.
+struct Started {
+  Timestamp time;
+  bool at_most = false;
+};
+std::optional<Started> started(const Model& model, const SeriesView& process);
+
+/// "08:22:35", with the day where it is not that of `now`; "+1h 05m" where times are no dates.
+std::string clock_words(Timestamp time, Timestamp now, bool clock_is_relative);
+
+/// "job 1234", "pod 8f3a…", "ctr 12ab…", or nothing.
+std::string place_words(const ProcessInfo& process);
+
+}  // namespace vramtrack::top

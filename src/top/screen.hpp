@@ -1,0 +1,100 @@
+// Screen: a grid of characters with roles. What a terminal shows, without a terminal: screens are functions that fill
+// one, tests compare its text, and terminal.cpp copies it out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramtrack::top {
+
+/// What a cell means; a theme gives it a colour. Words and glyphs carry the meaning without one.
+enum class Role : std::uint8_t {
+  plain,
+  faint,     ///< labels, rules, what matters least
+  title,     ///< headings
+  key,       ///< a key to press
+  good,      ///< healthy
+  notice,    ///< growing, not decided
+  bad,       ///< a leak
+  critical,  ///< a leak that ends soon
+  bar,       ///< used memory
+  history,   ///< memory over time
+  trend,     ///< the verdict's line through it
+  band,      ///< where memory may be going
+  mark,      ///< an instant on a chart
+};
+inline constexpr std::size_t kRoles = 13;
+
+struct Rect {
+  int x = 0;
+  int y = 0;
+  int width = 0;
+  int height = 0;
+  [[nodiscard]] int right() const { return x + width; }
+  [[nodiscard]] int bottom() const { return y + height; }
+  [[nodiscard]] bool empty() const { return width <= 0 || height <= 0; }
+};
+
+struct Cell {
+  char32_t code = U' ';  ///< 0: the second half of the wide character to the left
+  Role role = Role::plain;
+  bool selected = false;
+  bool written = false;
+};
+
+/// Columns that `code` takes: 0 (control, combining), 1 or 2 (East Asian wide, emoji).
+int columns_of(char32_t code);
+/// Columns that `utf8` takes: not its code points, as some are wide and some invisible.
+int columns_of(std::string_view utf8);
+/// Code points of `utf8`; broken bytes become U+FFFD.
+std::u32string decode(std::string_view utf8);
+/// Appends `code` as UTF-8.
+void append_utf8(std::string& out, char32_t code);
+
+class Screen {
+ public:
+  Screen(int width, int height);
+
+  [[nodiscard]] int width() const { return width_; }
+  [[nodiscard]] int height() const { return height_; }
+  [[nodiscard]] Rect all() const { return {0, 0, width_, height_}; }
+  /// REQUIRES: inside.
+  [[nodiscard]] const Cell& at(int x, int y) const { return cells_[index(x, y)]; }
+
+  /// Writes `utf8` from (x, y) in at most `most` columns, cut with "…" when it is longer. Control and combining
+  /// characters are left out. Returns the columns it took.
+  int put(int x, int y, int most, std::string_view utf8, Role role = Role::plain);
+  /// The same, ending before column `end`.
+  void put_right(int end, int y, int most, std::string_view utf8, Role role = Role::plain);
+  void put(int x, int y, char32_t code, Role role);
+  /// As put(), over a cell that has been written before, on purpose: a line over a filled chart.
+  void over(int x, int y, char32_t code, Role role);
+  /// A row or a part of it, shown as chosen. Blank cells too.
+  void select(const Rect& rect);
+  /// Empties a rectangle for something that lies above the rest.
+  void clear(const Rect& rect);
+
+  /// Cells written twice, and cells that would have been outside. Both are 0 for every screen: tests hold that.
+  [[nodiscard]] int overwritten() const { return overwritten_; }
+  [[nodiscard]] int outside() const { return outside_; }
+
+  /// The rows, each ended by a newline and without blanks at its end.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  [[nodiscard]] std::size_t index(int x, int y) const {
+    return static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x);
+  }
+  [[nodiscard]] bool inside(int x, int y) const { return x >= 0 && y >= 0 && x < width_ && y < height_; }
+
+  int width_;
+  int height_;
+  std::vector<Cell> cells_;
+  int overwritten_ = 0;
+  int outside_ = 0;
+};
+
+}  // namespace vramtrack::top

@@ -1,0 +1,120 @@
+// The client against the real Api and server on a Unix socket.
+#include "agent/client.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "../report/sample_view.hpp"
+#include "../temp_folder.hpp"
+#include "agent/server/api.hpp"
+#include "report/view_json.hpp"
+
+namespace vramtrack::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ClientTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto config = std::make_shared<ApiConfig>();
+    config->own_uid = ::geteuid();
+    config->pid = 99;
+    config->host = "node7";
+    config->version = "1.2.3";
+    api_.configure(std::move(config));
+    HttpConfig http;
+    http.socket = folder_.file("agent.sock");
+    auto server = HttpServer::start(http, api_.site());
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+    client_.emplace(http.socket);
+  }
+  void TearDown() override {
+    published_.close();
+    server_.reset();
+  }
+  TempFolder folder_;
+  Published published_;
+  Acknowledgements acknowledgements_{""};
+  Api api_{published_, acknowledgements_, [] { return at(5000); }};
+  std::unique_ptr<HttpServer> server_;
+  std::optional<AgentClient> client_;
+};
+
+TEST_F(ClientTest, TheViewIsTheAgents) {
+  EXPECT_THAT(client_->view().error().message, HasSubstr("nothing has been sampled yet"));
+  published_.publish(std::make_shared<const View>(sample_view()), {});
+  const auto view = client_->view();
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_EQ(view_json(*view), view_json(sample_view()));
+}
+
+TEST_F(ClientTest, AlertsAreAcknowledged) {
+  published_.publish(std::make_shared<const View>(sample_view()), {});
+  auto alerts = client_->alerts();
+  ASSERT_TRUE(alerts) << alerts.error().message;
+  ASSERT_EQ(alerts->size(), 1U);
+  EXPECT_EQ(alerts->front().key.device_id, "GPU-1");
+  EXPECT_EQ(alerts->front().device.id, "GPU-1");
+  EXPECT_EQ(alert_id(alerts->front().key, alerts->front().alert.raised), alerts->front().id);
+  EXPECT_FALSE(alerts->front().acknowledged);
+  ASSERT_TRUE(client_->acknowledge(alerts->front().id, "known"));
+  alerts = client_->alerts();
+  ASSERT_TRUE(alerts);
+  EXPECT_TRUE(alerts->front().acknowledged) << "the list is not an old one";
+  EXPECT_EQ(alerts->front().note, "known");
+  EXPECT_EQ(alerts->front().acknowledged_by, user_name(::geteuid()));
+  EXPECT_THAT(client_->acknowledge("0000000000000000", "").error().message, HasSubstr("no alert of that id"));
+}
+
+TEST_F(ClientTest, WhoAnswers) {
+  const auto version = client_->version();
+  ASSERT_TRUE(version) << version.error().message;
+  EXPECT_EQ(version->version, "1.2.3");
+  EXPECT_EQ(version->pid, 99U);
+  AgentConfig config;
+  config.socket = client_->socket();
+  EXPECT_EQ(find_agent(config), client_->socket());
+  config.socket = folder_.file("nobody");
+  EXPECT_EQ(find_agent(config), std::nullopt);
+  EXPECT_THAT(AgentClient(config.socket).view().error().message, HasSubstr("'vramtrack agent' starts one"));
+}
+
+TEST_F(ClientTest, WithoutAStoreThereIsNoHistory) {
+  const auto history = client_->history({Metric::device_used, "GPU 1/x", 0, 0}, at(0), at(10), 10);
+  EXPECT_THAT(history.error().message, HasSubstr("nothing is recorded"));
+}
+
+// A hundred publications while sixteen readers ask: each answer is a whole View of one of them.
+TEST_F(ClientTest, ManyReadersOneWriter) {
+  View first = sample_view();
+  first.series[0].used_bytes = first.series[1].used_bytes;
+  published_.publish(std::make_shared<const View>(first), {});
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 16; ++i)
+    readers.emplace_back([&] {
+      for (int n = 0; n < 10; ++n) {
+        const auto view = AgentClient(client_->socket()).view();
+        if (!view || view->series.size() != 2 || view->series[0].used_bytes != view->series[1].used_bytes) ++wrong;
+      }
+    });
+  for (std::uint64_t n = 0; n < 100; ++n) {
+    View view = sample_view();
+    view.series[0].used_bytes = view.series[1].used_bytes = n;
+    published_.publish(std::make_shared<const View>(view), {});
+    std::this_thread::yield();
+  }
+  for (std::thread& t : readers) t.join();
+  EXPECT_EQ(wrong, 0);
+  const auto last = client_->view();
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->series[0].used_bytes, 99U);
+}
+
+}  // namespace
+}  // namespace vramtrack::agent

@@ -1,0 +1,215 @@
+// The forms of a made-up period against goldens (VRAMTRACK_UPDATE=1 rewrites tests/golden/report), and hostile names in
+// them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "period_fixture.hpp"
+
+namespace vramtrack {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using json = nlohmann::json;
+
+void expect_golden(const std::string& name, const std::string& actual) {
+  const std::string path = std::string(VRAMTRACK_TESTS_DIR) + "/golden/report/" + name;
+  if (std::getenv("VRAMTRACK_UPDATE") != nullptr) std::ofstream(path) << actual;
+  std::stringstream expected;
+  expected << std::ifstream(path).rdbuf();
+  EXPECT_EQ(actual, expected.str()) << path << "; VRAMTRACK_UPDATE=1 rewrites it: then read the difference";
+}
+
+TEST(ReportForms, Text) {
+  expect_golden("example.txt", report_text(example_report(), false));
+}
+TEST(ReportForms, Markdown) {
+  expect_golden("example.md", report_markdown(example_report()));
+}
+TEST(ReportForms, Json) {
+  expect_golden("example.json", report_json(example_report()));
+}
+TEST(ReportForms, Html) {
+  expect_golden("example.html", report_html(example_report()));
+}
+
+TEST(ReportForms, ColoursAreOnlyWhereAskedFor) {
+  EXPECT_THAT(report_text(example_report(), true), HasSubstr("\033[1;31m"));
+  EXPECT_THAT(report_text(example_report(), false), Not(HasSubstr("\033")));
+}
+
+const std::vector<std::string>& hostile_names() {
+  static const std::vector<std::string> names = {
+      "</title><script>alert(1)</script>",
+      "<img src=x onerror=alert(1)> | a | b |\n## heading",
+      "\"'><svg/onload=alert(1)>",
+      "[link](http://evil.example) ![x](http://evil.example/x.png) @everyone www.evil.example http://evil.example",
+      "\033[31mred\033[0m \xff\xfe broken \x01",
+      "]]>--><!--",
+      "=HYPERLINK(\"http://evil.example\")",
+  };
+  return names;
+}
+
+/// The same hostile text wherever a foreign text can be.
+PeriodReport hostile_report(const std::string& name) {
+  PeriodReport r = example_report(name);
+  r.files = {name};
+  r.warnings = {name};
+  r.notices = {{kBegin, name}};
+  for (PeriodSeries& s : r.series) {
+    s.view.device.name = name;
+    s.view.verdict.finding.because = name;
+    if (s.view.process) s.view.process->user = s.view.process->container = s.view.process->slurm_job = name;
+  }
+  for (PeriodAlert& a : r.series[0].alerts) a.alert.finding.because = name;
+  reckon(r);
+  return r;
+}
+
+/// `html` without the embedded data, which base64 makes harmless.
+std::string without_data(const std::string& html) {
+  static const std::string kMark = "base64,";
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t at = html.find(kMark); at != std::string::npos; at = html.find(kMark, done)) {
+    out += html.substr(done, at - done);
+    done = html.find('"', at);
+  }
+  return out + html.substr(done);
+}
+
+TEST(ReportForms, HostileNamesAreTextInThePage) {
+  // Every tag of the page is one that we write; foreign text cannot add one.
+  const std::regex tag("<(/?[a-zA-Z!][^ >]*)");
+  std::set<std::string> known;
+  const std::string plain = without_data(report_html(example_report()));
+  for (auto it = std::sregex_iterator(plain.begin(), plain.end(), tag); it != std::sregex_iterator(); ++it)
+    known.insert((*it)[1]);
+  EXPECT_EQ(known.count("script"), 0U);
+  for (const std::string& name : hostile_names()) {
+    const std::string page = without_data(report_html(hostile_report(name)));
+    for (auto it = std::sregex_iterator(page.begin(), page.end(), tag); it != std::sregex_iterator(); ++it)
+      EXPECT_EQ(known.count((*it)[1]), 1U) << (*it)[1] << " of " << name;
+    EXPECT_THAT(page, Not(HasSubstr("\033")));
+  }
+}
+
+TEST(ReportForms, ThePageRefersToNothingOutsideItself) {
+  const std::string page = without_data(report_html(example_report()));
+  EXPECT_THAT(page, Not(HasSubstr("http://")));
+  EXPECT_THAT(page, Not(HasSubstr("https://")));
+  EXPECT_THAT(page, Not(HasSubstr("src=")));
+  EXPECT_THAT(page, Not(HasSubstr("url(")));
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(page, HasSubstr("prefers-color-scheme:dark"));
+}
+
+TEST(ReportForms, HostileNamesAreTextInMarkdown) {
+  for (const std::string& name : hostile_names()) {
+    const std::string text = report_markdown(hostile_report(name));
+    EXPECT_THAT(text, Not(HasSubstr("<script"))) << name;
+    EXPECT_THAT(text, Not(HasSubstr("<img"))) << name;
+    EXPECT_FALSE(std::regex_search(text, std::regex("[^\\\\]\\]\\("))) << name;
+    EXPECT_THAT(text, Not(HasSubstr("www."))) << name;
+    EXPECT_THAT(text, Not(HasSubstr("://"))) << name;
+    EXPECT_THAT(text, Not(HasSubstr("@every"))) << name;
+    EXPECT_THAT(text, Not(HasSubstr("\n## heading"))) << name;
+    // As many bars in each line of a table as in its header.
+    std::istringstream lines(text);
+    std::size_t bars = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("|")) {
+        bars = 0;
+        continue;
+      }
+      const std::string unescaped = std::regex_replace(line, std::regex("\\\\."), "");
+      const auto count = static_cast<std::size_t>(std::count(unescaped.begin(), unescaped.end(), '|'));
+      if (bars == 0) bars = count;
+      EXPECT_EQ(count, bars) << line;
+    }
+  }
+}
+
+TEST(ReportForms, HostileNamesAreTextOnATerminalAndInJson) {
+  for (const std::string& name : hostile_names()) {
+    const std::string text = report_text(hostile_report(name), false);
+    EXPECT_THAT(text, Not(HasSubstr("\033")));
+    EXPECT_THAT(text, Not(HasSubstr("\x01")));
+    const json parsed = json::parse(report_json(hostile_report(name)), nullptr, false);
+    EXPECT_FALSE(parsed.is_discarded()) << name;
+  }
+}
+
+TEST(ReportForms, TheDataInThePageIsTheJsonAndTheCsv) {
+  const std::string page = report_html(example_report());
+  std::vector<std::string> data;
+  const std::string mark = "base64,";
+  for (std::size_t at = page.find(mark); at != std::string::npos; at = page.find(mark, at + 1)) {
+    const std::size_t begin = at + mark.size();
+    const std::string text = page.substr(begin, page.find('"', begin) - begin);
+    std::string decoded;
+    std::uint32_t bits = 0;
+    int have = 0;
+    for (const char c : text) {
+      if (c == '=') break;
+      const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+      bits = bits << 6U | static_cast<std::uint32_t>(digits.find(c));
+      have += 6;
+      if (have < 8) continue;
+      have -= 8;
+      decoded += static_cast<char>(bits >> static_cast<unsigned>(have) & 255U);
+    }
+    data.push_back(decoded);
+  }
+  ASSERT_EQ(data.size(), 2U);
+  EXPECT_EQ(data[0], report_json(example_report()));
+  EXPECT_EQ(data[1], report_csv(example_report()));
+}
+
+TEST(ReportForms, JsonOffsetsAreFromTheReportsBegin) {
+  const json parsed = json::parse(report_json(example_report()));
+  EXPECT_EQ(parsed["series"][2]["series"]["pid"], 4242);
+  EXPECT_EQ(parsed["series"][2]["history"][0][0], 300);
+  EXPECT_EQ(parsed["series"][0]["alerts"][0]["raised_s"], 1200);
+  EXPECT_EQ(parsed["money"]["jobs"][0]["id"], "1234");
+}
+
+TEST(ReportForms, OfManyProcessesOnlyTheGreatestAreInTheData) {
+  PeriodReport r = example_report();
+  for (std::uint32_t pid = 100; pid < 150; ++pid)
+    r.series.push_back(process_series(0, pid, "worker", minute_points(60, [](int) { return 1e9; })));
+  reckon(r);
+  const json parsed = json::parse(report_json(r));
+  int with_history = 0;
+  for (const json& s : parsed["series"]) with_history += s["history"].is_null() ? 0 : 1;
+  EXPECT_EQ(with_history, 4 + 8);
+  EXPECT_THAT(report_text(r, false), HasSubstr("more processes without a sign of a leak"));
+}
+
+TEST(ReportForms, AnEmptyPeriodIsSaidAndNothingBreaks) {
+  PeriodReport r;
+  reckon(r);
+  EXPECT_THAT(report_text(r, false), HasSubstr("no leak"));
+  EXPECT_THAT(report_markdown(r), HasSubstr("no samples"));
+  EXPECT_FALSE(json::parse(report_json(r), nullptr, false).is_discarded());
+  EXPECT_THAT(report_html(r), HasSubstr("</html>"));
+}
+
+TEST(ReportForms, TimesWithoutADateAreOffsets) {
+  PeriodReport r = example_report();
+  r.clock_is_relative = true;
+  EXPECT_THAT(report_text(r, false), HasSubstr("after the start"));
+  EXPECT_EQ(json::parse(report_json(r))["start"], json());
+  EXPECT_THAT(report_csv(r), HasSubstr("offset_s,"));
+}
+
+}  // namespace
+}  // namespace vramtrack

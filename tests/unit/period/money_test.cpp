@@ -1,0 +1,171 @@
+// Figures that can be checked by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "period_fixture.hpp"
+
+namespace vramtrack {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+
+void expect_near(const std::optional<Interval>& i, double low, double mid, double high) {
+  ASSERT_TRUE(i);
+  EXPECT_NEAR(i->low, low, 1e-9);
+  EXPECT_NEAR(i->mid, mid, 1e-9);
+  EXPECT_NEAR(i->high, high, 1e-9);
+}
+
+PeriodReport with(const CostRules& rules) {
+  PeriodReport r = example_report();
+  r.rules = rules;
+  reckon(r);
+  return r;
+}
+
+TEST(Money, WithoutACheckpointAllWorkSinceTheStartIsLost) {
+  const Money money = example_report().money;
+  ASSERT_EQ(money.jobs.size(), 1U);
+  const JobRisk& job = money.jobs[0];
+  EXPECT_EQ(job.kind, "Slurm job");
+  EXPECT_EQ(job.id, "1234");
+  EXPECT_THAT(job.pids, ElementsAre(4242U));
+  EXPECT_THAT(job.devices, ElementsAre("GPU-0"));
+  EXPECT_EQ(job.basis, JobRisk::Basis::start);
+  // It began 5 minutes in, so it is 3300 s old; 2400, 3000 and 3900 s are to come; one GPU at 2.5 USD an hour.
+  expect_near(job.lost_gpu_h, 5700 / 3600.0, 6300 / 3600.0, 7200 / 3600.0);
+  expect_near(job.lost_usd, 2.5 * 5700 / 3600, 2.5 * 6300 / 3600, 2.5 * 2);
+  expect_near(money.lost_usd, job.lost_usd->low, job.lost_usd->mid, job.lost_usd->high);
+}
+
+TEST(Money, AJobThatWasThereBeforeTheRecordingLosesAtLeastThat) {
+  PeriodReport r = example_report();
+  r.series[2].seen_from_start = true;
+  reckon(r);
+  EXPECT_EQ(r.money.jobs[0].basis, JobRisk::Basis::first_seen);
+}
+
+TEST(Money, ACrashFallsAnywhereBetweenTwoCheckpoints) {
+  CostRules rules;
+  rules.checkpoint_every_s = 1800;
+  const JobRisk job = with(rules).money.jobs.at(0);
+  EXPECT_EQ(job.basis, JobRisk::Basis::checkpoint_every);
+  expect_near(job.lost_gpu_h, 0.05, 0.25, 0.45);
+  EXPECT_FALSE(job.lost_usd);  // no price is known: no money, and not zero
+}
+
+TEST(Money, BeforeItsFirstCheckpointAJobLosesAll) {
+  CostRules rules;
+  rules.checkpoint_every_s = 100 * 3600;
+  EXPECT_EQ(with(rules).money.jobs.at(0).basis, JobRisk::Basis::start);
+}
+
+TEST(Money, AKnownLastCheckpointWinsAndTheJobsOwnWinsOverAll) {
+  CostRules rules;
+  rules.checkpoint_every_s = 1800;
+  rules.last_checkpoints = {{"4242", minutes_in(50)}, {"", minutes_in(0)}, {"99", minutes_in(60)}};
+  const JobRisk job = with(rules).money.jobs.at(0);
+  EXPECT_EQ(job.basis, JobRisk::Basis::last_checkpoint);
+  expect_near(job.lost_gpu_h, 3000 / 3600.0, 3600 / 3600.0, 4500 / 3600.0);
+  rules.last_checkpoints = {{"1234", minutes_in(60)}};
+  expect_near(with(rules).money.jobs.at(0).lost_gpu_h, 2400 / 3600.0, 3000 / 3600.0, 3900 / 3600.0);
+}
+
+TEST(Money, AJobOnSeveralGpusLosesThemAllAndIsCountedOnce) {
+  PeriodReport r = example_report();
+  PeriodSeries other = r.series[2];
+  other.view.key.device_id = "GPU-1";
+  other.view.key.pid = 4243;
+  other.view.process->pid = 4243;
+  other.view.verdict.finding.oom_in_s = Interval{600, 1200, 1800};
+  r.series.push_back(other);
+  reckon(r);
+  ASSERT_EQ(r.money.jobs.size(), 1U);
+  EXPECT_THAT(r.money.jobs[0].devices, ElementsAre("GPU-0", "GPU-1"));
+  // The earlier end counts: 3300 s old, 1200 s to come, two GPUs.
+  EXPECT_THAT(r.money.jobs[0].lost_gpu_h->mid, DoubleNear(2 * 4500 / 3600.0, 1e-9));
+}
+
+TEST(Money, JobsAreSummed) {
+  PeriodReport r = example_report();
+  PeriodSeries other = r.series[2];
+  other.view.key.pid = 5;
+  other.view.process->pid = 5;
+  other.view.process->slurm_job.clear();
+  other.view.process->container = "0123456789abcdef0123";
+  r.series.push_back(other);
+  reckon(r);
+  ASSERT_EQ(r.money.jobs.size(), 2U);
+  EXPECT_THAT(r.money.lost_gpu_h->mid, DoubleNear(2 * 6300 / 3600.0, 1e-9));
+  EXPECT_EQ(job_words(r.money.jobs[1].kind, r.money.jobs[1].id), "container 0123456789ab");
+}
+
+TEST(Money, WhenNobodyVisibleGrowsTheLossIsNotKnown) {
+  PeriodReport r = example_report();
+  r.series.erase(r.series.begin() + 2);
+  r.series[0].view.verdict.suspect = Suspect{0, 0, "", 0.9};
+  reckon(r);
+  ASSERT_EQ(r.money.jobs.size(), 1U);
+  EXPECT_FALSE(r.money.jobs[0].lost_gpu_h);
+  EXPECT_FALSE(r.money.lost_gpu_h);
+  EXPECT_THAT(r.money.jobs[0].devices, ElementsAre("GPU-0"));
+}
+
+TEST(Money, WhatHasEndedOrIsIgnoredLosesNothingAnyMore) {
+  PeriodReport r = example_report();
+  for (PeriodSeries& s : r.series) s.view.ended = s.view.key.pid != 0;
+  reckon(r);
+  EXPECT_TRUE(r.money.jobs.empty());
+  r = example_report();
+  for (PeriodSeries& s : r.series) s.gone = s.view.key.pid != 0;
+  reckon(r);
+  EXPECT_TRUE(r.money.jobs.empty());
+  r = example_report();
+  for (PeriodSeries& s : r.series) s.view.ignored = true;
+  reckon(r);
+  EXPECT_TRUE(r.money.jobs.empty());
+}
+
+TEST(Money, MemoryThatStaysBehindIsIdle) {
+  const Money money = example_report().money;
+  ASSERT_EQ(money.idle.size(), 2U);
+  // GPU 0: 0.4 GiB beside its process are the driver's. Before the process began, 8.4 GiB were nobody's: 5 minutes.
+  EXPECT_NEAR(money.idle[0].orphaned_h, 5 / 60.0, 1e-9);
+  // GPU 1: 3 GiB of 24 for half an hour.
+  EXPECT_NEAR(money.idle[1].observed_h, 1, 1e-9);
+  EXPECT_NEAR(money.idle[1].orphaned_h, 0.5, 1e-9);
+  EXPECT_NEAR(money.idle[1].share_h, 0.5 * 3 / 24, 1e-9);
+  EXPECT_EQ(money.idle[1].most_bytes, 3 * kGiB);
+  EXPECT_TRUE(money.idle[1].processes_known);
+  EXPECT_FALSE(money.idle[1].utilisation_known);
+}
+
+TEST(Money, WithoutProcessesIdleMemoryIsNotKnown) {
+  PeriodReport r = example_report();
+  std::erase_if(r.series, [](const PeriodSeries& s) { return s.view.key.pid != 0; });
+  reckon(r);
+  EXPECT_FALSE(r.money.idle[1].processes_known);
+  EXPECT_EQ(r.money.idle[1].orphaned_h, 0);
+}
+
+TEST(Money, MemoryHeldWhileNoKernelRanIsIdle) {
+  PeriodReport r = example_report();
+  for (std::size_t i = 0; i < 20; ++i) r.series[1].history[i].utilisation = i < 15 ? 0.0 : 0.3;
+  reckon(r);
+  EXPECT_TRUE(r.money.idle[1].utilisation_known);
+  EXPECT_NEAR(r.money.idle[1].unused_h, 0.25, 1e-9);
+  EXPECT_NEAR(r.money.idle[1].orphaned_h, 0.5, 1e-9);
+  EXPECT_NEAR(r.money.idle[1].share_h, 0.5 * 3 / 24 + 0.25 * 10 / 24, 1e-9);
+}
+
+TEST(Money, AWithdrawnAlertIsNoLeak) {
+  PeriodReport r = example_report();
+  EXPECT_TRUE(has_leak(r));
+  for (PeriodSeries& s : r.series)
+    for (PeriodAlert& a : s.alerts) a.alert.ended = AlertEnd::withdrawn;
+  EXPECT_FALSE(has_leak(r));
+}
+
+}  // namespace
+}  // namespace vramtrack

@@ -1,0 +1,296 @@
+// The parts below the screens: grid, timeline, accounting, rows, keys, themes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "top/accounting.hpp"
+#include "top/chart.hpp"
+#include "top/draw.hpp"
+#include "top/keys.hpp"
+#include "top/rows.hpp"
+#include "top/terminal.hpp"
+#include "top/theme.hpp"
+#include "views.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Screen, CutsWithASignAndCountsColumns) {
+  Screen s(10, 1);
+  EXPECT_EQ(s.put(0, 0, 5, "abcdefgh"), 5);
+  EXPECT_EQ(s.text(), "abcd…\n");
+  Screen wide(10, 1);
+  EXPECT_EQ(wide.put(0, 0, 4, "日本語"), 3);  // half of a character is none
+  EXPECT_EQ(wide.text(), "日…\n");
+  EXPECT_EQ(columns_of("日本語"), 6);
+}
+
+TEST(Screen, CountsWhatLeavesItsPlace) {
+  Screen s(4, 1);
+  s.put(2, 0, 9, "abc");
+  EXPECT_EQ(s.outside(), 1);
+  s.put(2, 0, 1, "x");
+  EXPECT_EQ(s.overwritten(), 1);
+  s.clear({0, 0, 4, 1});
+  s.put(2, 0, 1, "x");
+  EXPECT_EQ(s.overwritten(), 1);
+}
+
+TEST(Screen, BrokenBytesAndControlsBecomeHarmless) {
+  EXPECT_EQ(decode("a\xff\xe2\x82z"), U"a\ufffd\ufffdz");
+  Screen s(20, 1);
+  s.put(0, 0, 20, "a\033[31m\tb\u202ec");
+  EXPECT_EQ(s.text(), "a[31mbc\n");
+}
+
+TEST(Timeline, MergesByTwoWhenFullAndKeepsExtremes) {
+  SeriesTimeline line(4);
+  for (int i = 0; i < 9; ++i) line.add(Timestamp{std::chrono::seconds{i}}, i == 3 ? 100 : i);
+  ASSERT_LE(line.points().size(), 4U);
+  double high = 0;
+  std::uint64_t samples = 0;
+  for (const Point& p : line.points()) {
+    high = std::max(high, p.max_bytes);
+    samples += p.samples;
+  }
+  EXPECT_EQ(high, 100);  // a spike of one sample stays
+  EXPECT_EQ(samples, 9U);
+  EXPECT_EQ(line.points().front().from, Timestamp{});
+  line.add(Timestamp{std::chrono::seconds{2}}, 7);  // older: ignored
+  EXPECT_EQ(line.points().back().to, Timestamp{std::chrono::seconds{8}});
+}
+
+TEST(Timeline, ResamplesToColumnsOfEqualTime) {
+  std::vector<Point> points;
+  for (int i = 0; i < 10; ++i) {
+    const Timestamp t{std::chrono::seconds{i}};
+    points.push_back({t, t, 1.0 * i, 1.0 * i, 1.0 * i, 1});
+  }
+  const auto two = resample(points, points[2].from, points[8].from, 2);
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[0].min_bytes, 2);
+  EXPECT_EQ(two[0].mean_bytes, 3);
+  EXPECT_EQ(two[0].max_bytes, 4);
+  EXPECT_EQ(two[1].samples, 3U);
+  EXPECT_TRUE(resample(points, points[5].from, points[5].from, 9).empty());
+}
+
+TEST(Chart, FillsFromTheBottomToTheValue) {
+  Screen s(4, 2);
+  std::vector<Point> points;
+  for (int i = 0; i < 8; ++i) {
+    const Timestamp t{std::chrono::seconds{i}};
+    points.push_back({t, t, 4, 4, 4, 1});
+  }
+  draw_history(s, {0, 0, 4, 2}, {points.front().from, points.back().from + std::chrono::seconds{1}, 0, 7}, points);
+  EXPECT_EQ(s.text(), "⣀⣀⣀⣀\n⣿⣿⣿⣿\n");  // 4 of 0..7: dot row 4 of 0..7
+}
+
+TEST(Chart, LeavesAGapWhereNothingWasSeen) {
+  Screen s(10, 1);
+  std::vector<Point> points;
+  for (const int at : {0, 1, 2, 3, 40, 41, 42, 43}) {
+    const Timestamp t{std::chrono::seconds{at}};
+    points.push_back({t, t, 1, 1, 1, 1});
+  }
+  draw_history(s, {0, 0, 10, 1}, {points.front().from, points.back().from, 0, 1}, points);
+  EXPECT_EQ(s.at(5, 0).code, U' ');
+  EXPECT_NE(s.at(0, 0).code, U' ');
+  EXPECT_NE(s.at(9, 0).code, U' ');
+}
+
+TEST(Accounting, NamesTheRest) {
+  View view;
+  view.series = {device(0, 10.5), process(0, 1, 10)};
+  EXPECT_EQ(account(view, "GPU-0").rest, Accounting::Rest::driver);
+  view.series[1].used_bytes = static_cast<std::uint64_t>(4 * kGiB);
+  EXPECT_EQ(account(view, "GPU-0").rest, Accounting::Rest::nobody);
+  view.series.push_back(process(0, 2, 6.5));
+  view.series.back().ended = true;
+  EXPECT_EQ(account(view, "GPU-0").rest, Accounting::Rest::dead);
+  view.series.back().ended = false;
+  EXPECT_EQ(account(view, "GPU-0").rest, Accounting::Rest::none);
+  view.series.push_back(process(0, 3, 1));
+  const Accounting over = account(view, "GPU-0");
+  EXPECT_EQ(over.rest, Accounting::Rest::too_much);
+  EXPECT_NEAR(over.rest_bytes, kGiB, 1);
+  EXPECT_FALSE(account(view, "GPU-9").used_bytes);  // missing is not zero
+}
+
+TEST(Accounting, AGpuHasTheProcessesOfItsInstances) {
+  View view;
+  SeriesView instance = device(1, 4);
+  instance.device.parent_id = "GPU-0";
+  SeriesView tenant = process(1, 7, 4);
+  tenant.device.parent_id = "GPU-0";
+  view.series = {device(0, 4.3), instance, tenant};
+  EXPECT_EQ(accounting_words(account(view, "GPU-0")), "1 process 4.0 GiB + 307 MiB driver = 4.3 GiB used");
+}
+
+std::vector<std::uint32_t> pids(const Model& m) {
+  std::vector<std::uint32_t> out;
+  for (const SeriesView* s : processes(m)) out.push_back(s->key.pid);
+  return out;
+}
+
+TEST(Rows, SortAndFilter) {
+  View view;
+  view.series = {device(0, 30), process(0, 1, 5, "python a.py", "ada"), process(0, 2, 9, "python b.py", "bob"),
+                 leaking(process(0, 3, 1, "python c.py", "carol", "JAX"))};
+  Model m = model_of(view);
+  EXPECT_THAT(pids(m), ElementsAre(3, 2, 1));  // what leaks first
+  m.ui.sort = Sort::memory;
+  EXPECT_THAT(pids(m), ElementsAre(2, 1, 3));
+  m.ui.reversed = true;
+  EXPECT_THAT(pids(m), ElementsAre(3, 1, 2));
+  m.ui.reversed = false;
+  m.ui.sort = Sort::user;
+  EXPECT_THAT(pids(m), ElementsAre(1, 2, 3));
+  m.ui.filter = "PYTHON jax";
+  EXPECT_THAT(pids(m), ElementsAre(3));
+  m.ui.filter = "nobody";
+  EXPECT_TRUE(pids(m).empty());
+}
+
+TEST(Rows, StartIsOfTheBootElseAnUpperBound) {
+  Model m = model_of(one_gpu());
+  const SeriesView& p = m.view->series[2];
+  EXPECT_TRUE(started(m, p)->at_most);
+  m.boot = ago(10000);
+  const auto exact = started(m, p);
+  EXPECT_FALSE(exact->at_most);
+  EXPECT_NEAR(seconds_between(*m.boot, exact->time), 4242, 1);  // 424200 ticks of 1/100 s
+}
+
+TEST(Rows, AnAcknowledgedAlertIsNotOpen) {
+  Model m = model_of(one_gpu());
+  EXPECT_EQ(open_alerts(m), 2U);
+  m.acknowledged.insert({m.view->series[0].key, m.view->series[0].alerts[0].raised});
+  EXPECT_EQ(open_alerts(m), 1U);
+}
+
+TEST(Keys, ThePagesAndBack) {
+  Model m = model_of(eight_gpus());
+  handle(m, U'P');
+  EXPECT_EQ(m.ui.page, Page::predict);
+  handle(m, kTab);
+  handle(m, U'd');
+  EXPECT_EQ(m.ui.page, Page::detail);
+  EXPECT_EQ(m.ui.detail.device_id, "GPU-1");
+  handle(m, kEscape);
+  EXPECT_EQ(m.ui.page, Page::predict);
+  handle(m, kEscape);
+  EXPECT_EQ(m.ui.page, Page::overview);
+  handle(m, U'3');
+  EXPECT_EQ(m.ui.device_id, "GPU-2");
+  EXPECT_TRUE(handle(m, U'q').quit);
+}
+
+TEST(Keys, ASignalNeedsAProcessAndAnAnswer) {
+  Model m = model_of(one_gpu());
+  EXPECT_FALSE(handle(m, U'k').ask_signal);
+  EXPECT_THAT(m.ui.message, HasSubstr("choose a process"));
+  handle(m, kDown);
+  const Request ask = handle(m, U'k');
+  ASSERT_TRUE(ask.ask_signal);
+  EXPECT_EQ(ask.ask_signal->pid, 4242U);
+  m.ui.target = SignalTarget{4242, "ada", "python", "08:00"};
+  EXPECT_FALSE(handle(m, kEnter).send_signal);  // Enter is pressed too easily
+  EXPECT_FALSE(handle(m, U'k').send_signal);
+  handle(m, kDown);
+  const Request send = handle(m, U'y');
+  ASSERT_TRUE(send.send_signal);
+  EXPECT_EQ(kSignals[static_cast<std::size_t>(*send.send_signal)].name, "TERM");
+  const Request dropped = handle(m, kEscape);
+  EXPECT_TRUE(dropped.drop_signal);
+  EXPECT_FALSE(m.ui.target);
+}
+
+TEST(Keys, TheFilterTakesLettersAndGivesThemBack) {
+  Model m = model_of(eight_gpus());
+  for (const Key key : {Key{U'/'}, Key{U'q'}, Key{U'é'}, Key{U'x'}, kBackspace}) handle(m, key);
+  EXPECT_EQ(m.ui.filter, "qé");
+  EXPECT_TRUE(m.ui.editing_filter);
+  handle(m, kBackspace);
+  EXPECT_EQ(m.ui.filter, "q");
+  handle(m, kEnter);
+  EXPECT_FALSE(m.ui.editing_filter);
+  handle(m, kEscape);
+  EXPECT_EQ(m.ui.filter, "");
+}
+
+TEST(Keys, ZoomAndPanStayWithinTheHistory) {
+  Model m = model_of(one_gpu());
+  handle(m, U'd');
+  const Span all = detail_extent(m);
+  EXPECT_EQ(detail_span(m).from, all.from);
+  for (int i = 0; i < 3; ++i) handle(m, U'+');
+  EXPECT_NEAR(seconds_between(detail_span(m).from, detail_span(m).to), 3000.0 / 8, 1);
+  EXPECT_EQ(detail_span(m).to, all.to);  // goes with the time
+  handle(m, kHome);
+  EXPECT_EQ(detail_span(m).from, all.from);
+  handle(m, kRight);
+  EXPECT_GT(detail_span(m).from, all.from);
+  handle(m, kEnd);
+  EXPECT_FALSE(m.ui.pan_end);
+  for (int i = 0; i < 30; ++i) handle(m, U'+');
+  EXPECT_GE(seconds_between(detail_span(m).from, detail_span(m).to), 9.9);
+  for (int i = 0; i < 30; ++i) handle(m, U'-');
+  EXPECT_EQ(detail_span(m).from, all.from);
+}
+
+TEST(Keys, PlaybackKeysOnlyInAPlayback) {
+  Model m = model_of(one_gpu());
+  EXPECT_EQ(handle(m, U'n').play, Play::none);
+  handle(m, U'p');
+  EXPECT_TRUE(m.ui.paused);
+  m.playback.emplace();
+  EXPECT_EQ(handle(m, U'n').play, Play::next_alert);
+  EXPECT_EQ(handle(m, U'p').play, Play::toggle);
+  EXPECT_EQ(handle(m, U']').play, Play::faster);
+}
+
+TEST(Keys, AcknowledgeNamesTheChosenAlert) {
+  Model m = model_of(one_gpu());
+  handle(m, U'A');
+  handle(m, kDown);
+  const Request request = handle(m, U'a');
+  ASSERT_TRUE(request.acknowledge);
+  EXPECT_EQ(request.acknowledge->key, alerts(m)[1].key);
+}
+
+TEST(Themes, OneHasNoColourAndOneNoRedAgainstGreen) {
+  const int mono = find_theme("monochrome");
+  ASSERT_GE(mono, 0);
+  EXPECT_TRUE(themes()[static_cast<std::size_t>(mono)].is_monochrome());
+  EXPECT_FALSE(themes()[0].is_monochrome());
+  const Theme& safe = themes()[static_cast<std::size_t>(find_theme("colour-blind"))];
+  for (const Look& look : safe.looks) {
+    EXPECT_NE(look.colour8, 1);  // red
+    EXPECT_NE(look.colour8, 2);  // green
+  }
+  // What must not be missed differs from the healthy without colour, too.
+  const Look& critical = themes()[static_cast<std::size_t>(mono)].look(Role::critical);
+  EXPECT_TRUE(critical.bold && critical.reverse);
+  EXPECT_EQ(find_theme("none"), -1);
+}
+
+TEST(Terminal, HasAnAsciiForEverythingThatIsDrawn) {
+  for (const Page page : {Page::overview, Page::predict, Page::detail, Page::alerts}) {
+    Model m = model_of(eight_gpus());
+    m.ui.page = page;
+    m.ui.detail = m.view->series.front().key;
+    m.ui.help = page == Page::alerts;
+    Screen s(200, 60);
+    draw(s, m);
+    for (int y = 0; y < s.height(); ++y)
+      for (int x = 0; x < s.width(); ++x)
+        EXPECT_TRUE(s.at(x, y).code == U'?' || ascii_for(s.at(x, y).code) != '?')
+            << std::hex << static_cast<unsigned>(s.at(x, y).code);
+  }
+}
+
+}  // namespace
+}  // namespace vramtrack::top
