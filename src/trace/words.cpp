@@ -21,11 +21,11 @@ std::string bytes_words(std::uint64_t bytes) {
 std::string bytes_words(std::int64_t bytes) {
   const std::string magnitude =
       bytes_words(bytes < 0 ? ~static_cast<std::uint64_t>(bytes) + 1 : static_cast<std::uint64_t>(bytes));
-  return bytes < 0 ? "-" + magnitude : magnitude;
+  return bytes < 0 ? fmt::format("-{}", magnitude) : magnitude;
 }
 
 std::string change_words(std::int64_t bytes) {
-  return bytes > 0 ? "+" + bytes_words(bytes) : bytes_words(bytes);
+  return bytes > 0 ? fmt::format("+{}", bytes_words(bytes)) : bytes_words(bytes);
 }
 
 std::string number_words(std::uint64_t number) {
