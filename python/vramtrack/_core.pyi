@@ -1,5 +1,5 @@
 """The C++ core. Private: use the package's own names."""
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 version: str
 
@@ -13,6 +13,8 @@ class Analysis:
     @property
     def low_bytes(self) -> List[float]: ...
     @property
+    def mean_bytes(self) -> List[float]: ...
+    @property
     def high_bytes(self) -> List[float]: ...
 
 def analyze(
@@ -24,6 +26,29 @@ def analyze(
     explain: bool,
     device_id: int,
 ) -> Analysis: ...
+
+class Stream:
+    def __init__(self, metric: str, settings: List[str], device_id: int) -> None: ...
+    def set_capacity(self, capacity_bytes: float) -> None: ...
+    def observe(self, time_s: float, used_bytes: float) -> None: ...
+    def analysis(self, explain: bool) -> Analysis: ...
+
+def chart_svg(
+    times_s: Sequence[float],
+    low_bytes: Sequence[float],
+    mean_bytes: Sequence[float],
+    high_bytes: Sequence[float],
+    *,
+    duration_s: float,
+    interval_s: float,
+    clock_is_relative: bool,
+    capacity_bytes: Optional[float],
+    alerts_s: Sequence[float],
+    onset_s: Optional[float],
+    oom_in_s: Optional[Tuple[float, float, float]],
+    growth_bytes_per_s: float,
+    label: str,
+) -> str: ...
 def largest(values: Any) -> float: ...
 def linear_fit(x: Any, y: Any) -> Tuple[float, float, float]: ...
 

@@ -10,7 +10,9 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 
 from vramtrack import _core
 from vramtrack.errors import LeakError
-from vramtrack.sources import MemorySource, Site, default_source
+from vramtrack.memory_source import MemorySource, Site
+from vramtrack.sources import default_source
+from vramtrack.verdict import column
 
 _SETTLING_ITERATIONS = 2
 _EVIDENCE_ITERATIONS = 16
@@ -123,9 +125,7 @@ def test_growth(
     used_bytes: Sequence[float], limit: Union[str, float] = 0.0, *, error_rate: float = 1e-4, caches: int = 4
 ) -> Any:
     """Tests a series that is already there: memory after each iteration, in bytes."""
-    from vramtrack.verdict import _column
-
-    return _core.test_growth(_column(used_bytes, "used_bytes"), _limit_bytes(limit), error_rate, caches)
+    return _core.test_growth(column(used_bytes, "used_bytes"), _limit_bytes(limit), error_rate, caches)
 
 
 test_growth.__test__ = False  # type: ignore[attr-defined]  # pytest: no test
