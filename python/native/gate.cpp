@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "core/format.hpp"
 #include "gate/leak_gate.hpp"
 
 namespace vramtrack::python {
@@ -62,7 +63,7 @@ void add_gate(nb::module_& module) {
       "parse_growth_limit", [](const std::string& text) { return value_or_raise(gate::parse_growth_limit(text)); },
       nb::arg("text"));
   module.def(
-      "growth_text", [](double bytes) { return gate::growth_text(bytes); }, nb::arg("bytes_per_iteration"));
+      "growth_text", [](double bytes) { return format_growth(bytes); }, nb::arg("bytes_per_iteration"));
 }
 
 }  // namespace vramtrack::python

@@ -18,6 +18,7 @@
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
 #include "core/format.hpp"
+#include "host/host_name.hpp"
 #include "host/interrupt.hpp"
 #include "live/notifications.hpp"
 #include "report/status.hpp"
@@ -71,11 +72,6 @@ Result<std::string> token_for(const AgentConfig& config) {
       "agent.listen {} can be reached from other machines, and there is no token: set agent.token-file ((umask 077; "
       "openssl rand -hex 32 > FILE makes one), or listen on 127.0.0.1 and let a proxy or 'ssh -L' in front",
       config.listen));
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 class Agent {

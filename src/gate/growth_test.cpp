@@ -6,7 +6,9 @@
 #include <cmath>
 #include <vector>
 
+#include "core/format.hpp"
 #include "core/time.hpp"
+#include "core/units.hpp"
 #include "gate/signed_rank.hpp"
 
 namespace vramtrack::gate {
@@ -17,7 +19,6 @@ constexpr double kUpperError = 1e-3;
 constexpr double kSlowing = 0.5;  ///< later growth below this share of the earlier: it dies out
 /// What gives back more than half of all it ever took may be collected now and then.
 constexpr double kGivenBack = 0.5;
-constexpr double kMib = 1024.0 * 1024.0;
 
 double median(std::vector<double> values) {
   const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -157,24 +158,24 @@ std::string words(const GrowthResult& r, const GrowthLimits& limits) {
                          r.iterations, r.warm_up_iterations, limits.error_rate, least_iterations(limits));
     case Outcome::fails:
       return fmt::format("grows {} (at least {}, error rate {:g}), {} are allowed; {} iterations after {} of warm-up",
-                         growth_text(r.growth_bytes), growth_text(r.low_bytes), limits.error_rate,
-                         growth_text(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
+                         format_growth(r.growth_bytes), format_growth(r.low_bytes), limits.error_rate,
+                         format_growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
     case Outcome::warming_up:
       return fmt::format(
           "grows {}, ever more slowly (the later half {:.0f} % of the earlier): still warming up after {} "
           "iterations; repeat it more often to know",
-          growth_text(r.growth_bytes), 100 * r.late_to_early, r.iterations);
+          format_growth(r.growth_bytes), 100 * r.late_to_early, r.iterations);
     case Outcome::passes:
       if (r.gives_back && r.low_bytes > limits.limit_bytes_per_iteration)
         return fmt::format(
             "grows {} between two collections, and gave {:.1f} MiB back: no leak is shown; {} iterations after {} of "
             "warm-up",
-            growth_text(r.growth_bytes), r.given_back_bytes / kMib, r.tested_iterations, r.warm_up_iterations);
+            format_growth(r.growth_bytes), r.given_back_bytes / kMiB, r.tested_iterations, r.warm_up_iterations);
       break;
   }
   return fmt::format("grows {} (at most {}), {} are allowed; {} iterations after {} of warm-up{}",
-                     growth_text(r.growth_bytes), growth_text(r.high_bytes),
-                     growth_text(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations,
+                     format_growth(r.growth_bytes), format_growth(r.high_bytes),
+                     format_growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations,
                      r.settled ? "" : "; it varies too much to exclude more");
 }
 
@@ -278,14 +279,6 @@ Result<double> parse_growth_limit(std::string_view text) {
     return fail(fmt::format("'{}' is no limit of growth ({}); expected for example \"0.2 MiB/iter\"", text,
                             bytes.error().message));
   return static_cast<double>(*bytes);
-}
-
-std::string growth_text(double bytes_per_iteration) {
-  const double size = std::abs(bytes_per_iteration);
-  if (size >= 1024 * kMib) return fmt::format("{:.2f} GiB/iteration", bytes_per_iteration / (1024 * kMib));
-  if (size >= 0.01 * kMib) return fmt::format("{:.2f} MiB/iteration", bytes_per_iteration / kMib);
-  if (size >= 1) return fmt::format("{:.1f} KiB/iteration", bytes_per_iteration / 1024);
-  return "0 MiB/iteration";
 }
 
 }  // namespace vramtrack::gate

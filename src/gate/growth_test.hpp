@@ -61,7 +61,4 @@ std::size_t find_warm_up(std::span<const double> used_bytes);
 /// slash is a word of the user's own. A unit must be there, but for 0. The Error names the text and what was expected.
 Result<double> parse_growth_limit(std::string_view text);
 
-/// "0.31 MiB/iteration": growth for people. Pure.
-std::string growth_text(double bytes_per_iteration);
-
 }  // namespace vramtrack::gate

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/format.hpp"
+#include "core/units.hpp"
 #include "period/document.hpp"
 
 namespace vramtrack {
@@ -18,8 +19,6 @@ constexpr double kLeft = 70;
 constexpr double kRight = 16;
 constexpr double kTop = 14;
 constexpr double kBottom = 30;
-constexpr double kGiB = 1024.0 * 1024 * 1024;
-constexpr double kMiB = 1024.0 * 1024;
 
 struct Scale {
   Timestamp begin;
