@@ -124,12 +124,9 @@ void AgentSampler::take() {
   if (changes_.empty()) return;
   const auto view = engine_->view();
   for (const AlertChange& change : changes_) {
-    const AlertNews news = !change.raised     ? AlertNews::cleared
-                           : change.escalated ? AlertNews::escalated
-                                              : AlertNews::raised;
     const auto series = std::find_if(view->series.begin(), view->series.end(),
                                      [&](const SeriesView& s) { return s.id == change.alert.series; });
-    if (series != view->series.end()) hooks_.alert(*view, *series, change.alert, news);
+    if (series != view->series.end()) hooks_.alert(*view, *series, change.alert, change.news);
   }
   changes_.clear();
 }

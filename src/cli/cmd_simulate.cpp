@@ -97,7 +97,7 @@ class Simulation {
 
   /// The first alert that says when memory will run out is the prediction to be held to.
   void remember(const AlertChange& change) {
-    if (!change.raised || !change.alert.finding.leak) return;
+    if (change.news == AlertNews::cleared || !change.alert.finding.leak) return;
     if (!alert_ || (!alert_->finding.oom_in_s && change.alert.finding.oom_in_s)) alert_ = change.alert;
   }
 

@@ -55,16 +55,14 @@ void Session::take(const Batch& tick) {
   if (changes_.empty()) return;
   const auto view = engine_->view();
   for (const AlertChange& change : changes_) {
-    const AlertNews news = !change.raised     ? AlertNews::cleared
-                           : change.escalated ? AlertNews::escalated
-                                              : AlertNews::raised;
-    if (news != AlertNews::escalated) ++(change.raised ? counts_.raised : counts_.cleared);
+    if (change.news == AlertNews::raised) ++counts_.raised;
+    if (change.news == AlertNews::cleared) ++counts_.cleared;
     const auto series = std::find_if(view->series.begin(), view->series.end(),
                                      [&](const SeriesView& s) { return s.id == change.alert.series; });
     if (series == view->series.end()) continue;
-    if (on_news_) on_news_(*view, *series, change.alert, news);
-    print(json_ ? alert_json(*view, *series, change.alert, news)
-                : alert_lines(*view, *series, change.alert, news, console_.style()));
+    if (on_news_) on_news_(*view, *series, change.alert, change.news);
+    print(json_ ? alert_json(*view, *series, change.alert, change.news)
+                : alert_lines(*view, *series, change.alert, change.news, console_.style()));
   }
   changes_.clear();
 }

@@ -196,7 +196,7 @@ class Playback {
   void new_engine() {
     engine_ = std::make_unique<Engine>(config_, *catalog_);
     engine_->on_alert([this](const AlertChange& change) {
-      if (!change.raised || change.escalated) return;
+      if (change.news != AlertNews::raised) return;
       ++raised_;
       if (raises_.empty() || change.alert.raised > raises_.back()) raises_.push_back(change.alert.raised);
     });
