@@ -42,9 +42,7 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
 
 act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
   act::Note note;
-  note.news = news == AlertNews::raised      ? act::News::raised
-              : news == AlertNews::escalated ? act::News::escalated
-                                             : act::News::cleared;
+  note.news = news;
   note.key = series.key;
   if (series.verdict.suspect) {
     note.suspect_pid = series.verdict.suspect->pid;

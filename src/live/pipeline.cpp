@@ -65,16 +65,13 @@ void Pipeline::take(const Batch& tick) {
 void Pipeline::tell_changes() {
   const auto view = engine_->view();
   for (const AlertChange& change : changes_) {
-    const AlertNews news = !change.raised     ? AlertNews::cleared
-                           : change.escalated ? AlertNews::escalated
-                                              : AlertNews::raised;
-    if (news == AlertNews::raised) ++counts_.raised;
-    if (news == AlertNews::cleared) ++counts_.cleared;
+    if (change.news == AlertNews::raised) ++counts_.raised;
+    if (change.news == AlertNews::cleared) ++counts_.cleared;
     const auto series = std::find_if(view->series.begin(), view->series.end(),
                                      [&](const SeriesView& s) { return s.id == change.alert.series; });
     if (series == view->series.end()) continue;
     for (const Listener& listener : listeners_)
-      if (listener.alert) listener.alert({*view, *series, change.alert, news});
+      if (listener.alert) listener.alert({*view, *series, change.alert, change.news});
   }
   changes_.clear();
 }
