@@ -8,7 +8,6 @@
 #include "trace/exports.hpp"
 #include "trace/live_set.hpp"
 #include "trace/timeline.hpp"
-#include "trace/words.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -41,7 +40,7 @@ Result<Chosen> choose(SnapshotWork& work) {
   if (!highest)
     return vramtrack::fail(fmt::format("--peak: {} has no trace to find one in; leave --peak away", snapshot.file));
   return Chosen{highest->sites, fmt::format("GPU memory by stack at the peak of device {} (trace entry {})", device,
-                                            number_words(highest->at.event + 1))};
+                                            format_number(highest->at.event + 1))};
 }
 
 std::int64_t total_of(const Profile& profile) {
@@ -61,7 +60,7 @@ int snapshot_flamegraph(SnapshotWork& work) {
     return work.fail("the flame graph is an HTML page: name its file with --output");
   const std::string subtitle = fmt::format(
       "{}: {} requested and held, {} stacks; the width of a frame is its bytes", printable(work.snapshots.front().file),
-      bytes_words(total_of(chosen->profile)), number_words(chosen->profile.size()));
+      format_size(total_of(chosen->profile)), format_number(chosen->profile.size()));
   return work.finish(flamegraph_html(chosen->profile, work.symbols, chosen->title, subtitle), kSnapshotDone);
 }
 

@@ -8,7 +8,6 @@
 #include "core/format.hpp"
 #include "trace/diff.hpp"
 #include "trace/json_text.hpp"
-#include "trace/words.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -65,10 +64,10 @@ std::string text_of(const SnapshotWork& work, const std::vector<Compared>& all) 
   for (const std::string& note : growth.notes) out += fmt::format("  note: {}\n", note);
   const auto series = [&](std::string_view name, auto bytes_of) {
     out += fmt::format("  {:<14}", name);
-    for (std::size_t i = 0; i < growth.usage.size(); ++i) out += fmt::format(" {:>11}", bytes_words(bytes_of(i)));
+    for (std::size_t i = 0; i < growth.usage.size(); ++i) out += fmt::format(" {:>11}", format_size(bytes_of(i)));
     const auto change =
         static_cast<std::int64_t>(bytes_of(growth.usage.size() - 1)) - static_cast<std::int64_t>(bytes_of(0));
-    out += fmt::format("   {}\n", change_words(change));
+    out += fmt::format("   {}\n", format_change(change));
   };
   out += '\n';
   for (std::size_t i = 0; i < work.snapshots.size(); ++i)
@@ -93,8 +92,8 @@ std::string text_of(const SnapshotWork& work, const std::vector<Compared>& all) 
     if (shown == work.options.snapshot.top) continue;
     if (shown++ == 0) out += "\nwhat grew\n";
     std::string bytes;
-    for (const std::int64_t b : site.bytes) bytes += (bytes.empty() ? "" : " > ") + bytes_words(b);
-    out += fmt::format("{:>3}. {:<12} {:+} blocks  {}\n", shown, change_words(site.growth_bytes()),
+    for (const std::int64_t b : site.bytes) bytes += (bytes.empty() ? "" : " > ") + format_size(b);
+    out += fmt::format("{:>3}. {:<12} {:+} blocks  {}\n", shown, format_change(site.growth_bytes()),
                        site.growth_blocks(), printable(site_words(work.symbols, site.stack)));
     out += fmt::format("       {}{}\n", bytes,
                        site.bytes.size() < 3 ? ""
@@ -114,7 +113,7 @@ std::string text_of(const SnapshotWork& work, const std::vector<Compared>& all) 
       ++shrunk_sites;
     }
   if (shrunk_sites > 0)
-    out += fmt::format("\n{} shrank, by {} in all\n", count_words(shrunk_sites, "site"), bytes_words(-shrunk));
+    out += fmt::format("\n{} shrank, by {} in all\n", format_count(shrunk_sites, "site"), format_size(-shrunk));
   for (std::size_t i = 1; i < all.size(); ++i)
     out += fmt::format("\ndevice {}: {}: {}{}", *all[i].device, verdict_line(all[i].growth), all[i].growth.because,
                        i + 1 < all.size() ? "" : "\n");

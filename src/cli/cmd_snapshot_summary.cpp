@@ -7,7 +7,6 @@
 #include "trace/json_text.hpp"
 #include "trace/profile.hpp"
 #include "trace/usage.hpp"
-#include "trace/words.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -37,19 +36,19 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
         assessment.next_step);
   if (const std::uint64_t ooms = trace == nullptr ? 0 : trace->counts[static_cast<std::size_t>(Action::oom)]; ooms > 0)
     out += fmt::format("  it ran OUT OF MEMORY {} in the trace: 'vramtrack snapshot oom' says what filled it then\n",
-                       ooms == 1 ? "once" : fmt::format("{} times", number_words(ooms)));
+                       ooms == 1 ? "once" : fmt::format("{} times", format_number(ooms)));
   const auto row = [&](std::string_view name, std::uint64_t bytes, std::string_view meaning) {
-    out += fmt::format("  {:<22} {:>12} {:>6}  {}\n", name, bytes_words(bytes), percent_of(bytes, u.reserved_bytes),
+    out += fmt::format("  {:<22} {:>12} {:>6}  {}\n", name, format_size(bytes), percent_of(bytes, u.reserved_bytes),
                        meaning);
   };
-  row("reserved", u.reserved_bytes, fmt::format("taken from the driver, {}", count_words(u.segment_count, "segment")));
+  row("reserved", u.reserved_bytes, fmt::format("taken from the driver, {}", format_count(u.segment_count, "segment")));
   row("  requested", u.requested_bytes,
-      fmt::format("what the program asked for and holds, {}", count_words(u.live_block_count, "block")));
+      fmt::format("what the program asked for and holds, {}", format_count(u.live_block_count, "block")));
   row("  internal", u.internal_bytes(), "rounding up of those (allocated = requested + internal)");
   row("  pending free", u.pending_free_bytes, "given back, a stream may still use it");
   row("  releasable", u.releasable_bytes, "cached, empty_cache() returns it");
   row("  pinned", u.pinned_bytes,
-      fmt::format("free between live blocks, largest piece {}", bytes_words(u.largest_pinned_bytes)));
+      fmt::format("free between live blocks, largest piece {}", format_size(u.largest_pinned_bytes)));
   if (u.unaccounted_bytes > 0) row("  unaccounted", u.unaccounted_bytes, "no block of the file covers it");
   // A device that gave everything back has no pool, only its trace; one common pool needs no table.
   if (device.pools.size() > 1 ||
@@ -65,9 +64,9 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
       const Usage& p = pool.usage;
       out +=
           fmt::format("  {:<26} {:>16} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", pool_words(pool),
-                      pool.stream == 0 ? "default" : fmt::format("{:#x}", pool.stream), bytes_words(p.reserved_bytes),
-                      bytes_words(p.allocated_bytes), bytes_words(p.requested_bytes), bytes_words(p.internal_bytes()),
-                      bytes_words(p.pending_free_bytes), bytes_words(p.releasable_bytes), bytes_words(p.pinned_bytes));
+                      pool.stream == 0 ? "default" : fmt::format("{:#x}", pool.stream), format_size(p.reserved_bytes),
+                      format_size(p.allocated_bytes), format_size(p.requested_bytes), format_size(p.internal_bytes()),
+                      format_size(p.pending_free_bytes), format_size(p.releasable_bytes), format_size(p.pinned_bytes));
     }
   }
   if (is_host) return;
@@ -75,22 +74,22 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
   if (!lines.empty()) {
     out += "\n  who holds it\n";
     for (std::size_t i = 0; i < lines.size() && i < top; ++i)
-      out +=
-          fmt::format("  {:>12} {:>6} {:>16}  {}\n", bytes_words(lines[i].bytes),
-                      percent_of(static_cast<std::uint64_t>(lines[i].bytes), u.requested_bytes),
-                      count_words(static_cast<std::uint64_t>(lines[i].blocks), "block"), line_words(symbols, lines[i]));
+      out += fmt::format("  {:>12} {:>6} {:>16}  {}\n", format_size(lines[i].bytes),
+                         percent_of(static_cast<std::uint64_t>(lines[i].bytes), u.requested_bytes),
+                         format_count(static_cast<std::uint64_t>(lines[i].blocks), "block"),
+                         line_words(symbols, lines[i]));
     if (lines.size() > top) out += fmt::format("  and {} more lines\n", lines.size() - top);
   }
   if (trace == nullptr || trace->event_count == 0) return;
   const auto at_begin = static_cast<std::int64_t>(u.requested_bytes) - trace->net_bytes;
-  out += fmt::format("\n  trace: {}", count_words(trace->event_count, "entry"));
+  out += fmt::format("\n  trace: {}", format_count(trace->event_count, "entry"));
   if (out.ends_with("entrys")) out.replace(out.size() - 6, 6, "entries");
   if (trace->first_time_us != kNoTime)
     out += fmt::format(" over {:.3g} s", static_cast<double>(trace->last_time_us - trace->first_time_us) * 1e-6);
   for (std::size_t a = 0; a < kActionCount; ++a)
-    if (trace->counts[a] > 0) out += fmt::format(", {} {}", number_words(trace->counts[a]), kActionNames[a]);
-  out += fmt::format("\n  at its beginning {} were live, at most {} (entry {})\n", bytes_words(at_begin),
-                     bytes_words(at_begin + trace->peak_net_bytes), number_words(trace->peak_event));
+    if (trace->counts[a] > 0) out += fmt::format(", {} {}", format_number(trace->counts[a]), kActionNames[a]);
+  out += fmt::format("\n  at its beginning {} were live, at most {} (entry {})\n", format_size(at_begin),
+                     format_size(at_begin + trace->peak_net_bytes), format_number(trace->peak_event));
 }
 
 std::string text_of(const SnapshotWork& work) {
@@ -99,8 +98,8 @@ std::string text_of(const SnapshotWork& work) {
     if (!out.empty()) out += '\n';
     std::uint64_t events = 0;
     for (const DeviceTrace& trace : snapshot.traces) events += trace.event_count;
-    out += fmt::format("{}: {}, {}, {} trace entries\n", snapshot.file, bytes_words(snapshot.file_bytes),
-                       count_words(snapshot.segments.size(), "segment"), number_words(events));
+    out += fmt::format("{}: {}, {}, {} trace entries\n", snapshot.file, format_size(snapshot.file_bytes),
+                       format_count(snapshot.segments.size(), "segment"), format_number(events));
     if (snapshot.settings && !snapshot.settings->text.empty())
       out += fmt::format("PYTORCH_CUDA_ALLOC_CONF={}\n", printable(snapshot.settings->text));
     const auto devices = usage_of(snapshot);
@@ -201,7 +200,7 @@ void stack_json(JsonText& j, const Symbols& symbols, StackId stack) {
 
 std::string line_words(const Symbols& symbols, const LineBytes& line) {
   std::string out = printable(site_words(symbols, line.stack));
-  if (line.stacks > 1) out += fmt::format("  ({} stacks)", number_words(line.stacks));
+  if (line.stacks > 1) out += fmt::format("  ({} stacks)", format_number(line.stacks));
   return out;
 }
 

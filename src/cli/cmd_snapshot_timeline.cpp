@@ -8,7 +8,6 @@
 #include "trace/oom.hpp"
 #include "trace/timeline.hpp"
 #include "trace/usage.hpp"
-#include "trace/words.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -34,7 +33,7 @@ std::string no_trace(const SnapshotWork& work) {
 
 /// People count from 1.
 std::string entry_words(const Moment& moment) {
-  return number_words(moment.event + 1);
+  return format_number(moment.event + 1);
 }
 
 /// "+1.234 s", or "entry 1,234" where the trace has no times.
@@ -53,9 +52,9 @@ void sites_text(std::string& out, const SnapshotWork& work, const Profile& sites
       out += fmt::format("{}and {} more lines\n", indent, lines.size() - work.options.snapshot.top);
       break;
     }
-    out += fmt::format("{}{:>11} {:>5.1f} % {:>13}  {}\n", indent, bytes_words(held.bytes),
+    out += fmt::format("{}{:>11} {:>5.1f} % {:>13}  {}\n", indent, format_size(held.bytes),
                        100 * static_cast<double>(held.bytes) / static_cast<double>(std::max<std::int64_t>(total, 1)),
-                       count_words(static_cast<std::uint64_t>(std::max<std::int64_t>(held.blocks, 0)), "block"),
+                       format_count(static_cast<std::uint64_t>(std::max<std::int64_t>(held.blocks, 0)), "block"),
                        line_words(work.symbols, held));
   }
 }
@@ -82,10 +81,10 @@ void moment_json(JsonText& j, const Moment& moment) {
 void timeline_text(std::string& out, const SnapshotWork& work, const Timeline& t) {
   const std::int64_t first_us = t.begin.time_us;
   out += fmt::format("device {}: {} trace entries; live at the beginning {}, at the end {}\n", t.device,
-                     number_words(t.event_count), bytes_words(t.begin.live_bytes), bytes_words(t.end.live_bytes));
+                     format_number(t.event_count), format_size(t.begin.live_bytes), format_size(t.end.live_bytes));
   if (t.mismatch_count > 0)
     out += fmt::format("  {} of the trace and of the segments do not agree; figures at the beginning are approximate\n",
-                       count_words(t.mismatch_count, "block"));
+                       format_count(t.mismatch_count, "block"));
   std::int64_t highest = 1;
   for (const Moment& point : t.points) highest = std::max(highest, point.live_bytes);
   out += fmt::format(
@@ -102,21 +101,21 @@ void timeline_text(std::string& out, const SnapshotWork& work, const Timeline& t
     for (std::size_t k = 0; k < t.sites.size(); ++k) {
       if (t.site_bytes[i][k] <= most || t.sites[k] == t.before_trace || t.sites[k] == kNoStack) continue;
       most = t.site_bytes[i][k];
-      site = fmt::format("{} {}", bytes_words(most), site_words(work.symbols, t.sites[k]));
+      site = fmt::format("{} {}", format_size(most), site_words(work.symbols, t.sites[k]));
     }
     std::string blocks;
     for (std::size_t b = 0; b < bar; ++b) blocks += "\u2588";
-    out += fmt::format("  {:<16} {:>11} {:>11}  {} {}\n", when(point, first_us), bytes_words(point.live_bytes),
-                       bytes_words(point.reserved_bytes), fit(blocks, kChartColumns), printable(site));
+    out += fmt::format("  {:<16} {:>11} {:>11}  {} {}\n", when(point, first_us), format_size(point.live_bytes),
+                       format_size(point.reserved_bytes), fit(blocks, kChartColumns), printable(site));
   }
   for (std::size_t i = 0; i < t.peaks.size(); ++i) {
     const Peak& peak = t.peaks[i];
-    out += fmt::format("\n  peak {}: {} live at {}{}, {} reserved\n", i + 1, bytes_words(peak.at.live_bytes),
+    out += fmt::format("\n  peak {}: {} live at {}{}, {} reserved\n", i + 1, format_size(peak.at.live_bytes),
                        when(peak.at, first_us),
                        peak.at.time_us == kNoTime ? "" : fmt::format(" (entry {})", entry_words(peak.at)),
-                       bytes_words(peak.at.reserved_bytes));
+                       format_size(peak.at.reserved_bytes));
     if (peak.at.pending_bytes > 0)
-      out += fmt::format("    and {} freed but pending\n", bytes_words(peak.at.pending_bytes));
+      out += fmt::format("    and {} freed but pending\n", format_size(peak.at.pending_bytes));
     for (const std::string& name : peak.inside) out += fmt::format("    inside {}\n", printable(name));
     sites_text(out, work, peak.sites, peak.at.live_bytes, "    ");
   }
@@ -179,7 +178,7 @@ void oom_text(std::string& out, const SnapshotWork& work, const OomReport& r, st
                      r.at.time_us == kNoTime ? "" : fmt::format(" (entry {})", entry_words(r.at)),
                      r.oom_count > 1 ? fmt::format(", the last of {} ooms", r.oom_count) : "");
   const auto row = [&out](std::string_view name, std::uint64_t bytes, std::string_view meaning) {
-    out += fmt::format("  {:<16} {:>11}  {}\n", name, bytes_words(bytes), meaning);
+    out += fmt::format("  {:<16} {:>11}  {}\n", name, format_size(bytes), meaning);
   };
   const auto positive = [](std::int64_t bytes) { return static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)); };
   if (r.has_oom)
@@ -197,8 +196,8 @@ void oom_text(std::string& out, const SnapshotWork& work, const OomReport& r, st
   if (!r.risers.empty()) {
     out += fmt::format("\n  kept rising over {} quiet moments\n", r.valley_count);
     for (std::size_t i = 0; i < r.risers.size() && i < work.options.snapshot.top; ++i) {
-      out += fmt::format("    {:>11}  {} > {}  {}\n", change_words(r.risers[i].to_bytes - r.risers[i].from_bytes),
-                         bytes_words(r.risers[i].from_bytes), bytes_words(r.risers[i].to_bytes),
+      out += fmt::format("    {:>11}  {} > {}  {}\n", format_change(r.risers[i].to_bytes - r.risers[i].from_bytes),
+                         format_size(r.risers[i].from_bytes), format_size(r.risers[i].to_bytes),
                          printable(site_words(work.symbols, r.risers[i].stack)));
       const auto lines = stack_words(work.symbols, r.risers[i].stack, kStackLines);
       for (std::size_t l = 1; l < lines.size(); ++l) out += fmt::format("                   called by {}\n", lines[l]);
@@ -278,7 +277,7 @@ int snapshot_oom(SnapshotWork& work) {
     if (work.options.capacity_bytes && *work.options.capacity_bytes < reserved)
       return work.fail(
           fmt::format("--capacity: device {} had {} reserved, more than {}; give the capacity of that device", device,
-                      bytes_words(reserved), bytes_words(*work.options.capacity_bytes)));
+                      format_size(reserved), format_size(*work.options.capacity_bytes)));
     const OomReport report = oom_of(snapshot, device, work.symbols, work.options.capacity_bytes);
     if (work.options.json) {
       oom_json(j, work, report);

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <span>
 
 #include "cli/commands.hpp"
 #include "core/format.hpp"
 #include "core/markup.hpp"
+#include "core/median.hpp"
 #include "gate/growth_test.hpp"
 #include "gate/run/evidence_files.hpp"
 #include "gate/run/gated_program.hpp"
@@ -74,8 +76,7 @@ std::string junit(const Options& options, const Conclusion& conclusion, const st
 void drop_end(std::vector<double>& samples) {
   if (samples.size() < 8) return;
   std::vector<double> last(samples.end() - static_cast<std::ptrdiff_t>(samples.size() / 4), samples.end());
-  std::nth_element(last.begin(), last.begin() + static_cast<std::ptrdiff_t>(last.size() / 2), last.end());
-  const double usual = last[last.size() / 2];
+  const double usual = upper_median(std::span(last));
   while (!samples.empty() && samples.back() < 0.5 * usual) samples.pop_back();
 }
 
@@ -132,6 +133,8 @@ Conclusion conclude(const Options& options, ProgramRun run, const gate::GrowthLi
   share.error_rate = limits.error_rate / static_cast<double>(std::max<std::size_t>(1, series.size()));
   const Tested* worst = nullptr;
   for (IterationSeries& s : series) {
+    share.unit =
+        sampled ? fmt::format("sample of {}", format_duration(options.sample_interval_s.value_or(1.0))) : s.name;
     gate::GrowthResult result = gate::test_growth(s.used_bytes, share);
     c.tested.push_back({std::move(s), std::move(result)});
   }
@@ -152,17 +155,11 @@ Conclusion conclude(const Options& options, ProgramRun run, const gate::GrowthLi
     else
       c.words = "the program held no GPU memory that can be seen here, and made no marks (docs/leak-gate.md)";
   } else {
-    const std::string unit = sampled
-                                 ? fmt::format("sample of {}", format_duration(options.sample_interval_s.value_or(1.0)))
-                                 : worst->series.name;
     c.key = worst->series.key;
     const bool alone = c.tested.size() == 1 && left_out == 0;
     if (alone) c.tested.front().series.key.clear();  // tells it from nobody, and its number differs from run to run
     const std::string who = worst->series.key.empty() ? "" : fmt::format(" (by {})", printable(worst->series.key));
-    std::string because = worst->result.because;
-    for (std::size_t at = 0; (at = because.find("/iteration", at)) != std::string::npos;)
-      because.replace(at, 10, "/" + unit);
-    c.words = fmt::format("GPU memory{}: {}", who, because);
+    c.words = fmt::format("GPU memory{}: {}", who, worst->result.because);
     if (left_out > 0)
       c.words += fmt::format("; {} with less than a tenth of these iterations left out",
                              left_out == 1 ? "one writer" : fmt::format("{} writers", left_out));

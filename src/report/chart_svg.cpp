@@ -8,6 +8,7 @@
 
 #include "core/format.hpp"
 #include "core/markup.hpp"
+#include "core/units.hpp"
 
 namespace vramtrack {
 namespace {
@@ -18,8 +19,6 @@ constexpr double kLeft = 70;
 constexpr double kRight = 16;
 constexpr double kTop = 14;
 constexpr double kBottom = 30;
-constexpr double kGiB = 1024.0 * 1024 * 1024;
-constexpr double kMiB = 1024.0 * 1024;
 
 struct Scale {
   Timestamp begin;

@@ -5,14 +5,14 @@
 #include <set>
 #include <tuple>
 
+#include "core/units.hpp"
+
 namespace vramtrack::trace {
 namespace {
 
-constexpr std::uint64_t kMiB = 1ULL << 20;
-
 /// The pages in which expandable segments are mapped (PyTorch: kSmallBuffer and kLargeBuffer).
 std::uint64_t page_bytes(const Segment& segment) {
-  return segment.is_large ? 20 * kMiB : 2 * kMiB;
+  return segment.is_large ? 20 * kBytesPerMiB : 2 * kBytesPerMiB;
 }
 
 Usage usage_of_segment(const Snapshot& snapshot, const Segment& segment) {
