@@ -5,10 +5,11 @@
 #include <cmath>
 #include <vector>
 
+#include "detect/regression.hpp"
+
 namespace vramtrack {
 namespace {
 
-constexpr double kZ90 = 1.2815515655446004;  ///< standard normal 90th percentile
 /// The residuals' autocorrelation is taken for no more than this: (1 + r) / (1 - r) has no end.
 constexpr double kMostAutocorrelation = 0.95;
 /// Points below which nothing is foretold, and below which no parabola is.
@@ -33,42 +34,13 @@ constexpr double kSteadyCentroid = 0.5;
 constexpr double kModelShare = 0.5;
 constexpr double kSoonest = 0.1;
 
-struct Line {
-  double slope = 0;
-  double intercept = 0;
-  double r_squared = 0;
-};
-
-Line least_squares(const std::vector<double>& t, const std::vector<double>& y) {
-  const auto n = static_cast<double>(t.size());
-  double mt = 0;
-  double my = 0;
-  for (std::size_t i = 0; i < t.size(); ++i) {
-    mt += t[i] / n;
-    my += y[i] / n;
-  }
-  double tt = 0;
-  double ty = 0;
-  double yy = 0;
-  for (std::size_t i = 0; i < t.size(); ++i) {
-    tt += (t[i] - mt) * (t[i] - mt);
-    ty += (t[i] - mt) * (y[i] - my);
-    yy += (y[i] - my) * (y[i] - my);
-  }
-  Line line;
-  line.slope = tt > 0 ? ty / tt : 0;
-  line.intercept = my - line.slope * mt;
-  line.r_squared = tt > 0 && yy > 0 ? ty * ty / (tt * yy) : 0;
-  return line;
-}
-
 /// Lag-1 autocorrelation of the residuals, clipped to [0, kMostAutocorrelation].
-double residual_autocorrelation(const std::vector<double>& t, const std::vector<double>& y, const Line& line) {
+double residual_autocorrelation(const std::vector<double>& t, const std::vector<double>& y, const Fit& line) {
   double c0 = 0;
   double c1 = 0;
   double previous = 0;
   for (std::size_t i = 0; i < t.size(); ++i) {
-    const double r = y[i] - line.intercept - line.slope * t[i];
+    const double r = line.residual(t[i], y[i]);
     c0 += r * r;
     if (i > 0) c1 += r * previous;
     previous = r;
@@ -156,7 +128,7 @@ Forecast forecast(const Scales& scales, const Evidence& window, std::optional<do
   }
   Forecast out;
   if (t.size() < kLeastPoints) return out;
-  const Line line = least_squares(t, floors);
+  const Fit line = fit_slope(moments_of(t, floors));
   out.r_squared = line.r_squared;
   out.growth_bytes_per_s = theil_sen(t, floors, residual_autocorrelation(t, floors, line));
   const double mean_rate = window.net_bytes / window.duration_s;
@@ -175,10 +147,10 @@ Forecast forecast(const Scales& scales, const Evidence& window, std::optional<do
     previous = x;
   }
   const double diffusion = squares / (2 * std::max<double>(1, static_cast<double>(floors.size()) - 2)) / width_s;
-  const Line peak_line = least_squares(t, peaks);
+  const Fit peak_line = fit_slope(moments_of(t, peaks));
   double peak_squares = 0;
   for (std::size_t i = 0; i < t.size(); ++i) {
-    const double r = peaks[i] - peak_line.intercept - peak_line.slope * t[i];
+    const double r = peak_line.residual(t[i], peaks[i]);
     peak_squares += r * r / static_cast<double>(t.size());
   }
   const double h = std::max(headroom, kLeastHeadroom * *limit_bytes);

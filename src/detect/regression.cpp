@@ -8,7 +8,6 @@
 namespace vramtrack {
 namespace {
 
-constexpr double kZ90 = 1.2815515655;  ///< 90th percentile of the standard normal
 /// Rounding leaves about 1e-16 of the squares of an exact line; residuals below this share are that.
 constexpr double kRoundingShare = 1e-14;
 /// Samples that count, at the least: one degree of freedom is left.
@@ -58,6 +57,23 @@ void Moments::merge(const Moments& other) {
   mean_t += dt * share;
   mean_y += dy * share;
   n = sum;
+}
+
+Moments moments_of(std::span<const double> t_s, std::span<const double> y) {
+  Moments m;
+  m.n = static_cast<double>(t_s.size());
+  for (std::size_t i = 0; i < t_s.size(); ++i) {
+    m.mean_t += t_s[i] / m.n;
+    m.mean_y += y[i] / m.n;
+  }
+  for (std::size_t i = 0; i < t_s.size(); ++i) {
+    const double dt = t_s[i] - m.mean_t;
+    const double dy = y[i] - m.mean_y;
+    m.tt += dt * dt;
+    m.ty += dt * dy;
+    m.yy += dy * dy;
+  }
+  return m;
 }
 
 Fit fit_slope(const Moments& m) {
