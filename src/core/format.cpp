@@ -75,13 +75,13 @@ std::string format_change(std::int64_t bytes) {
   return bytes > 0 ? "+" + format_size(bytes) : format_size(bytes);
 }
 
-std::string format_growth(double bytes_per_iteration) {
+std::string format_growth(double bytes_per_iteration, std::string_view unit) {
   const double growth = finite(bytes_per_iteration);
   const double size = std::abs(growth);
-  if (size >= kGiB) return fmt::format("{:.2f} GiB/iteration", growth / kGiB);
-  if (size >= 0.01 * kMiB) return fmt::format("{:.2f} MiB/iteration", growth / kMiB);
-  if (size >= 1) return fmt::format("{:.1f} KiB/iteration", growth / kKiB);
-  return "0 MiB/iteration";
+  if (size >= kGiB) return fmt::format("{:.2f} GiB/{}", growth / kGiB, unit);
+  if (size >= 0.01 * kMiB) return fmt::format("{:.2f} MiB/{}", growth / kMiB, unit);
+  if (size >= 1) return fmt::format("{:.1f} KiB/{}", growth / kKiB, unit);
+  return fmt::format("0 MiB/{}", unit);
 }
 
 std::string format_number(std::uint64_t number) {

@@ -24,8 +24,8 @@ std::string format_size(std::uint64_t bytes);
 std::string format_size(std::int64_t bytes);
 /// "+12.3 MiB", "-1.0 KiB", "0 bytes".
 std::string format_change(std::int64_t bytes);
-/// "0.31 MiB/iteration": what a repeated body adds to memory each time.
-std::string format_growth(double bytes_per_iteration);
+/// "0.31 MiB/iteration": what a repeated body adds to memory each time; `unit` is what the user calls that.
+std::string format_growth(double bytes_per_iteration, std::string_view unit = "iteration");
 /// "12,345".
 std::string format_number(std::uint64_t number);
 /// "1 site", "2 sites", "12,345 sites".

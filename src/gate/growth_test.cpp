@@ -150,30 +150,33 @@ std::size_t least_blocks(double error_rate, std::size_t spared) {
 }
 
 std::string words(const GrowthResult& r, const GrowthLimits& limits) {
+  const auto growth = [&](double bytes) { return format_growth(bytes, limits.unit); };
+  const std::string error_rate =
+      limits.stated_error_rate.empty() ? fmt::format("{:g}", limits.error_rate) : limits.stated_error_rate;
   switch (r.outcome) {
     case Outcome::too_short:
-      return fmt::format("{} iterations, {} of them warm-up: to fail at an error rate of {:g} takes {} after warm-up",
-                         r.iterations, r.warm_up_iterations, limits.error_rate, least_iterations(limits));
+      return fmt::format("{} iterations, {} of them warm-up: to fail at an error rate of {} takes {} after warm-up",
+                         r.iterations, r.warm_up_iterations, error_rate, least_iterations(limits));
     case Outcome::fails:
-      return fmt::format("grows {} (at least {}, error rate {:g}), {} are allowed; {} iterations after {} of warm-up",
-                         format_growth(r.growth_bytes), format_growth(r.low_bytes), limits.error_rate,
-                         format_growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
+      return fmt::format("grows {} (at least {}, error rate {}), {} are allowed; {} iterations after {} of warm-up",
+                         growth(r.growth_bytes), growth(r.low_bytes), error_rate,
+                         growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
     case Outcome::warming_up:
       return fmt::format(
           "grows {}, ever more slowly (the later half {:.0f} % of the earlier): still warming up after {} "
           "iterations; repeat it more often to know",
-          format_growth(r.growth_bytes), 100 * r.late_to_early, r.iterations);
+          growth(r.growth_bytes), 100 * r.late_to_early, r.iterations);
     case Outcome::passes:
       if (r.gives_back && r.low_bytes > limits.limit_bytes_per_iteration)
         return fmt::format(
             "grows {} between two collections, and gave {:.1f} MiB back: no leak is shown; {} iterations after {} of "
             "warm-up",
-            format_growth(r.growth_bytes), r.given_back_bytes / kMiB, r.tested_iterations, r.warm_up_iterations);
+            growth(r.growth_bytes), r.given_back_bytes / kMiB, r.tested_iterations, r.warm_up_iterations);
       break;
   }
   return fmt::format("grows {} (at most {}), {} are allowed; {} iterations after {} of warm-up{}",
-                     format_growth(r.growth_bytes), format_growth(r.high_bytes),
-                     format_growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations,
+                     growth(r.growth_bytes), growth(r.high_bytes), growth(limits.limit_bytes_per_iteration),
+                     r.tested_iterations, r.warm_up_iterations,
                      r.settled ? "" : "; it varies too much to exclude more");
 }
 
@@ -256,6 +259,12 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
   else
     r.outcome = Outcome::fails;
   return conclude(r, limits);
+}
+
+std::string error_rate_words(double error_rate) {
+  const std::string text = fmt::format("{:.2e}", error_rate);  // 1.00e-04
+  const std::size_t e = text.find('e');
+  return fmt::format("{:g}e{}", std::stod(text.substr(0, e)), std::stoi(text.substr(e + 1)));
 }
 
 Result<double> parse_growth_limit(std::string_view text) {

@@ -89,6 +89,7 @@ Conclusion conclude(ProgramRun run, const GateRules& rules) {
   share.error_rate = rules.limits.error_rate / static_cast<double>(std::max<std::size_t>(1, series.size()));
   const TestedSeries* worst = nullptr;
   for (IterationSeries& s : series) {
+    share.unit = sampled ? fmt::format("sample of {}", format_duration(rules.sample_interval_s)) : s.name;
     GrowthResult result = test_growth(s.used_bytes, share);
     c.tested.push_back({std::move(s), std::move(result)});
   }
@@ -109,16 +110,11 @@ Conclusion conclude(ProgramRun run, const GateRules& rules) {
     else
       c.words = "the program held no GPU memory that can be seen here, and made no marks (docs/leak-gate.md)";
   } else {
-    const std::string unit =
-        sampled ? fmt::format("sample of {}", format_duration(rules.sample_interval_s)) : worst->series.name;
     c.key = worst->series.key;
     const bool alone = c.tested.size() == 1 && left_out == 0;
     if (alone) c.tested.front().series.key.clear();  // tells it from nobody, and its number differs from run to run
     const std::string who = worst->series.key.empty() ? "" : fmt::format(" (by {})", printable(worst->series.key));
-    std::string because = worst->result.because;
-    for (std::size_t at = 0; (at = because.find("/iteration", at)) != std::string::npos;)
-      because.replace(at, 10, "/" + unit);
-    c.words = fmt::format("GPU memory{}: {}", who, because);
+    c.words = fmt::format("GPU memory{}: {}", who, worst->result.because);
     if (left_out > 0)
       c.words += fmt::format("; {} with less than a tenth of these iterations left out",
                              left_out == 1 ? "one writer" : fmt::format("{} writers", left_out));
