@@ -16,7 +16,7 @@
 #include "agent/server/listen.hpp"
 #include "agent/supervisor.hpp"
 #include "cli/commands.hpp"
-#include "cli/config_file.hpp"
+#include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "host/interrupt.hpp"
 #include "live/notifications.hpp"
@@ -30,6 +30,16 @@ using namespace vramtrack::agent;
 namespace {
 
 using std::chrono::steady_clock;
+
+struct AgentOptions {
+  ConfigRequest config;
+  bool or_simulate = false;
+  std::string scenario;
+  double speed = 0;  ///< of a simulation; 0: the default
+  std::optional<std::uint64_t> seed;
+};
+
+#ifdef VRAMTRACK_AGENT
 
 volatile std::sig_atomic_t g_reload = 0;
 
@@ -80,7 +90,7 @@ std::string host_name() {
 
 class Agent {
  public:
-  Agent(const Options& options, const LayeredConfig& layers)
+  Agent(const AgentOptions& options, const LayeredConfig& layers)
       : options_(options), layers_(layers), published_(), started_(wall_clock()) {}
 
   int run() {
@@ -265,7 +275,7 @@ class Agent {
   void reload() {
     g_reload = 0;
     notify_supervisor(reloading_state());
-    const auto next = load_config(options_);
+    const auto next = load_config(options_.config);
     Result<std::string> token = next ? Result<std::string>() : Result<std::string>(fail(next.error()));
     if (next) {
       // Where it is reached does not change before a restart, so what guards that must not go.
@@ -299,7 +309,7 @@ class Agent {
   }
 
   const Interrupt interrupt_;
-  const Options& options_;
+  const AgentOptions& options_;
   LayeredConfig layers_;
   std::optional<TemporaryFolder> temporary_;  ///< outlives the store in it
   std::unique_ptr<act::Notifier> notifier_;   ///< before the sampler: it is told to its end
@@ -315,10 +325,51 @@ class Agent {
   Timestamp started_;
 };
 
-}  // namespace
-
-int agent(const Options& options, const LayeredConfig& layers, Console&) {
+int agent(const AgentOptions& options, const LayeredConfig& layers, Console&) {
   return Agent(options, layers).run();
 }
+
+#else
+
+int agent(const AgentOptions&, const LayeredConfig&, Console& console) {
+  console.error(
+      "this build has no agent: its libraries cannot be linked statically; install the .deb, or build with 'make'");
+  return 2;
+}
+
+#endif
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<AgentOptions>();
+  arguments
+      .option("--listen", "ADDRESS:PORT",
+              "Serve HTTP here (default 127.0.0.1:9474; an address beyond loopback needs a token)",
+              [into = &options->config](const std::string& word) {
+                into->overrides.push_back({"agent.listen", word, "--listen"});
+                return Status();
+              })
+      .in_manual("The token is the one of agent.token-file.");
+  add_interval(arguments, options->config);
+  add_no_record(arguments, options->config, "Do not record into the store; there is no history then");
+  add_sources(arguments, options->config);
+  add_or_simulate(arguments, options->or_simulate);
+  add_scenario(arguments, options->scenario, "Simulate this machine instead: a built-in scenario or a TOML file");
+  add_speed(arguments, options->speed, "Simulation speed: 60 plays one minute per second (default 60)");
+  add_seed(arguments, options->seed, "Seed of everything random in a simulation");
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<AgentOptions>(options, agent);
+}
+
+}  // namespace
+
+const CommandInfo agent_command{
+    "agent", "Watch in the background and serve a web page, a JSON API and /metrics for Prometheus",
+    "Examples:\n"
+    "  vramtrack agent                              watch, record, serve on 127.0.0.1:9474\n"
+    "  vramtrack agent --scenario leaking_training  try it without a GPU\n"
+    "  systemctl enable --now vramtrack-agent       start it at every boot\n"
+    "Exit: 0 ended by SIGTERM or SIGINT, 2 could not start. SIGHUP reloads the configuration.",
+    declare};
 
 }  // namespace vramtrack::cli

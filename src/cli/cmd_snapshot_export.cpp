@@ -24,7 +24,7 @@ struct Chosen {
 Result<Chosen> choose(SnapshotWork& work) {
   const Snapshot& snapshot = work.snapshots.front();
   const std::string of = work.device() ? fmt::format("device {}", *work.device()) : "all devices";
-  if (!work.options.snapshot.at_peak)
+  if (!work.options.at_peak)
     return Chosen{live_profile(snapshot, work.device()), fmt::format("live GPU memory by stack, {}", of)};
   std::optional<Peak> highest;
   std::uint32_t device = 0;
@@ -50,8 +50,6 @@ std::int64_t total_of(const Profile& profile) {
   return total;
 }
 
-}  // namespace
-
 int snapshot_flamegraph(SnapshotWork& work) {
   const auto chosen = choose(work);
   if (!chosen) return work.fail(chosen.error().message);
@@ -66,7 +64,7 @@ int snapshot_flamegraph(SnapshotWork& work) {
 }
 
 int snapshot_export(SnapshotWork& work) {
-  const std::string& format = work.options.snapshot.format;
+  const std::string& format = work.options.format;
   if (format == "chrome" || format == "csv") {
     SnapshotOutput out(work.console, work.options.output);
     const Sink sink = [&out](std::string_view text) { return out.write(text); };
@@ -88,5 +86,46 @@ int snapshot_export(SnapshotWork& work) {
   if (!bytes) return work.fail(bytes.error().message);
   return work.finish(*bytes, kSnapshotDone);
 }
+
+Runner declare_flamegraph(Arguments& arguments) {
+  const auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_file(arguments, *options);
+  arguments.flag("--peak", "Draw the moment when most was live, not the end", options->at_peak);
+  return snapshot_runner(options, {"flamegraph", snapshot_flamegraph, true});
+}
+
+Runner declare_export(Arguments& arguments) {
+  const auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_file(arguments, *options);
+  const std::vector<std::string> formats = {"pprof", "speedscope", "folded", "chrome", "csv"};
+  arguments
+      .option("--format", "NAME", "Write as: pprof, speedscope, folded (live bytes by stack), chrome, csv (events)",
+              one_of(formats, options->format))
+      .required()
+      .completes(formats);
+  arguments.flag("--peak", "With pprof, speedscope, folded: export the moment when most was live, not the end",
+                 options->at_peak);
+  return snapshot_runner(options, {"export", snapshot_export, true});
+}
+
+}  // namespace
+
+const CommandInfo snapshot_flamegraph_verb{
+    "flamegraph", "A flame graph of the live bytes, as one HTML file",
+    "Examples:\n"
+    "  vramtrack snapshot flamegraph --output live.html memory_snapshot.pickle\n"
+    "  vramtrack snapshot flamegraph --peak --output peak.html memory_snapshot.pickle\n"
+    "Exit: 0 done, 2 could not read it.",
+    declare_flamegraph};
+
+const CommandInfo snapshot_export_verb{
+    "export", "For other tools: pprof, speedscope, folded, chrome, csv",
+    "Examples:\n"
+    "  vramtrack snapshot export --format pprof --output live.pb.gz memory_snapshot.pickle && go tool pprof -http : "
+    "live.pb.gz\n"
+    "  vramtrack snapshot export --format speedscope --output live.speedscope.json memory_snapshot.pickle\n"
+    "  vramtrack snapshot export --format chrome --output trace.json memory_snapshot.pickle   for ui.perfetto.dev\n"
+    "Exit: 0 done, 2 could not read it.",
+    declare_export};
 
 }  // namespace vramtrack::cli

@@ -90,7 +90,7 @@ std::string text_of(const SnapshotWork& work, const std::vector<Compared>& all) 
   for (const SiteGrowth& site : growth.sites) {
     if (site.growth_bytes() <= 0) break;
     ++grown;
-    if (shown == work.options.snapshot.top) continue;
+    if (shown == work.options.top) continue;
     if (shown++ == 0) out += "\nwhat grew\n";
     std::string bytes;
     for (const std::int64_t b : site.bytes) bytes += (bytes.empty() ? "" : " > ") + bytes_words(b);
@@ -142,7 +142,7 @@ std::string json_of(const SnapshotWork& work, const std::vector<Compared>& all) 
     j.end_object();
   }
   j.end_array().key("sites").begin_array();
-  for (std::size_t i = 0; i < growth.sites.size() && i < work.options.snapshot.top; ++i) {
+  for (std::size_t i = 0; i < growth.sites.size() && i < work.options.top; ++i) {
     const SiteGrowth& site = growth.sites[i];
     j.begin_object().field("site", site_words(work.symbols, site.stack)).field("growth_bytes", site.growth_bytes());
     j.field("growth_blocks", site.growth_blocks())
@@ -167,12 +167,10 @@ std::string json_of(const SnapshotWork& work, const std::vector<Compared>& all) 
   return j.take();
 }
 
-}  // namespace
-
 int snapshot_leaks(SnapshotWork& work) {
   GrowthOptions options;
   options.device = work.device();
-  options.device_used_bytes = work.options.snapshot.used_bytes;
+  options.device_used_bytes = work.options.used_bytes;
   if (!options.device_used_bytes.empty() && options.device_used_bytes.size() != work.snapshots.size())
     return work.fail(fmt::format("--used has {} sizes for {} snapshots: name one for each, in their order",
                                  options.device_used_bytes.size(), work.snapshots.size()));
@@ -200,5 +198,28 @@ int snapshot_leaks(SnapshotWork& work) {
                      : growth.condition == Condition::leak ? kSnapshotFound
                                                            : kSnapshotDone);
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_files(arguments, *options);
+  add_snapshot_json(arguments, *options);
+  add_snapshot_sites(arguments, *options);
+  arguments
+      .list("--used", "SIZES",
+            "What nvidia-smi showed of the device at each snapshot, for growth outside the allocator: 10GiB,12GiB",
+            size([into = options.get()](std::uint64_t bytes) { into->used_bytes.push_back(bytes); }))
+      .in_manual("One size for each snapshot, in their order.");
+  return snapshot_runner(options, {"leaks", snapshot_leaks, false, 2});
+}
+
+}  // namespace
+
+const CommandInfo snapshot_leaks_verb{
+    "leaks", "What grew from the first snapshot to the last, by stack",
+    "Examples:\n"
+    "  vramtrack snapshot leaks step100.pickle step200.pickle step300.pickle   three tell a leak from a warm-up\n"
+    "  vramtrack snapshot leaks --used 10GiB,12GiB a.pickle b.pickle\n"
+    "Exit: 0 nothing leaks, 1 a leak (or growth that may be one), 2 could not read or compare them.",
+    declare};
 
 }  // namespace vramtrack::cli

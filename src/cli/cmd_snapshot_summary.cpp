@@ -106,11 +106,11 @@ std::string text_of(const SnapshotWork& work) {
     const auto devices = usage_of(snapshot);
     for (const DeviceUsage& device : devices)
       if (!work.device() || device.device == *work.device())
-        device_text(out, snapshot, work.symbols, device, work.options.snapshot.top, "device",
-                    snapshot.trace_of(device.device), false);
+        device_text(out, snapshot, work.symbols, device, work.options.top, "device", snapshot.trace_of(device.device),
+                    false);
     if (!work.device())
       for (const DeviceUsage& host : host_usage_of(snapshot))
-        device_text(out, snapshot, work.symbols, host, work.options.snapshot.top, "host", nullptr, true);
+        device_text(out, snapshot, work.symbols, host, work.options.top, "host", nullptr, true);
     if (devices.empty()) out += "\nno device holds anything\n";
   }
   return out;
@@ -150,7 +150,7 @@ void device_json(JsonText& j, const SnapshotWork& work, const Snapshot& snapshot
   if (!is_host) {
     j.key("sites").begin_array();
     const Profile profile = live_profile(snapshot, device.device);
-    for (std::size_t i = 0; i < profile.size() && i < work.options.snapshot.top; ++i) {
+    for (std::size_t i = 0; i < profile.size() && i < work.options.top; ++i) {
       j.begin_object().field("site", site_words(work.symbols, profile[i].stack));
       j.field("bytes", profile[i].bytes).field("blocks", profile[i].blocks).key("stack");
       stack_json(j, work.symbols, profile[i].stack);
@@ -219,8 +219,26 @@ std::vector<std::string> stack_words(const Symbols& symbols, StackId stack, std:
   return lines;
 }
 
+namespace {
+
 int snapshot_summary(SnapshotWork& work) {
   return work.finish(work.options.json ? json_of(work) : text_of(work), kSnapshotDone);
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_files(arguments, *options);
+  add_snapshot_json(arguments, *options);
+  add_snapshot_sites(arguments, *options);
+  return snapshot_runner(options, {"summary", snapshot_summary});
+}
+
+}  // namespace
+
+const CommandInfo snapshot_summary_verb{"summary", "What the reserved memory is: in use, cached, fragmented, waiting",
+                                        "Example:\n"
+                                        "  vramtrack snapshot summary memory_snapshot.pickle\n"
+                                        "Exit: 0 done, 2 could not read it.",
+                                        declare};
 
 }  // namespace vramtrack::cli

@@ -49,8 +49,8 @@ void sites_text(std::string& out, const SnapshotWork& work, const Profile& sites
   const auto lines = by_line(sites, work.symbols);
   for (const LineBytes& held : lines) {
     if (held.bytes <= 0) break;
-    if (shown++ == work.options.snapshot.top) {
-      out += fmt::format("{}and {} more lines\n", indent, lines.size() - work.options.snapshot.top);
+    if (shown++ == work.options.top) {
+      out += fmt::format("{}and {} more lines\n", indent, lines.size() - work.options.top);
       break;
     }
     out += fmt::format("{}{:>11} {:>5.1f} % {:>13}  {}\n", indent, bytes_words(held.bytes),
@@ -62,7 +62,7 @@ void sites_text(std::string& out, const SnapshotWork& work, const Profile& sites
 
 void sites_json(JsonText& j, const SnapshotWork& work, const Profile& sites) {
   j.begin_array();
-  for (std::size_t i = 0; i < sites.size() && i < work.options.snapshot.top; ++i) {
+  for (std::size_t i = 0; i < sites.size() && i < work.options.top; ++i) {
     j.begin_object().field("site", site_words(work.symbols, sites[i].stack)).field("bytes", sites[i].bytes);
     j.field("blocks", sites[i].blocks).key("stack");
     stack_json(j, work.symbols, sites[i].stack);
@@ -196,7 +196,7 @@ void oom_text(std::string& out, const SnapshotWork& work, const OomReport& r, st
     out += "  outside          not known: give the device's --capacity\n";
   if (!r.risers.empty()) {
     out += fmt::format("\n  kept rising over {} quiet moments\n", r.valley_count);
-    for (std::size_t i = 0; i < r.risers.size() && i < work.options.snapshot.top; ++i) {
+    for (std::size_t i = 0; i < r.risers.size() && i < work.options.top; ++i) {
       out += fmt::format("    {:>11}  {} > {}  {}\n", change_words(r.risers[i].to_bytes - r.risers[i].from_bytes),
                          bytes_words(r.risers[i].from_bytes), bytes_words(r.risers[i].to_bytes),
                          printable(site_words(work.symbols, r.risers[i].stack)));
@@ -228,8 +228,6 @@ void oom_json(JsonText& j, const SnapshotWork& work, const OomReport& r) {
   j.end_object();
 }
 
-}  // namespace
-
 int snapshot_timeline(SnapshotWork& work) {
   const auto devices = traced_devices(work);
   if (devices.empty()) return work.fail(no_trace(work));
@@ -244,7 +242,7 @@ int snapshot_timeline(SnapshotWork& work) {
   for (const std::uint32_t device : devices) {
     TimelineOptions options;
     options.points = work.options.json ? 500 : 30;
-    options.sites = work.options.snapshot.top;
+    options.sites = work.options.top;
     const Timeline timeline = timeline_of(snapshot, device, work.symbols, options);
     if (work.options.json) {
       timeline_json(j, work, timeline);
@@ -290,5 +288,41 @@ int snapshot_oom(SnapshotWork& work) {
   j.end_array().end_object().newline();
   return work.finish(work.options.json ? j.text() : out, kSnapshotDone);
 }
+
+std::shared_ptr<SnapshotOptions> declare_common(Arguments& arguments) {
+  auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_file(arguments, *options);
+  add_snapshot_json(arguments, *options);
+  add_snapshot_sites(arguments, *options);
+  return options;
+}
+
+Runner declare_timeline(Arguments& arguments) {
+  return snapshot_runner(declare_common(arguments), {"timeline", snapshot_timeline, true});
+}
+
+Runner declare_oom(Arguments& arguments) {
+  const auto options = declare_common(arguments);
+  arguments.option("--capacity", "SIZE",
+                   "Capacity of the device, for what lies outside the allocator, for example 80GiB",
+                   capacity(options->capacity_bytes));
+  return snapshot_runner(options, {"oom", snapshot_oom, true});
+}
+
+}  // namespace
+
+const CommandInfo snapshot_timeline_verb{"timeline",
+                                         "Live bytes by site over the trace, and what its peaks were made of",
+                                         "Example:\n"
+                                         "  vramtrack snapshot timeline --top 5 memory_snapshot.pickle\n"
+                                         "Exit: 0 done, 2 could not read it, or it has no trace.",
+                                         declare_timeline};
+
+const CommandInfo snapshot_oom_verb{
+    "oom", "What filled the memory: a leak, fragmentation, pending frees, or a program that is too big",
+    "Example:\n"
+    "  vramtrack snapshot oom --capacity 80GiB oom_snapshot.pickle\n"
+    "Exit: 0 done, 2 could not read it.",
+    declare_oom};
 
 }  // namespace vramtrack::cli

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "cli/commands.hpp"
+#include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "core/markup.hpp"
 #include "gate/growth_test.hpp"
@@ -20,6 +21,16 @@ using namespace vramtrack::gate;
 namespace {
 
 enum ExitCode : int { kPasses = 0, kLeaks = 1, kNotTested = 2, kProgramFailed = 3 };
+
+struct TestOptions {
+  ConfigRequest config;
+  std::vector<std::string> program;  ///< and its arguments
+  std::string limit = "0.2 MiB/iter";
+  double error_rate = 1e-4;
+  std::string mark;  ///< empty: the one made most often
+  std::optional<double> sample_interval_s;
+  std::string junit;  ///< empty: none
+};
 
 struct Tested {
   IterationSeries series;
@@ -38,7 +49,7 @@ std::string command_line(const std::vector<std::string>& program) {
 }
 
 /// JUnit's XML as its readers agree on it: one suite, one case; failure: it leaks, error: it was not tested.
-std::string junit(const Options& options, const Conclusion& conclusion, const std::vector<std::string>& grown,
+std::string junit(const TestOptions& options, const Conclusion& conclusion, const std::vector<std::string>& grown,
                   double seconds) {
   const std::string name = escape_markup(printable(command_line(options.program)));
   const bool failure = conclusion.exit_code == kLeaks;
@@ -114,7 +125,7 @@ std::size_t leave_out_short(std::vector<IterationSeries>& series) {
   return left_out;
 }
 
-Conclusion conclude(const Options& options, ProgramRun run, const gate::GrowthLimits& limits) {
+Conclusion conclude(const TestOptions& options, ProgramRun run, const gate::GrowthLimits& limits) {
   Conclusion c;
   if (run.interrupted) {
     c.words = "interrupted";
@@ -180,9 +191,7 @@ Conclusion conclude(const Options& options, ProgramRun run, const gate::GrowthLi
   return c;
 }
 
-}  // namespace
-
-int test(const Options& options, const LayeredConfig& layers, Console& console) {
+int test(const TestOptions& options, const LayeredConfig& layers, Console& console) {
   const auto limit = gate::parse_growth_limit(options.limit);
   if (!limit) {
     console.error("--limit: " + limit.error().message);
@@ -216,11 +225,37 @@ int test(const Options& options, const LayeredConfig& layers, Console& console) 
     out << junit(options, conclusion, grown, took.count());
     out.close();
     if (!out) {
-      console.error(fmt::format("cannot write {}; give --junit a file that can be written", options.junit));
+      console.error(fmt::format("cannot write {}; name another file with --junit", options.junit));
       return kNotTested;
     }
   }
   return conclusion.exit_code;
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<TestOptions>();
+  arguments.operands("PROGRAM", "The program and its arguments, after '--'", text(options->program)).required().file();
+  arguments.option("--limit", "SIZE/ITER", "Growth per iteration that is allowed (default 0.2 MiB/iter)",
+                   text(options->limit));
+  arguments.option("--error-rate", "P", "Share of healthy programs that may fail, from 1e-6 to 0.05 (default 1e-4)",
+                   number(options->error_rate, 1e-6, 0.05));
+  arguments.option("--mark", "NAME", "Count this mark as the iteration (default: the most frequent mark)",
+                   text(options->mark));
+  arguments.option("--interval", "DURATION", "Time between two samples of a program that makes no marks (default 1s)",
+                   duration(options->sample_interval_s));
+  arguments.option("--junit", "FILE", "Write the result as JUnit XML", text(options->junit)).file();
+  add_config(arguments, options->config);
+  return configured<TestOptions>(options, test);
+}
+
+}  // namespace
+
+const CommandInfo test_command{
+    "test", "Run a program and fail when its GPU memory grows with every iteration",
+    "Examples:\n"
+    "  vramtrack test -- python train.py --steps 300          which calls vramtrack.mark(\"step\") in each step\n"
+    "  vramtrack test --limit 1MiB/step --junit leak.xml -- ./bench\n"
+    "Exit: 0 passes, 1 leaks, 2 could not be tested, 3 the program itself failed. See docs/leak-gate.md.",
+    declare};
 
 }  // namespace vramtrack::cli

@@ -5,9 +5,10 @@
 #include <memory>
 
 #include "agent/client.hpp"
+#include "cli/cmd_simulate.hpp"
 #include "cli/commands.hpp"
-#include "cli/config_file.hpp"
 #include "cli/session.hpp"
+#include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "host/interrupt.hpp"
 #include "live/notifications.hpp"
@@ -19,6 +20,14 @@ namespace vramtrack::cli {
 namespace {
 
 using std::chrono::steady_clock;
+
+struct WatchOptions {
+  ConfigRequest config;
+  bool json = false;
+  bool once = false;
+  bool or_simulate = false;
+  std::optional<double> duration_s;
+};
 
 /// Somebody who watches beside an agent may not know of it.
 void tell_of_agent(const AgentConfig& config, Console& console) {
@@ -34,7 +43,7 @@ void tell_of_agent(const AgentConfig& config, Console& console) {
 
 class Watch {
  public:
-  Watch(const Options& options, const Config& config, Console& console, Catalog& catalog,
+  Watch(const WatchOptions& options, const Config& config, Console& console, Catalog& catalog,
         std::vector<LiveSource> sources)
       : options_(options),
         config_(config),
@@ -140,7 +149,7 @@ class Watch {
   }
 
   const Interrupt interrupt_;  ///< first: from here on a signal ends in a flush and a summary
-  const Options& options_;
+  const WatchOptions& options_;
   const Config& config_;
   Console& console_;
   std::vector<LiveSource> sources_;
@@ -152,9 +161,7 @@ class Watch {
   Batch batch_;
 };
 
-}  // namespace
-
-int watch(const Options& options, const LayeredConfig& layers, Console& console) {
+int watch(const WatchOptions& options, const LayeredConfig& layers, Console& console) {
   const Config& config = layers.config();
   Catalog catalog;
   std::string reasons;
@@ -168,8 +175,7 @@ int watch(const Options& options, const LayeredConfig& layers, Console& console)
     }
     console.write(
         fmt::format("No GPU to watch here ({}); showing a simulated training job that leaks instead.\n", reasons));
-    Options simulated;
-    simulated.command = Command::simulate;
+    SimulateOptions simulated;
     simulated.json = options.json;
     // Long enough to be read on a terminal; a log need not wait.
     if (console.is_terminal()) simulated.within_s = 20;
@@ -177,5 +183,32 @@ int watch(const Options& options, const LayeredConfig& layers, Console& console)
   }
   return Watch(options, config, console, catalog, std::move(sources)).run();
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<WatchOptions>();
+  add_json(arguments, options->json);
+  arguments.flag("--once", "Take one sample, print it and end", options->once);
+  add_interval(arguments, options->config);
+  arguments.option("--duration", "DURATION", "End after this time (default: run until interrupted)",
+                   duration(options->duration_s));
+  add_every(arguments, options->config, "Time between two status tables (default 10s)");
+  add_no_record(arguments, options->config, "Do not record into the store");
+  add_sources(arguments, options->config);
+  add_or_simulate(arguments, options->or_simulate);
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<WatchOptions>(options, watch);
+}
+
+}  // namespace
+
+const CommandInfo watch_command{"watch",
+                                "Watch this machine's GPUs, record them, and print an alert as soon as something leaks",
+                                "Examples:\n"
+                                "  vramtrack watch                       watch and record until Ctrl-C\n"
+                                "  vramtrack watch --once --no-record    what is on the GPUs now\n"
+                                "  vramtrack watch --json --every 1min   for a log collector\n"
+                                "Exit: 0 ended, 2 nothing to watch.",
+                                declare};
 
 }  // namespace vramtrack::cli
