@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <span>
 
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "core/markup.hpp"
+#include "core/median.hpp"
 #include "gate/growth_test.hpp"
 #include "gate/run/evidence_files.hpp"
 #include "gate/run/gated_program.hpp"
@@ -85,8 +87,7 @@ std::string junit(const TestOptions& options, const Conclusion& conclusion, cons
 void drop_end(std::vector<double>& samples) {
   if (samples.size() < 8) return;
   std::vector<double> last(samples.end() - static_cast<std::ptrdiff_t>(samples.size() / 4), samples.end());
-  std::nth_element(last.begin(), last.begin() + static_cast<std::ptrdiff_t>(last.size() / 2), last.end());
-  const double usual = last[last.size() / 2];
+  const double usual = upper_median(std::span(last));
   while (!samples.empty() && samples.back() < 0.5 * usual) samples.pop_back();
 }
 

@@ -20,16 +20,16 @@ SettingValue boxed(const T& value) {
 
 /// The table: each row's accessors are made from the member named in config.def.
 #define VRAMTRACK_SETTING(section, key, member, unit, min, max, reload, binds, help, when) \
-  Setting{#section,                                                                \
-          key,                                                                     \
-          unit,                                                                    \
-          min,                                                                     \
-          max,                                                                     \
-          Reload::reload,                                                          \
-          binds,                                                                   \
-          help,                                                                    \
-          when,                                                                    \
-          [](const Config& c) { return boxed(c.member); },                         \
+  Setting{#section,                                                                        \
+          key,                                                                             \
+          unit,                                                                            \
+          min,                                                                             \
+          max,                                                                             \
+          Reload::reload,                                                                  \
+          binds,                                                                           \
+          help,                                                                            \
+          when,                                                                            \
+          [](const Config& c) { return boxed(c.member); },                                 \
           [](Config& c, const SettingValue& v) { c.member = std::get<std::decay_t<decltype(c.member)>>(v); }},
 
 constexpr std::array kSettings = {

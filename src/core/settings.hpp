@@ -44,7 +44,8 @@ struct Setting {
 /// All settings in the order of config.def.
 std::span<const Setting> settings();
 
-/// Names of the settings that differ between the two, and that an agent running with `running` takes with a restart only.
+/// Names of the settings that differ between the two, and that an agent running with `running` takes with a restart
+/// only.
 std::vector<std::string> settings_for_restart(const Config& running, const Config& next);
 
 /// "section.key", or a bare key of [detection]; '_' reads as '-'. nullptr when there is none.

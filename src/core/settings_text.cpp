@@ -36,7 +36,8 @@ std::string comment(std::string_view text) {
 std::string config_template() {
   std::string out =
       "# vramtrack's settings. Every line shows the default: remove the '#' before a key to change it.\n"
-      "# 'vramtrack config show' prints the values in force and where they came from; docs/CONFIG.md explains each key.\n";
+      "# 'vramtrack config show' prints the values in force and where they came from; docs/CONFIG.md explains each "
+      "key.\n";
   std::string_view section;
   const Config defaults;
   for (const Setting& s : settings()) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/median.hpp"
 #include "core/time.hpp"
 #include "gate/signed_rank.hpp"
 
@@ -19,11 +20,8 @@ constexpr double kSlowing = 0.5;  ///< later growth below this share of the earl
 constexpr double kGivenBack = 0.5;
 constexpr double kMib = 1024.0 * 1024.0;
 
-double median(std::vector<double> values) {
-  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), half, values.end());
-  if (values.size() % 2 == 1) return *half;
-  return 0.5 * (*half + *std::max_element(values.begin(), half));
+double median_of(std::vector<double> values) {
+  return median(values);
 }
 
 /// Growth an iteration within each of `blocks` equal stretches of the series: the last third's median less the first
@@ -38,7 +36,7 @@ std::vector<double> growth_of_blocks(std::span<const double> y, std::size_t bloc
     const auto block = y.subspan(skipped + b * length, length);
     const auto first = block.first(third);
     const auto last = block.last(third);
-    growth.push_back((median({last.begin(), last.end()}) - median({first.begin(), first.end()})) /
+    growth.push_back((median_of({last.begin(), last.end()}) - median_of({first.begin(), first.end()})) /
                      static_cast<double>(length - third));
   }
   return growth;
@@ -56,7 +54,7 @@ struct Fall {
 /// Medians of three, each at its first iteration: one odd iteration is no fall.
 std::vector<double> levels_of(std::span<const double> y) {
   std::vector<double> levels;
-  for (std::size_t i = 0; i + 2 < y.size(); ++i) levels.push_back(median({y[i], y[i + 1], y[i + 2]}));
+  for (std::size_t i = 0; i + 2 < y.size(); ++i) levels.push_back(median_of({y[i], y[i + 1], y[i + 2]}));
   return levels;
 }
 

@@ -181,8 +181,7 @@ TEST(Config, AReloadTakesTheLiveSettingsAndNamesTheOthers) {
   EXPECT_THAT(settings_for_restart(Config{}, next.config()), ::testing::IsEmpty());
   ASSERT_TRUE(next.apply_assignment("store.raw-hours=3", "t"));
   ASSERT_TRUE(next.apply_assignment("agent.listen=127.0.0.1:1", "t"));
-  EXPECT_THAT(settings_for_restart(Config{}, next.config()),
-              ::testing::ElementsAre("store.raw-hours", "agent.listen"));
+  EXPECT_THAT(settings_for_restart(Config{}, next.config()), ::testing::ElementsAre("store.raw-hours", "agent.listen"));
 }
 
 TEST(Config, EverySentenceOfTheTableEndsWithAFullStop) {
