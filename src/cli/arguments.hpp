@@ -25,6 +25,9 @@ enum class Takes : std::uint8_t {
   several,   ///< all words up to the next option, at least one
 };
 
+/// What a shell completes a word with, besides the words that are known.
+enum class Completes : std::uint8_t { nothing, files, programs };
+
 /// Options that several commands share and that the man page describes once, under a heading of their own.
 enum class Group : std::uint8_t { own, configuration, logs };
 
@@ -36,15 +39,16 @@ struct Argument {
   Takes takes = Takes::nothing;
   SetWord set;  ///< called once for each word; of a flag that is given with an empty one, and then it cannot fail
   bool is_required = false;
-  bool takes_file = false;         ///< complete names of files
-  std::vector<std::string> words;  ///< complete these
+  Completes with = Completes::nothing;
+  std::vector<std::string> words;  ///< those that are known
   std::string manual;              ///< more sentences, for the man page alone
   Group group = Group::own;
 
   [[nodiscard]] bool is_operand() const { return !name.starts_with('-'); }
 
   Argument& required() { return is_required = true, *this; }
-  Argument& file() { return takes_file = true, *this; }
+  Argument& file() { return with = Completes::files, *this; }
+  Argument& program() { return with = Completes::programs, *this; }
   Argument& completes(std::vector<std::string> known) { return words = std::move(known), *this; }
   Argument& in_manual(std::string sentences) { return manual = std::move(sentences), *this; }
 };

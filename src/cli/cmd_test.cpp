@@ -235,7 +235,9 @@ int test(const TestOptions& options, const LayeredConfig& layers, Console& conso
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<TestOptions>();
-  arguments.operands("PROGRAM", "The program and its arguments, after '--'", text(options->program)).required().file();
+  arguments.operands("PROGRAM", "The program and its arguments, after '--'", text(options->program))
+      .required()
+      .program();
   arguments.option("--limit", "SIZE/ITER", "Growth per iteration that is allowed (default 0.2 MiB/iter)",
                    text(options->limit));
   arguments.option("--error-rate", "P", "Share of healthy programs that may fail, from 1e-6 to 0.05 (default 1e-4)",

@@ -59,7 +59,7 @@ class Watch {
 
   int run() {
     const auto span = [](double s) { return std::chrono::duration_cast<SteadyTime::duration>(from_seconds(s)); };
-    const SteadyTime begin = loop_.clock().steady();
+    const SteadyTime begin = loop_.next();
     const SteadyTime end = options_.duration_s ? begin + span(*options_.duration_s) : SteadyTime::max();
     SteadyTime next_status = begin;
     // The last poll is at the end, not before it.

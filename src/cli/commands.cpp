@@ -11,4 +11,16 @@ std::span<const CommandInfo* const> commands() {
   return kCommands;
 }
 
+std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> commands, const std::string& above) {
+  std::vector<DeclaredCommand> all;
+  for (const CommandInfo* info : commands) {
+    DeclaredCommand& command = all.emplace_back();
+    command.info = info;
+    command.full_name = above.empty() ? std::string(info->name) : above + ' ' + std::string(info->name);
+    if (info->declare != nullptr) command.run = info->declare(command.arguments);
+    command.verbs = declared(info->verbs, command.full_name);
+  }
+  return all;
+}
+
 }  // namespace vramtrack::cli

@@ -4,7 +4,9 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/arguments.hpp"
 #include "cli/config_file.hpp"
@@ -32,6 +34,18 @@ struct CommandInfo {
 
 /// All of commands.def, in its order.
 std::span<const CommandInfo* const> commands();
+
+/// A command with what it declares, and its verbs.
+struct DeclaredCommand {
+  const CommandInfo* info = nullptr;
+  std::string full_name;  ///< "snapshot leaks"
+  Arguments arguments;
+  Runner run;  ///< owns what the arguments are stored into; empty: it has verbs
+  std::vector<DeclaredCommand> verbs;
+};
+
+/// Declares the arguments of all commands: for what is written from them.
+std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> commands, const std::string& above = {});
 
 /// A runner of a command with a configuration: loads it as `options->config` (a ConfigRequest) says, reports what is
 /// wrong with it and returns 2, or calls `run`.
