@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -20,6 +19,7 @@
 #include "agent/server/listen.hpp"
 #include "agent/supervisor.hpp"
 #include "core/format.hpp"
+#include "host/host_name.hpp"
 #include "host/interrupt.hpp"
 #include "live/loop.hpp"
 #include "live/notifications.hpp"
@@ -76,11 +76,6 @@ Result<std::string> token_for(const AgentConfig& config) {
       "agent.listen {} can be reached from other machines, and there is no token: set agent.token-file ((umask 077; "
       "openssl rand -hex 32 > FILE makes one), or listen on 127.0.0.1 and let a proxy or 'ssh -L' in front",
       config.listen));
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 class Agent {

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
+#include "core/errno_words.hpp"
 #include "trace/torch_snapshot.hpp"
 #include "trace/usage.hpp"
 
@@ -51,7 +51,7 @@ Status SnapshotOutput::close() {
     if (error_ != 0) ::unlink((path_ + ".new").c_str());
   }
   if (error_ == 0) return {};
-  return vramtrack::fail(fmt::format("cannot write {}: {}", path_, std::generic_category().message(error_)));
+  return vramtrack::fail(fmt::format("cannot write {}: {}", path_, errno_words(error_)));
 }
 
 Status SnapshotWork::write(std::string_view text) const {
@@ -73,20 +73,8 @@ int SnapshotWork::finish(std::string_view text, int exit_code) const {
 namespace {
 
 /// The devices that --device may name, for the error when it names another.
-std::string devices_words(const trace::Snapshot& snapshot) {
-  std::vector<std::uint32_t> known = trace::devices_of(snapshot);
-  for (const trace::DeviceTrace& trace : snapshot.traces)
-    if (trace.event_count > 0) known.push_back(trace.device);
-  std::sort(known.begin(), known.end());
-  known.erase(std::unique(known.begin(), known.end()), known.end());
+std::string devices_words(const std::vector<std::uint32_t>& known) {
   return known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "));
-}
-
-bool has_device(const trace::Snapshot& snapshot, std::uint32_t device) {
-  for (const trace::Segment& segment : snapshot.segments)
-    if (segment.device == device) return true;
-  const trace::DeviceTrace* const trace = snapshot.trace_of(device);
-  return trace != nullptr && trace->event_count > 0;
 }
 
 int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& console) {
@@ -99,9 +87,10 @@ int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& conso
     read.keep_events = verb.keeps_events;
     auto snapshot = trace::read_torch_snapshot(file, work.symbols, read);
     if (!snapshot) return work.fail("cannot read the snapshot: " + snapshot.error().message);
-    if (work.device() && !has_device(*snapshot, *work.device()))
+    const std::vector<std::uint32_t> known = trace::known_devices(*snapshot);
+    if (work.device() && std::find(known.begin(), known.end(), *work.device()) == known.end())
       return work.fail(fmt::format("--device {}: {} has no data of this device; it has {}", *work.device(), file,
-                                   devices_words(*snapshot)));
+                                   devices_words(known)));
     for (const std::string& note : snapshot->notes) console.warn(fmt::format("{}: {}", file, note));
     work.snapshots.push_back(std::move(*snapshot));
   }
