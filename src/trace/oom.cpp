@@ -126,6 +126,15 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
 
 }  // namespace
 
+std::vector<std::uint32_t> oom_devices(const Snapshot& snapshot, std::optional<std::uint32_t> device) {
+  const std::vector<std::uint32_t> traced = traced_devices(snapshot, device);
+  if (device) return traced;
+  std::vector<std::uint32_t> failed;
+  for (const std::uint32_t each : traced)
+    if (snapshot.trace_of(each)->counts[static_cast<std::size_t>(Action::oom)] > 0) failed.push_back(each);
+  return failed.empty() ? traced : failed;
+}
+
 OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
                  std::optional<std::uint64_t> capacity_bytes) {
   OomReport r;

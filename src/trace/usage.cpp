@@ -138,6 +138,15 @@ std::vector<std::uint32_t> devices_of(const Snapshot& snapshot) {
   return {out.begin(), out.end()};
 }
 
+std::vector<std::uint32_t> known_devices(const Snapshot& snapshot) {
+  std::vector<std::uint32_t> known = devices_of(snapshot);
+  for (const DeviceTrace& trace : snapshot.traces)
+    if (trace.event_count > 0) known.push_back(trace.device);
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  return known;
+}
+
 std::vector<DeviceUsage> usage_of(const Snapshot& snapshot) {
   return collect(snapshot, snapshot.segments, snapshot.traces);
 }

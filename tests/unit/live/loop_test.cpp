@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../temp_folder.hpp"
-#include "manual_clock.hpp"
+#include "../manual_clock.hpp"
 #include "source/sim/sim.hpp"
 
 namespace vramtrack {
@@ -50,9 +50,7 @@ struct Heard {
     Listener listener;
     listener.warning = [this](const std::string& text) { warnings.push_back(text); };
     listener.event = [this](const Event& event) { events.push_back(event.text); };
-    listener.alert = [this](const AlertTold& told) {
-      alerts.emplace_back(to_string(told.news));
-    };
+    listener.alert = [this](const AlertTold& told) { alerts.emplace_back(to_string(told.news)); };
     listener.tick = [this](const Batch&) { ++ticks; };
     return listener;
   }
@@ -117,7 +115,7 @@ TEST(Loop, AnotherIntervalHoldsFromTheNextTickOn) {
   rig.run(1);
   rig.loop->set_interval(1);
   rig.run(2);
-  EXPECT_EQ(rig.loop->next() - SteadyTime{}, 6s);
+  EXPECT_EQ(rig.loop->next() - SteadyTime{}, 7s);
 }
 
 TEST(Loop, TellsOnceThatASourceFailsAndAnswersAgain) {
@@ -156,7 +154,7 @@ TEST(Loop, RecordsWhatItPolls) {
   std::size_t samples = 0;
   for (bool more = true; more;) {
     Batch batch;
-    const auto read = reader->read(catalog, batch);
+    const auto read = (*reader)->read(catalog, batch);
     ASSERT_TRUE(read) << read.error().message;
     samples += batch.samples.size();
     more = *read;

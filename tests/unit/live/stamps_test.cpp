@@ -61,11 +61,12 @@ TEST(Stamps, AJumpAheadThatLastsIsBelieved) {
   machine.after(5s);
   machine.wall += 24h;
   EXPECT_EQ(machine.after(5s), kStart + 10s);
-  EXPECT_EQ(machine.stamps.take_news(),
-            "the clock was set forward by 1d 00h; timestamps continue from the previous time and follow the clock if it "
-            "still says so in 10m");
+  EXPECT_EQ(
+      machine.stamps.take_news(),
+      "the clock was set forward by 24h 00m; timestamps continue from the previous time and follow the clock if it "
+      "still says so in 10m");
   for (Duration passed{0}; passed < Stamps::kSettle; passed += 5s) machine.after(5s);
-  EXPECT_EQ(machine.stamps.take_news(), "timestamps follow the clock again, 1d 00h ahead");
+  EXPECT_EQ(machine.stamps.take_news(), "timestamps follow the clock again, 24h 00m ahead");
   EXPECT_EQ(machine.after(5s), machine.wall);
 }
 
@@ -86,8 +87,8 @@ TEST(Stamps, WhatTheNetworksTimeSlewsIsFollowed) {
   EXPECT_EQ(machine.after(5s), machine.wall);
 }
 
-/// Whatever is done to the clock: stamps rise, and never run ahead of the time since boot by more than what has stood for
-/// kSettle.
+/// Whatever is done to the clock: stamps rise, and never run ahead of the time since boot by more than what has stood
+/// for kSettle.
 RC_GTEST_PROP(StampsProperty, AlwaysRise, ()) {
   Machine machine;
   Timestamp last = machine.after(1s);
