@@ -1,15 +1,20 @@
-"""Peaks of calls within calls. An allocator has one peak, and profiling a call begins it anew."""
+"""Peaks of nested calls. An allocator has one peak, and profiling a call resets it."""
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, List
+from typing import Any, List, Protocol
 
-if TYPE_CHECKING:
-    from vramtrack.sources import Counters, MemorySource
+
+class PeakCounters(Protocol):
+    """The part of a MemorySource that has peaks."""
+
+    def counters(self) -> Any: ...
+
+    def reset_peak(self) -> None: ...
 
 
 class OpenCall:
-    """A call that has not ended, and the most it is known to have reached."""
+    """A call in progress, and the highest peak it is known to have reached."""
 
     __slots__ = ("allocated", "reserved")
 
@@ -18,15 +23,15 @@ class OpenCall:
 
 
 class OpenCalls:
-    """The calls that are being profiled on one allocator, whoever profiles them. Before the peak begins anew, what it had reached
-    is told to all that are open: it was reached within each. Thread-safe."""
+    """The calls in progress on one allocator, of all profilers. Before the peak is reset, its value is stored with every open call,
+    since it was reached within each of them. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._calls: List[OpenCall] = []
 
-    def begin(self, source: "MemorySource", anew: bool = True) -> OpenCall:
-        """`anew` False: the peak goes on, but the call is told all the same when somebody else begins it anew."""
+    def begin(self, source: PeakCounters, anew: bool = True) -> OpenCall:
+        """anew=False: does not reset the peak. The call still learns the peak when someone else resets it."""
         call = OpenCall()
         with self._lock:
             if anew:
@@ -34,12 +39,12 @@ class OpenCalls:
             self._calls.append(call)
         return call
 
-    def reset(self, source: "MemorySource") -> None:
+    def reset(self, source: PeakCounters) -> None:
         with self._lock:
             self._reset(source)
 
-    def end(self, source: "MemorySource", call: OpenCall) -> "Counters":
-        """The counters now, the peaks being the call's."""
+    def end(self, source: PeakCounters, call: OpenCall) -> Any:
+        """The counters now, with the peaks of this call."""
         with self._lock:
             self._calls.remove(call)
             after = source.counters()
@@ -49,7 +54,7 @@ class OpenCalls:
             )
         return after
 
-    def _reset(self, source: "MemorySource") -> None:
+    def _reset(self, source: PeakCounters) -> None:
         if self._calls:
             seen = source.counters()
             for call in self._calls:

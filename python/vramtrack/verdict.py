@@ -1,4 +1,4 @@
-"""Verdict: what vramtrack concludes about one series, and detect(), which concludes it."""
+"""detect() and its result, the Verdict on one series of memory samples."""
 from __future__ import annotations
 
 import json
@@ -6,7 +6,8 @@ from array import array
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from vramtrack import _core
+from vramtrack import _core, chart
+from vramtrack.chart import Series
 
 MIB = 2**20
 
@@ -20,7 +21,7 @@ class Interval(NamedTuple):
 
 
 class Suspect(NamedTuple):
-    """The process whose growth explains the device's; `pid` None: no visible one does."""
+    """The process whose growth explains the device's growth. `pid` None: no visible process explains it."""
 
     pid: Optional[int]
     command: str
@@ -28,17 +29,8 @@ class Suspect(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Series:
-    """The samples behind a verdict, thinned out to be drawn: the range within each of at most 600 stretches."""
-
-    times_s: Tuple[float, ...] = ()
-    low_bytes: Tuple[float, ...] = ()
-    high_bytes: Tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
 class Finding:
-    """One detector's opinion that was not the winning one."""
+    """The finding of one of the other detectors."""
 
     detector: str
     leak: bool
@@ -53,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Alert:
-    """What a live watch of the same samples would have raised, and when (seconds since the first sample)."""
+    """An alert that a live watch of the same samples would have raised. Times are seconds since the first sample."""
 
     raised: Optional[str]
     raised_s: float
@@ -70,10 +62,10 @@ class Alert:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The fields of vramtrack.analysis.v1 (docs/formats/analysis.md) as attributes; str() gives it in words.
+    """The fields of vramtrack.analysis.v1 (docs/formats/analysis.md) as attributes. str() gives the verdict in words.
 
-    In a notebook it shows itself with a chart. `growth_per` is filled by Watch: growth in bytes for each kind of mark
-    ("step", "epoch", "request").
+    A notebook shows it with a chart. Watch fills `growth_per`: growth in bytes for each kind of mark ("step", "epoch",
+    "request").
     """
 
     leak: bool
@@ -106,7 +98,7 @@ class Verdict:
     growth_per: Dict[str, float] = field(default_factory=dict)
     text: str = ""
     series: Series = field(default_factory=Series, repr=False)
-    #: the analysis line as it is: everything, also fields newer than this class
+    #: the whole analysis line, including fields that this class does not have
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
@@ -122,15 +114,30 @@ class Verdict:
         """The vramtrack.analysis.v1 line."""
         return json.dumps(self.raw, ensure_ascii=False)
 
-    def _repr_svg_(self) -> str:
-        from vramtrack.chart import svg
+    @property
+    def headline(self) -> str:
+        """The verdict in one line."""
+        return str(self).partition("\n")[0]
 
-        return svg(self)
+    def _repr_svg_(self) -> Optional[str]:
+        return chart.svg(
+            self.series,
+            label=self.headline,
+            duration_s=self.duration_s,
+            interval_s=self.interval_s,
+            clock_is_relative=self.start is None,
+            capacity_bytes=self.capacity_bytes,
+            alerts_s=[alert.raised_s for alert in self.alerts],
+            onset_s=self.onset_s if self.leak else None,
+            oom_in_s=self.oom_in_s if self.leak else None,
+            growth_bytes_per_s=self.growth_bytes_per_s.mid,
+        )
 
     def _repr_html_(self) -> str:
-        from vramtrack.chart import html
-
-        return html(self)
+        reasons = [self.because]
+        if self.growth_per:
+            reasons.append(", ".join(f"{size / MIB:+.1f} MiB per {mark}" for mark, size in self.growth_per.items()))
+        return chart.html(self.headline, self._repr_svg_(), reasons, self.causes)
 
 
 _NO_SAMPLES = {"leak": False, "state": "too_short", "pattern": "none", "spike": None, "severity": "ok", "detector": "judge",
@@ -157,7 +164,7 @@ def _finding(f: Dict[str, Any]) -> Finding:
     )  # fmt: skip
 
 
-# The words are the command line's; what they advise is said in Python's terms.
+# The command line's words name its options. Python's words name arguments.
 _OPTIONS = (
     ("(--interval)", "(interval_s of a Watch)"),
     ("say it with --capacity, as in --capacity 24GiB", "give capacity_bytes, as in capacity_bytes=24 * 2**30"),
@@ -167,10 +174,17 @@ _OPTIONS = (
 
 
 def in_python(words: str) -> str:
-    """The words without options of the command line."""
+    """The words with Python's arguments in place of the command line's options."""
     for option, ours in _OPTIONS:
         words = words.replace(option, ours)
     return words
+
+
+def verdict_of(analysis: Any, metric: str) -> Verdict:
+    """The core's analysis as a Verdict."""
+    line: Dict[str, Any] = json.loads(analysis.line) if analysis.line else {}
+    columns = (analysis.times_s, analysis.low_bytes, analysis.high_bytes, analysis.mean_bytes)
+    return _verdict(line, in_python(analysis.text), Series(*(tuple(values) for values in columns)), metric)
 
 
 def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Verdict:
@@ -210,25 +224,25 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
     )
 
 
-def _column(values: Any, name: str) -> Any:
-    """What the core reads without a copy, or one copy as 64-bit floats."""
+def column(values: Any, name: str) -> Any:
+    """The values in a form that the core reads without copying, or one copy of them as 64-bit floats."""
     if hasattr(values, "to_numpy"):  # a column of a table
         values = values.to_numpy()
     dtype = getattr(values, "dtype", None)
     if dtype is not None:
         if getattr(values, "ndim", 1) != 1:
-            raise ValueError(f"{name} has {values.ndim} dimensions: expected one")
+            raise ValueError(f"{name} has {values.ndim} dimensions; expected one")
         if str(dtype) == "float64" and values.flags["C_CONTIGUOUS"]:
             return values
         if hasattr(values, "astype") and dtype.kind in "iufb":
             return values.astype("float64", order="C")
-        raise ValueError(f"{name} has the type {dtype}: expected numbers")
+        raise ValueError(f"{name} has the type {dtype}; expected numbers")
     if isinstance(values, array) and values.typecode == "d":
         return values
     try:
         return array("d", [float("nan") if value is None else value for value in values])
     except TypeError:
-        raise ValueError(f"{name} is {type(values).__name__}: expected a sequence of numbers or a NumPy array") from None
+        raise ValueError(f"{name} is {type(values).__name__}; expected a sequence of numbers or a NumPy array") from None
 
 
 def detect(
@@ -241,28 +255,28 @@ def detect(
     explain: bool = False,
     device_id: int = 0,
 ) -> Verdict:
-    """What `vramtrack analyze` would conclude of these samples.
+    """The verdict that `vramtrack analyze` would give on these samples.
 
-    times_s         seconds since 1970, or since some beginning; never decreasing
-    used_bytes      as many; NaN (or None in a list) where nothing could be read: missing is not zero
+    times_s         seconds since 1970, or since any other beginning; they must not decrease
+    used_bytes      one value for each time; NaN (or None in a list) where nothing could be read. Missing is not zero
     capacity_bytes  where memory ends; without it there is no oom_in_s
     metric          "device_used", "process_used", "allocator_allocated" or "allocator_reserved"
-    settings        any of docs/CONFIG.md: {"detection.leak-prior": 0.2}
-    explain         fills Verdict.explain with every gate and figure
-    device_id       the GPU's number, for the words
+    settings        settings from docs/CONFIG.md: {"detection.leak-prior": 0.2}
+    explain         True: fills Verdict.explain with every condition and figure behind the verdict
+    device_id       the GPU's number in the verdict's words
 
-    Contiguous float64 arrays are read where they lie; anything else is copied once. The GIL is free meanwhile.
-    ValueError: what cannot be used, and where. Cost: some 0.2 us a sample.
+    Contiguous float64 arrays are not copied; anything else is copied once. The GIL is released. It takes about 0.2 us per sample.
+    ValueError: the argument and position that cannot be used.
     """
-    times, used = _column(times_s, "times_s"), _column(used_bytes, "used_bytes")
+    times, used = column(times_s, "times_s"), column(used_bytes, "used_bytes")
     capacity = None if capacity_bytes is None else float(capacity_bytes)
     most = _core.largest(used)
     if capacity is not None and capacity > 0 and 1.01 * capacity < most < float("inf"):
-        # 1 %: the driver and the allocator do not count quite the same.
-        raise ValueError(f"used_bytes reaches {_words(most)}, above capacity_bytes={capacity:.0f}: bytes are expected of both")
-    verdict = conclude(times, used, capacity, metric, settings, explain, device_id)
+        # 1 % more is accepted: the driver and the allocator count slightly differently.
+        raise ValueError(f"used_bytes reaches {_words(most)}, above capacity_bytes={capacity:.0f}; give both in bytes")
+    verdict = verdict_of(_core.analyze(times, used, capacity, metric, assignments(settings), explain, device_id), metric)
     if 0 < most < MIB:
-        note = f"used_bytes never exceeds {most:g}: bytes are expected"
+        note = f"used_bytes never exceeds {most:g}; give it in bytes"
         text = verdict.text.rstrip("\n") + f"\n  warning    {note}\n" if verdict.text else ""
         verdict = replace(verdict, text=text, warnings=(*verdict.warnings, note))
     return verdict
@@ -275,21 +289,9 @@ def _words(size: float) -> str:
     return f"{size:.0f} bytes"
 
 
-def conclude(
-    times: Any,
-    used: Any,
-    capacity: Optional[float],
-    metric: str,
-    settings: Optional[Dict[str, Any]],
-    explain: bool = False,
-    device_id: int = 0,
-) -> Verdict:
-    """detect() of columns, also of more than the capacity is by now: others may have taken of it since."""
-    assignments = [f"{name}={_setting(value)}" for name, value in (settings or {}).items()]
-    analysis = _core.analyze(times, used, capacity, metric, assignments, explain, device_id)
-    line = json.loads(analysis.line) if analysis.line else {}
-    series = Series(tuple(analysis.times_s), tuple(analysis.low_bytes), tuple(analysis.high_bytes))
-    return _verdict(line, in_python(analysis.text), series, metric)
+def assignments(settings: Optional[Dict[str, Any]]) -> List[str]:
+    """The settings in the form that the core reads."""
+    return [f"{name}={_setting(value)}" for name, value in (settings or {}).items()]
 
 
 def _setting(value: Any) -> str:

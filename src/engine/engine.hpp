@@ -15,11 +15,10 @@
 
 namespace vramtrack {
 
-/// An alert that was just raised or cleared, for surfaces that print as things happen.
+/// An alert as it is after a change, for surfaces that print as things happen.
 struct AlertChange {
   Alert alert;
-  bool raised = false;     ///< else: cleared
-  bool escalated = false;  ///< with raised: it stood already, and its severity has gone up
+  AlertNews news = AlertNews::raised;
 };
 
 /// One per recording or live watch. Used from one thread; the View it returns may be shared freely.
@@ -35,20 +34,17 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// Takes a batch in. Samples must be in time order over all series (those of one instant form one tick);
-  /// a sample older than the last of its series is dropped and counted. O(samples).
+  /// a sample older than the last of its series is dropped. O(samples).
   void ingest(const Batch& batch);
 
   /// Completes the last tick: call when a recording has ended.
   void finish();
 
-  /// Called at every raise and clear, from within ingest().
+  /// Called at every raise, escalation and clear, from within ingest().
   void on_alert(std::function<void(const AlertChange&)> callback);
 
   /// The present state, built on demand: O(series). `explain` fills SeriesView::explain.
   [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const;
-
-  /// Bytes of detector state, over all series (for the bench).
-  [[nodiscard]] std::size_t series_count() const;
 
  private:
   struct Core;

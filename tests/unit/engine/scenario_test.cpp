@@ -42,9 +42,9 @@ std::string summary(const ScenarioRun& run) {
                           f.pattern == Pattern::none ? "" : fmt::format("/{}", to_string(f.pattern)));
     }
   for (const AlertChange& change : run.changes) {
-    if (change.escalated) continue;
+    if (change.news == AlertNews::escalated) continue;
     const SeriesKey& key = run.catalog.key(change.alert.series);
-    if (change.raised)
+    if (change.news == AlertNews::raised)
       line += fmt::format(" +{}@{:.0f}min:{}", who(key, *run.view), run.seconds(change.alert.raised) / 60,
                           to_string(change.alert.finding.pattern));
     else
@@ -81,7 +81,7 @@ TEST(Scenarios, EveryVerdictIsAsRecorded) {
 
 class Truth : public testing::TestWithParam<std::string> {};
 
-/// What cannot be told from such a series while it lasts, and why (docs/detectors/judge.md, "when it lies").
+/// What cannot be told from such a series while it lasts, and why (docs/detectors/judge.md, "When it is wrong").
 const std::set<std::string> kUndecidable = {
     "leak_partial_release",  // what it gives back grows with what it took: bounded, and withdrawn in the end
 };

@@ -1,0 +1,111 @@
+"""MemorySource: where profilers, watches and gates read memory figures."""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from vramtrack.driver import DeviceIdentity
+from vramtrack.peaks import OpenCalls
+
+MIB = 2**20
+
+
+class Counters(NamedTuple):
+    """An allocator's counters at one moment, in bytes. `allocations` is the number of live blocks."""
+
+    allocated: int
+    reserved: int
+    peak_allocated: int
+    peak_reserved: int
+    active: int
+    inactive_split: int
+    allocations: int
+
+
+class Site(NamedTuple):
+    """Live bytes allocated by one line. `name` is its function; `stack` lists the frames, innermost first."""
+
+    name: str
+    file: str
+    line: int
+    live_bytes: int
+    growth_bytes: int
+    stack: Tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} in {self.name}: {self.growth_bytes / MIB:+.1f} MiB, {self.live_bytes / MIB:.1f} MiB live"
+
+
+class MemorySource:
+    """Memory figures for profilers, watches and gates. Subclasses implement counters(); everything else is optional."""
+
+    name = "memory"
+    device_id = 0
+
+    def counters(self) -> Counters:
+        """Reads all counters of the allocator. It is called before and after every profiled call, so it must be cheap."""
+        raise NotImplementedError
+
+    def reset_peak(self) -> None:
+        """Resets the peaks in counters()."""
+
+    @property
+    def open_calls(self) -> OpenCalls:
+        """The profiled calls that share these peaks. Sources of one allocator share them."""
+        return self.__dict__.setdefault("_open_calls", OpenCalls())  # type: ignore[no-any-return]
+
+    def device_used_bytes(self) -> Optional[int]:
+        """Memory used on the device by all processes, from the driver; None if the driver does not report it."""
+        return None
+
+    def capacity_bytes(self) -> Optional[int]:
+        """The size of the device's memory."""
+        return None
+
+    def identity(self) -> Optional[DeviceIdentity]:
+        """How the driver identifies the device; None if it is not a CUDA device."""
+        return None
+
+    def synchronize(self) -> None:
+        """Waits for all started GPU work."""
+
+    def empty_cache(self) -> None:
+        """Returns cached, unused memory to the device."""
+
+    # Evidence of the lines that hold the memory. A source without it has no sites.
+    def start_stacks(self) -> None:
+        """Starts to record where each block is allocated. Recording makes each allocation slower."""
+
+    def stop_stacks(self) -> None:
+        """Stops recording and drops what was recorded."""
+
+    def start_trace(self) -> Any:
+        """Like start_stacks(), and records what peak_stack() needs. Returns the argument of peak_stack(). stop_stacks() ends it."""
+        self.start_stacks()
+        return None
+
+    def peak_stack(self, since: Any = None) -> Optional[str]:
+        """The stack of the allocation that reached the peak since the start_trace() call that returned `since`. Call it once, before
+        stop_stacks()."""
+        return None
+
+    def snapshot(self) -> Any:
+        """The live blocks by stack, in the form that growing_sites() of this source reads."""
+        return None
+
+    def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
+        """The sites whose live bytes grew between two snapshots, the largest growth first."""
+        return []
+
+    def allocator_settings(self) -> Dict[str, str]:
+        """The allocator's settings in force."""
+        return {}
+
+    @property
+    def settings_variable(self) -> str:
+        """The environment variable that holds the allocator's settings."""
+        return "PYTORCH_CUDA_ALLOC_CONF"
+
+    def observe_oom(self, observer: Callable[[int, int], None]) -> Optional[Callable[[], None]]:
+        """Calls observer(asked_bytes, free_bytes) when memory runs out. Returns a function that ends this, or None if the source
+        cannot observe it."""
+        return None

@@ -1,0 +1,32 @@
+"""Stream: a verdict on one series while its samples arrive."""
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+from vramtrack import _core
+from vramtrack.verdict import Verdict, assignments, verdict_of
+
+
+class Stream:
+    """Feeds one series to the detectors, sample by sample. verdict() equals detect() on the same samples.
+
+    Memory use is bounded. The cost of a sample and of a verdict does not depend on how many samples came before. Not thread-safe.
+    ValueError: the metric or a setting does not exist.
+    """
+
+    def __init__(self, metric: str = "device_used", settings: Optional[Dict[str, Any]] = None, device_id: int = 0) -> None:
+        self.metric = metric
+        self._core = _core.Stream(metric, assignments(settings), device_id)
+        self._capacity_bytes: Optional[float] = None
+
+    def observe(self, time_s: float, used_bytes: Optional[float], capacity_bytes: Optional[float] = None) -> None:
+        """Takes the next sample. used_bytes None: nothing could be read. capacity_bytes: where memory ends from now on; None: unchanged.
+        ValueError: the time is earlier than the last one, or the size is below 0."""
+        if capacity_bytes is not None and capacity_bytes != self._capacity_bytes:
+            self._core.set_capacity(capacity_bytes)
+            self._capacity_bytes = capacity_bytes
+        self._core.observe(time_s, float("nan") if used_bytes is None else used_bytes)
+
+    def verdict(self, explain: bool = False) -> Verdict:
+        """The verdict so far."""
+        return verdict_of(self._core.analysis(explain), self.metric)
