@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -20,6 +19,7 @@
 #include "agent/server/listen.hpp"
 #include "agent/supervisor.hpp"
 #include "core/format.hpp"
+#include "host/host_name.hpp"
 #include "host/interrupt.hpp"
 #include "live/loop.hpp"
 #include "live/notifications.hpp"
@@ -76,11 +76,6 @@ Result<std::string> token_for(const AgentConfig& config) {
       "agent.listen {} can be reached from other machines, and there is no token: set agent.token-file ((umask 077; "
       "openssl rand -hex 32 > FILE makes one), or listen on 127.0.0.1 and let a proxy or 'ssh -L' in front",
       config.listen));
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 class Agent {
@@ -273,16 +268,9 @@ class Agent {
 
   /// What can change while running does; what cannot is told.
   void apply(const LayeredConfig& next, const std::string& token) {
-    std::string later;
-    for (const Setting& setting : settings()) {
-      const bool live = setting.section == "metrics" || setting.name() == "watch.interval-seconds" ||
-                        setting.name() == "agent.token-file" || setting.name() == "agent.allowed-hosts" ||
-                        setting.name() == "agent.max-streams";
-      if (live || setting.name() == "watch.status-every-seconds" || setting.get(next.config()) == setting.get(config()))
-        continue;
-      later += (later.empty() ? "" : ", ") + setting.name();
-    }
-    if (!later.empty()) log(Level::warning, "these take effect with a restart: " + later);
+    const std::vector<std::string> later = settings_for_restart(config(), next.config());
+    if (!later.empty())
+      log(Level::warning, fmt::format("these take effect with a restart: {}", fmt::join(later, ", ")));
     options_.layers = next;
     if (simulated_.empty()) loop_->set_interval(config().watch.interval_seconds);
     configure(token);

@@ -1,10 +1,8 @@
 #include "live/notifications.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
-
+#include "host/host_name.hpp"
 #include "report/json.hpp"
 #include "report/status.hpp"
 
@@ -13,11 +11,6 @@ namespace {
 
 /// An end that waits longer looks like a hang.
 constexpr double kLastAttempt_s = 3;
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
-}
 
 Timestamp time_of_day() {
   return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());

@@ -7,6 +7,7 @@
 
 #include "core/median.hpp"
 #include "core/time.hpp"
+#include "core/units.hpp"
 #include "store/rollup.hpp"
 
 namespace vramtrack {
@@ -228,7 +229,7 @@ Result<std::int64_t> Packer::delete_oldest(std::string_view from, std::string_vi
 
 Status Packer::keep_size() {
   if (!(config_.max_size_mb > 0)) return {};
-  const double cap_bytes = config_.max_size_mb * 1048576.0;
+  const double cap_bytes = config_.max_size_mb * kMiB;
   for (int deleted = 0; deleted < kTrimPerBlock; ++deleted) {
     const auto pages = database_->integer("PRAGMA page_count");
     if (!pages) return fail(pages.error());

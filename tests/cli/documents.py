@@ -82,6 +82,18 @@ class Documents(unittest.TestCase):
             if shutil.which(shell):
                 subprocess.run([shell, "-n", str(ROOT / "contrib/completions" / name)], check=True)
 
+    def test_bash_completes(self):
+        script = str(ROOT / "contrib/completions/vramtrack.bash")
+        for typed, expected in ((["wa"], "watch"), (["watch", "--on"], "--once"), (["snapshot", "le"], "leaks"),
+                                (["snapshot", "leaks", "--us"], "--used"), (["config", "init", "--f"], "--force"),
+                                (["report", "--format", ""], "text md json html"),
+                                (["snapshot", "export", "--format", "c"], "chrome csv"), (["watch", "--interval", ""], ""),
+                                (["analyze", "/etc/passw"], "/etc/passwd"), (["simulate", "leaking_t"], "leaking_training")):
+            code = f'source {script}; COMP_WORDS=(vramtrack "$@"); COMP_CWORD=$#; _vramtrack; echo "${{COMPREPLY[*]}}"'
+            words = subprocess.run(["bash", "-c", code, "bash", *typed], capture_output=True, check=True).stdout.decode().split()
+            self.assertLessEqual(set(expected.split()), set(words), typed)
+            self.assertEqual(expected == "", not words, typed)
+
     def test_every_field_of_the_json_is_documented(self):
         text = read("docs/formats/analysis.md")
         fields = set(self.row) | set(self.row["series"]) | set(self.row["verdict"]) | set(self.row["alerts"][0])

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../temp_folder.hpp"
-#include "manual_clock.hpp"
+#include "../manual_clock.hpp"
 #include "source/sim/sim.hpp"
 
 namespace vramtrack {
