@@ -26,9 +26,9 @@ std::string contender_line(std::string_view name, const Summary& s, double ns) {
 
 std::string contenders(const std::vector<Run>& runs, std::span<const RivalInfo> rivals) {
   std::string out =
-      "| rule | precision 1:1 | recall | F1 | precision 50:1 | false alarms a GPU-day (95 %) | median minutes to "
+      "| rule | precision 1:1 | recall | F1 | precision 50:1 | false alarms per GPU-day (95 %) | median minutes to "
       "detect | "
-      "of life, % | ns a sample |\n|---|---|---|---|---|---|---|---|---|\n";
+      "of life, % | ns per sample |\n|---|---|---|---|---|---|---|---|---|\n";
   std::vector<Scored> ours;
   double seconds = 0;
   double samples = 0;
