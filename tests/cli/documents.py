@@ -125,12 +125,12 @@ class Readme(unittest.TestCase):
         "sudo apt-get install -y make": "needs root and a network",
         "make run": "builds the program, then runs 'vramtrack watch --or-simulate'",
         "make accuracy": "takes many minutes",
-        "sudo make install": "needs root; the packaging test installs",
-        "make deb": "builds the release; CI runs it",
-        "make portable": "builds another preset; CI runs it",
-        "make wheels": "builds for every Python; CI runs it",
+        "sudo make install": "needs root",
+        "make deb": "builds the package; CI runs it",
+        "make portable": "builds another preset",
+        "make wheels": "builds for every Python",
         "make container": "needs podman or docker and a network",
-        "pip install .": "needs a network; the Python tests install the package",
+        "pip install .": "needs a network",
         "sudo systemctl enable --now vramtrack": "needs root and systemd",
     }
     #: exit statuses other than 0: these find the leak of their input, or report that this machine lacks something
@@ -241,6 +241,15 @@ class Readme(unittest.TestCase):
         screen = "\n".join(read("README.md").splitlines()[:40])
         for part in (r"!\[.+\]\(docs/images/.+\.png\)", "make run", "build/release/vramtrack analyze gpu.csv", "^GPU 0 .*: LEAK"):
             self.assertRegex(screen, re.compile(part, re.MULTILINE))
+
+
+class Contributing(unittest.TestCase):
+    def test_it_names_every_target_that_checks_a_change(self):
+        targets = set(re.findall(r"^([a-z-]+):.*##", read("Makefile"), re.MULTILINE))
+        named = set(re.findall(r"`make ([a-z-]+)`", read("CONTRIBUTING.md")))
+        self.assertLessEqual(named, targets)
+        to_use_it = {"help", "run", "install", "deb", "portable", "wheels", "container", "clean"}  # the README's, and make's own
+        self.assertEqual(targets - named, to_use_it)
 
 
 class Links(unittest.TestCase):
