@@ -100,6 +100,22 @@ class Documents(unittest.TestCase):
         for field in fields:
             self.assertRegex(text, rf"[`.]{field}`", field)
 
+    def test_every_command_line_in_the_documents_is_possible(self):
+        seen = 0
+        for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+            if "design" in page.parts:
+                continue
+            lines = re.findall(r"^ {4,}(?:\$ )?(?:sudo )?vramtrack ([a-z].*)", page.read_text(), re.MULTILINE)
+            for line in (re.split(r"  +| -- |#|\|", line)[0] for line in lines):
+                words = line.split()
+                command = next((key for key in (tuple(words[:2]), tuple(words[:1])) if key in self.helps), None)
+                with self.subTest(f"{page.relative_to(ROOT)}: vramtrack {line}"):
+                    self.assertIsNotNone(command, "there is no such command")
+                    options = re.findall(r"(?<!\S)(--[a-z-]+)", line)
+                    self.assertFalse([o for o in options if not re.search(rf"{o}(?![\w-])", self.helps[command])])
+                    seen += 1
+        self.assertGreater(seen, 20)
+
     def test_every_setting_named_in_the_documents_exists(self):
         with Sandbox(BINARY) as box:
             shown = box.run("config", "show").stdout.decode()
