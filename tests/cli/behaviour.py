@@ -276,7 +276,7 @@ class Config(CliTest):
         err = self.run_ok("config", "show", env={**dict.fromkeys(told, "x"), "VRAMTRACK_FAKE_NVML": "x", "VRAMTRACK_SETUP": "x",
                                                  "VRAMTRACK_WATCH_RECORD": "false"}).stderr.decode()
         self.assertEqual(sorted(err.splitlines()), sorted(
-            f"vramtrack: environment variable {name} is no setting and is ignored; the nearest is {nearest}"
+            f"vramtrack: environment variable {name} is not a setting and is ignored; the nearest is {nearest}"
             for name, nearest in told.items()))
 
     def test_init_writes_a_file_that_is_read_and_changes_nothing(self):
