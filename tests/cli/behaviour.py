@@ -221,7 +221,9 @@ class Watch(CliTest):
         for row in rows:
             counts.setdefault((row["series"]["device"], row["series"]["pid"], row["series"]["metric"]), []).append(row["samples"])
         for seen in counts.values():
-            self.assertEqual(seen, [1, 6])  # at 0 and 0.5 s, the duration itself
+            # At 0 and at 0.5 s, the duration itself; a busy machine skips polls in between, and none comes after it.
+            self.assertEqual((seen[0], len(seen)), (1, 2))
+            self.assertTrue(2 <= seen[1] <= 6, seen)
 
     def test_no_record_leaves_no_store(self):
         self.run_ok("watch", "--once", "--no-record", *drm_machine())
