@@ -62,7 +62,7 @@ Result<TimeRange> period(const ReportOptions& o, bool is_log, Timestamp now) {
     *bound = *moment;
   }
   if (o.since.empty() && !is_log) range.from = range.to.value_or(now) - std::chrono::hours{24};
-  if (range.from && range.to && *range.from >= *range.to) return fail("--since is not before --until; exchange them");
+  if (range.from && range.to && *range.from >= *range.to) return fail("--since must be before --until");
   return range;
 }
 
@@ -85,7 +85,7 @@ Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
                                                                *s.view.device.index)
                                                  : s.view.key.device_id);
     }
-    if (!found) return fail(fmt::format("--gpu {}: there is no such GPU in this period; it has {}", gpu, known));
+    if (!found) return fail(fmt::format("--gpu {}: no such GPU in this period; the GPUs are {}", gpu, known));
   }
   std::erase_if(report.series, [&](const PeriodSeries& s) {
     return !wanted.contains(s.view.key.device_id) && !wanted.contains(s.view.device.parent_id);
