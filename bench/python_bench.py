@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the Python package costs: profile_function a call, and detect() on a million samples. Limits: 5 us, 0.3 s.
+"""What the Python package costs: profile_function per call, detect() on a million samples, and a look of a watch that has taken 20,000
+samples. Limits: 5 us, 0.3 s, 1 ms.
 
     python bench/python_bench.py [--peer DIRECTORY]
 
@@ -88,6 +89,28 @@ def peer_rows(directory):
                 yield package + words, None, f"{type(error).__name__}: {error}"
 
 
+def look_rows(samples=20_000):
+    """(name, microseconds, limit): a sample and a look of a watch at that many samples; and detect() on them, which a look once was."""
+    device = vramtrack.SimulatedDevice(capacity_bytes=80 * 2**30)
+    now = [1_750_000_000.0]
+    watch = vramtrack.Watch(device, evidence=False, max_samples=samples + 1, clock=lambda: now[0])
+    device.allocate(8 * 2**30)
+    begin = time.perf_counter()
+    for k in range(samples):
+        device.allocate(2**20)
+        now[0] += 1
+        watch.sample()
+    yield "a sample of a watch", (time.perf_counter() - begin) / samples * 1e6, None
+    kept = watch.samples
+
+    def batch():
+        for column in (1, 3):
+            vramtrack.detect([s.time_s for s in kept], [s[column] for s in kept], 80 * 2**30, metric="allocator_allocated")
+
+    yield f"a look at {samples:,} samples", per_call_us(watch.verdict, 20), 1000.0
+    yield f"... as detect() on {len(kept):,}", per_call_us(batch, 3), None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer")
@@ -117,10 +140,15 @@ def main():
     best = min(seconds)
     print(f"detect, 1,000,000 samples   {best:10.3f} s           limit 0.3 s  {'holds' if best <= 0.3 else 'MISSED'}"
           f"   (median {statistics.median(seconds):.3f})")  # fmt: skip
+    slow = False
+    for name, us, limit in look_rows():
+        judged = "" if limit is None else f"   limit {limit / 1000:g} ms   {'holds' if us <= limit else 'MISSED'}"
+        slow = slow or (limit is not None and us > limit)
+        print(f"{name:<27} {us:10.1f} us{judged}")
     if options.peer:
         for name, us, why in peer_rows(options.peer):
             print(f"{name:<27} {us:10.2f} us a call" if us is not None else f"{name}: not measured: {why}")
-    return 0 if ours <= 5 and best <= 0.3 else 1
+    return 0 if ours <= 5 and best <= 0.3 and not slow else 1
 
 
 if __name__ == "__main__":

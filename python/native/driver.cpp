@@ -122,7 +122,7 @@ class Driver {
 
   Result<DeviceReading> read_unit(const std::string& uuid) {
     const auto unit = std::find_if(units_.begin(), units_.end(), [&](const Unit& u) { return u.device.uuid == uuid; });
-    if (unit == units_.end()) return fail("the driver has listed no device " + uuid + "; ask devices() first");
+    if (unit == units_.end()) return fail("the driver has not listed a device " + uuid + "; call devices() first");
     DeviceReading reading;
     const auto memory = library_->memory(unit->handle);
     if (memory) {
@@ -140,7 +140,7 @@ class Driver {
       processes_.erase(std::remove_if(processes_.begin(), processes_.end(), elsewhere), processes_.end());
     }
     if (!memory && code != nvml::kSuccess)
-      return fail(uuid + " does not answer: " + nvml::describe(memory.code) + "; nvidia-smi says more");
+      return fail(uuid + " does not answer: " + nvml::describe(memory.code) + "; run nvidia-smi for details");
     for (const nvml::GpuProcess& process : processes_) reading.processes.emplace_back(process.pid, process.bytes);
     return reading;
   }

@@ -12,7 +12,7 @@ namespace {
 gate::GrowthLimits limits(double limit_bytes, double error_rate, std::size_t contaminated_blocks,
                           const std::string& unit) {
   if (!(limit_bytes >= 0 && limit_bytes < 1e18))
-    throw nb::value_error("the limit must be 0 bytes an iteration or more");
+    throw nb::value_error("the limit must be 0 bytes per iteration or more");
   if (!(error_rate >= 1e-6 && error_rate <= 0.05)) throw nb::value_error("error_rate must be from 1e-6 to 0.05");
   if (contaminated_blocks > 16) throw nb::value_error("contaminated_blocks must be from 0 to 16");
   return {limit_bytes, error_rate, contaminated_blocks, unit, {}};

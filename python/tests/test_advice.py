@@ -13,21 +13,21 @@ from vramtrack.advice import dataloader_workers, describe_process
 
 
 @pytest.mark.parametrize("settings, expected", [
-    ({}, "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (it is not set now)"),
+    ({}, "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (now: not set)"),
     ({"max_split_size_mb": "128", "garbage_collection_threshold": "0.8"},
      "set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128,garbage_collection_threshold:0.8,expandable_segments:True "
-     "(it is max_split_size_mb:128,garbage_collection_threshold:0.8 now)"),
+     "(now: max_split_size_mb:128,garbage_collection_threshold:0.8)"),
     ({"expandable_segments": "False", "max_split_size_mb": "128"},
-     "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128 (it is"),
-    ({"expandable_segments": "true"}, "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:true,roundup_power2_divisions:8 (it is"),
-    ({"expandable_segments": "True", "roundup_power2_divisions": "4"}, "are set already; round sizes that vary to a few fixed ones"),
-    ({"backend": "cudaMallocAsync"}, "the allocator is cudaMallocAsync, which has no setting against it"),
+     "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128 (now:"),
+    ({"expandable_segments": "true"}, "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:true,roundup_power2_divisions:8 (now:"),
+    ({"expandable_segments": "True", "roundup_power2_divisions": "4"}, "are set already; round varying sizes to a few fixed ones"),
+    ({"backend": "cudaMallocAsync"}, "the allocator backend cudaMallocAsync has no setting against fragmentation"),
 ])  # fmt: skip
 def test_it_reads_the_allocators_settings(device, settings, expected):
     device._settings = settings
     job = Job(device, evidence=False)
     job.run(200, lambda: setattr(device, "_reserved", device._reserved + 30 * MIB))
-    (said,) = [line for line in job.watch.advice() if "are reserved and unused" in line]
+    (said,) = [line for line in job.watch.advice() if "are reserved but unused" in line]
     assert expected in said
 
 
@@ -38,7 +38,7 @@ def test_it_names_the_dataloader_worker_that_this_process_is(device, monkeypatch
     device.allocate(300 * MIB)
     job = Job(device)
     job.run(30)
-    assert "this is DataLoader worker 2 of 8: it holds 300 MiB on the GPU" in job.watch.advice()[0]
+    assert "this process is DataLoader worker 2 of 8 and holds 300 MiB on the GPU" in job.watch.advice()[0]
 
 
 def test_processes_in_words(tmp_path):

@@ -169,11 +169,11 @@ def test_the_same_verdict_as_the_command_line(tmp_path):
 
 def test_figures_that_are_no_bytes_are_doubted():
     times = range(100)
-    with pytest.raises(ValueError, match=r"^used_bytes reaches 1 GiB, above capacity_bytes=24: bytes are expected of both$"):
+    with pytest.raises(ValueError, match=r"^used_bytes reaches 1 GiB, above capacity_bytes=24; give both in bytes$"):
         vramtrack.detect(times, [2**30] * 100, capacity_bytes=24)
     assert vramtrack.detect(times, [1.005 * 2**30] * 100, capacity_bytes=2**30).warnings == (), "they do not count quite alike"
     verdict = vramtrack.detect(times, [8.0 + t for t in times])
-    assert verdict.warnings == ("used_bytes never exceeds 107: bytes are expected",) and verdict.warnings[0] in str(verdict)
+    assert verdict.warnings == ("used_bytes never exceeds 107; give it in bytes",) and verdict.warnings[0] in str(verdict)
     assert vramtrack.detect(times, [0] * 100).warnings == ()
 
 

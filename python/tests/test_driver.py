@@ -44,7 +44,7 @@ def old(ordinal, visible, name=H200):
     (DeviceIdentity(0, 2, H200, None, "00000001:11:00.0"), TWO, {}, "0 devices with the PCI address 00000001:11:00.0"),
     # A GPU in MIG mode is never CUDA's device: its instance is.
     (DeviceIdentity(0, 1, H200, "aa0"), MIG, {"CUDA_VISIBLE_DEVICES": "MIG-c2"}, "MIG-c2"),
-    (DeviceIdentity(0, 1, H200, "aa0"), MIG, {"CUDA_VISIBLE_DEVICES": "0"}, "which of the MIG instances of GPU-aa0"),
+    (DeviceIdentity(0, 1, H200, "aa0"), MIG, {"CUDA_VISIBLE_DEVICES": "0"}, "the MIG instance of GPU-aa0"),
     (DeviceIdentity(0, 1, H200, "aa0"), MIG[:2], {}, "MIG-c1"),
     (DeviceIdentity(0, 1, H200, None, "00000000:10:00.0"), MIG, {"CUDA_VISIBLE_DEVICES": "MIG-c1"}, "MIG-c1"),
     # By the variables, where they leave no doubt.
@@ -54,19 +54,19 @@ def old(ordinal, visible, name=H200):
     (old(0, 1), TWO, {"CUDA_VISIBLE_DEVICES": "1,-1,0"}, "GPU-bb1"),
     (old(0, 1), TWO, {"CUDA_VISIBLE_DEVICES": "1,7,0"}, "GPU-bb1"),
     (old(0, 1), TWO, {"CUDA_VISIBLE_DEVICES": "GPU-b"}, "GPU-bb1"),
-    (old(0, 1), [*TWO, gpu(2, "GPU-bb2")], {"CUDA_VISIBLE_DEVICES": "GPU-b"}, "2 devices that begin with GPU-b"),
+    (old(0, 1), [*TWO, gpu(2, "GPU-bb2")], {"CUDA_VISIBLE_DEVICES": "GPU-b"}, "2 devices whose UUID begins with GPU-b"),
     (old(1, 2), MIG, {"CUDA_VISIBLE_DEVICES": "GPU-bb1,MIG-c2"}, "MIG-c2"),
-    (old(0, 1), TWO, {}, "2 devices are visible, and PyTorch sees 1"),
-    (old(0, 2), TWO, {"CUDA_VISIBLE_DEVICES": "1"}, "1 devices are visible, and PyTorch sees 2"),
+    (old(0, 1), TWO, {}, "makes 2 devices visible, but PyTorch sees 1"),
+    (old(0, 2), TWO, {"CUDA_VISIBLE_DEVICES": "1"}, "makes 1 devices visible, but PyTorch sees 2"),
     # CUDA's own order is by speed.
     (old(0, 2), MIXED, {}, "set CUDA_DEVICE_ORDER=PCI_BUS_ID"),
     (old(0, 2), MIXED, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, "set CUDA_DEVICE_ORDER=PCI_BUS_ID"),
     (old(0, 2, L4), MIXED, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, "GPU-aa0"),
-    (old(0, 2), MIXED, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, "GPU 0 is NVIDIA L4, and CUDA's is NVIDIA H200"),
+    (old(0, 2), MIXED, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, "GPU 0 is NVIDIA L4, but CUDA's is NVIDIA H200"),
     # Numbers tell nothing beside MIG, nor where a GPU is missing in the driver's list.
-    (old(0, 2), MIG, {}, "with MIG, or with GPUs that do not answer"),
-    (old(0, 1), [gpu(1, "GPU-bb1")], {}, "with MIG, or with GPUs that do not answer"),
-    (old(0, 1), [], {}, "0 devices are visible"),
+    (old(0, 2), MIG, {}, "is ambiguous with MIG or with GPUs that do not answer"),
+    (old(0, 1), [gpu(1, "GPU-bb1")], {}, "is ambiguous with MIG or with GPUs that do not answer"),
+    (old(0, 1), [], {}, "makes 0 devices visible"),
 ])  # fmt: skip
 def test_which_device_it_is(identity, devices, environment, expected):
     uuid, reason = match_device(identity, devices, environment)
@@ -84,7 +84,7 @@ def test_what_the_driver_lists(library):
     reading = driver.read("GPU-bb1")
     assert (reading.total_bytes, reading.used_bytes) == (80 * GIB, 2 * GIB + 300 * MIB)
     assert reading.processes == [(77, None), (4242, 300 * MIB)]
-    with pytest.raises(ValueError, match="listed no device GPU-cc2"):
+    with pytest.raises(ValueError, match="has not listed a device GPU-cc2"):
         driver.read("GPU-cc2")
     with pytest.raises(RuntimeError, match="no-such-library"):
         _core.Driver("/no-such-library.so")
@@ -119,7 +119,7 @@ def test_without_a_certain_match_there_is_no_figure(library, torch):
     torch.properties[0].uuid = "dd9"
     watch = vramtrack.Watch(driver_library=library(*GPUS, "process gpu=0 pid=self list=C used=900M"))
     assert watch.sample().process_used is None and watch.sample().process_used is None
-    assert watch.errors == ["no figures of the driver: the driver lists 0 devices with the UUID dd9"]
+    assert watch.errors == ["the driver has no process figures: the driver lists 0 devices with the UUID dd9"]
     assert "0 devices with the UUID dd9" in watch.verdict("process_used").because
 
 
@@ -129,7 +129,7 @@ def test_without_a_driver_the_watch_goes_on(torch, device):
     assert vramtrack.Watch(vramtrack.default_source("cuda:0"), driver_library=None).driver.reason == "driver_library is None"
     simulated = vramtrack.Watch(device)
     simulated.sample()
-    assert simulated.driver.reason == "it is no CUDA device" and simulated.errors == []
+    assert simulated.driver.reason == "the source is not a CUDA device" and simulated.errors == []
 
 
 def test_a_driver_that_stops_answering(library, torch):

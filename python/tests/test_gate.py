@@ -83,7 +83,7 @@ def test_a_series_that_is_already_there():
 
 @pytest.mark.parametrize("limit, options, words", [
     ("fast", {}, "0.2 MiB/iter"), (-1, {}, "0 bytes"), (0, {"error_rate": 0.5}, "1e-6 to 0.05"), (0, {"caches": 99}, "0 to 16"),
-    (0.2, {}, 'a limit of 0.2 bytes an iteration is none; write "0.2 MiB/iter"'), (0, {"iterations": (200, 100)}, "the most, as"),
+    (0.2, {}, 'a limit of 0.2 bytes per iteration is too small to mean anything; write "0.2 MiB/iter"'), (0, {"iterations": (200, 100)}, "the maximum, for example"),
     (0, {"iterations": 0}, "iterations is 0"), (0, {"iterations": "many"}, "iterations is 'many'"),
 ])  # fmt: skip
 def test_options_are_checked(device, limit, options, words):
@@ -100,7 +100,7 @@ def test_an_unknown_option_is_named_with_the_nearest(device):
 
 def test_a_number_of_iterations_is_the_most_of_them(device):
     calls = []
-    with pytest.warns(UserWarning, match="iterations=10 is raised to 108: fewer cannot fail at an error rate of 1e-4"):
+    with pytest.warns(UserWarning, match="iterations=10 is raised to 108: fewer iterations cannot show a leak at an error rate of 1e-4"):
         report = vramtrack.check(lambda: calls.append(device.allocate(0)), iterations=10, collect=False)
     assert report.result.iterations == len(calls) == 108
     with warnings.catch_warnings():
@@ -204,7 +204,7 @@ def test_first_look_and_most(pytester):
 
 
 @pytest.mark.parametrize("option, words", [
-    ("--vramtrack-iterations=9,3", "'9,3': expected the most of them"), ("--vramtrack-iterations=x", "'x': expected the most"),
+    ("--vramtrack-iterations=9,3", "'9,3': expected the maximum"), ("--vramtrack-iterations=x", "'x': expected the maximum"),
     ("--vramtrack-error-rate=0.5", "'0.5': expected a share from 1e-6 to 0.05"), ("--vramtrack-no-gpu=no", "invalid choice"),
 ])  # fmt: skip
 def test_wrong_command_line_options(pytester, option, words):
@@ -213,7 +213,7 @@ def test_wrong_command_line_options(pytester, option, words):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    ("0.2", 'a limit of 0.2 bytes an iteration is none; write "0.2 MiB/iter"'), ('"fast"', "'fast' is no limit of growth"),
+    ("0.2", 'a limit of 0.2 bytes per iteration is too small to mean anything; write "0.2 MiB/iter"'), ('"fast"', "'fast' is no limit of growth"),
     ("eror_rate=1e-3", "limit_gpu_leaks has no argument 'eror_rate'; did you mean error_rate?"),
     ("error_rate='x'", "error_rate is 'x'"), ('"1 MiB/iter", "2 MiB/iter"', "takes one limit"), ("iterations=(1,)", "iterations is (1,)"),
 ])  # fmt: skip
@@ -308,8 +308,8 @@ def test_what_is_not_gated_is_warned_of(pytester):
     done = run_suite(pytester, "--vramtrack", suite=suite)
     done.assert_outcomes(passed=3, failed=1, warnings=2)
     text = done.stdout.str()
-    assert "test_leaks is a method of unittest.TestCase: limit_gpu_leaks does not repeat it and has no effect" in text
-    assert "test_forgets asks for gpu_leaks and never calls gpu_leaks.check(): nothing was gated" in text
+    assert "test_leaks is a method of unittest.TestCase: limit_gpu_leaks cannot repeat it and has no effect" in text
+    assert "test_forgets requests gpu_leaks but never calls gpu_leaks.check(), so nothing was gated" in text
     run_suite(pytester, suite=suite).assert_outcomes(passed=3, failed=1, warnings=0)
 
 
@@ -317,5 +317,5 @@ def test_plugin_leaves_async_tests_alone(pytester):
     pytester.makepyfile('import pytest\n\n@pytest.mark.limit_gpu_leaks("1 MiB/iter")\nasync def test_body(): assert False\n')
     plugin = [] if _plugin_is_installed() else ["-p", "vramtrack.pytest_plugin"]
     done = pytester.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", "--vramtrack")
-    assert "is async: limit_gpu_leaks does not repeat it" in done.stdout.str()
+    assert "is async: limit_gpu_leaks cannot repeat it" in done.stdout.str()
     assert "1 passed" not in done.stdout.str()

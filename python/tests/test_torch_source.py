@@ -24,7 +24,7 @@ def test_which_device(torch):
     torch.current = 1
     assert [TorchSource(device).device_id for device in (None, 0, "cuda:0", "cuda")] == [1, 0, 0, 1]
     assert TorchSource(0).name == "Fake H200"
-    with pytest.raises(ValueError, match="there is no cuda:7: 2 devices are visible"):
+    with pytest.raises(ValueError, match="cuda:7 does not exist: 2 devices are visible"):
         TorchSource(7)
 
 

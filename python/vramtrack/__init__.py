@@ -1,12 +1,12 @@
 """vramtrack: finds GPU memory leaks and predicts out-of-memory.
 
-detect()             a verdict on recorded samples
-Watch, mark()        a verdict on this process while it runs; before_oom() to save a checkpoint in time
-GPUMemoryProfiler,   what each call does to memory, and what that comes to
+detect()             gives a verdict on recorded samples
+Watch, mark()        watch this process while it runs; before_oom() saves a checkpoint in time
+GPUMemoryProfiler,   measure the effect of each call on memory and find patterns in the results
 MemoryAnalyzer
-check(), run_gate()  a leak gate for tests: also `pytest --vramtrack` and `vramtrack test`
+check(), run_gate()  a leak gate for tests; see also `pytest --vramtrack` and `vramtrack test`
 
-Importing it imports no framework. docs/python.md is the manual.
+Importing the package does not import a framework. docs/python.md is the manual.
 """
 from vramtrack.analyzer import MemoryAnalyzer
 from vramtrack.errors import LeakError, NoDeviceError, SimulatedOutOfMemoryError

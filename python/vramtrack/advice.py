@@ -1,4 +1,4 @@
-"""What to do next, from what is in force here: the allocator's settings, and whose process it is."""
+"""Advice on what to do next, from the verdict, the allocator's settings and the kind of process this is."""
 from __future__ import annotations
 
 import gc
@@ -15,14 +15,14 @@ _LEAST_GROWTH_BYTES = 64 * MIB
 
 
 def dataloader_worker() -> Optional[str]:
-    """"DataLoader worker 2 of 8" where this process is one."""
+    """"DataLoader worker 2 of 8" if this process is a worker, else None."""
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
     return None if info is None else f"DataLoader worker {info.id} of {info.num_workers}"
 
 
 def dataloader_workers() -> Dict[int, str]:
-    """"DataLoader worker 2 of 8" by pid, of the loaders that are alive in this process. Costs a look at all objects."""
+    """The workers of this process's live data loaders: "DataLoader worker 2 of 8" by pid. It walks all Python objects."""
     loader = sys.modules.get("torch.utils.data.dataloader")
     kind = getattr(loader, "_MultiProcessingDataLoaderIter", None)
     if kind is None:
@@ -38,7 +38,7 @@ def dataloader_workers() -> Dict[int, str]:
 
 def describe_process(pid: int, proc: str = "/proc", workers: Optional[Dict[int, str]] = None) -> str:
     """A process in words: "DataLoader worker 2 of 8 (pid 4242, a child of this process)", "pid 4242 python serve.py".
-    `workers`: what dataloader_workers() gives, where it is at hand."""
+    `workers`: the result of dataloader_workers(), if the caller has it."""
     known = (dataloader_workers() if workers is None else workers).get(pid)
     try:
         with open(f"{proc}/{pid}/comm") as file:
@@ -49,16 +49,16 @@ def describe_process(pid: int, proc: str = "/proc", workers: Optional[Dict[int, 
             command = file.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()[:200]
     except OSError:
         return f"pid {pid}, which has ended or cannot be seen"
-    # By a fork server a worker is not this process's own child, and yet its loader's.
+    # A worker that a fork server started belongs to the loader, but is not a child of this process.
     whose = ", a child of this process" if parent == os.getpid() or known else ""
-    # PyTorch names its workers so since 2.6.
+    # PyTorch 2.6 and newer name their workers like this.
     if known or name.startswith("pt_data_worker"):
         return f"{known or 'DataLoader worker'} (pid {pid}{whose})"
     return f"pid {pid} {command or name}" + (f" ({whose[2:]})" if whose else "")
 
 
 def _of_others(others: Sequence[ProcessMemory]) -> List[str]:
-    """The processes beside this one that grew, three at most."""
+    """At most three other processes that grew."""
     grown = [process for process in others if process.growth_bytes >= _LEAST_GROWTH_BYTES][:3]
     workers = dataloader_workers() if grown else {}
     said = []
@@ -82,13 +82,13 @@ def advice(
     reserved_grows: bool = False,
     others: Sequence[ProcessMemory] = (),
 ) -> List[str]:
-    """Sentences, the most useful first. They differ by what was found and by the settings that are in force."""
+    """Sentences of advice, the most useful first."""
     settings: Dict[str, str] = source.allocator_settings()
     said: List[str] = []
     worker = dataloader_worker()
     if worker and counters.allocated:
         said.append(
-            f"this is {worker}: it holds {counters.allocated / MIB:.0f} MiB on the GPU; return CPU tensors from the dataset and "
+            f"this process is {worker} and holds {counters.allocated / MIB:.0f} MiB on the GPU; return CPU tensors from the dataset and "
             "move them in the training loop"
         )
     said += _of_others(others)
@@ -96,31 +96,31 @@ def advice(
         said.append(f"look at {sites[0]}")
     if verdict.leak:
         if not sites and verdict.metric != "device_used":
-            said.append("something keeps tensors from one step to the next: lists, caches, losses that keep their graph")
+            said.append("the program keeps tensors from one step to the next; look for lists, caches and losses that keep their graph")
         elif not sites:
             said.append(
-                "it grows outside PyTorch's allocator: other processes, NCCL, CUDA graphs, libraries with memory of their own"
+                "memory grows outside PyTorch's allocator; look for other processes, NCCL, CUDA graphs and libraries with their own memory"
             )
-        said.append("confirm it at a safe point: watch.verdict(confirm=True) collects garbage and empties the cache")
+        said.append("call watch.verdict(confirm=True) at a safe point to confirm the leak: it collects garbage and empties the cache")
         if verdict.oom_in_s is not None:
             said.append(f"save a checkpoint within {max(0.0, verdict.oom_in_s.low) / 60:.0f} min")
     unused = counters.reserved - counters.allocated
     if reserved_grows and unused > 0.3 * counters.reserved:
-        said.append(f"{unused / MIB:.0f} MiB are reserved and unused, and their share grows: {_against_fragments(source)}")
+        said.append(f"{unused / MIB:.0f} MiB are reserved but unused, and their share grows: {_against_fragments(source)}")
     return said
 
 
 def _against_fragments(source: MemorySource) -> str:
-    """The next setting of the allocator that helps and is not in force."""
+    """The next allocator setting that helps and is not set yet."""
     settings = dict(source.allocator_settings())
     now = ",".join(f"{key}:{value}" for key, value in settings.items())
     if settings.get("backend", "native") != "native":
-        return f"the allocator is {settings['backend']}, which has no setting against it; try it without backend:{settings['backend']}"
+        return f"the allocator backend {settings['backend']} has no setting against fragmentation; try to run without backend:{settings['backend']}"
     if settings.get("expandable_segments", "").lower() != "true":
         settings["expandable_segments"] = "True"
     elif "roundup_power2_divisions" not in settings:
         settings["roundup_power2_divisions"] = "8"
     else:
-        return "expandable_segments and roundup_power2_divisions are set already; round sizes that vary to a few fixed ones"
+        return "expandable_segments and roundup_power2_divisions are set already; round varying sizes to a few fixed ones"
     wanted = ",".join(f"{key}:{value}" for key, value in settings.items())
-    return f"set {source.settings_variable}={wanted} (it is {now or 'not set'} now)"
+    return f"set {source.settings_variable}={wanted} (now: {now or 'not set'})"

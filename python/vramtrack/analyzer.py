@@ -21,11 +21,11 @@ _INSIGHT_COST = {"high": 15, "medium": 8, "low": 3, "info": 0}
 
 
 class MemoryAnalyzer:
-    """Analyses the results of a profiler.
+    """Analyses a profiler's results.
 
-    rules "vramtrack", the default: what persists over the run is a leak, whichever functions it is spread over;
-    rules "documented": gpumemprof's rule to the letter (each function alone, 100 MiB, 10 % of its calls).
-    `thresholds` may be changed at any time; both rules read them.
+    rules="vramtrack" (default): memory that persists over the run is a leak, however many functions it is spread over.
+    rules="documented": gpumemprof's documented rules (each function alone, more than 100 MiB, more than 10 % of its calls).
+    `thresholds` may be changed at any time; both sets of rules use them.
     """
 
     def __init__(self, profiler: Optional[GPUMemoryProfiler] = None, rules: str = "vramtrack") -> None:
@@ -44,7 +44,7 @@ class MemoryAnalyzer:
             "gap_spike_zscore": 2.0,
             "gap_drift_r_squared": 0.6,
             "gap_fragmentation_ratio": 0.3,
-            # The default rules' own: growth below this is none, as everywhere in vramtrack.
+            # For the default rules only: smaller growth is not a leak, as everywhere in vramtrack.
             "min_leak_growth_bytes": 64 * 2**20,
         }
 
@@ -54,8 +54,8 @@ class MemoryAnalyzer:
         return list(results)
 
     def analyze_memory_patterns(self, results: Optional[Sequence[ProfileResult]] = None) -> List[MemoryPattern]:
-        """The patterns of `results`, by default the profiler's: memory_leak, fragmentation, inefficient_allocation,
-        memory_spikes, repeated_allocations. O(n log n)."""
+        """The patterns in `results` (default: the profiler's): memory_leak, fragmentation, inefficient_allocation, memory_spikes and
+        repeated_allocations. O(n log n)."""
         found = self._results(results)
         if not found:
             return []
@@ -69,20 +69,20 @@ class MemoryAnalyzer:
         ]
 
     def generate_performance_insights(self, results: Optional[Sequence[ProfileResult]] = None) -> List[PerformanceInsight]:
-        """Observations on times and trends; category "temporal" is the growth of memory over time."""
+        """Observations on times and trends. The category "temporal" is memory growth over time."""
         found = self._results(results)
         return _RULES[self.rules].insights(found, self.thresholds) if found else []
 
     def analyze_memory_gaps(self, events: Sequence[Any]) -> List[GapFinding]:
-        """Where the driver's figure and the allocator's part: see vramtrack.gaps."""
+        """Gaps between the driver's figure and the allocator's; see vramtrack.gaps.analyze_gaps()."""
         return analyze_gaps(events, self.thresholds)
 
     def generate_optimization_report(
         self, results: Optional[Sequence[ProfileResult]] = None, events: Optional[Sequence[Any]] = None
     ) -> Dict[str, Any]:
-        """Everything in one dictionary: summary, critical_issues, high_impact_insights, all_patterns, all_insights,
-        recommendations (at most 10, by priority), optimization_score (score, grade, description, issues_found), and with
-        `events` gap_analysis."""
+        """All results in one dictionary: summary, critical_issues, high_impact_insights, all_patterns, all_insights, recommendations (at
+        most 10, by priority), optimization_score (score, grade, description, issues_found), and gap_analysis if `events` are
+        given."""
         found = self._results(results)
         patterns = self.analyze_memory_patterns(found)
         insights = self.generate_performance_insights(found)

@@ -1,6 +1,6 @@
-"""The rules of gpumemprof's MemoryAnalyzer, to the letter: for comparison, and for who relies on them.
+"""The documented rules of gpumemprof's MemoryAnalyzer, unchanged, for comparison and for users who rely on them.
 
-What they miss and what they accuse falsely is in docs/python.md. rules="documented" chooses them.
+docs/python.md lists what they miss and what they report wrongly. rules="documented" selects them.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vramtrack.statistics import linear_fit, mean, quantile, stdev
 MIB = 2**20
 GIB = 2**30
 Thresholds = Dict[str, float]
-#: points that a finding takes off the score
+#: points that a finding costs
 COST = {"critical": 20, "warning": 10, "info": 5}
 
 
@@ -83,7 +83,7 @@ def fragmentation(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
                 "high_fragmentation_functions": len(affected),
             },
             [
-                "Call torch.cuda.empty_cache() at points where much was freed",
+                "Call torch.cuda.empty_cache() where much memory was freed",
                 "Restructure the code so that it allocates and frees less often",
                 "Allocate buffers once and use them again",
             ],
@@ -92,8 +92,8 @@ def fragmentation(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
 
 
 def inefficient_allocations(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """Peak above the start over what was kept, below inefficient_allocation_ratio. It cannot fire where the peak
-    is reset at the beginning of each call: what is kept was part of the peak, so the ratio is 1 or more."""
+    """Peak above the start, divided by the memory kept, below inefficient_allocation_ratio. The rule cannot fire if the peak is reset
+    at the beginning of each call: the memory kept is part of the peak, so the ratio is 1 or more."""
     efficiency: Dict[str, List[float]] = {}
     limit = thresholds["inefficient_allocation_ratio"]
     for result in results:
@@ -142,7 +142,7 @@ def memory_spikes(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
 
 
 def repeated_allocations(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """Ten calls or more that grow by less than 50 MiB on average; also those that do not grow at all."""
+    """Ten calls or more that grow by less than 50 MiB on average, including calls that do not grow."""
     frequent = []
     for name, calls in _by_function(results).items():
         total = sum(call.memory_allocated for call in calls)

@@ -1,4 +1,4 @@
-"""The driver's figures of one CUDA device: which of the devices it lists that is, and who holds how much there."""
+"""The driver's figures for one CUDA device: which of the driver's devices it is, and how much memory each process holds."""
 from __future__ import annotations
 
 import os
@@ -11,7 +11,7 @@ DEFAULT_LIBRARY = "libnvidia-ml.so.1"
 
 
 class DeviceIdentity(NamedTuple):
-    """What a framework knows of a CUDA device. None: it does not say, as before PyTorch 2.4."""
+    """What a framework knows about a CUDA device. None: the framework does not report it (PyTorch before 2.4)."""
 
     ordinal: int  # CUDA's, among the `visible` ones
     visible: int
@@ -24,9 +24,9 @@ Matched = Tuple[Optional[str], str]  # the driver's UUID, or None and why there 
 
 
 def match_device(identity: DeviceIdentity, devices: Sequence[Any], environment: Mapping[str, str] = os.environ) -> Matched:
-    """Which of the driver's devices (all of them, see _core.DriverDevice) CUDA's is. Their numbers differ: CUDA counts what
-    CUDA_VISIBLE_DEVICES leaves, by default the fastest first; the driver counts all, by PCI address. So: by UUID, else by PCI
-    address, else by that variable where it leaves no doubt, else not at all. Never a guess."""
+    """Finds CUDA's device among all of the driver's (see _core.DriverDevice). Their numbers differ: CUDA counts the devices that
+    CUDA_VISIBLE_DEVICES lists, by default the fastest first; the driver counts all of them by PCI address. The match is by UUID, else
+    by PCI address, else by CUDA_VISIBLE_DEVICES if only one device can be meant. It is never a guess."""
     found: List[Any] = []
     said = []
     if identity.uuid:
@@ -45,7 +45,7 @@ def match_device(identity: DeviceIdentity, devices: Sequence[Any], environment: 
 
 
 def _visible_entries(environment: Mapping[str, str], gpus: int) -> Optional[List[str]]:
-    """CUDA_VISIBLE_DEVICES as CUDA reads it: up to the first entry that is none. None: not set."""
+    """CUDA_VISIBLE_DEVICES as CUDA reads it: up to the first invalid entry. None: the variable is not set."""
     text = environment.get("CUDA_VISIBLE_DEVICES")
     if text is None:
         return None
@@ -58,7 +58,7 @@ def _visible_entries(environment: Mapping[str, str], gpus: int) -> Optional[List
 
 
 def _named(entry: str, devices: Sequence[Any]) -> List[Any]:
-    """CUDA takes the beginning of a UUID as well, where it is one device's only."""
+    """CUDA also accepts the beginning of a UUID if it names one device only."""
     return [d for d in devices if d.uuid.lower().startswith(entry.lower())]
 
 
@@ -69,36 +69,36 @@ def _by_environment(
     entries = _visible_entries(environment, len(gpus))
     count = len(gpus) if entries is None else len(entries)
     if count != identity.visible:
-        return [], f"by CUDA_VISIBLE_DEVICES {count} devices are visible, and PyTorch sees {identity.visible}"
+        return [], f"CUDA_VISIBLE_DEVICES makes {count} devices visible, but PyTorch sees {identity.visible}"
     entry = str(identity.ordinal) if entries is None else entries[identity.ordinal]
     if not entry.isdigit():
         found = _named(entry, devices)
-        return (found, "") if len(found) == 1 else ([], f"the driver lists {len(found)} devices that begin with {entry}")
+        return (found, "") if len(found) == 1 else ([], f"the driver lists {len(found)} devices whose UUID begins with {entry}")
     if any(d.is_divided for d in gpus) or [d.index for d in gpus] != list(range(len(gpus))):
-        return [], f"with MIG, or with GPUs that do not answer, CUDA_VISIBLE_DEVICES={entry} can be any; give UUIDs there"
+        return [], f"CUDA_VISIBLE_DEVICES={entry} is ambiguous with MIG or with GPUs that do not answer; set it to UUIDs"
     if environment.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID" and len({d.name for d in gpus}) > 1:
-        return [], "CUDA puts the fastest of several models first; set CUDA_DEVICE_ORDER=PCI_BUS_ID"
+        return [], "CUDA orders GPUs of different models by speed; set CUDA_DEVICE_ORDER=PCI_BUS_ID"
     gpu = gpus[int(entry)]
     if gpu.name != identity.name:
-        return [], f"the driver's GPU {entry} is {gpu.name or 'without a name'}, and CUDA's is {identity.name}"
+        return [], f"the driver's GPU {entry} is {gpu.name or 'unnamed'}, but CUDA's is {identity.name}"
     return [gpu], ""
 
 
 def _instance_of(
     gpu: Any, identity: DeviceIdentity, devices: Sequence[Any], environment: Mapping[str, str]
 ) -> Matched:
-    """The MIG instance where the framework told its GPU only."""
+    """The MIG instance, if the framework reports only the GPU it belongs to."""
     instances = [d for d in devices if d.parent_uuid == gpu.uuid]
     entries = _visible_entries(environment, 0) or []
     if len(entries) == identity.visible and entries[identity.ordinal].startswith("MIG-"):
         instances = _named(entries[identity.ordinal], instances)
     if len(instances) == 1:
         return instances[0].uuid, ""
-    return None, f"which of the MIG instances of {gpu.uuid} it is cannot be told; set CUDA_VISIBLE_DEVICES to its UUID"
+    return None, f"the MIG instance of {gpu.uuid} is ambiguous; set CUDA_VISIBLE_DEVICES to its UUID"
 
 
 class ProcessMemory(NamedTuple):
-    """One process on the device, in bytes, and by how much it grew since it was first seen."""
+    """One process on the device: its memory, and its growth since it was first seen."""
 
     pid: int
     used_bytes: int
@@ -107,16 +107,16 @@ class ProcessMemory(NamedTuple):
 
 
 class DriverMemory:
-    """Reads the driver's list of processes on the device of a source. Opened at the first reading. `reason` says why there is
-    nothing to read. A reading takes some driver calls, 0.1 to some ms; it takes a thousandth of the time at most."""
+    """Reads the driver's list of processes on a source's device. The first reading opens the driver. `reason` says why there is
+    nothing to read. A reading takes 0.1 ms to a few ms; readings are spaced to take at most a thousandth of the time."""
 
     def __init__(self, identity: Optional[DeviceIdentity], library: Optional[str]) -> None:
         self.uuid: Optional[str] = None
         self.reason = ""
-        #: there is a CUDA device, and it was asked for: a reason is worth telling
+        #: there is a CUDA device and the driver was asked for, so a reason is worth reporting
         self.wanted = identity is not None and library is not None
         if identity is None:
-            self.reason = "it is no CUDA device"
+            self.reason = "the source is not a CUDA device"
         elif library is None:
             self.reason = "driver_library is None"
         self._identity, self._library = identity, library
@@ -125,7 +125,7 @@ class DriverMemory:
         self._seen: Dict[int, Tuple[float, int, int, float]] = {}  # pid: first time and bytes, last bytes and time
 
     def read(self, now_s: float, anyway: bool = False) -> Optional[Dict[int, int]]:
-        """Bytes by pid. None: not due yet (and not `anyway`), or see `reason`."""
+        """Bytes by pid. None: no reading is due yet (unless `anyway`), or see `reason`."""
         if self.reason or (now_s < self._due_s and not anyway):
             return None
         begin = time.perf_counter()
@@ -138,7 +138,7 @@ class DriverMemory:
             self._due_s = now_s + 1000 * (time.perf_counter() - begin)
         used: Dict[int, int] = {}
         for pid, bytes_ in listed:
-            if bytes_ is not None:  # on two instances at once: one process all the same
+            if bytes_ is not None:  # a process on two instances is one process
                 used[pid] = used.get(pid, 0) + bytes_
         self._seen = {
             pid: (*self._seen[pid][:2], bytes_, now_s) if pid in self._seen else (now_s, bytes_, bytes_, now_s)
@@ -158,7 +158,7 @@ class DriverMemory:
         return self.uuid is not None
 
     def others(self) -> List[ProcessMemory]:
-        """Every other process that is on the device now, the one that grew most first."""
+        """All other processes on the device, the one that grew most first."""
         processes = [
             ProcessMemory(pid, last, last - first, end - begin)
             for pid, (begin, first, last, end) in dict(self._seen).items()

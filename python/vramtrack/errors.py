@@ -1,16 +1,16 @@
-"""The package's own exceptions. Values that cannot be used raise ValueError, as everywhere in Python."""
+"""The package's own exceptions. Invalid values raise ValueError."""
 
 
 class NoDeviceError(RuntimeError):
-    """There is no GPU memory to read here; the text says why and what to do."""
+    """There is no GPU memory to read. The message says why and what to do."""
 
 
 class SimulatedOutOfMemoryError(RuntimeError):
-    """A simulated device has no memory left, as torch.cuda.OutOfMemoryError would say it."""
+    """A simulated device has run out of memory. It stands in for torch.cuda.OutOfMemoryError."""
 
 
 class LeakError(AssertionError):
-    """A leak gate has failed: memory grows with every iteration. `result` holds the figures, `sites` the growing lines."""
+    """A leak gate failed: memory grows with every iteration. `result` has the figures and `sites` the lines that grow."""
 
     def __init__(self, message, result=None, sites=()):
         super().__init__(message)

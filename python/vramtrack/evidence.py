@@ -1,4 +1,4 @@
-"""Which lines leak: two snapshots of live blocks while a leak is suspected; and what is written when memory ran out."""
+"""The lines that leak, from two snapshots taken while a leak is suspected; and the file written when memory runs out."""
 from __future__ import annotations
 
 import contextlib
@@ -14,15 +14,16 @@ from vramtrack.memory_source import MemorySource, Site
 _AGAIN_AFTER_S = 1800.0
 _SETTLING_MARKS = 2
 _MARKS = 8
-_PATIENCE = 20  # times `seconds`: a program that marks no more is not recorded for ever
+_PATIENCE = 20  # times `seconds`: recording ends even if the program stops marking
 
 
 class Evidence:
-    """Stage two of a watch: idle -> settling -> comparing -> idle. The recorder knows the lines of what is allocated while it
-    is on, so what a step replaces is let settle before the first snapshot. Where the program marks its steps, both
-    snapshots are taken within a mark of one name: at the same point of a step, with the same temporaries live or gone.
-    The recorder is on only until both are there or something fails, and never switched off where somebody else had begun.
-    Thread-safe."""
+    """The second stage of a watch: idle -> settling -> comparing -> idle.
+
+    The recorder knows only the lines of blocks allocated while it is on. The first snapshot therefore waits until a few steps have
+    replaced their buffers. If the program marks its steps, both snapshots are taken within marks of one name: at the same point of a
+    step, the same temporaries are live. The recorder is switched off once both snapshots exist or something fails. A recording
+    that someone else started stays on. Thread-safe."""
 
     def __init__(self, source: MemorySource, seconds: float) -> None:
         self.source = source
@@ -41,12 +42,12 @@ class Evidence:
         return self._since is not None
 
     def in_child(self) -> None:
-        """Of a forked process: the lock may be held by a thread that is not there any more."""
+        """In a forked process the lock may belong to a thread that no longer exists."""
         self._lock = threading.Lock()
 
     def mark(self, name: str, now: float) -> None:
-        """Takes the snapshots; comparing them is left to advance(), on the watch's thread. Never waits for it: a mark that comes
-        while advance() is at work is passed over."""
+        """Takes the snapshots. advance() compares them on the watch's thread. This never waits: a mark that comes while advance()
+        works is ignored."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -63,12 +64,12 @@ class Evidence:
             self._lock.release()
 
     def advance(self, now: float, suspected: bool, has_marks: bool) -> None:
-        """Begins when a leak is suspected, ends when there is enough to compare. `has_marks`: the program marks something often
-        enough to wait for."""
+        """Starts recording when a leak is suspected and ends when there is enough to compare. `has_marks`: the program makes marks
+        often enough to wait for them."""
         with self._lock:
             if self._since is None:
                 if suspected and (self._last is None or now - self._last >= _AGAIN_AFTER_S):
-                    self._last = now  # one that cannot be begun is not tried at every check
+                    self._last = now  # a recording that cannot start is not retried at every check
                     self.source.start_stacks()
                     self._since = now
                     self._marks = 0
@@ -85,7 +86,7 @@ class Evidence:
                     return
             before, after = self._before, self._after
             self._finish(now)
-        # Seconds of work for a large snapshot: with the recorder off, and no step waiting.
+        # A large snapshot takes seconds; the recorder is off and no step waits.
         self.sites = self.source.growing_sites(before, after)
 
     def cancel(self) -> None:
@@ -115,8 +116,8 @@ class Evidence:
 
 
 def write_evidence(watch: Any, asked_bytes: int, free_bytes: int) -> str:
-    """vramtrack-oom-PID-TIME.json (and .pickle, the allocator's snapshot, where there is one) in the watch's directory. Called
-    while memory has run out, on the thread that asked for it: takes no GPU memory. At most five files a process."""
+    """Writes vramtrack-oom-PID-TIME.json and, if there is one, the allocator's snapshot (.pickle) into the watch's directory. It runs
+    on the thread that ran out of memory and takes no GPU memory. It writes at most five files per process."""
     directory = watch.directory
     os.makedirs(directory, exist_ok=True)
     mine = [name for name in os.listdir(directory) if name.startswith(f"vramtrack-oom-{os.getpid()}-")]

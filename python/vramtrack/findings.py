@@ -1,4 +1,4 @@
-"""What the analyzer finds: patterns, insights and gaps, in the shapes of gpumemprof."""
+"""The analyzer's results: patterns, insights and gaps, with the fields of gpumemprof."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class MemoryPattern:
 
 
 def spikes_pattern(functions: Sequence[str], limit: float, grown: Sequence[int], suggestions: List[str]) -> MemoryPattern:
-    """`functions`: one for each spike, of calls that grew by `grown`."""
+    """`functions`: one name for each spike. `grown`: the growth of all growing calls."""
     return MemoryPattern(
         "memory_spikes",
         f"Detected {len(functions)} memory allocation spikes",
@@ -38,7 +38,7 @@ def spikes_pattern(functions: Sequence[str], limit: float, grown: Sequence[int],
 
 @dataclass
 class PerformanceInsight:
-    """One observation. impact "info" is worth knowing and costs no points; the documented rules never use it."""
+    """One observation. An impact of "info" costs no points; the documented rules never use it."""
 
     category: str  # "execution_time", "memory_efficiency", "correlation" or "temporal"
     title: str

@@ -1,4 +1,4 @@
-"""Memory the driver counts and the allocator does not: contexts, libraries, other processes."""
+"""Memory that the driver counts and the allocator does not: contexts, libraries, other processes."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence
@@ -18,8 +18,8 @@ def _value(event: Any, *names: str) -> float:
 
 
 def analyze_gaps(events: Sequence[Any], thresholds: Dict[str, float]) -> List[GapFinding]:
-    """`events`: Watch.samples, or mappings or objects with timestamp, device_used, device_total, allocator_reserved and
-    allocator_allocated. The gap is device_used - allocator_reserved: the driver's figure, never the allocator's own."""
+    """Finds gaps between the driver's figure and the allocator's: device_used - allocator_reserved. `events`: Watch.samples, or mappings
+    or objects with timestamp, device_used, device_total, allocator_reserved and allocator_allocated."""
     rows = [
         (
             _value(e, "timestamp", "time_s"),
@@ -46,9 +46,9 @@ def analyze_gaps(events: Sequence[Any], thresholds: Dict[str, float]) -> List[Ga
                     "transient_spike",
                     "critical" if z > 4 else "warning",
                     min(1.0, z / 6),
-                    f"outside the allocator, up to {max(gaps) / MIB:.0f} MiB for a while",
+                    f"memory outside the allocator rose to {max(gaps) / MIB:.0f} MiB for a while",
                     {"max_zscore": z, "max_gap_bytes": max(gaps)},
-                    ["Look at what ran then: collectives, cuDNN or cuBLAS workspaces, another process"],
+                    ["Look at what ran at that time: collectives, cuDNN or cuBLAS workspaces, another process"],
                 )
             )
     if len(rows) >= 5:
@@ -61,7 +61,7 @@ def analyze_gaps(events: Sequence[Any], thresholds: Dict[str, float]) -> List[Ga
                     r * r,
                     f"memory outside the allocator grows by {slope * 60 / MIB:.2f} MiB/min",
                     {"slope_bytes_per_s": slope, "r_squared": r * r},
-                    ["A library's or another process's leak: `vramtrack watch` names the process"],
+                    ["Run `vramtrack watch` to see which process grows; a library or another process leaks"],
                 )
             )
     waste = [(row[3] - row[4]) / row[3] for row in rows if row[3] > 0]
@@ -71,9 +71,9 @@ def analyze_gaps(events: Sequence[Any], thresholds: Dict[str, float]) -> List[Ga
                 "fragmentation_like",
                 "critical" if mean(waste) > 0.5 else "warning",
                 min(1.0, mean(waste) / 0.6),
-                f"{100 * mean(waste):.0f} % of what the allocator holds is not allocated",
+                f"{100 * mean(waste):.0f} % of the memory that the allocator holds is not allocated",
                 {"mean_unused_ratio": mean(waste)},
-                ["PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "torch.cuda.empty_cache() where much was freed"],
+                ["Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "Call torch.cuda.empty_cache() where much memory was freed"],
             )
         )
     order = {"critical": 0, "warning": 1, "info": 2}

@@ -1,5 +1,5 @@
-"""The leak gate: repeats a body until it is known whether memory grows with it. Its statistics are C++ and shared with
-`vramtrack test`; docs/leak-gate.md has their mathematics."""
+"""The leak gate: repeats a body until it is clear whether memory grows with each repetition. The statistics are C++ code shared
+with `vramtrack test`; docs/leak-gate.md explains them."""
 from __future__ import annotations
 
 import difflib
@@ -22,8 +22,8 @@ GrowthResult = _core.GrowthResult
 
 @dataclass(frozen=True)
 class GateReport:
-    """What a gate concluded: `because` in words, `result` (outcome, growth_bytes, low_bytes, high_bytes, ...), and on failure the
-    lines that grew."""
+    """The result of a gate: `because` in words, `result` with the figures (outcome, growth_bytes, low_bytes, high_bytes, ...), and
+    after a failure `sites`, the lines that grew."""
 
     limit: str
     result: Any
@@ -41,7 +41,7 @@ class GateReport:
     def __str__(self) -> str:
         lines = [self.because]
         if self.sites:
-            lines.append(f"grew most over {_EVIDENCE_ITERATIONS} more iterations:")
+            lines.append(f"largest growth over {_EVIDENCE_ITERATIONS} more iterations:")
             lines += [f"  {site}" for site in self.sites]
         return "\n".join(lines)
 
@@ -50,9 +50,9 @@ def _limit_bytes(limit: Union[str, float]) -> float:
     if isinstance(limit, str):
         return float(_core.parse_growth_limit(limit))
     if isinstance(limit, bool) or not isinstance(limit, (int, float)):
-        raise TypeError(f'the limit is {limit!r}: expected for example "0.2 MiB/iter", or bytes an iteration')
+        raise TypeError(f'the limit is {limit!r}; expected for example "0.2 MiB/iter", or a number of bytes per iteration')
     if 0 < limit < 1:
-        raise ValueError(f'a limit of {limit:g} bytes an iteration is none; write "{limit:g} MiB/iter"')
+        raise ValueError(f'a limit of {limit:g} bytes per iteration is too small to mean anything; write "{limit:g} MiB/iter"')
     return float(limit)
 
 
@@ -63,18 +63,18 @@ def _unit(limit: Union[str, float]) -> str:
 
 
 def _least_and_most(iterations: Union[int, Tuple[int, int]]) -> Tuple[int, int]:
-    """A number is the most of them; LeakGate lowers the first look to it."""
+    """One number is the maximum. LeakGate lowers the first look to it."""
     pair = (iterations, iterations) if isinstance(iterations, int) else iterations
     whole = isinstance(pair, (tuple, list)) and len(pair) == 2 and all(type(n) is int for n in pair)
     if not whole or not 1 <= pair[0] <= pair[1]:
         raise ValueError(
-            f"iterations is {iterations!r}: expected the most of them, as 1024, or the first look and the most, as (128, 1024)"
+            f"iterations is {iterations!r}; expected the maximum, for example 1024, or the first look and the maximum, (128, 1024)"
         )
     return (_FIRST_LOOK, pair[1]) if isinstance(iterations, int) else (pair[0], pair[1])
 
 
 def refuse_unknown(names: Iterable[str], allowed: Sequence[str], what: str) -> None:
-    """TypeError with the nearest name there is, and all of them."""
+    """Raises TypeError with the nearest known name and a list of all."""
     for name in names:
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, 1)
@@ -83,11 +83,11 @@ def refuse_unknown(names: Iterable[str], allowed: Sequence[str], what: str) -> N
 
 
 def check_arguments(limit: Union[str, float], options: Dict[str, Any], what: str) -> None:
-    """What run_gate() would refuse, without running anything: TypeError or ValueError, in one line."""
+    """Raises the TypeError or ValueError that run_gate() would raise, without running anything."""
     refuse_unknown(options, option_names(), what)
     rate, caches = options.get("error_rate", 1e-4), options.get("caches", 4)
     if not isinstance(rate, (int, float)) or not isinstance(caches, int):
-        raise TypeError(f"error_rate is {rate!r} and caches {caches!r}: expected numbers")
+        raise TypeError(f"error_rate is {rate!r} and caches is {caches!r}; expected numbers")
     first, most = _least_and_most(options.get("iterations", (_FIRST_LOOK, 1024)))
     _core.LeakGate(_limit_bytes(limit), rate, first, most, caches, _unit(limit))
 
@@ -98,7 +98,7 @@ def option_names() -> List[str]:
 
 
 def _called(body: Callable[[], Any], number: int, most: int) -> None:
-    """Calls it; an exception of a later call says which call it was."""
+    """Calls body. An exception in a later call names the number of the call."""
     __tracebackhide__ = True
     try:
         body()
@@ -115,7 +115,7 @@ def repeated_words(number: int, most: Optional[int] = None) -> str:
 def test_growth(
     used_bytes: Sequence[float], limit: Union[str, float] = 0.0, *, error_rate: float = 1e-4, caches: int = 4
 ) -> Any:
-    """Tests a series that is already there: memory after each iteration, in bytes."""
+    """Tests a recorded series: memory in bytes after each iteration."""
     return _core.test_growth(column(used_bytes, "used_bytes"), _limit_bytes(limit), error_rate, caches, _unit(limit))
 
 
@@ -133,17 +133,18 @@ def run_gate(
     collect: bool = True,
     evidence: bool = True,
 ) -> GateReport:
-    """Repeats body() and tests the memory that is live after each iteration.
+    """Repeats body() and tests the live memory after each iteration.
 
-    limit       growth an iteration that is allowed: "0.2 MiB/iter", or bytes
+    limit       allowed growth per iteration: "0.2 MiB/iter", or a number of bytes
     error_rate  at most this share of healthy bodies fails
-    iterations  it is looked at after the first number of them, and each time that has doubled, up to the second number. One
-                number is the second; the first is 128, or that number. Raised, with a warning, to the fewest that can fail
-    caches      of 24 stretches so many may hold a cache that takes another piece
-    collect     gc.collect() after each iteration: garbage in cycles is none of a leak's. Costs what a collection costs
-    evidence    after a failure, 18 more iterations while the allocator records, to name the lines
+    iterations  (first, most): the gate tests after `first` iterations and each time their number has doubled, up to `most`. One
+                number is `most`; `first` is then 128 or that number. If `most` is too small for a leak to be detected, it is
+                raised, with a warning
+    caches      how many of 24 stretches of the run may hold a step of a growing cache
+    collect     True: calls gc.collect() after each iteration, so that garbage in cycles does not look like a leak
+    evidence    True: after a failure, records 18 more iterations to name the lines that grew
 
-    What body returns is dropped. Exceptions end it at once. LeakError is not raised here: see check().
+    The result of body() is dropped. An exception in body() ends the gate. run_gate() does not raise LeakError; check() does.
     """
     __tracebackhide__ = True  # under pytest: the caller's line is of interest
     memory = source if source is not None else default_source()
@@ -151,7 +152,7 @@ def run_gate(
     gate = _core.LeakGate(_limit_bytes(limit), error_rate, first, most, caches, _unit(limit))
     if gate.most > most:
         warnings.warn(
-            f"iterations={iterations!r} is raised to {gate.most}: fewer cannot fail at an error rate of {_core.error_rate_words(error_rate)}",
+            f"iterations={iterations!r} is raised to {gate.most}: fewer iterations cannot show a leak at an error rate of {_core.error_rate_words(error_rate)}",
             stacklevel=2,
         )
     calls = 0
@@ -165,7 +166,7 @@ def run_gate(
     if gate.result.failed and evidence:
         memory.start_stacks()
         try:
-            # What each iteration replaces is let settle: the recorder knows no line of what was there before it.
+            # The first iterations replace buffers from before the recording, whose lines the recorder does not know.
             last = calls + _SETTLING_ITERATIONS + _EVIDENCE_ITERATIONS
             for _ in range(_SETTLING_ITERATIONS):
                 calls += 1
@@ -184,7 +185,7 @@ def run_gate(
 
 
 def check(body: Callable[[], Any], limit: Union[str, float] = "0.2 MiB/iter", **options: Any) -> GateReport:
-    """run_gate(), and LeakError when it fails: an AssertionError with the figures and the growing lines."""
+    """Like run_gate(), and raises LeakError if the body leaks: an AssertionError with the figures and the lines that grew."""
     __tracebackhide__ = True
     refuse_unknown(options, option_names(), "check()")
     report = run_gate(body, limit, **options)

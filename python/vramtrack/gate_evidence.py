@@ -1,8 +1,8 @@
-"""The growing lines for `vramtrack test`, which asks for them by naming a folder in VRAMTRACK_TEST_EVIDENCE.
+"""The lines that grow, for `vramtrack test`, which names a folder for them in VRAMTRACK_TEST_EVIDENCE.
 
-Snapshots are taken within a mark, ever more marks apart (32, 48, 64, 96, 128, ... of the name that is made most often), and
-the last is compared with the one before the last: over a third to a half of the run. Each time the folder gets the file
-`KEY.sites` (docs/leak-gate.md) anew, since nobody knows which mark is the last and how the process will end.
+Snapshots are taken within a mark at marks 32, 48, 64, 96, 128, ... of one name. The latest is compared with the one two before it,
+which covers a third to a half of the run. Each comparison rewrites the file `KEY.sites` (docs/leak-gate.md) in the folder, since
+any mark may be the last and the process may end in any way.
 """
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, Dict, List, Tuple
 
 from vramtrack.memory_source import MemorySource, Site
 
-_BEGIN = 16  # what is replaced at each mark is let settle until the first snapshot
+_BEGIN = 16  # until the first snapshot, the program has replaced its buffers
 _FIRST = 32
 _LAST = 1536
 _SITES = 5
 
 
 class GateEvidence:
-    """Of one process. The recorder is on from mark 16 to mark 1536: some 2 us an allocation. Not thread-safe: the caller has a
-    lock."""
+    """The evidence of one process. It records from mark 16 to mark 1536, which takes about 2 us per allocation. Not thread-safe: the
+    caller holds a lock."""
 
     def __init__(self, folder: str, key: str) -> None:
         self.path = os.path.join(folder, f"{key or 'main'}.sites")
@@ -31,7 +31,7 @@ class GateEvidence:
         self._ended = False
 
     def mark(self, name: str, source: MemorySource) -> None:
-        """Raises what the recorder raises; then there is no more evidence."""
+        """Raises the recorder's exceptions. After one, no more evidence is taken."""
         if self._ended or (self._name and name != self._name) or (len(self._counts) >= 64 and name not in self._counts):
             return
         count = self._counts[name] = self._counts.get(name, 0) + 1

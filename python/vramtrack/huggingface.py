@@ -1,4 +1,4 @@
-"""Callback for the Hugging Face Trainer: Trainer(..., callbacks=[VramtrackCallback()]). Needs transformers."""
+"""A callback for the Hugging Face Trainer: Trainer(..., callbacks=[VramtrackCallback()]). It needs transformers."""
 from __future__ import annotations
 
 from typing import Any, Callable, Optional
@@ -13,8 +13,13 @@ except ImportError:
 
 
 class VramtrackCallback(TrainerCallback):
-    """Watches training and marks steps and epochs. save_before_oom=True: has the Trainer save a checkpoint at the end of the
-    step in which the predicted out-of-memory error came closer than checkpoint_s. Other arguments are Watch's."""
+    """Watches the training and marks steps and epochs.
+
+    save_before_oom  True: the Trainer saves a checkpoint at the end of the step in which the predicted out-of-memory error comes
+                     closer than `checkpoint_s` seconds
+    before_oom       called once with the verdict at the same time, on the watch's thread
+    **watch          other arguments of Watch
+    """
 
     def __init__(
         self,
@@ -33,7 +38,7 @@ class VramtrackCallback(TrainerCallback):
             self._before_oom(verdict)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if self.watch is not None:  # of an attempt that ended by an exception, and is tried again
+        if self.watch is not None:  # left by an attempt that ended with an exception and is retried
             self.watch.stop()
         self._save_now = False
         self.watch = Watch(**self._options)

@@ -1,4 +1,4 @@
-"""Callback for Lightning: trainer = Trainer(callbacks=[VramtrackCallback()]). Needs lightning or pytorch_lightning."""
+"""A callback for Lightning: Trainer(callbacks=[VramtrackCallback()]). It needs lightning or pytorch_lightning."""
 from __future__ import annotations
 
 from typing import Any, Callable, Optional
@@ -16,9 +16,12 @@ except ImportError:
 
 
 class VramtrackCallback(Callback):
-    """Watches training and marks steps and epochs. `before_oom` gets (trainer, verdict), once, at the end of the batch in which
-    the predicted out-of-memory error came closer than `checkpoint_s`: training does not go on meanwhile. Other arguments
-    are Watch's."""
+    """Watches the training and marks steps and epochs.
+
+    before_oom    called once with (trainer, verdict), at the end of the batch in which the predicted out-of-memory error comes closer
+                  than `checkpoint_s` seconds. The training waits for it
+    **watch       other arguments of Watch
+    """
 
     def __init__(
         self, before_oom: Optional[Callable[[Any, Verdict], None]] = None, checkpoint_s: float = 120.0, **watch: Any
@@ -32,7 +35,7 @@ class VramtrackCallback(Callback):
         self._due = verdict
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        if self.watch is not None:  # of an attempt that ended by an exception, and is tried again
+        if self.watch is not None:  # left by an attempt that ended with an exception and is retried
             self.watch.stop()
         self._due = None
         self.watch = Watch(**self._options)

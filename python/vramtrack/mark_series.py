@@ -1,4 +1,4 @@
-"""Memory at each mark, thinned out so that it stays bounded, and its growth from one mark to the next."""
+"""Memory at each mark in a series of bounded size, and its growth per mark."""
 from __future__ import annotations
 
 from array import array
@@ -10,7 +10,7 @@ from vramtrack.statistics import linear_fit
 
 
 class MarkSeries:
-    """At most 4096 values: when they are full, every second one goes, and from then on every second mark is kept."""
+    """Holds fewer than 4096 values. When they are full, every second one is dropped, and from then on every second mark is kept."""
 
     MOST = 4096
 
@@ -31,16 +31,16 @@ class MarkSeries:
         self.count += 1
 
     def count_since(self, since_s: float) -> int:
-        """How many marks there were from then on."""
+        """The number of marks since then."""
         return (len(self._times) - bisect_left(self._times, since_s)) * self._stride
 
     def first_since(self, since_s: float, most: int) -> List[float]:
-        """Memory at the first marks from then on."""
+        """Memory at the first `most` marks since then."""
         begin = bisect_left(self._times, since_s)
         return list(self._values[begin : begin + most])
 
     def grows(self) -> bool:
-        """It grows with every mark and does not slow down: shown by half of the marks, and by all of them."""
+        """Whether memory grows with every mark without slowing down. Half of the marks and all of them must both show it."""
         if len(self._values) < 256:
             return False
         for part in (self._values[: len(self._values) // 2], self._values):
@@ -50,7 +50,7 @@ class MarkSeries:
         return True
 
     def growth_bytes(self, since_s: Optional[float] = None) -> Optional[float]:
-        """A mark's growth since that time, or all of it; after warm-up. None with fewer than 8 marks."""
+        """Growth per mark since that time (default: over all marks), after warm-up. None with fewer than 8 marks."""
         begin = 0 if since_s is None else bisect_left(self._times, since_s)
         values = self._values[begin:]
         if len(values) < 8:

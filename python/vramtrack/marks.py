@@ -1,7 +1,7 @@
-"""mark(): tells whoever watches that an iteration is done: the Watch in this process, and `vramtrack test` around it.
+"""mark(): reports the end of an iteration to the Watch in this process and to `vramtrack test` around it.
 
-The protocol towards `vramtrack test` is one line a mark, "NAME" or "NAME BYTES KEY" and a newline, written to the pipe whose
-number is in VRAMTRACK_MARK_FD (docs/leak-gate.md). Any language can speak it.
+The protocol of `vramtrack test` is one line per mark, "NAME" or "NAME BYTES KEY", written to the pipe whose number is in
+VRAMTRACK_MARK_FD (docs/leak-gate.md). Any language can use it.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _evidence_lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    """A child that is forked, such as a DataLoader worker, has none of the threads that listen, and may have their locks."""
+    """A forked child, such as a DataLoader worker, has none of the listening threads, but may have inherited their held locks."""
     global _evidence_lock
     _listeners.clear()
     _evidence_lock = threading.Lock()
@@ -40,7 +40,7 @@ def _expected() -> Tuple[str, str]:
 
 
 def _is_pipe(fd: int) -> bool:
-    """Whether it is the gate's. A launcher may have closed it, and its number be a file of the program's own by now."""
+    """Whether this is the gate's pipe. A launcher may have closed it, and the number may now be a file of the program."""
     try:
         status = os.fstat(fd)
     except OSError:
@@ -49,11 +49,11 @@ def _is_pipe(fd: int) -> bool:
 
 
 def _open_by_path(path: str) -> Optional[int]:
-    """The pipe of the gate's process, for a program whose launcher has closed all descriptors."""
+    """Opens the gate's pipe by path, for a program whose launcher closed all descriptors."""
     if not path:
         return None
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # not to wait: it may be another's by now
+        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # does not wait: the path may be another file by now
     except OSError:
         return None
     if not _is_pipe(fd):
@@ -64,8 +64,8 @@ def _open_by_path(path: str) -> Optional[int]:
 
 
 def _writer(path: str) -> str:
-    """Tells this process's marks from those of others: a series that several write in turn shows none of their leaks. The
-    process that the gate itself has started needs none."""
+    """A key that tells this process's marks from those of others: one series written by several processes would hide their leaks.
+    The process that the gate started needs no key."""
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or ""
     if rank.isdigit():
         return f"rank{rank}-pid{os.getpid()}"
@@ -88,7 +88,7 @@ def _pipe() -> Optional[int]:
 
 
 def _source_now() -> Any:
-    """What this process's allocator is, where there is one already; never the reason to start CUDA."""
+    """This process's allocator, if there is one already. A mark never starts CUDA."""
     global _source
     from vramtrack import sources
 
@@ -103,7 +103,7 @@ def _source_now() -> Any:
 
 
 def _take_evidence(name: str, source: Any) -> None:
-    """Where the gate asks for it. It is no reason to end a training, either."""
+    """Takes evidence if the gate asks for it. Errors are ignored: a mark must not end a training."""
     global _evidence
     folder = os.environ.get("VRAMTRACK_TEST_EVIDENCE", "")
     if not folder or not _evidence_lock.acquire(blocking=False):
@@ -121,10 +121,10 @@ def _take_evidence(name: str, source: Any) -> None:
 
 
 def mark(name: str = "iteration") -> None:
-    """One iteration of `name` is done. Costs a microsecond when nobody listens."""
+    """Reports the end of one iteration of `name`. It takes about a microsecond when nothing listens. ValueError: the name has blanks."""
     global _fd
     if not name or any(c.isspace() for c in name):
-        raise ValueError(f"{name!r} is no name of a mark: expected a word without blanks")
+        raise ValueError(f"{name!r} is not a valid name of a mark; expected a word without blanks")
     for listener in _listeners:
         listener(name)
     fd = _pipe()
@@ -133,19 +133,19 @@ def mark(name: str = "iteration") -> None:
     try:
         source = _source_now()
         used = None if source is None else source.counters().allocated
-    except Exception:  # a mark that cannot be measured is left out: the training loop must not die of it
+    except Exception:  # a mark that cannot be measured is left out: it must not end the training
         return
     line = f"{name}\n" if used is None else f"{name} {used} {_key}".rstrip() + "\n"
     try:
         os.write(fd, line.encode())
-    except OSError:  # the gate has gone: go on without it
+    except OSError:  # the gate has ended; the program continues without it
         _fd = None
     if source is not None:
         _take_evidence(name, source)
 
 
 def listen(listener: Callable[[str], None]) -> Callable[[], None]:
-    """Calls listener(name) at every mark; returns what ends that."""
+    """Calls listener(name) at every mark. Returns a function that ends this."""
     with _lock:
         _listeners.append(listener)
 

@@ -1,4 +1,4 @@
-"""MemorySource: what a profiler, a watch or a gate reads its figures from."""
+"""MemorySource: where profilers, watches and gates read memory figures."""
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
@@ -10,7 +10,7 @@ MIB = 2**20
 
 
 class Counters(NamedTuple):
-    """An allocator's counters at one moment, in bytes; `allocations` is a number of live blocks."""
+    """An allocator's counters at one moment, in bytes. `allocations` is the number of live blocks."""
 
     allocated: int
     reserved: int
@@ -22,7 +22,7 @@ class Counters(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Live bytes that one line has allocated. `name` is its function, `stack` the frames from the innermost outwards."""
+    """Live bytes allocated by one line. `name` is its function; `stack` lists the frames, innermost first."""
 
     name: str
     file: str
@@ -36,75 +36,76 @@ class Site(NamedTuple):
 
 
 class MemorySource:
-    """What a profiler, a watch or a gate reads. Subclasses give the counters; the rest may be missing (None)."""
+    """Memory figures for profilers, watches and gates. Subclasses implement counters(); everything else is optional."""
 
     name = "memory"
     device_id = 0
 
     def counters(self) -> Counters:
-        """One look at all counters of the allocator. Called around every profiled call, so it must be cheap."""
+        """Reads all counters of the allocator. It is called before and after every profiled call, so it must be cheap."""
         raise NotImplementedError
 
     def reset_peak(self) -> None:
-        """Begins the peaks of counters() anew."""
+        """Resets the peaks in counters()."""
 
     @property
     def open_calls(self) -> OpenCalls:
-        """Of whatever has these peaks: sources of one allocator have the same."""
+        """The profiled calls that share these peaks. Sources of one allocator share them."""
         return self.__dict__.setdefault("_open_calls", OpenCalls())  # type: ignore[no-any-return]
 
     def device_used_bytes(self) -> Optional[int]:
-        """What the driver says is used on the device, by everybody; None where it does not say."""
+        """Memory used on the device by all processes, from the driver; None if the driver does not report it."""
         return None
 
     def capacity_bytes(self) -> Optional[int]:
-        """The device's memory."""
+        """The size of the device's memory."""
         return None
 
     def identity(self) -> Optional[DeviceIdentity]:
-        """What the driver knows it by; None: it is no CUDA device."""
+        """How the driver identifies the device; None if it is not a CUDA device."""
         return None
 
     def synchronize(self) -> None:
-        """Waits for work that has been started."""
+        """Waits for all started GPU work."""
 
     def empty_cache(self) -> None:
-        """Gives back what the allocator holds and nobody uses."""
+        """Returns cached, unused memory to the device."""
 
-    # Evidence: which lines hold the memory. A source without it has no sites.
+    # Evidence of the lines that hold the memory. A source without it has no sites.
     def start_stacks(self) -> None:
-        """From here on remembers where each block comes from. Costs something at each allocation."""
+        """Starts to record where each block is allocated. Recording makes each allocation slower."""
 
     def stop_stacks(self) -> None:
-        """Forgets it, and costs nothing any more."""
+        """Stops recording and drops what was recorded."""
 
     def start_trace(self) -> Any:
-        """As start_stacks(), with what peak_stack() needs; returns what that takes. stop_stacks() ends it, too."""
+        """Like start_stacks(), and records what peak_stack() needs. Returns the argument of peak_stack(). stop_stacks() ends it."""
         self.start_stacks()
         return None
 
     def peak_stack(self, since: Any = None) -> Optional[str]:
-        """The stack of the allocation that made the peak since the start_trace() that returned `since`; asked once, before
-        the stop_stacks() of it."""
+        """The stack of the allocation that reached the peak since the start_trace() call that returned `since`. Call it once, before
+        stop_stacks()."""
         return None
 
     def snapshot(self) -> Any:
-        """What is live now, by stack, in whatever form growing_sites() of the same source reads."""
+        """The live blocks by stack, in the form that growing_sites() of this source reads."""
         return None
 
     def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
-        """The sites whose live bytes grew from one snapshot to a later one, the largest growth first."""
+        """The sites whose live bytes grew between two snapshots, the largest growth first."""
         return []
 
     def allocator_settings(self) -> Dict[str, str]:
-        """The allocator's settings as they are in force."""
+        """The allocator's settings in force."""
         return {}
 
     @property
     def settings_variable(self) -> str:
-        """The environment variable that sets them."""
+        """The environment variable that holds the allocator's settings."""
         return "PYTORCH_CUDA_ALLOC_CONF"
 
     def observe_oom(self, observer: Callable[[int, int], None]) -> Optional[Callable[[], None]]:
-        """Calls observer(asked_bytes, free_bytes) when memory has run out; returns what ends that, None: not possible."""
+        """Calls observer(asked_bytes, free_bytes) when memory runs out. Returns a function that ends this, or None if the source
+        cannot observe it."""
         return None

@@ -1,7 +1,7 @@
-"""The default rules: what persists over the whole run is a leak, whoever allocated it; what comes back is none.
+"""The default rules: memory that persists over the whole run is a leak, whichever function allocated it.
 
-The series looked at is the allocator's total after each call, in the order of time, over all functions: a leak that is
-spread over forty functions is seen in it, and what A allocates and B frees is not. The functions are named afterwards.
+The rules test one series: the allocator's total after each call, in time order, over all functions. It shows a leak that is spread
+over forty functions, and does not show memory that A allocates and B frees. The functions are named afterwards.
 """
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Thresholds = Dict[str, float]
 _ERROR_RATE = 1e-3
 _CONTAMINATED = 4
 _FEWEST_WINDOWS = 8
-#: points that a finding takes off the score; what is normal in training (kept until backward()) takes none
+#: points that a finding costs; what is normal in training (memory kept until backward()) costs none
 COST = {"critical": 20, "warning": 10, "info": 0}
 
 
 class Growth:
-    """How the total grew over a run: `leaks`, from call number `begin` on, by `total_bytes`; `because` in words."""
+    """How the total grew over a run: whether it `leaks`, from call number `begin` on, by `total_bytes`, and `because` in words."""
 
     def __init__(self, leaks: bool, begin: int, total_bytes: int, because: str) -> None:
         self.leaks = leaks
@@ -37,13 +37,13 @@ class Growth:
 
 
 def in_time(results: Sequence[ProfileResult]) -> List[ProfileResult]:
-    """By the end of the call: that is when `after` was read. Nested calls then come before the one around them."""
+    """Results ordered by the end of the call, when `after` was read. A nested call comes before the call around it."""
     return sorted(results, key=lambda r: r._time + r.execution_time)
 
 
 def growth_of(ordered: Sequence[ProfileResult], thresholds: Thresholds) -> Growth:
-    """Looks at the total after each call; and, where the functions take turns at allocating and freeing, at what is left at
-    the lowest point of every round of calls, and of every block of them, should there be no rounds."""
+    """Tests the total after each call. If functions take turns at allocating and freeing, it also tests the lowest total of every round
+    of calls, or of every block of calls if there are no rounds."""
     totals = [float(r._after.allocated) for r in ordered]
     growth = _grows(totals, thresholds, range(len(totals)), "call")
     if growth.leaks or len({r.function_name for r in ordered}) < 2:
@@ -57,9 +57,9 @@ def growth_of(ordered: Sequence[ProfileResult], thresholds: Thresholds) -> Growt
 
 
 def _windows(ordered: Sequence[ProfileResult]) -> Iterator[Tuple[str, List[int]]]:
-    """Where windows of calls begin, several ways. A round: from one call of the rarest function to the next, whatever number
-    of calls that is (gradients are accumulated over 64 calls of forward, then comes one step). Where the order is
-    irregular: equal blocks, few enough to hold several rounds each."""
+    """Several ways to cut the calls into windows, as the numbers of their first calls. A round lasts from one call of the rarest function
+    to the next, for example 64 calls of forward and one step. If the order is irregular: equal blocks, each long enough for several
+    rounds."""
     calls: Dict[str, List[int]] = {}
     for at, result in enumerate(ordered):
         calls.setdefault(result.function_name, []).append(at)
@@ -72,7 +72,7 @@ def _windows(ordered: Sequence[ProfileResult]) -> Iterator[Tuple[str, List[int]]
 
 
 def _keeps_rising(floors: Sequence[float]) -> bool:
-    """Whether what is kept for ever (the lowest of all that follows) rises throughout, and not by four steps, as caches do."""
+    """Whether the memory kept for ever (the lowest of all later values) rises throughout, rather than in four steps as caches do."""
     kept = list(floors)
     for at in range(len(kept) - 2, -1, -1):
         kept[at] = min(kept[at], kept[at + 1])
@@ -82,32 +82,32 @@ def _keeps_rising(floors: Sequence[float]) -> bool:
 
 
 def _grows(totals: Sequence[float], thresholds: Thresholds, begins: Sequence[int], each: str) -> Growth:
-    """`totals`: one for each window of calls; `begins`: with which call it begins; `each`: what it is in words."""
+    """`totals`: one per window of calls. `begins`: the first call of each window. `each`: the word for a window."""
     n = len(totals)
     if n < max(4, thresholds["min_calls_for_analysis"]):
-        return Growth(False, 0, 0, f"{n} calls: too few to tell")
+        return Growth(False, 0, 0, f"{n} calls are too few to tell")
     result = _core.test_growth(array("d", totals), 0.0, _ERROR_RATE, _CONTAMINATED, each)
     warm_up = int(result.warm_up_iterations)
     begin = begins[min(warm_up, n - 1)]
     rest = totals[warm_up:]
     end = max(1, len(rest) // 10)
-    # From the median of the first tenth to that of the last, which lie nine tenths apart. A round has its own growth, too.
+    # From the median of the first tenth to that of the last, which lie nine tenths apart. Growth within a round counts as well.
     total = int(median(rest[-end:]) - median(rest[:end]))
     if len(rest) > end:
         total = int(total * (len(rest) - (each == "call")) / (len(rest) - end))
     if result.outcome != "too_short":
         leaks = result.failed and total >= thresholds["min_leak_growth_bytes"]
         return Growth(leaks, begin, total, str(result.because))
-    # A short run: every pair of calls is asked which is higher (Mann-Kendall), and no third may lie below the one before.
+    # A short run: the Mann-Kendall test compares every pair of calls, and each third must lie above the one before.
     if len(rest) < 6:
-        return Growth(False, begin, total, f"{len(rest)} times one {each} after warm-up: too few to tell")
+        return Growth(False, begin, total, f"too few to tell after warm-up: {len(rest)} (one per {each})")
     p = mann_kendall_p(rest)
     third = len(rest) // 3
     floors = [min(rest[:third]), min(rest[third : 2 * third]), min(rest[2 * third :])]
     rising = floors[0] < floors[1] < floors[2] and floors[2] >= quantile(rest[:third], 0.5)
     slowing = (floors[2] - floors[1]) < 0.5 * (floors[1] - floors[0])
     leaks = p < _ERROR_RATE and rising and not slowing and total >= thresholds["min_leak_growth_bytes"]
-    return Growth(leaks, begin, total, f"it rises from {each} to {each}, {len(rest)} of them, p = {p:.2g} (Mann-Kendall)")
+    return Growth(leaks, begin, total, f"memory rises from each {each} to the next, {len(rest)} in all, p = {p:.2g} (Mann-Kendall)")
 
 
 def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
@@ -122,7 +122,7 @@ def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> Li
     net = {name: sum(changes) for name, changes in by_function.items()}
     changes = [change for each in by_function.values() for change in each]
     functions, elsewhere = _growers(net, growth.total_bytes)
-    # Asked of the calls of those that are named: one that leaks at each call is not hidden by many that do not.
+    # Only the calls of the named functions count, so a function that leaks at each call is not hidden by many that do not.
     share = {name: _positive_share(by_function[name]) for name in functions}
     if functions:
         functions = [name for name in functions if share[name] > thresholds["memory_leak_ratio"]]
@@ -153,10 +153,10 @@ def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> Li
             },
             [
                 f"Look at what {functions[0]!r} keeps from one call to the next" if functions
-                else "Profile more functions: none of these keeps what is lost",
-                "Lists, caches and losses that keep their graph: .detach(), .item(), a bounded cache",
-                "Confirm it: gc.collect() and torch.cuda.empty_cache() at a safe point; what persists is the leak",
-                "Name the lines: vramtrack.Watch, or two snapshots and `vramtrack snapshot leaks`",
+                else "Profile more functions: none of the profiled ones keeps the memory",
+                "Check lists, caches and losses that keep their graph; use .detach(), .item() or a bounded cache",
+                "Confirm the leak: call gc.collect() and torch.cuda.empty_cache() at a safe point; what persists is the leak",
+                "Find the lines with vramtrack.Watch, or with two snapshots and `vramtrack snapshot leaks`",
             ],
         )
     ]
@@ -167,8 +167,8 @@ def _positive_share(changes: Sequence[int]) -> float:
 
 
 def _growers(net: Dict[str, int], total: int) -> Tuple[List[str], int]:
-    """The functions whose net growth makes up 95 % of the total, the largest first, and what lies outside of all. What one
-    allocates and another frees cancels: the freeing functions' sum is taken off the largest growers first."""
+    """The functions whose net growth makes up 95 % of the total, the largest first, and the growth outside all functions. Memory that one
+    function allocates and another frees cancels out: the freed sum is subtracted from the largest growers first."""
     freed = -sum(change for change in net.values() if change < 0)
     growers = sorted((name for name in net if net[name] > 0), key=lambda name: -net[name])
     own = dict(net)
@@ -188,8 +188,8 @@ def _growers(net: Dict[str, int], total: int) -> Tuple[List[str], int]:
 
 
 def fragmentation(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """A gap between reserved and allocated is the cache at work. It is fragmentation when it is large and still grows
-    while what is allocated at the peaks does not."""
+    """A gap between reserved and allocated memory is the normal work of a cache. It is fragmentation when it is large and still grows
+    while the allocated peaks do not."""
     ordered = in_time(results)
     rows = [r._after for r in ordered]
     rows = [row for row in rows if row.reserved > 0]
@@ -226,17 +226,17 @@ def fragmentation(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
                 "reserved_growth": reserved_growth,
             },
             [
-                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-                "Round sizes that vary to a few fixed ones (batch, sequence length)",
-                "torch.cuda.empty_cache() at a point where most is freed",
+                "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+                "Round varying sizes (batch, sequence length) to a few fixed ones",
+                "Call torch.cuda.empty_cache() where most memory is free",
             ],
         )
     ]
 
 
 def inefficient_allocations(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """What is kept, over the peak it took to make it, below inefficient_allocation_ratio in most of the calls that keep
-    anything. Calls that keep nothing (a training step) have temporaries, and that is what they are for."""
+    """Memory kept, divided by the peak it took to make it, below inefficient_allocation_ratio in most calls that keep memory. Calls that
+    keep nothing, such as a training step, are expected to have temporaries."""
     worst: Dict[str, float] = {}
     limit = thresholds["inefficient_allocation_ratio"]
     for name, calls in documented._by_function(results).items():
@@ -254,18 +254,18 @@ def inefficient_allocations(results: Sequence[ProfileResult], thresholds: Thresh
     return [
         MemoryPattern(
             "inefficient_allocation",
-            f"'{names[0]}' keeps {100 * worst[names[0]]:.0f} % of the memory it takes to make it",
+            f"'{names[0]}' keeps {100 * worst[names[0]]:.0f} % of the memory it allocates at its peak",
             "warning",
             names,
             {"inefficient_function_count": len(names), "average_efficiency": mean(list(worst.values()))},
-            ["Work in place, or in pieces", "Free what is not needed any more before the next large allocation"],
+            ["Work in place or in smaller pieces", "Free memory that is no longer needed before the next large allocation"],
         )
     ]
 
 
 def memory_spikes(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """Within each function: calls that grow above Q3 + 1.5 IQR of its growing calls, and twice the median, and 64 MiB. A
-    function's first call is its warm-up."""
+    """Within each function: calls that grow by more than Q3 + 1.5 IQR of its growing calls, twice their median, and 64 MiB. The first
+    call of a function is warm-up and does not count."""
     spikes: List[str] = []
     grown_all: List[int] = []
     limits: List[float] = []
@@ -287,14 +287,14 @@ def memory_spikes(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
             spikes,
             min(limits),
             grown_all,
-            ["Look at the inputs of these calls: one batch much larger than the others?", "Process in smaller batches"],
+            ["Look at the inputs of these calls: is one batch much larger than the others?", "Process in smaller batches"],
         )
     ]
 
 
 def repeated_allocations(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
-    """Ten calls or more of which most allocate anew, less than 50 MiB each, and it is freed again elsewhere: churn. What is
-    not freed is a leak and told as one."""
+    """Churn: ten calls or more, most of which allocate less than 50 MiB that is freed elsewhere. Memory that is not freed is reported as
+    a leak."""
     ordered = in_time(results)
     allocated = sum(r.memory_allocated for r in ordered)
     freed = sum(r.memory_freed for r in ordered)
@@ -312,7 +312,7 @@ def repeated_allocations(results: Sequence[ProfileResult], thresholds: Threshold
     return [
         MemoryPattern(
             "repeated_allocations",
-            f"'{top[0]}' allocates anew in most of its calls, and it is freed again",
+            f"'{top[0]}' allocates memory in most of its calls, which is then freed elsewhere",
             "info",
             top,
             {
@@ -320,13 +320,13 @@ def repeated_allocations(results: Sequence[ProfileResult], thresholds: Threshold
                 "total_impact_functions": top,
                 "total_memory_from_repeated": sum(total for total, _ in frequent),
             },
-            ["Allocate once and use it again (out=, copy_)", "Put several operations into one"],
+            ["Allocate once and reuse the memory (out=, copy_)", "Combine several operations into one"],
         )
     ]
 
 
 def insights(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[PerformanceInsight]:
-    """The documented observations; only a trend of memory that the leak test confirms costs points."""
+    """The documented observations. Only a memory trend that the leak test confirms costs points."""
     found = [*documented._execution_times(results, thresholds), *documented._correlation(results)]
     for insight in found:
         insight.impact = "info"

@@ -1,4 +1,4 @@
-"""Peaks of calls within calls. An allocator has one peak, and profiling a call begins it anew."""
+"""Peaks of nested calls. An allocator has one peak, and profiling a call resets it."""
 from __future__ import annotations
 
 import threading
@@ -14,7 +14,7 @@ class PeakCounters(Protocol):
 
 
 class OpenCall:
-    """A call that has not ended, and the most it is known to have reached."""
+    """A call in progress, and the highest peak it is known to have reached."""
 
     __slots__ = ("allocated", "reserved")
 
@@ -23,15 +23,15 @@ class OpenCall:
 
 
 class OpenCalls:
-    """The calls that are being profiled on one allocator, whoever profiles them. Before the peak begins anew, what it had reached
-    is told to all that are open: it was reached within each. Thread-safe."""
+    """The calls in progress on one allocator, of all profilers. Before the peak is reset, its value is stored with every open call,
+    since it was reached within each of them. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._calls: List[OpenCall] = []
 
     def begin(self, source: PeakCounters, anew: bool = True) -> OpenCall:
-        """`anew` False: the peak goes on, but the call is told all the same when somebody else begins it anew."""
+        """anew=False: does not reset the peak. The call still learns the peak when someone else resets it."""
         call = OpenCall()
         with self._lock:
             if anew:
@@ -44,7 +44,7 @@ class OpenCalls:
             self._reset(source)
 
     def end(self, source: PeakCounters, call: OpenCall) -> Any:
-        """The counters now, the peaks being the call's."""
+        """The counters now, with the peaks of this call."""
         with self._lock:
             self._calls.remove(call)
             after = source.counters()

@@ -1,4 +1,4 @@
-"""GPUMemoryProfiler: what each call of a function does to GPU memory."""
+"""GPUMemoryProfiler: the effect of each call of a function on GPU memory."""
 from __future__ import annotations
 
 import contextlib
@@ -18,7 +18,7 @@ _clock = time.perf_counter
 
 @dataclass
 class MemorySnapshot:
-    """The allocator's counters at one moment; sizes in bytes, `timestamp` in seconds since 1970."""
+    """The allocator's counters at one moment. Sizes are bytes; `timestamp` is seconds since 1970."""
 
     timestamp: float
     allocated_memory: int
@@ -52,7 +52,7 @@ def _snapshot(timestamp: float, counters: Counters, device_id: int, cpu: int, op
 
 
 class ProfileResult:
-    """One call. The three snapshots are made of the raw counters when they are first asked for: most never are."""
+    """The result of one call. The snapshots are made from the raw counters on first use, since most are never used."""
 
     __slots__ = (
         "function_name", "execution_time", "memory_allocated", "memory_freed", "call_count", "failed",
@@ -97,12 +97,12 @@ class ProfileResult:
 
     @property
     def memory_peak(self) -> MemorySnapshot:
-        """The most memory within the call; `stack_trace` says which allocation made it, where stacks are collected."""
+        """The peak within the call. `stack_trace` is the stack of the allocation that reached it, if stacks are collected."""
         return self._made()[2]
 
     @property
     def tensors_created(self) -> int:
-        """By how many the allocator's live blocks grew."""
+        """The growth in the number of live blocks."""
         return max(0, self._after.allocations - self._before.allocations)
 
     @property
@@ -110,7 +110,7 @@ class ProfileResult:
         return max(0, self._before.allocations - self._after.allocations)
 
     def memory_diff(self) -> int:
-        """Bytes that the call has left behind; negative where it freed more than it took."""
+        """Bytes allocated and not freed by the call. Negative if it freed more than it allocated."""
         return self._after.allocated - self._before.allocated
 
     def peak_memory_usage(self) -> int:
@@ -172,22 +172,21 @@ def _host_bytes() -> int:
 
 
 class GPUMemoryProfiler:
-    """Profiles calls and blocks. Costs two looks at the allocator's counters a call and some microseconds of its own.
+    """Profiles calls and blocks. A call takes two looks at the allocator's counters and a few microseconds more.
 
-    device               a CUDA device; default: the current one, or the source that vramtrack.use_source() has set
-    track_tensors        kept for its name: counts come with the allocator's counters and cost nothing
-    track_cpu_memory     resident memory of this process with each call (some microseconds)
-    collect_stack_traces where the peak of each call was allocated (slow: the allocator records every event)
-    track_peak           resets the allocator's peak at the beginning of each call, which your own max_memory_allocated()
-                         sees; without it a call's peak is the peak so far
-    synchronize          waits for the GPU before and after each call, so that execution_time is the GPU's too. Memory
-                         figures need no waiting
-    max_results          the oldest half is dropped at so many results: a profiler must not leak itself
+    device               a CUDA device; default: the source that vramtrack.use_source() has set, else the current device
+    track_tensors        has no effect and exists for compatibility: the allocator's counters include the counts
+    track_cpu_memory     True: records this process's resident memory at each call (a few microseconds)
+    collect_stack_traces True: records where the peak of each call was allocated (slow: the allocator records every event)
+    track_peak           True: resets the allocator's peak at the beginning of each call. Your own max_memory_allocated() is affected.
+                         False: the peak of a call is the peak so far
+    synchronize          True: waits for the GPU before and after each call, so that execution_time includes the GPU's work. Memory
+                         figures do not need it
+    max_results          when this many results exist, the oldest half is dropped
 
-    Profiled calls may nest and overlap, also those of several profilers: each has its own peak. Only somebody else's
-    reset_peak_memory_stats() within a call hides what the call had reached before it.
-    What the function returns is not kept; profile_function gives the ProfileResult. Decorate the function to have both.
-    Thread-safe, but calls that overlap in time see each other's memory.
+    Profiled calls may nest and overlap, also across profilers. Each has its own peak, unless the program itself calls
+    reset_peak_memory_stats() during the call. profile_function() returns the ProfileResult and drops the function's return value;
+    decorate the function to keep both. Thread-safe, but calls that overlap in time see each other's memory.
     """
 
     def __init__(
@@ -220,14 +219,14 @@ class GPUMemoryProfiler:
 
     @property
     def function_stats(self) -> Dict[str, List[ProfileResult]]:
-        """The results by function."""
+        """The results grouped by function."""
         by_function: Dict[str, List[ProfileResult]] = {}
         for result in self.results:
             by_function.setdefault(result.function_name, []).append(result)
         return by_function
 
     def profile_function(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> ProfileResult:
-        """Calls func(*args, **kwargs) and returns what it did to memory. An exception is recorded and goes on."""
+        """Calls func(*args, **kwargs) and returns the ProfileResult. An exception is recorded and raised again."""
         name = getattr(func, "__name__", None) or str(func)
         if self.synchronize or self.collect_stack_traces or self.track_cpu_memory:
             with self._profiled(name) as result:
@@ -283,7 +282,7 @@ class GPUMemoryProfiler:
         call = self._open_calls.begin(source, self.track_peak)
         started = _now()
         before = source.counters()
-        # Handed out before the block runs, and filled when it ends.
+        # The result is handed out before the block runs and filled when it ends.
         result: ProfileResult = _new_result(ProfileResult)
         failed = True
         begin = _clock()
@@ -302,11 +301,11 @@ class GPUMemoryProfiler:
                 result._cpu = _host_bytes()
 
     def profile_context(self, name: str = "context") -> Any:
-        """A block as one result: `with profiler.profile_context("load"):`."""
+        """Profiles a block as one result: `with profiler.profile_context("load"):`."""
         return self._profiled(name)
 
     def profile(self, func: _F) -> _F:
-        """Decorator: every call becomes a result, and returns what the function returns."""
+        """A decorator that makes a result of every call. The function returns what it always does."""
 
         @functools.wraps(func)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -325,7 +324,7 @@ class GPUMemoryProfiler:
     __call__ = profile
 
     def clear_results(self) -> None:
-        """Forgets all results, and takes the memory now as the new beginning."""
+        """Drops all results and takes the memory in use now as the new baseline."""
         self.results.clear()
         self.snapshots.clear()
         self.dropped_results = 0
@@ -334,7 +333,7 @@ class GPUMemoryProfiler:
         self._baseline = self.source.counters().allocated
 
     def start_monitoring(self, interval: float = 0.1) -> None:
-        """Takes a snapshot every `interval` seconds in a thread, into `snapshots` (the last 100,000)."""
+        """Starts a thread that adds a snapshot to `snapshots` every `interval` seconds. The last 100,000 are kept."""
         if self._monitor is not None:
             return
         self._monitor_end.clear()
@@ -355,7 +354,7 @@ class GPUMemoryProfiler:
             self._monitor = None
 
     def get_summary(self) -> Dict[str, Any]:
-        """Totals, and a line a function."""
+        """Totals, and one line per function."""
         if not self.results:
             return {"message": "No profiling results available"}
         functions = {}
@@ -401,7 +400,7 @@ _global: Optional[GPUMemoryProfiler] = None
 
 
 def get_global_profiler() -> GPUMemoryProfiler:
-    """The one that the module's own decorator and context manager use; made when first asked for."""
+    """The profiler that the module's decorator and context manager use. It is made on first use."""
     global _global
     if _global is None:
         _global = GPUMemoryProfiler()
@@ -414,7 +413,7 @@ def set_global_profiler(profiler: Optional[GPUMemoryProfiler]) -> None:
 
 
 def profile_function(func: Any = None, *, name: Optional[str] = None, profiler: Optional[GPUMemoryProfiler] = None) -> Any:
-    """Decorator, with or without brackets: `@profile_function` or `@profile_function(name="step")`."""
+    """A decorator for the global profiler: `@profile_function` or `@profile_function(name="step")`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         label = name or getattr(function, "__name__", str(function))
@@ -436,5 +435,5 @@ def profile_function(func: Any = None, *, name: Optional[str] = None, profiler: 
 
 
 def profile_context(name: str = "context", profiler: Optional[GPUMemoryProfiler] = None) -> Any:
-    """`with profile_context("forward"):` on the global profiler."""
+    """Profiles a block with the global profiler: `with profile_context("forward"):`."""
     return (profiler or get_global_profiler()).profile_context(name)

@@ -1,4 +1,4 @@
-"""pytest --vramtrack: tests marked with limit_gpu_leaks are repeated, and fail when GPU memory grows with every repetition."""
+"""pytest --vramtrack: repeats tests marked limit_gpu_leaks and fails those whose GPU memory grows with every repetition."""
 from __future__ import annotations
 
 import argparse
@@ -18,7 +18,7 @@ def _iterations(text: str) -> Any:
     except ValueError:
         numbers = []
     if len(numbers) not in (1, 2) or not 1 <= numbers[0] <= numbers[-1]:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected the most of them, as 1024, or the first look and the most, as 128,1024")
+        raise argparse.ArgumentTypeError(f"{text!r}: expected the maximum, for example 1024, or the first look and the maximum, 128,1024")
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
@@ -28,7 +28,7 @@ def _error_rate(text: str) -> float:
     except ValueError:
         rate = 0.0
     if not 1e-6 <= rate <= 0.05:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a share from 1e-6 to 0.05, as 1e-4")
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a share from 1e-6 to 0.05, for example 1e-4")
     return rate
 
 
@@ -38,10 +38,10 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--vramtrack-error-rate", type=_error_rate, default=1e-4, metavar="P",
                     help="share of healthy tests that may fail (default 1e-4)")  # fmt: skip
     group.addoption("--vramtrack-iterations", type=_iterations, default=1024, metavar="[LEAST,]MOST",
-                    help="repetitions of a test: at the first look, and at most (default 128,1024)")  # fmt: skip
+                    help="repetitions of a test: before the first look, and at most (default 128,1024)")  # fmt: skip
     group.addoption("--vramtrack-no-gpu", choices=("fail", "skip"), metavar="fail|skip",
                     help="what a gated test does on a machine without a GPU (default fail)")  # fmt: skip
-    parser.addini("vramtrack_no_gpu", "as --vramtrack-no-gpu", default="fail")
+    parser.addini("vramtrack_no_gpu", "the same as --vramtrack-no-gpu", default="fail")
 
 
 def pytest_configure(config: Any) -> None:
@@ -65,13 +65,13 @@ def _check_marker(marker: Any) -> None:
     from vramtrack.gate import check_arguments
 
     if len(marker.args) > 1:
-        raise TypeError('limit_gpu_leaks takes one limit, for example limit_gpu_leaks("0.2 MiB/iter"), and keywords')
+        raise TypeError('limit_gpu_leaks takes one limit, for example limit_gpu_leaks("0.2 MiB/iter"), and keyword arguments')
     check_arguments(*_limit_and_options(marker), "limit_gpu_leaks")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: List[Any]) -> None:
-    """A marker that cannot be used is refused whether or not the tests are repeated this time."""
+    """Refuses invalid markers, with or without --vramtrack."""
     wrong: List[str] = []
     for item in items:
         marker = item.get_closest_marker("limit_gpu_leaks")
@@ -107,11 +107,11 @@ def _require_gpu(config: Any, options: Dict[str, Any]) -> None:
         return
     if (config.getoption("--vramtrack-no-gpu") or config.getini("vramtrack_no_gpu")) == "skip":
         pytest.skip(reason)
-    pytest.fail(f"{reason}; or skip such tests: --vramtrack-no-gpu=skip", pytrace=False)
+    pytest.fail(f"{reason}; or pass --vramtrack-no-gpu=skip to skip such tests", pytrace=False)
 
 
 def _counted(item: Any, body: Callable[[], Any]) -> Callable[[], Any]:
-    """Where exceptions have no notes (before Python 3.11), which call failed is a section of the report."""
+    """Before Python 3.11 exceptions have no notes; a section of the report then says which call failed."""
     from vramtrack.gate import repeated_words
 
     calls = 0
@@ -142,7 +142,7 @@ def _gated(item: Any, body: Callable[[], Any], limit: Any, options: Dict[str, An
     _require_gpu(item.config, options)
     report = run_gate(_counted(item, body), limit, **options)
     result = report.result
-    # They are properties of the test in pytest's JUnit file.
+    # These become properties of the test in pytest's JUnit file.
     item.user_properties += [
         ("vramtrack_outcome", result.outcome),
         ("vramtrack_growth_bytes_per_iteration", round(result.growth_bytes, 1)),
@@ -162,12 +162,12 @@ def _warn(item: Any, text: str) -> None:
 
 
 def _not_repeated(item: Any) -> Optional[str]:
-    """Why the marker has no effect on this test."""
+    """The reason why the marker has no effect on this test, or None."""
     if not isinstance(item, pytest.Function):
-        return "no test function"
+        return "not a test function"
     if item.cls is not None and issubclass(item.cls, unittest.TestCase):
         return "a method of unittest.TestCase"
-    # Called, it would make a coroutine and run nothing: left to the plugin that runs such tests.
+    # A call would only make a coroutine. The plugin for async tests runs it.
     return "async" if inspect.iscoroutinefunction(item.obj) else None
 
 
@@ -175,7 +175,7 @@ def pytest_runtest_setup(item: Any) -> None:
     if item.config.getoption("--vramtrack") and item.get_closest_marker("limit_gpu_leaks") is not None:
         why = _not_repeated(item)
         if why is not None:
-            _warn(item, f"{item.name} is {why}: limit_gpu_leaks does not repeat it and has no effect; gate a part of it "
+            _warn(item, f"{item.name} is {why}: limit_gpu_leaks cannot repeat it and has no effect; gate a part of it "
                         "with the fixture gpu_leaks or vramtrack.check()")  # fmt: skip
 
 
@@ -204,14 +204,14 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Any:
 
 
 class GpuLeaks:
-    """The fixture gpu_leaks: gates a part of a test. Without --vramtrack the part runs once."""
+    """The fixture gpu_leaks gates a part of a test. Without --vramtrack that part runs once."""
 
     def __init__(self, item: Any) -> None:
         self._item = item
         self._asked = False
 
     def check(self, body: Callable[[], Any], limit: Any = _DEFAULT_LIMIT, **options: Any) -> Any:
-        """Repeats body() and fails the test if it leaks; returns the report, None without --vramtrack."""
+        """Repeats body() and fails the test if it leaks. Returns the report, or None without --vramtrack."""
         __tracebackhide__ = True
         self._asked = True
         if not self._item.config.getoption("--vramtrack"):
@@ -226,7 +226,7 @@ def gpu_leaks(request: Any) -> Iterator[GpuLeaks]:
     yield gate
     ran_to_its_end = getattr(request.node, "_vramtrack_ran", False)
     if request.config.getoption("--vramtrack") and ran_to_its_end and not gate._asked:
-        _warn(request.node, f"{request.node.name} asks for gpu_leaks and never calls gpu_leaks.check(): nothing was gated")
+        _warn(request.node, f"{request.node.name} requests gpu_leaks but never calls gpu_leaks.check(), so nothing was gated")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -16,7 +16,7 @@ _Stack = Tuple[Tuple[str, str, int], ...]  # (function, file, line) from the inn
 
 
 class _Trace:
-    """The most that was allocated since it began, and where."""
+    """The peak of allocated memory since the trace began, and the stack that reached it."""
 
     def __init__(self) -> None:
         self.peak_bytes = 0
@@ -24,9 +24,9 @@ class _Trace:
 
 
 class SimulatedDevice(MemorySource):
-    """A GPU that exists in memory only: a caching allocator of 2 MiB segments, with sites, for tests without a GPU.
+    """A simulated GPU for tests without one: a caching allocator with 2 MiB segments that records sites.
 
-    `allocate` and `free` move the same counters a framework's allocator has. Thread-safe.
+    `allocate` and `free` change the same counters as a framework's allocator. Thread-safe.
     """
 
     SEGMENT = 2 * MIB
@@ -46,11 +46,11 @@ class SimulatedDevice(MemorySource):
         self._history: List[Dict[str, Any]] = []
         self._settings: Dict[str, str] = {}
         self._observers: List[Callable[[int, int], None]] = []
-        #: bytes used on the device beside this allocator: contexts, libraries, other processes
+        #: bytes used on the device outside this allocator: contexts, libraries, other processes
         self.outside_bytes = 0
 
     def allocate(self, size_bytes: int, depth: int = 0) -> int:
-        """Takes memory and returns a handle for free(). The site is the caller's line, `depth` callers further out."""
+        """Allocates memory and returns a handle for free(). The site is the caller's line, or that of a caller `depth` frames up."""
         size_bytes = int(size_bytes)
         if size_bytes < 0:
             raise ValueError(f"cannot allocate {size_bytes} bytes")
@@ -77,13 +77,13 @@ class SimulatedDevice(MemorySource):
             return handle
 
     def free(self, handle: int) -> None:
-        """Gives the block back to the allocator, which keeps the memory."""
+        """Frees the block. The allocator keeps the memory in its cache."""
         with self._lock:
             self._allocated -= self._live.pop(handle)[0]
 
     @contextlib.contextmanager
     def temporary(self, size_bytes: int) -> Iterator[None]:
-        """Memory that is held within the block only."""
+        """Allocates memory for the length of a `with` block."""
         handle = self.allocate(size_bytes, depth=2)
         try:
             yield
@@ -98,9 +98,9 @@ class SimulatedDevice(MemorySource):
         for observer in list(self._observers):
             observer(size_bytes, free)
         raise SimulatedOutOfMemoryError(
-            f"out of memory: tried to allocate {size_bytes / MIB:.2f} MiB, {free / MIB:.2f} MiB are free of "
-            f"{self._capacity / MIB:.0f} MiB; {self._allocated / MIB:.2f} MiB are allocated, "
-            f"{(self._reserved - self._allocated) / MIB:.2f} MiB reserved and not allocated"
+            f"out of memory: tried to allocate {size_bytes / MIB:.2f} MiB; {free / MIB:.2f} of "
+            f"{self._capacity / MIB:.0f} MiB are free; {self._allocated / MIB:.2f} MiB are allocated, "
+            f"{(self._reserved - self._allocated) / MIB:.2f} MiB are reserved but not allocated"
         )
 
     def counters(self) -> Counters:
@@ -139,7 +139,7 @@ class SimulatedDevice(MemorySource):
 
     @property
     def recording(self) -> bool:
-        """Whether it remembers where blocks come from."""
+        """Whether it records where blocks are allocated."""
         return self._recordings > 0
 
     def peak_stack(self, since: Any = None) -> Optional[str]:
@@ -148,8 +148,8 @@ class SimulatedDevice(MemorySource):
         return "\n".join(f"{file}:{line} in {name}" for name, file, line in since.stack) or None
 
     def snapshot(self) -> Any:
-        """As torch.cuda.memory._snapshot() gives it, of one segment: `vramtrack snapshot` reads it once it is pickled. As with a
-        framework's recorder, what was allocated before the recording has no frames. The history has its errors."""
+        """One segment in the form of torch.cuda.memory._snapshot(). `vramtrack snapshot` reads it from a pickle file. Blocks allocated
+        before recording began have no frames, as with PyTorch. The history has the out-of-memory errors."""
         with self._lock:
             blocks: List[Dict[str, Any]] = []
             frames: Dict[_Stack, List[Dict[str, Any]]] = {(): []}
@@ -199,7 +199,7 @@ def _frames(stack: _Stack) -> List[Dict[str, Any]]:
 
 
 def _by_site(snapshot: Any) -> Dict[Tuple[str, str, int], int]:
-    """Live bytes by the innermost line; what has none is left together."""
+    """Live bytes by the innermost line. Blocks without frames are counted together."""
     sites: Dict[Tuple[str, str, int], int] = {}
     for segment in snapshot["segments"]:
         for block in segment["blocks"]:

@@ -1,4 +1,4 @@
-"""PyTorch's memory snapshots, read and compared in C++ (`vramtrack snapshot` is the same on files)."""
+"""Compares PyTorch's memory snapshots with the C++ code of `vramtrack snapshot`."""
 from __future__ import annotations
 
 import pickle
@@ -15,12 +15,14 @@ def _bytes_of(snapshot: Any) -> bytes:
 def growing_sites(
     before: Union[bytes, Any], after: Union[bytes, Any], limit: int = 10, device: Optional[int] = None
 ) -> List[Site]:
-    """The stacks whose live requested bytes grew between two snapshots, the largest growth first; of one `device`, or of all.
-    Each is called by the line that `vramtrack snapshot` calls it by.
+    """The stacks whose live requested bytes grew between two snapshots, the largest growth first.
 
-    Each is what torch.cuda.memory._snapshot() gives, or the bytes of a file of _dump_snapshot, plain, gzip or zstd. Blocks from
-    before recording began have no frames and are left out. ValueError: what is no snapshot, with the place. The GIL is
-    free while they are read.
+    before, after  results of torch.cuda.memory._snapshot(), or the bytes of files written by _dump_snapshot (plain, gzip or zstd)
+    limit          at most this many stacks
+    device         one device only; default: all
+
+    A stack is named after the same line as in `vramtrack snapshot`. Blocks allocated before recording began have no frames and are
+    left out. Raises ValueError with the position if the data is not a snapshot. Releases the GIL while reading.
     """
     return [
         Site(name, file, line, live, growth, tuple(stack))

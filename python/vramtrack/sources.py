@@ -1,4 +1,4 @@
-"""The source that is read where none is given: the one that was set, else the current CUDA device."""
+"""The default source: the one that was set, else the current CUDA device."""
 from __future__ import annotations
 
 import contextlib
@@ -14,7 +14,7 @@ _default_lock = threading.Lock()
 
 
 def set_default_source(source: Optional[MemorySource]) -> None:
-    """What everything that is given no source reads from here on; None: the CUDA device, as at the beginning."""
+    """Sets the source that everything reads unless it is given one. None: the current CUDA device, as at the start."""
     global _default
     with _default_lock:
         _default = source
@@ -32,19 +32,19 @@ def use_source(source: MemorySource) -> Iterator[MemorySource]:
 
 
 def default_source(device: Any = None) -> MemorySource:
-    """The source that was set; else `device` (by default the current one) of PyTorch. Imports torch when it is needed."""
+    """The source that was set, else PyTorch's `device` (default: the current one). Imports torch if needed."""
     if _default is not None and device is None:
         return _default
     try:
         import torch
     except ImportError:
         raise NoDeviceError(
-            "PyTorch cannot be imported, so there is no GPU memory to read; install torch, or give "
-            "source=vramtrack.SimulatedDevice() for a test without a GPU"
+            "PyTorch cannot be imported, so there is no GPU memory to read; install torch, or pass "
+            "source=vramtrack.SimulatedDevice() to test without a GPU"
         ) from None
     if not torch.cuda.is_available():
         raise NoDeviceError(
-            "CUDA is not available, so there is no GPU memory to read; run it on a machine with a GPU, or give "
-            "source=vramtrack.SimulatedDevice() for a test without one"
+            "CUDA is not available, so there is no GPU memory to read; run on a machine with a GPU, or pass "
+            "source=vramtrack.SimulatedDevice() to test without one"
         )
     return TorchSource(device)

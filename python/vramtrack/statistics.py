@@ -1,4 +1,4 @@
-"""The few statistics the analyzer needs, on plain sequences."""
+"""The statistics that the analyzer needs, on plain sequences."""
 from __future__ import annotations
 
 import math
@@ -13,7 +13,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def stdev(values: Sequence[float]) -> float:
-    """Of a sample: n - 1 in the denominator."""
+    """The standard deviation of a sample, with n - 1 in the denominator."""
     centre = mean(values)
     return math.sqrt(math.fsum((v - centre) ** 2 for v in values) / (len(values) - 1))
 
@@ -32,12 +32,13 @@ def median(values: Sequence[float]) -> float:
 
 
 def linear_fit(x: Sequence[float], y: Sequence[float]) -> Tuple[float, float, float]:
-    """(slope, r, two-sided p) of least squares of y on x; (0, 0, 1) where there is no line."""
+    """(slope, r, two-sided p) of a least-squares fit of y on x; (0, 0, 1) if there is no line."""
     return _core.linear_fit(array("d", x), array("d", y))
 
 
 def mann_kendall_p(values: Sequence[float]) -> float:
-    """P(as many rising pairs or more) if order meant nothing (Mann, Econometrica 13, 1945; normal, with ties). O(n^2)."""
+    """The probability of this many rising pairs or more if the order were random (Mann, Econometrica 13, 1945; normal approximation with
+    ties). O(n^2)."""
     n = len(values)
     score = 0
     for i in range(n):

@@ -1,4 +1,4 @@
-"""Stream: a verdict on one series while its samples come in."""
+"""Stream: a verdict on one series while its samples arrive."""
 from __future__ import annotations
 
 from typing import Any, Dict, Optional
@@ -8,10 +8,10 @@ from vramtrack.verdict import Verdict, assignments, verdict_of
 
 
 class Stream:
-    """One series through the detectors, sample by sample. verdict() is what detect() gives for the same samples.
+    """Feeds one series to the detectors, sample by sample. verdict() equals detect() on the same samples.
 
-    Memory is bounded however many samples there are. A sample takes about 1 us and a verdict some 0.1 ms, the first as the
-    millionth. Not thread-safe. ValueError: a metric or setting that does not exist.
+    Memory use is bounded. The cost of a sample and of a verdict does not depend on how many samples came before. Not thread-safe.
+    ValueError: the metric or a setting does not exist.
     """
 
     def __init__(self, metric: str = "device_used", settings: Optional[Dict[str, Any]] = None, device_id: int = 0) -> None:
@@ -20,8 +20,8 @@ class Stream:
         self._capacity_bytes: Optional[float] = None
 
     def observe(self, time_s: float, used_bytes: Optional[float], capacity_bytes: Optional[float] = None) -> None:
-        """Takes the next sample; None where nothing could be read. `capacity_bytes`: where memory ends from now on; None: as before.
-        ValueError: a time before the last one, or a size below 0."""
+        """Takes the next sample. used_bytes None: nothing could be read. capacity_bytes: where memory ends from now on; None: unchanged.
+        ValueError: the time is earlier than the last one, or the size is below 0."""
         if capacity_bytes is not None and capacity_bytes != self._capacity_bytes:
             self._core.set_capacity(capacity_bytes)
             self._capacity_bytes = capacity_bytes

@@ -1,4 +1,4 @@
-"""The caching allocator of PyTorch on a CUDA device. torch is imported when a TorchSource is made, never before."""
+"""PyTorch's caching allocator on a CUDA device. Only making a TorchSource imports torch."""
 from __future__ import annotations
 
 import os
@@ -8,19 +8,20 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from vramtrack.driver import DeviceIdentity
-from vramtrack.peaks import OpenCalls
 from vramtrack.memory_source import Counters, MemorySource, Site
+from vramtrack.peaks import OpenCalls
+from vramtrack.snapshots import growing_sites
 
 
 class TorchSource(MemorySource):
-    """Reads torch.cuda's counters: host-side, no synchronisation, no CUDA call. One look costs the nested statistics of
-    the allocator (tens of microseconds), which is why everything here takes one look and no second one."""
+    """Reads torch.cuda's counters on the host, without synchronisation or CUDA calls. One look takes tens of microseconds (the
+    allocator's nested statistics), so every method here takes only one."""
 
-    # PyTorch has one recorder a process, so all sources share what they know of it.
+    # PyTorch has one recorder per process, so all sources share its state.
     _recording = threading.Lock()
     _depth = 0
     _not_ours = False
-    # And one peak a device.
+    # PyTorch has one peak per device.
     _open_calls_of: Dict[int, OpenCalls] = {}
 
     def __init__(self, device: Any = None) -> None:
@@ -31,14 +32,14 @@ class TorchSource(MemorySource):
         index = torch.cuda.current_device() if device is None else torch.device(device if not isinstance(device, int) else f"cuda:{device}").index
         self.device_id = torch.cuda.current_device() if index is None else int(index)
         if self.device_id >= torch.cuda.device_count():
-            raise ValueError(f"there is no cuda:{self.device_id}: {torch.cuda.device_count()} devices are visible")
+            raise ValueError(f"cuda:{self.device_id} does not exist: {torch.cuda.device_count()} devices are visible")
         self.name = torch.cuda.get_device_name(self.device_id)
-        # The flat memory_stats() sorts some hundred keys; the nested form is the same call without that.
+        # The flat memory_stats() sorts about a hundred keys; the nested form is the same call without sorting.
         self._stats = getattr(torch.cuda, "memory_stats_as_nested_dict", None) or torch.cuda.memory.memory_stats_as_nested_dict
 
     def counters(self) -> Counters:
         stats = self._stats(self.device_id)
-        if not stats:  # nothing was allocated yet
+        if not stats:  # nothing has been allocated yet
             return Counters(0, 0, 0, 0, 0, 0, 0)
         allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
         return Counters(
@@ -93,7 +94,7 @@ class TorchSource(MemorySource):
                 record(enabled=None)
             else:
                 record(enabled=enabled, context=context, stacks="python", max_entries=100_000)
-        except TypeError:  # PyTorch 2.0: another signature of the same function, where blocks always have their frames
+        except TypeError:  # PyTorch 2.0 has another signature, and its blocks always have frames
             if enabled == "all":
                 record(True, trace_alloc_max_entries=100_000, trace_alloc_record_context=True)
             else:
@@ -108,17 +109,16 @@ class TorchSource(MemorySource):
         self._start("state", "state")
 
     def start_trace(self) -> int:
-        """With every event. Returns since when in microseconds, 0: all events there are."""
+        """Records every event. Returns the start in microseconds, or 0 if all events there are belong to this trace."""
         now_us = time.time_ns() // 1000
         return 0 if self._start("all", "alloc") else now_us
 
     def _start(self, enabled: str, context: str) -> bool:
-        """Whether recording began with this. Starts may nest, in one another and from several threads: the last stop ends what
-        the first start began."""
+        """Whether this call started the recording. Starts may nest, also across threads: the last stop ends what the first start began."""
         cls = TorchSource
         with cls._recording:
             if cls._depth == 0:
-                # Whoever had begun to record before goes on recording afterwards, as they want it.
+                # A recording that someone else started continues afterwards, with their settings.
                 cls._not_ours = self._recorded_by_others()
                 if not cls._not_ours:
                     self._record(enabled, context)
@@ -151,25 +151,23 @@ class TorchSource(MemorySource):
         return "\n".join(f"{frame['filename']}:{frame['line']} in {frame['name']}" for frame in stack)
 
     def snapshot(self) -> bytes:
-        """The allocator's state, pickled: the C++ reader takes it from there."""
+        """The allocator's state as a pickle for the C++ reader."""
         taken = self._torch.cuda.memory._snapshot()
         self._in_force = dict(taken.get("allocator_settings", {}))  # since 2.2
         return pickle.dumps(taken)
 
     def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
-        from vramtrack.snapshots import growing_sites
-
         return growing_sites(before, after, limit, self.device_id)
 
     @property
     def settings_variable(self) -> str:
-        """The one that is in use. PyTorch knows the newer name since 2.9, and the older one for ever."""
+        """The variable in use. PyTorch 2.9 introduced a new name and still accepts the old one."""
         known = _version(self._torch) >= (2, 9)
         return "PYTORCH_ALLOC_CONF" if known and os.environ.get("PYTORCH_ALLOC_CONF") else "PYTORCH_CUDA_ALLOC_CONF"
 
     def allocator_settings(self) -> Dict[str, str]:
-        """Of the environment; after a snapshot, which says what is in force, of that: a program can set them as it runs, and
-        PyTorch 2.9.1 passes over expandable_segments in the newer variable."""
+        """The settings from the last snapshot, which has those in force, else from the environment. They can differ: a program can change
+        settings while it runs, and PyTorch 2.9.1 ignores expandable_segments in the new variable."""
         text = self._in_force.get("PYTORCH_CUDA_ALLOC_CONF") or os.environ.get(self.settings_variable, "")
         settings = parse_alloc_conf(text)
         if "expandable_segments" in self._in_force:
@@ -185,8 +183,8 @@ class TorchSource(MemorySource):
         if attach is None:
             return None
         on = [True]
-        # It cannot be detached: one that is switched off stays, and does nothing.
-        # Called for every device of the process: another's is another watch's.
+        # PyTorch cannot detach an observer: one that is switched off stays and does nothing.
+        # It is called for every device of the process; other devices belong to other watches.
         attach(
             lambda device, asked, device_allocated, device_free: observer(asked, device_free)
             if on[0] and device == self.device_id
@@ -196,13 +194,13 @@ class TorchSource(MemorySource):
 
 
 def _version(torch: Any) -> Tuple[int, ...]:
-    """(2, 9) of "2.9.1+cu128"; an unknown one is new."""
+    """(2, 9) for "2.9.1+cu128". An unknown version counts as new."""
     parts = str(getattr(torch, "__version__", "99.0")).split(".")[:2]
     return tuple(int(part) if part.isdigit() else 0 for part in parts)
 
 
 def parse_alloc_conf(text: str) -> Dict[str, str]:
-    """PYTORCH_CUDA_ALLOC_CONF as a dictionary. Commas within brackets belong to a value."""
+    """PYTORCH_CUDA_ALLOC_CONF as a dictionary. Commas in brackets are part of a value."""
     settings: Dict[str, str] = {}
     depth, part = 0, ""
     for char in text + ",":

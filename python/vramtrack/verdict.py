@@ -1,4 +1,4 @@
-"""Verdict: what vramtrack concludes about one series, and detect(), which concludes it."""
+"""detect() and its result, the Verdict on one series of memory samples."""
 from __future__ import annotations
 
 import json
@@ -21,7 +21,7 @@ class Interval(NamedTuple):
 
 
 class Suspect(NamedTuple):
-    """The process whose growth explains the device's; `pid` None: no visible one does."""
+    """The process whose growth explains the device's growth. `pid` None: no visible process explains it."""
 
     pid: Optional[int]
     command: str
@@ -30,7 +30,7 @@ class Suspect(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """One detector's opinion that was not the winning one."""
+    """The finding of one of the other detectors."""
 
     detector: str
     leak: bool
@@ -45,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Alert:
-    """What a live watch of the same samples would have raised, and when (seconds since the first sample)."""
+    """An alert that a live watch of the same samples would have raised. Times are seconds since the first sample."""
 
     raised: Optional[str]
     raised_s: float
@@ -62,10 +62,10 @@ class Alert:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The fields of vramtrack.analysis.v1 (docs/formats/analysis.md) as attributes; str() gives it in words.
+    """The fields of vramtrack.analysis.v1 (docs/formats/analysis.md) as attributes. str() gives the verdict in words.
 
-    In a notebook it shows itself with a chart. `growth_per` is filled by Watch: growth in bytes for each kind of mark
-    ("step", "epoch", "request").
+    A notebook shows it with a chart. Watch fills `growth_per`: growth in bytes for each kind of mark ("step", "epoch",
+    "request").
     """
 
     leak: bool
@@ -98,7 +98,7 @@ class Verdict:
     growth_per: Dict[str, float] = field(default_factory=dict)
     text: str = ""
     series: Series = field(default_factory=Series, repr=False)
-    #: the analysis line as it is: everything, also fields newer than this class
+    #: the whole analysis line, including fields that this class does not have
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
@@ -164,7 +164,7 @@ def _finding(f: Dict[str, Any]) -> Finding:
     )  # fmt: skip
 
 
-# The words are the command line's; what they advise is said in Python's terms.
+# The command line's words name its options. Python's words name arguments.
 _OPTIONS = (
     ("(--interval)", "(interval_s of a Watch)"),
     ("say it with --capacity, as in --capacity 24GiB", "give capacity_bytes, as in capacity_bytes=24 * 2**30"),
@@ -174,14 +174,14 @@ _OPTIONS = (
 
 
 def in_python(words: str) -> str:
-    """The words without options of the command line."""
+    """The words with Python's arguments in place of the command line's options."""
     for option, ours in _OPTIONS:
         words = words.replace(option, ours)
     return words
 
 
 def verdict_of(analysis: Any, metric: str) -> Verdict:
-    """What the core has concluded, as Python gives it."""
+    """The core's analysis as a Verdict."""
     line: Dict[str, Any] = json.loads(analysis.line) if analysis.line else {}
     columns = (analysis.times_s, analysis.low_bytes, analysis.high_bytes, analysis.mean_bytes)
     return _verdict(line, in_python(analysis.text), Series(*(tuple(values) for values in columns)), metric)
@@ -225,24 +225,24 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
 
 
 def column(values: Any, name: str) -> Any:
-    """What the core reads without a copy, or one copy as 64-bit floats."""
+    """The values in a form that the core reads without copying, or one copy of them as 64-bit floats."""
     if hasattr(values, "to_numpy"):  # a column of a table
         values = values.to_numpy()
     dtype = getattr(values, "dtype", None)
     if dtype is not None:
         if getattr(values, "ndim", 1) != 1:
-            raise ValueError(f"{name} has {values.ndim} dimensions: expected one")
+            raise ValueError(f"{name} has {values.ndim} dimensions; expected one")
         if str(dtype) == "float64" and values.flags["C_CONTIGUOUS"]:
             return values
         if hasattr(values, "astype") and dtype.kind in "iufb":
             return values.astype("float64", order="C")
-        raise ValueError(f"{name} has the type {dtype}: expected numbers")
+        raise ValueError(f"{name} has the type {dtype}; expected numbers")
     if isinstance(values, array) and values.typecode == "d":
         return values
     try:
         return array("d", [float("nan") if value is None else value for value in values])
     except TypeError:
-        raise ValueError(f"{name} is {type(values).__name__}: expected a sequence of numbers or a NumPy array") from None
+        raise ValueError(f"{name} is {type(values).__name__}; expected a sequence of numbers or a NumPy array") from None
 
 
 def detect(
@@ -255,28 +255,28 @@ def detect(
     explain: bool = False,
     device_id: int = 0,
 ) -> Verdict:
-    """What `vramtrack analyze` would conclude of these samples.
+    """The verdict that `vramtrack analyze` would give on these samples.
 
-    times_s         seconds since 1970, or since some beginning; never decreasing
-    used_bytes      as many; NaN (or None in a list) where nothing could be read: missing is not zero
+    times_s         seconds since 1970, or since any other beginning; they must not decrease
+    used_bytes      one value for each time; NaN (or None in a list) where nothing could be read. Missing is not zero
     capacity_bytes  where memory ends; without it there is no oom_in_s
     metric          "device_used", "process_used", "allocator_allocated" or "allocator_reserved"
-    settings        any of docs/CONFIG.md: {"detection.leak-prior": 0.2}
-    explain         fills Verdict.explain with every gate and figure
-    device_id       the GPU's number, for the words
+    settings        settings from docs/CONFIG.md: {"detection.leak-prior": 0.2}
+    explain         True: fills Verdict.explain with every condition and figure behind the verdict
+    device_id       the GPU's number in the verdict's words
 
-    Contiguous float64 arrays are read where they lie; anything else is copied once. The GIL is free meanwhile.
-    ValueError: what cannot be used, and where. Cost: some 0.2 us a sample.
+    Contiguous float64 arrays are not copied; anything else is copied once. The GIL is released. It takes about 0.2 us per sample.
+    ValueError: the argument and position that cannot be used.
     """
     times, used = column(times_s, "times_s"), column(used_bytes, "used_bytes")
     capacity = None if capacity_bytes is None else float(capacity_bytes)
     most = _core.largest(used)
     if capacity is not None and capacity > 0 and 1.01 * capacity < most < float("inf"):
-        # 1 %: the driver and the allocator do not count quite the same.
-        raise ValueError(f"used_bytes reaches {_words(most)}, above capacity_bytes={capacity:.0f}: bytes are expected of both")
+        # 1 % more is accepted: the driver and the allocator count slightly differently.
+        raise ValueError(f"used_bytes reaches {_words(most)}, above capacity_bytes={capacity:.0f}; give both in bytes")
     verdict = verdict_of(_core.analyze(times, used, capacity, metric, assignments(settings), explain, device_id), metric)
     if 0 < most < MIB:
-        note = f"used_bytes never exceeds {most:g}: bytes are expected"
+        note = f"used_bytes never exceeds {most:g}; give it in bytes"
         text = verdict.text.rstrip("\n") + f"\n  warning    {note}\n" if verdict.text else ""
         verdict = replace(verdict, text=text, warnings=(*verdict.warnings, note))
     return verdict
@@ -290,7 +290,7 @@ def _words(size: float) -> str:
 
 
 def assignments(settings: Optional[Dict[str, Any]]) -> List[str]:
-    """Settings as the core reads them."""
+    """The settings in the form that the core reads."""
     return [f"{name}={_setting(value)}" for name, value in (settings or {}).items()]
 
 

@@ -1,4 +1,4 @@
-"""Watch: a verdict on this process's GPU memory while it runs."""
+"""Watch: watches this process's GPU memory while it runs."""
 from __future__ import annotations
 
 import atexit
@@ -23,7 +23,7 @@ MIB = 2**20
 
 
 class WatchSample(NamedTuple):
-    """One look at memory, in bytes; None where nobody tells."""
+    """One look at memory, in bytes. None: the figure is not available."""
 
     time_s: float
     allocator_allocated: int
@@ -36,13 +36,13 @@ class WatchSample(NamedTuple):
 _FIELDS = {"allocator_allocated": 1, "allocator_reserved": 2, "device_used": 3, "process_used": 4}  # of WatchSample
 _GRADES = ("ok", "watch", "warning", "critical")
 _LOOKS_AT_ONSET = 20
-_OFTEN_S = 300.0  # three marks within it are worth waiting for
-_EXIT_S = 1.0  # the longest the interpreter's end waits for a check
+_OFTEN_S = 300.0  # marks that come three times within this time are worth waiting for
+_EXIT_S = 1.0  # the longest time that the end of the interpreter waits for a check
 _running: Set["Watch"] = set()
 
 
 def _end_all() -> None:
-    """At the interpreter's end, when the job's own threads have ended: nobody looks at memory that is being torn down."""
+    """Stops all watches at the end of the interpreter, before the memory that they read is torn down."""
     watches = list(_running)
     for watch in watches:
         watch._end.set()
@@ -59,7 +59,7 @@ def _after_fork() -> None:
     _running.clear()
 
 
-# atexit comes after the threads that are no daemons have been waited for: a job that trains in one is watched to its end.
+# atexit runs after all non-daemon threads have ended, so a job that trains in such a thread is watched to its end.
 atexit.register(_end_all)
 os.register_at_fork(after_in_child=_after_fork)
 
@@ -70,7 +70,7 @@ def _check_metric(metric: str) -> None:
 
 
 def _limit_bytes(taken: WatchSample, metric: str) -> Optional[float]:
-    """Where memory ends for the metric. What this process holds ends where the device does, less what others hold."""
+    """Where memory ends for the metric: the device's capacity, less what others hold if the metric is this process's."""
     if taken.device_total is None:
         return None
     others = 0
@@ -80,21 +80,21 @@ def _limit_bytes(taken: WatchSample, metric: str) -> Optional[float]:
 
 
 def _is_graver(one: Verdict, other: Verdict) -> bool:
-    """By severity; of equal ones what ends much earlier. A leak in the allocator shows in both at about the same time."""
+    """By severity, then by a much earlier end. A leak in the allocator shows in both verdicts at about the same time."""
     if one.severity != other.severity:
         return _GRADES.index(one.severity) > _GRADES.index(other.severity)
     return one.oom_in_s is not None and (other.oom_in_s is None or one.oom_in_s.low < 0.5 * other.oom_in_s.low)
 
 
 class Confirmation(NamedTuple):
-    """Memory before and after garbage was collected and the cache emptied; what persists of the growth is the leak."""
+    """Memory before and after garbage collection and emptying the cache. The growth that persists is the leak."""
 
     allocated_before: int
     allocated_after: int
     reserved_before: int
     reserved_after: int
-    growth_bytes: int  # of the metric since the onset, before
-    persists_bytes: int  # and after
+    growth_bytes: int  # growth of the metric since the onset, before collection
+    persists_bytes: int  # the same after collection
     metric: str = "allocator_allocated"
 
     @property
@@ -103,7 +103,7 @@ class Confirmation(NamedTuple):
 
 
 class Watch:
-    """Samples the allocator and the driver in a thread, and concludes as `vramtrack watch` does.
+    """Samples the allocator and the driver in a thread and gives the verdict that `vramtrack watch` would give.
 
         watch = vramtrack.Watch().start()
         watch.before_oom(save_checkpoint, seconds=120)
@@ -113,19 +113,23 @@ class Watch:
         print(watch.verdict())
 
     source          default: the current CUDA device
-    interval_s      between two samples; one costs two calls of the allocator's and one of the driver's counters, some
-                    0.1 ms. Doubled each time max_samples are full, half of which are then dropped
-    check_every_s   how often the thread concludes; 0.2 us for each sample held
-    evidence        stage two: when a leak is suspected, frames of live blocks are recorded for `evidence_s` seconds and at
-                    least eight marks, the lines that grew are named, and recording is off again. While it is on, an
-                    allocation costs some 2 us more; the two snapshots hold the allocator's lock for milliseconds. Not
-                    again within half an hour
-    directory       where evidence of an out-of-memory error is written; None: nowhere
-    driver_library  of NVML, for the figures of this process and of others beside the device's, which is matched by its UUID; None:
-                    the device's figure alone. `driver.reason` says why there is none. Costs a thousandth of the time at most
-    clock           for tests
+    interval_s      seconds between two samples. A sample takes about 0.1 ms: two calls for the allocator's counters and one for the
+                    driver's
+    check_every_s   seconds between two checks. A check takes less than 1 ms, however long the watch has run
+    settings        settings from docs/CONFIG.md, as in detect()
+    max_samples     how many samples `samples` may hold; when it is full, every second one is dropped. The verdict does not depend on
+                    it: it rests on all samples
+    evidence        names the lines that leak. When a leak is suspected, the watch records the stacks of live blocks for `evidence_s`
+                    seconds and at least eight marks, names the lines that grew, and stops recording. While it records, an
+                    allocation takes about 2 us longer, and two snapshots hold the allocator's lock for milliseconds. At most once
+                    every half hour
+    directory       where evidence of an out-of-memory error is written. None: it is not written
+    driver_library  the NVML library, which provides figures of this and other processes. None: the figure of the whole device only.
+                    `driver.reason` says why process figures are missing. They take at most a thousandth of the time
+    on_leak         called once, with the verdict, when a leak is found
+    clock           returns the time in seconds; for tests
 
-    Thread-safe. start() begins the thread; without it call sample() and check() yourself.
+    Thread-safe. start() starts the thread. Without it, call sample() and check() yourself. ValueError: a setting does not exist.
     """
 
     def __init__(
@@ -144,18 +148,18 @@ class Watch:
         clock: Callable[[], float] = time.time,
     ) -> None:
         if interval_s <= 0 or check_every_s <= 0:
-            raise ValueError("interval_s and check_every_s must be above 0")
+            raise ValueError("interval_s and check_every_s must be greater than 0")
         self.source = source if source is not None else default_source()
         self.interval_s = interval_s
         self.check_every_s = check_every_s
         self.max_samples = max(100, max_samples)
-        #: every sample, or every second, fourth, ... of them since the first time that max_samples were there
+        #: the samples; after max_samples of them every second one only, then every fourth, and so on
         self.samples: List[WatchSample] = []
         self.evidence = Evidence(self.source, evidence_s) if evidence else None
         self.directory = directory
         self.on_leak = on_leak
         self.last_verdict: Optional[Verdict] = None
-        #: what went wrong in a callback or in reading memory; the watch goes on
+        #: errors in callbacks and in reading memory; the watch continues after them
         self.errors: List[str] = []
         self._clock = clock
         self.driver = DriverMemory(self.source.identity(), driver_library)
@@ -176,7 +180,7 @@ class Watch:
     # ---- its thread
 
     def start(self) -> "Watch":
-        """Begins to sample, to hear marks, and to observe out-of-memory errors."""
+        """Starts to sample memory, to receive marks and to observe out-of-memory errors."""
         if self._thread is not None:
             return self
         self._end.clear()
@@ -189,7 +193,7 @@ class Watch:
         return self
 
     def stop(self) -> None:
-        """Ends all of it. What was seen stays."""
+        """Stops the watch. Its samples and verdicts remain."""
         self._end.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -203,7 +207,7 @@ class Watch:
             self.evidence.cancel()
 
     def _in_child(self) -> None:
-        """A forked child has no thread of it, and its locks as they were at that moment: perhaps held, for ever."""
+        """A forked child has no watch thread, and a lock that was held at the fork would stay held for ever."""
         self._lock = threading.RLock()
         self._end = threading.Event()
         self._thread = self._unlisten = self._unobserve = None
@@ -223,13 +227,13 @@ class Watch:
                 if self._clock() >= next_check:
                     next_check = self._clock() + self.check_every_s
                     next_check = self._clock() + self._next_check_in(self.check())
-            except Exception as error:  # the job must not die of its watch
+            except Exception as error:  # a failing watch must not end the job
                 self._note(f"sampling: {error}")
             if self._end.wait(min(self.interval_s, max(0.0, next_check - self._clock()))):
                 return
 
     def _next_check_in(self, verdict: Verdict) -> float:
-        """check_every_s, and sooner when a before_oom would come late by that."""
+        """check_every_s, or less if a before_oom callback would otherwise come too late."""
         if not verdict.leak or verdict.oom_in_s is None:
             return self.check_every_s
         left = [verdict.oom_in_s.low - seconds for _, seconds, called in self._before_oom if not called]
@@ -256,7 +260,7 @@ class Watch:
         )
         with self._lock:
             if self._last is not None and taken.time_s < self._last.time_s:
-                taken = taken._replace(time_s=self._last.time_s)  # the clock was set back
+                taken = taken._replace(time_s=self._last.time_s)  # the clock was set back: time stands still until it has caught up
             self._last = taken
             for metric, stream in self._streams.items():
                 stream.observe(taken.time_s, taken[_FIELDS[metric]], _limit_bytes(taken, metric))
@@ -274,24 +278,24 @@ class Watch:
     def _process_used(self, now: float) -> Optional[int]:
         try:
             used = self.driver.read(now)
-        except ValueError as error:  # the device does not answer: the allocator's figures are there all the same
+        except ValueError as error:  # the device does not answer; the allocator's figures remain available
             self._note(f"driver: {error}")
             return None
         if self.driver.reason and self.driver.wanted:
-            self._note(f"no figures of the driver: {self.driver.reason}")
+            self._note(f"the driver has no process figures: {self.driver.reason}")
         return None if used is None else used.get(os.getpid())
 
     def step(self) -> None:
-        """One training step is done."""
+        """Marks the end of a training step."""
         self._take_mark("step")
 
     def request(self) -> None:
-        """One request has been served."""
+        """Marks the end of a request."""
         self._take_mark("request")
 
     def epoch(self, collect: bool = True) -> None:
-        """One epoch is done. Collects garbage first (tens of milliseconds), so that what is counted is what persists. collect=False:
-        a mark only; it is none of epoch_growth."""
+        """Marks the end of an epoch. It first collects garbage (tens of milliseconds), so that only persistent memory is counted.
+        collect=False: makes the mark only and does not count for epoch_growth."""
         if collect:
             gc.collect()
             used = self._used_now()
@@ -301,7 +305,7 @@ class Watch:
         self._take_mark("epoch")
 
     def mark(self, name: str) -> None:
-        """One of anything else is done."""
+        """Marks the end of an iteration of any other kind."""
         self._take_mark(name)
 
     def _take_mark(self, name: str) -> None:
@@ -323,7 +327,7 @@ class Watch:
                 self._note(f"evidence: {error}")
 
     def _used_now(self) -> Optional[int]:
-        """What is live; None, and noted, where that cannot be read: the training loop must not die of its watch."""
+        """Live bytes; None, with a note in `errors`, if they cannot be read. A failing watch must not end the training."""
         try:
             return self.source.counters().allocated
         except Exception as error:
@@ -332,23 +336,27 @@ class Watch:
 
     @property
     def epoch_growth(self) -> List[int]:
-        """Growth in bytes from each epoch to the next, after collection."""
+        """Growth in bytes from each epoch to the next, after garbage collection."""
         with self._lock:
             return [b - a for a, b in zip(self._epoch_bytes, self._epoch_bytes[1:])]
 
     @property
     def grows_every_epoch(self) -> bool:
-        """Growth was positive over each of the last three epochs after collection, and came to 1 MiB. The first of all is
-        warm-up."""
+        """Whether memory grew in each of the last three epochs, by 1 MiB or more in total. The very first epoch is warm-up and does
+        not count."""
         growth = self.epoch_growth[1:][-3:]
         return len(growth) == 3 and min(growth) > 0 and sum(growth) >= MIB
 
     # ---- what is concluded
 
     def verdict(self, metric: Optional[str] = None, confirm: bool = False) -> Verdict:
-        """The verdict so far. `metric`: "allocator_allocated", "allocator_reserved", "process_used" or "device_used"; by
-        default the allocator's or the device's, whichever is the graver. confirm=True: at a safe point only; collects
-        garbage and empties the cache, and is no leak any more if the growth does not persist."""
+        """The verdict so far.
+
+        metric   "allocator_allocated", "allocator_reserved", "process_used" or "device_used"; default: the allocator's or the
+                 device's, whichever is more severe
+        confirm  True: collects garbage and empties the cache. If less than half of the growth persists, it is not a leak. Use it at
+                 a safe point only, between steps
+        """
         if metric is not None:
             verdict = self._of(metric)
         else:
@@ -367,7 +375,7 @@ class Watch:
         with self._lock:
             verdict = self._streams[metric].verdict()
         if metric == "process_used" and verdict.samples == 0 and self.driver.reason:
-            verdict = replace(verdict, because=f"no figures of the driver: {self.driver.reason}")
+            verdict = replace(verdict, because=f"the driver has no process figures: {self.driver.reason}")
         return verdict
 
     def _growth_per(self, verdict: Verdict) -> Dict[str, float]:
@@ -381,9 +389,9 @@ class Watch:
         return {name: growth for name, growth in grown.items() if growth is not None}
 
     def confirm(self, metric: str = "allocator_allocated") -> Confirmation:
-        """Collects garbage and empties the cache, and says what persists of the growth of `metric` since the last verdict's
-        onset. At a safe point only (between steps): emptying the cache waits for the GPU, and the next steps allocate anew.
-        ValueError where nobody tells that metric now."""
+        """Collects garbage, empties the cache and measures how much of the metric's growth since the last verdict's onset persists. Use it
+        at a safe point only (between steps): emptying the cache waits for the GPU, and the next steps allocate again. ValueError:
+        the metric is not available now."""
         before, level_before = self.source.counters(), self._level(metric)
         gc.collect()
         self.source.synchronize()
@@ -408,12 +416,12 @@ class Watch:
             counters = self.source.counters()
             level = counters.allocated if metric == "allocator_allocated" else counters.reserved
         if level is None:
-            raise ValueError(f"nobody tells {metric} now" + (f": {self.driver.reason}" if metric == "process_used" else ""))
+            raise ValueError(f"{metric} is not available now" + (f": {self.driver.reason}" if metric == "process_used" else ""))
         return level
 
     def _levels_at_onset(self, metric: str, now: int) -> Tuple[int, int]:
-        """The metric at the onset, and what it would have been with the cache emptied. The lowest of the first looks: most are
-        amid a step, and it is compared with a look between two."""
+        """The metric at the onset, and its value at the onset with the cache emptied. It is the lowest of the first samples: most
+        samples fall within a step, and it is compared with a value between two steps."""
         verdict, field = self.last_verdict, _FIELDS[metric]
         since = float("-inf")
         if verdict is not None and verdict.onset_s is not None and self.samples:
@@ -437,8 +445,8 @@ class Watch:
             return replace(verdict, because=f"{verdict.because}; not confirmed: {error}")
         persists = f"{found.persists_bytes / MIB:.0f} of {found.growth_bytes / MIB:.0f} MiB"
         if found.leak:
-            return replace(verdict, because=f"{verdict.because}; confirmed: {persists} persist after collection")
-        words = f"{persists} persist after garbage collection and emptying the cache: no leak"
+            return replace(verdict, because=f"{verdict.because}; confirmed: {persists} persist after garbage collection")
+        words = f"{persists} persist after garbage collection and emptying the cache, so this is not a leak"
         changed: Dict[str, Any] = {"leak": False, "state": "steady", "pattern": "none", "severity": "ok", "oom_in_s": None,
                                    "because": f"{words} (before: {verdict.because})"}  # fmt: skip
         raw = {**verdict.raw, "verdict": {**verdict.raw.get("verdict", {}), **changed}}
@@ -446,11 +454,11 @@ class Watch:
 
     @property
     def sites(self) -> List[Site]:
-        """The lines that grew while evidence was taken, the largest growth first; empty before."""
+        """The lines that grew while evidence was recorded, the largest growth first. Empty before that."""
         return list(self.evidence.sites) if self.evidence is not None else []
 
     def advice(self) -> List[str]:
-        """What to do next, from the last verdict, the lines found and the allocator's settings in force."""
+        """Advice from the last verdict, the lines found and the allocator's settings."""
         verdict = self.last_verdict or self.verdict()
         with self._lock:
             samples = self.samples
@@ -459,21 +467,21 @@ class Watch:
         grows = len(unused) >= 3 and min(unused[-third:]) > min(unused[:third]) + 64 * MIB
         said = advice(verdict, self.source.counters(), self.source, self.sites, grows, self.driver.others())
         if self.grows_every_epoch:
-            said.insert(0, f"{self.epoch_growth[-1] / MIB:+.1f} MiB in the last epoch, growth in every epoch after collection")
+            said.insert(0, f"{self.epoch_growth[-1] / MIB:+.1f} MiB in the last epoch; memory grows in every epoch, after garbage collection")
         return said
 
     # ---- what is done about it
 
     def before_oom(self, callback: Callable[[Verdict], None], seconds: float) -> None:
-        """Calls callback(verdict) once, from the watch's thread, when the predicted out-of-memory error is closer than
-        `seconds`, the time a checkpoint needs. Closer: the early end of the prediction, which one in ten comes before."""
+        """Calls callback(verdict) once, on the watch's thread, when the predicted out-of-memory error is less than `seconds` away. Set
+        `seconds` to the time a checkpoint takes. What counts is the early end of the prediction: one error in ten comes sooner."""
         if not seconds > 0:
-            raise ValueError("seconds must be above 0: the time that saving a checkpoint takes")
+            raise ValueError("seconds must be greater than 0: it is the time that saving a checkpoint takes")
         with self._lock:
             self._before_oom.append([callback, float(seconds), False])
 
     def check(self) -> Verdict:
-        """Concludes now, and acts on it: on_leak, before_oom, evidence. The thread calls it."""
+        """Makes the verdict and acts on it: on_leak, before_oom, evidence. The watch's thread calls it."""
         verdict = self.verdict()
         now = self._clock()
         if verdict.leak and not self._told_leak and self.on_leak is not None:
@@ -488,8 +496,8 @@ class Watch:
         if self.evidence is not None:
             with self._lock:
                 series = list(self._series.values())
-            # Of a rise that began with the program the judge is not sure for long; that it grows with every step is enough to
-            # look closer.
+            # The judge needs a long time to decide on a rise that began with the program. Growth with every step is reason enough
+            # to look for the lines.
             suspected = verdict.leak or self.grows_every_epoch
             if not suspected and verdict.state == "growing":
                 suspected = verdict.confidence >= 0.5 or any(one.grows() for one in series)

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/format.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -60,7 +61,7 @@ TEST(ChartSvg, CapacityAlertsOnsetAndTheEndToCome) {
   chart.onset = at(60);
   chart.forecast = ChartForecast{{400, 600, 900}, 0.1 * kGiB / 60};
   const std::string svg = chart_svg(chart, ChartStyle::of_page);
-  EXPECT_THAT(svg, AllOf(HasSubstr("class=\"capacity\""), HasSubstr("growing since 1m 00s after the start"),
+  EXPECT_THAT(svg, AllOf(HasSubstr("class=\"capacity\""), HasSubstr("growing since " + format_moment(at(60), true)),
                          HasSubstr("out of memory in 0h 10m"), HasSubstr("class=\"trend\"")));
   EXPECT_EQ(count(svg, "class=\"alert\""), 1U) << "alerts from before the chart begins are left out";
 }
