@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
-#include <system_error>
 
 #include "cli/commands.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
+#include "core/errno_words.hpp"
 #include "period/gather.hpp"
 
 namespace vramtrack::cli {
@@ -96,9 +96,7 @@ Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
 /// A file beside it first: a report that cannot be written whole leaves the one from before.
 Status write_file(const std::string& path, std::string_view text) {
   const std::string next = path + ".new";
-  const auto failed = [&] {
-    return fail(fmt::format("cannot write {}: {}", path, std::generic_category().message(errno)));
-  };
+  const auto failed = [&] { return fail(fmt::format("cannot write {}: {}", path, errno_words(errno))); };
   const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return failed();
   while (!text.empty()) {
