@@ -99,7 +99,7 @@ template <>
 inline constexpr auto kFields<Suspect> = std::make_tuple(
     field("pid", &Suspect::pid, {.suspect = 1}, "null: the GPU grows and no visible process does",
           {.null_when_none = true}),
-    field("pid_start_ticks", &Suspect::pid_start_ticks, {}, "when it began, to tell a reused pid apart"),
+    field("pid_start_ticks", &Suspect::pid_start_ticks, {}, "its start, which tells a reused pid apart"),
     field("command", &Suspect::command, {.suspect = 2}, "its command line", {.null_when_none = true}),
     field("share", &Suspect::share, {.suspect = 3}, "of the device's growth since the onset", {.unit = Unit::ratio}));
 
@@ -110,9 +110,9 @@ inline constexpr auto kFields<Verdict> = std::make_tuple(
         "severity", &Verdict::severity, {.verdict = 5, .status = 3},
         "`ok`; `watch`: a leak; `warning`: out of memory within 24 h; `critical`: within 1 h (`[severity]` sets both)"),
     field("finding", &Verdict::finding, {}, "the winning one"),
-    field("dissent", &Verdict::dissent, {.verdict = 13}, "the other detectors' findings, see below"),
+    field("dissent", &Verdict::dissent, {.verdict = 13}, "the other detectors' findings"),
     field("suspect", &Verdict::suspect, {.verdict = 14, .status = 8},
-          "the process whose growth explains the device's growth, see below"),
+          "the process whose growth explains the device's growth"),
     field("framework", &Verdict::framework, {.verdict = 15},
           "of the process or the suspect: \"PyTorch\", \"vLLM\", ...", {.null_when_none = true}),
     field("causes", &Verdict::causes, {.verdict = 16},
