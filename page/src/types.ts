@@ -57,7 +57,7 @@ export interface Verdict {
   // end
 }
 
-export interface Device {
+interface Device {
   id: string;
   index: number | null;
   name: string;

@@ -5,25 +5,39 @@
 #include <filesystem>
 
 #include "cli/commands.hpp"
-#include "cli/config_file.hpp"
+#include "cli/printer.hpp"
 #include "cli/recorded.hpp"
-#include "cli/session.hpp"
+#include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "engine/store_source.hpp"
 #include "engine/ticks.hpp"
+#include "host/interrupt.hpp"
 #include "live/pace.hpp"
 
 namespace vramtrack::cli {
 namespace {
 
+struct ReplayOptions {
+  ConfigRequest config;
+  std::vector<std::string> files;
+  std::string from;  ///< as typed: its time zone may come from --timezone
+  std::string to;
+  double speed = 0;  ///< 0: as fast as possible
+  bool json = false;
+  bool explain = false;
+  LogArguments logs;
+};
+
 class Replay {
  public:
-  Replay(const Options& options, const Config& config, TimeRange range, Console& console)
+  Replay(const ReplayOptions& options, const Config& config, TimeRange range, Console& console)
       : options_(options), config_(config), range_(range), console_(console) {}
 
   int run(Source& source, Catalog& catalog, const std::string& what) {
-    Session session(config_, catalog, console_, options_.json, false);
-    Pace pace(options_.speed);
+    Pipeline pipeline(config_, catalog);
+    Printer printer(pipeline, console_, options_.json, false);
+    printer.listen();
+    Pace pace(options_.speed, machine_clock());
     Ticks ticks;
     std::optional<Timestamp> first;
     Timestamp last{};
@@ -35,15 +49,15 @@ class Replay {
       if (!pace.wait_for(time)) return false;
       if (!first) first = time;
       last = time;
-      take_tick(tick, session);
+      take_tick(tick, pipeline, printer);
       if (pace.is_paced() && std::chrono::steady_clock::now() >= next_status) {
-        session.status();
+        printer.status();
         next_status += every;
       }
       return !console_.gone();
     };
     std::string broken;
-    Session::Told told;
+    std::set<std::string> told;
     Batch batch;
     bool go_on = true;
     for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
@@ -52,7 +66,7 @@ class Replay {
       go_on = ticks.add(batch, take);
       if (!polled) broken = polled.error().message;
       progress = polled ? *polled : Progress::end;
-      session.tell_notes(source.notes(), told);
+      tell_new(source.notes(), told, [&](const std::string& text) { printer.warn(text); });
     }
     if (go_on) ticks.finish(take);
     tell_skipped(source.notes());
@@ -63,32 +77,33 @@ class Replay {
                                    range_.from || range_.to ? " between --from and --to" : ""));
       return 2;
     }
-    session.last_status(options_.explain);
+    printer.last_status(options_.explain);
     if (!options_.json)
-      session.print(fmt::format("replayed {} of {}: {} samples, {}\n", format_duration(seconds_between(*first, last)),
-                                what, session.counts().samples, alert_counts(session.counts())));
+      printer.print(fmt::format("replayed {} of {}: {} samples, {}\n", format_duration(seconds_between(*first, last)),
+                                what, pipeline.counts().samples, alert_counts(pipeline.counts())));
     return broken.empty() ? 0 : 2;
   }
 
  private:
   /// A store holds one watch after the other, and each began knowing nothing: so does their replay.
-  void take_tick(const Batch& tick, Session& session) {
+  void take_tick(const Batch& tick, Pipeline& pipeline, Printer& printer) {
     constexpr auto starts_watch = [](const Event& event) { return event.kind == Event::Kind::watch_started; };
-    if (std::none_of(tick.events.begin(), tick.events.end(), starts_watch)) return session.take(tick);
+    if (std::none_of(tick.events.begin(), tick.events.end(), starts_watch)) return pipeline.take(tick);
     Batch part;
     for (Event event : tick.events) {
-      if (starts_watch(event) && (session.counts().ticks > 0 || !part.events.empty())) {
-        if (!part.events.empty()) session.take(part);
+      if (starts_watch(event) && (pipeline.counts().ticks > 0 || !part.events.empty())) {
+        if (!part.events.empty()) pipeline.take(part);
         part.clear();
-        if (!session.view()->series.empty()) session.last_status(options_.explain);
-        session.begin_anew();
-        event.text = "another watch begins here, knowing nothing of what came before";
+        if (!pipeline.view()->series.empty()) printer.last_status(options_.explain);
+        pipeline.begin_anew(event.time);
+        printer.forget_shown();
+        event.text = "another watch begins here, without knowledge of what came before";
       }
       part.events.push_back(std::move(event));
     }
     part.samples = tick.samples;
     part.readings = tick.readings;
-    session.take(part);
+    pipeline.take(part);
   }
 
   void tell_skipped(const SourceNotes& notes) {
@@ -98,19 +113,19 @@ class Replay {
           fmt::format("skipped {} lines in all; 'vramtrack analyze' reads the same file", notes.skipped_lines));
   }
 
-  const Options& options_;
+  const ReplayOptions& options_;
   const Config& config_;
   TimeRange range_;
   Console& console_;
 };
 
-Result<TimeRange> time_range(const Options& o) {
+Result<TimeRange> time_range(const ReplayOptions& o) {
   const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
   TimeRange range;
   for (const auto& [option, text, bound] :
        {std::tuple{"--from", &o.from, &range.from}, std::tuple{"--to", &o.to, &range.to}}) {
     if (text->empty()) continue;
-    const auto moment = parse_moment(option, *text, o.timezone, now);
+    const auto moment = parse_moment(option, *text, o.logs.timezone, now);
     if (!moment) return fail(moment.error());
     *bound = *moment;
   }
@@ -118,11 +133,9 @@ Result<TimeRange> time_range(const Options& o) {
   return range;
 }
 
-}  // namespace
-
-int replay(const Options& options, const LayeredConfig& layers, Console& console) {
+int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& console) {
   const auto range = time_range(options);
-  const auto logs = log_options(options);
+  const auto logs = log_options(options.logs);
   if (!range || !logs) {
     console.error(!range ? range.error().message : logs.error().message);
     return 2;
@@ -148,10 +161,10 @@ int replay(const Options& options, const LayeredConfig& layers, Console& console
   if (!recordings) {
     // What is of no known format may be a store whose first bytes are damaged.
     std::error_code ec;
-    const bool unknown = files.size() == 1 && options.input_format.empty() && options.timezone.empty() &&
+    const bool unknown = files.size() == 1 && options.logs.format.empty() && options.logs.timezone.empty() &&
                          std::filesystem::is_regular_file(files.front(), ec) &&
                          std::filesystem::file_size(files.front(), ec) > 0;
-    console.error(fmt::format("cannot replay{}: {}", unknown ? ", for this is neither a log nor a store" : "",
+    console.error(fmt::format("cannot replay{}: {}", unknown ? ", because this is neither a log nor a store" : "",
                               recordings.error().message));
     return 2;
   }
@@ -170,5 +183,32 @@ int replay(const Options& options, const LayeredConfig& layers, Console& console
   }
   return exit_code;
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<ReplayOptions>();
+  arguments.operands("FILE", "A store, or logs as for analyze (default: this user's store)", text(options->files))
+      .file();
+  arguments.option("--from", "TIME", "Begin here, for example 2026-01-02T03:04, or 2h before now", text(options->from))
+      .in_manual("A time without a zone is local; Z or an offset such as +02:00 names its zone.");
+  arguments.option("--to", "TIME", "End before this", text(options->to));
+  add_speed(arguments, options->speed, kSpeedHelp);
+  add_every(arguments, options->config, "With --speed: time between two status tables (default 10s)");
+  add_json(arguments, options->json);
+  arguments.flag("--explain", "Show every figure behind the last verdicts", options->explain);
+  add_log_arguments(arguments, options->logs);
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<ReplayOptions>(options, replay);
+}
+
+}  // namespace
+
+const CommandInfo replay_command{"replay", "Replay a recording, with the verdicts that the live watch gave",
+                                 "Examples:\n"
+                                 "  vramtrack replay --from 8h              the last eight hours\n"
+                                 "  vramtrack replay --speed 600 old.db     ten minutes per second\n"
+                                 "  vramtrack replay gpu.csv                a log instead of a store\n"
+                                 "Exit: 0 replayed, 2 could not.",
+                                 declare};
 
 }  // namespace vramtrack::cli

@@ -1,12 +1,15 @@
 // simulate: the watch on a made-up machine, until the verdict's prediction has come true.
+#include "cli/cmd_simulate.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/commands.hpp"
-#include "cli/session.hpp"
+#include "cli/printer.hpp"
+#include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "engine/ticks.hpp"
+#include "host/interrupt.hpp"
 #include "live/notifications.hpp"
 #include "live/pace.hpp"
 #include "report/words.hpp"
@@ -30,20 +33,21 @@ int list(Console& console) {
 
 class Simulation {
  public:
-  Simulation(const Options& options, const Config& config, const sim::Scenario& scenario, Console& console)
+  Simulation(const SimulateOptions& options, const Config& config, const sim::Scenario& scenario, Console& console)
       : options_(options),
         scenario_(scenario),
         console_(console),
         source_(sim::make_simulation(scenario, catalog_)),
-        session_(config, catalog_, console, options.json, true),
-        pace_(options.within_s ? scenario.duration_s / *options.within_s : options.speed) {
-    session_.on_alert([this](const AlertChange& change) { remember(change); });
+        pipeline_(config, catalog_),
+        printer_(pipeline_, console, options.json, true),
+        pace_(options.within_s ? scenario.duration_s / *options.within_s : options.speed, machine_clock()) {
     if (options.notify)
       notifier_ = open_notifier(config, {}, scenario.name, [&console](const std::string& text) { console.warn(text); });
-    if (notifier_)
-      session_.on_news([this](const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
-        notifier_->tell(note_of(view, series, alert, news));
-      });
+    if (notifier_) pipeline_.listen(notifying(*notifier_, [this](const auto& text) { printer_.warn(text); }));
+    Listener listener;
+    listener.alert = [this](const AlertTold& told) { remember(told); };
+    pipeline_.listen(std::move(listener));
+    printer_.listen();
   }
 
   int run() {
@@ -56,7 +60,7 @@ class Simulation {
       if (!begin_) begin_ = time;
       last_ = time;
       csv->write(tick, catalog_);
-      session_.take(tick);
+      pipeline_.take(tick);
       for (const Event& event : tick.events) notice_oom(event);
       show_progress(time);
       return !console_.gone() && !(oom_ && alert_);
@@ -73,8 +77,8 @@ class Simulation {
     }
     if (go_on) ticks.finish(take);
     // After the OOM the table would show what is left, not what was predicted.
-    if (!oom_ || options_.json || options_.explain) session_.last_status(options_.explain);
-    // Who tries whether somebody is told wants to know that nobody was.
+    if (!oom_ || options_.json || options_.explain) printer_.last_status(options_.explain);
+    // --notify is for trying the receivers: the exit code says whether they were reached.
     const bool told =
         !options_.notify ||
         (notifier_ && finish_notifications(*notifier_, false, [this](const auto& text) { console_.warn(text); }));
@@ -96,9 +100,9 @@ class Simulation {
   }
 
   /// The first alert that says when memory will run out is the prediction to be held to.
-  void remember(const AlertChange& change) {
-    if (change.news == AlertNews::cleared || !change.alert.finding.leak) return;
-    if (!alert_ || (!alert_->finding.oom_in_s && change.alert.finding.oom_in_s)) alert_ = change.alert;
+  void remember(const AlertTold& told) {
+    if (told.news == AlertNews::cleared || !told.alert.finding.leak) return;
+    if (!alert_ || (!alert_->finding.oom_in_s && told.alert.finding.oom_in_s)) alert_ = told.alert;
   }
 
   void notice_oom(const Event& event) {
@@ -106,7 +110,7 @@ class Simulation {
     oom_ = event.time;
     if (options_.json) return;
     const ProcessInfo* process = catalog_.process(event.pid, event.pid_start_ticks);
-    session_.print(fmt::format("{}  {}  pid {} {}: the simulated process ran out of memory and ended\n",
+    printer_.print(fmt::format("{}  {}  pid {} {}: the simulated process ran out of memory and ended\n",
                                format_moment(event.time, catalog_.clock_is_relative),
                                toned("OOM", Tone::bad, console_.style()), event.pid,
                                process == nullptr ? "" : printable(process->command)));
@@ -118,10 +122,10 @@ class Simulation {
       const auto now = std::chrono::steady_clock::now();
       if (now < next_draw_) return;
       next_draw_ = now + kRedraw;
-      session_.status();
+      printer_.status();
     } else if (!console_.is_terminal() && seconds_between(*begin_, time) >= next_table_s_) {
       next_table_s_ += scenario_.duration_s / kStatusTables;
-      session_.status();
+      printer_.status();
     }
   }
 
@@ -133,14 +137,14 @@ class Simulation {
   void summarise() {
     if (!begin_) return;
     std::string out = fmt::format("\nsimulated {} ({} samples): {}\n", format_duration(seconds_between(*begin_, last_)),
-                                  session_.counts().samples, alert_counts(session_.counts()));
+                                  pipeline_.counts().samples, alert_counts(pipeline_.counts()));
     if (alert_) out += prediction();
     if (!alert_ && oom_) out += fmt::format("  memory ran out {}, and no alert had been raised\n", into(*oom_));
     if (scenario_.truth) out += truth(*scenario_.truth);
     if (!options_.csv.empty() || !options_.process_csv.empty())
       out += fmt::format("  wrote {}{}{}; its times are UTC: vramtrack analyze --timezone UTC\n", options_.csv,
                          !options_.csv.empty() && !options_.process_csv.empty() ? " and " : "", options_.process_csv);
-    session_.print(out);
+    printer_.print(out);
   }
 
   [[nodiscard]] std::string prediction() const {
@@ -169,13 +173,14 @@ class Simulation {
     return out + (alert_ ? "\n" : ": not found\n");
   }
 
-  const Options& options_;
+  const SimulateOptions& options_;
   const sim::Scenario& scenario_;
   Console& console_;
   Catalog catalog_;
   std::unique_ptr<Source> source_;
-  std::unique_ptr<act::Notifier> notifier_;  ///< before the session: it tells the notifier to its end
-  Session session_;
+  std::unique_ptr<act::Notifier> notifier_;  ///< before the pipeline, which tells it to its end
+  Pipeline pipeline_;
+  Printer printer_;
   Pace pace_;
   std::optional<Timestamp> begin_;
   Timestamp last_{};
@@ -187,10 +192,10 @@ class Simulation {
 
 }  // namespace
 
-int simulate(const Options& options, const LayeredConfig& layers, Console& console) {
+int simulate(const SimulateOptions& options, const LayeredConfig& layers, Console& console) {
   if (options.list) return list(console);
   if (options.within_s && options.speed > 0) {
-    console.error("--speed and --within both choose the speed; give one of them");
+    console.error("--speed and --within cannot be combined: both set the speed");
     return 2;
   }
   auto scenario =
@@ -201,10 +206,51 @@ int simulate(const Options& options, const LayeredConfig& layers, Console& conso
   }
   if (options.seed) scenario->seed = *options.seed;
   if (options.notify && !act::notifies(layers.config().notify)) {
-    console.error("--notify: [notify] names nobody; set notify.webhook, notify.slack or notify.exec");
+    console.error("--notify: no receiver is configured; set notify.webhook, notify.slack or notify.exec");
     return 2;
   }
   return Simulation(options, layers.config(), *scenario, console).run();
 }
+
+namespace {
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<SimulateOptions>();
+  arguments
+      .operand("SCENARIO", "A built-in scenario or a TOML file (default: leaking_training)", text(options->scenario))
+      .file()
+      .completes(scenario_names());
+  arguments.flag("--list", "List the built-in scenarios", options->list);
+  add_speed(arguments, options->speed, kSpeedHelp);
+  arguments.option("--within", "DURATION", "Choose the speed so that the whole simulation takes this long",
+                   duration(options->within_s));
+  add_seed(arguments, options->seed, "Seed of everything random (default: the scenario's)");
+  arguments.option("--csv", "FILE", "Also write the device samples as an nvidia-smi log", text(options->csv))
+      .file()
+      .in_manual("Its times are UTC.");
+  arguments
+      .option("--process-csv", "FILE", "Also write the process samples as an nvidia-smi log",
+              text(options->process_csv))
+      .file()
+      .in_manual("Its times are UTC.");
+  arguments.flag("--notify", "Send the simulated alerts to the receivers of [notify], marked as simulated",
+                 options->notify);
+  add_json(arguments, options->json);
+  arguments.flag("--explain", "Show every figure behind the last verdicts", options->explain);
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<SimulateOptions>(options, simulate);
+}
+
+}  // namespace
+
+const CommandInfo simulate_command{"simulate", "Watch a simulated machine until the prediction comes true",
+                                   "Examples:\n"
+                                   "  vramtrack simulate                              a training job that leaks\n"
+                                   "  vramtrack simulate --list\n"
+                                   "  vramtrack simulate leaking_training --within 20s\n"
+                                   "  vramtrack simulate my.toml --seed 3 --csv gpu.csv && vramtrack analyze gpu.csv\n"
+                                   "Exit: 0 simulated, 1 with --notify: a notification failed, 2 could not.",
+                                   declare};
 
 }  // namespace vramtrack::cli

@@ -7,9 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
-#include "cli/commands.hpp"
+#include "core/errno_words.hpp"
 #include "trace/torch_snapshot.hpp"
 #include "trace/usage.hpp"
 
@@ -52,7 +51,7 @@ Status SnapshotOutput::close() {
     if (error_ != 0) ::unlink((path_ + ".new").c_str());
   }
   if (error_ == 0) return {};
-  return vramtrack::fail(fmt::format("cannot write {}: {}", path_, std::generic_category().message(error_)));
+  return vramtrack::fail(fmt::format("cannot write {}: {}", path_, errno_words(error_)));
 }
 
 Status SnapshotWork::write(std::string_view text) const {
@@ -73,61 +72,75 @@ int SnapshotWork::finish(std::string_view text, int exit_code) const {
 
 namespace {
 
-struct Verb {
-  const char* name;
-  int (*run)(SnapshotWork&);
-  bool keeps_events;
-  std::size_t least_files;
-  std::size_t most_files;
-};
-
-constexpr Verb kVerbs[] = {
-    {"summary", snapshot_summary, false, 1, SIZE_MAX}, {"leaks", snapshot_leaks, false, 2, SIZE_MAX},
-    {"timeline", snapshot_timeline, true, 1, 1},       {"oom", snapshot_oom, true, 1, 1},
-    {"flamegraph", snapshot_flamegraph, true, 1, 1},   {"export", snapshot_export, true, 1, 1},
-};
-
 /// The devices that --device may name, for the error when it names another.
-std::string devices_words(const trace::Snapshot& snapshot) {
-  std::vector<std::uint32_t> known = trace::devices_of(snapshot);
-  for (const trace::DeviceTrace& trace : snapshot.traces)
-    if (trace.event_count > 0) known.push_back(trace.device);
-  std::sort(known.begin(), known.end());
-  known.erase(std::unique(known.begin(), known.end()), known.end());
+std::string devices_words(const std::vector<std::uint32_t>& known) {
   return known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "));
 }
 
-bool has_device(const trace::Snapshot& snapshot, std::uint32_t device) {
-  for (const trace::Segment& segment : snapshot.segments)
-    if (segment.device == device) return true;
-  const trace::DeviceTrace* const trace = snapshot.trace_of(device);
-  return trace != nullptr && trace->event_count > 0;
-}
-
-}  // namespace
-
-int snapshot(const Options& options, Console& console) {
-  const Verb* verb = kVerbs;
-  for (const Verb& v : kVerbs)
-    if (options.snapshot.verb == v.name) verb = &v;
+int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& console) {
   SnapshotWork work{options, console, {}, {}};
-  if (options.files.size() < verb->least_files)
+  if (options.files.size() < verb.least_files)
     return work.fail(
-        fmt::format("snapshot {} compares snapshots: name at least two, in the order they were taken", verb->name));
-  if (options.files.size() > verb->most_files)
-    return work.fail(fmt::format("snapshot {} takes one file, not {}", verb->name, options.files.size()));
+        fmt::format("snapshot {} compares snapshots: name at least two, in the order they were taken", verb.name));
   for (const std::string& file : options.files) {
     trace::ReadOptions read;
-    read.keep_events = verb->keeps_events;
+    read.keep_events = verb.keeps_events;
     auto snapshot = trace::read_torch_snapshot(file, work.symbols, read);
     if (!snapshot) return work.fail("cannot read the snapshot: " + snapshot.error().message);
-    if (work.device() && !has_device(*snapshot, *work.device()))
-      return work.fail(
-          fmt::format("--device {}: {} has nothing of it; it has {}", *work.device(), file, devices_words(*snapshot)));
+    const std::vector<std::uint32_t> known = trace::known_devices(*snapshot);
+    if (work.device() && std::find(known.begin(), known.end(), *work.device()) == known.end())
+      return work.fail(fmt::format("--device {}: {} has no data of this device; it has {}", *work.device(), file,
+                                   devices_words(known)));
     for (const std::string& note : snapshot->notes) console.warn(fmt::format("{}: {}", file, note));
     work.snapshots.push_back(std::move(*snapshot));
   }
-  return verb->run(work);
+  return verb.run(work);
 }
+
+void add_device_and_output(Arguments& arguments, SnapshotOptions& into) {
+  arguments.option(
+      "--device", "NUMBER", "This device only",
+      whole_number([&into](std::uint64_t number) { into.device = static_cast<std::uint32_t>(number); }, 0, UINT32_MAX));
+  arguments.option("--output", "FILE", "Write into this file, not to standard output", text(into.output)).file();
+}
+
+constexpr const CommandInfo* kVerbs[] = {&snapshot_summary_verb, &snapshot_leaks_verb,      &snapshot_timeline_verb,
+                                         &snapshot_oom_verb,     &snapshot_flamegraph_verb, &snapshot_export_verb};
+
+}  // namespace
+
+void add_snapshot_files(Arguments& arguments, SnapshotOptions& into) {
+  arguments.operands("FILE", "Snapshots, also .gz and .zst; - is standard input", text(into.files)).required().file();
+  add_device_and_output(arguments, into);
+}
+
+void add_snapshot_file(Arguments& arguments, SnapshotOptions& into) {
+  arguments.operand("FILE", "A snapshot, also .gz or .zst; - is standard input", text(into.files)).required().file();
+  add_device_and_output(arguments, into);
+}
+
+void add_snapshot_json(Arguments& arguments, SnapshotOptions& into) {
+  arguments.flag("--json", "Print one JSON document (docs/snapshot.md)", into.json);
+}
+
+void add_snapshot_sites(Arguments& arguments, SnapshotOptions& into) {
+  constexpr std::uint64_t kMostSites = 100'000;
+  arguments.option(
+      "--top", "NUMBER", "How many sites to show (default 10)",
+      whole_number([&into](std::uint64_t sites) { into.top = static_cast<std::uint32_t>(sites); }, 1, kMostSites));
+}
+
+Runner snapshot_runner(std::shared_ptr<const SnapshotOptions> options, SnapshotVerb verb) {
+  return [options = std::move(options), verb](Console& console) { return run(*options, verb, console); };
+}
+
+const CommandInfo snapshot_command{"snapshot",
+                                   "Analyse PyTorch memory snapshots: what holds the memory, what grew, what filled it",
+                                   "Examples:\n"
+                                   "  vramtrack snapshot summary memory_snapshot.pickle\n"
+                                   "  vramtrack snapshot leaks step100.pickle step200.pickle step300.pickle\n"
+                                   "torch.cuda.memory._dump_snapshot(FILE) makes a snapshot, with stacks after "
+                                   "torch.cuda.memory._record_memory_history().",
+                                   nullptr, kVerbs};
 
 }  // namespace vramtrack::cli

@@ -1,4 +1,4 @@
-// The parts of `vramtrack snapshot`: one function a verb. Each prints or writes its result and returns the exit code.
+// The verbs of `vramtrack snapshot`: what they have in common.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/console.hpp"
-#include "cli/options.hpp"
+#include "cli/commands.hpp"
 #include "core/result.hpp"
-#include "trace/json_text.hpp"
-#include "trace/profile.hpp"
 #include "trace/snapshot.hpp"
 #include "trace/symbols.hpp"
 
@@ -20,9 +17,22 @@ constexpr int kSnapshotDone = 0;
 constexpr int kSnapshotFound = 1;  ///< leaks: a leak
 constexpr int kSnapshotFailed = 2;
 
+/// Options that a verb does not declare keep their defaults.
+struct SnapshotOptions {
+  std::vector<std::string> files;
+  std::optional<std::uint32_t> device;  ///< none: all
+  std::string output;                   ///< empty: standard output
+  bool json = false;
+  std::uint32_t top = 10;                       ///< sites to show
+  std::vector<std::uint64_t> used_bytes;        ///< of the device at each snapshot
+  std::optional<std::uint64_t> capacity_bytes;  ///< of the device
+  bool at_peak = false;
+  std::string format;  ///< of an export
+};
+
 /// What a verb has to work with. `snapshots` in the order of the files, all read into `symbols`.
 struct SnapshotWork {
-  const Options& options;
+  const SnapshotOptions& options;
   Console& console;
   trace::Symbols symbols;
   std::vector<trace::Snapshot> snapshots;
@@ -34,7 +44,7 @@ struct SnapshotWork {
   /// write(), then `exit_code`; or fail().
   [[nodiscard]] int finish(std::string_view text, int exit_code) const;
   /// --device, or none for all.
-  [[nodiscard]] std::optional<std::uint32_t> device() const { return options.snapshot.device; }
+  [[nodiscard]] std::optional<std::uint32_t> device() const { return options.device; }
 };
 
 /// A file that is written in parts: to --output through a new file that replaces it at the end, or to standard output.
@@ -55,18 +65,28 @@ class SnapshotOutput {
   int error_ = 0;
 };
 
-/// [{"name", "file", "line"}, ...], innermost first.
-void stack_json(trace::JsonText& json, const trace::Symbols& symbols, trace::StackId stack);
-/// The line, and of how many stacks it is the site.
-std::string line_words(const trace::Symbols& symbols, const trace::LineBytes& line);
-/// From the site outwards, at most `most` telling frames.
-std::vector<std::string> stack_words(const trace::Symbols& symbols, trace::StackId stack, std::size_t most);
+extern const CommandInfo snapshot_summary_verb;
+extern const CommandInfo snapshot_leaks_verb;
+extern const CommandInfo snapshot_timeline_verb;
+extern const CommandInfo snapshot_oom_verb;
+extern const CommandInfo snapshot_flamegraph_verb;
+extern const CommandInfo snapshot_export_verb;
 
-int snapshot_summary(SnapshotWork& work);
-int snapshot_leaks(SnapshotWork& work);
-int snapshot_timeline(SnapshotWork& work);
-int snapshot_oom(SnapshotWork& work);
-int snapshot_flamegraph(SnapshotWork& work);
-int snapshot_export(SnapshotWork& work);
+/// How a verb reads its files, and the function that prints or writes its result and returns the exit code.
+struct SnapshotVerb {
+  const char* name;
+  int (*run)(SnapshotWork& work);
+  bool keeps_events = false;
+  std::size_t least_files = 1;
+};
+
+/// The operand FILE (or FILE ...), --device and --output, which every verb has.
+void add_snapshot_files(Arguments& arguments, SnapshotOptions& into);
+void add_snapshot_file(Arguments& arguments, SnapshotOptions& into);
+void add_snapshot_json(Arguments& arguments, SnapshotOptions& into);
+/// --top
+void add_snapshot_sites(Arguments& arguments, SnapshotOptions& into);
+/// Reads the files, then runs the verb. No configuration is read: no setting concerns a snapshot.
+Runner snapshot_runner(std::shared_ptr<const SnapshotOptions> options, SnapshotVerb verb);
 
 }  // namespace vramtrack::cli

@@ -1,18 +1,34 @@
-// Recordings for replay and analyze: the log options in their final form, times as typed.
+// Recordings: the options that say how to read logs, and times as they are typed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
-#include "cli/options.hpp"
+#include "cli/arguments.hpp"
 #include "core/result.hpp"
 #include "core/time.hpp"
 #include "source/log/recording.hpp"
 
 namespace vramtrack::cli {
 
+/// How to read logs, as typed: the zone of `start` may come from `timezone`.
+struct LogArguments {
+  std::string format;    ///< empty: recognised
+  std::string timezone;  ///< empty: this machine's
+  std::optional<std::uint64_t> capacity_bytes;
+  std::string start;  ///< empty: the log says it
+  std::optional<double> interval_s;
+  std::string unit;  ///< empty: the log says it
+};
+
+/// Declares all of LogArguments.
+void add_log_arguments(Arguments& arguments, LogArguments& into);
+void add_timezone(Arguments& arguments, LogArguments& into);
+void add_capacity(Arguments& arguments, LogArguments& into);
+
 /// Errors name the option and what it takes.
-Result<LogOptions> log_options(const Options& options);
+Result<LogOptions> log_options(const LogArguments& arguments);
 
 /// "2026-01-02T03:04[:05][Z|+02:00]" (without a zone: in `timezone`, empty: this machine's), or a duration
 /// such as "2h": that long before `now`.

@@ -74,16 +74,16 @@ inline constexpr auto kFields<Interval> = std::make_tuple(field("low", &Interval
 
 template <>
 inline constexpr auto kFields<Finding> = std::make_tuple(
-    field("detector", &Finding::detector, {.verdict = 6, .dissent = 1}, "whose opinion this is"),
+    field("detector", &Finding::detector, {.verdict = 6, .dissent = 1}, "the detector that made this finding"),
     field("leak", &Finding::leak, {.verdict = 1, .dissent = 2, .alert = 5, .status = 4},
-          "a leak; a one-off spike that stabilised is none"),
+          "true for a leak; a single spike that stabilised is not a leak"),
     field("state", &Finding::state, {.verdict = 2, .dissent = 3, .status = 1},
           "`steady`, `warming_up`, `cycling`, `growing` (rises, not yet decidable), `leaking`, `slow_growth`, "
           "`spiked`, `falling`, `too_short`"),
     field("pattern", &Finding::pattern, {.verdict = 3, .dissent = 4, .alert = 6, .status = 2},
           "`gradual_leak`, `sudden_spike`, `cyclic`, `step_increase`, `unknown`, `none`"),
     field("spike", &Finding::spike, {.verdict = 4},
-          "what became of a spike: `stabilised`, `still_growing`; null: no spike", {.null_when_none = true}),
+          "the outcome of a spike: `stabilised`, `still_growing`; null: no spike", {.null_when_none = true}),
     field("confidence", &Finding::confidence, {.verdict = 7, .dissent = 5, .alert = 8, .status = 5},
           "probability of a leak", {.unit = Unit::ratio}),
     field("growth_bytes_per_s", &Finding::growth_bytes_per_s, {.verdict = 8, .dissent = 6, .alert = 9, .status = 6},
@@ -97,7 +97,7 @@ inline constexpr auto kFields<Finding> = std::make_tuple(
 
 template <>
 inline constexpr auto kFields<Suspect> = std::make_tuple(
-    field("pid", &Suspect::pid, {.suspect = 1}, "null: the GPU grows and no visible process does",
+    field("pid", &Suspect::pid, {.suspect = 1}, "null if the GPU grows and no visible process does",
           {.null_when_none = true}),
     field("pid_start_ticks", &Suspect::pid_start_ticks, {}, "its start, which tells a reused pid apart"),
     field("command", &Suspect::command, {.suspect = 2}, "its command line", {.null_when_none = true}),
@@ -110,9 +110,9 @@ inline constexpr auto kFields<Verdict> = std::make_tuple(
         "severity", &Verdict::severity, {.verdict = 5, .status = 3},
         "`ok`; `watch`: a leak; `warning`: out of memory within 24 h; `critical`: within 1 h (`[severity]` sets both)"),
     field("finding", &Verdict::finding, {}, "the winning one"),
-    field("dissent", &Verdict::dissent, {.verdict = 13}, "the other detectors' findings"),
+    field("dissent", &Verdict::dissent, {.verdict = 13}, "the findings of the other detectors"),
     field("suspect", &Verdict::suspect, {.verdict = 14, .status = 8},
-          "the process whose growth explains the device's growth"),
+          "the process whose growth explains the growth of the device"),
     field("framework", &Verdict::framework, {.verdict = 15},
           "of the process or the suspect: \"PyTorch\", \"vLLM\", ...", {.null_when_none = true}),
     field("causes", &Verdict::causes, {.verdict = 16},
@@ -120,16 +120,16 @@ inline constexpr auto kFields<Verdict> = std::make_tuple(
 
 template <>
 inline constexpr auto kFields<Alert> = std::make_tuple(
-    field("raised", &Alert::raised, {.alert = 1}, "when it was raised"),
-    field("cleared", &Alert::cleared, {.alert = 2}, "when it ended; null: it stands"),
+    field("raised", &Alert::raised, {.alert = 1}, "when the alert was raised"),
+    field("cleared", &Alert::cleared, {.alert = 2}, "when the alert ended; null: it stands"),
     field("lead_s", &lead_s, {.alert = 3},
-          "from the raise to the actual end: the process ended, memory ran out or came back, or the evidence did not "
-          "hold; null: it stands",
+          "seconds from the raise to the actual end, for example when the process ended or memory ran out; null: it "
+          "stands",
           {.unit = Unit::seconds}),
     field("ended", &Alert::ended, {.alert = 4},
-          "`standing`; `released`: the memory came back; `process_ended`; `withdrawn`: the evidence did not hold"),
+          "`standing`; `released`: the memory was released; `process_ended`; `withdrawn`: the evidence did not hold"),
     field("end_reason", &Alert::end_reason, {}, "why it ended, in words"),
-    field("severity", &Alert::severity, {.alert = 7}, "the highest it reached"),
+    field("severity", &Alert::severity, {.alert = 7}, "the highest severity that the alert reached"),
     field("finding", &Alert::finding, {}, "as it was at the raise"));
 
 /// Calls visit(field) for each field of T, in order.

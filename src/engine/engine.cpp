@@ -195,8 +195,4 @@ void Engine::on_alert(std::function<void(const AlertChange&)> callback) {
   core_->callback = std::move(callback);
 }
 
-std::size_t Engine::series_count() const {
-  return core_->series.size();
-}
-
 }  // namespace vramtrack

@@ -18,38 +18,28 @@ Severity severity_of(const Finding& finding, const SeverityConfig& config) {
 }  // namespace
 
 IgnorePatterns::IgnorePatterns(const std::vector<std::string>& patterns) {
-  for (const std::string& pattern : patterns) {
-    try {
-      patterns_.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error&) {
-      continue;
-    }
-  }
+  for (const std::string& pattern : patterns)
+    if (auto compiled = Regex::compile(pattern)) patterns_.push_back(std::move(*compiled));
 }
 
 bool IgnorePatterns::match(const ProcessInfo& process) const {
-  return std::any_of(patterns_.begin(), patterns_.end(), [&](const std::regex& pattern) {
-    return std::regex_search(process.command, pattern) || std::regex_search(process.name, pattern);
+  return std::any_of(patterns_.begin(), patterns_.end(), [&](const Regex& pattern) {
+    return pattern.found_in(process.command) || pattern.found_in(process.name);
   });
 }
 
 SeriesState::SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore)
     : id(series), key(catalog.key(series)), severity_(config.severity) {
-  for (const DetectorInfo* info : detectors()) {
-    if (info->name == config.detection.detector)
-      detector = info->make(config.detection);
-    else if (info->name != "composite")
-      dissenters.push_back(info->make(config.detection));
-  }
+  const DetectorInfo* deciding = find_detector(config.detection.detector);
+  if (deciding != nullptr) detector = deciding->make(config.detection);
+  for (const DetectorInfo* info : vramtrack::dissenters())
+    if (info != deciding) dissenters.push_back(info->make(config.detection));
   refresh_catalog(catalog, ignore);
 }
 
 bool SeriesState::observe(const Sample& sample) {
   if (samples > 0) {
-    if (sample.time < last_time) {
-      ++dropped;
-      return false;
-    }
+    if (sample.time < last_time) return false;
     if (sample.time > last_time) period.observe(seconds_between(last_time, sample.time));
   } else {
     first_time = sample.time;

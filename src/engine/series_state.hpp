@@ -3,11 +3,11 @@
 
 #include <memory>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
 #include "core/config.hpp"
+#include "core/regex.hpp"
 #include "core/sample.hpp"
 #include "core/verdict.hpp"
 #include "core/view.hpp"
@@ -26,7 +26,7 @@ class IgnorePatterns {
   [[nodiscard]] bool match(const ProcessInfo& process) const;
 
  private:
-  std::vector<std::regex> patterns_;
+  std::vector<Regex> patterns_;
 };
 
 struct SeriesState {
@@ -34,7 +34,7 @@ struct SeriesState {
 
   SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
 
-  /// False when the sample is older than the last one: it is dropped and counted.
+  /// False when no detector has seen the sample: it is older than the last one, or the process has ended.
   bool observe(const Sample& sample);
   /// Looks up again what the catalog knows, when that changed.
   void refresh_catalog(const Catalog& catalog, const IgnorePatterns& ignore);
@@ -73,7 +73,6 @@ struct SeriesState {
   Timestamp first_time{};
   Timestamp last_time{};
   std::uint64_t samples = 0;
-  std::uint64_t dropped = 0;
   std::uint64_t last_bytes = 0;
   std::uint64_t peak_bytes = 0;
   std::uint64_t catalog_revision = ~0ULL;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "core/format.hpp"
 #include "sample.hpp"
 #include "trace/assess.hpp"
 #include "trace/diff.hpp"
@@ -13,7 +14,6 @@
 #include "trace/oom.hpp"
 #include "trace/timeline.hpp"
 #include "trace/usage.hpp"
-#include "trace/words.hpp"
 
 namespace vramtrack::trace::test {
 namespace {
@@ -165,6 +165,21 @@ TEST(Growth, ALeakOverThreeSnapshotsIsNamed) {
   const Snapshot warm[] = {holding({{model, 100 * kMiB}}), holding({{model, 100 * kMiB}, {leak, 50 * kMiB}}),
                            holding({{model, 100 * kMiB}, {leak, 50 * kMiB}})};
   EXPECT_EQ(growth_of(warm).condition, Condition::steady);
+}
+
+TEST(Growth, OneHundredthOfSharedStacksMakesTwoSnapshotsComparable) {
+  Symbols symbols;
+  const StackId shared = line(symbols, "library.py", 1);
+  const StackId here = line(symbols, "train.py", 1);
+  const StackId there = line(symbols, "serve.py", 1);
+  const auto comparable = [&](std::uint64_t shared_mib) {
+    const Snapshot both[] = {holding({{shared, shared_mib * kMiB}, {here, (200 - shared_mib) * kMiB}}),
+                             holding({{shared, shared_mib * kMiB}, {there, (200 - shared_mib) * kMiB}})};
+    return growth_of(both).is_comparable;
+  };
+  EXPECT_FALSE(comparable(1));
+  EXPECT_TRUE(comparable(2));
+  EXPECT_TRUE(comparable(10));
 }
 
 TEST(Growth, SegmentsThatGrewOrMovedDoNotMatter) {
@@ -488,18 +503,6 @@ TEST(LiveSet, AddressesChosenToCollideDoNot) {
   EXPECT_EQ(live.size(), 400'000U);
   for (std::uint64_t i = 1; i <= 400'000; ++i) live.erase((i << 44) * inverse);
   EXPECT_EQ(live.size(), 0U);
-}
-
-TEST(Words, Bytes) {
-  EXPECT_EQ(bytes_words(std::uint64_t{1}), "1 byte");
-  EXPECT_EQ(bytes_words(std::uint64_t{1023}), "1023 bytes");
-  EXPECT_EQ(bytes_words(std::uint64_t{1} << 20), "1.0 MiB");
-  EXPECT_EQ(bytes_words((std::uint64_t{1} << 30) - 1), "1.0 GiB");
-  EXPECT_EQ(change_words(-1536), "-1.5 KiB");
-  EXPECT_EQ(change_words(1536), "+1.5 KiB");
-  EXPECT_EQ(bytes_words(INT64_MIN), "-8388608.0 TiB");
-  EXPECT_EQ(number_words(1234567), "1,234,567");
-  EXPECT_EQ(number_words(123), "123");
 }
 
 }  // namespace
