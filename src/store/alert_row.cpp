@@ -79,7 +79,7 @@ struct Binder {
   template <class T>
   void value(const std::optional<T>& v) {
     if (v) return value(*v);
-    for (int i = std::same_as<T, Interval> ? 3 : 1; i > 0; --i) to.bind_null(index++);
+    index += std::same_as<T, Interval> ? 3 : 1;  // what is not bound is NULL
   }
 };
 
