@@ -21,7 +21,7 @@ fuzz="clang libclang-rt-dev"
 bench="libbenchmark-dev python3"
 package="dpkg-dev file binutils"
 ci="ccache git make"
-anywhere="faketime locales"
+anywhere="locales"
 python="python3-venv python3-dev"
 wheel="g++ pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libcli11-dev libncurses-dev
        libexpected-dev libtomlplusplus-dev libboost-dev tzdata python3-dev"

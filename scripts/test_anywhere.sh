@@ -8,8 +8,8 @@
 #                outside: only what runs the binary from outside (cli_*, agent, browser)
 #   --repeat     how often the tests of the agent and the browser run (default: 10)
 #
-# The date is set by libfaketime, where Debian's package `faketime` is installed. Ends with one line per condition; the log of
-# each is BUILD_DIR/anywhere-NAME.log. Exits 1 when a test failed under a condition.
+# The clock is moved by a preloaded library (tests/fake/moved_clock.c). Ends with one line per condition; the log of each is
+# BUILD_DIR/anywhere-NAME.log. Exits 1 when a test failed under a condition.
 set -u
 cd "$(dirname "$0")/.."
 
@@ -56,18 +56,14 @@ suites() {
   return $status
 }
 
-# A date as all programs see it: one clock that runs on from there. Monotonic clocks are left alone, since they say no date,
-# and so are the times of files.
+# A date and a zone; the clock runs on from there.
 at() {
-  if ! command -v faketime >/dev/null; then
-    echo "test_anywhere: faketime is missing: 'scripts/setup.sh anywhere' installs it" >&2
-    return 1
-  fi
   log=$1
   zone=$3
+  library=$PWD/$build/libmoved_clock.so
+  cc -shared -fPIC -O1 -o "$library" tests/fake/moved_clock.c || return 1
   ahead_s=$(($(TZ=$zone date -d "$2" +%s) - $(date +%s)))
-  [ $ahead_s -lt 0 ] || ahead_s=+$ahead_s
-  suites "$log" env TZ="$zone" NO_FAKE_STAT=1 faketime -m --exclude-monotonic -f "$ahead_s"
+  suites "$log" env TZ="$zone" LD_PRELOAD="$library" CLOCK_AHEAD_S=$ahead_s
 }
 
 busy=

@@ -109,8 +109,8 @@ class Replay {
   void tell_skipped(const SourceNotes& notes) {
     for (const std::string& skipped : notes.first_skipped) console_.warn("skipped " + skipped);
     if (notes.skipped_lines > notes.first_skipped.size())
-      console_.warn(
-          fmt::format("skipped {} lines in all; 'vramtrack analyze' reads the same file", notes.skipped_lines));
+      console_.warn(fmt::format("skipped {} lines in total; 'vramtrack analyze' with the same file reports them",
+                                notes.skipped_lines));
   }
 
   const ReplayOptions& options_;
@@ -129,7 +129,7 @@ Result<TimeRange> time_range(const ReplayOptions& o) {
     if (!moment) return fail(moment.error());
     *bound = *moment;
   }
-  if (range.from && range.to && *range.from >= *range.to) return fail("--from is not before --to; exchange them");
+  if (range.from && range.to && *range.from >= *range.to) return fail("--from must be before --to");
   return range;
 }
 

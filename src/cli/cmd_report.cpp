@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
-#include <system_error>
 
 #include "cli/commands.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
+#include "core/errno_words.hpp"
 #include "period/gather.hpp"
 
 namespace vramtrack::cli {
@@ -62,7 +62,7 @@ Result<TimeRange> period(const ReportOptions& o, bool is_log, Timestamp now) {
     *bound = *moment;
   }
   if (o.since.empty() && !is_log) range.from = range.to.value_or(now) - std::chrono::hours{24};
-  if (range.from && range.to && *range.from >= *range.to) return fail("--since is not before --until; exchange them");
+  if (range.from && range.to && *range.from >= *range.to) return fail("--since must be before --until");
   return range;
 }
 
@@ -85,7 +85,7 @@ Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
                                                                *s.view.device.index)
                                                  : s.view.key.device_id);
     }
-    if (!found) return fail(fmt::format("--gpu {}: there is no such GPU in this period; it has {}", gpu, known));
+    if (!found) return fail(fmt::format("--gpu {}: no such GPU in this period; the GPUs are {}", gpu, known));
   }
   std::erase_if(report.series, [&](const PeriodSeries& s) {
     return !wanted.contains(s.view.key.device_id) && !wanted.contains(s.view.device.parent_id);
@@ -96,9 +96,7 @@ Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
 /// A file beside it first: a report that cannot be written whole leaves the one from before.
 Status write_file(const std::string& path, std::string_view text) {
   const std::string next = path + ".new";
-  const auto failed = [&] {
-    return fail(fmt::format("cannot write {}: {}", path, std::generic_category().message(errno)));
-  };
+  const auto failed = [&] { return fail(fmt::format("cannot write {}: {}", path, errno_words(errno))); };
   const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return failed();
   while (!text.empty()) {

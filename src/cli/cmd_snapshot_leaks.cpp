@@ -13,11 +13,12 @@ int snapshot_leaks(SnapshotWork& work) {
   growth.device = work.device();
   growth.device_used_bytes = work.options.used_bytes;
   if (!growth.device_used_bytes.empty() && growth.device_used_bytes.size() != work.snapshots.size())
-    return work.fail(fmt::format("--used has {} sizes for {} snapshots: name one for each, in their order",
+    return work.fail(fmt::format("--used has {} sizes for {} snapshots: give one per snapshot, in the same order",
                                  growth.device_used_bytes.size(), work.snapshots.size()));
   const auto devices = trace::devices_of(work.snapshots);
   if (!growth.device && devices.size() > 1 && !growth.device_used_bytes.empty())
-    return work.fail(fmt::format("--used is of one device: name it with --device ({})", fmt::join(devices, ", ")));
+    return work.fail(
+        fmt::format("--used applies to one device: choose it with --device ({})", fmt::join(devices, ", ")));
   const auto growths = trace::compare_devices(work.snapshots, growth);
   const std::size_t sites = work.options.top;
   const trace::Growth& worst = growths.front().growth;

@@ -17,7 +17,7 @@ constexpr std::size_t kJsonPoints = 500;
 std::string no_trace(const SnapshotWork& work) {
   return fmt::format(
       "{} has no trace{}: it was recorded without history. Call torch.cuda.memory._record_memory_history() before the "
-      "steps; 'vramtrack snapshot summary' works without",
+      "steps; 'vramtrack snapshot summary' needs no trace",
       work.snapshots.front().file, work.device() ? fmt::format(" of device {}", *work.device()) : "");
 }
 

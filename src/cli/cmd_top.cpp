@@ -76,7 +76,7 @@ int replay_top(const TopOptions& options, const Config& config, Console& console
   }
   const std::vector<std::string> files = options.files;
   if (std::find(files.begin(), files.end(), "-") != files.end())
-    return failed(console, "cannot replay standard input: keys come from there; write it into a file first");
+    return failed(console, "cannot replay standard input, because the keys are read from it; save it to a file first");
   playback.name = std::filesystem::path(files.front()).filename().string();
   if (is_store(files.front())) {
     if (files.size() > 1) return failed(console, "cannot replay a store together with other files; name one store");
@@ -92,7 +92,7 @@ int replay_top(const TopOptions& options, const Config& config, Console& console
     auto recordings = plan_recordings(files, logs);
     if (!recordings) return fail(recordings.error());
     if (recordings->size() != 1)
-      return fail(fmt::format("these are {} recordings that do not belong together; name one", recordings->size()));
+      return fail(fmt::format("these files are {} separate recordings; name one", recordings->size()));
     return open_recording(std::move(recordings->front()), catalog);
   };
   return run_playback(options, config, std::move(playback), console);
@@ -123,7 +123,7 @@ int top(const TopOptions& options, const LayeredConfig& layers, Console& console
   if (!options.theme.empty() && top::find_theme(options.theme) < 0) {
     std::string names;
     for (const top::Theme& theme : top::themes()) names += (names.empty() ? "" : ", ") + std::string(theme.name);
-    return failed(console, fmt::format("there is no theme '{}'; it is one of {}", options.theme, names));
+    return failed(console, fmt::format("unknown theme '{}'; choose one of {}", options.theme, names));
   }
   if (!options.files.empty()) return replay_top(options, config, console);
   if (!options.scenario.empty()) return simulate_top(options, config, console);

@@ -47,6 +47,7 @@ std::shared_ptr<const View> Engine::view(bool explain) const {
     if (s && s->samples > 0) {
       view->series.push_back(s->view(core_->catalog, explain));
       view->series.back().verdict = core_->verdict(*s);
+      view->series.back().level_bytes = s->level_of(view->series.back().verdict.finding);
     }
   std::stable_sort(view->series.begin(), view->series.end(), [](const SeriesView& a, const SeriesView& b) {
     if ((a.key.pid != 0) != (b.key.pid != 0)) return a.key.pid == 0;

@@ -91,6 +91,24 @@ double SeriesState::rise_since(Timestamp onset) const {
   return static_cast<double>(history.spans().back().mean_bytes) - static_cast<double>(then->min_bytes);
 }
 
+std::optional<double> SeriesState::level_of(const Finding& finding) const {
+  if (!finding.onset) return std::nullopt;
+  double sum = 0;
+  double samples_since = 0;
+  for (const History::Span& span : history.spans()) {
+    const Timestamp start = history.start_of(span);
+    if (start + history.width() <= *finding.onset) continue;
+    // The last span may be young: its mean is not of its middle.
+    const Timestamp end = std::min(start + history.width(), std::max(start, last_time));
+    const Timestamp middle = start + (end - start) / 2;
+    sum += span.samples *
+           (static_cast<double>(span.mean_bytes) + finding.growth_bytes_per_s.mid * seconds_between(middle, last_time));
+    samples_since += span.samples;
+  }
+  if (samples_since == 0) return std::nullopt;
+  return sum / samples_since;
+}
+
 ProcessGrowth SeriesState::growth_since(Timestamp onset, const Catalog& catalog) const {
   ProcessGrowth g;
   g.pid = key.pid;

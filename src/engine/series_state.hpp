@@ -45,6 +45,8 @@ struct SeriesState {
   void end();
 
   [[nodiscard]] double rise_since(Timestamp onset) const;
+  /// See SeriesView::level_bytes; nullopt without an onset.
+  [[nodiscard]] std::optional<double> level_of(const Finding& finding) const;
   [[nodiscard]] ProcessGrowth growth_since(Timestamp onset, const Catalog& catalog) const;
   /// The detector's finding with severity and dissent; no attribution.
   [[nodiscard]] Verdict verdict(const SeverityConfig& severity) const;

@@ -221,7 +221,9 @@ class Watch(CliTest):
         for row in rows:
             counts.setdefault((row["series"]["device"], row["series"]["pid"], row["series"]["metric"]), []).append(row["samples"])
         for seen in counts.values():
-            self.assertEqual(seen, [1, 6])  # at 0 and 0.5 s, the duration itself
+            # At 0 and at 0.5 s, the duration itself; a busy machine skips polls in between, and none comes after it.
+            self.assertEqual((seen[0], len(seen)), (1, 2))
+            self.assertTrue(2 <= seen[1] <= 6, seen)
 
     def test_no_record_leaves_no_store(self):
         self.run_ok("watch", "--once", "--no-record", *drm_machine())
@@ -276,7 +278,7 @@ class Config(CliTest):
         err = self.run_ok("config", "show", env={**dict.fromkeys(told, "x"), "VRAMTRACK_FAKE_NVML": "x", "VRAMTRACK_SETUP": "x",
                                                  "VRAMTRACK_WATCH_RECORD": "false"}).stderr.decode()
         self.assertEqual(sorted(err.splitlines()), sorted(
-            f"vramtrack: environment variable {name} is no setting and is ignored; the nearest is {nearest}"
+            f"vramtrack: environment variable {name} is not a setting and is ignored; the nearest is {nearest}"
             for name, nearest in told.items()))
 
     def test_init_writes_a_file_that_is_read_and_changes_nothing(self):

@@ -164,14 +164,16 @@ class LeakGate(unittest.TestCase):
     def driver_of(self, used):
         """What a shell runs first to be the process that holds the memory. Where `scenario` is a FIFO, the fake driver waits
         at it for the pid."""
-        self.box.write("template", f"gpu 0 uuid=GPU-0 total=80G used=1G\nprocess gpu=0 pid=PID list=C used={used}\n")
+        self.box.write("template", f"gpu 0 uuid=GPU-0 total=80G used=1G\nprocess gpu=0 pid=PID list=C used={used}\n"
+                       f"note file={self.box.work}/enough at=150\n")
         return "sed s/PID/$$/ template > scenario; "
 
     @unittest.skipUnless(FAKE, "the fake NVML library was not built")
     def test_a_program_without_marks_is_sampled(self):
         os.mkfifo(self.box.work / "scenario")
         for used, expected in (("100M+1M", 1), ("100M,200M,210M", 0)):
-            script = self.driver_of(used) + "sleep 4"
+            # Until it has been sampled often enough, however busy the machine is.
+            script = "rm -f enough; " + self.driver_of(used) + "while [ ! -e enough ]; do sleep 0.02; done"
             code, words, _ = self.gate("--set", f"sources.nvml-library={FAKE}", "--interval", "20ms", "--", "sh", "-c", script,
                                        env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "scenario")})
             self.assertEqual(code, expected, words)

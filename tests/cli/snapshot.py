@@ -152,7 +152,7 @@ class Snapshot(unittest.TestCase):
         text = self.run_it("leaks", *files, code=1)
         self.assertRegex(text, r"^device 0: LEAK: ")
         self.assertIn("\ndevice 1: no leak: ", text)
-        self.assertIn("--used is of one device", self.run_it("leaks", "--used", "1GiB,2GiB,3GiB", *files, code=2))
+        self.assertIn("--used applies to one device", self.run_it("leaks", "--used", "1GiB,2GiB,3GiB", *files, code=2))
 
     def test_growth_of_no_one_site(self):
         files = []
@@ -197,7 +197,7 @@ class Snapshot(unittest.TestCase):
         self.assertIn(b"standard input: ", done.stdout)
 
     def test_what_was_meant_is_named(self):
-        for args, words in ((["sumary", "a.pickle"], "unknown word 'sumary' after snapshot; give one of summary, leaks"),
+        for args, words in ((["sumary", "a.pickle"], "unknown subcommand 'sumary' of snapshot; choose one of summary, leaks"),
                             (["summary", "--jsn", "a.pickle"], "unknown option '--jsn'; the nearest is '--json'")):
             self.assertIn(words, self.run_it(*args, code=2))
         self.write("a.pickle", leaking(1).snapshot())

@@ -5,21 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "report/fields_json.hpp"
 #include "report/health.hpp"
 
 namespace vramtrack::agent {
 namespace {
 
-using json = nlohmann::ordered_json;
+using fields::json;
 
 std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-json interval(const Interval& i) {
-  return {{"low", i.low}, {"mid", i.mid}, {"high", i.high}};
 }
 
 json acknowledgement_object(const Acknowledgement& a) {
@@ -58,7 +54,7 @@ json device_status(const View& view, const SeriesView& d, const MaySeeCommand& m
     ++processes;
     held += s.used_bytes;
   }
-  const Finding& f = d.verdict.finding;
+  const Verdict& v = d.verdict;
   json out = {{"key", series_key_text(d.key)},
               {"id", d.key.device_id},
               {"index", d.device.index ? json(*d.device.index) : json(nullptr)},
@@ -69,19 +65,12 @@ json device_status(const View& view, const SeriesView& d, const MaySeeCommand& m
               {"processes_bytes", held},
               {"unattributed_bytes", d.paused || held > d.used_bytes ? json(nullptr) : json(d.used_bytes - held)},
               {"utilisation_ratio", d.utilisation_ratio ? json(*d.utilisation_ratio) : json(nullptr)},
-              {"health", to_string(judge_health(d, view.time).condition)},
-              {"state", to_string(f.state)},
-              {"pattern", to_string(f.pattern)},
-              {"severity", to_string(d.verdict.severity)},
-              {"leak", f.leak},
-              {"confidence", f.confidence},
-              {"growth_bytes_per_s", interval(f.growth_bytes_per_s)},
-              {"oom_in_s", f.oom_in_s ? interval(*f.oom_in_s) : json(nullptr)},
-              {"suspect", nullptr}};
-  if (d.verdict.suspect)
-    out["suspect"] = {{"pid", d.verdict.suspect->pid},
-                      {"command", suspect_name(view, *d.verdict.suspect, may_see)},
-                      {"share", d.verdict.suspect->share}};
+              {"health", to_string(judge_health(d, view.time).condition)}};
+  out.update(fields::exact_line(&Places::status, v.finding, v));
+  if (v.suspect) {
+    out["suspect"].erase("pid_start_ticks");
+    out["suspect"]["command"] = suspect_name(view, *v.suspect, may_see);
+  }
   return out;
 }
 

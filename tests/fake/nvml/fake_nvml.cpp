@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "scenario.hpp"
@@ -108,7 +109,11 @@ std::uint64_t used_bytes(const Device& device) {
 
 /// A second question for memory to the same device begins the next tick.
 void count_tick(Device& device) {
-  if (device.asked_in_tick == counted_tick) ++counted_tick;
+  if (device.asked_in_tick == counted_tick) {
+    ++counted_tick;
+    for (const fake_nvml::Note& note : scenario.notes)
+      if (note.at == counted_tick) std::ofstream(note.file).put('\n');
+  }
   device.asked_in_tick = counted_tick;
 }
 

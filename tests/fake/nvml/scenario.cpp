@@ -174,8 +174,10 @@ void add(Scenario& scenario, const Line& line) {
   } else if (line.verb == "xid") {
     scenario.xids.push_back(
         {static_cast<unsigned>(line.number("gpu", 0)), line.number("code", 0), line.number("at", 0)});
+  } else if (line.verb == "note") {
+    scenario.notes.push_back({line.text("file", ""), line.number("at", 0)});
   } else {
-    stop(line.where, "expected clock, gpu, mig, process, error or xid, found: " + line.verb);
+    stop(line.where, "expected clock, gpu, mig, process, error, xid or note, found: " + line.verb);
   }
 }
 

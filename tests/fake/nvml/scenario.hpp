@@ -63,11 +63,18 @@ struct Xid {
   std::uint64_t code = 0, at = 0;
 };
 
+/// A file to make when a tick has been reached.
+struct Note {
+  std::string file;
+  std::uint64_t at = 0;
+};
+
 struct Scenario {
   bool clock_from_environment = false;
   std::vector<Device*> gpus;  ///< never freed but by the library being unloaded
   std::vector<Failure> failures;
   std::vector<Xid> xids;
+  std::vector<Note> notes;
 };
 
 /// Reads the file; ends the program with a message when it is not a scenario: a test must not go on.
