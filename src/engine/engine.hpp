@@ -49,6 +49,9 @@ class Engine {
 
   /// Bytes of detector state, over all series (for the bench).
   [[nodiscard]] std::size_t series_count() const;
+  /// Series looked at so far on behalf of events, changes of the catalog, attributions and Views: what an end of a
+  /// process adds to this does not grow with the number of series.
+  [[nodiscard]] std::uint64_t series_visits() const;
 
  private:
   struct Core;

@@ -42,10 +42,12 @@ std::string_view origin_kind(std::string_view origin) {
   return origin.rfind("--", 0) == 0 ? "command line" : "file";
 }
 
-std::string suspect_name(const View& view, const Suspect& suspect, const MaySeeCommand& may_see) {
+std::string suspect_name(const View& view, const std::string& host, const Suspect& suspect,
+                         const MaySeeCommand& may_see) {
   if (!may_see || suspect.pid == 0) return suspect.command;
   for (const SeriesView& s : view.series)
-    if (s.process && s.process->pid == suspect.pid && s.process->start_ticks == suspect.pid_start_ticks)
+    if (s.process && s.process->pid == suspect.pid && s.process->start_ticks == suspect.pid_start_ticks &&
+        s.key.host == host)
       return may_see(*s.process) ? suspect.command : s.process->name;
   return {};
 }
@@ -80,7 +82,7 @@ json device_status(const View& view, const SeriesView& d, const MaySeeCommand& m
               {"suspect", nullptr}};
   if (d.verdict.suspect)
     out["suspect"] = {{"pid", d.verdict.suspect->pid},
-                      {"command", suspect_name(view, *d.verdict.suspect, may_see)},
+                      {"command", suspect_name(view, d.key.host, *d.verdict.suspect, may_see)},
                       {"share", d.verdict.suspect->share}};
   return out;
 }
