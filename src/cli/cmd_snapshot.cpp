@@ -1,4 +1,4 @@
-// snapshot: PyTorch's memory snapshots, read as a stream: who holds the memory, what grew, what filled it.
+// snapshot: allocation traces of any format of trace/formats.def: who holds the memory, what grew, what filled it.
 #include "cli/cmd_snapshot.hpp"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "cli/commands.hpp"
-#include "trace/torch_snapshot.hpp"
+#include "trace/format.hpp"
 #include "trace/usage.hpp"
 
 namespace vramtrack::cli {
@@ -79,12 +79,13 @@ struct Verb {
   bool keeps_events;
   std::size_t least_files;
   std::size_t most_files;
+  bool replays_streams;  ///< one that is alone: in bounded memory, whatever its length
 };
 
 constexpr Verb kVerbs[] = {
-    {"summary", snapshot_summary, false, 1, SIZE_MAX}, {"leaks", snapshot_leaks, false, 2, SIZE_MAX},
-    {"timeline", snapshot_timeline, true, 1, 1},       {"oom", snapshot_oom, true, 1, 1},
-    {"flamegraph", snapshot_flamegraph, true, 1, 1},   {"export", snapshot_export, true, 1, 1},
+    {"summary", snapshot_summary, false, 1, SIZE_MAX, false}, {"leaks", snapshot_leaks, false, 2, SIZE_MAX, true},
+    {"timeline", snapshot_timeline, true, 1, 1, true},        {"oom", snapshot_oom, true, 1, 1, false},
+    {"flamegraph", snapshot_flamegraph, true, 1, 1, false},   {"export", snapshot_export, true, 1, 1, false},
 };
 
 /// The devices that --device may name, for the error when it names another.
@@ -104,28 +105,62 @@ bool has_device(const trace::Snapshot& snapshot, std::uint32_t device) {
   return trace != nullptr && trace->event_count > 0;
 }
 
+/// Replays a stream as it is read; of the snapshot there is the name.
+Status replay(SnapshotWork& work, trace::TraceInput input) {
+  trace::Snapshot named;
+  named.file = input.bytes.name();
+  auto streams = trace::replay_stream(std::move(input), work.symbols, timeline_options(work.options));
+  if (!streams) return fail(streams.error());
+  std::string known;
+  for (const trace::StreamReplay& stream : *streams) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", stream.device());
+    for (const std::string& note : stream.live().notes(stream.device()))
+      work.console.warn(fmt::format("{}: {}", named.file, note));
+  }
+  std::erase_if(*streams,
+                [&](const trace::StreamReplay& s) { return work.device().value_or(s.device()) != s.device(); });
+  if (streams->empty())
+    return fail(work.device() ? fmt::format("--device {}: {} has nothing of it; it has {}", *work.device(), named.file,
+                                            known.empty() ? "none" : known)
+                              : named.file + ": has no event");
+  work.snapshots.push_back(std::move(named));
+  work.streams = std::move(*streams);
+  return {};
+}
+
+Status read(SnapshotWork& work, trace::TraceInput input, const std::string& file, bool keep_events) {
+  trace::ReadOptions options;
+  options.keep_events = keep_events;
+  auto snapshot = trace::read_trace(std::move(input), work.symbols, options);
+  if (!snapshot) return fail(snapshot.error().during("cannot read the snapshot"));
+  if (work.device() && !has_device(*snapshot, *work.device()))
+    return fail(
+        fmt::format("--device {}: {} has nothing of it; it has {}", *work.device(), file, devices_words(*snapshot)));
+  for (const std::string& note : snapshot->notes) work.console.warn(fmt::format("{}: {}", file, note));
+  work.snapshots.push_back(std::move(*snapshot));
+  return {};
+}
+
 }  // namespace
 
 int snapshot(const Options& options, Console& console) {
   const Verb* verb = kVerbs;
   for (const Verb& v : kVerbs)
     if (options.snapshot.verb == v.name) verb = &v;
-  SnapshotWork work{options, console, {}, {}};
-  if (options.files.size() < verb->least_files)
-    return work.fail(
-        fmt::format("snapshot {} compares snapshots: name at least two, in the order they were taken", verb->name));
+  SnapshotWork work{options, console, {}, {}, {}};
   if (options.files.size() > verb->most_files)
     return work.fail(fmt::format("snapshot {} takes one file, not {}", verb->name, options.files.size()));
   for (const std::string& file : options.files) {
-    trace::ReadOptions read;
-    read.keep_events = verb->keeps_events;
-    auto snapshot = trace::read_torch_snapshot(file, work.symbols, read);
-    if (!snapshot) return work.fail("cannot read the snapshot: " + snapshot.error().message);
-    if (work.device() && !has_device(*snapshot, *work.device()))
+    auto input = trace::open_trace(file);
+    if (!input) return work.fail("cannot read the snapshot: " + input.error().message);
+    const bool is_stream = input->format->stream != nullptr;
+    if (options.files.size() < verb->least_files && !(is_stream && verb->replays_streams))
       return work.fail(
-          fmt::format("--device {}: {} has nothing of it; it has {}", *work.device(), file, devices_words(*snapshot)));
-    for (const std::string& note : snapshot->notes) console.warn(fmt::format("{}: {}", file, note));
-    work.snapshots.push_back(std::move(*snapshot));
+          fmt::format("snapshot {} compares snapshots: name at least two, in the order they were taken", verb->name));
+    const bool replays = is_stream && verb->replays_streams && options.files.size() == 1;
+    const Status done =
+        replays ? replay(work, std::move(*input)) : read(work, std::move(*input), file, verb->keeps_events);
+    if (!done) return work.fail(done.error().message);
   }
   return verb->run(work);
 }

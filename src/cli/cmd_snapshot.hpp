@@ -9,6 +9,7 @@
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include "core/result.hpp"
+#include "trace/event_stream.hpp"
 #include "trace/json_text.hpp"
 #include "trace/profile.hpp"
 #include "trace/snapshot.hpp"
@@ -20,12 +21,14 @@ constexpr int kSnapshotDone = 0;
 constexpr int kSnapshotFound = 1;  ///< leaks: a leak
 constexpr int kSnapshotFailed = 2;
 
-/// What a verb has to work with. `snapshots` in the order of the files, all read into `symbols`.
+/// What a verb has to work with. `snapshots` in the order of the files, all read into `symbols`. Of a plain stream of
+/// events that timeline or leaks replays there is its name only, and `streams` has its devices.
 struct SnapshotWork {
   const Options& options;
   Console& console;
   trace::Symbols symbols;
   std::vector<trace::Snapshot> snapshots;
+  std::vector<trace::StreamReplay> streams;
 
   /// All of `text` to --output (a file beside it first, then renamed), or to standard output.
   [[nodiscard]] Status write(std::string_view text) const;
@@ -61,6 +64,9 @@ void stack_json(trace::JsonText& json, const trace::Symbols& symbols, trace::Sta
 std::string line_words(const trace::Symbols& symbols, const trace::LineBytes& line);
 /// From the site outwards, at most `most` telling frames.
 std::vector<std::string> stack_words(const trace::Symbols& symbols, trace::StackId stack, std::size_t most);
+
+/// As timeline shows it: so many points, so many sites.
+trace::TimelineOptions timeline_options(const Options& options);
 
 int snapshot_summary(SnapshotWork& work);
 int snapshot_leaks(SnapshotWork& work);

@@ -40,6 +40,7 @@ std::string verdict_line(const Growth& growth) {
 struct Compared {
   std::optional<std::uint32_t> device;
   Growth growth;
+  std::vector<std::string> moments;  ///< what was compared: names of snapshots, or times of one stream
 };
 
 /// What a person must hear of first.
@@ -71,8 +72,8 @@ std::string text_of(const SnapshotWork& work, const std::vector<Compared>& all) 
     out += fmt::format("   {}\n", change_words(change));
   };
   out += '\n';
-  for (std::size_t i = 0; i < work.snapshots.size(); ++i)
-    out += fmt::format("  [{}] {}\n", i + 1, work.snapshots[i].file);
+  for (std::size_t i = 0; i < all.front().moments.size(); ++i)
+    out += fmt::format("  [{}] {}\n", i + 1, all.front().moments[i]);
   out += fmt::format("  {:<14}", "");
   for (std::size_t i = 0; i < growth.usage.size(); ++i) out += fmt::format(" {:>11}", fmt::format("[{}]", i + 1));
   out += '\n';
@@ -102,7 +103,7 @@ std::string text_of(const SnapshotWork& work, const std::vector<Compared>& all) 
                                              : ", not at every step");
     const auto lines = stack_words(work.symbols, site.stack, kStackLines);
     for (std::size_t i = 1; i < lines.size(); ++i) out += fmt::format("         called by {}\n", lines[i]);
-    if (site.stack == kNoStack)
+    if (site.stack == kNoStack && work.streams.empty())
       out += "         no stack was recorded: call torch.cuda.memory._record_memory_history() before the steps\n";
   }
   if (grown > shown) out += fmt::format("and {} more sites that grew; --top {} shows all\n", grown - shown, grown);
@@ -133,7 +134,7 @@ std::string json_of(const SnapshotWork& work, const std::vector<Compared>& all) 
   j.key("snapshots").begin_array();
   for (std::size_t i = 0; i < growth.usage.size(); ++i) {
     const Usage& u = growth.usage[i];
-    j.begin_object().field("file", work.snapshots[i].file).field("requested_bytes", u.requested_bytes);
+    j.begin_object().field("file", all.front().moments[i]).field("requested_bytes", u.requested_bytes);
     j.field("allocated_bytes", u.allocated_bytes).field("pending_free_bytes", u.pending_free_bytes);
     j.field("releasable_bytes", u.releasable_bytes)
         .field("pinned_bytes", u.pinned_bytes)
@@ -167,28 +168,58 @@ std::string json_of(const SnapshotWork& work, const std::vector<Compared>& all) 
   return j.take();
 }
 
-}  // namespace
+/// Each device of the stream, between its quiet moments.
+Result<std::vector<Compared>> compare_moments(const SnapshotWork& work) {
+  const std::string& file = work.snapshots.front().file;
+  if (!work.options.snapshot.used_bytes.empty())
+    return vramtrack::fail("--used: " + file + " is a log of events; --used is for snapshots");
+  std::vector<Compared> all;
+  for (const StreamReplay& stream : work.streams) {
+    Compared device{stream.device(), stream.growth(), {}};
+    if (device.growth.usage.empty()) continue;
+    const std::int64_t first_us = stream.live().counts().first_time_us;
+    for (const Moment& moment : stream.quiet_moments())
+      device.moments.push_back(fmt::format("{} at +{:.3f} s (event {})", file,
+                                           static_cast<double>(moment.time_us - first_us) * 1e-6,
+                                           number_words(moment.event + 1)));
+    all.push_back(std::move(device));
+  }
+  if (all.empty()) return vramtrack::fail(file + " has too few events to tell a growth");
+  return all;
+}
 
-int snapshot_leaks(SnapshotWork& work) {
+Result<std::vector<Compared>> compare_snapshots(const SnapshotWork& work) {
   GrowthOptions options;
   options.device = work.device();
   options.device_used_bytes = work.options.snapshot.used_bytes;
   if (!options.device_used_bytes.empty() && options.device_used_bytes.size() != work.snapshots.size())
-    return work.fail(fmt::format("--used has {} sizes for {} snapshots: name one for each, in their order",
-                                 options.device_used_bytes.size(), work.snapshots.size()));
+    return vramtrack::fail(fmt::format("--used has {} sizes for {} snapshots: name one for each, in their order",
+                                       options.device_used_bytes.size(), work.snapshots.size()));
   // One that leaks must not hide behind another that gives back: each is judged alone, the worst told first.
   std::set<std::uint32_t> devices;
   for (const Snapshot& snapshot : work.snapshots)
     for (const std::uint32_t device : devices_of(snapshot)) devices.insert(device);
   if (options.device) devices = {*options.device};
   if (devices.size() > 1 && !options.device_used_bytes.empty())
-    return work.fail(fmt::format("--used is of one device: name it with --device ({})", fmt::join(devices, ", ")));
+    return vramtrack::fail(
+        fmt::format("--used is of one device: name it with --device ({})", fmt::join(devices, ", ")));
+  std::vector<std::string> files;
+  for (const Snapshot& snapshot : work.snapshots) files.push_back(snapshot.file);
   std::vector<Compared> all;
   for (const std::uint32_t device : devices) {
     options.device = device;
-    all.push_back({device, growth_of(work.snapshots, options)});
+    all.push_back({device, growth_of(work.snapshots, options), files});
   }
-  if (all.empty()) all.push_back({std::nullopt, growth_of(work.snapshots, options)});
+  if (all.empty()) all.push_back({std::nullopt, growth_of(work.snapshots, options), files});
+  return all;
+}
+
+}  // namespace
+
+int snapshot_leaks(SnapshotWork& work) {
+  auto compared = work.streams.empty() ? compare_snapshots(work) : compare_moments(work);
+  if (!compared) return work.fail(compared.error().message);
+  std::vector<Compared>& all = *compared;
   std::stable_sort(all.begin(), all.end(), [](const Compared& a, const Compared& b) {
     const int first = urgency(a.growth);
     const int second = urgency(b.growth);

@@ -1,9 +1,12 @@
 // The options of `vramtrack snapshot` and its verbs.
 #include "cli/cmd_snapshot_options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "core/time.hpp"
+#include "trace/format.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -117,12 +120,15 @@ CLI::App* add_snapshot(CLI::App& app, Options& o) {
       "  vramtrack snapshot export --format speedscope --output live.speedscope.json memory_snapshot.pickle\n"
       "  vramtrack snapshot export --format chrome --output trace.json memory_snapshot.pickle   for ui.perfetto.dev\n"
       "Exit: 0 done, 2 could not read it.");
-  all->footer(
-      "Examples:\n"
-      "  vramtrack snapshot summary memory_snapshot.pickle\n"
-      "  vramtrack snapshot leaks step100.pickle step200.pickle step300.pickle\n"
-      "A snapshot is made by torch.cuda.memory._dump_snapshot(FILE), with stacks after "
-      "torch.cuda.memory._record_memory_history().");
+  std::string formats;
+  for (const trace::TraceFormatInfo* format : trace::trace_formats())
+    formats += fmt::format("  {:<18} {}\n", format->name, format->help);
+  all->footer("Formats, recognised by content:\n" + formats +
+              "Examples:\n"
+              "  vramtrack snapshot summary memory_snapshot.pickle\n"
+              "  vramtrack snapshot leaks step100.pickle step200.pickle step300.pickle\n"
+              "A snapshot is made by torch.cuda.memory._dump_snapshot(FILE), with stacks after "
+              "torch.cuda.memory._record_memory_history().");
   return all;
 }
 

@@ -230,10 +230,20 @@ void oom_json(JsonText& j, const SnapshotWork& work, const OomReport& r) {
 
 }  // namespace
 
+TimelineOptions timeline_options(const Options& options) {
+  TimelineOptions out;
+  out.points = options.json ? 500 : 30;
+  out.sites = options.snapshot.top;
+  return out;
+}
+
 int snapshot_timeline(SnapshotWork& work) {
-  const auto devices = traced_devices(work);
-  if (devices.empty()) return work.fail(no_trace(work));
   const Snapshot& snapshot = work.snapshots.front();
+  std::vector<Timeline> timelines;
+  for (const StreamReplay& stream : work.streams) timelines.push_back(stream.timeline());
+  for (const std::uint32_t device : traced_devices(work))
+    timelines.push_back(timeline_of(snapshot, device, work.symbols, timeline_options(work.options)));
+  if (timelines.empty()) return work.fail(no_trace(work));
   std::string out;
   JsonText j;
   j.begin_object()
@@ -241,11 +251,7 @@ int snapshot_timeline(SnapshotWork& work) {
       .field("file", snapshot.file)
       .key("devices")
       .begin_array();
-  for (const std::uint32_t device : devices) {
-    TimelineOptions options;
-    options.points = work.options.json ? 500 : 30;
-    options.sites = work.options.snapshot.top;
-    const Timeline timeline = timeline_of(snapshot, device, work.symbols, options);
+  for (const Timeline& timeline : timelines) {
     if (work.options.json) {
       timeline_json(j, work, timeline);
     } else {

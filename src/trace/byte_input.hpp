@@ -23,6 +23,10 @@ class ByteInput {
   ByteInput& operator=(ByteInput&&) noexcept;
   ~ByteInput();
 
+  /// Up to `most` bytes from here without taking them: read() gives them again. Fewer at the end only. Valid until the
+  /// next call. Once, before the first read().
+  Result<std::span<const std::uint8_t>> peek(std::size_t most);
+
   /// Up to into.size() bytes; 0 at the end only. Errors name the file and the place: unreadable, broken or cut-off
   /// compression, or a compression ratio that only a bomb has.
   Result<std::size_t> read(std::span<std::uint8_t> into);

@@ -268,7 +268,8 @@ class Snapshot(unittest.TestCase):
                             (["summary", "--jsn", "a.pickle"], "unknown option '--jsn'; the nearest is '--json'")):
             self.assertIn(words, self.run_it(*args, code=2))
         self.write("a.pickle", leaking(1).snapshot())
-        self.assertIn(b"is a Python pickle; of PyTorch's memory snapshots 'vramtrack snapshot summary' tells",
+        self.assertIn(b"is an allocation trace (torch-snapshot: PyTorch's memory snapshots (torch.cuda.memory._dump_snapshot)); "
+                      b"'vramtrack snapshot summary' reads it",
                       self.box.run("analyze", "a.pickle").stderr)
         oom = self.write("oom.pickle", leaking(5, oom=990 * MIB).snapshot())
         self.assertIn("more than 512.0 MiB; give the capacity of that device", self.run_it("oom", "--capacity", "512MiB", oom, code=2))
