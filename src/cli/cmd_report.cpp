@@ -38,8 +38,8 @@ Result<CostRules> cost_rules(const Options& o, const CostConfig& config, Timesta
   return rules;
 }
 
-/// --since and --until; a store is reported of its last day unless something else is said.
-Result<TimeRange> period(const Options& o, bool is_log, Timestamp now) {
+/// --since and --until; what goes on being written is reported of its last day unless something else is said.
+Result<TimeRange> period(const Options& o, bool is_ongoing, Timestamp now) {
   TimeRange range;
   for (const auto& [option, text, bound] :
        {std::tuple{"--since", &o.from, &range.from}, std::tuple{"--until", &o.to, &range.to}}) {
@@ -48,7 +48,7 @@ Result<TimeRange> period(const Options& o, bool is_log, Timestamp now) {
     if (!moment) return fail(moment.error());
     *bound = *moment;
   }
-  if (o.from.empty() && !is_log) range.from = range.to.value_or(now) - std::chrono::hours{24};
+  if (o.from.empty() && is_ongoing) range.from = range.to.value_or(now) - std::chrono::hours{24};
   if (range.from && range.to && *range.from >= *range.to) return fail("--since is not before --until; exchange them");
   return range;
 }
@@ -125,18 +125,17 @@ int report(const Options& options, const LayeredConfig& layers, Console& console
   const Config& config = layers.config();
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(config.store));
-  const bool is_log = !options.files.empty() && !is_store(files.front());
-  if (!is_log && files.size() > 1)
-    return failed("a store cannot be reported of together with other files; name one store, or logs only");
+  const auto kind = recorded_kind(options);
+  if (!kind) return failed(kind.error().message);
   const auto rules = cost_rules(options, config.cost, now);
   if (!rules) return failed(rules.error().message);
-  const auto range = period(options, is_log, now);
+  const auto range = period(options, (*kind)->is_ongoing, now);
   if (!range) return failed(range.error().message);
   const auto logs = log_options(options);
   if (!logs) return failed(logs.error().message);
 
   ReportGatherer gatherer(config, *range);
-  auto gathered = is_log ? gatherer.from_logs(files, *logs) : gatherer.from_store(files.front());
+  auto gathered = gatherer.gather(**kind, files, *logs);
   if (!gathered) return failed(gathered.error().message);
   gathered->rules = *rules;
   if (const Status chosen = choose(*gathered, options.gpus); !chosen) return failed(chosen.error().message);

@@ -9,8 +9,8 @@
 #include "core/settings.hpp"
 #include "core/time.hpp"
 #include "detect/detector.hpp"
+#include "recorded/recorded.hpp"
 #include "report/report.hpp"
-#include "source/log/recording.hpp"
 #include "source/source.hpp"
 #include "top/theme.hpp"
 
@@ -185,12 +185,14 @@ CLI::App* add_replay(CLI::App& app, Options& o) {
   c->add_flag("--explain", o.explain, "Show every figure behind the last verdicts");
   add_logs(c, o);
   add_detection(c, o);
-  c->footer(
-      "Examples:\n"
-      "  vramtrack replay --from 8h              the last eight hours\n"
-      "  vramtrack replay --speed 600 old.db     ten minutes a second\n"
-      "  vramtrack replay gpu.csv                a log instead of a store\n"
-      "Exit: 0 replayed, 2 could not.");
+  std::string kinds;
+  for (const RecordedInfo* kind : recorded_sources()) kinds += fmt::format("  {:<6} {}\n", kind->name, kind->help);
+  c->footer("What FILE holds is recognised by its content:\n" + kinds +
+            "Examples:\n"
+            "  vramtrack replay --from 8h              the last eight hours\n"
+            "  vramtrack replay --speed 600 old.db     ten minutes a second\n"
+            "  vramtrack replay gpu.csv                a log instead of a store\n"
+            "Exit: 0 replayed, 2 could not.");
   return c;
 }
 

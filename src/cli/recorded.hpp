@@ -1,4 +1,4 @@
-// Recordings for replay and analyze: the log options in their final form, times as typed.
+// What options say about recordings: of which kind, the log options in their final form, times as typed.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include "cli/options.hpp"
 #include "core/result.hpp"
 #include "core/time.hpp"
-#include "source/log/recording.hpp"
+#include "recorded/recorded.hpp"
 
 namespace vramtrack::cli {
 
@@ -19,7 +19,10 @@ Result<LogOptions> log_options(const Options& options);
 Result<Timestamp> parse_moment(const std::string& option, const std::string& text, const std::string& timezone,
                                Timestamp now);
 
-/// Whether `path` begins as an SQLite file does; false when it cannot be read (whoever opens it says why).
-bool is_store(const std::string& path);
+/// The kind of the files named on the command line; without any, the store is meant. Errors: one of them is a recording
+/// of another sort, for another command.
+Result<const RecordedInfo*> recorded_kind(const Options& options);
+/// Fails where `path` is an allocation trace, and says which command reads it.
+Status refuse_trace(const std::string& path);
 
 }  // namespace vramtrack::cli
