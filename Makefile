@@ -9,20 +9,23 @@ CTEST := ctest --output-on-failure -j $(JOBS)
 # Ninja configures again by itself when a CMakeLists.txt or the set of files changes.
 configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1) >build/configure.log 2>&1 \
             || { cat build/configure.log; exit 1; }; rm -f build/configure.log
-compile = cmake --build build/$(1) -j $(JOBS)
+# One line a module; VERBOSE=1 shows every command.
+compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run build test dev tsan fuzz mutations soak bench accuracy lint format install deb portable wheels container clean
+.PHONY: help run build test test-anywhere dev tsan fuzz mutants damage-snapshots soak bench accuracy lint lint-all format install deb \
+        portable wheels container clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 26
 
 run: build ## watch this machine's GPUs; without one: the simulator, on a training job that leaks
-	@build/release/vramtrack watch --or-simulate
+	@trap : INT; build/release/vramtrack watch --or-simulate; status=$$?; scripts/next_steps.sh; [ $$status = 130 ] || exit $$status
 
 build: ## the release binary, build/release/vramtrack
 	@scripts/setup.sh build web
 	@$(call configure,release)
-	@$(call compile,release)
+	@$(call compile,release) --target product
+	@$(if $(filter-out build,$(MAKECMDGOALS)),,scripts/next_steps.sh)
 
 test: ## build and run every test
 	@scripts/setup.sh build test web browser python
@@ -30,30 +33,43 @@ test: ## build and run every test
 	@$(call compile,test)
 	@$(CTEST) --test-dir build/test
 
-dev: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@scripts/setup.sh build test web browser
+ANYWHERE ?=
+test-anywhere: ## the tests at midnight, at clock changes, in another zone and locale, and under load; ANYWHERE: its options
+	@scripts/setup.sh build test web browser python anywhere
+	@$(call configure,test)
+	@$(call compile,test)
+	@scripts/test_anywhere.sh build/test $(ANYWHERE)
+
+dev: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang; builds the fuzz targets too)
+	@scripts/setup.sh build test web browser fuzz
 	@$(call configure,dev)
 	@$(call compile,dev)
 	@$(CTEST) --test-dir build/dev
 
-tsan: ## the tests under ThreadSanitizer
-	@scripts/setup.sh build test web browser
+# The modules that have threads; the rest of the code runs in one.
+tsan: ## the tests of the server, the agent, act and live under ThreadSanitizer
+	@scripts/setup.sh build test web
 	@$(call configure,tsan)
-	@$(call compile,tsan)
-	@$(CTEST) --test-dir build/tsan
+	@$(call compile,tsan) --target threaded_tests
+	@$(CTEST) --test-dir build/tsan -L '^(act|agent|live)$$'
 
 FUZZ_SECONDS ?= 20
 fuzz: ## each fuzz target on its committed corpus, then FUZZ_SECONDS (20) of new input each
-	@scripts/setup.sh build fuzz
-	@$(call configure,fuzz)
-	@$(call compile,fuzz)
-	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+	@scripts/setup.sh build test fuzz
+	@$(call configure,dev)
+	@$(call compile,dev) --target fuzz_targets
+	@scripts/fuzz.sh build/dev $(FUZZ_SECONDS)
+
+MUTANTS_ARGS ?=
+mutants: ## each one-line mutation of tests/mutations.txt must be killed by a test
+	@scripts/setup.sh build test
+	@python3 scripts/mutants.py --jobs $(JOBS) $(MUTANTS_ARGS)
 
 MUTATIONS ?= 1000000
-mutations: ## the snapshot reader on MUTATIONS (1000000) damaged files: an error or a snapshot, nothing else
+damage-snapshots: ## the snapshot reader on MUTATIONS (1000000) damaged files: an error or a snapshot, nothing else
 	@scripts/setup.sh build test
 	@$(call configure,test)
-	@cmake --build build/test -j $(JOBS) --target trace_test
+	@$(call compile,test) --target trace_test
 	@MALLOC_TOP_PAD_=67108864 MALLOC_MMAP_THRESHOLD_=33554432 VRAMTRACK_MUTATIONS=$(MUTATIONS) build/test/trace_test --gtest_brief=1 --gtest_filter='*MutatedFilesNeverBreakIt'
 
 SOAK_SECONDS ?= 3600
@@ -77,11 +93,16 @@ TRACES ?= ../shared/traces/series
 accuracy: ## how often the verdict is right, beside its rivals: the tables of docs/ACCURACY.md (test split)
 	@scripts/setup.sh build test bench
 	@$(call configure,bench)
-	@cmake --build build/bench -j $(JOBS) --target accuracy
+	@$(call compile,bench) --target accuracy
 	@build/bench/accuracy --split test $(ACCURACY_ARGS) --recordings tests/recordings \
 	  $(if $(wildcard $(TRACES)),--traces $(TRACES))
 
-lint: ## clang-format and clang-tidy
+lint: ## clang-format on every file, clang-tidy on those that changed since origin/main (or in the last 20 commits)
+	@scripts/setup.sh build test lint
+	@$(call configure,test)
+	@scripts/lint.sh build/test --changed
+
+lint-all: ## clang-format and clang-tidy on every file
 	@scripts/setup.sh build test lint
 	@$(call configure,test)
 	@scripts/lint.sh build/test
@@ -93,10 +114,12 @@ format: ## rewrite the sources as clang-format wants them
 install: build ## into $(DESTDIR)$(PREFIX)
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' --strip
 
-deb: build ## dist/vramtrack_VERSION_ARCH.deb
-	@scripts/setup.sh package
-	@cd build/release && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
-	@mkdir -p dist && cp build/release/vramtrack_*.deb dist/ && ls -l dist/*.deb
+deb: ## dist/vramtrack_VERSION_ARCH.deb, of the binary that `make test` tests
+	@scripts/setup.sh build test web package
+	@$(call configure,test)
+	@$(call compile,test) --target product
+	@cd build/test && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
+	@mkdir -p dist && cp build/test/vramtrack_*.deb dist/ && ls -l dist/*.deb
 
 portable: ## dist/vramtrack-VERSION-linux-ARCH.tar.gz: one binary that needs glibc and nothing else
 	@scripts/setup.sh build package

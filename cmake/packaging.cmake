@@ -1,5 +1,8 @@
 # What `make install` puts where, and the .deb. Dependencies of the package are computed from the binary by dpkg-shlibdeps.
 include(GNUInstallDirs)
+# The package is of what is built already: the tests beside it need not be.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+add_custom_target(product DEPENDS vramtrack)
 
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN man EXCLUDE)
@@ -8,6 +11,7 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/docs/man/vramtrack.1)
   add_custom_command(OUTPUT vramtrack.1.gz DEPENDS ${CMAKE_SOURCE_DIR}/docs/man/vramtrack.1
                      COMMAND ${GZIP} -9nc ${CMAKE_SOURCE_DIR}/docs/man/vramtrack.1 > vramtrack.1.gz)
   add_custom_target(man ALL DEPENDS vramtrack.1.gz)
+  add_dependencies(product man)
   install(FILES ${CMAKE_BINARY_DIR}/vramtrack.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 # Each shell finds its completions there by itself.

@@ -2,7 +2,9 @@
 # clang-format over every source, clang-tidy over src/ and python/native/ (or over the files named). What the build leaves
 # out, such as the extension where there is no virtual environment for it, is not looked at.
 #
-#   scripts/lint.sh BUILD_DIR [FILE...]      BUILD_DIR has compile_commands.json
+#   scripts/lint.sh BUILD_DIR [--changed | FILE...]      BUILD_DIR has compile_commands.json
+#
+# --changed: clang-tidy over what changed since the branch left origin/main or, without such a branch, in the last 20 commits.
 #
 # Exits non-zero when either has something to say.
 set -eu
@@ -21,6 +23,30 @@ if [ -n "$unformatted" ]; then
 fi
 
 # What the compiler is told that clang does not know (GCC's own warnings) is no finding.
+if [ "${1:-}" = --changed ]; then
+  base=$(git merge-base HEAD origin/main 2>/dev/null || true)
+  if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
+    base=$(git rev-list --first-parent --max-count=21 HEAD | tail -n 1)
+  fi
+  # A header is looked at through the file of its name; without one, through one that includes it.
+  set -- $({ git diff --name-only --diff-filter=d "$base" -- src python/native
+    git ls-files --others --exclude-standard -- src python/native; } | while read -r file; do
+    case $file in
+      *.cpp) echo "$file" ;;
+      *.hpp)
+        if [ -f "${file%.hpp}.cpp" ]; then
+          echo "${file%.hpp}.cpp"
+        else
+          grep -rl --include='*.cpp' -F "\"${file#src/}\"" src python/native | head -n 1
+        fi
+        ;;
+    esac
+  done | sort -u)
+  if [ $# = 0 ]; then
+    [ $status = 0 ] && echo "lint: $(echo "$sources" | wc -l) files formatted, none changed since $base"
+    exit $status
+  fi
+fi
 [ $# -gt 0 ] || set -- $(find src python/native -name '*.cpp' | sort)
 known=
 for file in "$@"; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what a build needs and this machine lacks, with apt, on Debian 12 or newer and Ubuntu 24.04 or newer.
 #
-#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package] [ci] [wheel] [wheels] [web] [browser] [python]
+#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package] [ci] [wheel] [wheels] [web] [browser] [python] [anywhere]
 #                                                                                            (default: build)
 #
 # web (what the dashboard is built with), browser (what it is tested with) and python (what the Python package is built and
@@ -21,6 +21,7 @@ fuzz="clang libclang-rt-dev"
 bench="libbenchmark-dev python3"
 package="dpkg-dev file binutils"
 ci="ccache git make"
+anywhere="faketime locales"
 python="python3-venv python3-dev"
 wheel="g++ pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libcli11-dev libncurses-dev
        libexpected-dev libtomlplusplus-dev libboost-dev tzdata python3-dev"
@@ -44,10 +45,10 @@ optional= # what a build and its tests can do without
 for group in "${@:-build}"; do
   case $group in
     web | browser | python) eval "optional=\"\$optional \$$group\"" ;;
-    build | test | lint | fuzz | bench | package | ci | wheel | wheels) eval "wanted=\"\$wanted \$$group\"" ;;
+    build | test | lint | fuzz | bench | package | ci | wheel | wheels | anywhere) eval "wanted=\"\$wanted \$$group\"" ;;
     *)
-      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench, package, ci, wheel, wheels, web, browser or
-python" >&2
+      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench, package, ci, wheel, wheels, web, browser,
+python or anywhere" >&2
       exit 2
       ;;
   esac

@@ -67,13 +67,13 @@ class Session {
 
  private:
   void note(const AlertChange& change) {
-    if (change.escalated) return;
+    if (change.news == AlertNews::escalated) return;
     const SeriesKey& key = catalog_.key(change.alert.series);
     if (key.device_id != device_) {
-      played_.ours.false_elsewhere += change.raised ? 1 : 0;
+      played_.ours.false_elsewhere += change.news == AlertNews::raised ? 1 : 0;
       return;
     }
-    if (change.raised) {
+    if (change.news == AlertNews::raised) {
       if (standing_++ == 0) raised_s_ = seconds_of(change.alert.raised);
       raised_now_ = true;
       if (played_.ours.because.empty()) played_.ours.because = change.alert.finding.because;

@@ -7,11 +7,10 @@
 #include <memory>
 #include <optional>
 
+#include "core/units.hpp"
 #include "rivals.hpp"
 
 namespace vramtrack::accuracy {
-
-constexpr double kMiB = 1048576;
 
 /// A sample kept.
 struct Reading {

@@ -4,12 +4,11 @@
 
 #include <string>
 
+#include "core/units.hpp"
 #include "draw.hpp"
 
 namespace vramtrack::accuracy {
 
-inline constexpr double kMiB = 1048576;
-inline constexpr double kGiB = 1024 * kMiB;
 inline constexpr std::uint32_t kVictim = 4242;  ///< pid of the program the trace is about
 
 struct Stage {

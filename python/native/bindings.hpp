@@ -40,12 +40,18 @@ void add_statistics(nb::module_& module);
 void add_gate(nb::module_& module);
 void add_driver(nb::module_& module);
 void add_snapshots(nb::module_& module);
+void add_chart(nb::module_& module);
 
 /// The value, or a Python ValueError with the Error's text.
 template <class T>
 T value_or_raise(Result<T> result) {
   if (!result) throw nb::value_error(result.error().message.c_str());
   return std::move(*result);
+}
+
+/// Raises the Error, if it is one, likewise.
+inline void check_or_raise(const Status& status) {
+  if (!status) throw nb::value_error(status.error().message.c_str());
 }
 
 }  // namespace vramtrack::python

@@ -3,17 +3,19 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "core/format.hpp"
 #include "gate/leak_gate.hpp"
 
 namespace vramtrack::python {
 namespace {
 
-gate::GrowthLimits limits(double limit_bytes, double error_rate, std::size_t contaminated_blocks) {
+gate::GrowthLimits limits(double limit_bytes, double error_rate, std::size_t contaminated_blocks,
+                          const std::string& unit) {
   if (!(limit_bytes >= 0 && limit_bytes < 1e18))
     throw nb::value_error("the limit must be 0 bytes an iteration or more");
   if (!(error_rate >= 1e-6 && error_rate <= 0.05)) throw nb::value_error("error_rate must be from 1e-6 to 0.05");
   if (contaminated_blocks > 16) throw nb::value_error("contaminated_blocks must be from 0 to 16");
-  return {limit_bytes, error_rate, contaminated_blocks};
+  return {limit_bytes, error_rate, contaminated_blocks, unit, {}};
 }
 
 }  // namespace
@@ -37,32 +39,34 @@ void add_gate(nb::module_& module) {
       });
   module.def(
       "test_growth",
-      [](const Column& used_bytes, double limit_bytes, double error_rate, std::size_t contaminated_blocks) {
+      [](const Column& used_bytes, double limit_bytes, double error_rate, std::size_t contaminated_blocks,
+         const std::string& unit) {
         return gate::test_growth({used_bytes.data(), used_bytes.size()},
-                                 limits(limit_bytes, error_rate, contaminated_blocks));
+                                 limits(limit_bytes, error_rate, contaminated_blocks, unit));
       },
-      nb::arg("used_bytes").noconvert(), nb::arg("limit_bytes"), nb::arg("error_rate"), nb::arg("contaminated_blocks"));
+      nb::arg("used_bytes").noconvert(), nb::arg("limit_bytes"), nb::arg("error_rate"), nb::arg("contaminated_blocks"),
+      nb::arg("unit"));
   nb::class_<gate::LeakGate>(module, "LeakGate")
       .def(
           "__init__",
           [](gate::LeakGate* self, double limit_bytes, double error_rate, std::size_t first, std::size_t most,
-             std::size_t contaminated_blocks) {
+             std::size_t contaminated_blocks, const std::string& unit) {
             if (most > 10'000'000) throw nb::value_error("at most 10,000,000 iterations");
-            new (self) gate::LeakGate(limits(limit_bytes, error_rate, contaminated_blocks), {first, most});
+            new (self) gate::LeakGate(limits(limit_bytes, error_rate, contaminated_blocks, unit), {first, most});
           },
           nb::arg("limit_bytes"), nb::arg("error_rate"), nb::arg("first"), nb::arg("most"),
-          nb::arg("contaminated_blocks"))
+          nb::arg("contaminated_blocks"), nb::arg("unit"))
       .def("add", &gate::LeakGate::add, nb::arg("used_bytes"))
       .def_prop_ro("finished", &gate::LeakGate::finished)
       .def_prop_ro("result", [](const gate::LeakGate& g) { return g.result(); })
       .def_prop_ro("most", [](const gate::LeakGate& g) { return g.iterations().most; })
-      .def_prop_ro("error_rate_of_a_look", &gate::LeakGate::error_rate_of_a_look)
       .def_prop_ro("used_bytes", [](const gate::LeakGate& g) { return g.used_bytes(); });
   module.def(
       "parse_growth_limit", [](const std::string& text) { return value_or_raise(gate::parse_growth_limit(text)); },
       nb::arg("text"));
   module.def(
-      "growth_text", [](double bytes) { return gate::growth_text(bytes); }, nb::arg("bytes_per_iteration"));
+      "growth_text", [](double bytes) { return format_growth(bytes); }, nb::arg("bytes_per_iteration"));
+  module.def("error_rate_words", &gate::error_rate_words, nb::arg("error_rate"));
 }
 
 }  // namespace vramtrack::python

@@ -4,10 +4,13 @@
 // The module's entry point is a C function whose name the interpreter looks up.
 NB_MODULE(_core, module) {
   module.doc() = "C++ core of vramtrack; use the package's own names";
+  // A watch that runs to the interpreter's end keeps its streams: the process frees them, and no one need be warned.
+  nanobind::set_leak_warnings(false);
   module.attr("version") = VRAMTRACK_VERSION;
   vramtrack::python::add_detect(module);
   vramtrack::python::add_statistics(module);
   vramtrack::python::add_gate(module);
   vramtrack::python::add_driver(module);
   vramtrack::python::add_snapshots(module);
+  vramtrack::python::add_chart(module);
 }

@@ -126,10 +126,10 @@ def test_settings_are_those_of_the_configuration():
 
 def test_the_arrays_are_not_copied():
     """A float64 array is read where it lies: the converted column is the array itself."""
-    from vramtrack.verdict import _column
+    from vramtrack.verdict import column
 
     t = np.arange(10.0)
-    assert _column(t, "times_s") is t
+    assert column(t, "times_s") is t
 
 
 def test_the_gil_is_free_meanwhile():

@@ -299,7 +299,9 @@ def test_growth_outside_the_allocator_is_seen(device):
 def test_samples_and_marks_are_bounded(device):
     job = Job(device, max_samples=100)
     job.run(1000)
-    assert len(job.watch.samples) < 100 and job.watch.interval_s > 1
+    assert len(job.watch.samples) < 100
+    assert {b.time_s - a.time_s for a, b in zip(job.watch.samples, job.watch.samples[1:])} == {16.0}
+    assert job.watch.verdict().samples == 1000, "a verdict rests on all samples"
     series = MarkSeries()
     for n in range(100_000):
         series.add(n, 1e9 + 3.0 * n)
@@ -307,6 +309,38 @@ def test_samples_and_marks_are_bounded(device):
     assert series.growth_bytes() == pytest.approx(3.0, rel=1e-6)
     assert series.growth_bytes(90_000) == pytest.approx(3.0, rel=1e-6)
     assert series.growth_bytes(99_999) is None and series.grows()
+
+
+@pytest.mark.parametrize("metric", ["allocator_allocated", "allocator_reserved", "device_used"])
+def test_a_watchs_verdict_is_that_of_its_samples(device, metric):
+    job = leaking(device, leak(device), evidence=False)
+    column = {"allocator_allocated": 1, "allocator_reserved": 2, "device_used": 3}[metric]
+    samples = job.watch.samples
+    assert len(samples) == 2400
+    same = vramtrack.detect([s.time_s for s in samples], [s[column] for s in samples], 24 * GIB, metric=metric)
+    verdict = job.watch.verdict(metric)
+    assert verdict.leak and (verdict.to_json(), verdict.series) == (same.to_json(), same.series)
+
+
+def test_a_verdict_costs_the_same_however_long_the_watch_lasts(device):
+    """The detectors are not run again over the samples: these may be gone."""
+    job = leaking(device, leak(device), evidence=False)
+    verdict = job.watch.verdict("allocator_allocated")
+    job.watch.samples.clear()
+    assert job.watch.verdict("allocator_allocated").to_json() == verdict.to_json()
+
+
+def test_a_setting_that_does_not_exist_is_refused_at_once(device):
+    with pytest.raises(ValueError, match="detection.leak-priority"):
+        vramtrack.Watch(device, settings={"detection.leak-priority": 1})
+
+
+def test_a_clock_that_is_set_back(device):
+    job = Job(device)
+    job.run(60)
+    job.now -= 30
+    job.run(60)
+    assert job.watch.verdict().samples == 120 and job.watch.errors == []
 
 
 def test_the_thread_and_marks_of_the_program(device):

@@ -22,7 +22,9 @@ from vramtrack.profiler import (
     profile_function,
     set_global_profiler,
 )
-from vramtrack.sources import Counters, MemorySource, SimulatedDevice, Site, default_source, set_default_source, use_source
+from vramtrack.memory_source import Counters, MemorySource, Site
+from vramtrack.simulated import SimulatedDevice
+from vramtrack.sources import default_source, set_default_source, use_source
 from vramtrack.verdict import Alert, Finding, Interval, Suspect, Verdict, detect
 from vramtrack.version import __version__
 from vramtrack.watch import Confirmation, Watch, WatchSample

@@ -7,7 +7,7 @@ import sys
 from typing import Dict, List, Optional, Sequence
 
 from vramtrack.driver import ProcessMemory
-from vramtrack.sources import Counters, MemorySource, Site
+from vramtrack.memory_source import Counters, MemorySource, Site
 from vramtrack.verdict import Verdict
 
 MIB = 2**20

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any, Iterator, List, Optional
 
-from vramtrack.sources import MemorySource, Site
+from vramtrack.memory_source import MemorySource, Site
 
 _AGAIN_AFTER_S = 1800.0
 _SETTLING_MARKS = 2

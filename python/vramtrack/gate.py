@@ -10,7 +10,9 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 
 from vramtrack import _core
 from vramtrack.errors import LeakError
-from vramtrack.sources import MemorySource, Site, default_source
+from vramtrack.memory_source import MemorySource, Site
+from vramtrack.sources import default_source
+from vramtrack.verdict import column
 
 _SETTLING_ITERATIONS = 2
 _EVIDENCE_ITERATIONS = 16
@@ -27,14 +29,17 @@ class GateReport:
     result: Any
     used_bytes: Tuple[float, ...] = field(repr=False, default=())
     sites: Tuple[Site, ...] = ()
-    because: str = ""
 
     @property
     def passed(self) -> bool:
         return not self.result.failed
 
+    @property
+    def because(self) -> str:
+        return str(self.result.because)
+
     def __str__(self) -> str:
-        lines = [self.because or str(self.result.because)]
+        lines = [self.because]
         if self.sites:
             lines.append(f"grew most over {_EVIDENCE_ITERATIONS} more iterations:")
             lines += [f"  {site}" for site in self.sites]
@@ -49,6 +54,12 @@ def _limit_bytes(limit: Union[str, float]) -> float:
     if 0 < limit < 1:
         raise ValueError(f'a limit of {limit:g} bytes an iteration is none; write "{limit:g} MiB/iter"')
     return float(limit)
+
+
+def _unit(limit: Union[str, float]) -> str:
+    """What the limit calls one iteration: "step" of "0.2 MiB/step"."""
+    unit = limit.partition("/")[2].strip() if isinstance(limit, str) else ""
+    return "iteration" if unit in ("", "iter") else unit
 
 
 def _least_and_most(iterations: Union[int, Tuple[int, int]]) -> Tuple[int, int]:
@@ -78,30 +89,12 @@ def check_arguments(limit: Union[str, float], options: Dict[str, Any], what: str
     if not isinstance(rate, (int, float)) or not isinstance(caches, int):
         raise TypeError(f"error_rate is {rate!r} and caches {caches!r}: expected numbers")
     first, most = _least_and_most(options.get("iterations", (_FIRST_LOOK, 1024)))
-    _core.LeakGate(_limit_bytes(limit), rate, first, most, caches)
+    _core.LeakGate(_limit_bytes(limit), rate, first, most, caches, _unit(limit))
 
 
 def option_names() -> List[str]:
     """The keywords of run_gate()."""
     return list(run_gate.__kwdefaults__ or {})
-
-
-def _plain(number: float) -> str:
-    """1e-4, not 0.0001."""
-    mantissa, exponent = f"{number:.2e}".split("e")
-    return f"{float(mantissa):g}e{int(exponent)}"
-
-
-def _words(gate: Any, limit: Union[str, float], error_rate: float) -> str:
-    """The result's words, by the word that the limit is given in, and with the error rate that was asked for: each look that can
-    fail has its share of it."""
-    words = str(gate.result.because)
-    share = gate.error_rate_of_a_look
-    looks = round(error_rate / share)
-    asked = _plain(error_rate) + (f" over {looks} looks" if looks > 1 else "")
-    words = words.replace(f"error rate {share:g}", f"error rate {asked}").replace(f"error rate of {share:g}", f"error rate of {asked}")
-    unit = limit.partition("/")[2].strip() if isinstance(limit, str) else ""
-    return words if unit in ("", "iter") else words.replace("/iteration", f"/{unit}")
 
 
 def _called(body: Callable[[], Any], number: int, most: int) -> None:
@@ -123,9 +116,7 @@ def test_growth(
     used_bytes: Sequence[float], limit: Union[str, float] = 0.0, *, error_rate: float = 1e-4, caches: int = 4
 ) -> Any:
     """Tests a series that is already there: memory after each iteration, in bytes."""
-    from vramtrack.verdict import _column
-
-    return _core.test_growth(_column(used_bytes, "used_bytes"), _limit_bytes(limit), error_rate, caches)
+    return _core.test_growth(column(used_bytes, "used_bytes"), _limit_bytes(limit), error_rate, caches, _unit(limit))
 
 
 test_growth.__test__ = False  # type: ignore[attr-defined]  # pytest: no test
@@ -157,10 +148,10 @@ def run_gate(
     __tracebackhide__ = True  # under pytest: the caller's line is of interest
     memory = source if source is not None else default_source()
     first, most = _least_and_most(iterations)
-    gate = _core.LeakGate(_limit_bytes(limit), error_rate, first, most, caches)
+    gate = _core.LeakGate(_limit_bytes(limit), error_rate, first, most, caches, _unit(limit))
     if gate.most > most:
         warnings.warn(
-            f"iterations={iterations!r} is raised to {gate.most}: fewer cannot fail at an error rate of {_plain(error_rate)}",
+            f"iterations={iterations!r} is raised to {gate.most}: fewer cannot fail at an error rate of {_core.error_rate_words(error_rate)}",
             stacklevel=2,
         )
     calls = 0
@@ -189,7 +180,7 @@ def run_gate(
         finally:
             memory.stop_stacks()
     words = limit if isinstance(limit, str) else str(_core.growth_text(limit))
-    return GateReport(words, gate.result, tuple(gate.used_bytes), tuple(sites), _words(gate, limit, error_rate))
+    return GateReport(words, gate.result, tuple(gate.used_bytes), tuple(sites))
 
 
 def check(body: Callable[[], Any], limit: Union[str, float] = "0.2 MiB/iter", **options: Any) -> GateReport:

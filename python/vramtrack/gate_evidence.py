@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, Tuple
 
-from vramtrack.sources import MemorySource, Site
+from vramtrack.memory_source import MemorySource, Site
 
 _BEGIN = 16  # what is replaced at each mark is let settle until the first snapshot
 _FIRST = 32

@@ -44,7 +44,7 @@ class MarkSeries:
         if len(self._values) < 256:
             return False
         for part in (self._values[: len(self._values) // 2], self._values):
-            result = _core.test_growth(part, 0.0, 1e-4, 4)
+            result = _core.test_growth(part, 0.0, 1e-4, 4, "mark")
             if not result.failed or result.late_to_early < 0.75:
                 return False
         return True
@@ -55,7 +55,7 @@ class MarkSeries:
         values = self._values[begin:]
         if len(values) < 8:
             return None
-        result = _core.test_growth(values, 0.0, 1e-3, 4)
+        result = _core.test_growth(values, 0.0, 1e-3, 4, "mark")
         if result.outcome != "too_short":
             return float(result.growth_bytes) / self._stride
         rest = values[int(result.warm_up_iterations) :]

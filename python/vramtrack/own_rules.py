@@ -86,7 +86,7 @@ def _grows(totals: Sequence[float], thresholds: Thresholds, begins: Sequence[int
     n = len(totals)
     if n < max(4, thresholds["min_calls_for_analysis"]):
         return Growth(False, 0, 0, f"{n} calls: too few to tell")
-    result = _core.test_growth(array("d", totals), 0.0, _ERROR_RATE, _CONTAMINATED)
+    result = _core.test_growth(array("d", totals), 0.0, _ERROR_RATE, _CONTAMINATED, each)
     warm_up = int(result.warm_up_iterations)
     begin = begins[min(warm_up, n - 1)]
     rest = totals[warm_up:]
@@ -97,7 +97,7 @@ def _grows(totals: Sequence[float], thresholds: Thresholds, begins: Sequence[int
         total = int(total * (len(rest) - (each == "call")) / (len(rest) - end))
     if result.outcome != "too_short":
         leaks = result.failed and total >= thresholds["min_leak_growth_bytes"]
-        return Growth(leaks, begin, total, str(result.because).replace("iteration", each))
+        return Growth(leaks, begin, total, str(result.because))
     # A short run: every pair of calls is asked which is higher (Mann-Kendall), and no third may lie below the one before.
     if len(rest) < 6:
         return Growth(False, begin, total, f"{len(rest)} times one {each} after warm-up: too few to tell")

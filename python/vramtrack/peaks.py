@@ -2,10 +2,15 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, List
+from typing import Any, List, Protocol
 
-if TYPE_CHECKING:
-    from vramtrack.sources import Counters, MemorySource
+
+class PeakCounters(Protocol):
+    """The part of a MemorySource that has peaks."""
+
+    def counters(self) -> Any: ...
+
+    def reset_peak(self) -> None: ...
 
 
 class OpenCall:
@@ -25,7 +30,7 @@ class OpenCalls:
         self._lock = threading.Lock()
         self._calls: List[OpenCall] = []
 
-    def begin(self, source: "MemorySource", anew: bool = True) -> OpenCall:
+    def begin(self, source: PeakCounters, anew: bool = True) -> OpenCall:
         """`anew` False: the peak goes on, but the call is told all the same when somebody else begins it anew."""
         call = OpenCall()
         with self._lock:
@@ -34,11 +39,11 @@ class OpenCalls:
             self._calls.append(call)
         return call
 
-    def reset(self, source: "MemorySource") -> None:
+    def reset(self, source: PeakCounters) -> None:
         with self._lock:
             self._reset(source)
 
-    def end(self, source: "MemorySource", call: OpenCall) -> "Counters":
+    def end(self, source: PeakCounters, call: OpenCall) -> Any:
         """The counters now, the peaks being the call's."""
         with self._lock:
             self._calls.remove(call)
@@ -49,7 +54,7 @@ class OpenCalls:
             )
         return after
 
-    def _reset(self, source: "MemorySource") -> None:
+    def _reset(self, source: PeakCounters) -> None:
         if self._calls:
             seen = source.counters()
             for call in self._calls:

@@ -8,7 +8,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional, TypeVar
 
-from vramtrack.sources import Counters, MemorySource, default_source
+from vramtrack.memory_source import Counters, MemorySource
+from vramtrack.sources import default_source
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _now = time.time

@@ -5,7 +5,7 @@ import pickle
 from typing import Any, List, Optional, Union
 
 from vramtrack import _core
-from vramtrack.sources import Site
+from vramtrack.memory_source import Site
 
 
 def _bytes_of(snapshot: Any) -> bytes:

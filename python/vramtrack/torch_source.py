@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from vramtrack.driver import DeviceIdentity
 from vramtrack.peaks import OpenCalls
-from vramtrack.sources import Counters, MemorySource, Site
+from vramtrack.memory_source import Counters, MemorySource, Site
 
 
 class TorchSource(MemorySource):

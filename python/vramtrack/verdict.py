@@ -6,7 +6,8 @@ from array import array
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from vramtrack import _core
+from vramtrack import _core, chart
+from vramtrack.chart import Series
 
 MIB = 2**20
 
@@ -25,15 +26,6 @@ class Suspect(NamedTuple):
     pid: Optional[int]
     command: str
     share: float
-
-
-@dataclass(frozen=True)
-class Series:
-    """The samples behind a verdict, thinned out to be drawn: the range within each of at most 600 stretches."""
-
-    times_s: Tuple[float, ...] = ()
-    low_bytes: Tuple[float, ...] = ()
-    high_bytes: Tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,15 +114,30 @@ class Verdict:
         """The vramtrack.analysis.v1 line."""
         return json.dumps(self.raw, ensure_ascii=False)
 
-    def _repr_svg_(self) -> str:
-        from vramtrack.chart import svg
+    @property
+    def headline(self) -> str:
+        """The verdict in one line."""
+        return str(self).partition("\n")[0]
 
-        return svg(self)
+    def _repr_svg_(self) -> Optional[str]:
+        return chart.svg(
+            self.series,
+            label=self.headline,
+            duration_s=self.duration_s,
+            interval_s=self.interval_s,
+            clock_is_relative=self.start is None,
+            capacity_bytes=self.capacity_bytes,
+            alerts_s=[alert.raised_s for alert in self.alerts],
+            onset_s=self.onset_s if self.leak else None,
+            oom_in_s=self.oom_in_s if self.leak else None,
+            growth_bytes_per_s=self.growth_bytes_per_s.mid,
+        )
 
     def _repr_html_(self) -> str:
-        from vramtrack.chart import html
-
-        return html(self)
+        reasons = [self.because]
+        if self.growth_per:
+            reasons.append(", ".join(f"{size / MIB:+.1f} MiB per {mark}" for mark, size in self.growth_per.items()))
+        return chart.html(self.headline, self._repr_svg_(), reasons, self.causes)
 
 
 _NO_SAMPLES = {"leak": False, "state": "too_short", "pattern": "none", "spike": None, "severity": "ok", "detector": "judge",
@@ -173,6 +180,13 @@ def in_python(words: str) -> str:
     return words
 
 
+def verdict_of(analysis: Any, metric: str) -> Verdict:
+    """What the core has concluded, as Python gives it."""
+    line: Dict[str, Any] = json.loads(analysis.line) if analysis.line else {}
+    columns = (analysis.times_s, analysis.low_bytes, analysis.high_bytes, analysis.mean_bytes)
+    return _verdict(line, in_python(analysis.text), Series(*(tuple(values) for values in columns)), metric)
+
+
 def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Verdict:
     v = line.get("verdict", _NO_SAMPLES)
     suspect = v.get("suspect")
@@ -210,7 +224,7 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
     )
 
 
-def _column(values: Any, name: str) -> Any:
+def column(values: Any, name: str) -> Any:
     """What the core reads without a copy, or one copy as 64-bit floats."""
     if hasattr(values, "to_numpy"):  # a column of a table
         values = values.to_numpy()
@@ -254,13 +268,13 @@ def detect(
     Contiguous float64 arrays are read where they lie; anything else is copied once. The GIL is free meanwhile.
     ValueError: what cannot be used, and where. Cost: some 0.2 us a sample.
     """
-    times, used = _column(times_s, "times_s"), _column(used_bytes, "used_bytes")
+    times, used = column(times_s, "times_s"), column(used_bytes, "used_bytes")
     capacity = None if capacity_bytes is None else float(capacity_bytes)
     most = _core.largest(used)
     if capacity is not None and capacity > 0 and 1.01 * capacity < most < float("inf"):
         # 1 %: the driver and the allocator do not count quite the same.
         raise ValueError(f"used_bytes reaches {_words(most)}, above capacity_bytes={capacity:.0f}: bytes are expected of both")
-    verdict = conclude(times, used, capacity, metric, settings, explain, device_id)
+    verdict = verdict_of(_core.analyze(times, used, capacity, metric, assignments(settings), explain, device_id), metric)
     if 0 < most < MIB:
         note = f"used_bytes never exceeds {most:g}: bytes are expected"
         text = verdict.text.rstrip("\n") + f"\n  warning    {note}\n" if verdict.text else ""
@@ -275,21 +289,9 @@ def _words(size: float) -> str:
     return f"{size:.0f} bytes"
 
 
-def conclude(
-    times: Any,
-    used: Any,
-    capacity: Optional[float],
-    metric: str,
-    settings: Optional[Dict[str, Any]],
-    explain: bool = False,
-    device_id: int = 0,
-) -> Verdict:
-    """detect() of columns, also of more than the capacity is by now: others may have taken of it since."""
-    assignments = [f"{name}={_setting(value)}" for name, value in (settings or {}).items()]
-    analysis = _core.analyze(times, used, capacity, metric, assignments, explain, device_id)
-    line = json.loads(analysis.line) if analysis.line else {}
-    series = Series(tuple(analysis.times_s), tuple(analysis.low_bytes), tuple(analysis.high_bytes))
-    return _verdict(line, in_python(analysis.text), series, metric)
+def assignments(settings: Optional[Dict[str, Any]]) -> List[str]:
+    """Settings as the core reads them."""
+    return [f"{name}={_setting(value)}" for name, value in (settings or {}).items()]
 
 
 def _setting(value: Any) -> str:

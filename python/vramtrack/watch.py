@@ -14,8 +14,10 @@ from vramtrack.advice import advice
 from vramtrack.driver import DEFAULT_LIBRARY, DriverMemory
 from vramtrack.evidence import Evidence, write_evidence
 from vramtrack.mark_series import MarkSeries
-from vramtrack.sources import MemorySource, Site, default_source
-from vramtrack.verdict import Verdict, _column, conclude
+from vramtrack.memory_source import MemorySource, Site
+from vramtrack.sources import default_source
+from vramtrack.stream import Stream
+from vramtrack.verdict import Verdict
 
 MIB = 2**20
 
@@ -65,6 +67,16 @@ os.register_at_fork(after_in_child=_after_fork)
 def _check_metric(metric: str) -> None:
     if metric not in _FIELDS:
         raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(_FIELDS)}")
+
+
+def _limit_bytes(taken: WatchSample, metric: str) -> Optional[float]:
+    """Where memory ends for the metric. What this process holds ends where the device does, less what others hold."""
+    if taken.device_total is None:
+        return None
+    others = 0
+    if metric != "device_used" and taken.device_used is not None:
+        others = max(0, taken.device_used - taken.allocator_reserved)
+    return float(max(1, taken.device_total - others))
 
 
 def _is_graver(one: Verdict, other: Verdict) -> bool:
@@ -136,8 +148,8 @@ class Watch:
         self.source = source if source is not None else default_source()
         self.interval_s = interval_s
         self.check_every_s = check_every_s
-        self.settings = settings
         self.max_samples = max(100, max_samples)
+        #: every sample, or every second, fourth, ... of them since the first time that max_samples were there
         self.samples: List[WatchSample] = []
         self.evidence = Evidence(self.source, evidence_s) if evidence else None
         self.directory = directory
@@ -148,6 +160,10 @@ class Watch:
         self._clock = clock
         self.driver = DriverMemory(self.source.identity(), driver_library)
         self._lock = threading.RLock()
+        self._streams = {metric: Stream(metric, settings, self.source.device_id) for metric in _FIELDS}
+        self._last: Optional[WatchSample] = None
+        self._taken = 0
+        self._stride = 1
         self._series: Dict[str, MarkSeries] = {}
         self._epoch_bytes: List[int] = []
         self._before_oom: List[Any] = []
@@ -239,13 +255,21 @@ class Watch:
             self.source.capacity_bytes(),
         )
         with self._lock:
-            if self.samples and taken.time_s < self.samples[-1].time_s:
-                taken = taken._replace(time_s=self.samples[-1].time_s)  # the clock was set back
+            if self._last is not None and taken.time_s < self._last.time_s:
+                taken = taken._replace(time_s=self._last.time_s)  # the clock was set back
+            self._last = taken
+            for metric, stream in self._streams.items():
+                stream.observe(taken.time_s, taken[_FIELDS[metric]], _limit_bytes(taken, metric))
+            self._keep(taken)
+        return taken
+
+    def _keep(self, taken: WatchSample) -> None:
+        if self._taken % self._stride == 0:
             self.samples.append(taken)
             if len(self.samples) >= self.max_samples:
                 del self.samples[1::2]
-                self.interval_s *= 2
-        return taken
+                self._stride *= 2
+        self._taken += 1
 
     def _process_used(self, now: float) -> Optional[int]:
         try:
@@ -325,13 +349,11 @@ class Watch:
         """The verdict so far. `metric`: "allocator_allocated", "allocator_reserved", "process_used" or "device_used"; by
         default the allocator's or the device's, whichever is the graver. confirm=True: at a safe point only; collects
         garbage and empties the cache, and is no leak any more if the growth does not persist."""
-        with self._lock:
-            samples = list(self.samples)
         if metric is not None:
-            verdict = self._of(samples, metric)
+            verdict = self._of(metric)
         else:
-            verdict = self._of(samples, "allocator_allocated")
-            outside = self._of(samples, "device_used") if samples and samples[-1].device_used is not None else None
+            verdict = self._of("allocator_allocated")
+            outside = self._of("device_used") if self._last is not None and self._last.device_used is not None else None
             if outside is not None and outside.leak and _is_graver(outside, verdict):
                 verdict = outside
         verdict = verdict.with_growth_per(self._growth_per(verdict))
@@ -340,18 +362,10 @@ class Watch:
         self.last_verdict = verdict
         return verdict
 
-    def _of(self, samples: List[WatchSample], metric: str) -> Verdict:
+    def _of(self, metric: str) -> Verdict:
         _check_metric(metric)
-        limit: Optional[float] = None
-        if samples and samples[-1].device_total is not None:
-            limit = float(samples[-1].device_total)
-            last = samples[-1]
-            if metric != "device_used" and last.device_used is not None:
-                # Ours ends where the device's ends: what others hold is not to be had.
-                limit = max(1.0, limit - max(0, last.device_used - last.allocator_reserved))
-        used = _column([s[_FIELDS[metric]] for s in samples], metric)
-        times = _column([s.time_s for s in samples], "times")
-        verdict = conclude(times, used, limit, metric, self.settings, device_id=self.source.device_id)
+        with self._lock:
+            verdict = self._streams[metric].verdict()
         if metric == "process_used" and verdict.samples == 0 and self.driver.reason:
             verdict = replace(verdict, because=f"no figures of the driver: {self.driver.reason}")
         return verdict

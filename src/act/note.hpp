@@ -11,11 +11,9 @@
 
 namespace vramtrack::act {
 
-enum class News : std::uint8_t { raised, escalated, cleared };
-
 /// A plain value. Texts may hold any bytes: whoever writes them somewhere escapes them.
 struct Note {
-  News news = News::raised;
+  AlertNews news = AlertNews::raised;
   SeriesKey key;
   std::uint32_t suspect_pid = 0;  ///< of a device's alert: the process whose growth explains it; 0: none known
   std::uint64_t suspect_start_ticks = 0;

@@ -100,8 +100,8 @@ struct Notifier::Core {
   explicit Core(NotifierOptions given, std::vector<std::string> channels)
       : options(std::move(given)), rules(rules_of(options)), outbox(rules, std::move(channels)) {}
 
-  void warn(std::string text) {
-    if (warnings.size() < kMostWarnings) warnings.push_back(std::move(text));
+  void warn(std::string_view text) {
+    if (warnings.size() < kMostWarnings) warnings.emplace_back(text);
   }
 
   void load() {

@@ -80,11 +80,11 @@ void Outbox::take(const Note& note, Timestamp now) {
   const std::string member = member_name(note.key);
   const auto incident = incident_of(note, member);
   if (incident == incidents_.end()) {
-    if (note.news != News::cleared) open(note, member, now);
+    if (note.news != AlertNews::cleared) open(note, member, now);
     return;
   }
   const auto at = std::find(incident->members.begin(), incident->members.end(), member);
-  if (note.news == News::cleared) {
+  if (note.news == AlertNews::cleared) {
     if (at == incident->members.end()) return;
     incident->members.erase(at);
     ++revision_;

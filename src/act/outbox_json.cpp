@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "act/outbox.hpp"
+#include "core/markup.hpp"
 
 namespace vramtrack::act {
 
@@ -291,22 +292,8 @@ std::string slack_body(const Message& m, const OutboxRules& rules) {
   std::string text = m.event == "resolved" ? ":white_check_mark: " : ":rotating_light: ";
   if (!rules.simulated.empty()) text += "[simulated] ";
   text += '*';
-  // Slack's own marks: what a foreign text says must neither link nor call anybody.
-  const auto escaped = [](std::string_view in) {
-    std::string out;
-    for (const char c : in) {
-      if (c == '&')
-        out += "&amp;";
-      else if (c == '<')
-        out += "&lt;";
-      else if (c == '>')
-        out += "&gt;";
-      else
-        out += c;
-    }
-    return out;
-  };
-  text += escaped(rules.host) + "* " + escaped(m.text.substr(0, kMostSlackBytes));
+  text += escape_markup(rules.host, Markup::slack) + "* ";
+  text += escape_markup(m.text.substr(0, kMostSlackBytes), Markup::slack);
   return dump(json{{"text", text}});
 }
 

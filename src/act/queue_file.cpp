@@ -9,17 +9,14 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <system_error>
 #include <utility>
+
+#include "core/errno_words.hpp"
 
 namespace vramtrack::act {
 namespace {
 
 constexpr std::size_t kMost = 4U << 20U;
-
-std::string reason() {
-  return std::generic_category().message(errno);
-}
 
 std::string folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -49,10 +46,10 @@ Result<QueueFile> QueueFile::open(const std::string& path) {
   make_folder(folder_of(path));
   const std::string lock_path = path + ".lock";
   const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (lock < 0) return fail(fmt::format("cannot write {}: {}", lock_path, reason()));
+  if (lock < 0) return fail(fmt::format("cannot write {}: {}", lock_path, errno_words(errno)));
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
     const bool held = errno == EWOULDBLOCK;
-    const std::string why = reason();
+    const std::string why = errno_words(errno);
     ::close(lock);
     if (held) return fail(fmt::format("another vramtrack uses {} and tells of these alerts already", path));
     return fail(fmt::format("cannot lock {}: {}", lock_path, why));
@@ -70,7 +67,7 @@ QueueFile::~QueueFile() {
 Result<std::optional<std::string>> QueueFile::read() const {
   const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0 && errno == ENOENT) return std::optional<std::string>();
-  if (fd < 0) return fail(fmt::format("cannot read {}: {}", path_, reason()));
+  if (fd < 0) return fail(fmt::format("cannot read {}: {}", path_, errno_words(errno)));
   std::string text;
   std::array<char, 65536> part{};
   ssize_t n = 0;
@@ -80,7 +77,7 @@ Result<std::optional<std::string>> QueueFile::read() const {
     else if (errno != EINTR)
       break;
   }
-  const std::string why = n < 0 ? reason() : std::string();
+  const std::string why = n < 0 ? errno_words(errno) : std::string();
   ::close(fd);
   if (!why.empty()) return fail(fmt::format("cannot read {}: {}", path_, why));
   return std::optional<std::string>(std::move(text));
@@ -89,11 +86,11 @@ Result<std::optional<std::string>> QueueFile::read() const {
 Status QueueFile::write(std::string_view text) const {
   const std::string next = path_ + ".new";
   const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, reason()));
+  if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, errno_words(errno)));
   const bool written = write_all(fd, text) && ::fsync(fd) == 0;
-  std::string why = written ? std::string() : reason();
+  std::string why = written ? std::string() : errno_words(errno);
   ::close(fd);
-  if (written && ::rename(next.c_str(), path_.c_str()) != 0) why = reason();
+  if (written && ::rename(next.c_str(), path_.c_str()) != 0) why = errno_words(errno);
   if (!why.empty()) {
     ::unlink(next.c_str());
     return fail(fmt::format("cannot write {}: {}", path_, why));

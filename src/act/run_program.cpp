@@ -13,7 +13,8 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <system_error>
+
+#include "core/errno_words.hpp"
 
 extern char** environ;
 
@@ -24,10 +25,6 @@ using std::chrono::steady_clock;
 
 constexpr std::size_t kMostSaid = 4096;
 constexpr std::chrono::milliseconds kLook{20};
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
 
 class File {
  public:
@@ -144,15 +141,15 @@ Outcome run_program(const std::vector<std::string>& argv, const std::string& inp
     return Outcome{Outcome::Kind::retry, fmt::format("{} {}", argv.front(), why), {}};
   };
   File in;
-  if (!fill(in, input)) return failed("could not be given the alert: " + reason(errno));
+  if (!fill(in, input)) return failed("could not be given the alert: " + errno_words(errno));
   std::array<int, 2> ends{-1, -1};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("could not be started: " + reason(errno));
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("could not be started: " + errno_words(errno));
   const File said_end(ends[0]);
   File program_end(ends[1]);
   pid_t pid = -1;
   const int error = spawn(argv, environment(variables), in.get(), program_end.get(), pid);
   program_end.reset();
-  if (error != 0) return failed("could not be started: " + reason(error));
+  if (error != 0) return failed("could not be started: " + errno_words(error));
 
   const auto deadline = steady_clock::now() +
                         std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(timeout_s));

@@ -11,9 +11,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
+#include "core/errno_words.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::agent {
@@ -24,19 +24,15 @@ using json = nlohmann::ordered_json;
 constexpr std::size_t kMost = 4096;
 constexpr std::string_view kSchema = "vramtrack.acknowledged.v1";
 
-std::string reason() {
-  return std::generic_category().message(errno);
-}
-
 Status write_file(const std::string& path, const std::string& text) {
   const std::string next = path + ".new";
   const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, reason()));
+  if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, errno_words(errno)));
   const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
-  const std::string why = written ? "" : reason();
+  const std::string why = written ? "" : errno_words(errno);
   ::close(fd);
   if (!written || ::rename(next.c_str(), path.c_str()) != 0) {
-    const std::string problem = written ? reason() : why;
+    const std::string problem = written ? errno_words(errno) : why;
     ::unlink(next.c_str());
     return fail(fmt::format("cannot write {}: {}", path, problem));
   }
@@ -51,10 +47,10 @@ class ChangeLock {
     if (path.empty()) return ChangeLock(-1);
     const std::string name = path + ".lock";
     const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return fail(fmt::format("cannot write {}: {}", name, reason()));
+    if (fd < 0) return fail(fmt::format("cannot write {}: {}", name, errno_words(errno)));
     while (::flock(fd, LOCK_EX) != 0) {  // held for a write of some kilobytes
       if (errno == EINTR) continue;
-      const std::string why = reason();
+      const std::string why = errno_words(errno);
       ::close(fd);
       return fail(fmt::format("cannot lock {}: {}", name, why));
     }
@@ -81,7 +77,7 @@ Status Acknowledgements::refresh() {
   if (path_.empty()) return {};
   struct stat info {};
   if (::stat(path_.c_str(), &info) != 0) {
-    if (errno != ENOENT) return fail(fmt::format("cannot read {}: {}", path_, reason()));
+    if (errno != ENOENT) return fail(fmt::format("cannot read {}: {}", path_, errno_words(errno)));
     if (seen_ns_ >= 0) {
       table_.clear();
       seen_ns_ = -1;

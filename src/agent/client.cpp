@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "core/errno_words.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::agent {
@@ -26,10 +27,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostAnswerBytes = 64U << 20;
 constexpr std::string_view kSystemSocket = "/run/vramtrack/agent.sock";
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
 
 std::string folder_of_variable(const char* name) {
   const char* value = std::getenv(name);
@@ -84,7 +81,7 @@ Result<std::string> exchange(int fd, std::string_view request, Clock::time_point
     if (sent > 0)
       request.remove_prefix(static_cast<std::size_t>(sent));
     else if (errno != EAGAIN && errno != EINTR)
-      return fail(reason(errno));
+      return fail(errno_words(errno));
     else if (!wait(fd, POLLOUT, deadline))
       return fail("no answer in time");
   }
@@ -94,7 +91,7 @@ Result<std::string> exchange(int fd, std::string_view request, Clock::time_point
     if (!wait(fd, POLLIN, deadline)) return fail("no answer in time");
     const ssize_t got = ::recv(fd, chunk.data(), chunk.size(), 0);
     if (got == 0) return answer;
-    if (got < 0 && errno != EAGAIN && errno != EINTR) return fail(reason(errno));
+    if (got < 0 && errno != EAGAIN && errno != EINTR) return fail(errno_words(errno));
     if (got > 0) answer.append(chunk.data(), static_cast<std::size_t>(got));
     if (answer.size() > kMostAnswerBytes) return fail("an answer of more than 64 MiB");
   }
@@ -161,7 +158,7 @@ Result<std::string> AgentClient::ask(const std::string& path_and_query, const st
   const std::string doing = "asking the agent at " + socket_;
   const Connected connected(socket_);
   if (connected.fd() < 0)
-    return fail(Error{reason(connected.error()) + "; 'vramtrack agent' starts one"}.during(doing));
+    return fail(Error{errno_words(connected.error()) + "; 'vramtrack agent' starts one"}.during(doing));
   std::string request = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
                                     body.empty() ? "GET" : "POST", path_and_query);
   if (!body.empty()) request += fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n", body.size());

@@ -6,10 +6,11 @@
 
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
+#include "cli/printer.hpp"
 #include "cli/recorded.hpp"
-#include "cli/session.hpp"
 #include "core/format.hpp"
 #include "engine/ticks.hpp"
+#include "host/interrupt.hpp"
 #include "live/pace.hpp"
 
 namespace vramtrack::cli {
@@ -21,8 +22,10 @@ class Replay {
       : options_(options), config_(config), range_(range), console_(console) {}
 
   int run(Source& source, Catalog& catalog, const std::string& what) {
-    Session session(config_, catalog, console_, options_.json, false);
-    Pace pace(options_.speed);
+    Pipeline pipeline(config_, catalog);
+    Printer printer(pipeline, console_, options_.json, false);
+    printer.listen();
+    Pace pace(options_.speed, machine_clock());
     Ticks ticks;
     std::optional<Timestamp> first;
     Timestamp last{};
@@ -34,15 +37,15 @@ class Replay {
       if (!pace.wait_for(time)) return false;
       if (!first) first = time;
       last = time;
-      take_tick(tick, session);
+      take_tick(tick, pipeline, printer);
       if (pace.is_paced() && std::chrono::steady_clock::now() >= next_status) {
-        session.status();
+        printer.status();
         next_status += every;
       }
       return !console_.gone();
     };
     std::string broken;
-    Session::Told told;
+    std::set<std::string> told;
     Batch batch;
     bool go_on = true;
     for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
@@ -51,7 +54,7 @@ class Replay {
       go_on = ticks.add(batch, take);
       if (!polled) broken = polled.error().message;
       progress = polled ? *polled : Progress::end;
-      session.tell_notes(source.notes(), told);
+      tell_new(source.notes(), told, [&](const std::string& text) { printer.warn(text); });
     }
     if (go_on) ticks.finish(take);
     tell_skipped(source.notes());
@@ -62,32 +65,33 @@ class Replay {
                                    range_.from || range_.to ? " between --from and --to" : ""));
       return 2;
     }
-    session.last_status(options_.explain);
+    printer.last_status(options_.explain);
     if (!options_.json)
-      session.print(fmt::format("replayed {} of {}: {} samples, {}\n", format_duration(seconds_between(*first, last)),
-                                what, session.counts().samples, alert_counts(session.counts())));
+      printer.print(fmt::format("replayed {} of {}: {} samples, {}\n", format_duration(seconds_between(*first, last)),
+                                what, pipeline.counts().samples, alert_counts(pipeline.counts())));
     return broken.empty() ? 0 : 2;
   }
 
  private:
   /// A store holds one watch after the other, and each began knowing nothing: so does their replay.
-  void take_tick(const Batch& tick, Session& session) {
+  void take_tick(const Batch& tick, Pipeline& pipeline, Printer& printer) {
     constexpr auto starts_watch = [](const Event& event) { return event.kind == Event::Kind::watch_started; };
-    if (std::none_of(tick.events.begin(), tick.events.end(), starts_watch)) return session.take(tick);
+    if (std::none_of(tick.events.begin(), tick.events.end(), starts_watch)) return pipeline.take(tick);
     Batch part;
     for (Event event : tick.events) {
-      if (starts_watch(event) && (session.counts().ticks > 0 || !part.events.empty())) {
-        if (!part.events.empty()) session.take(part);
+      if (starts_watch(event) && (pipeline.counts().ticks > 0 || !part.events.empty())) {
+        if (!part.events.empty()) pipeline.take(part);
         part.clear();
-        if (!session.view()->series.empty()) session.last_status(options_.explain);
-        session.begin_anew();
+        if (!pipeline.view()->series.empty()) printer.last_status(options_.explain);
+        pipeline.begin_anew(event.time);
+        printer.forget_shown();
         event.text = "another watch begins here, knowing nothing of what came before";
       }
       part.events.push_back(std::move(event));
     }
     part.samples = tick.samples;
     part.readings = tick.readings;
-    session.take(part);
+    pipeline.take(part);
   }
 
   void tell_skipped(const SourceNotes& notes) {

@@ -4,9 +4,10 @@
 #include <algorithm>
 
 #include "cli/commands.hpp"
-#include "cli/session.hpp"
+#include "cli/printer.hpp"
 #include "core/format.hpp"
 #include "engine/ticks.hpp"
+#include "host/interrupt.hpp"
 #include "live/notifications.hpp"
 #include "live/pace.hpp"
 #include "report/words.hpp"
@@ -35,15 +36,16 @@ class Simulation {
         scenario_(scenario),
         console_(console),
         source_(sim::make_simulation(scenario, catalog_)),
-        session_(config, catalog_, console, options.json, true),
-        pace_(options.within_s ? scenario.duration_s / *options.within_s : options.speed) {
-    session_.on_alert([this](const AlertChange& change) { remember(change); });
+        pipeline_(config, catalog_),
+        printer_(pipeline_, console, options.json, true),
+        pace_(options.within_s ? scenario.duration_s / *options.within_s : options.speed, machine_clock()) {
     if (options.notify)
       notifier_ = open_notifier(config, {}, scenario.name, [&console](const std::string& text) { console.warn(text); });
-    if (notifier_)
-      session_.on_news([this](const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
-        notifier_->tell(note_of(view, series, alert, news));
-      });
+    if (notifier_) pipeline_.listen(notifying(*notifier_, [this](const auto& text) { printer_.warn(text); }));
+    Listener listener;
+    listener.alert = [this](const AlertTold& told) { remember(told); };
+    pipeline_.listen(std::move(listener));
+    printer_.listen();
   }
 
   int run() {
@@ -56,7 +58,7 @@ class Simulation {
       if (!begin_) begin_ = time;
       last_ = time;
       csv->write(tick, catalog_);
-      session_.take(tick);
+      pipeline_.take(tick);
       for (const Event& event : tick.events) notice_oom(event);
       show_progress(time);
       return !console_.gone() && !(oom_ && alert_);
@@ -73,7 +75,7 @@ class Simulation {
     }
     if (go_on) ticks.finish(take);
     // After the OOM the table would show what is left, not what was predicted.
-    if (!oom_ || options_.json || options_.explain) session_.last_status(options_.explain);
+    if (!oom_ || options_.json || options_.explain) printer_.last_status(options_.explain);
     // Who tries whether somebody is told wants to know that nobody was.
     const bool told =
         !options_.notify ||
@@ -96,9 +98,9 @@ class Simulation {
   }
 
   /// The first alert that says when memory will run out is the prediction to be held to.
-  void remember(const AlertChange& change) {
-    if (!change.raised || !change.alert.finding.leak) return;
-    if (!alert_ || (!alert_->finding.oom_in_s && change.alert.finding.oom_in_s)) alert_ = change.alert;
+  void remember(const AlertTold& told) {
+    if (told.news == AlertNews::cleared || !told.alert.finding.leak) return;
+    if (!alert_ || (!alert_->finding.oom_in_s && told.alert.finding.oom_in_s)) alert_ = told.alert;
   }
 
   void notice_oom(const Event& event) {
@@ -106,7 +108,7 @@ class Simulation {
     oom_ = event.time;
     if (options_.json) return;
     const ProcessInfo* process = catalog_.process({event.pid, event.pid_start_ticks, event.host});
-    session_.print(fmt::format("{}  {}  pid {} {}: the simulated process ran out of memory and ended\n",
+    printer_.print(fmt::format("{}  {}  pid {} {}: the simulated process ran out of memory and ended\n",
                                format_moment(event.time, catalog_.clock_is_relative),
                                toned("OOM", Tone::bad, console_.style()), event.pid,
                                process == nullptr ? "" : printable(process->command)));
@@ -118,10 +120,10 @@ class Simulation {
       const auto now = std::chrono::steady_clock::now();
       if (now < next_draw_) return;
       next_draw_ = now + kRedraw;
-      session_.status();
+      printer_.status();
     } else if (!console_.is_terminal() && seconds_between(*begin_, time) >= next_table_s_) {
       next_table_s_ += scenario_.duration_s / kStatusTables;
-      session_.status();
+      printer_.status();
     }
   }
 
@@ -133,14 +135,14 @@ class Simulation {
   void summarise() {
     if (!begin_) return;
     std::string out = fmt::format("\nsimulated {} ({} samples): {}\n", format_duration(seconds_between(*begin_, last_)),
-                                  session_.counts().samples, alert_counts(session_.counts()));
+                                  pipeline_.counts().samples, alert_counts(pipeline_.counts()));
     if (alert_) out += prediction();
     if (!alert_ && oom_) out += fmt::format("  memory ran out {}, and no alert had been raised\n", into(*oom_));
     if (scenario_.truth) out += truth(*scenario_.truth);
     if (!options_.csv.empty() || !options_.process_csv.empty())
       out += fmt::format("  wrote {}{}{}; its times are UTC: vramtrack analyze --timezone UTC\n", options_.csv,
                          !options_.csv.empty() && !options_.process_csv.empty() ? " and " : "", options_.process_csv);
-    session_.print(out);
+    printer_.print(out);
   }
 
   [[nodiscard]] std::string prediction() const {
@@ -174,8 +176,9 @@ class Simulation {
   Console& console_;
   Catalog catalog_;
   std::unique_ptr<Source> source_;
-  std::unique_ptr<act::Notifier> notifier_;  ///< before the session: it tells the notifier to its end
-  Session session_;
+  std::unique_ptr<act::Notifier> notifier_;  ///< before the pipeline, which tells it to its end
+  Pipeline pipeline_;
+  Printer printer_;
   Pace pace_;
   std::optional<Timestamp> begin_;
   Timestamp last_{};

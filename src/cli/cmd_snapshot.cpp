@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include "cli/commands.hpp"
+#include "core/errno_words.hpp"
 #include "trace/format.hpp"
 #include "trace/usage.hpp"
 
@@ -52,7 +52,7 @@ Status SnapshotOutput::close() {
     if (error_ != 0) ::unlink((path_ + ".new").c_str());
   }
   if (error_ == 0) return {};
-  return vramtrack::fail(fmt::format("cannot write {}: {}", path_, std::generic_category().message(error_)));
+  return vramtrack::fail(fmt::format("cannot write {}: {}", path_, errno_words(error_)));
 }
 
 Status SnapshotWork::write(std::string_view text) const {
@@ -89,20 +89,8 @@ constexpr Verb kVerbs[] = {
 };
 
 /// The devices that --device may name, for the error when it names another.
-std::string devices_words(const trace::Snapshot& snapshot) {
-  std::vector<std::uint32_t> known = trace::devices_of(snapshot);
-  for (const trace::DeviceTrace& trace : snapshot.traces)
-    if (trace.event_count > 0) known.push_back(trace.device);
-  std::sort(known.begin(), known.end());
-  known.erase(std::unique(known.begin(), known.end()), known.end());
+std::string devices_words(const std::vector<std::uint32_t>& known) {
   return known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "));
-}
-
-bool has_device(const trace::Snapshot& snapshot, std::uint32_t device) {
-  for (const trace::Segment& segment : snapshot.segments)
-    if (segment.device == device) return true;
-  const trace::DeviceTrace* const trace = snapshot.trace_of(device);
-  return trace != nullptr && trace->event_count > 0;
 }
 
 /// Replays a stream as it is read; of the snapshot there is the name.
@@ -129,13 +117,12 @@ Status replay(SnapshotWork& work, trace::TraceInput input) {
 }
 
 Status read(SnapshotWork& work, trace::TraceInput input, const std::string& file, bool keep_events) {
-  trace::ReadOptions options;
-  options.keep_events = keep_events;
-  auto snapshot = trace::read_trace(std::move(input), work.symbols, options);
+  auto snapshot = trace::read_trace(std::move(input), work.symbols, {keep_events});
   if (!snapshot) return fail(snapshot.error().during("cannot read the snapshot"));
-  if (work.device() && !has_device(*snapshot, *work.device()))
+  const std::vector<std::uint32_t> known = trace::known_devices(*snapshot);
+  if (work.device() && std::find(known.begin(), known.end(), *work.device()) == known.end())
     return fail(
-        fmt::format("--device {}: {} has nothing of it; it has {}", *work.device(), file, devices_words(*snapshot)));
+        fmt::format("--device {}: {} has nothing of it; it has {}", *work.device(), file, devices_words(known)));
   for (const std::string& note : snapshot->notes) work.console.warn(fmt::format("{}: {}", file, note));
   work.snapshots.push_back(std::move(*snapshot));
   return {};

@@ -10,8 +10,6 @@
 #include "cli/options.hpp"
 #include "core/result.hpp"
 #include "trace/event_stream.hpp"
-#include "trace/json_text.hpp"
-#include "trace/profile.hpp"
 #include "trace/snapshot.hpp"
 #include "trace/symbols.hpp"
 
@@ -57,13 +55,6 @@ class SnapshotOutput {
   int fd_ = -1;
   int error_ = 0;
 };
-
-/// [{"name", "file", "line"}, ...], innermost first.
-void stack_json(trace::JsonText& json, const trace::Symbols& symbols, trace::StackId stack);
-/// The line, and of how many stacks it is the site.
-std::string line_words(const trace::Symbols& symbols, const trace::LineBytes& line);
-/// From the site outwards, at most `most` telling frames.
-std::vector<std::string> stack_words(const trace::Symbols& symbols, trace::StackId stack, std::size_t most);
 
 /// As timeline shows it: so many points, so many sites.
 trace::TimelineOptions timeline_options(const Options& options);

@@ -7,18 +7,16 @@
 #include "agent/client.hpp"
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
-#include "cli/session.hpp"
+#include "cli/printer.hpp"
 #include "core/format.hpp"
 #include "host/interrupt.hpp"
+#include "live/loop.hpp"
 #include "live/notifications.hpp"
-#include "live/sources.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack::cli {
 namespace {
-
-using std::chrono::steady_clock;
 
 /// Somebody who watches beside an agent may not know of it.
 void tell_of_agent(const AgentConfig& config, Console& console) {
@@ -34,132 +32,83 @@ void tell_of_agent(const AgentConfig& config, Console& console) {
 
 class Watch {
  public:
-  Watch(const Options& options, const Config& config, Console& console, Catalog& catalog,
-        std::vector<LiveSource> sources)
+  Watch(const Options& options, const Config& config, Console& console, LoopInput input)
       : options_(options),
         config_(config),
         console_(console),
-        sources_(std::move(sources)),
-        session_(config, catalog, console, options.json, false, kMaxEndedSeries),
-        start_(clock_.now()) {
+        loop_(config, std::move(input), machine_clock()),
+        printer_(loop_.pipeline(), console, options.json, false) {
     tell_of_agent(config.agent, console);
-    if (config.watch.record) open_store(catalog);
-    session_.on_alert([this](const AlertChange& change) {
-      if (store_) tell_store(store_->record(change.alert));
-    });
     open_notifications();
+    printer_.listen();
+    if (config.watch.record) {
+      StoreConfig store = config.store;
+      store.path = store_path(config.store);
+      loop_.pipeline().record_into(store, loop_.started());
+    }
   }
 
   int run() {
-    const auto interval =
-        std::chrono::duration_cast<steady_clock::duration>(from_seconds(config_.watch.interval_seconds));
-    const auto every = from_seconds(config_.watch.status_every_seconds);
-    const auto begin = steady_clock::now();
-    std::optional<steady_clock::time_point> end;
-    if (options_.duration_s)
-      end = begin + std::chrono::duration_cast<steady_clock::duration>(from_seconds(*options_.duration_s));
-    auto next_status = begin;
-    for (auto deadline = begin; Interrupt::sleep_until(deadline);) {
-      tick();
-      const auto now = steady_clock::now();
-      if (now >= next_status) {
-        session_.status();
-        next_status = std::max(next_status + every, now);
+    const auto span = [](double s) { return std::chrono::duration_cast<SteadyTime::duration>(from_seconds(s)); };
+    const SteadyTime begin = loop_.clock().steady();
+    const SteadyTime end = options_.duration_s ? begin + span(*options_.duration_s) : SteadyTime::max();
+    SteadyTime next_status = begin;
+    // The last poll is at the end, not before it.
+    while (loop_.clock().sleep_until(std::min(loop_.next(), end))) {
+      const SteadyTime due = std::min(loop_.next(), end);
+      loop_.tick();
+      if (const SteadyTime now = loop_.clock().steady(); now >= next_status) {
+        printer_.status();
+        next_status = std::max(next_status + span(config_.watch.status_every_seconds), now);
       }
-      if (console_.gone() || options_.once) break;
-      if (end && deadline >= *end) break;
-      deadline = next_deadline(deadline, interval, now);
-      if (end) deadline = std::min(deadline, *end);  // the last poll is at the end, not before it
+      if (console_.gone() || options_.once || due >= end) break;
     }
     finish();
     return 0;
   }
 
  private:
-  void open_store(const Catalog& catalog) {
-    StoreConfig store = config_.store;
-    store.path = store_path(config_.store);
-    auto opened = Store::open(store, catalog, start_);
-    if (opened) {
-      store_ = std::move(*opened);
-      // A replay begins anew here, as this watch does.
-      Batch started;
-      started.events.push_back(Event{.time = start_, .kind = Event::Kind::watch_started});
-      tell_store(store_->append(started));
-    } else {
-      console_.warn(fmt::format("not recording: {}; watching goes on without it (--no-record says so on purpose)",
-                                opened.error().message));
-    }
-  }
-
   /// With --once nobody waits for an alert; what nothing is recorded of is not kept over a restart either.
   void open_notifications() {
     if (options_.once) return;
     notifier_ = open_notifier(config_, config_.watch.record ? store_path(config_.store) : std::string(), {},
                               [this](const std::string& text) { console_.warn(text); });
-    if (!notifier_) return;
-    session_.on_news([this](const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
-      notifier_->tell(note_of(view, series, alert, news));
-    });
-  }
-
-  void tick() {
-    batch_.clear();
-    const Timestamp now = clock_.now();
-    if (clock_.take_set_back()) console_.warn(kClockSetBack);
-    for (LiveSource& live : sources_) {
-      poll_live(live, now, batch_, [this](const std::string& text) { console_.warn(text); });
-      session_.tell_notes(live.source->notes(), live.told);
-    }
-    if (store_) {
-      tell_store(store_->append(batch_));
-      for (const std::string& notice : store_->take_notices()) console_.warn(notice);
-    }
-    session_.take(batch_);
-    if (notifier_)
-      for (const std::string& warning : notifier_->take_warnings()) console_.warn(warning);
-  }
-
-  /// The store itself says each cause once.
-  void tell_store(const Status& status) {
-    if (!status) console_.warn("recording: " + status.error().message);
+    if (notifier_) loop_.pipeline().listen(notifying(*notifier_, [this](const auto& text) { printer_.warn(text); }));
   }
 
   void finish() {
-    if (store_) tell_store(store_->flush());
+    loop_.finish();
     if (notifier_)
       finish_notifications(*notifier_, config_.watch.record, [this](const std::string& text) { console_.warn(text); });
     if (options_.once) return;
-    session_.last_status(false);
+    printer_.last_status(false);
     if (options_.json) return;
-    std::string out =
-        fmt::format("watched {}: {} samples of {} polls, {}", format_duration(seconds_between(start_, clock_.now())),
-                    session_.counts().samples, session_.counts().ticks, alert_counts(session_.counts()));
-    if (store_) out += fmt::format("; recorded into {}", store_->path());
-    session_.print(out + '\n');
+    const Pipeline::Counts& counts = loop_.pipeline().counts();
+    std::string out = fmt::format("watched {}: {} samples of {} polls, {}",
+                                  format_duration(seconds_between(loop_.started(), loop_.now())), counts.samples,
+                                  counts.ticks, alert_counts(counts));
+    if (const Store* store = loop_.pipeline().store()) out += fmt::format("; recorded into {}", store->path());
+    printer_.print(out + '\n');
   }
 
   const Interrupt interrupt_;  ///< first: from here on a signal ends in a flush and a summary
   const Options& options_;
   const Config& config_;
   Console& console_;
-  std::vector<LiveSource> sources_;
-  Session session_;
-  StampClock clock_;
-  Timestamp start_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<act::Notifier> notifier_;
-  Batch batch_;
+  std::unique_ptr<act::Notifier> notifier_;  ///< before the loop: it is told to the loop's end
+  Loop loop_;
+  Printer printer_;
 };
 
 }  // namespace
 
 int watch(const Options& options, const LayeredConfig& layers, Console& console) {
   const Config& config = layers.config();
-  Catalog catalog;
+  LoopInput input;
+  input.catalog = std::make_unique<Catalog>();
   std::string reasons;
-  std::vector<LiveSource> sources = open_live_sources(config.sources, catalog, reasons);
-  if (sources.empty()) {
+  input.sources = open_live_sources(config.sources, *input.catalog, reasons);
+  if (input.sources.empty()) {
     tell_of_agent(config.agent, console);
     if (!options.or_simulate) {
       console.error(fmt::format(
@@ -175,7 +124,7 @@ int watch(const Options& options, const LayeredConfig& layers, Console& console)
     if (console.is_terminal()) simulated.within_s = 20;
     return simulate(simulated, layers, console);
   }
-  return Watch(options, config, console, catalog, std::move(sources)).run();
+  return Watch(options, config, console, std::move(input)).run();
 }
 
 }  // namespace vramtrack::cli

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/errno_words.hpp"
 #include "detect/detector.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
@@ -42,7 +43,7 @@ Result<std::optional<std::string>> read_file(const std::string& path) {
   if (!in || !(text << in.rdbuf())) {
     // An empty file sets failbit on `text`, and is a valid configuration.
     if (in && in.peek() == std::ifstream::traits_type::eof()) return std::optional<std::string>{""};
-    return fail(fmt::format("{} cannot be read ({}); check its permissions", path, std::strerror(errno)));
+    return fail(fmt::format("{} cannot be read ({}); check its permissions", path, errno_words(errno)));
   }
   return std::optional<std::string>{text.str()};
 }

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/errno_words.hpp"
+
 namespace vramtrack::cli {
 namespace {
 
@@ -44,7 +46,7 @@ void Console::write(std::string_view text) {
   gone_ = true;
   if (cause == EPIPE) return;
   failed_ = true;
-  error(fmt::format("cannot write the output: {}; free some space or write elsewhere", std::strerror(cause)));
+  error(fmt::format("cannot write the output: {}; free some space or write elsewhere", errno_words(cause)));
 }
 
 void Console::error(std::string_view message) {

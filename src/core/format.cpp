@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/units.hpp"
+
 namespace vramtrack {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
-constexpr double kGiB = 1024.0 * kMiB;
-constexpr double kYear = 365.25 * 86400;
+constexpr double kYear = 365.25 * kSecondsPerDay;
 
 /// Foreign arithmetic may hand anything in; a report shows a figure or none.
 double finite(double value) {
@@ -49,6 +49,52 @@ std::string format_rate(const Interval& bytes_per_s) {
   const std::string high = mib_per_min(bytes_per_s.high, false);
   if (low == high) return format_rate(bytes_per_s.mid);
   return fmt::format("{} ({} to {})", format_rate(bytes_per_s.mid), low, high);
+}
+
+std::string format_size(std::uint64_t bytes) {
+  constexpr std::string_view kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes == 1) return "1 byte";
+  if (bytes < kBytesPerKiB) return fmt::format("{} bytes", bytes);
+  double value = static_cast<double>(bytes) / kKiB;
+  std::size_t unit = 0;
+  // 1023.96 would print as 1024.0.
+  while (value >= 1023.95 && unit + 1 < std::size(kUnits)) {
+    value /= kKiB;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string format_size(std::int64_t bytes) {
+  const std::string magnitude =
+      format_size(bytes < 0 ? ~static_cast<std::uint64_t>(bytes) + 1 : static_cast<std::uint64_t>(bytes));
+  return bytes < 0 ? "-" + magnitude : magnitude;
+}
+
+std::string format_change(std::int64_t bytes) {
+  return bytes > 0 ? "+" + format_size(bytes) : format_size(bytes);
+}
+
+std::string format_growth(double bytes_per_iteration, std::string_view unit) {
+  const double growth = finite(bytes_per_iteration);
+  const double size = std::abs(growth);
+  if (size >= kGiB) return fmt::format("{:.2f} GiB/{}", growth / kGiB, unit);
+  if (size >= 0.01 * kMiB) return fmt::format("{:.2f} MiB/{}", growth / kMiB, unit);
+  if (size >= 1) return fmt::format("{:.1f} KiB/{}", growth / kKiB, unit);
+  return fmt::format("0 MiB/{}", unit);
+}
+
+std::string format_number(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, 1, ',');
+  }
+  return digits;
+}
+
+std::string format_count(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", format_number(count), noun, count == 1 ? "" : "s");
 }
 
 std::string format_duration(double seconds) {

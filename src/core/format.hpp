@@ -19,6 +19,17 @@ std::string format_bytes_of(double used_bytes, double capacity_bytes);
 std::string format_rate(double bytes_per_s);
 /// "+50.0 MiB/min (48.0 to 52.3)"; without the brackets when they would repeat the figure.
 std::string format_rate(const Interval& bytes_per_s);
+/// "12.3 GiB", "45.6 MiB", "7.8 KiB", "90 bytes": sizes of any order beside one another; "-1.0 MiB" below zero.
+std::string format_size(std::uint64_t bytes);
+std::string format_size(std::int64_t bytes);
+/// "+12.3 MiB", "-1.0 KiB", "0 bytes".
+std::string format_change(std::int64_t bytes);
+/// "0.31 MiB/iteration": what a repeated body adds to memory each time; `unit` is what the user calls that.
+std::string format_growth(double bytes_per_iteration, std::string_view unit = "iteration");
+/// "12,345".
+std::string format_number(std::uint64_t number);
+/// "1 site", "2 sites", "12,345 sites".
+std::string format_count(std::uint64_t count, std::string_view noun);
 /// "45s", "38m", "1h 05m", "3d 04h", "over 10 years".
 std::string format_duration(double seconds);
 /// "0h 47m (38m–1h 05m)": the middle always with hours from a minute on, the bounds short.

@@ -1,29 +1,49 @@
 #include "core/markup.hpp"
 
 namespace vramtrack {
+namespace {
 
-std::string escape_markup(std::string_view text) {
+void append_xml(std::string& out, char c) {
+  if (c == '"')
+    out += "&quot;";
+  else if (c == '\'')
+    out += "&#39;";
+  else
+    out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+}
+
+void append_markdown(std::string& out, char c) {
+  if (c == '\n' || c == '\r') {
+    out += ' ';
+  } else if (c == '@') {
+    out += "&#64;";
+  } else if (c == '/' && out.ends_with(':')) {
+    out += "&#47;";  // a bare address links itself
+  } else if (c == '.' && (out.ends_with("www") || out.ends_with("WWW"))) {
+    out += "&#46;";  // so does this
+  } else {
+    if (std::string_view("\\`*_{}[]#|~!$").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+}
+
+}  // namespace
+
+std::string escape_markup(std::string_view text, Markup markup) {
   std::string out;
   for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (markup == Markup::xml)
+      append_xml(out, c);
+    else if (markup == Markup::markdown)
+      append_markdown(out, c);
+    else
+      out += c;
   }
   return out;
 }

@@ -8,7 +8,8 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <regex>
+
+#include "core/regex.hpp"
 
 namespace vramtrack {
 namespace {
@@ -93,18 +94,6 @@ std::string expected_value(const Setting& s) {
 
 namespace {
 
-/// In our own words: those of the standard library differ between its versions.
-std::string_view regex_fault(std::regex_constants::error_type code) {
-  using namespace std::regex_constants;
-  if (code == error_paren) return "a parenthesis is not closed";
-  if (code == error_brack) return "a bracket is not closed";
-  if (code == error_brace || code == error_badbrace) return "a {repetition} is wrong";
-  if (code == error_badrepeat) return "there is nothing for *, + or ? to repeat";
-  if (code == error_range) return "a [range] is out of order";
-  if (code == error_complexity || code == error_stack || code == error_space) return "it is too large";
-  return "an escape or a class is unknown";
-}
-
 /// Range and syntax of one value.
 Status check_value(const Setting& s, const SettingValue& value) {
   double number = 0;
@@ -122,12 +111,9 @@ Status check_value(const Setting& s, const SettingValue& value) {
     if (pattern.size() > kLongestPattern)
       return fail(fmt::format("{}: a pattern of {} characters is too long; the limit is {}", s.name(), pattern.size(),
                               kLongestPattern));
-    try {
-      const std::regex compiled(pattern, std::regex::ECMAScript);
-    } catch (const std::regex_error& e) {
+    if (const auto compiled = Regex::compile(pattern); !compiled)
       return fail(fmt::format("{}: '{}' is not a regular expression: {}; escape special characters with a backslash",
-                              s.name(), pattern, regex_fault(e.code())));
-    }
+                              s.name(), pattern, compiled.error().message));
   }
   return {};
 }

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/units.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -81,25 +83,24 @@ Result<double> parse_duration_s(std::string_view text) {
 }
 
 Result<std::uint64_t> parse_bytes(std::string_view text) {
-  static constexpr double kKi = 1024.0;
   static constexpr std::array<Unit, 18> kUnits{{{"", 1},
                                                 {"b", 1},
                                                 {"bytes", 1},
-                                                {"k", kKi},
-                                                {"kib", kKi},
+                                                {"k", kKiB},
+                                                {"kib", kKiB},
                                                 {"kb", 1e3},
-                                                {"m", kKi * kKi},
-                                                {"mib", kKi * kKi},
+                                                {"m", kMiB},
+                                                {"mib", kMiB},
                                                 {"mb", 1e6},
-                                                {"g", kKi * kKi * kKi},
-                                                {"gib", kKi * kKi * kKi},
+                                                {"g", kGiB},
+                                                {"gib", kGiB},
                                                 {"gb", 1e9},
-                                                {"t", kKi * kKi * kKi * kKi},
-                                                {"tib", kKi * kKi * kKi * kKi},
+                                                {"t", kTiB},
+                                                {"tib", kTiB},
                                                 {"tb", 1e12},
-                                                {"ki", kKi},
-                                                {"mi", kKi * kKi},
-                                                {"gi", kKi * kKi * kKi}}};
+                                                {"ki", kKiB},
+                                                {"mi", kMiB},
+                                                {"gi", kGiB}}};
   double number = 0;
   std::string_view unit;
   if (split_number(text, number, unit) && number >= 0) {

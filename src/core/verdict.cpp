@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, 6> kPatterns = {"none",   "gradual_leak",
 constexpr std::array<std::string_view, 3> kOutcomes = {"none", "stabilised", "still_growing"};
 constexpr std::array<std::string_view, 4> kSeverities = {"ok", "watch", "warning", "critical"};
 constexpr std::array<std::string_view, 4> kEnds = {"standing", "released", "process_ended", "withdrawn"};
+constexpr std::array<std::string_view, 3> kNews = {"raised", "escalated", "cleared"};
 
 }  // namespace
 
@@ -32,6 +33,9 @@ std::string_view to_string(Severity severity) {
 }
 std::string_view to_string(AlertEnd end) {
   return name_of(kEnds, end);
+}
+std::string_view to_string(AlertNews news) {
+  return name_of(kNews, news);
 }
 
 }  // namespace vramtrack

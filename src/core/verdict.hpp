@@ -37,11 +37,15 @@ enum class Severity : std::uint8_t { ok, watch, warning, critical };
 /// How an alert ended. `released`: the memory came back; `withdrawn`: the evidence did not hold.
 enum class AlertEnd : std::uint8_t { standing, released, process_ended, withdrawn };
 
+/// What has just become of an alert. `escalated`: it stood already, and its severity has gone up.
+enum class AlertNews : std::uint8_t { raised, escalated, cleared };
+
 std::string_view to_string(State state);
 std::string_view to_string(Pattern pattern);
 std::string_view to_string(SpikeOutcome outcome);
 std::string_view to_string(Severity severity);
 std::string_view to_string(AlertEnd end);
+std::string_view to_string(AlertNews news);
 
 /// A quantity with its uncertainty: 10th, 50th and 90th percentile. low <= mid <= high.
 struct Interval {

@@ -35,9 +35,6 @@ struct SeriesView {
   std::vector<std::string> explain;  ///< only when asked for
 };
 
-/// What became of an alert, where it is told as it happens.
-enum class AlertNews : std::uint8_t { raised, escalated, cleared };
-
 /// One message for people: a source's warning, an XID, a lost device.
 struct Notice {
   Timestamp time;

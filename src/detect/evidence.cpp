@@ -6,23 +6,18 @@
 #include <span>
 #include <utility>
 
+#include "core/median.hpp"
 #include "detect/rivals.hpp"
 #include "detect/window.hpp"
 
 namespace vramtrack {
 namespace {
 
-float median_of(std::span<float> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 /// Median peak of buckets [from, to).
 double median_peak(const Level& level, std::size_t from, std::size_t to) {
   std::array<float, Level::kCapacity> peaks{};
   for (std::size_t i = from; i < to; ++i) peaks[i - from] = level[i].peak_bytes;
-  return static_cast<double>(median_of(std::span(peaks).first(to - from)));
+  return static_cast<double>(upper_median(std::span(peaks).first(to - from)));
 }
 
 constexpr double kHopelessNoise = 4;  ///< noise alone four times as likely: no need to look closer
@@ -69,7 +64,7 @@ void compare_peaks(const Window& w, Evidence& e) {
     e.highest_bytes = std::max(e.highest_bytes, static_cast<double>(w.level[i].peak_bytes));
   std::array<float, Level::kCapacity> swings{};
   for (std::size_t i = w.first; i <= w.last; ++i) swings[i - w.first] = w.level[i].peak_bytes - w.level[i].floor_bytes;
-  e.swing_bytes = static_cast<double>(median_of(std::span(swings).first(w.last - w.first + 1)));
+  e.swing_bytes = static_cast<double>(upper_median(std::span(swings).first(w.last - w.first + 1)));
 
   // Peaks of a steady growth rise by two thirds of the net from the first third's median to the last's.
   e.co_moving = e.peak_rise_bytes >= 0.75 * 0.66 * e.net_bytes;

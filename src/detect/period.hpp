@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
+
+#include "core/median.hpp"
 
 namespace vramtrack {
 
@@ -22,9 +25,7 @@ class PeriodEstimate {
   [[nodiscard]] double median_s() const {
     if (filled_ == 0) return 0;
     std::array<float, 32> sorted = intervals_;
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(filled_ / 2);
-    std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(filled_));
-    return static_cast<double>(*middle);
+    return static_cast<double>(upper_median(std::span(sorted).first(filled_)));
   }
 
   [[nodiscard]] std::size_t count() const { return filled_; }

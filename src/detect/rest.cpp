@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
+#include "core/median.hpp"
 #include "detect/words.hpp"
 
 namespace vramtrack {
@@ -23,9 +25,7 @@ Movement movement_of(const Level& level) {
   Movement m;
   std::array<double, Level::kCapacity> swings{};
   for (std::size_t i = 0; i < n; ++i) swings[i] = static_cast<double>(level[i].peak_bytes - level[i].floor_bytes);
-  const auto middle = swings.begin() + static_cast<std::ptrdiff_t>(n / 2);
-  std::nth_element(swings.begin(), middle, swings.begin() + static_cast<std::ptrdiff_t>(n));
-  m.swing_bytes = *middle;
+  m.swing_bytes = upper_median(std::span(swings).first(n));
   const std::size_t third = std::max<std::size_t>(1, n / 3);
   for (std::size_t i = 0; i < third; ++i) {
     const auto share = static_cast<double>(third);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+
+#include "core/median.hpp"
 
 namespace vramtrack {
 namespace {
@@ -24,10 +27,9 @@ std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_b
   recent_next = static_cast<std::uint8_t>((recent_next + 1U) % recent_abs.size());
   recent_count = static_cast<std::uint8_t>(std::min<std::size_t>(recent_count + 1U, recent_abs.size()));
   std::array<float, 5> sorted = recent_abs;
-  const auto middle = sorted.begin() + recent_count / 2;
-  std::nth_element(sorted.begin(), middle, sorted.begin() + recent_count);
+  const float middle = upper_median(std::span(sorted).first(recent_count));
   constexpr float kSign = 4.0F / 3;
-  const std::array<float, kBets> scale{5 * *middle, largest_abs, kSign * size};
+  const std::array<float, kBets> scale{5 * middle, largest_abs, kSign * size};
   for (std::size_t i = 0; i < kBets; ++i) {
     gains[i] = log_symmetric_gain(2 * increment_bytes / scale[i]);
     log_e[i] = std::max(0.0F, log_e[i] + gains[i]);

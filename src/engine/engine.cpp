@@ -60,13 +60,13 @@ void Engine::Core::decide(SeriesState& s) {
     s.alerting = true;
     s.alerts.push_back(Alert{s.id, tick, {}, AlertEnd::standing, v.severity, v.finding, {}});
     if (s.alerts.size() > SeriesState::kMaxAlerts) s.alerts.erase(s.alerts.begin());
-    if (callback) callback({s.alerts.back(), true, false});
+    if (callback) callback({s.alerts.back(), AlertNews::raised});
     return;
   }
   if (!v.finding.leak) return clear(s, AlertEnd::withdrawn, v.finding.because);
   if (v.severity > s.alerts.back().severity) {
     s.alerts.back().severity = v.severity;
-    if (callback) callback({s.alerts.back(), true, true});
+    if (callback) callback({s.alerts.back(), AlertNews::escalated});
   }
 }
 
@@ -83,7 +83,7 @@ void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
   alert.cleared = tick;
   alert.ended = end;
   alert.end_reason = std::move(reason);
-  if (callback) callback({alert, false, false});
+  if (callback) callback({alert, AlertNews::cleared});
 }
 
 /// What changed in the catalog since the last time, and no more.

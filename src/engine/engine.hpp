@@ -15,11 +15,10 @@
 
 namespace vramtrack {
 
-/// An alert that was just raised or cleared, for surfaces that print as things happen.
+/// An alert as it is after a change, for surfaces that print as things happen.
 struct AlertChange {
   Alert alert;
-  bool raised = false;     ///< else: cleared
-  bool escalated = false;  ///< with raised: it stood already, and its severity has gone up
+  AlertNews news = AlertNews::raised;
 };
 
 /// One per recording or live watch. Used from one thread; the View it returns may be shared freely.
@@ -41,7 +40,7 @@ class Engine {
   /// Completes the last tick: call when a recording has ended.
   void finish();
 
-  /// Called at every raise and clear, from within ingest().
+  /// Called at every raise, escalation and clear, from within ingest().
   void on_alert(std::function<void(const AlertChange&)> callback);
 
   /// The present state, built on demand: O(series). `explain` fills SeriesView::explain.

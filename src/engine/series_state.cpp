@@ -19,18 +19,13 @@ Severity severity_of(const Finding& finding, const SeverityConfig& config) {
 }  // namespace
 
 IgnorePatterns::IgnorePatterns(const std::vector<std::string>& patterns) {
-  for (const std::string& pattern : patterns) {
-    try {
-      patterns_.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error&) {
-      continue;
-    }
-  }
+  for (const std::string& pattern : patterns)
+    if (auto compiled = Regex::compile(pattern)) patterns_.push_back(std::move(*compiled));
 }
 
 bool IgnorePatterns::match(const ProcessInfo& process) const {
-  return std::any_of(patterns_.begin(), patterns_.end(), [&](const std::regex& pattern) {
-    return std::regex_search(process.command, pattern) || std::regex_search(process.name, pattern);
+  return std::any_of(patterns_.begin(), patterns_.end(), [&](const Regex& pattern) {
+    return pattern.found_in(process.command) || pattern.found_in(process.name);
   });
 }
 

@@ -3,11 +3,11 @@
 
 #include <memory>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
 #include "core/config.hpp"
+#include "core/regex.hpp"
 #include "core/sample.hpp"
 #include "core/verdict.hpp"
 #include "core/view.hpp"
@@ -26,7 +26,7 @@ class IgnorePatterns {
   [[nodiscard]] bool match(const ProcessInfo& process) const;
 
  private:
-  std::vector<std::regex> patterns_;
+  std::vector<Regex> patterns_;
 };
 
 struct DeviceState;

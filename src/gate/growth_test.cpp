@@ -6,7 +6,10 @@
 #include <cmath>
 #include <vector>
 
+#include "core/format.hpp"
+#include "core/median.hpp"
 #include "core/time.hpp"
+#include "core/units.hpp"
 #include "gate/signed_rank.hpp"
 
 namespace vramtrack::gate {
@@ -17,13 +20,9 @@ constexpr double kUpperError = 1e-3;
 constexpr double kSlowing = 0.5;  ///< later growth below this share of the earlier: it dies out
 /// What gives back more than half of all it ever took may be collected now and then.
 constexpr double kGivenBack = 0.5;
-constexpr double kMib = 1024.0 * 1024.0;
 
-double median(std::vector<double> values) {
-  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), half, values.end());
-  if (values.size() % 2 == 1) return *half;
-  return 0.5 * (*half + *std::max_element(values.begin(), half));
+double median_of(std::vector<double> values) {
+  return median(values);
 }
 
 /// Growth an iteration within each of `blocks` equal stretches of the series: the last third's median less the first
@@ -38,7 +37,7 @@ std::vector<double> growth_of_blocks(std::span<const double> y, std::size_t bloc
     const auto block = y.subspan(skipped + b * length, length);
     const auto first = block.first(third);
     const auto last = block.last(third);
-    growth.push_back((median({last.begin(), last.end()}) - median({first.begin(), first.end()})) /
+    growth.push_back((median_of({last.begin(), last.end()}) - median_of({first.begin(), first.end()})) /
                      static_cast<double>(length - third));
   }
   return growth;
@@ -56,7 +55,7 @@ struct Fall {
 /// Medians of three, each at its first iteration: one odd iteration is no fall.
 std::vector<double> levels_of(std::span<const double> y) {
   std::vector<double> levels;
-  for (std::size_t i = 0; i + 2 < y.size(); ++i) levels.push_back(median({y[i], y[i + 1], y[i + 2]}));
+  for (std::size_t i = 0; i + 2 < y.size(); ++i) levels.push_back(median_of({y[i], y[i + 1], y[i + 2]}));
   return levels;
 }
 
@@ -151,30 +150,33 @@ std::size_t least_blocks(double error_rate, std::size_t spared) {
 }
 
 std::string words(const GrowthResult& r, const GrowthLimits& limits) {
+  const auto growth = [&](double bytes) { return format_growth(bytes, limits.unit); };
+  const std::string error_rate =
+      limits.stated_error_rate.empty() ? fmt::format("{:g}", limits.error_rate) : limits.stated_error_rate;
   switch (r.outcome) {
     case Outcome::too_short:
-      return fmt::format("{} iterations, {} of them warm-up: to fail at an error rate of {:g} takes {} after warm-up",
-                         r.iterations, r.warm_up_iterations, limits.error_rate, least_iterations(limits));
+      return fmt::format("{} iterations, {} of them warm-up: to fail at an error rate of {} takes {} after warm-up",
+                         r.iterations, r.warm_up_iterations, error_rate, least_iterations(limits));
     case Outcome::fails:
-      return fmt::format("grows {} (at least {}, error rate {:g}), {} are allowed; {} iterations after {} of warm-up",
-                         growth_text(r.growth_bytes), growth_text(r.low_bytes), limits.error_rate,
-                         growth_text(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
+      return fmt::format("grows {} (at least {}, error rate {}), {} are allowed; {} iterations after {} of warm-up",
+                         growth(r.growth_bytes), growth(r.low_bytes), error_rate,
+                         growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
     case Outcome::warming_up:
       return fmt::format(
           "grows {}, ever more slowly (the later half {:.0f} % of the earlier): still warming up after {} "
           "iterations; repeat it more often to know",
-          growth_text(r.growth_bytes), 100 * r.late_to_early, r.iterations);
+          growth(r.growth_bytes), 100 * r.late_to_early, r.iterations);
     case Outcome::passes:
       if (r.gives_back && r.low_bytes > limits.limit_bytes_per_iteration)
         return fmt::format(
             "grows {} between two collections, and gave {:.1f} MiB back: no leak is shown; {} iterations after {} of "
             "warm-up",
-            growth_text(r.growth_bytes), r.given_back_bytes / kMib, r.tested_iterations, r.warm_up_iterations);
+            growth(r.growth_bytes), r.given_back_bytes / kMiB, r.tested_iterations, r.warm_up_iterations);
       break;
   }
   return fmt::format("grows {} (at most {}), {} are allowed; {} iterations after {} of warm-up{}",
-                     growth_text(r.growth_bytes), growth_text(r.high_bytes),
-                     growth_text(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations,
+                     growth(r.growth_bytes), growth(r.high_bytes), growth(limits.limit_bytes_per_iteration),
+                     r.tested_iterations, r.warm_up_iterations,
                      r.settled ? "" : "; it varies too much to exclude more");
 }
 
@@ -259,6 +261,12 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
   return conclude(r, limits);
 }
 
+std::string error_rate_words(double error_rate) {
+  const std::string text = fmt::format("{:.2e}", error_rate);  // 1.00e-04
+  const std::size_t e = text.find('e');
+  return fmt::format("{:g}e{}", std::stod(text.substr(0, e)), std::stoi(text.substr(e + 1)));
+}
+
 Result<double> parse_growth_limit(std::string_view text) {
   std::string_view size = text;
   if (const auto slash = text.find('/'); slash != std::string_view::npos) {
@@ -278,14 +286,6 @@ Result<double> parse_growth_limit(std::string_view text) {
     return fail(fmt::format("'{}' is no limit of growth ({}); expected for example \"0.2 MiB/iter\"", text,
                             bytes.error().message));
   return static_cast<double>(*bytes);
-}
-
-std::string growth_text(double bytes_per_iteration) {
-  const double size = std::abs(bytes_per_iteration);
-  if (size >= 1024 * kMib) return fmt::format("{:.2f} GiB/iteration", bytes_per_iteration / (1024 * kMib));
-  if (size >= 0.01 * kMib) return fmt::format("{:.2f} MiB/iteration", bytes_per_iteration / kMib);
-  if (size >= 1) return fmt::format("{:.1f} KiB/iteration", bytes_per_iteration / 1024);
-  return "0 MiB/iteration";
 }
 
 }  // namespace vramtrack::gate

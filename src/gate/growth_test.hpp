@@ -19,6 +19,9 @@ struct GrowthLimits {
   /// Of the blocks the series is cut into after warm-up, so many may hold growth of any size that is none of the
   /// leak's (a cache that takes another segment, the tail of the warm-up). More of them allow more, and find less.
   std::size_t contaminated_blocks = 4;
+  // For the words of the result:
+  std::string unit = "iteration";  ///< what the user calls one repetition: "step"
+  std::string stated_error_rate;   ///< the rate of which error_rate is a share: "1e-4 over 3 looks"; empty: error_rate
 };
 
 enum class Outcome : std::uint8_t {
@@ -57,11 +60,11 @@ std::size_t least_iterations(const GrowthLimits& limits);
 /// in what is left until no more is found. At most half of them. Pure; O(n) a bend.
 std::size_t find_warm_up(std::span<const double> used_bytes);
 
+/// "1e-4": as people write a small share. Pure.
+std::string error_rate_words(double error_rate);
+
 /// "0.2 MiB/iter", "512KiB", "1MB / step": bytes an iteration, as core's parse_bytes reads sizes; what follows the
 /// slash is a word of the user's own. A unit must be there, but for 0. The Error names the text and what was expected.
 Result<double> parse_growth_limit(std::string_view text);
-
-/// "0.31 MiB/iteration": growth for people. Pure.
-std::string growth_text(double bytes_per_iteration);
 
 }  // namespace vramtrack::gate

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/median.hpp"
+
 namespace vramtrack::gate {
 
 std::optional<std::size_t> signed_rank_critical(std::size_t n, double probability) {
@@ -30,8 +32,7 @@ std::vector<double> walsh_averages(std::span<const double> values) {
 }
 
 double hodges_lehmann(std::span<const double> walsh) {
-  const std::size_t half = walsh.size() / 2;
-  return walsh.size() % 2 == 1 ? walsh[half] : 0.5 * (walsh[half - 1] + walsh[half]);
+  return median_of_sorted(walsh);
 }
 
 // W, the rank sum of the values below x, is the number of Walsh averages below x (Tukey 1949). So W <= c is rejected

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/errno_words.hpp"
 #include "host/process.hpp"
 
 // glibc has wrappers from 2.36 on only.
@@ -31,7 +32,7 @@ Result<HeldProcess> HeldProcess::open(const std::string& proc_root, std::uint32_
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
   if (fd < 0) {
     if (errno == ESRCH) return fail(fmt::format("pid {} has ended, or is of another pid namespace", pid));
-    return fail(fmt::format("pid {} cannot be held: {}; use kill {}", pid, std::strerror(errno), pid));
+    return fail(fmt::format("pid {} cannot be held: {}; use kill {}", pid, errno_words(errno), pid));
   }
   // First the descriptor, then the comparison: had the pid been reused before, the start ticks differ; after
   // that the descriptor still means the old process.
@@ -59,7 +60,7 @@ Status HeldProcess::send(int signal) const {
   if (errno == ESRCH) return fail(fmt::format("pid {} has ended by itself", info_.pid));
   if (errno == EPERM)
     return fail(fmt::format("no right to signal pid {} of {}; as root: kill {}", info_.pid, info_.user, info_.pid));
-  return fail(fmt::format("pid {} could not be signalled: {}", info_.pid, std::strerror(errno)));
+  return fail(fmt::format("pid {} could not be signalled: {}", info_.pid, errno_words(errno)));
 }
 
 }  // namespace vramtrack

@@ -1,10 +1,8 @@
 #include "live/notifications.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
-
+#include "host/host_name.hpp"
 #include "report/json.hpp"
 #include "report/status.hpp"
 
@@ -14,11 +12,6 @@ namespace {
 /// An end that waits longer looks like a hang.
 constexpr double kLastAttempt_s = 3;
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
-}
-
 Timestamp time_of_day() {
   return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
 }
@@ -26,8 +19,7 @@ Timestamp time_of_day() {
 }  // namespace
 
 std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::string& store_path,
-                                             const std::string& simulated,
-                                             const std::function<void(const std::string&)>& warn) {
+                                             const std::string& simulated, const Warn& warn) {
   if (!act::notifies(config.notify)) return nullptr;
   act::NotifierOptions options;
   options.config = config.notify;
@@ -43,9 +35,7 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
 
 act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
   act::Note note;
-  note.news = news == AlertNews::raised      ? act::News::raised
-              : news == AlertNews::escalated ? act::News::escalated
-                                             : act::News::cleared;
+  note.news = news;
   note.key = series.key;
   if (series.verdict.suspect) {
     note.suspect_pid = series.verdict.suspect->pid;
@@ -63,7 +53,18 @@ act::Note note_of(const View& view, const SeriesView& series, const Alert& alert
   return note;
 }
 
-bool finish_notifications(act::Notifier& notifier, bool kept, const std::function<void(const std::string&)>& warn) {
+Listener notifying(act::Notifier& notifier, Warn warn) {
+  Listener listener;
+  listener.alert = [&notifier](const AlertTold& told) {
+    notifier.tell(note_of(told.view, told.series, told.alert, told.news));
+  };
+  listener.tick = [&notifier, warn = std::move(warn)](const Batch&) {
+    for (const std::string& text : notifier.take_warnings()) warn(text);
+  };
+  return listener;
+}
+
+bool finish_notifications(act::Notifier& notifier, bool kept, const Warn& warn) {
   const std::size_t left = notifier.settle(kLastAttempt_s);
   for (const std::string& warning : notifier.take_warnings()) warn(warning);
   if (left > 0)

@@ -8,6 +8,7 @@
 #include "act/notify.hpp"
 #include "core/config.hpp"
 #include "core/view.hpp"
+#include "live/pipeline.hpp"
 
 namespace vramtrack {
 
@@ -15,14 +16,17 @@ namespace vramtrack {
 /// why, and watching goes on. `store_path`: the queue is kept beside it; empty: nothing is kept over a restart.
 /// `simulated`: the scenario's name, said in every message; empty: real.
 std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::string& store_path,
-                                             const std::string& simulated,
-                                             const std::function<void(const std::string&)>& warn);
+                                             const std::string& simulated, const Warn& warn);
 
 /// What the notifier is told of one change of an alert.
 act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news);
 
+/// The listener that tells the notifier of every alert, and `warn` of what the notifier has to say of its deliveries.
+/// Both must outlive the listener.
+Listener notifying(act::Notifier& notifier, Warn warn);
+
 /// Before the end: the last alerts are tried once, at most some seconds; what is left is said. Returns whether all has
 /// been delivered, from the beginning.
-bool finish_notifications(act::Notifier& notifier, bool kept, const std::function<void(const std::string&)>& warn);
+bool finish_notifications(act::Notifier& notifier, bool kept, const Warn& warn);
 
 }  // namespace vramtrack

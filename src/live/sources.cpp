@@ -6,27 +6,6 @@
 
 namespace vramtrack {
 
-using std::chrono::steady_clock;
-
-Timestamp StampClock::now() {
-  const auto wall = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-  const auto steady = steady_clock::now();
-  if (last_ && wall > *last_) offset_ = Duration{0};  // set forward again
-  if (last_ && wall + offset_ <= *last_) {
-    const Timestamp expected = *last_ + (steady - last_steady_);
-    offset_ = expected - wall;
-    set_back_ = true;
-  }
-  last_ = wall + offset_;
-  last_steady_ = steady;
-  return *last_;
-}
-
-steady_clock::time_point next_deadline(steady_clock::time_point deadline, steady_clock::duration interval,
-                                       steady_clock::time_point now) {
-  return deadline + interval * std::max<std::int64_t>(1, (now - deadline + interval) / interval);
-}
-
 namespace {
 
 bool wanted(const SourcesConfig& config, std::string_view name) {
@@ -56,16 +35,18 @@ std::vector<LiveSource> open_live_sources(const SourcesConfig& config, Catalog& 
   return open;
 }
 
-void poll_live(LiveSource& live, Timestamp now, Batch& batch, const std::function<void(const std::string&)>& warn) {
+Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& warn) {
   const Result<Progress> polled = live.source->poll(now, batch);
   const std::string error = polled ? std::string() : polled.error().message;
-  if (error == live.error) return;
-  warn(error.empty() ? fmt::format("{} answers again", live.name) : fmt::format("{}: {}", live.name, error));
-  live.error = error;
+  if (error != live.error) {
+    warn(error.empty() ? fmt::format("{} answers again", live.name) : fmt::format("{}: {}", live.name, error));
+    live.error = error;
+  }
+  tell_new(live.source->notes(), live.told, warn);
+  return polled ? *polled : Progress::more;
 }
 
-void tell_new(const SourceNotes& notes, std::set<std::string>& told,
-              const std::function<void(const std::string&)>& warn) {
+void tell_new(const SourceNotes& notes, std::set<std::string>& told, const Warn& warn) {
   for (const std::string& warning : notes.warnings)
     if (told.insert(warning).second) warn(warning);
   // Months of warnings with ever new figures in them: only those that still stand are remembered.

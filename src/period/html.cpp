@@ -136,7 +136,7 @@ std::string report_csv(const PeriodReport& report) {
     std::replace_if(
         device.begin(), device.end(), [](char c) { return c == '"' || static_cast<unsigned char>(c) < 0x20; }, '?');
     if (!device.empty() && std::string_view("=+-@").find(device.front()) != std::string_view::npos)
-      device.insert(0, "'");
+      device = fmt::format("'{}", device);
     for (const HistoryPoint& p : s.history)
       out += fmt::format(
           "{},{},\"{}\",{},{},{:.0f},{},{}\n",

@@ -3,35 +3,14 @@
 
 #include <algorithm>
 
+#include "core/markup.hpp"
 #include "period/document.hpp"
 
 namespace vramtrack {
 namespace {
 
-/// No foreign text can make a link, a tag, a table's bar or a mention of it.
 std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r') {
-      out += ' ';
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else if (c == '@') {
-      out += "&#64;";
-    } else if (c == '/' && out.ends_with(':')) {
-      out += "&#47;";  // a bare address links itself
-    } else if (c == '.' && (out.ends_with("www") || out.ends_with("WWW"))) {
-      out += "&#46;";  // so does this
-    } else {
-      if (std::string_view("\\`*_{}[]#|~!$").find(c) != std::string_view::npos) out += '\\';
-      out += c;
-    }
-  }
-  return out;
+  return escape_markup(text, Markup::markdown);
 }
 
 struct Markdown {

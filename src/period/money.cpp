@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/format.hpp"
+#include "core/units.hpp"
 #include "period/period.hpp"
 
 namespace vramtrack {
@@ -13,7 +14,7 @@ namespace {
 
 /// What the driver may hold for itself beside the processes: as the screens reckon it (tui/accounting.hpp).
 double driver_bytes(const DeviceInfo& device) {
-  constexpr double kLeast = 768.0 * 1024 * 1024;
+  constexpr double kLeast = 768 * kMiB;
   return std::max(kLeast, device.capacity_bytes ? 0.01 * static_cast<double>(*device.capacity_bytes) : 0.0);
 }
 

@@ -159,10 +159,7 @@ std::string render(const View& view, const ReportStyle&) {
 
 std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
   const Clock clock = clock_of(view);
-  static constexpr std::array<std::string_view, 3> kNames = {"raised", "escalated", "cleared"};
-  json row = {{"schema", "vramtrack.alert.v1"},
-              {"event", kNames[static_cast<std::size_t>(news)]},
-              {"series", series_json(series)}};
+  json row = {{"schema", "vramtrack.alert.v1"}, {"event", to_string(news)}, {"series", series_json(series)}};
   row["alert"] = alert_body(alert, clock);
   row["because"] = news == AlertNews::raised      ? alert.finding.because
                    : news == AlertNews::escalated ? series.verdict.finding.because

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 
+#include "core/units.hpp"
 #include "host/pci_address.hpp"
 #include "host/small_file.hpp"
 
@@ -27,9 +28,9 @@ std::optional<std::uint64_t> parse_amount(std::string_view text) {
   if (!number) return std::nullopt;
   const std::string_view unit = blank == std::string_view::npos ? std::string_view{} : trimmed(text.substr(blank));
   if (unit.empty()) return *number;
-  if (unit == "KiB") return *number << 10U;
-  if (unit == "MiB") return *number << 20U;
-  if (unit == "GiB") return *number << 30U;
+  if (unit == "KiB") return *number * kBytesPerKiB;
+  if (unit == "MiB") return *number * kBytesPerMiB;
+  if (unit == "GiB") return *number * kBytesPerGiB;
   return std::nullopt;
 }
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/errno_words.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -48,7 +50,7 @@ Result<WriterLock> WriterLock::take(const std::string& store_path, Timestamp now
     return fail(
         fmt::format("{}: cannot make the lock file: {}; the store's folder must be writable: change its "
                     "permissions, or set store.path to another place",
-                    path, std::strerror(errno)));
+                    path, errno_words(errno)));
   WriterLock lock(fd);
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK)
@@ -57,7 +59,7 @@ Result<WriterLock> WriterLock::take(const std::string& store_path, Timestamp now
                       "watch without recording",
                       store_path, holder_of(fd)));
     return fail(
-        fmt::format("{}: cannot be locked: {}; set store.path to a local file system", path, std::strerror(errno)));
+        fmt::format("{}: cannot be locked: {}; set store.path to a local file system", path, errno_words(errno)));
   }
   // Only for people: when the disk is too full to hold it, the lock still holds.
   const std::string who = fmt::format("pid {}, since {}, command: {}\n", ::getpid(), iso8601(now), own_command());

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <span>
 
+#include "core/median.hpp"
 #include "core/time.hpp"
+#include "core/units.hpp"
 #include "store/rollup.hpp"
 
 namespace vramtrack {
@@ -35,12 +37,10 @@ std::int64_t before(std::int64_t now_ns, double seconds) {
   return result;
 }
 
-/// The middle of a block's times (the lower of two): retention follows this and not the latest, so that a
-/// single sample with a wild date cannot make everything look old.
-std::int64_t median(std::vector<std::int64_t> times_ns) {
-  const auto middle = times_ns.begin() + static_cast<std::ptrdiff_t>((times_ns.size() - 1) / 2);
-  std::nth_element(times_ns.begin(), middle, times_ns.end());
-  return *middle;
+/// The middle of a block's times: retention follows this and not the latest, so that a single sample with a wild date
+/// cannot make everything look old.
+std::int64_t middle_of(std::vector<std::int64_t> times_ns) {
+  return lower_median(std::span(times_ns));
 }
 
 }  // namespace
@@ -127,7 +127,7 @@ Status Packer::pack(Compressor& compressor) {
     delete_journal_.bind(1, last_seq_);
     if (auto s = delete_journal_.run(); !s) return s;
     if (auto s = merge_hours(compressor); !s) return s;
-    if (auto s = expire(median(block_.times_ns())); !s) return s;
+    if (auto s = expire(middle_of(block_.times_ns())); !s) return s;
     return keep_size();
   });
   compressor.release();  // a block's work space would otherwise stay for the journal's small rows
@@ -229,7 +229,7 @@ Result<std::int64_t> Packer::delete_oldest(std::string_view from, std::string_vi
 
 Status Packer::keep_size() {
   if (!(config_.max_size_mb > 0)) return {};
-  const double cap_bytes = config_.max_size_mb * 1048576.0;
+  const double cap_bytes = config_.max_size_mb * kMiB;
   for (int deleted = 0; deleted < kTrimPerBlock; ++deleted) {
     const auto pages = database_->integer("PRAGMA page_count");
     if (!pages) return fail(pages.error());

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/errno_words.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack {
@@ -46,7 +47,7 @@ Status make_folder_of(const std::string& file) {
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
       return fail(
           fmt::format("{}: cannot make the folder {}: {}; make it, or set store.path to a place that can be written",
-                      file, folder, std::strerror(errno)));
+                      file, folder, errno_words(errno)));
   }
   return {};
 }

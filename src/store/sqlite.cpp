@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "core/errno_words.hpp"
+
 namespace vramtrack::sql {
 namespace {
 
@@ -32,7 +34,7 @@ std::string next_step(int code, int system_errno, const std::string& path) {
       return "another program holds a lock on the file: `fuser` on it shows which";
     case SQLITE_IOERR:
       return fmt::format("reading or writing it failed{}{}: check the disk (dmesg), quota and file size limit",
-                         system_errno ? ": " : "", system_errno ? std::strerror(system_errno) : "");
+                         system_errno ? ": " : "", system_errno ? errno_words(system_errno) : "");
     case SQLITE_NOMEM:
       return "there is not enough memory";
     default:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/units.hpp"
 
 namespace vramtrack::top {
 
@@ -32,7 +33,7 @@ Accounting account(const View& view, const std::string& device_id) {
   if (!a.used_bytes) return a;
   const double rest = *a.used_bytes - a.processes_bytes;
   a.rest_bytes = std::max(rest, -rest);
-  const double rounding = 1024.0 * 1024 * static_cast<double>(a.processes + 1);  // drivers count in MiB
+  const double rounding = kMiB * static_cast<double>(a.processes + 1);  // drivers count in MiB
   if (rest < -rounding)
     a.rest = Accounting::Rest::too_much;
   else if (rest <= rounding)

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/units.hpp"
 #include "core/view.hpp"
 
 namespace vramtrack::top {
@@ -28,7 +29,7 @@ struct Accounting {
 
 /// Up to this much beyond the processes is the driver's own: kDriverBytes, or kDriverShare of the capacity if that is
 /// more. An idle data-centre GPU has 0.3 to 0.6 GiB in use; one with a desktop's compositor lists that as a process.
-inline constexpr double kDriverBytes = 768.0 * 1024 * 1024;
+inline constexpr double kDriverBytes = 768 * kMiB;
 inline constexpr double kDriverShare = 0.01;
 
 Accounting account(const View& view, const std::string& device_id);

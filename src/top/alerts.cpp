@@ -73,14 +73,15 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
   put("who", row.who, Role::title);
   put("raised", fmt::format("{}, {}, confidence {}{}", format_moment(a.raised, relative),
                             format_rate(a.finding.growth_bytes_per_s), format_percent(a.finding.confidence),
-                            a.finding.oom_in_s ? ", then " + format_oom(*a.finding.oom_in_s) : ""));
+                            a.finding.oom_in_s ? fmt::format(", then {}", format_oom(*a.finding.oom_in_s)) : ""));
   if (a.ended == AlertEnd::standing) {
     const SeriesView* s = find(*m.view, row.key);
     if (s != nullptr && s->verdict.finding.oom_in_s)
       put("now", format_oom(*s->verdict.finding.oom_in_s), state_role(*s));
   } else {
-    put("ended", fmt::format("{}{}{}", to_string(a.ended), a.cleared ? " " + format_moment(*a.cleared, relative) : "",
-                             a.end_reason.empty() ? "" : ": " + printable(a.end_reason)));
+    put("ended", fmt::format("{}{}{}", to_string(a.ended),
+                             a.cleared ? fmt::format(" {}", format_moment(*a.cleared, relative)) : "",
+                             a.end_reason.empty() ? "" : fmt::format(": {}", printable(a.end_reason))));
   }
   put("because", printable(a.finding.because));
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "core/format.hpp"
+#include "core/median.hpp"
 #include "top/rows.hpp"
 
 namespace vramtrack::top {
@@ -37,9 +39,7 @@ double longest_hold_s(const std::vector<Point>& points) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < points.size(); ++i) steps.push_back(seconds_between(points[i - 1].from, points[i].from));
   if (steps.empty()) return 0;
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  return *middle * 6;
+  return upper_median(std::span(steps)) * 6;
 }
 
 struct Extreme {

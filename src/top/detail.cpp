@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/units.hpp"
 #include "report/health.hpp"
 #include "report/words.hpp"
 #include "top/accounting.hpp"
@@ -155,7 +156,7 @@ void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const Seri
     high = std::max(high, p.max_bytes);
   }
   if (m.ui.fit_scale && !chart.points.empty()) {
-    const double margin = std::max(0.05 * (high - low), 1024.0 * 1024);
+    const double margin = std::max(0.05 * (high - low), kMiB);
     chart.plane.low_bytes = std::max(0.0, low - margin);
     chart.plane.high_bytes = high + margin;
   } else if (s.key.pid == 0 && s.device.capacity_bytes) {

@@ -94,9 +94,11 @@ void draw_foot(Screen& screen, const Rect& r, const Model& m) {
     screen.put(r.x, r.y, r.width, m.ui.message, Role::notice);
     return;
   }
-  using Keys = std::vector<std::pair<std::string_view, std::string_view>>;
-  Keys keys = {{"?", "help"}, {"q", "quit"}};
-  const auto add = [&keys](const Keys& more) { keys.insert(keys.end(), more.begin(), more.end()); };
+  using Key = std::pair<std::string_view, std::string_view>;
+  std::vector<Key> keys = {{"?", "help"}, {"q", "quit"}};
+  const auto add = [&keys](std::initializer_list<Key> more) {
+    for (const Key& key : more) keys.push_back(key);
+  };
   if (m.ui.page != Page::overview) add({{"Esc", "back"}});
   switch (m.ui.page) {
     case Page::overview:

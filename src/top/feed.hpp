@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "core/config.hpp"
-#include "engine/engine.hpp"
-#include "live/sources.hpp"
+#include "live/loop.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
 #include "top/keys.hpp"
@@ -20,38 +19,36 @@
 
 namespace vramtrack::top {
 
-using SteadyTime = std::chrono::steady_clock::time_point;
-
 /// Something to look at, as functions; whoever runs it knows no more.
 struct TopSource {
   /// Does what is due now (polls, plays a stretch; at most some 50 ms of work) and says when it wants to be called
   /// again; `max`: never. Sets `changed` when the View has.
   std::function<SteadyTime(SteadyTime now, bool& changed)> step;
   std::function<std::shared_ptr<const View>()> view;
-  top::Feed feed;
+  Feed feed;
   /// Fills the rest of the Model: mode, source, playback, warnings, earlier alerts.
-  std::function<void(top::Model&)> describe;
+  std::function<void(Model&)> describe;
   /// Of playback; empty otherwise.
-  std::function<void(top::Play)> play;
+  std::function<void(Play)> play;
   /// At the end, in order.
   std::function<void()> finish;
   /// An agent keeps acknowledgements itself; empty otherwise.
-  std::function<Status(const top::AlertId&)> acknowledge;
+  std::function<Status(const AlertId&)> acknowledge;
 };
 
 /// What this program has seen of a series, and before that what a store has of it (null: nothing).
-std::vector<top::Point> joined_history(top::StoreHistory* store, const top::Timeline& seen, const SeriesKey& key,
-                                       Timestamp from, Timestamp to, std::size_t most);
+std::vector<Point> joined_history(StoreHistory* store, const Timeline& seen, const SeriesKey& key, Timestamp from,
+                                  Timestamp to, std::size_t most);
 
-/// This machine's GPUs, polled and recorded as by `watch`. `sources` must have been opened on `catalog`.
-TopSource live_source(const Config& config, std::unique_ptr<Catalog> catalog, std::vector<LiveSource> sources);
+/// This machine's GPUs, polled and recorded as by `watch`. `clock`: machine_clock(), but in tests.
+TopSource live_source(const Config& config, LoopInput input, Clock clock);
 
 /// The agent behind that Unix socket. Errors: it does not answer.
 Result<TopSource> agent_source(const std::string& socket);
 
 /// A recording or a simulation. `open` opens it anew from the beginning.
 struct PlaybackOptions {
-  top::Mode mode = top::Mode::replay;
+  Mode mode = Mode::replay;
   std::string name;
   double speed = 0;  ///< 0: chosen so that it takes some minutes, where its length is known
   TimeRange range;

@@ -57,13 +57,13 @@ class AgentTop {
     return next_;
   }
 
-  std::vector<top::Point> history(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
-    const std::vector<top::Point>* own = seen_.points(key);
+  std::vector<Point> history(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
+    const std::vector<Point>* own = seen_.points(key);
     const Timestamp own_from = own != nullptr && !own->empty() ? own->front().from : to;
-    std::vector<top::Point> all;
+    std::vector<Point> all;
     if (from < own_from) all = recorded(key, from, own_from, from_seconds(seconds_between(from, to)), most);
     if (own != nullptr) all.insert(all.end(), own->begin(), own->end());
-    return top::resample(all, from, to, most);
+    return resample(all, from, to, most);
   }
 
   std::optional<Timestamp> history_begin(const SeriesKey& key) {
@@ -83,8 +83,8 @@ class AgentTop {
     return begin;
   }
 
-  void describe(top::Model& model) const {
-    model.mode = top::Mode::agent;
+  void describe(Model& model) const {
+    model.mode = Mode::agent;
     model.source = name_;
     model.simulated = simulated_;
     model.interval_s = interval_s_;
@@ -94,7 +94,7 @@ class AgentTop {
     model.earlier_alerts = earlier_alerts_;
   }
 
-  Status acknowledge(const top::AlertId& id) {
+  Status acknowledge(const AlertId& id) {
     Status done = client_.acknowledge(alert_id(id.key, id.raised), "");
     if (done) acknowledged_.insert(id);
     return done;
@@ -108,7 +108,7 @@ class AgentTop {
     Timestamp from;
     Timestamp to;
     Duration span;  ///< of the chart it was read for: another zoom needs another grain
-    std::vector<top::Point> points;
+    std::vector<Point> points;
   };
 
   void take(View view) {
@@ -124,8 +124,7 @@ class AgentTop {
   }
 
   /// From the agent's store, kept: what was before this program began does not change any more.
-  std::vector<top::Point> recorded(const SeriesKey& key, Timestamp from, Timestamp to, Duration span,
-                                   std::size_t most) {
+  std::vector<Point> recorded(const SeriesKey& key, Timestamp from, Timestamp to, Duration span, std::size_t most) {
     auto it = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) {
       return k.key == key && k.from <= from && k.to >= to && k.span <= span * 2 && k.span * 2 >= span;
     });
@@ -162,7 +161,7 @@ class AgentTop {
         series.process->pid = told.key.pid;
         series.process->name = told.process;
       }
-      earlier_alerts_.push_back({told.key, top::alert_who(series), told.alert});
+      earlier_alerts_.push_back({told.key, alert_who(series), told.alert});
     }
   }
 
@@ -172,11 +171,11 @@ class AgentTop {
   std::shared_ptr<const View> view_;
   double interval_s_ = 1;
   Catalog catalog_;
-  top::Timeline seen_;
+  Timeline seen_;
   std::list<Kept> kept_;
   std::map<std::string, std::optional<Timestamp>> begins_;
-  std::set<top::AlertId> acknowledged_;
-  std::vector<top::AlertRow> earlier_alerts_;  ///< also those of the View: whoever shows them takes each once
+  std::set<AlertId> acknowledged_;
+  std::vector<AlertRow> earlier_alerts_;  ///< also those of the View: whoever shows them takes each once
   std::string error_;
   SteadyTime next_{};
   SteadyTime next_alerts_{};
@@ -194,8 +193,8 @@ Result<TopSource> agent_source(const std::string& socket) {
     return agent->history(key, from, to, most);
   };
   top.feed.history_begin = [agent](const SeriesKey& key) { return agent->history_begin(key); };
-  top.describe = [agent](top::Model& model) { agent->describe(model); };
-  top.acknowledge = [agent](const top::AlertId& id) { return agent->acknowledge(id); };
+  top.describe = [agent](Model& model) { agent->describe(model); };
+  top.acknowledge = [agent](const AlertId& id) { return agent->acknowledge(id); };
   top.finish = [] {};
   return top;
 }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "store/store.hpp"
 #include "top/feed.hpp"
@@ -12,37 +11,36 @@ namespace vramtrack::top {
 namespace {
 
 constexpr std::size_t kMostWarnings = 16;
+/// In how many ticks the points of ended processes are dropped once.
+constexpr std::uint64_t kForgetEvery = 600;
 
 class LiveTop {
  public:
-  LiveTop(const Config& config, std::unique_ptr<Catalog> catalog, std::vector<LiveSource> sources)
-      : config_(config),
-        catalog_(std::move(catalog)),
-        sources_(std::move(sources)),
-        engine_(config_, *catalog_, kMaxEndedSeries),
-        start_(clock_.now()),
-        next_(std::chrono::steady_clock::now()) {
-    engine_.on_alert([this](const AlertChange& change) {
-      if (store_) warn_if(store_->record(change.alert));
-    });
-    if (config_.watch.record) open_store();
-    open_history();
+  LiveTop(const Config& config, LoopInput input, Clock clock)
+      : config_(config), loop_(config_, std::move(input), std::move(clock)) {
+    Listener listener;
+    listener.warning = [this](const std::string& text) { warn(text); };
+    listener.event = [this](const Event& event) {
+      if (event.kind == Event::Kind::note) warn(event.text);
+    };
+    listener.tick = [this](const Batch& batch) { remember(batch); };
+    loop_.pipeline().listen(std::move(listener));
+    StoreConfig store = config_.store;
+    store.path = store_path(config_.store);
+    if (config_.watch.record) loop_.pipeline().record_into(store, loop_.started());
+    open_history(store.path);
   }
 
   SteadyTime step(SteadyTime now, bool& changed) {
-    if (now < next_) return next_;
-    const auto interval =
-        std::chrono::duration_cast<SteadyTime::duration>(from_seconds(config_.watch.interval_seconds));
-    // The deadlines stand still while polls are slow or the machine sleeps: missed ones are not made up for.
-    next_ += interval * std::max<std::int64_t>(1, (now - next_ + interval) / interval);
-    tick();
+    if (now < loop_.next()) return loop_.next();
+    loop_.tick();
     changed = true;
-    return next_;
+    return loop_.next();
   }
 
-  [[nodiscard]] std::shared_ptr<const View> view() const { return engine_.view(); }
+  [[nodiscard]] std::shared_ptr<const View> view() { return loop_.pipeline().view(); }
 
-  std::vector<top::Point> history(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
+  std::vector<Point> history(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
     auto points = joined_history(history_.get(), timeline_, key, from, to, most);
     if (history_)
       if (const std::string error = history_->take_error(); !error.empty()) warn("history: " + error);
@@ -53,38 +51,24 @@ class LiveTop {
     return history_ ? history_->begin(key) : std::nullopt;
   }
 
-  void describe(top::Model& model) const {
-    model.mode = top::Mode::live;
-    std::string names;
-    for (const LiveSource& live : sources_) names += (names.empty() ? "" : "+") + std::string(live.name);
-    model.source = names;
+  void describe(Model& model) {
+    model.mode = Mode::live;
+    model.source = fmt::format("{}", fmt::join(loop_.source_names(), "+"));
     model.interval_s = config_.watch.interval_seconds;
-    model.recording = store_ ? store_->path() : std::string();
+    const Store* store = loop_.pipeline().store();
+    model.recording = store != nullptr ? store->path() : std::string();
     model.warnings = warnings_;
     if (model.earlier_alerts.empty()) model.earlier_alerts = earlier_alerts_;
   }
 
-  void finish() {
-    if (store_) warn_if(store_->flush());
-  }
+  void finish() { loop_.finish(); }
 
  private:
-  void open_store() {
-    StoreConfig store = config_.store;
-    store.path = store_path(config_.store);
-    auto opened = Store::open(store, *catalog_, start_);
-    if (!opened) return warn(fmt::format("not recording: {}", opened.error().message));
-    store_ = std::move(*opened);
-    Batch started;
-    started.events.push_back(Event{.time = start_, .kind = Event::Kind::watch_started});
-    warn_if(store_->append(started));
-  }
-
   /// What was recorded before, by whomever. Without a store file there is none, and that is no error.
-  void open_history() {
-    auto history = top::StoreHistory::open(store_path(config_.store));
+  void open_history(const std::string& path) {
+    auto history = StoreHistory::open(path);
     if (!history) return;
-    history_ = std::make_unique<top::StoreHistory>(std::move(*history));
+    history_ = std::make_unique<StoreHistory>(std::move(*history));
     Catalog catalog;
     const auto alerts = history_->alerts(catalog);
     if (!alerts) return warn("earlier alerts: " + alerts.error().message);
@@ -93,7 +77,7 @@ class LiveTop {
       series.key = catalog.key(alert.series);
       if (const DeviceInfo* device = catalog.device(device_key(series.key))) series.device = *device;
       if (const ProcessInfo* process = catalog.process(process_key(series.key))) series.process = *process;
-      top::AlertRow row{series.key, top::alert_who(series), alert};
+      AlertRow row{series.key, alert_who(series), alert};
       // Nobody saw its end: the watch that raised it was ended, and this one began knowing nothing.
       if (row.alert.ended == AlertEnd::standing) {
         row.alert.ended = AlertEnd::withdrawn;
@@ -103,66 +87,40 @@ class LiveTop {
     }
   }
 
-  void tick() {
-    batch_.clear();
-    const Timestamp now = clock_.now();
-    if (clock_.take_set_back()) warn("the clock was set back: samples go on by the old one; restart to follow the new");
-    for (LiveSource& live : sources_) {
-      const auto polled = live.source->poll(now, batch_);
-      if (!polled) warn(fmt::format("{}: {}", live.name, polled.error().message));
-      for (const std::string& warning : live.source->notes().warnings) warn(warning);
-    }
-    if (store_) {
-      warn_if(store_->append(batch_));
-      for (const std::string& notice : store_->take_notices()) warn(notice);
-    }
-    timeline_.take(batch_, *catalog_);
-    engine_.ingest(batch_);
-    engine_.finish();
-    if (++ticks_ % 600 == 0) timeline_.forget_retired(*catalog_);
+  void remember(const Batch& batch) {
+    timeline_.take(batch, loop_.catalog());
+    if (loop_.cost().polls % kForgetEvery == 0) timeline_.forget_retired(loop_.catalog());
   }
 
-  void warn(std::string text) {
-    if (!told_.insert(text).second) return;
-    if (told_.size() > 256) told_.clear();
-    warnings_.push_back(std::move(text));
+  /// The last few, each once while it is among them.
+  void warn(const std::string& text) {
+    if (std::find(warnings_.begin(), warnings_.end(), text) != warnings_.end()) return;
+    warnings_.push_back(text);
     if (warnings_.size() > kMostWarnings) warnings_.erase(warnings_.begin());
-  }
-  void warn_if(const Status& status) {
-    if (!status) warn("recording: " + status.error().message);
   }
 
   const Config config_;
-  std::unique_ptr<Catalog> catalog_;
-  std::vector<LiveSource> sources_;
-  Engine engine_;
-  StampClock clock_;
-  Timestamp start_;
-  SteadyTime next_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<top::StoreHistory> history_;
-  std::vector<top::AlertRow> earlier_alerts_;
-  top::Timeline timeline_;
-  Batch batch_;
-  std::uint64_t ticks_ = 0;
+  Timeline timeline_;
   std::vector<std::string> warnings_;
-  std::set<std::string> told_;
+  Loop loop_;  ///< after what its listener uses
+  std::unique_ptr<StoreHistory> history_;
+  std::vector<AlertRow> earlier_alerts_;
 };
 
 }  // namespace
 
-std::vector<top::Point> joined_history(top::StoreHistory* store, const top::Timeline& seen, const SeriesKey& key,
-                                       Timestamp from, Timestamp to, std::size_t most) {
-  const std::vector<top::Point>* own = seen.points(key);
+std::vector<Point> joined_history(StoreHistory* store, const Timeline& seen, const SeriesKey& key, Timestamp from,
+                                  Timestamp to, std::size_t most) {
+  const std::vector<Point>* own = seen.points(key);
   const Timestamp own_from = own != nullptr && !own->empty() ? own->front().from : to;
-  std::vector<top::Point> all;
+  std::vector<Point> all;
   if (store != nullptr && from < own_from) all = store->points(key, from, std::min(to, own_from), most);
   if (own != nullptr) all.insert(all.end(), own->begin(), own->end());
-  return top::resample(all, from, to, most);
+  return resample(all, from, to, most);
 }
 
-TopSource live_source(const Config& config, std::unique_ptr<Catalog> catalog, std::vector<LiveSource> sources) {
-  auto live = std::make_shared<LiveTop>(config, std::move(catalog), std::move(sources));
+TopSource live_source(const Config& config, LoopInput input, Clock clock) {
+  auto live = std::make_shared<LiveTop>(config, std::move(input), std::move(clock));
   TopSource top;
   top.step = [live](SteadyTime now, bool& changed) { return live->step(now, changed); };
   top.view = [live] { return live->view(); };
@@ -170,7 +128,7 @@ TopSource live_source(const Config& config, std::unique_ptr<Catalog> catalog, st
     return live->history(key, from, to, most);
   };
   top.feed.history_begin = [live](const SeriesKey& key) { return live->history_begin(key); };
-  top.describe = [live](top::Model& model) { live->describe(model); };
+  top.describe = [live](Model& model) { live->describe(model); };
   top.finish = [live] { live->finish(); };
   return top;
 }

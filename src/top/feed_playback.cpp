@@ -27,8 +27,8 @@ class Playback {
   Playback(const Config& config, PlaybackOptions options) : config_(config), options_(std::move(options)) {
     state_.speed = options_.speed;
     if (!options_.store_path.empty())
-      if (auto store = top::StoreHistory::open(options_.store_path))
-        store_ = std::make_unique<top::StoreHistory>(std::move(*store));
+      if (auto store = StoreHistory::open(options_.store_path))
+        store_ = std::make_unique<StoreHistory>(std::move(*store));
     if (store_ && !options_.extent) options_.extent = store_->extent();
     if (options_.extent) {
       state_.begin =
@@ -48,11 +48,11 @@ class Playback {
     auto catalog = std::make_unique<Catalog>();
     auto source = options_.open(*catalog);
     if (!source) return fail(source.error());
-    engine_.reset();
+    pipeline_.reset();
     source_ = std::move(*source);
     catalog_ = std::move(catalog);
-    timeline_ = top::Timeline(kPointsPerSeries);
-    new_engine();
+    timeline_ = Timeline(kPointsPerSeries);
+    new_pipeline();
     ticks_ = Ticks();
     waiting_.clear();
     state_.ended = false;
@@ -98,12 +98,12 @@ class Playback {
     return steady_clock::now();
   }
 
-  void play(top::Play what) {
+  void play(Play what) {
     anchor_.reset();
     switch (what) {
-      case top::Play::none:
+      case Play::none:
         return;
-      case top::Play::toggle:
+      case Play::toggle:
         if (state_.jumping) {
           state_.jumping = false;
           state_.playing = false;
@@ -111,25 +111,25 @@ class Playback {
           state_.playing = !state_.playing;
         }
         return;
-      case top::Play::slower:
+      case Play::slower:
         state_.speed = std::max(kLeastSpeed, state_.speed / 2);
         return;
-      case top::Play::faster:
+      case Play::faster:
         state_.speed = std::min(kGreatestSpeed, state_.speed * 2);
         return;
-      case top::Play::next_alert:
+      case Play::next_alert:
         state_.jumping = !state_.ended;
         target_.reset();
         return;
-      case top::Play::previous_alert:
+      case Play::previous_alert:
         return jump_back();
-      case top::Play::restart:
+      case Play::restart:
         if (begin_anew()) state_.playing = true;
         return;
     }
   }
 
-  std::vector<top::Point> history(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
+  std::vector<Point> history(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
     return joined_history(store_.get(), timeline_, key, from, to, most);
   }
 
@@ -137,7 +137,7 @@ class Playback {
     return store_ ? store_->begin(key) : std::nullopt;
   }
 
-  void describe(top::Model& model) const {
+  void describe(Model& model) const {
     model.mode = options_.mode;
     model.source = options_.name;
     model.playback = state_;
@@ -146,7 +146,7 @@ class Playback {
     if (!broken_.empty()) model.warnings.push_back(broken_);
   }
 
-  [[nodiscard]] std::shared_ptr<const View> view() const { return engine_->view(); }
+  [[nodiscard]] std::shared_ptr<const View> view() const { return pipeline_->view(); }
 
  private:
   struct Tick {
@@ -185,21 +185,22 @@ class Playback {
     const bool another_watch = played_ && std::any_of(events.begin(), events.end(), [](const Event& e) {
                                  return e.kind == Event::Kind::watch_started;
                                });
-    if (another_watch) new_engine();
+    if (another_watch) pipeline_->begin_anew(tick.time);
     timeline_.take(tick.batch, *catalog_);
-    engine_->ingest(tick.batch);
-    engine_->finish();
+    pipeline_->take(tick.batch);
     played_ = tick.time;
     if (!state_.begin) state_.begin = tick.time;
   }
 
-  void new_engine() {
-    engine_ = std::make_unique<Engine>(config_, *catalog_);
-    engine_->on_alert([this](const AlertChange& change) {
-      if (!change.raised || change.escalated) return;
+  void new_pipeline() {
+    pipeline_ = std::make_unique<Pipeline>(config_, *catalog_);
+    Listener listener;
+    listener.alert = [this](const AlertTold& told) {
+      if (told.news != AlertNews::raised) return;
       ++raised_;
-      if (raises_.empty() || change.alert.raised > raises_.back()) raises_.push_back(change.alert.raised);
-    });
+      if (raises_.empty() || told.alert.raised > raises_.back()) raises_.push_back(told.alert.raised);
+    };
+    pipeline_->listen(std::move(listener));
   }
 
   /// From the beginning again, up to the last alert before this moment: an engine cannot go backward.
@@ -220,12 +221,12 @@ class Playback {
 
   const Config config_;
   PlaybackOptions options_;
-  top::PlaybackState state_;
+  PlaybackState state_;
   std::unique_ptr<Catalog> catalog_;
   std::unique_ptr<Source> source_;
-  std::unique_ptr<Engine> engine_;
-  top::Timeline timeline_{kPointsPerSeries};
-  std::unique_ptr<top::StoreHistory> store_;
+  std::unique_ptr<Pipeline> pipeline_;
+  Timeline timeline_{kPointsPerSeries};
+  std::unique_ptr<StoreHistory> store_;
   Ticks ticks_;
   std::deque<Tick> waiting_;
   bool at_end_ = false;
@@ -249,8 +250,8 @@ Result<TopSource> playback_source(const Config& config, PlaybackOptions options)
     return playback->history(key, from, to, most);
   };
   top.feed.history_begin = [playback](const SeriesKey& key) { return playback->history_begin(key); };
-  top.describe = [playback](top::Model& model) { playback->describe(model); };
-  top.play = [playback](top::Play what) { playback->play(what); };
+  top.describe = [playback](Model& model) { playback->describe(model); };
+  top.play = [playback](Play what) { playback->play(what); };
   top.finish = [] {};
   return top;
 }

@@ -185,10 +185,8 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
 }
 
 void draw_legend(Screen& screen, int x, int y, int most, const Finding& f) {
-  std::string words = "•• trend";
-  if (f.oom_in_s) words += "  ░░ where it may go";
-  words += "  ^ onset  ! alert";
-  screen.put(x, y, most, words, Role::faint);
+  screen.put(x, y, most, fmt::format("•• trend{}  ^ onset  ! alert", f.oom_in_s ? "  ░░ where it may go" : ""),
+             Role::faint);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "trace/words.hpp"
+#include "core/format.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -13,7 +13,7 @@ constexpr double kLeastShare = 0.1;
 constexpr std::uint64_t kLeastBytes = 64ULL << 20;
 
 std::string share_words(std::uint64_t part, std::uint64_t whole) {
-  return fmt::format("{} ({:.0f} % of what is reserved)", bytes_words(part),
+  return fmt::format("{} ({:.0f} % of what is reserved)", format_size(part),
                      100 * static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1)));
 }
 
@@ -45,14 +45,14 @@ Assessment assess(const Usage& usage, const std::optional<AllocatorSettings>& se
     return {Condition::cache,
             share_words(usage.pinned_bytes, usage.reserved_bytes) +
                 fmt::format(" is free beside live blocks, in large pieces (the largest {})",
-                            bytes_words(usage.largest_pinned_bytes)),
+                            format_size(usage.largest_pinned_bytes)),
             "kept for reuse by the next allocations. empty_cache() cannot return it while those blocks live; with "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True most of it could be"};
   if (most == usage.pinned_bytes)
     return {Condition::fragmentation,
             share_words(usage.pinned_bytes, usage.reserved_bytes) +
                 fmt::format(" is free but lies between live blocks; the largest piece is {}",
-                            bytes_words(usage.largest_pinned_bytes)),
+                            format_size(usage.largest_pinned_bytes)),
             fragmentation_advice(settings)};
   if (most == usage.releasable_bytes)
     return {

@@ -8,7 +8,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "trace/words.hpp"
+#include "core/format.hpp"
+#include "core/units.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -39,7 +40,7 @@ std::int64_t change(std::uint64_t from, std::uint64_t to) {
 /// Less than this is noise: 1 % of where it stood, and a MiB.
 bool is_flat(std::uint64_t from, std::uint64_t to) {
   const double moved = static_cast<double>(change(from, to));
-  return moved <= std::max(1048576.0, 0.01 * static_cast<double>(from));
+  return moved <= std::max(kMiB, 0.01 * static_cast<double>(from));
 }
 
 /// Every stack that any of them holds.
@@ -130,8 +131,8 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
       if (site.growth_blocks() > 0) by_blocks += site.growth_bytes();
       ++sites;
     }
-  const std::string requested = fmt::format("live requested memory went from {} to {}", bytes_words(a.requested_bytes),
-                                            bytes_words(b.requested_bytes));
+  const std::string requested = fmt::format("live requested memory went from {} to {}", format_size(a.requested_bytes),
+                                            format_size(b.requested_bytes));
   const auto set = [&growth](Condition condition, std::string because, std::string next) {
     growth.condition = condition;
     growth.because = std::move(because);
@@ -148,20 +149,20 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
     if (many && !growth.is_certain)
       set(Condition::leak,
           fmt::format("{} grew at every one of {} steps, by {} in all, but not in its number of blocks; {}",
-                      count_words(sites, "site"), growth.usage.size() - 1, bytes_words(growth.leaking_bytes),
+                      format_count(sites, "site"), growth.usage.size() - 1, format_size(growth.leaking_bytes),
                       requested),
           fmt::format("sizes that vary come in rising order by chance, of {} snapshots once in {}: take {} at the same "
                       "point of a step, and name all",
                       growth.usage.size(), growth.usage.size() == 3 ? 6 : 24, kTellsSizes));
     else if (many)
       set(Condition::leak,
-          fmt::format("{} grew at every one of {} steps, by {} in all; {}", count_words(sites, "site"),
-                      growth.usage.size() - 1, bytes_words(growth.leaking_bytes), requested),
+          fmt::format("{} grew at every one of {} steps, by {} in all; {}", format_count(sites, "site"),
+                      growth.usage.size() - 1, format_size(growth.leaking_bytes), requested),
           "look at the lines below, from the top: what they allocate is kept somewhere (a list, a graph, a global, a "
           "cache without a limit)");
     else
       set(Condition::leak,
-          fmt::format("{} grew by {}; {}", count_words(sites, "site"), bytes_words(growth.leaking_bytes), requested),
+          fmt::format("{} grew by {}; {}", format_count(sites, "site"), format_size(growth.leaking_bytes), requested),
           "two snapshots cannot tell a leak from a warm-up: collect garbage (gc.collect()), take a third at the same "
           "point of a later step, and name all three");
     return;
@@ -185,7 +186,7 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
     set(Condition::pending,
         fmt::format(
             "blocks freed but still in use by a stream went from {} to {}, while what the program holds is flat",
-            bytes_words(a.pending_free_bytes), bytes_words(b.pending_free_bytes)),
+            format_size(a.pending_free_bytes), format_size(b.pending_free_bytes)),
         "a stream that record_stream() named is behind: synchronise it, or let it wait once a step, before the tensors "
         "are dropped");
     return;
@@ -194,13 +195,13 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
     if (pinned > releasable)
       set(Condition::fragmentation,
           fmt::format("reserved memory grew by {} while {}; of the free part, {} are pinned by live blocks",
-                      bytes_words(reserved), requested, bytes_words(b.pinned_bytes)),
+                      format_size(reserved), requested, format_size(b.pinned_bytes)),
           "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or make the sizes repeat (pad batches); empty_cache() "
           "does not help");
     else
       set(Condition::cache,
-          fmt::format("reserved memory grew by {} while {}; empty_cache() would return {}", bytes_words(reserved),
-                      requested, bytes_words(b.releasable_bytes)),
+          fmt::format("reserved memory grew by {} while {}; empty_cache() would return {}", format_size(reserved),
+                      requested, format_size(b.releasable_bytes)),
           "nothing leaks: this is the allocator's cache. Leave it, or call torch.cuda.empty_cache() once after the "
           "peak "
           "where another process needs the memory");
@@ -212,7 +213,7 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
     if (!is_flat(used_a, used_b) && is_flat(a.reserved_bytes, b.reserved_bytes)) {
       set(Condition::outside,
           fmt::format("the device's used memory went from {} to {} while the allocator's reserved memory is flat",
-                      bytes_words(used_a), bytes_words(used_b)),
+                      format_size(used_a), format_size(used_b)),
           "it is not PyTorch's allocator: look at NCCL's buffers, libraries with their own pools (cuDNN, CuPy, "
           "nvdiffrast), "
           "and other processes ('vramtrack watch --once')");

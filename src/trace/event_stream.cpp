@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "trace/words.hpp"
+#include "core/format.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -79,10 +79,10 @@ std::vector<std::string> StreamLive::notes(std::uint32_t device) const {
   if (unknown_frees_ > 0)
     out.push_back(fmt::format(
         "device {}: {} of an address whose allocation it does not have; it begins in the middle, or lost events",
-        device, count_words(unknown_frees_, "free")));
+        device, format_count(unknown_frees_, "free")));
   if (replaced_ > 0)
     out.push_back(fmt::format("device {}: {} at an address that was still live; the free between them is missing",
-                              device, count_words(replaced_, "allocation")));
+                              device, format_count(replaced_, "allocation")));
   return out;
 }
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <memory>
 
+#include "core/format.hpp"
 #include "core/markup.hpp"
 #include "trace/exports.hpp"
-#include "trace/words.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -42,8 +42,8 @@ class Page {
     depth_ = std::max(depth_, depth + 1);
     const double width = static_cast<double>(node.bytes) / static_cast<double>(total_);
     const std::string label =
-        fmt::format("{} \u2014 {} ({:.1f} %), {}", name, bytes_words(node.bytes), 100 * width,
-                    count_words(static_cast<std::uint64_t>(std::max<std::int64_t>(node.blocks, 0)), "block"));
+        fmt::format("{} \u2014 {} ({:.1f} %), {}", name, format_size(node.bytes), 100 * width,
+                    format_count(static_cast<std::uint64_t>(std::max<std::int64_t>(node.blocks, 0)), "block"));
     out_ += fmt::format(
         "<div class=\"f {}\" tabindex=\"0\" data-l=\"{:.6f}\" data-w=\"{:.6f}\" data-d=\"{}\" "
         "style=\"left:{:.4f}%;width:{:.4f}%;top:{}px\" title=\"{}\">{}</div>\n",

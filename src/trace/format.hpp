@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/byte_input.hpp"
 #include "core/result.hpp"
-#include "trace/byte_input.hpp"
 #include "trace/diff.hpp"
 #include "trace/event_stream.hpp"
 #include "trace/snapshot.hpp"

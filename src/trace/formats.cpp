@@ -12,6 +12,9 @@ namespace vramtrack::trace {
 
 namespace {
 
+/// A trace is read to its end or not at all. Real ones shrink 12 to 60 times, under zstd's strongest setting too.
+constexpr ByteInputOptions kInput = {.contents = "snapshots", .is_damage_an_error = true, .most_ratio = 250};
+
 Result<TraceInput> recognised(ByteInput bytes) {
   const auto head = bytes.peek(kHeadBytes);
   if (!head) return fail(head.error());
@@ -46,7 +49,7 @@ const TraceFormatInfo* recognise_trace(std::string_view head, std::string_view n
 const TraceFormatInfo* recognise_trace_file(const std::string& path, int least) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return nullptr;
-  auto bytes = ByteInput::open(path);
+  auto bytes = ByteInput::open(path, kInput);
   if (!bytes) return nullptr;
   const auto head = bytes->peek(kHeadBytes);
   if (!head) return nullptr;
@@ -54,13 +57,13 @@ const TraceFormatInfo* recognise_trace_file(const std::string& path, int least) 
 }
 
 Result<TraceInput> open_trace(const std::string& path) {
-  auto bytes = ByteInput::open(path);
+  auto bytes = ByteInput::open(path, kInput);
   if (!bytes) return fail(bytes.error());
   return recognised(std::move(*bytes));
 }
 
 Result<TraceInput> open_trace(std::span<const std::uint8_t> bytes, std::string name) {
-  auto input = ByteInput::over(bytes, std::move(name));
+  auto input = ByteInput::over(bytes, std::move(name), kInput);
   if (!input) return fail(input.error());
   return recognised(std::move(*input));
 }

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/format.hpp"
+#include "core/units.hpp"
 #include "trace/assess.hpp"
 #include "trace/timeline.hpp"
 #include "trace/usage.hpp"
-#include "trace/words.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -62,7 +63,7 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
   const auto live = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.live_bytes, 0));
   const auto pending = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.pending_bytes, 0));
   const std::string asked =
-      fmt::format("{} were asked for, {} were live", bytes_words(r.asked_bytes), bytes_words(live));
+      fmt::format("{} were asked for, {} were live", format_size(r.asked_bytes), format_size(live));
   std::int64_t risen = 0;
   for (const OomReport::Riser& riser : r.risers) risen += riser.to_bytes - riser.from_bytes;
   const auto set = [&r](Condition condition, std::string because, std::string next) {
@@ -80,43 +81,43 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
   const bool is_iterating = risen <= r.given_back_bytes;
   // Sites that rise while others give back as much are memory on the move, not more of it.
   const bool is_more = r.valley_rise_bytes * 2 >= risen;
-  const bool is_much =
-      r.valley_count >= kLeastValleys && is_iterating && is_more && risen * 10 >= r.at.live_bytes && risen >= 1 << 20;
+  const bool is_much = r.valley_count >= kLeastValleys && is_iterating && is_more && risen * 10 >= r.at.live_bytes &&
+                       risen >= static_cast<std::int64_t>(kBytesPerMiB);
   if (!is_much) r.risers.clear();
   if (is_much && (!r.has_oom || room >= r.asked_bytes))
     return set(Condition::leak,
                fmt::format("{}; of that, {} kept rising over {} quiet moments of the trace, by {} in all", asked,
-                           count_words(r.risers.size(), "site"), r.valley_count, bytes_words(risen)),
+                           format_count(r.risers.size(), "site"), r.valley_count, format_size(risen)),
                "look at the lines that rose, from the top: what they allocate is kept across iterations");
   if (!r.has_oom)
     return set(Condition::steady, "the trace has no oom entry; these are the figures at its end",
                "record until it fails: torch._C._cuda_attach_out_of_memory_observer, or dump in the except block");
   if (pending >= r.asked_bytes)
     return set(Condition::pending,
-               fmt::format("{}, and {} were freed but waited for a stream", asked, bytes_words(pending)),
+               fmt::format("{}, and {} were freed but waited for a stream", asked, format_size(pending)),
                "synchronise the stream that record_stream() named before the allocation, or once a step");
   if (r.cached_bytes + r.device_free_bytes >= r.asked_bytes && r.cached_bytes > r.device_free_bytes)
     return set(Condition::fragmentation,
                fmt::format("{}; {} were reserved and free and {} free on the device, but not in one piece", asked,
-                           bytes_words(r.cached_bytes), bytes_words(r.device_free_bytes)),
+                           format_size(r.cached_bytes), format_size(r.device_free_bytes)),
                fragmentation_advice(snapshot.settings));
   if (r.outside_bytes && *r.outside_bytes > std::max(kOrdinaryOutsideBytes, *capacity_bytes / 10) &&
       *r.outside_bytes >= r.asked_bytes)
     return set(
         Condition::outside,
-        fmt::format("{}; {} of the device are used outside this allocator", asked, bytes_words(*r.outside_bytes)),
+        fmt::format("{}; {} of the device are used outside this allocator", asked, format_size(*r.outside_bytes)),
         "look for other processes on the device ('vramtrack watch --once'), NCCL's buffers, and libraries with pools "
         "of their own");
   std::string because = fmt::format("{}, and {} more were free: they do not fit beside each other", asked,
-                                    bytes_words(r.cached_bytes + r.device_free_bytes));
+                                    format_size(r.cached_bytes + r.device_free_bytes));
   if (is_much)
     because += fmt::format("; {} rose by {} over the trace, but the rest would not have fitted either",
-                           count_words(r.risers.size(), "site"), bytes_words(risen));
+                           format_count(r.risers.size(), "site"), format_size(risen));
   if (r.rounding_bytes >= r.asked_bytes)
-    because += fmt::format("; {} are lost to rounding up of block sizes", bytes_words(r.rounding_bytes));
+    because += fmt::format("; {} are lost to rounding up of block sizes", format_size(r.rounding_bytes));
   if (r.valley_count < kLeastValleys)
     because += fmt::format(" (the trace has {} to compare: whether something grew before is not known)",
-                           count_words(r.valley_count, "quiet moment"));
+                           format_count(r.valley_count, "quiet moment"));
   set(Condition::too_big, std::move(because),
       "a smaller batch or sequence, activation checkpointing, a smaller precision, or shard the model; the sites below "
       "say "
@@ -124,6 +125,15 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> oom_devices(const Snapshot& snapshot, std::optional<std::uint32_t> device) {
+  const std::vector<std::uint32_t> traced = traced_devices(snapshot, device);
+  if (device) return traced;
+  std::vector<std::uint32_t> failed;
+  for (const std::uint32_t each : traced)
+    if (snapshot.trace_of(each)->counts[static_cast<std::size_t>(Action::oom)] > 0) failed.push_back(each);
+  return failed.empty() ? traced : failed;
+}
 
 OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
                  std::optional<std::uint64_t> capacity_bytes) {

@@ -42,6 +42,9 @@ struct OomReport {
   std::string next_step;
 };
 
+/// The devices to report of: the traced one that is asked for, else those that ran out of memory, else all traced.
+std::vector<std::uint32_t> oom_devices(const Snapshot& snapshot, std::optional<std::uint32_t> device = {});
+
 /// The last oom of the device. `capacity_bytes`: of the device, for outside_bytes. Some three replays of the trace.
 OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
                  std::optional<std::uint64_t> capacity_bytes = {});

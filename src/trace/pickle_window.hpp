@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/byte_input.hpp"
 #include "core/result.hpp"
-#include "trace/byte_input.hpp"
 #include "trace/pickle_value.hpp"
 
 namespace vramtrack::trace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/byte_input.hpp"
+#include "core/byte_input.hpp"
 #include "trace/pickle_value.hpp"
 #include "trace/snapshot.hpp"
 #include "trace/symbols.hpp"

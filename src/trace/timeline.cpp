@@ -64,6 +64,13 @@ std::vector<std::string> annotations_at(const Snapshot& snapshot, const Symbols&
 
 }  // namespace
 
+std::vector<std::uint32_t> traced_devices(const Snapshot& snapshot, std::optional<std::uint32_t> device) {
+  std::vector<std::uint32_t> out;
+  for (const DeviceTrace& trace : snapshot.traces)
+    if (trace.event_count > 0 && (!device || trace.device == *device)) out.push_back(trace.device);
+  return out;
+}
+
 Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols, const TimelineOptions& options) {
   Timeline out;
   out.device = device;

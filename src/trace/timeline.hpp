@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct Timeline {
   std::uint64_t mismatch_count = 0;
   StackId before_trace = kNoStack;  ///< stands for what was allocated before the trace
 };
+
+/// The devices with a trace, in the file's order; of these `device` only, where given.
+std::vector<std::uint32_t> traced_devices(const Snapshot& snapshot, std::optional<std::uint32_t> device = {});
 
 /// Two replays of the trace. Empty (event_count 0) where the device has no trace or it was not kept.
 Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,

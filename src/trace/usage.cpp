@@ -5,14 +5,14 @@
 #include <set>
 #include <tuple>
 
+#include "core/units.hpp"
+
 namespace vramtrack::trace {
 namespace {
 
-constexpr std::uint64_t kMiB = 1ULL << 20;
-
 /// The pages in which expandable segments are mapped (PyTorch: kSmallBuffer and kLargeBuffer).
 std::uint64_t page_bytes(const Segment& segment) {
-  return segment.is_large ? 20 * kMiB : 2 * kMiB;
+  return segment.is_large ? 20 * kBytesPerMiB : 2 * kBytesPerMiB;
 }
 
 Usage usage_of_segment(const Snapshot& snapshot, const Segment& segment) {
@@ -136,6 +136,15 @@ std::vector<std::uint32_t> devices_of(const Snapshot& snapshot) {
   std::set<std::uint32_t> out;
   for (const Segment& segment : snapshot.segments) out.insert(segment.device);
   return {out.begin(), out.end()};
+}
+
+std::vector<std::uint32_t> known_devices(const Snapshot& snapshot) {
+  std::vector<std::uint32_t> known = devices_of(snapshot);
+  for (const DeviceTrace& trace : snapshot.traces)
+    if (trace.event_count > 0) known.push_back(trace.device);
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  return known;
 }
 
 std::vector<DeviceUsage> usage_of(const Snapshot& snapshot) {

@@ -57,6 +57,8 @@ struct DeviceUsage {
 
 /// The devices that it has segments of, in order.
 std::vector<std::uint32_t> devices_of(const Snapshot& snapshot);
+/// Those, and the ones that it has only a trace of.
+std::vector<std::uint32_t> known_devices(const Snapshot& snapshot);
 /// By device index; devices with neither segments nor events are left out. One pass over segments and blocks.
 std::vector<DeviceUsage> usage_of(const Snapshot& snapshot);
 /// Of the pinned host memory.

@@ -9,7 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
+
+#include "core/errno_words.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -62,7 +63,7 @@ Result<std::string> read_token(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     return fail(fmt::format("cannot read agent.token-file {}: {}; make one: (umask 077; openssl rand -hex 32 > {})",
-                            path, std::generic_category().message(errno), path));
+                            path, errno_words(errno), path));
   struct stat info {};
   std::array<char, 1024> bytes{};
   const bool known = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);

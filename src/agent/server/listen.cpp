@@ -14,14 +14,12 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/errno_words.hpp"
+
 namespace vramtrack::agent {
 namespace {
 
 constexpr int kBacklog = 128;
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
 
 /// Closes unless released.
 class Descriptor {
@@ -84,12 +82,12 @@ Result<int> listen_tcp(const std::string& listen) {
                             parsed->first, ::gai_strerror(error)));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
   Descriptor fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", listen, reason(errno)));
+  if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", listen, errno_words(errno)));
   const int yes = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0)
     return fail(fmt::format("cannot listen on {}: {}; set agent.listen to another port or address, or stop what has it",
-                            listen, reason(errno)));
+                            listen, errno_words(errno)));
   return fd.release();
 }
 
@@ -118,7 +116,7 @@ Result<int> listen_unix(const std::string& path, bool for_everybody) {
   if (!folder.empty() && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return fail(
         fmt::format("cannot make {} for the agent's socket: {}; set agent.socket to a path of yours, or to none",
-                    folder.string(), reason(errno)));
+                    folder.string(), errno_words(errno)));
   struct stat info {};
   if (::lstat(path.c_str(), &info) == 0) {
     if (!S_ISSOCK(info.st_mode))
@@ -129,12 +127,12 @@ Result<int> listen_unix(const std::string& path, bool for_everybody) {
     ::unlink(path.c_str());  // left by one that was killed
   }
   Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", path, reason(errno)));
+  if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", path, errno_words(errno)));
   // Nobody can connect between bind and listen: there is no moment with wider rights than meant.
   if (::bind(fd.get(), target, sizeof address) != 0 || ::chmod(path.c_str(), for_everybody ? 0666 : 0600) != 0 ||
       ::listen(fd.get(), kBacklog) != 0)
-    return fail(
-        fmt::format("cannot listen on {}: {}; set agent.socket to a path of yours, or to none", path, reason(errno)));
+    return fail(fmt::format("cannot listen on {}: {}; set agent.socket to a path of yours, or to none", path,
+                            errno_words(errno)));
   return fd.release();
 }
 

@@ -1,4 +1,4 @@
-// GateEvidence: the lines that grew, as the Python package in a gated program writes them (docs/leak-gate.md).
+// The lines of code that grew, in the files that the Python package in a gated program writes (docs/leak-gate.md).
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <system_error>
 
+#include "core/errno_words.hpp"
 #include "gate/marks.hpp"
 #include "host/interrupt.hpp"
 
@@ -51,10 +51,6 @@ class Pipe {
   std::array<int, 2> ends_{-1, -1};
   bool opened_ = false;
 };
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
 
 /// "DEVICE:INODE:PATH": by which a child knows the pipe from another file that has its number, and opens it where a
 /// launcher has closed all descriptors.
@@ -102,8 +98,8 @@ Result<pid_t> start(const std::vector<std::string>& program, int fd, const std::
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0)
-    return fail(
-        fmt::format("cannot run {}: {}; give a program and its arguments after '--'", program.front(), reason(error)));
+    return fail(fmt::format("cannot run {}: {}; give a program and its arguments after '--'", program.front(),
+                            errno_words(error)));
   return pid;
 }
 
@@ -202,7 +198,7 @@ class Run {
 Result<ProgramRun> run_gated(const std::vector<std::string>& program, double sample_s, const TreeMemory& memory,
                              const std::string& evidence_folder) {
   Pipe pipe;
-  if (!pipe.opened()) return fail(fmt::format("cannot make a pipe: {}", reason(errno)));
+  if (!pipe.opened()) return fail(fmt::format("cannot make a pipe: {}", errno_words(errno)));
   const Interrupt interrupt;
   const auto pid = start(program, pipe.end(1), evidence_folder);
   if (!pid) return fail(pid.error());

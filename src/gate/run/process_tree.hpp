@@ -10,6 +10,7 @@
 
 #include "core/config.hpp"
 #include "core/result.hpp"
+#include "live/clock.hpp"
 #include "live/sources.hpp"
 
 namespace vramtrack::gate {
@@ -28,8 +29,8 @@ class ProcessTreeMemory {
 
  private:
   SourcesConfig config_;
+  const Clock clock_ = machine_clock();
   Catalog catalog_;
-  StampClock clock_;
   std::string reasons_;
   std::vector<LiveSource> sources_;
   Batch batch_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/format.hpp"
 #include "source/log/rows.hpp"
@@ -72,8 +73,8 @@ class CsvRows final : public LogParser {
 
   ColumnPlan plan_;
   StampReader stamp_;
-  std::uint64_t default_unit_ = logtext::kMiB;
-  double percent_bytes_ = static_cast<double>(logtext::kGiB);
+  std::uint64_t default_unit_ = kBytesPerMiB;
+  double percent_bytes_ = static_cast<double>(kBytesPerGiB);
   std::uint64_t used_unit_ = 0, free_unit_ = 0, total_unit_ = 0;
   bool comma_ = false;  ///< decimal commas may occur
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/units.hpp"
 #include "source/log/csv_rows.hpp"
 #include "source/log/recording.hpp"
 
@@ -50,16 +51,16 @@ std::uint64_t guess_unit(const std::vector<std::vector<std::string_view>>& rows,
     logtext::Decimal number;
     const std::string_view text = cell(row, used);
     if (!logtext::read_decimal(text, number, comma)) continue;
-    if (number.length != text.size()) return logtext::kMiB;  // the values have units
+    if (number.length != text.size()) return kBytesPerMiB;  // the values have units
     most = std::max(most, number.value());
     fraction |= number.has_fraction;
   }
-  if (rows.empty()) return logtext::kMiB;
+  if (rows.empty()) return kBytesPerMiB;
   // No GPU has 4 TiB, and none is watched whose use stays below 512 MiB to the fraction of a MiB.
   const std::string_view unit = most >= 4e6 ? "bytes" : fraction && most <= 512 ? "GiB" : "MiB";
   assumptions.push_back(fmt::format(
       "the used column has no unit: {} are assumed from its values (up to {:.6g}); else give --unit", unit, most));
-  return unit == "bytes" ? 1 : unit == "GiB" ? logtext::kGiB : logtext::kMiB;
+  return unit == "bytes" ? 1 : unit == "GiB" ? kBytesPerGiB : kBytesPerMiB;
 }
 
 /// Whether every value of a column is a percentage ("10.0%"); false when it has none.
@@ -94,7 +95,7 @@ void settle_percent(const std::vector<std::vector<std::string_view>>& rows, bool
   if (!plan.percent || plan.total < 0) return;
   const bool has_total = std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
     std::uint64_t bytes = 0;
-    return logtext::read_amount(cell(row, plan.total), logtext::kMiB, bytes, comma) == logtext::Amount::read;
+    return logtext::read_amount(cell(row, plan.total), kBytesPerMiB, bytes, comma) == logtext::Amount::read;
   });
   if (!has_total && !rows.empty()) plan.total = -1;
 }
@@ -240,7 +241,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
     stamp = std::move(*detected);
   }
 
-  std::uint64_t unit = logtext::kMiB;
+  std::uint64_t unit = kBytesPerMiB;
   if (!head.options->unit.empty()) {
     const auto given = unit_of_option(head.options->unit);
     if (!given) return fail(given.error());
@@ -253,7 +254,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
     if (head.options->capacity_bytes) {
       percent_bytes = static_cast<double>(*head.options->capacity_bytes) / 100;
     } else if (plan.total < 0) {
-      percent_bytes = static_cast<double>(logtext::kGiB);
+      percent_bytes = static_cast<double>(kBytesPerGiB);
       assumptions.emplace_back(
           "the used column is a percentage: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes");
     }

@@ -1,6 +1,7 @@
 // nvidia-smi dmon -s m[...] [-o D|T|DT]: one row a GPU a reading, memory in the fb column (MB of 2^20 bytes).
 #include <fmt/format.h>
 
+#include "core/units.hpp"
 #include "source/log/monitor.hpp"
 
 namespace vramtrack {
@@ -13,7 +14,7 @@ class Dmon final : public MonitorParser {
  private:
   void read_row(std::uint64_t number, LogRows& rows) override {
     std::uint64_t bytes = 0;
-    const logtext::Amount amount = logtext::read_amount(word(columns_.fb), logtext::kMiB, bytes);
+    const logtext::Amount amount = logtext::read_amount(word(columns_.fb), kBytesPerMiB, bytes);
     if (amount == logtext::Amount::bad)
       return rows.skip(number,
                        fmt::format("no readable memory in the fb column: '{}'", logtext::excerpt(word(columns_.fb))));

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/units.hpp"
 #include "source/log/dumps.hpp"
 
 namespace vramtrack {
@@ -10,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostObjectBytes = 16 * 1024 * 1024;
+constexpr std::size_t kMostObjectBytes = 16 * kBytesPerMiB;
 
 /// The number at `key` as a MiB count; nullopt when absent, null or not a number.
 std::optional<std::uint64_t> mib_at(const json& object, const char* key) {
@@ -18,7 +19,7 @@ std::optional<std::uint64_t> mib_at(const json& object, const char* key) {
   if (it == object.end() || !it->is_number()) return std::nullopt;
   const double mib = it->get<double>();
   if (!(mib >= 0 && mib < 1e12)) return std::nullopt;
-  return static_cast<std::uint64_t>(std::llround(mib * static_cast<double>(logtext::kMiB)));
+  return static_cast<std::uint64_t>(std::llround(mib * static_cast<double>(kBytesPerMiB)));
 }
 
 std::string text_at(const json& object, const char* key) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/roster.hpp"
 #include "source/log/text.hpp"
@@ -65,8 +66,8 @@ bool bounds(std::span<const std::vector<std::string_view>> rows, std::size_t use
     std::uint64_t a = 0;
     std::uint64_t b = 0;
     if (std::max(used, total) >= row.size()) continue;
-    if (logtext::read_amount(row[used], logtext::kMiB, a) != Amount::read ||
-        logtext::read_amount(row[total], logtext::kMiB, b) != Amount::read)
+    if (logtext::read_amount(row[used], kBytesPerMiB, a) != Amount::read ||
+        logtext::read_amount(row[total], kBytesPerMiB, b) != Amount::read)
       continue;
     if (a > b) return false;
   }
@@ -147,7 +148,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
   const auto told = [&](std::string_view columns_text) {
     assumptions.push_back(fmt::format("the log has no header: {}; if that is wrong, {}", columns_text, kAsk));
   };
-  if (!with_units) plan.used_unit = plan.total_unit = logtext::kMiB;
+  if (!with_units) plan.used_unit = plan.total_unit = kBytesPerMiB;
   if (memory.size() == 1) {
     plan.used = static_cast<int>(memory[0]);
     told(fmt::format("column {} is read as used memory{}", plan.used + 1, with_units ? "" : " in MiB"));

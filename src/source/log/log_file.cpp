@@ -10,7 +10,7 @@ namespace {
 
 /// A log that lists series one after another is sorted in memory; 24 bytes a sample make this 768 MiB.
 constexpr std::size_t kMostSorted = 32 * 1024 * 1024;
-/// A character of UTF-16 may need four bytes: ByteInput must never be asked for less.
+/// A character of UTF-16 may need four bytes: TextInput must never be asked for less.
 constexpr std::size_t kRoom = 4;
 
 bool earlier(const Sample& a, const Sample& b) {
@@ -23,7 +23,7 @@ bool earlier_event(const Event& a, const Event& b) {
 }  // namespace
 
 Result<std::unique_ptr<LineInput>> LineInput::open(const std::string& path) {
-  auto input = ByteInput::open(path);
+  auto input = TextInput::open(path);
   if (!input) return fail(std::move(input.error()));
   auto lines = std::make_unique<LineInput>();
   lines->input_ = std::move(*input);

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "source/log/byte_input.hpp"
+#include "core/units.hpp"
 #include "source/log/format.hpp"
 #include "source/log/rows.hpp"
+#include "source/log/text_input.hpp"
 
 namespace vramtrack {
 
@@ -29,7 +30,7 @@ struct Probe {
 class LineInput {
  public:
   static constexpr std::size_t kHeadBytes = 256 * 1024;
-  static constexpr std::size_t kLongestLine = 1024 * 1024;
+  static constexpr std::size_t kLongestLine = kBytesPerMiB;
 
   static Result<std::unique_ptr<LineInput>> open(const std::string& path);
 
@@ -46,12 +47,12 @@ class LineInput {
   /// Number of the line that the next stretch begins with, as its parser counted.
   void set_line(std::uint64_t line) { line_ = line; }
 
-  [[nodiscard]] ByteInput& bytes() { return *input_; }
+  [[nodiscard]] TextInput& bytes() { return *input_; }
 
  private:
   Status fill();
 
-  std::unique_ptr<ByteInput> input_;
+  std::unique_ptr<TextInput> input_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::uint64_t line_ = 1;

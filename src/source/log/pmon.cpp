@@ -1,6 +1,7 @@
 // nvidia-smi pmon -s m[...] [-o D|T|DT]: one row a process a GPU a reading; "-" where a GPU has none.
 #include <fmt/format.h>
 
+#include "core/units.hpp"
 #include "source/log/monitor.hpp"
 
 namespace vramtrack {
@@ -17,7 +18,7 @@ class Pmon final : public MonitorParser {
     if (word(columns_.pid) == "-") return;
     const auto pid = logtext::whole_number<std::uint32_t>(word(columns_.pid));
     std::uint64_t bytes = 0;
-    const logtext::Amount amount = logtext::read_amount(word(columns_.fb), logtext::kMiB, bytes);
+    const logtext::Amount amount = logtext::read_amount(word(columns_.fb), kBytesPerMiB, bytes);
     if (!pid || amount == logtext::Amount::bad)
       return rows.skip(number, fmt::format("no readable pid and fb memory: '{}' and '{}'",
                                            logtext::excerpt(word(columns_.pid)), logtext::excerpt(word(columns_.fb))));

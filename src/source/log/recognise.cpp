@@ -36,7 +36,7 @@ std::string format_names() {
 /// Whether the end of a plain file has other device series than its head: it lists one series after another.
 bool tail_has_other_series(const LogFormatInfo& format, const LogHead& head, LineInput& lines, const Catalog& seen,
                            std::size_t device_series) {
-  ByteInput& bytes = lines.bytes();
+  TextInput& bytes = lines.bytes();
   if (device_series != 1 || bytes.plain_size() < LineInput::kHeadBytes + kTailBytes ||
       !bytes.seek(bytes.plain_size() - kTailBytes))
     return false;

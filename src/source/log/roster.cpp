@@ -1,5 +1,7 @@
 #include "source/log/roster.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "source/log/text.hpp"
@@ -15,14 +17,13 @@ std::string normal_pci(std::string_view text) {
   if (last == std::string::npos || dot == std::string::npos || dot < last) return {};
   if (!std::all_of(out.begin(), out.end(), [&](char c) { return hex(c) || c == ':' || c == '.'; })) return {};
   if (out.find('.') != dot) return {};
-  const std::size_t first = out.find(':');
-  if (first == last) out.insert(0, "0:");
+  if (out.find(':') == last) out = fmt::format("0:{}", out);
   const std::size_t domain = out.find(':');
   if (out.find(':', domain + 1) != out.rfind(':') || domain > 8 || domain == 0) return {};
-  out.insert(0, 8 - domain, '0');
+  const std::string full = fmt::format("{:0>8}{}", out.substr(0, domain), out.substr(domain));
   // Exactly 00000000:1d:00.0
-  if (out.size() != 16 || out[8] != ':' || out[11] != ':' || out[14] != '.') return {};
-  return out;
+  if (full.size() != 16 || full[8] != ':' || full[11] != ':' || full[14] != '.') return {};
+  return full;
 }
 
 SameDevice compare(const LogDevice& a, const LogDevice& b) {

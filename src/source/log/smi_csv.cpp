@@ -5,10 +5,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/errno_words.hpp"
+#include "core/units.hpp"
+
 namespace vramtrack {
 namespace {
 
-constexpr std::uint64_t kMiB = 1ULL << 20;
 constexpr std::chrono::sys_days kRelativeBegin{std::chrono::year{2026} / 1 / 1};
 
 /// "2026/01/05 08:00:00.000"
@@ -32,7 +34,7 @@ std::string field(std::string text) {
 Status open(std::ofstream& out, const std::string& path, std::string_view header) {
   if (path.empty()) return {};
   out.open(path, std::ios::binary | std::ios::trunc);
-  if (!out) return fail(fmt::format("cannot write {}: {}; choose another place", path, std::strerror(errno)));
+  if (!out) return fail(fmt::format("cannot write {}: {}; choose another place", path, errno_words(errno)));
   out << header;
   return {};
 }
@@ -67,14 +69,14 @@ void SmiCsv::write(const Batch& tick, const Catalog& catalog) {
     if (key.metric == Metric::device_used && devices_.is_open()) {
       const DeviceInfo* d = catalog.device(device_key(key));
       if (d == nullptr) continue;
-      const std::string total = d->capacity_bytes ? fmt::format("{} MiB", *d->capacity_bytes / kMiB) : "[N/A]";
+      const std::string total = d->capacity_bytes ? fmt::format("{} MiB", *d->capacity_bytes / kBytesPerMiB) : "[N/A]";
       devices_ << fmt::format("{}, {}, {}, {}, {} MiB, {}\n", stamp, d->index.value_or(0), key.device_id,
-                              field(d->name), sample.bytes / kMiB, total);
+                              field(d->name), sample.bytes / kBytesPerMiB, total);
     } else if (key.metric == Metric::process_used && processes_.is_open()) {
       const ProcessInfo* p = catalog.process(process_key(key));
       const std::string command = p == nullptr ? std::string() : p->command.empty() ? p->name : p->command;
       processes_ << fmt::format("{}, {}, {}, {}, {} MiB\n", stamp, key.device_id, key.pid, field(command),
-                                sample.bytes / kMiB);
+                                sample.bytes / kBytesPerMiB);
     }
   }
 }

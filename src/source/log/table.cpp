@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "core/units.hpp"
 #include "source/log/dumps.hpp"
 
 namespace vramtrack {
@@ -43,7 +44,7 @@ bool read_pair(std::string_view text, std::optional<std::uint64_t>& used, std::o
   used.reset();
   total.reset();
   const auto one = [&](std::string_view side, std::optional<std::uint64_t>& out) {
-    const logtext::Amount amount = logtext::read_amount(side, 0 + logtext::kMiB, bytes, false, &unit);
+    const logtext::Amount amount = logtext::read_amount(side, kBytesPerMiB, bytes, false, &unit);
     if (amount == logtext::Amount::read && unit) out = bytes;
     return amount == logtext::Amount::missing || out.has_value();
   };
@@ -273,7 +274,7 @@ void Table::read_process_row(std::string_view line, std::uint64_t number, LogRow
   const std::string_view memory = gap == std::string_view::npos ? rest : rest.substr(gap + 1);
   const std::string_view name = gap == std::string_view::npos ? std::string_view{} : trim(rest.substr(0, gap));
   std::uint64_t bytes = 0;
-  const logtext::Amount amount = logtext::read_amount(memory, logtext::kMiB, bytes);
+  const logtext::Amount amount = logtext::read_amount(memory, kBytesPerMiB, bytes);
   if (amount == logtext::Amount::bad)
     return rows.skip(number, fmt::format("no memory at the end of the process row '{}'", logtext::excerpt(whole_row)));
 

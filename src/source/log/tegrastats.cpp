@@ -1,6 +1,7 @@
 // tegrastats: "[MM-DD-YYYY HH:MM:SS ]RAM 2633/7850MB (lfb ...) ...". CPU and GPU share the memory.
 #include <fmt/format.h>
 
+#include "core/units.hpp"
 #include "source/log/dumps.hpp"
 
 namespace vramtrack {
@@ -40,7 +41,7 @@ class Tegrastats final : public LineParser {
     // The unit after the total holds for both: a total without one was cut off.
     bool has_unit = false;
     if (!find_ram(line, before, used_text, total_text) ||
-        logtext::read_amount(total_text, logtext::kMiB, total, false, &has_unit) != logtext::Amount::read || !has_unit)
+        logtext::read_amount(total_text, kBytesPerMiB, total, false, &has_unit) != logtext::Amount::read || !has_unit)
       return rows.skip(number, fmt::format("no 'RAM used/totalMB' in '{}'", logtext::excerpt(line)));
     logtext::Decimal number_of_total;
     logtext::read_decimal(total_text, number_of_total);

@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-namespace vramtrack::logtext {
+#include "core/units.hpp"
 
-constexpr std::uint64_t kKiB = 1024, kMiB = kKiB * 1024, kGiB = kMiB * 1024, kTiB = kGiB * 1024;
+namespace vramtrack::logtext {
 
 inline bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -126,11 +126,11 @@ inline bool read_decimal(std::string_view text, Decimal& out, bool comma = false
 
 /// Bytes in one unit as GPU tools write it: MB is 2^20 there, not 10^6. 0 for an unknown word.
 inline std::uint64_t unit_bytes(std::string_view word) {
-  if (same_letters(word, "mib") || same_letters(word, "mb") || same_letters(word, "mbytes")) return kMiB;
-  if (same_letters(word, "gib") || same_letters(word, "gb")) return kGiB;
-  if (same_letters(word, "kib") || same_letters(word, "kb")) return kKiB;
+  if (same_letters(word, "mib") || same_letters(word, "mb") || same_letters(word, "mbytes")) return kBytesPerMiB;
+  if (same_letters(word, "gib") || same_letters(word, "gb")) return kBytesPerGiB;
+  if (same_letters(word, "kib") || same_letters(word, "kb")) return kBytesPerKiB;
   if (same_letters(word, "b") || same_letters(word, "byte") || same_letters(word, "bytes")) return 1;
-  if (same_letters(word, "tib") || same_letters(word, "tb")) return kTiB;
+  if (same_letters(word, "tib") || same_letters(word, "tb")) return kBytesPerTiB;
   return 0;
 }
 
@@ -160,7 +160,7 @@ inline Amount read_amount(std::string_view text, std::uint64_t default_unit, std
   if (has_unit != nullptr) *has_unit = p != end;
   if (p != end) {
     if (end - p == 4 && std::memcmp(p, " MiB", 4) == 0) {
-      unit = kMiB;
+      unit = kBytesPerMiB;
     } else {
       const std::string_view word = trim({p, static_cast<std::size_t>(end - p)});
       if (!word.empty()) {

@@ -33,7 +33,7 @@ std::optional<ShapeSpec> read_shape(const toml::table& table, const std::string&
                                     Mistakes& mistakes) {
   TableReader reader(table, owner + " [[process.shape]]", mistakes);
   std::string names;
-  for (const ShapeKind* kind : shape_kinds()) names += (names.empty() ? "" : "|") + std::string(kind->name);
+  for (const ShapeKind* kind : shape_kinds()) names.append(names.empty() ? "" : "|").append(kind->name);
   const int which = reader.word("kind", names, -1);
   if (which < 0) return std::nullopt;
 

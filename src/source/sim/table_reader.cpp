@@ -38,7 +38,7 @@ Result<double> parse_per_time(std::string_view text, bool bytes) {
   if (negative) amount.remove_prefix(1);
   const std::string_view time = text.substr(slash + 1);  // "min" or "15s"
   const bool counted = !time.empty() && time.front() >= '0' && time.front() <= '9';
-  const Result<double> per_s = parse_duration_s((counted ? "" : "1") + std::string(time));
+  const Result<double> per_s = parse_duration_s(fmt::format("{}{}", counted ? "" : "1", time));
   if (!per_s || *per_s <= 0) return wrong();
   double value = 0;
   if (bytes) {

@@ -29,7 +29,7 @@ SeriesKey process(std::uint32_t pid, const std::string& id = "GPU-0") {
   return {Metric::process_used, id, pid, pid * 10ULL};
 }
 
-Note note(News news, const SeriesKey& key, Severity severity = Severity::watch, std::uint32_t suspect = 0) {
+Note note(AlertNews news, const SeriesKey& key, Severity severity = Severity::watch, std::uint32_t suspect = 0) {
   Note n;
   n.news = news;
   n.key = key;
@@ -59,9 +59,9 @@ const Outcome kRefused{Outcome::Kind::refused, "status 400", {}};
 
 TEST(Outbox, RaisedEscalatedResolved) {
   Outbox o = outbox();
-  o.take(note(News::raised, device()), at(0));
-  o.take(note(News::escalated, device(), Severity::critical), at(1));
-  o.take(note(News::cleared, device(), Severity::critical), at(2));
+  o.take(note(AlertNews::raised, device()), at(0));
+  o.take(note(AlertNews::escalated, device(), Severity::critical), at(1));
+  o.take(note(AlertNews::cleared, device(), Severity::critical), at(2));
   EXPECT_THAT(events(o), ElementsAre("raised", "escalated", "resolved"));
   const std::string incident = o.messages()[0].incident;
   std::set<std::string> ids;
@@ -75,32 +75,32 @@ TEST(Outbox, RaisedEscalatedResolved) {
 
 TEST(Outbox, OneLeakIsToldOnceHoweverManySeriesShowIt) {
   Outbox o = outbox();
-  o.take(note(News::raised, process(7)), at(0));
-  o.take(note(News::raised, process(7)), at(1));
-  o.take(note(News::raised, device(), Severity::watch, 7), at(2));
+  o.take(note(AlertNews::raised, process(7)), at(0));
+  o.take(note(AlertNews::raised, process(7)), at(1));
+  o.take(note(AlertNews::raised, device(), Severity::watch, 7), at(2));
   EXPECT_THAT(events(o), ElementsAre("raised"));
-  o.take(note(News::cleared, process(7)), at(3));
+  o.take(note(AlertNews::cleared, process(7)), at(3));
   EXPECT_THAT(events(o), ElementsAre("raised"));
-  o.take(note(News::cleared, device()), at(4));
+  o.take(note(AlertNews::cleared, device()), at(4));
   EXPECT_THAT(events(o), ElementsAre("raised", "resolved"));
 }
 
 TEST(Outbox, DifferentLeaksAreToldApart) {
   Outbox o = outbox();
-  o.take(note(News::raised, process(7)), at(0));
-  o.take(note(News::raised, process(8)), at(0));
-  o.take(note(News::raised, process(7, "GPU-1")), at(0));
-  o.take(note(News::raised, device(), Severity::watch, 0), at(0));  // by nobody that is seen
+  o.take(note(AlertNews::raised, process(7)), at(0));
+  o.take(note(AlertNews::raised, process(8)), at(0));
+  o.take(note(AlertNews::raised, process(7, "GPU-1")), at(0));
+  o.take(note(AlertNews::raised, device(), Severity::watch, 0), at(0));  // by nobody that is seen
   SeriesKey elsewhere = process(7);
   elsewhere.host = "node7";
-  o.take(note(News::raised, elsewhere), at(0));
+  o.take(note(AlertNews::raised, elsewhere), at(0));
   EXPECT_EQ(o.messages().size(), 5U);
   EXPECT_EQ(o.incidents(), 5U);
 }
 
 TEST(Outbox, AClearOfWhatWasNeverRaisedSaysNothing) {
   Outbox o = outbox();
-  o.take(note(News::cleared, device()), at(0));
+  o.take(note(AlertNews::cleared, device()), at(0));
   EXPECT_THAT(events(o), IsEmpty());
 }
 
@@ -108,12 +108,12 @@ TEST(Outbox, BelowTheLeastSeverityNothingIsToldUntilItEscalates) {
   OutboxRules rules;
   rules.min_severity = Severity::warning;
   Outbox o = outbox(rules);
-  o.take(note(News::raised, device()), at(0));
+  o.take(note(AlertNews::raised, device()), at(0));
   EXPECT_THAT(events(o), IsEmpty());
-  o.take(note(News::escalated, device(), Severity::critical), at(1));
+  o.take(note(AlertNews::escalated, device(), Severity::critical), at(1));
   EXPECT_THAT(events(o), ElementsAre("raised"));
-  o.take(note(News::raised, device("GPU-1")), at(2));
-  o.take(note(News::cleared, device("GPU-1")), at(3));
+  o.take(note(AlertNews::raised, device("GPU-1")), at(2));
+  o.take(note(AlertNews::cleared, device("GPU-1")), at(3));
   EXPECT_THAT(events(o), ElementsAre("raised"));
 }
 
@@ -121,8 +121,8 @@ TEST(Outbox, ResolvedCanBeTurnedOff) {
   OutboxRules rules;
   rules.resolved = false;
   Outbox o = outbox(rules);
-  o.take(note(News::raised, device()), at(0));
-  o.take(note(News::cleared, device()), at(1));
+  o.take(note(AlertNews::raised, device()), at(0));
+  o.take(note(AlertNews::cleared, device()), at(1));
   EXPECT_THAT(events(o), ElementsAre("raised"));
 }
 
@@ -130,7 +130,7 @@ TEST(Outbox, WhatIsOverTheRateIsCountedAndToldOnce) {
   OutboxRules rules;
   rules.max_per_hour = 2;
   Outbox o = outbox(rules);
-  for (std::uint32_t pid = 1; pid <= 20; ++pid) o.take(note(News::raised, process(pid)), at(pid));
+  for (std::uint32_t pid = 1; pid <= 20; ++pid) o.take(note(AlertNews::raised, process(pid)), at(pid));
   EXPECT_THAT(events(o), ElementsAre("raised", "raised"));
   o.tick(at(1700));
   EXPECT_EQ(o.messages().size(), 2U);
@@ -140,9 +140,9 @@ TEST(Outbox, WhatIsOverTheRateIsCountedAndToldOnce) {
   EXPECT_THAT(o.messages().back().text, HasSubstr("18 more alerts were held back"));
   EXPECT_THAT(o.messages().back().text, HasSubstr("and 8 more"));
   // Nobody was told of it: nobody is told that it is over. Of the first one, somebody was.
-  o.take(note(News::cleared, process(20)), at(1901));
+  o.take(note(AlertNews::cleared, process(20)), at(1901));
   EXPECT_EQ(o.messages().size(), 3U);
-  o.take(note(News::cleared, process(1)), at(1902));
+  o.take(note(AlertNews::cleared, process(1)), at(1902));
   EXPECT_EQ(o.messages().back().event, "resolved");
 }
 
@@ -150,7 +150,7 @@ TEST(Outbox, FailuresAreTriedAgainEverLater) {
   OutboxRules rules;
   rules.retry_s = 5;
   Outbox o = outbox(rules);
-  o.take(note(News::raised, device()), at(0));
+  o.take(note(AlertNews::raised, device()), at(0));
   double now = 0;
   for (const double wait : {5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 900.0, 900.0}) {
     const Message* m = o.due("webhook", at(now));
@@ -168,7 +168,7 @@ TEST(Outbox, FailuresAreTriedAgainEverLater) {
 
 TEST(Outbox, AReceiverMaySayWhenToComeAgain) {
   Outbox o = outbox();
-  o.take(note(News::raised, device()), at(0));
+  o.take(note(AlertNews::raised, device()), at(0));
   o.settle("webhook", o.messages()[0].id, {Outcome::Kind::retry, "status 429", 120.0}, at(0));
   EXPECT_EQ(o.due("webhook", at(119)), nullptr);
   EXPECT_NE(o.due("webhook", at(120)), nullptr);
@@ -176,15 +176,15 @@ TEST(Outbox, AReceiverMaySayWhenToComeAgain) {
 
 TEST(Outbox, AClockSetBackDoesNotHoldTheQueue) {
   Outbox o = outbox();
-  o.take(note(News::raised, device()), at(0));
+  o.take(note(AlertNews::raised, device()), at(0));
   o.settle("webhook", o.messages()[0].id, kRetry, at(0));
   EXPECT_NE(o.due("webhook", at(-86400)), nullptr);
 }
 
 TEST(Outbox, ARefusedMessageDoesNotStandInTheWay) {
   Outbox o = outbox();
-  o.take(note(News::raised, device()), at(0));
-  o.take(note(News::raised, device("GPU-1")), at(0));
+  o.take(note(AlertNews::raised, device()), at(0));
+  o.take(note(AlertNews::raised, device("GPU-1")), at(0));
   o.settle("webhook", o.due("webhook", at(0))->id, kRefused, at(0));
   ASSERT_NE(o.due("webhook", at(0)), nullptr);
   EXPECT_EQ(o.due("webhook", at(0))->device, "GPU-1");
@@ -193,7 +193,7 @@ TEST(Outbox, ARefusedMessageDoesNotStandInTheWay) {
 
 TEST(Outbox, ChannelsDoNotWaitForEachOther) {
   Outbox o = outbox({}, {"webhook", "exec"});
-  o.take(note(News::raised, device()), at(0));
+  o.take(note(AlertNews::raised, device()), at(0));
   const std::string id = o.messages()[0].id;
   o.settle("webhook", id, kRetry, at(0));
   ASSERT_NE(o.due("exec", at(0)), nullptr);
@@ -208,7 +208,7 @@ TEST(Outbox, WhatNobodyTakesIsGivenUp) {
   OutboxRules rules;
   rules.keep_s = 100;
   Outbox o = outbox(rules);
-  o.take(note(News::raised, device()), at(0));
+  o.take(note(AlertNews::raised, device()), at(0));
   o.tick(at(99));
   EXPECT_EQ(o.messages().size(), 1U);
   o.tick(at(100));
@@ -220,7 +220,7 @@ TEST(Outbox, TheQueueIsBounded) {
   OutboxRules rules;
   rules.max_per_hour = 100000;
   Outbox o = outbox(rules);
-  for (std::uint32_t pid = 1; pid <= 2000; ++pid) o.take(note(News::raised, process(pid)), at(0));
+  for (std::uint32_t pid = 1; pid <= 2000; ++pid) o.take(note(AlertNews::raised, process(pid)), at(0));
   EXPECT_EQ(o.messages().size(), Outbox::kMaxMessages);
   EXPECT_EQ(o.incidents(), Outbox::kMaxIncidents);
   EXPECT_EQ(o.messages().back().pid, 2000U);
@@ -229,7 +229,7 @@ TEST(Outbox, TheQueueIsBounded) {
 
 TEST(Outbox, ARestartLosesNothingAndTellsNothingTwice) {
   Outbox before = outbox();
-  before.take(note(News::raised, device(), Severity::watch, 7), at(0));
+  before.take(note(AlertNews::raised, device(), Severity::watch, 7), at(0));
   before.settle("webhook", before.messages()[0].id, kRetry, at(0));
   Outbox o = outbox();
   ASSERT_TRUE(o.load(before.save(), at(10)));
@@ -237,19 +237,19 @@ TEST(Outbox, ARestartLosesNothingAndTellsNothingTwice) {
   EXPECT_EQ(o.messages()[0], before.messages()[0]);
   EXPECT_NE(o.due("webhook", at(10)), nullptr);  // at once
   // The new run raises the same leak again, at another time.
-  o.take(note(News::raised, process(7)), at(300));
-  o.take(note(News::raised, device(), Severity::watch, 7), at(301));
+  o.take(note(AlertNews::raised, process(7)), at(300));
+  o.take(note(AlertNews::raised, device(), Severity::watch, 7), at(301));
   EXPECT_THAT(events(o), ElementsAre("raised"));
   o.tick(at(10 + 2 * Outbox::kForget_s));
   EXPECT_EQ(o.incidents(), 1U);
-  o.take(note(News::cleared, process(7)), at(400));
-  o.take(note(News::cleared, device()), at(401));
+  o.take(note(AlertNews::cleared, process(7)), at(400));
+  o.take(note(AlertNews::cleared, device()), at(401));
   EXPECT_THAT(events(o), ElementsAre("raised", "resolved"));
 }
 
 TEST(Outbox, WhatIsNotRaisedAgainAfterARestartIsOver) {
   Outbox before = outbox();
-  before.take(note(News::raised, device()), at(0));
+  before.take(note(AlertNews::raised, device()), at(0));
   before.settle("webhook", before.messages()[0].id, kDelivered, at(0));
   Outbox o = outbox();
   ASSERT_TRUE(o.load(before.save(), at(10)));
@@ -263,7 +263,7 @@ TEST(Outbox, WhatIsNotRaisedAgainAfterARestartIsOver) {
 
 TEST(Outbox, AChannelThatIsNoMoreTakesItsMessagesWithIt) {
   Outbox before = outbox({}, {"webhook", "exec"});
-  before.take(note(News::raised, device()), at(0));
+  before.take(note(AlertNews::raised, device()), at(0));
   Outbox o = outbox({}, {"exec"});
   ASSERT_TRUE(o.load(before.save(), at(1)));
   EXPECT_THAT(o.messages()[0].channels, ElementsAre("exec"));
@@ -275,10 +275,10 @@ TEST(Outbox, AChannelThatIsNoMoreTakesItsMessagesWithIt) {
 
 TEST(Outbox, ADamagedFileIsNamedAndChangesNothing) {
   Outbox before = outbox();
-  before.take(note(News::raised, device()), at(0));
+  before.take(note(AlertNews::raised, device()), at(0));
   const std::string whole = before.save();
   Outbox o = outbox();
-  o.take(note(News::raised, device("GPU-5")), at(0));
+  o.take(note(AlertNews::raised, device("GPU-5")), at(0));
   for (const std::string& bad :
        {std::string(), std::string("{}"), std::string("[1]"), whole.substr(0, whole.size() / 2),
         std::string(whole).replace(whole.find("outbox.v1"), 9, "outbox.v9")}) {
@@ -292,7 +292,7 @@ TEST(Outbox, ADamagedFileIsNamedAndChangesNothing) {
 
 TEST(OutboxProperty, WhateverIsCutOrChangedInTheFileIsReadWithoutFault) {
   Outbox before = outbox();
-  before.take(note(News::raised, device()), at(0));
+  before.take(note(AlertNews::raised, device()), at(0));
   const std::string whole = before.save();
   EXPECT_TRUE(rc::check([&whole](std::vector<std::pair<std::uint16_t, char>> edits, std::uint16_t cut) {
     std::string text = whole.substr(0, whole.size() - cut % 7);
@@ -331,10 +331,10 @@ TEST(OutboxProperty, EveryMessageIsDeliveredInOrderThroughFailuresAndRestarts) {
       const SeriesKey key = process(1 + (step >> 4U) % 4);
       switch (step % 5) {
         case 0:
-          o.take(note(News::raised, key), at(now));
+          o.take(note(AlertNews::raised, key), at(now));
           break;
         case 1:
-          o.take(note(News::cleared, key), at(now));
+          o.take(note(AlertNews::cleared, key), at(now));
           break;
         case 2:
           if (const Message* m = o.due(name, at(now))) o.settle(name, m->id, kRetry, at(now));
@@ -367,7 +367,7 @@ TEST(OutboxProperty, EveryMessageIsDeliveredInOrderThroughFailuresAndRestarts) {
 
 TEST(Bodies, WebhookIsWholeAndKeepsTheAlert) {
   Outbox o = outbox();
-  Note n = note(News::raised, process(7), Severity::critical);
+  Note n = note(AlertNews::raised, process(7), Severity::critical);
   n.text = "pid 7 \xff\"\\ <b>\n    because";
   o.take(n, at(0));
   OutboxRules rules;
@@ -384,7 +384,7 @@ TEST(Bodies, WebhookIsWholeAndKeepsTheAlert) {
 
 TEST(Bodies, SlackCallsNobodyAndLinksNowhere) {
   Outbox o = outbox();
-  Note n = note(News::raised, process(7));
+  Note n = note(AlertNews::raised, process(7));
   n.text = "pid 7 <!channel> & <http://x|y>";
   o.take(n, at(0));
   const std::string body = slack_body(o.messages()[0], {});

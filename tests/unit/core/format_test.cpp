@@ -6,10 +6,11 @@
 #include <cmath>
 #include <limits>
 
+#include "core/units.hpp"
+
 namespace vramtrack {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
@@ -19,6 +20,40 @@ TEST(Format, Bytes) {
   EXPECT_EQ(format_bytes(12.25 * 1024 * kMiB), "12.2 GiB");
   EXPECT_EQ(format_bytes_of(12 * 1024 * kMiB, 24 * 1024 * kMiB), "12.0/24.0 GiB");
   EXPECT_EQ(format_bytes_of(100 * kMiB, 512 * kMiB), "100/512 MiB");
+}
+
+TEST(Format, SizesOfAnyOrderHaveOneDigit) {
+  EXPECT_EQ(format_size(std::uint64_t{0}), "0 bytes");
+  EXPECT_EQ(format_size(std::uint64_t{1}), "1 byte");
+  EXPECT_EQ(format_size(std::uint64_t{1023}), "1023 bytes");
+  EXPECT_EQ(format_size(kBytesPerMiB), "1.0 MiB");
+  EXPECT_EQ(format_size(kBytesPerMiB - 1), "1.0 MiB") << "not 1024.0 KiB";
+  EXPECT_EQ(format_size(kBytesPerGiB - 1), "1.0 GiB");
+  EXPECT_EQ(format_size(UINT64_MAX), "16777216.0 TiB");
+  EXPECT_EQ(format_size(INT64_MIN), "-8388608.0 TiB");
+  EXPECT_EQ(format_change(-1536), "-1.5 KiB");
+  EXPECT_EQ(format_change(1536), "+1.5 KiB");
+  EXPECT_EQ(format_change(0), "0 bytes");
+}
+
+TEST(Format, GrowthIsPerIteration) {
+  EXPECT_EQ(format_growth(0), "0 MiB/iteration");
+  EXPECT_EQ(format_growth(0.4), "0 MiB/iteration");
+  EXPECT_EQ(format_growth(512), "0.5 KiB/iteration");
+  EXPECT_EQ(format_growth(0.31 * kMiB), "0.31 MiB/iteration");
+  EXPECT_EQ(format_growth(-2.5 * kMiB), "-2.50 MiB/iteration");
+  EXPECT_EQ(format_growth(1.5 * kGiB), "1.50 GiB/iteration");
+  EXPECT_EQ(format_growth(kInf), "0 MiB/iteration");
+}
+
+TEST(Format, CountsHaveCommasAndPlurals) {
+  EXPECT_EQ(format_number(0), "0");
+  EXPECT_EQ(format_number(123), "123");
+  EXPECT_EQ(format_number(1000), "1,000");
+  EXPECT_EQ(format_number(1234567), "1,234,567");
+  EXPECT_EQ(format_count(1, "site"), "1 site");
+  EXPECT_EQ(format_count(0, "site"), "0 sites");
+  EXPECT_EQ(format_count(12345, "site"), "12,345 sites");
 }
 
 TEST(Format, RatesArePerMinuteAndSigned) {

@@ -151,8 +151,8 @@ TEST_F(EngineTest, SeverityFollowsTheTimeThatIsLeft) {
   for (int t = 0; t < 9000; ++t) tick(t, leak(t));
   ASSERT_EQ(changes.size(), 2U);
   EXPECT_EQ(changes[0].alert.severity, Severity::warning);
-  EXPECT_FALSE(changes[0].escalated);
-  EXPECT_TRUE(changes[1].escalated);
+  EXPECT_EQ(changes[0].news, AlertNews::raised);
+  EXPECT_EQ(changes[1].news, AlertNews::escalated);
   EXPECT_EQ(changes[1].alert.severity, Severity::critical);
   EXPECT_EQ(seen(device_series).verdict.severity, Severity::critical);
   EXPECT_EQ(seen(device_series).alerts[0].severity, Severity::critical);

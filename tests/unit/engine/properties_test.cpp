@@ -144,7 +144,8 @@ std::string told_of(const Played& played, std::uint64_t start_ticks, Timestamp s
   std::string out;
   for (const Telling& telling : *played.told)
     if (telling.time >= since && played.catalog->key(telling.change.alert.series).pid_start_ticks == start_ticks)
-      out += iso8601(telling.time) + (telling.change.raised ? " + " : " - ") + in_full(telling.change.alert) + "\n";
+      out += iso8601(telling.time) + (telling.change.news == AlertNews::cleared ? " - " : " + ") +
+             in_full(telling.change.alert) + "\n";
   return out;
 }
 

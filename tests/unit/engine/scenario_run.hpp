@@ -31,7 +31,7 @@ inline std::unique_ptr<ScenarioRun> play(sim::Scenario scenario, const Config& c
   run->engine = std::make_unique<Engine>(config, run->catalog);
   run->engine->on_alert([r = run.get()](const AlertChange& change) {
     r->changes.push_back(change);
-    if (change.raised && !r->first_raise && r->catalog.key(change.alert.series).pid == 0)
+    if (change.news == AlertNews::raised && !r->first_raise && r->catalog.key(change.alert.series).pid == 0)
       r->first_raise = r->engine->view();
   });
   const auto source = sim::make_simulation(run->scenario, run->catalog);

@@ -42,9 +42,9 @@ std::string summary(const ScenarioRun& run) {
                           f.pattern == Pattern::none ? "" : fmt::format("/{}", to_string(f.pattern)));
     }
   for (const AlertChange& change : run.changes) {
-    if (change.escalated) continue;
+    if (change.news == AlertNews::escalated) continue;
     const SeriesKey& key = run.catalog.key(change.alert.series);
-    if (change.raised)
+    if (change.news == AlertNews::raised)
       line += fmt::format(" +{}@{:.0f}min:{}", who(key, *run.view), run.seconds(change.alert.raised) / 60,
                           to_string(change.alert.finding.pattern));
     else

@@ -127,9 +127,9 @@ inline std::string told_until(const Played& played, Timestamp time) {
   for (const Telling& telling : *played.told) {
     if (telling.time > time) continue;
     const AlertChange& change = telling.change;
-    out +=
-        fmt::format("{} {}{} {}: {}\n", iso8601(telling.time), change.raised ? '+' : '-', change.escalated ? "!" : "",
-                    name_of(played.catalog->key(change.alert.series)), in_full(change.alert));
+    out += fmt::format("{} {}{} {}: {}\n", iso8601(telling.time), change.news == AlertNews::cleared ? '-' : '+',
+                       change.news == AlertNews::escalated ? "!" : "",
+                       name_of(played.catalog->key(change.alert.series)), in_full(change.alert));
   }
   return out;
 }
@@ -138,7 +138,7 @@ inline std::string told_until(const Played& played, Timestamp time) {
 inline std::string in_short(const Played& played) {
   std::string out;
   for (const Telling& telling : *played.told)
-    out += fmt::format("{} {} {}\n", iso8601(telling.time), telling.change.raised ? '+' : '-',
+    out += fmt::format("{} {} {}\n", iso8601(telling.time), telling.change.news == AlertNews::cleared ? '-' : '+',
                        name_of(played.catalog->key(telling.change.alert.series)));
   const auto view = played.engine->view();
   for (const SeriesView& s : view->series)

@@ -125,6 +125,26 @@ RC_GTEST_PROP(GrowthTestProperties, AnythingAtAllIsTakenIn, ()) {
   RC_ASSERT(r.warm_up_iterations <= y.size() / 2);
 }
 
+TEST(GrowthTest, TheWordsNameTheUnitAndTheStatedErrorRate) {
+  std::vector<double> y(128, 1e9);
+  made::add_leak(y, 0.5);
+  GrowthLimits limits = limit_mib(0.2);
+  limits.error_rate = 1e-4 / 3;
+  EXPECT_THAT(test_growth(y, limits).because,
+              testing::StartsWith("grows 0.50 MiB/iteration (at least 0.50 MiB/iteration, error rate 3.33333e-05), "));
+  limits.unit = "step";
+  limits.stated_error_rate = "1e-4 over 3 looks";
+  EXPECT_THAT(test_growth(y, limits).because,
+              testing::StartsWith("grows 0.50 MiB/step (at least 0.50 MiB/step, error rate 1e-4 over 3 looks), "
+                                  "0.20 MiB/step are allowed; "));
+}
+
+TEST(GrowthTest, ErrorRatesInWords) {
+  EXPECT_EQ(error_rate_words(1e-4), "1e-4");
+  EXPECT_EQ(error_rate_words(0.05), "5e-2");
+  EXPECT_EQ(error_rate_words(2.5e-6), "2.5e-6");
+}
+
 TEST(GrowthLimit, ReadsWhatPeopleWrite) {
   EXPECT_NEAR(parse_growth_limit("0.2 MiB/iter").value(), 0.2 * kMib, 1);
   EXPECT_EQ(parse_growth_limit("512KiB").value(), 512 * 1024);

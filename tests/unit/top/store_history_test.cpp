@@ -7,11 +7,11 @@
 #include <string>
 
 #include "../temp_folder.hpp"
+#include "core/units.hpp"
 
 namespace vramtrack::top {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
 const Timestamp kStart{std::chrono::seconds{1767225600}};  // 2026-01-01
 
 class StoreHistoryTest : public testing::Test {

@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/units.hpp"
 #include "top/model.hpp"
 
 namespace vramtrack::top {
-
-inline constexpr double kMiB = 1024.0 * 1024.0;
-inline constexpr double kGiB = 1024.0 * kMiB;
 
 /// 2026-01-05T08:50:00Z
 inline Timestamp test_now() {

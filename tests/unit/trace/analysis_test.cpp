@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "core/format.hpp"
 #include "sample.hpp"
 #include "trace/assess.hpp"
 #include "trace/diff.hpp"
@@ -13,7 +14,6 @@
 #include "trace/oom.hpp"
 #include "trace/timeline.hpp"
 #include "trace/usage.hpp"
-#include "trace/words.hpp"
 
 namespace vramtrack::trace::test {
 namespace {
@@ -488,18 +488,6 @@ TEST(LiveSet, AddressesChosenToCollideDoNot) {
   EXPECT_EQ(live.size(), 400'000U);
   for (std::uint64_t i = 1; i <= 400'000; ++i) live.erase((i << 44) * inverse);
   EXPECT_EQ(live.size(), 0U);
-}
-
-TEST(Words, Bytes) {
-  EXPECT_EQ(bytes_words(std::uint64_t{1}), "1 byte");
-  EXPECT_EQ(bytes_words(std::uint64_t{1023}), "1023 bytes");
-  EXPECT_EQ(bytes_words(std::uint64_t{1} << 20), "1.0 MiB");
-  EXPECT_EQ(bytes_words((std::uint64_t{1} << 30) - 1), "1.0 GiB");
-  EXPECT_EQ(change_words(-1536), "-1.5 KiB");
-  EXPECT_EQ(change_words(1536), "+1.5 KiB");
-  EXPECT_EQ(bytes_words(INT64_MIN), "-8388608.0 TiB");
-  EXPECT_EQ(number_words(1234567), "1,234,567");
-  EXPECT_EQ(number_words(123), "123");
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include "trace/torch_snapshot.hpp"
 
 #include <gmock/gmock.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include <fstream>
 
+#include "../packed.hpp"
 #include "sample.hpp"
 #include "trace/profile.hpp"
 
@@ -19,27 +18,6 @@ std::string error_of(const std::string& pickle) {
   Symbols symbols;
   const auto snapshot = read(pickle, symbols);
   return snapshot ? "read" : snapshot.error().message;
-}
-
-std::string gzipped(const std::string& text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(text.size() + 1024, '\0');
-  std::string in = text;
-  stream.next_in = reinterpret_cast<Bytef*>(in.data());
-  stream.avail_in = static_cast<uInt>(in.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
-std::string zstandard(const std::string& text) {
-  std::string out(ZSTD_compressBound(text.size()), '\0');
-  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
-  return out;
 }
 
 /// Everything that was read, as text, so that readings can be compared whole.
@@ -105,8 +83,8 @@ TEST(TorchSnapshot, ReadsTheSameOfEveryProtocolAndCompression) {
         if (jit && protocol != 2) continue;
         const std::string pickle = Writer(protocol, jit).dump(sample(era));
         for (const std::string& packed :
-             {pickle, gzipped(pickle), zstandard(pickle), gzipped(pickle.substr(0, 99)) + gzipped(pickle.substr(99)),
-              pickle + std::string(3, '\0')}) {
+             {pickle, packed::gzip(pickle), packed::zstd(pickle),
+              packed::gzip(pickle.substr(0, 99)) + packed::gzip(pickle.substr(99)), pickle + std::string(3, '\0')}) {
           Symbols symbols;
           const auto s = read(packed, symbols);
           ASSERT_TRUE(s) << s.error().message << " protocol " << protocol << " jit " << jit << " era "
@@ -249,11 +227,11 @@ TEST(TorchSnapshot, MemoryIsBounded) {
 TEST(TorchSnapshot, WhatIsPackedTooWellIsRefused) {
   std::string nothing = "\x80\x04}";
   for (std::size_t i = 0; i < 80 * kMiB / 2; ++i) nothing += "N0";
-  for (const std::string& bomb : {gzipped(nothing + "."), zstandard(nothing + ".")})
+  for (const std::string& bomb : {packed::gzip(nothing + "."), packed::zstd(nothing + ".")})
     EXPECT_THAT(error_of(bomb), HasSubstr("decompress it and read the plain file"));
   EXPECT_THAT(error_of(nothing + "."), HasSubstr("without segments")) << "the plain file is read";
   // What is small altogether may be packed as well as it likes.
-  EXPECT_THAT(error_of(zstandard("\x80\x04}" + nothing.substr(3, 32 * kMiB) + ".")), HasSubstr("without segments"));
+  EXPECT_THAT(error_of(packed::zstd("\x80\x04}" + nothing.substr(3, 32 * kMiB) + ".")), HasSubstr("without segments"));
 }
 
 TEST(TorchSnapshot, ManyOfNothingAreRefused) {
@@ -290,7 +268,7 @@ TEST(TorchSnapshot, EveryCutIsAnError) {
       EXPECT_THAT(s.error().message, HasSubstr("at byte ")) << s.error().message;
     }
   }
-  const std::string packed = gzipped(Writer(4).dump(sample(Era::v25)));
+  const std::string packed = packed::gzip(Writer(4).dump(sample(Era::v25)));
   for (std::size_t length = 4; length < packed.size(); ++length)
     EXPECT_NE(error_of(packed.substr(0, length)), "read") << length;
 }
@@ -319,7 +297,7 @@ TEST(TorchSnapshot, LongStringsAndIntegers) {
               HasSubstr("expected an integer of at most 64 bits"));
 }
 
-/// A million in a run of its own: make mutations.
+/// A million in a run of its own: make damage-snapshots.
 TEST(TorchSnapshot, MutatedFilesNeverBreakIt) {
   const char* const wanted = std::getenv("VRAMTRACK_MUTATIONS");
   const long count = wanted != nullptr ? std::atol(wanted) : 20'000;

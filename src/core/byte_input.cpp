@@ -1,4 +1,4 @@
-#include "trace/byte_input.hpp"
+#include "core/byte_input.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -8,21 +8,21 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-namespace vramtrack::trace {
+#include "core/errno_words.hpp"
+#include "core/units.hpp"
+
+namespace vramtrack {
 namespace {
 
-constexpr std::size_t kRawBytes = 256 * 1024;
-/// Real snapshots shrink 12 to 60 times, under zstd's strongest setting too. A file that goes far beyond that, past a
-/// size that is no burden to anyone, is made to fill memory: what is read is at most so many times what is on the disk.
-constexpr std::uint64_t kMostRatio = 250;
-constexpr std::uint64_t kAlwaysBytes = 64ULL << 20;
+constexpr std::size_t kRawBytes = 256 * kBytesPerKiB;
+/// A size that is no burden to anyone: below it no ratio is too high.
+constexpr std::uint64_t kAlwaysBytes = 64 * kBytesPerMiB;
+constexpr std::size_t kMagicBytes = 4;
 
 struct ZstdFree {
   void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
@@ -34,15 +34,18 @@ enum class Packing : std::uint8_t { none, gzip, zstd };
 
 struct ByteInput::State {
   std::string name;
+  ByteInputOptions options;
   int fd = -1;
   std::span<const std::uint8_t> memory;  ///< what is left of it, when fd is -1
   std::optional<std::uint64_t> size;
+  std::string warning;
 
   Packing packing = Packing::none;
-  std::vector<std::uint8_t> raw;  ///< a window of the packed bytes
+  std::vector<std::uint8_t> raw;  ///< a window of the bytes as they are on the disk
   std::size_t raw_at = 0, raw_end = 0;
-  bool raw_done = false;
+  bool raw_done = false;   ///< nothing follows the window
   bool frame_done = true;  ///< between two gzip members or zstd frames
+  std::string damage;      ///< what unpack() found wrong; empty: nothing
   std::uint64_t packed_bytes = 0, unpacked_bytes = 0;
   z_stream zlib{};
   bool zlib_open = false;
@@ -68,14 +71,14 @@ struct ByteInput::State {
     for (;;) {
       const ssize_t n = ::read(fd, into, most);
       if (n >= 0) return static_cast<std::size_t>(n);
-      if (errno != EINTR) return fail(fmt::format("{}: {}", name, std::generic_category().message(errno)));
+      if (errno != EINTR) return fail(fmt::format("{}: {}", name, errno_words(errno)));
     }
   }
 
-  /// Reads the first bytes and settles the packing by them.
+  /// Reads the first bytes (a pipe may hand them over in pieces) and settles the packing by them.
   Status begin() {
     raw.resize(kRawBytes);
-    while (raw_end < 4 && !raw_done) {
+    while (raw_end < kMagicBytes && !raw_done) {
       const auto n = read_raw(raw.data() + raw_end, raw.size() - raw_end);
       if (!n) return fail(n.error());
       raw_done = *n == 0;
@@ -90,8 +93,8 @@ struct ByteInput::State {
     if (packing == Packing::none) return {};
     size.reset();
     if (packing == Packing::gzip) {
-      if (inflateInit2(&zlib, 15 + 16) != Z_OK) return fail(name + ": no memory to decompress it");
-      zlib_open = true;
+      zlib_open = inflateInit2(&zlib, 15 + 16) == Z_OK;
+      if (!zlib_open) return fail(name + ": no memory to decompress it");
     } else {
       zstd.reset(ZSTD_createDStream());
       if (zstd == nullptr) return fail(name + ": no memory to decompress it");
@@ -100,52 +103,74 @@ struct ByteInput::State {
   }
 
   Result<std::size_t> read(std::span<std::uint8_t> into) {
-    if (packing == Packing::none) {
-      if (raw_at < raw_end) {
-        const std::size_t n = std::min(into.size(), raw_end - raw_at);
-        std::memcpy(into.data(), raw.data() + raw_at, n);
-        raw_at += n;
-        if (raw_at == raw_end) std::vector<std::uint8_t>().swap(raw);
-        return n;
-      }
-      return read_raw(into.data(), into.size());
+    return packing == Packing::none ? read_plain(into) : read_packed(into);
+  }
+
+  Result<std::size_t> read_plain(std::span<std::uint8_t> into) {
+    if (raw_at == raw_end) {
+      if (!raw.empty()) std::vector<std::uint8_t>().swap(raw);
+      return raw_done ? Result<std::size_t>{0} : read_raw(into.data(), into.size());
     }
+    const std::size_t n = std::min(into.size(), raw_end - raw_at);
+    std::memcpy(into.data(), raw.data() + raw_at, n);
+    raw_at += n;
+    return n;
+  }
+
+  Result<std::size_t> read_packed(std::span<std::uint8_t> into) {
     for (;;) {
-      if (raw_at == raw_end && !raw_done) {
-        const auto n = read_raw(raw.data(), raw.size());
-        if (!n) return fail(n.error());
-        raw_done = *n == 0;
-        raw_at = 0;
-        raw_end = *n;
-        packed_bytes += *n;
-      }
-      if (raw_at == raw_end && raw_done) {
-        if (frame_done) return std::size_t{0};
-        return fail(
-            fmt::format("{}: the compressed file is cut off after {} bytes; copy it again", name, packed_bytes));
-      }
-      auto n = unpack(into);
-      if (!n) return n;
-      unpacked_bytes += *n;
-      if (unpacked_bytes > kAlwaysBytes && unpacked_bytes / kMostRatio > packed_bytes)
-        return fail(
-            fmt::format("{}: {} compressed bytes have become {} and go on, more than snapshots shrink; if you "
-                        "trust it, decompress it and read the plain file",
-                        name, packed_bytes, unpacked_bytes));
-      if (*n > 0) return n;
+      if (const Status filled = refill(); !filled) return fail(filled.error());
       // Padding behind the last frame is not the start of another one.
-      if (frame_done && raw_at < raw_end && raw[raw_at] == 0) {
-        raw_at = raw_end;
-        if (raw_done) return std::size_t{0};
+      if (frame_done)
+        while (raw_at < raw_end && raw[raw_at] == 0) ++raw_at;
+      const bool at_end = raw_at == raw_end && raw_done;
+      if (frame_done && raw_at == raw_end) {
+        if (at_end) return std::size_t{0};
+        continue;
       }
+      // At the end as well: zstd may still hold what had no room before.
+      const std::size_t n = packing == Packing::gzip ? inflate_some(into) : unzstd_some(into);
+      unpacked_bytes += n;
+      if (options.most_ratio > 0 && unpacked_bytes > kAlwaysBytes && unpacked_bytes / options.most_ratio > packed_bytes)
+        return fail(
+            fmt::format("{}: {} compressed bytes have become {} and go on, more than {} shrink; if you "
+                        "trust it, decompress it and read the plain file",
+                        name, packed_bytes, unpacked_bytes, options.contents));
+      if (at_end && n == 0 && !frame_done && damage.empty())
+        damage = fmt::format("is cut off after {} bytes", packed_bytes);
+      if (!damage.empty()) return end_at_damage(n);
+      if (n > 0) return n;
     }
   }
 
-  Result<std::size_t> unpack(std::span<std::uint8_t> into) {
-    return packing == Packing::gzip ? inflate_some(into) : unzstd_some(into);
+  Status refill() {
+    if (raw_at < raw_end || raw_done) return {};
+    const auto n = read_raw(raw.data(), raw.size());
+    if (!n) return fail(n.error());
+    raw_done = *n == 0;
+    raw_at = 0;
+    raw_end = *n;
+    packed_bytes += *n;
+    return {};
   }
 
-  Result<std::size_t> inflate_some(std::span<std::uint8_t> into) {
+  /// `n` bytes were unpacked before the damage.
+  Result<std::size_t> end_at_damage(std::size_t n) {
+    const std::string what =
+        fmt::format("{}: the {} data {}", name, packing == Packing::gzip ? "gzip" : "zstd", damage);
+    if (options.is_damage_an_error) return fail(what + "; copy the file again");
+    warning = what + "; what came before is read";
+    damage.clear();
+    raw_at = raw_end;
+    raw_done = frame_done = true;
+    return n;
+  }
+
+  void damaged(const char* why) {
+    damage = fmt::format("is damaged at byte {}: {}", packed_bytes - (raw_end - raw_at), why);
+  }
+
+  std::size_t inflate_some(std::span<std::uint8_t> into) {
     if (frame_done) {
       inflateReset(&zlib);
       frame_done = false;
@@ -153,28 +178,27 @@ struct ByteInput::State {
     zlib.next_in = raw.data() + raw_at;
     zlib.avail_in = static_cast<uInt>(raw_end - raw_at);
     zlib.next_out = into.data();
-    zlib.avail_out = static_cast<uInt>(std::min<std::size_t>(into.size(), 1U << 30));
+    zlib.avail_out = static_cast<uInt>(std::min<std::size_t>(into.size(), kBytesPerGiB));
     const uInt room = zlib.avail_out;
     const int status = ::inflate(&zlib, Z_NO_FLUSH);
     raw_at = raw_end - zlib.avail_in;
     if (status == Z_STREAM_END) {
       frame_done = true;
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      return fail(fmt::format("{}: broken gzip data at byte {}: {}; copy the file again", name,
-                              packed_bytes - zlib.avail_in, zlib.msg != nullptr ? zlib.msg : "no reason given"));
+      damaged(zlib.msg != nullptr ? zlib.msg : "no reason given");
     }
-    return std::size_t{room - zlib.avail_out};
+    return room - zlib.avail_out;
   }
 
-  Result<std::size_t> unzstd_some(std::span<std::uint8_t> into) {
+  std::size_t unzstd_some(std::span<std::uint8_t> into) {
     ZSTD_inBuffer in{raw.data(), raw_end, raw_at};
     ZSTD_outBuffer out{into.data(), into.size(), 0};
     const std::size_t status = ZSTD_decompressStream(zstd.get(), &out, &in);
     raw_at = in.pos;
     if (ZSTD_isError(status) != 0U)
-      return fail(fmt::format("{}: broken zstd data at byte {}: {}; copy the file again", name,
-                              packed_bytes - (raw_end - raw_at), ZSTD_getErrorName(status)));
-    frame_done = status == 0;
+      damaged(ZSTD_getErrorName(status));
+    else
+      frame_done = status == 0;
     return out.pos;
   }
 };
@@ -184,22 +208,25 @@ ByteInput::ByteInput(ByteInput&&) noexcept = default;
 ByteInput& ByteInput::operator=(ByteInput&&) noexcept = default;
 ByteInput::~ByteInput() = default;
 
-Result<ByteInput> ByteInput::open(const std::string& path) {
+Result<ByteInput> ByteInput::open(const std::string& path, const ByteInputOptions& options) {
   auto state = std::make_unique<State>();
   state->name = path == "-" ? "standard input" : path;
+  state->options = options;
   state->fd = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (state->fd < 0) return fail(fmt::format("{}: {}", path, std::generic_category().message(errno)));
+  if (state->fd < 0) return fail(fmt::format("{}: {}", path, errno_words(errno)));
   struct stat info {};
-  if (::fstat(state->fd, &info) != 0) return fail(fmt::format("{}: {}", path, std::generic_category().message(errno)));
-  if (S_ISDIR(info.st_mode)) return fail(path + ": is a folder; name the snapshot in it");
+  if (::fstat(state->fd, &info) != 0) return fail(fmt::format("{}: {}", path, errno_words(errno)));
+  if (S_ISDIR(info.st_mode)) return fail(fmt::format("{}: is a directory; name the {} in it", path, options.contents));
   if (S_ISREG(info.st_mode)) state->size = static_cast<std::uint64_t>(info.st_size);
   if (const Status begun = state->begin(); !begun) return fail(begun.error());
   return ByteInput(std::move(state));
 }
 
-Result<ByteInput> ByteInput::over(std::span<const std::uint8_t> bytes, std::string name) {
+Result<ByteInput> ByteInput::over(std::span<const std::uint8_t> bytes, std::string name,
+                                  const ByteInputOptions& options) {
   auto state = std::make_unique<State>();
   state->name = std::move(name);
+  state->options = options;
   state->memory = bytes;
   state->size = bytes.size();
   if (const Status begun = state->begin(); !begun) return fail(begun.error());
@@ -233,11 +260,21 @@ Result<std::size_t> ByteInput::read(std::span<std::uint8_t> into) {
   }
   return state_->read(into);
 }
+const std::string& ByteInput::warning() const {
+  return state_->warning;
+}
 std::optional<std::uint64_t> ByteInput::size_bytes() const {
   return state_->size;
+}
+bool ByteInput::seek(std::uint64_t offset) {
+  State& s = *state_;
+  if (s.fd < 0 || !s.size || ::lseek(s.fd, static_cast<off_t>(offset), SEEK_SET) < 0) return false;
+  s.raw_at = s.raw_end = 0;
+  s.raw_done = false;
+  return true;
 }
 const std::string& ByteInput::name() const {
   return state_->name;
 }
 
-}  // namespace vramtrack::trace
+}  // namespace vramtrack

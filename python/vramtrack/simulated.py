@@ -1,0 +1,210 @@
+"""SimulatedDevice: a GPU that a test drives, for machines without one."""
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+from vramtrack.errors import SimulatedOutOfMemoryError
+from vramtrack.memory_source import Counters, MemorySource, Site
+
+MIB = 2**20
+
+_Stack = Tuple[Tuple[str, str, int], ...]  # (function, file, line) from the innermost outwards
+
+
+class _Trace:
+    """The most that was allocated since it began, and where."""
+
+    def __init__(self) -> None:
+        self.peak_bytes = 0
+        self.stack: _Stack = ()
+
+
+class SimulatedDevice(MemorySource):
+    """A GPU that exists in memory only: a caching allocator of 2 MiB segments, with sites, for tests without a GPU.
+
+    `allocate` and `free` move the same counters a framework's allocator has. Thread-safe.
+    """
+
+    SEGMENT = 2 * MIB
+
+    def __init__(self, capacity_bytes: int = 24 * 2**30, name: str = "simulated device") -> None:
+        self.name = name
+        self._capacity = capacity_bytes
+        self._lock = threading.RLock()
+        self._live: Dict[int, Tuple[int, _Stack]] = {}
+        self._next = 1
+        self._allocated = 0
+        self._reserved = 0
+        self._peak = 0
+        self._peak_reserved = 0
+        self._recordings = 0
+        self._traces: List[_Trace] = []
+        self._history: List[Dict[str, Any]] = []
+        self._settings: Dict[str, str] = {}
+        self._observers: List[Callable[[int, int], None]] = []
+        #: bytes used on the device beside this allocator: contexts, libraries, other processes
+        self.outside_bytes = 0
+
+    def allocate(self, size_bytes: int, depth: int = 0) -> int:
+        """Takes memory and returns a handle for free(). The site is the caller's line, `depth` callers further out."""
+        size_bytes = int(size_bytes)
+        if size_bytes < 0:
+            raise ValueError(f"cannot allocate {size_bytes} bytes")
+        frame = sys._getframe(1 + depth)
+        with self._lock:
+            needed = self._allocated + size_bytes
+            if needed > self._reserved:
+                reserved = -(-needed // self.SEGMENT) * self.SEGMENT
+                if reserved + self.outside_bytes > self._capacity:
+                    self._run_out(size_bytes, _stack_of(frame))
+                self._reserved = reserved
+                self._peak_reserved = max(self._peak_reserved, reserved)
+            handle = self._next
+            self._next += 1
+            stack: _Stack = ()
+            if self._recordings > 0:
+                stack = _stack_of(frame)
+            self._live[handle] = (size_bytes, stack)
+            self._allocated = needed
+            self._peak = max(self._peak, needed)
+            for trace in self._traces:
+                if needed > trace.peak_bytes:
+                    trace.peak_bytes, trace.stack = needed, stack
+            return handle
+
+    def free(self, handle: int) -> None:
+        """Gives the block back to the allocator, which keeps the memory."""
+        with self._lock:
+            self._allocated -= self._live.pop(handle)[0]
+
+    @contextlib.contextmanager
+    def temporary(self, size_bytes: int) -> Iterator[None]:
+        """Memory that is held within the block only."""
+        handle = self.allocate(size_bytes, depth=2)
+        try:
+            yield
+        finally:
+            self.free(handle)
+
+    def _run_out(self, size_bytes: int, stack: _Stack) -> None:
+        free = max(0, self._capacity - self.outside_bytes - self._reserved)
+        self._history.append({"action": "oom", "device_free": free, "size": size_bytes, "stream": 0,
+                              "time_us": int(time.time() * 1e6), "frames": _frames(stack)})  # fmt: skip
+        del self._history[:-100]
+        for observer in list(self._observers):
+            observer(size_bytes, free)
+        raise SimulatedOutOfMemoryError(
+            f"out of memory: tried to allocate {size_bytes / MIB:.2f} MiB, {free / MIB:.2f} MiB are free of "
+            f"{self._capacity / MIB:.0f} MiB; {self._allocated / MIB:.2f} MiB are allocated, "
+            f"{(self._reserved - self._allocated) / MIB:.2f} MiB reserved and not allocated"
+        )
+
+    def counters(self) -> Counters:
+        return Counters(
+            self._allocated, self._reserved, self._peak, self._peak_reserved, self._allocated, 0, len(self._live)
+        )
+
+    def reset_peak(self) -> None:
+        self._peak = self._allocated
+        self._peak_reserved = self._reserved
+
+    def device_used_bytes(self) -> Optional[int]:
+        return self._reserved + self.outside_bytes
+
+    def capacity_bytes(self) -> Optional[int]:
+        return self._capacity
+
+    def empty_cache(self) -> None:
+        with self._lock:
+            self._reserved = -(-self._allocated // self.SEGMENT) * self.SEGMENT
+
+    def start_stacks(self) -> None:
+        with self._lock:
+            self._recordings += 1
+
+    def start_trace(self) -> "_Trace":
+        trace = _Trace()
+        with self._lock:
+            self._recordings += 1
+            self._traces.append(trace)
+        return trace
+
+    def stop_stacks(self) -> None:
+        with self._lock:
+            self._recordings -= 1
+
+    @property
+    def recording(self) -> bool:
+        """Whether it remembers where blocks come from."""
+        return self._recordings > 0
+
+    def peak_stack(self, since: Any = None) -> Optional[str]:
+        with self._lock:
+            self._traces.remove(since)
+        return "\n".join(f"{file}:{line} in {name}" for name, file, line in since.stack) or None
+
+    def snapshot(self) -> Any:
+        """As torch.cuda.memory._snapshot() gives it, of one segment: `vramtrack snapshot` reads it once it is pickled. As with a
+        framework's recorder, what was allocated before the recording has no frames. The history has its errors."""
+        with self._lock:
+            blocks: List[Dict[str, Any]] = []
+            frames: Dict[_Stack, List[Dict[str, Any]]] = {(): []}
+            at = _FIRST_ADDRESS
+            for size, stack in self._live.values():
+                if stack not in frames:
+                    frames[stack] = _frames(stack)
+                if size > 0:
+                    blocks.append({"address": at, "size": size, "requested_size": size, "state": "active_allocated",
+                                   "frames": frames[stack]})  # fmt: skip
+                    at += size
+            unused = self._reserved - self._allocated
+            if unused > 0:
+                blocks.append({"address": at, "size": unused, "requested_size": 0, "state": "inactive", "frames": []})
+            segment = {"device": 0, "address": _FIRST_ADDRESS, "total_size": self._reserved, "allocated_size": self._allocated,
+                       "active_size": self._allocated, "requested_size": self._allocated, "stream": 0, "segment_type": "large",
+                       "segment_pool_id": (0, 0), "is_expandable": True, "frames": [], "blocks": blocks}  # fmt: skip
+            return {"segments": [segment] if self._reserved > 0 else [], "device_traces": [list(self._history)],
+                    "allocator_settings": dict(self._settings)}  # fmt: skip
+
+    def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
+        earlier, later = _by_site(before), _by_site(after)
+        grown = [Site(*site, live, live - earlier.get(site, 0)) for site, live in later.items() if live > earlier.get(site, 0)]
+        return sorted(grown, key=lambda site: -site.growth_bytes)[:limit]
+
+    def allocator_settings(self) -> Dict[str, str]:
+        return dict(self._settings)
+
+    def observe_oom(self, observer: Callable[[int, int], None]) -> Optional[Callable[[], None]]:
+        self._observers.append(observer)
+        return lambda: self._observers.remove(observer)
+
+
+_FIRST_ADDRESS = 0x7F0000000000
+
+
+def _stack_of(frame: Any) -> _Stack:
+    stack = []
+    while frame is not None and len(stack) < 64:
+        stack.append((frame.f_code.co_name, frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(stack)
+
+
+def _frames(stack: _Stack) -> List[Dict[str, Any]]:
+    return [{"name": name, "filename": file, "line": line} for name, file, line in stack]
+
+
+def _by_site(snapshot: Any) -> Dict[Tuple[str, str, int], int]:
+    """Live bytes by the innermost line; what has none is left together."""
+    sites: Dict[Tuple[str, str, int], int] = {}
+    for segment in snapshot["segments"]:
+        for block in segment["blocks"]:
+            if block["state"] == "active_allocated":
+                at = block["frames"][0] if block["frames"] else {"name": "(before the recording)", "filename": "", "line": 0}
+                site = (at["name"], at["filename"], at["line"])
+                sites[site] = sites.get(site, 0) + block["size"]
+    return sites

@@ -1,0 +1,309 @@
+#include "agent/daemon.hpp"
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <utility>
+
+#include "agent/acknowledgements.hpp"
+#include "agent/client.hpp"
+#include "agent/input.hpp"
+#include "agent/own_cost.hpp"
+#include "agent/server/api.hpp"
+#include "agent/server/guard.hpp"
+#include "agent/server/listen.hpp"
+#include "agent/supervisor.hpp"
+#include "core/format.hpp"
+#include "host/host_name.hpp"
+#include "host/interrupt.hpp"
+#include "live/loop.hpp"
+#include "live/notifications.hpp"
+#include "report/status.hpp"
+#include "source/sim/sim.hpp"
+
+namespace vramtrack::agent {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// A simulation shows an hour a minute.
+constexpr double kDefaultSpeed = 60;
+/// How often the supervisor is told how it goes.
+constexpr std::chrono::seconds kSignEvery{30};
+
+volatile std::sig_atomic_t g_reload = 0;
+
+void on_hangup(int) {
+  g_reload = 1;
+}
+
+Timestamp wall_clock() {
+  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+}
+
+/// A folder that goes with its owner: where a simulation records.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "vramtrack-simulated-XXXXXX").string();
+    if (::mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ec;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ec);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Beyond loopback only with a token: never as an accident.
+Result<std::string> token_for(const AgentConfig& config) {
+  if (!config.token_file.empty()) return read_token(config.token_file);
+  if (config.listen.empty()) return std::string();
+  const auto address = parse_listen(config.listen);
+  if (!address) return fail(address.error());
+  if (is_loopback_host(address->first)) return std::string();
+  return fail(fmt::format(
+      "agent.listen {} can be reached from other machines, and there is no token: set agent.token-file ((umask 077; "
+      "openssl rand -hex 32 > FILE makes one), or listen on 127.0.0.1 and let a proxy or 'ssh -L' in front",
+      config.listen));
+}
+
+class Agent {
+ public:
+  explicit Agent(AgentOptions options) : options_(std::move(options)), started_(wall_clock()) {}
+
+  int run() {
+    struct sigaction action {};
+    action.sa_handler = on_hangup;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    ::sigaction(SIGHUP, &action, nullptr);
+    // A hundred threads that mostly wait need no arenas of their own.
+    ::mallopt(M_ARENA_MAX, 2);
+
+    const auto token = token_for(config().agent);
+    if (!token) return failed(token.error().message);
+    if (const Status opened = open_loop(); !opened) return failed(opened.error().message);
+    std::string recorded = record();
+    acknowledgements_.emplace(recorded.empty() ? "" : acknowledgements_path(recorded));
+    api_.emplace(published_, *acknowledgements_, wall_clock);
+    store_path_ = recorded;
+    configure(*token);
+
+    HttpConfig http;
+    http.listen = listens_on_ = config().agent.listen;
+    http.socket = own_agent_socket(config().agent);
+    http.socket_for_everybody =
+        std::getenv("RUNTIME_DIRECTORY") != nullptr || http.socket.rfind("/run/vramtrack/", 0) == 0;
+    http.most_tcp_connections = 64 + static_cast<std::size_t>(config().agent.max_streams);
+    if (http.listen.empty() && http.socket.empty())
+      return failed("nobody could reach the agent: agent.listen and agent.socket are both empty; set one");
+    auto server = HttpServer::start(http, api_->site());
+    if (!server) return failed(server.error().message);
+    server_ = std::move(*server);
+    log(Level::notice, fmt::format("agent {} answers on {}{}{}{}", options_.version,
+                                   server_->address().empty() ? "" : "http://" + server_->address(),
+                                   !server_->address().empty() && !http.socket.empty() ? " and " : "", http.socket,
+                                   recorded.empty() ? "; not recording" : "; recording into " + recorded));
+    if (http.socket.empty() && config().agent.socket != "none")
+      log(Level::notice,
+          "no Unix socket: XDG_RUNTIME_DIR is not set, so 'vramtrack top' and 'watch' will not find this agent; set "
+          "agent.socket to a file, for both");
+    // A simulation that was not asked for wakes nobody up.
+    if (simulated_.empty() || !options_.scenario.empty())
+      notifier_ = open_notifier(config(), simulated_.empty() ? recorded : std::string(), simulated_, warn);
+    if (notifier_) loop_->pipeline().listen(notifying(*notifier_, warn));
+    run_loop();
+    notify_supervisor("STOPPING=1");
+    if (notifier_) finish_notifications(*notifier_, simulated_.empty() && !recorded.empty(), warn);
+    published_.close();
+    server_.reset();
+    loop_->finish();
+    log(Level::notice, "ended");
+    return 0;
+  }
+
+ private:
+  [[nodiscard]] const Config& config() const { return options_.layers.config(); }
+  static void warn(const std::string& text) { log(Level::warning, printable(text)); }
+
+  static int failed(const std::string& message) {
+    log(Level::error, message);
+    return 2;
+  }
+
+  Status open_loop() {
+    const double speed = options_.speed > 0 ? options_.speed : kDefaultSpeed;
+    auto input = options_.scenario.empty() ? machine_input(config().sources)
+                                           : simulated_input(options_.scenario, options_.seed, speed);
+    if (!input && !options_.scenario.empty()) return fail("cannot simulate: " + input.error().message);
+    if (!input && !options_.or_simulate)
+      return fail(fmt::format("no GPU to watch: {}; 'vramtrack doctor' says what to do, --or-simulate needs no GPU",
+                              input.error().message));
+    if (!input) {
+      log(Level::warning,
+          fmt::format("no GPU to watch ({}): simulating a training job that leaks", input.error().message));
+      input = simulated_input(std::string(sim::builtin_scenarios().front().name), options_.seed, speed);
+      if (!input) return fail("cannot simulate: " + input.error().message);
+    }
+    simulated_ = input->simulated;
+    speed_ = simulated_.empty() ? 1 : speed;
+    loop_.emplace(config(), std::move(input->input), std::move(input->clock));
+    if (input->interval_s) loop_->set_interval(*input->interval_s);
+    Listener listener;
+    listener.warning = warn;
+    listener.event = [](const Event& event) {
+      if (event.kind != Event::Kind::process_ended && !event.text.empty()) log(Level::notice, printable(event.text));
+    };
+    listener.alert = [](const AlertTold& told) {
+      const Level level = told.news == AlertNews::cleared             ? Level::notice
+                          : told.alert.severity == Severity::critical ? Level::error
+                                                                      : Level::warning;
+      log(level, alert_lines(told.view, told.series, told.alert, told.news, {}));
+    };
+    listener.tick = [this](const Batch&) { publish(); };
+    loop_->pipeline().listen(std::move(listener));
+    return {};
+  }
+
+  /// The store's path; empty when nothing is recorded. What a simulation records goes with the agent, unless a store
+  /// was named.
+  std::string record() {
+    if (!config().watch.record) return {};
+    StoreConfig store = config().store;
+    if (!simulated_.empty() && store.path.empty()) {
+      temporary_.emplace();
+      if (temporary_->path().empty()) return {};
+      store.path = temporary_->path() + "/simulated.db";
+    } else {
+      store.path = store_path(config().store);
+    }
+    return loop_->pipeline().record_into(store, loop_->started()) ? store.path : std::string();
+  }
+
+  void configure(const std::string& token) {
+    auto api = std::make_shared<ApiConfig>();
+    api->layers = options_.layers;
+    api->token = token;
+    api->host = host_name();
+    api->version = options_.version;
+    api->own_uid = ::geteuid();
+    api->pid = static_cast<std::uint32_t>(::getpid());
+    api->started = started_;
+    api->simulated = simulated_;
+    api->store_path = store_path_;
+    api->sources = loop_->source_names();
+    api_->configure(std::move(api));
+  }
+
+  void run_loop() {
+    const double watchdog_s = watchdog_seconds();
+    auto next_sign = steady_clock::now();
+    bool ready = false;
+    while (wait_for_next(watchdog_s)) {
+      loop_->tick();
+      if (!std::exchange(ready, true)) notify_supervisor("READY=1");
+      if (const auto now = steady_clock::now(); now >= next_sign) {
+        next_sign = now + kSignEvery;
+        const OwnCost& cost = loop_->cost();
+        notify_supervisor(
+            fmt::format("STATUS={} samples, {} polls, {} late", cost.samples, cost.polls, cost.late_polls));
+      }
+    }
+  }
+
+  /// After each tick, when its listeners have been told.
+  void publish() {
+    OwnCost cost = loop_->cost();
+    own_use_.add_to(cost, store_path_);
+    cost.requests = server_->requests();
+    cost.refused_connections = server_->refused_connections();
+    cost.streams = api_->streams();
+    published_.publish(loop_->pipeline().view(), cost);
+  }
+
+  /// False when asked to end. Reloads, and keeps the watchdog quiet, meanwhile.
+  bool wait_for_next(double watchdog_s) {
+    const Clock& clock = loop_->clock();
+    const double step_s = watchdog_s > 0 ? std::min(1.0, watchdog_s / 2) : 1.0;
+    const auto step = std::chrono::duration_cast<SteadyTime::duration>(from_seconds(step_s * speed_));
+    for (;;) {
+      if (g_reload != 0) reload();
+      if (watchdog_s > 0) notify_supervisor("WATCHDOG=1");
+      const SteadyTime due = loop_->next();
+      if (!clock.sleep_until(std::min(due, clock.steady() + step))) return false;
+      if (clock.steady() >= due) return true;
+    }
+  }
+
+  void reload() {
+    g_reload = 0;
+    notify_supervisor(reloading_state());
+    const auto next = options_.reload();
+    Result<std::string> token = next ? Result<std::string>() : Result<std::string>(fail(next.error()));
+    if (next) {
+      // Where it is reached does not change before a restart, so what guards that must not go.
+      AgentConfig reached = next->config().agent;
+      reached.listen = listens_on_;
+      token = token_for(reached);
+    }
+    if (!token) {
+      log(Level::error, "not reloaded, the old settings hold: " + token.error().message);
+    } else {
+      apply(*next, *token);
+      log(Level::notice, "reloaded");
+    }
+    notify_supervisor("READY=1");
+  }
+
+  /// What can change while running does; what cannot is told.
+  void apply(const LayeredConfig& next, const std::string& token) {
+    std::string later;
+    for (const Setting& setting : settings()) {
+      const bool live = setting.section == "metrics" || setting.name() == "watch.interval-seconds" ||
+                        setting.name() == "agent.token-file" || setting.name() == "agent.allowed-hosts" ||
+                        setting.name() == "agent.max-streams";
+      if (live || setting.name() == "watch.status-every-seconds" || setting.get(next.config()) == setting.get(config()))
+        continue;
+      later += (later.empty() ? "" : ", ") + setting.name();
+    }
+    if (!later.empty()) log(Level::warning, "these take effect with a restart: " + later);
+    options_.layers = next;
+    if (simulated_.empty()) loop_->set_interval(config().watch.interval_seconds);
+    configure(token);
+  }
+
+  const Interrupt interrupt_;
+  AgentOptions options_;
+  std::optional<TemporaryFolder> temporary_;  ///< outlives the store in it
+  std::unique_ptr<act::Notifier> notifier_;   ///< before the loop: it is told to the loop's end
+  std::optional<Loop> loop_;
+  double speed_ = 1;  ///< seconds of the loop's clock a second
+  OwnUse own_use_;
+  std::string simulated_;
+  std::string store_path_;
+  std::string listens_on_;  ///< agent.listen of the start
+  Published published_;
+  std::optional<Acknowledgements> acknowledgements_;
+  std::optional<Api> api_;
+  std::unique_ptr<HttpServer> server_;  ///< last: its threads use all above
+  Timestamp started_;
+};
+
+}  // namespace
+
+int run_agent(AgentOptions options) {
+  return Agent(std::move(options)).run();
+}
+
+}  // namespace vramtrack::agent

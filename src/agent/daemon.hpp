@@ -1,0 +1,29 @@
+// The agent: the live loop without a terminal, recorded, and answering on HTTP and a Unix socket (docs/agent.md).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/result.hpp"
+#include "core/settings.hpp"
+
+namespace vramtrack::agent {
+
+struct AgentOptions {
+  LayeredConfig layers;
+  /// Reads the configuration again, at SIGHUP.
+  std::function<Result<LayeredConfig>()> reload;
+  std::string version;
+  std::string scenario;  ///< simulate this built-in scenario or file; empty: watch this machine
+  std::optional<std::uint64_t> seed;
+  double speed = 0;          ///< simulated seconds a second; 0: 60
+  bool or_simulate = false;  ///< where there is no GPU, simulate a training job that leaks
+};
+
+/// Runs until SIGINT or SIGTERM; SIGHUP reloads. Writes its log to standard error. The exit code: 0 when it was asked
+/// to end, 2 when it could not begin. At most one a process.
+int run_agent(AgentOptions options);
+
+}  // namespace vramtrack::agent

@@ -1,0 +1,39 @@
+#include "agent/input.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "source/sim/find_scenario.hpp"
+#include "source/sim/sim.hpp"
+
+namespace vramtrack::agent {
+
+Result<AgentInput> machine_input(const SourcesConfig& config) {
+  AgentInput input{.clock = machine_clock()};
+  input.input.catalog = std::make_unique<Catalog>();
+  std::string reasons;
+  input.input.sources = open_live_sources(config, *input.input.catalog, reasons);
+  if (input.input.sources.empty()) return fail(reasons);
+  return input;
+}
+
+Result<AgentInput> simulated_input(const std::string& scenario, std::optional<std::uint64_t> seed, double speed) {
+  auto found = find_scenario(scenario);
+  if (!found) return fail(found.error());
+  if (seed) found->seed = *seed;
+  AgentInput input{
+      .clock = compressed(machine_clock(), speed), .interval_s = found->period_s, .simulated = found->name};
+  input.input.catalog = std::make_unique<Catalog>();
+  // Dates, not seconds since a start: a page and a store want to know when.
+  found->start = input.clock.wall();
+  LiveSource live{.name = "simulation", .source = sim::make_simulation(*found, *input.input.catalog)};
+  input.input.sources.push_back(std::move(live));
+  input.input.again = [scenario = std::move(*found)](Timestamp start, Catalog& catalog) mutable {
+    scenario.start = start;
+    return sim::make_simulation(scenario, catalog);
+  };
+  return input;
+}
+
+}  // namespace vramtrack::agent

@@ -1,0 +1,27 @@
+// What the agent's loop polls: this machine's GPUs, or a simulated machine at a chosen speed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/config.hpp"
+#include "core/result.hpp"
+#include "live/loop.hpp"
+
+namespace vramtrack::agent {
+
+struct AgentInput {
+  LoopInput input;
+  Clock clock;                       ///< of a simulation, faster than this machine's
+  std::optional<double> interval_s;  ///< of a simulation: its own period
+  std::string simulated;             ///< the scenario's name; empty: this machine
+};
+
+/// This machine's GPUs. Errors: none can be read, with the reasons.
+Result<AgentInput> machine_input(const SourcesConfig& config);
+
+/// The scenario of that name or file, from now on, again and again. Errors: those of find_scenario().
+Result<AgentInput> simulated_input(const std::string& scenario, std::optional<std::uint64_t> seed, double speed);
+
+}  // namespace vramtrack::agent

@@ -1,0 +1,74 @@
+#include "cli/printer.hpp"
+
+#include <fmt/format.h>
+
+#include "core/format.hpp"
+#include "report/json.hpp"
+#include "report/status.hpp"
+
+namespace vramtrack::cli {
+
+Printer::Printer(Pipeline& pipeline, Console& console, bool json, bool in_place)
+    : pipeline_(pipeline),
+      console_(console),
+      block_(console),
+      json_(json),
+      in_place_(in_place && !json && console.is_terminal()) {}
+
+void Printer::listen() {
+  Listener listener;
+  listener.warning = [this](const std::string& text) { warn(text); };
+  listener.event = [this](const Event& event) { print_event(event); };
+  listener.alert = [this](const AlertTold& told) { print_alert(told); };
+  pipeline_.listen(std::move(listener));
+}
+
+void Printer::print(const std::string& text) {
+  block_.erase();
+  console_.write(text);
+}
+
+void Printer::warn(const std::string& text) {
+  block_.erase();
+  console_.warn(text);
+}
+
+void Printer::print_event(const Event& event) {
+  // That a process ended is in its alerts and in the table; the rest a person should read once.
+  if (event.kind == Event::Kind::process_ended || event.text.empty()) return;
+  const bool relative = pipeline_.catalog().clock_is_relative;
+  if (json_)
+    print(event_json(event, relative));
+  else
+    print(fmt::format("{}  {}\n", format_moment(event.time, relative), printable(event.text)));
+}
+
+void Printer::print_alert(const AlertTold& told) {
+  print(json_ ? alert_json(told.view, told.series, told.alert, told.news)
+              : alert_lines(told.view, told.series, told.alert, told.news, console_.style()));
+}
+
+void Printer::status() {
+  const auto view = pipeline_.view();
+  shown_ = view->time;
+  if (json_)
+    console_.write(find_report("json")->render(*view, {}));
+  else if (in_place_)
+    block_.draw(status_table(*view, console_.style()));
+  else
+    console_.write(status_table(*view, console_.style()));
+}
+
+void Printer::last_status(bool explain) {
+  block_.erase();
+  const auto view = pipeline_.view(explain);
+  const bool is_news = in_place_ || explain || shown_ != view->time;
+  if (json_ && is_news)
+    console_.write(find_report("json")->render(*view, {}));
+  else if (explain)
+    console_.write(find_report("text")->render(*view, console_.style()));
+  else if (is_news)
+    console_.write(status_table(*view, console_.style()));
+}
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,44 @@
+// Printer: the listener of watch, replay and simulate. It prints alerts and events as they happen, and the status.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/console.hpp"
+#include "live/pipeline.hpp"
+
+namespace vramtrack::cli {
+
+/// Not thread-safe. Builds no text in ticks in which nothing is to be printed.
+class Printer {
+ public:
+  /// `in_place`: on a terminal, the status table is drawn over the one before. `pipeline` and `console` must outlive
+  /// the printer. Call listen() once.
+  Printer(Pipeline& pipeline, Console& console, bool json, bool in_place);
+
+  /// Begins to print what the pipeline tells.
+  void listen();
+  /// Prints the status: a table, or with json one analysis line per series.
+  void status();
+  /// The same as it stands at the end, unless it has just been shown; with `explain` in full.
+  void last_status(bool explain);
+  /// Nothing of the status has been shown yet: the pipeline has begun anew.
+  void forget_shown() { shown_.reset(); }
+  /// Writes `text` above a table that is drawn in place.
+  void print(const std::string& text);
+  /// The same on standard error.
+  void warn(const std::string& text);
+
+ private:
+  void print_event(const Event& event);
+  void print_alert(const AlertTold& told);
+
+  Pipeline& pipeline_;
+  Console& console_;
+  Block block_;
+  bool json_;
+  bool in_place_;
+  std::optional<Timestamp> shown_;  ///< time of the last status
+};
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,44 @@
+// Medians. Which of the two values in the middle an even number of them has, is said by each function's name:
+// a mean of the two is a value that was never measured, and a file's goldens hold which one was meant.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace vramtrack {
+
+/// The value that `values` would have at `index` in ascending order; reorders them. REQUIRES: index < size. O(n).
+template <typename T>
+T nth_smallest(std::span<T> values, std::size_t index) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(index);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+/// The middle value; of an even number the upper of the two in the middle. Reorders. REQUIRES: not empty. O(n).
+template <typename T>
+T upper_median(std::span<T> values) {
+  return nth_smallest(values, values.size() / 2);
+}
+
+/// As upper_median, but the lower of the two.
+template <typename T>
+T lower_median(std::span<T> values) {
+  return nth_smallest(values, (values.size() - 1) / 2);
+}
+
+/// The middle value; of an even number the mean of the two in the middle. Reorders. REQUIRES: not empty. O(n).
+inline double median(std::span<double> values) {
+  const double upper = upper_median(values);
+  if (values.size() % 2 == 1) return upper;
+  return 0.5 * (upper + *std::ranges::max_element(values.first(values.size() / 2)));
+}
+
+/// As median, of values in ascending order. O(1).
+inline double median_of_sorted(std::span<const double> values) {
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,40 @@
+#include "core/regex.hpp"
+
+#include <regex>
+#include <string_view>
+
+namespace vramtrack {
+namespace {
+
+/// In our own words: those of the standard library differ between its versions.
+std::string_view fault(std::regex_constants::error_type code) {
+  using namespace std::regex_constants;
+  if (code == error_paren) return "a parenthesis is not closed";
+  if (code == error_brack) return "a bracket is not closed";
+  if (code == error_brace || code == error_badbrace) return "a {repetition} is wrong";
+  if (code == error_badrepeat) return "there is nothing for *, + or ? to repeat";
+  if (code == error_range) return "a [range] is out of order";
+  if (code == error_complexity || code == error_stack || code == error_space) return "it is too large";
+  return "an escape or a class is unknown";
+}
+
+}  // namespace
+
+struct Regex::Compiled {
+  std::regex regex;
+};
+
+Result<Regex> Regex::compile(const std::string& text) {
+  try {
+    return Regex(
+        std::make_shared<const Compiled>(Compiled{std::regex(text, std::regex::ECMAScript | std::regex::optimize)}));
+  } catch (const std::regex_error& e) {
+    return fail(std::string(fault(e.code())));
+  }
+}
+
+bool Regex::found_in(const std::string& text) const {
+  return std::regex_search(text, compiled_->regex);
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,134 @@
+#include "gate/run/conclusion.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/format.hpp"
+
+namespace vramtrack::gate {
+namespace {
+
+/// What is read while a program gives its memory back and ends is no iteration of it.
+void drop_end(std::vector<double>& samples) {
+  if (samples.size() < 8) return;
+  std::vector<double> last(samples.end() - static_cast<std::ptrdiff_t>(samples.size() / 4), samples.end());
+  const double usual = upper_median(std::span(last));
+  while (!samples.empty() && samples.back() < 0.5 * usual) samples.pop_back();
+}
+
+/// The series that count: of the mark that was asked for, else of the one that the limit is said for ("2MiB/epoch"),
+/// else of the one that was made most often.
+std::vector<IterationSeries> chosen(const ProgramRun& run, const GateRules& rules) {
+  const std::string& limit = rules.limit_text;
+  std::string wanted = rules.mark;
+  if (const std::size_t slash = limit.find('/'); wanted.empty() && slash != std::string::npos) {
+    const std::size_t begin = limit.find_first_not_of(' ', slash + 1);
+    const std::string unit =
+        begin == std::string::npos ? "" : limit.substr(begin, limit.find_last_not_of(' ') + 1 - begin);
+    for (const IterationSeries& s : run.marks)
+      if (s.name == unit) wanted = unit;
+  }
+  std::string name = wanted;
+  std::size_t most = 0;
+  for (const IterationSeries& s : run.marks)
+    if (wanted.empty() && s.used_bytes.size() > most) {
+      most = s.used_bytes.size();
+      name = s.name;
+    }
+  std::vector<IterationSeries> out;
+  for (const IterationSeries& s : run.marks)
+    if (s.name == name) out.push_back(s);
+  return out;
+}
+
+/// Leaves out writers with less than a tenth of the longest one's marks, such as a helper process that ended soon: too
+/// few for any test, they would make it none at all. Returns how many.
+std::size_t leave_out_short(std::vector<IterationSeries>& series) {
+  std::size_t longest = 0;
+  for (const IterationSeries& s : series) longest = std::max(longest, s.used_bytes.size());
+  const auto is_short = [&](const IterationSeries& s) { return 10 * s.used_bytes.size() < longest; };
+  const auto end = std::remove_if(series.begin(), series.end(), is_short);
+  const auto left_out = static_cast<std::size_t>(series.end() - end);
+  series.erase(end, series.end());
+  return left_out;
+}
+
+}  // namespace
+
+std::string_view outcome_words(GateOutcome outcome) {
+  switch (outcome) {
+    case GateOutcome::passes:
+      return "passes";
+    case GateOutcome::leaks:
+      return "LEAKS";
+    case GateOutcome::not_tested:
+    case GateOutcome::program_failed:
+      break;
+  }
+  return "not tested";
+}
+
+Conclusion conclude(ProgramRun run, const GateRules& rules) {
+  Conclusion c;
+  if (run.interrupted) {
+    c.words = "interrupted";
+    return c;
+  }
+  std::vector<IterationSeries> series = chosen(run, rules);
+  const bool sampled = series.empty() && rules.mark.empty();
+  if (sampled && !run.samples.empty()) {
+    drop_end(run.samples);
+    series.push_back({"sample", "", std::move(run.samples)});
+  }
+  const std::size_t left_out = leave_out_short(series);
+  // Several series are several chances to be wrong.
+  GrowthLimits share = rules.limits;
+  share.error_rate = rules.limits.error_rate / static_cast<double>(std::max<std::size_t>(1, series.size()));
+  const TestedSeries* worst = nullptr;
+  for (IterationSeries& s : series) {
+    share.unit = sampled ? fmt::format("sample of {}", format_duration(rules.sample_interval_s)) : s.name;
+    GrowthResult result = test_growth(s.used_bytes, share);
+    c.tested.push_back({std::move(s), std::move(result)});
+  }
+  const auto rank = [](const TestedSeries& t) {
+    return t.result.outcome == Outcome::fails        ? 3
+           : t.result.outcome == Outcome::too_short  ? 2
+           : t.result.outcome == Outcome::warming_up ? 1
+                                                     : 0;
+  };
+  for (const TestedSeries& t : c.tested)
+    if (worst == nullptr || rank(t) > rank(*worst)) worst = &t;
+
+  if (worst == nullptr) {
+    if (!rules.mark.empty())
+      c.words = fmt::format("the program made no mark '{}'", rules.mark);
+    else if (!run.not_measured.empty())
+      c.words = run.not_measured;
+    else
+      c.words = "the program held no GPU memory that can be seen here, and made no marks (docs/leak-gate.md)";
+  } else {
+    c.key = worst->series.key;
+    const bool alone = c.tested.size() == 1 && left_out == 0;
+    if (alone) c.tested.front().series.key.clear();  // tells it from nobody, and its number differs from run to run
+    const std::string who = worst->series.key.empty() ? "" : fmt::format(" (by {})", printable(worst->series.key));
+    c.words = fmt::format("GPU memory{}: {}", who, worst->result.because);
+    if (left_out > 0)
+      c.words += fmt::format("; {} with less than a tenth of these iterations left out",
+                             left_out == 1 ? "one writer" : fmt::format("{} writers", left_out));
+    if (sampled) c.words += "; the program makes no marks, so its process tree's memory was tested by time";
+    c.outcome = worst->result.outcome == Outcome::fails       ? GateOutcome::leaks
+                : worst->result.outcome == Outcome::too_short ? GateOutcome::not_tested
+                                                              : GateOutcome::passes;
+  }
+  if (run.skipped_lines > 0) c.words += fmt::format("; {} lines on the pipe were no marks", run.skipped_lines);
+  if (c.outcome != GateOutcome::leaks && run.exit_code.value_or(1) != 0) {
+    c.outcome = GateOutcome::program_failed;
+    c.words = run.exit_code ? fmt::format("the program ended with {}; {}", *run.exit_code, c.words)
+                            : fmt::format("the program was ended by signal {}; {}", run.signal, c.words);
+  }
+  return c;
+}
+
+}  // namespace vramtrack::gate

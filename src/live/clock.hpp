@@ -1,0 +1,32 @@
+// Clock: where a live loop gets its time from. It is injected, so that a test or a simulation runs the same loop.
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "core/time.hpp"
+
+namespace vramtrack {
+
+/// A moment of the clock that deadlines are counted in. It never jumps.
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+struct Clock {
+  std::function<Timestamp()> wall;              ///< the time of day; somebody may set it
+  std::function<Duration()> since_boot;         ///< never set, and it goes on while the machine sleeps
+  std::function<SteadyTime()> steady;           ///< what deadlines are counted in
+  std::function<bool(SteadyTime)> sleep_until;  ///< false: asked to end meanwhile. A past deadline returns at once.
+};
+
+/// This machine's clocks. Sleeping ends early at SIGINT or SIGTERM while an Interrupt lives.
+Clock machine_clock();
+
+/// The same clock, on which time passes `speed` times as fast from now on: an hour at speed 60 takes a minute.
+/// REQUIRES: speed > 0.
+Clock compressed(Clock clock, double speed);
+
+/// The first moment after `deadline` in steps of `interval` that is not past at `now`. Missed ones are not made up for:
+/// the deadlines stand still while polls are slow or the machine sleeps. REQUIRES: interval > 0.
+SteadyTime next_deadline(SteadyTime deadline, SteadyTime::duration interval, SteadyTime now);
+
+}  // namespace vramtrack

@@ -1,0 +1,80 @@
+// Loop: the one live loop. At each deadline of its clock it polls the sources and hands the batch to a Pipeline.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/config.hpp"
+#include "live/clock.hpp"
+#include "live/pipeline.hpp"
+#include "live/sources.hpp"
+#include "live/stamps.hpp"
+#include "report/metrics.hpp"
+
+namespace vramtrack {
+
+/// What a loop polls. The series of `sources` are those of `catalog`.
+struct LoopInput {
+  std::unique_ptr<Catalog> catalog;
+  std::vector<LiveSource> sources;
+  /// Of a simulation: makes its source once more, beginning at that time, when it has come to its end. Empty: a source
+  /// has no end.
+  std::function<std::unique_ptr<Source>(Timestamp start, Catalog& catalog)> again;
+};
+
+/// `watch`, `top` and the agent differ in who listens to pipeline() and in how they wait for next():
+///
+///     Loop loop(config, std::move(input), machine_clock());
+///     loop.pipeline().listen(...);
+///     while (loop.clock().sleep_until(loop.next())) loop.tick();
+///     loop.finish();
+///
+/// Used from one thread; the Views may be shared freely.
+class Loop {
+ public:
+  /// `config` is copied; the interval is config.watch.interval_seconds.
+  Loop(const Config& config, LoopInput input, Clock clock);
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  [[nodiscard]] Pipeline& pipeline() { return pipeline_; }
+  [[nodiscard]] const Clock& clock() const { return clock_; }
+
+  /// When tick() is due. The first one is at once.
+  [[nodiscard]] SteadyTime next() const { return next_; }
+  /// Polls every source once, hands on what they have, and sets next().
+  void tick();
+  /// What has not been written yet is.
+  void finish() { pipeline_.flush(); }
+
+  /// Holds from the next tick on. REQUIRES: > 0.
+  void set_interval(double interval_s) { interval_s_ = interval_s; }
+  [[nodiscard]] double interval_s() const { return interval_s_; }
+  /// When this loop was made, as its samples are stamped.
+  [[nodiscard]] Timestamp started() const { return started_; }
+  /// The stamp of the last tick.
+  [[nodiscard]] Timestamp now() const { return now_; }
+  [[nodiscard]] const Catalog& catalog() const { return *input_.catalog; }
+  [[nodiscard]] std::vector<std::string> source_names() const;
+  /// Polls, samples and the time they took, since the start; the rest of OwnCost is the agent's.
+  [[nodiscard]] const OwnCost& cost() const { return cost_; }
+
+ private:
+  bool poll_sources();
+  void start_again();
+
+  const Config config_;
+  LoopInput input_;
+  Clock clock_;
+  Pipeline pipeline_;
+  Stamps stamps_;
+  double interval_s_;
+  SteadyTime next_;
+  Timestamp started_;
+  Timestamp now_;
+  Batch batch_;
+  OwnCost cost_;
+};
+
+}  // namespace vramtrack

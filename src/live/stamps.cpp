@@ -1,0 +1,58 @@
+#include "live/stamps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/format.hpp"
+
+namespace vramtrack {
+namespace {
+
+std::string span(Duration jump) {
+  return format_duration(std::chrono::duration<double>(std::chrono::abs(jump)).count());
+}
+
+}  // namespace
+
+Timestamp Stamps::next(Timestamp wall, Duration since_boot) {
+  if (!last_) {
+    last_boot_ = changed_at_ = since_boot;
+    return *(last_ = wall);
+  }
+  const Duration elapsed = std::max(since_boot - last_boot_, Duration{1});
+  const Timestamp expected = *last_ + elapsed;
+  const Duration off = wall - ahead_ - expected;
+  Timestamp stamp = expected;
+  const Duration tolerance = kTolerance + elapsed / kSlew;
+  if (std::chrono::abs(off) > tolerance) {
+    // Back to where it was before: the jump was a mistake, and is over.
+    const bool returned = ahead_ != Duration{0} && std::chrono::abs(ahead_ + off) <= tolerance;
+    ahead_ = returned ? Duration{0} : ahead_ + off;
+    changed_at_ = since_boot;
+    news_ = returned ? "the clock was set right again"
+                     : fmt::format("the clock was set {} by {}; timestamps continue from the previous time{}",
+                                   off > Duration{0} ? "forward" : "back", span(off),
+                                   ahead_ > Duration{0}
+                                       ? fmt::format(" and follow the clock if it still says so in {}", span(kSettle))
+                                       : "; restart vramtrack to follow the clock");
+    if (returned) stamp = std::max(wall, expected);
+  } else if (ahead_ > Duration{0} && since_boot - changed_at_ >= kSettle) {
+    news_ = fmt::format("timestamps follow the clock again, {} ahead", span(ahead_));
+    ahead_ = Duration{0};
+    stamp = wall;
+  } else {
+    // What the network's time slews is followed, but never back.
+    stamp = std::max(wall - ahead_, *last_ + Duration{1});
+  }
+  last_boot_ = since_boot;
+  return *(last_ = stamp);
+}
+
+std::string Stamps::take_news() {
+  return std::exchange(news_, {});
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,42 @@
+// Stamps: the timestamps of live samples. The one place that handles a clock that somebody sets.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/time.hpp"
+
+namespace vramtrack {
+
+/// Timestamps always rise. They follow the time of day while it goes on as the time since boot does. When it jumps,
+/// they continue from the last good time by the time since boot. A jump ahead that has lasted for kSettle is believed
+/// then (a machine without a battery gets its time from the network after the start); after a jump back the stamps
+/// continue until the time of day has come back to them, or vramtrack is started again.
+///
+///        wall    ______/‾‾‾‾‾‾‾‾‾‾      stamps   ______________/‾‾‾‾‾
+///                      jump                             kSettle
+///
+/// A pure function of what it is told; not thread-safe.
+class Stamps {
+ public:
+  /// How far the time of day may be off the time since boot from one call to the next without being a jump: this, and
+  /// 1/kSlew of the time between them. NTP daemons slew by at most 500 ppm, and step what is more than 128 ms.
+  static constexpr Duration kTolerance = std::chrono::milliseconds{100};
+  static constexpr int kSlew = 1000;
+  /// How long a jump ahead has to last before it is believed: longer than a mistake that somebody corrects at once.
+  static constexpr Duration kSettle = std::chrono::minutes{10};
+
+  /// The stamp of this moment, later than any before.
+  Timestamp next(Timestamp wall, Duration since_boot);
+  /// What to tell of a jump that the last call has seen or begun to believe; empty: nothing. Told once.
+  std::string take_news();
+
+ private:
+  std::optional<Timestamp> last_;
+  Duration last_boot_{};
+  Duration ahead_{0};      ///< of the time of day over the stamps
+  Duration changed_at_{};  ///< since boot: when `ahead_` last changed
+  std::string news_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,196 @@
+#include "report/chart_svg.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/format.hpp"
+#include "core/markup.hpp"
+#include "core/units.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr double kWidth = 860;
+constexpr double kHeight = 260;
+constexpr double kLeft = 70;
+constexpr double kRight = 16;
+constexpr double kTop = 14;
+constexpr double kBottom = 30;
+
+struct Scale {
+  Timestamp begin;
+  double length_s = 1;
+  double top_bytes = 1;
+
+  [[nodiscard]] double x(double s) const {
+    return kLeft + (kWidth - kLeft - kRight) * std::clamp(s / length_s, 0.0, 1.0);
+  }
+  [[nodiscard]] double x(Timestamp t) const { return x(seconds_between(begin, t)); }
+  [[nodiscard]] double y(double bytes) const {
+    return kTop + (kHeight - kTop - kBottom) * (1 - std::clamp(bytes / top_bytes, 0.0, 1.0));
+  }
+};
+
+std::string point(double x, double y) {
+  return fmt::format("{:.1f},{:.1f} ", x, y);
+}
+
+/// The least of 1, 2, 5 times a power of ten (of two for bytes' units) that gives at most `most` steps.
+double step_for(double range, int most, double unit) {
+  double step = unit;
+  while (range / step > most)
+    for (const double factor : {2.0, 2.5, 2.0}) {
+      if (range / step <= most) break;
+      step *= factor;
+    }
+  while (range / (step / 2) <= most) step /= 2;
+  return step;
+}
+
+double time_step(double length_s) {
+  constexpr std::array kSteps = {1.0,   2.0,    5.0,    10.0,   15.0,    30.0,    60.0,    120.0,   300.0,    600.0,
+                                 900.0, 1800.0, 3600.0, 7200.0, 10800.0, 21600.0, 43200.0, 86400.0, 172800.0, 604800.0};
+  for (const double step : kSteps)
+    if (length_s / step <= 8) return step;
+  return length_s / 8;
+}
+
+std::string time_label(Timestamp t, double step_s, bool relative) {
+  if (relative) return format_duration(seconds_between(Timestamp{}, t));
+  const std::string iso = iso8601(std::chrono::floor<std::chrono::seconds>(t));  // 2026-01-02T03:04:05Z
+  if (step_s >= 86400) return iso.substr(5, 5);
+  return step_s < 60 ? iso.substr(11, 8) : iso.substr(11, 5);
+}
+
+void axes(std::string& out, const Scale& scale, bool relative) {
+  const double unit = scale.top_bytes >= kGiB ? kGiB : kMiB;
+  const double step = step_for(scale.top_bytes, 6, unit);
+  for (double bytes = 0; bytes <= scale.top_bytes * 1.001; bytes += step)
+    out += fmt::format(
+        "<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"tick\" "
+        "x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.{}f} {}</text>\n",
+        kLeft, kWidth - kRight, scale.y(bytes), scale.y(bytes), kLeft - 6, scale.y(bytes) + 4, bytes / unit,
+        step < unit ? 1 : 0, unit == kGiB ? "GiB" : "MiB");
+  const double step_s = time_step(scale.length_s);
+  const double begin_s = seconds_between(Timestamp{}, scale.begin);
+  for (double s = std::ceil(begin_s / step_s) * step_s; s <= begin_s + scale.length_s; s += step_s) {
+    const Timestamp t = Timestamp{} + from_seconds(s);
+    out += fmt::format(
+        "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/><text class=\"tick\" "
+        "x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4}</text>\n",
+        scale.x(t), kTop, kHeight - kBottom, kHeight - kBottom + 16, time_label(t, step_s, relative));
+  }
+}
+
+/// Runs of points without a gap: nothing is drawn where nothing was seen.
+template <class Draw>
+void runs(const std::vector<ChartPoint>& points, double step_s, Draw draw) {
+  for (std::size_t begin = 0; begin < points.size();) {
+    std::size_t end = begin + 1;
+    while (end < points.size() && seconds_between(points[end - 1].time, points[end].time) <= 3 * step_s) ++end;
+    draw(begin, end);
+    begin = end;
+  }
+}
+
+void history(std::string& out, const Scale& scale, const ChartInput& chart) {
+  const std::vector<ChartPoint>& points = chart.points;
+  runs(points, chart.step_s, [&](std::size_t begin, std::size_t end) {
+    std::string band;
+    std::string back;
+    std::string mean;
+    for (std::size_t i = begin; i < end; ++i) {
+      const double x = scale.x(points[i].time);
+      band += point(x, scale.y(points[i].max_bytes));
+      back.insert(0, point(x, scale.y(points[i].min_bytes)));
+      mean += point(x, scale.y(points[i].mean_bytes));
+    }
+    out += fmt::format("<polygon class=\"band\" points=\"{}\"/>\n<polyline class=\"mean\" points=\"{}\"/>\n",
+                       band + back, mean);
+  });
+}
+
+/// The fitted growth up to the end it leads to, and when that may be.
+void end_to_come(std::string& out, const Scale& scale, const ChartInput& chart) {
+  if (!chart.forecast) return;
+  const Interval& oom_in_s = chart.forecast->oom_in_s;
+  const double from_s = seconds_between(scale.begin, chart.last);
+  const double last_bytes = chart.points.back().mean_bytes;
+  const double low = scale.x(from_s + oom_in_s.low);
+  const double high = scale.x(from_s + oom_in_s.high);
+  if (from_s + oom_in_s.low < scale.length_s)
+    out += fmt::format(
+        "<rect class=\"end\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>out of memory in "
+        "{}</title></rect>\n",
+        low, kTop, std::max(2.0, high - low), kHeight - kTop - kBottom, format_eta(oom_in_s));
+  const double mid_s = std::min(oom_in_s.mid, scale.length_s - from_s);
+  out += fmt::format("<line class=\"trend\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
+                     scale.x(chart.last), scale.y(last_bytes), scale.x(from_s + mid_s),
+                     scale.y(last_bytes + chart.forecast->growth_bytes_per_s * mid_s));
+}
+
+void mark(std::string& out, const Scale& scale, const ChartInput& chart, std::string_view kind, std::string_view words,
+          Timestamp time) {
+  if (time < scale.begin) return;
+  out += fmt::format(
+      "<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{3:.1f}\"><title>{4} {5}</title></line>\n",
+      kind, scale.x(time), kTop, kHeight - kBottom, words, format_moment(time, chart.clock_is_relative));
+}
+
+Scale scale_of(const ChartInput& chart) {
+  Scale scale;
+  scale.begin = chart.begin;
+  const double seen_s = std::max(1.0, seconds_between(chart.begin, chart.last));
+  scale.length_s = seen_s;
+  // The end is shown where it is not too far beyond what was seen.
+  if (chart.forecast) scale.length_s += std::clamp(chart.forecast->oom_in_s.high * 1.03, 0.0, 2.5 * seen_s);
+  double top = chart.capacity_bytes.value_or(0.0);
+  for (const ChartPoint& p : chart.points) top = std::max(top, p.max_bytes);
+  scale.top_bytes = std::max(1.0, top * 1.05);
+  return scale;
+}
+
+/// The period report's colours. The style sheet of an inline SVG is the whole page's, so each rule names our class.
+constexpr std::string_view kStyle = R"(<style>
+.vramtrack-chart{--ink:#1b1f24;--faint:#5b6570;--line:#d5dbe1;--mean:#0062a3;--band:#56b4e955;--bad:#b3261e;--notice:#8a5a00;--end:#d55e0033;font:11px system-ui,sans-serif}
+@media(prefers-color-scheme:dark){.vramtrack-chart{--ink:#e4e8ec;--faint:#9aa5b1;--line:#333c46;--mean:#6cc1ff;--band:#56b4e944;--bad:#ff8a7a;--notice:#f0b93a;--end:#d55e0055}}
+.vramtrack-chart .tick{fill:var(--faint)}.vramtrack-chart .grid{stroke:var(--line);stroke-width:.6}
+.vramtrack-chart .mean{fill:none;stroke:var(--mean);stroke-width:1.8}.vramtrack-chart .band{fill:var(--band);stroke:none}
+.vramtrack-chart .capacity{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:6 4}.vramtrack-chart .end{fill:var(--end)}
+.vramtrack-chart .trend{stroke:var(--bad);stroke-width:1.6;stroke-dasharray:4 3}.vramtrack-chart .alert{stroke:var(--bad);stroke-width:1.4}
+.vramtrack-chart .onset{stroke:var(--notice);stroke-width:1.4;stroke-dasharray:2 3}
+</style>
+)";
+
+std::string opening(const ChartInput& chart, ChartStyle style) {
+  const std::string label = escape_markup(chart.label);
+  if (style == ChartStyle::of_page)
+    return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth, kHeight, label);
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"vramtrack-chart\" viewBox=\"0 0 {0} {1}\" "
+             "width=\"{0}\" height=\"{1}\" role=\"img\" aria-label=\"{2}\">\n",
+             kWidth, kHeight, label) +
+         std::string(kStyle);
+}
+
+}  // namespace
+
+std::string chart_svg(const ChartInput& chart, ChartStyle style) {
+  if (chart.points.size() < 2) return {};
+  const Scale scale = scale_of(chart);
+  std::string out = opening(chart, style);
+  axes(out, scale, chart.clock_is_relative);
+  if (chart.capacity_bytes)
+    out += fmt::format("<line class=\"capacity\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
+                       kWidth - kRight, scale.y(*chart.capacity_bytes), scale.y(*chart.capacity_bytes));
+  end_to_come(out, scale, chart);
+  history(out, scale, chart);
+  for (const Timestamp raised : chart.alerts) mark(out, scale, chart, "alert", "alert raised", raised);
+  if (chart.onset) mark(out, scale, chart, "onset", "growing since", *chart.onset);
+  return out + "</svg>\n";
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,50 @@
+// The chart of one series as SVG: the band between least and greatest, the mean, the capacity, alerts, the end to come.
+// The only drawer of charts outside the terminal and the dashboard: the period report and Python's notebooks use it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/time.hpp"
+#include "core/verdict.hpp"
+
+namespace vramtrack {
+
+/// The range and the mean of one stretch of time.
+struct ChartPoint {
+  Timestamp time;
+  double min_bytes = 0;
+  double mean_bytes = 0;
+  double max_bytes = 0;
+};
+
+struct ChartForecast {
+  Interval oom_in_s;              ///< from the last time
+  double growth_bytes_per_s = 0;  ///< the slope of the trend line
+};
+
+struct ChartInput {
+  std::vector<ChartPoint> points;  ///< in time order
+  Timestamp begin;                 ///< where the time axis begins; not after the first point
+  Timestamp last;                  ///< the last moment seen; not before the last point
+  /// The distance of two points. Nothing is drawn across a gap of more than three of them: nothing was seen there.
+  double step_s = 1;
+  bool clock_is_relative = false;        ///< times are offsets from zero, not dates
+  std::optional<double> capacity_bytes;  ///< drawn as a line where it is known
+  std::vector<Timestamp> alerts;         ///< when they were raised
+  std::optional<Timestamp> onset;        ///< of the leak
+  std::optional<ChartForecast> forecast;
+  std::string label = "memory used over the period";  ///< for screen readers
+};
+
+/// How a chart gets its colours.
+enum class ChartStyle : std::uint8_t {
+  of_page,     ///< from the page's style sheet, by the classes of the elements
+  standalone,  ///< from a style sheet within the SVG, for light and dark pages
+};
+
+/// An SVG element without scripts or external parts; empty with fewer than two points. Pure; O(points).
+std::string chart_svg(const ChartInput& chart, ChartStyle style);
+
+}  // namespace vramtrack

@@ -1,0 +1,141 @@
+#include "source/log/text_input.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "core/units.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kWaitingBytes = 64 * kBytesPerKiB;
+/// Of the beginning, this much tells UTF-16 without a byte-order mark from UTF-8.
+constexpr std::size_t kTellingBytes = 64;
+
+/// The first bytes of bzip2, xz and zip.
+constexpr std::string_view kNotRead[] = {"BZh", "\xfd\x37zX", "PK\x03\x04"};
+
+/// `to` gets the UTF-8 of `code`: 1 to 4 bytes. Returns how many.
+std::size_t put_utf8(unsigned code, char* to) {
+  std::size_t n = 0;
+  const auto put = [&](unsigned byte) { to[n++] = static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xc0 | (code >> 6));
+    put(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    put(0xe0 | (code >> 12));
+    put(0x80 | ((code >> 6) & 0x3f));
+    put(0x80 | (code & 0x3f));
+  } else {
+    put(0xf0 | (code >> 18));
+    put(0x80 | ((code >> 12) & 0x3f));
+    put(0x80 | ((code >> 6) & 0x3f));
+    put(0x80 | (code & 0x3f));
+  }
+  return n;
+}
+
+}  // namespace
+
+TextInput::TextInput(ByteInput bytes) : bytes_(std::move(bytes)), waiting_(kWaitingBytes) {}
+
+Result<std::unique_ptr<TextInput>> TextInput::open(const std::string& path) {
+  ByteInputOptions options;
+  options.contents = "log files";
+  options.is_damage_an_error = false;  // a log is worth reading up to where it breaks off
+  auto bytes = ByteInput::open(path, options);
+  if (!bytes) return fail(std::move(bytes.error()));
+  std::unique_ptr<TextInput> input(new TextInput(std::move(*bytes)));
+  if (auto ok = input->settle_encoding(); !ok) return fail(std::move(ok.error()));
+  if (input->encoding_ == Encoding::utf8 && path != "-")
+    input->plain_size_ = static_cast<std::size_t>(input->bytes_.size_bytes().value_or(0));
+  return input;
+}
+
+Status TextInput::refill() {
+  std::memmove(waiting_.data(), waiting_.data() + at_, end_ - at_);
+  end_ -= at_;
+  at_ = 0;
+  auto n = bytes_.read({reinterpret_cast<std::uint8_t*>(waiting_.data()) + end_, waiting_.size() - end_});
+  if (!n) return fail(std::move(n.error()));
+  end_ += *n;
+  done_ = *n == 0;
+  return {};
+}
+
+/// Looks at the first bytes: a byte-order mark, or the zero bytes of UTF-16 without one.
+Status TextInput::settle_encoding() {
+  while (end_ < kTellingBytes && !done_)
+    if (auto ok = refill(); !ok) return ok;
+  const std::string_view start(waiting_.data(), end_);
+  for (const std::string_view magic : kNotRead)
+    if (start.starts_with(magic))
+      return fail(fmt::format("{}: packed with bzip2, xz or zip, which are not read; unpack it first", bytes_.name()));
+  if (start.starts_with("\xff\xfe")) {
+    encoding_ = Encoding::utf16_little;
+    at_ = 2;
+  } else if (start.starts_with("\xfe\xff")) {
+    encoding_ = Encoding::utf16_big;
+    at_ = 2;
+  } else if (start.starts_with("\xef\xbb\xbf")) {
+    at_ = 3;
+  } else if (end_ >= 16) {
+    std::size_t even = 0;
+    std::size_t odd = 0;
+    const std::size_t looked = std::min(end_, kTellingBytes) / 2 * 2;
+    for (std::size_t i = 0; i < looked; ++i)
+      if (start[i] == '\0') (i % 2 == 0 ? even : odd) += 1;
+    if (odd * 2 == looked && even == 0) encoding_ = Encoding::utf16_little;
+    if (even * 2 == looked && odd == 0) encoding_ = Encoding::utf16_big;
+  }
+  return {};
+}
+
+/// Decodes UTF-16 that waits into UTF-8 at `to`; size >= 4.
+std::size_t TextInput::decode(char* to, std::size_t size) {
+  std::size_t n = 0;
+  while (end_ - at_ >= 2 && n + 4 <= size) {
+    const auto a = static_cast<unsigned char>(waiting_[at_]);
+    const auto b = static_cast<unsigned char>(waiting_[at_ + 1]);
+    at_ += 2;
+    unsigned unit = encoding_ == Encoding::utf16_little ? a | (unsigned{b} << 8) : b | (unsigned{a} << 8);
+    if (unit >= 0xd800 && unit < 0xdc00) {
+      high_surrogate_ = unit;
+      continue;
+    }
+    if (unit >= 0xdc00 && unit < 0xe000)
+      unit = high_surrogate_ != 0 ? 0x10000 + ((high_surrogate_ - 0xd800) << 10) + (unit - 0xdc00) : '?';
+    high_surrogate_ = 0;
+    n += put_utf8(unit, to + n);
+  }
+  return n;
+}
+
+Result<std::size_t> TextInput::read(char* to, std::size_t size) {
+  if (encoding_ == Encoding::utf8) {
+    if (at_ == end_) return bytes_.read({reinterpret_cast<std::uint8_t*>(to), size});
+    const std::size_t n = std::min(size, end_ - at_);
+    std::memcpy(to, waiting_.data() + at_, n);
+    at_ += n;
+    return n;
+  }
+  if (size < 4) return std::size_t{0};
+  while (true) {
+    if (const std::size_t n = decode(to, size); n > 0) return n;
+    if (done_) return std::size_t{0};
+    if (auto ok = refill(); !ok) return fail(std::move(ok.error()));
+  }
+}
+
+bool TextInput::seek(std::size_t offset) {
+  if (plain_size_ == 0 || !bytes_.seek(offset)) return false;
+  at_ = end_ = 0;
+  return true;
+}
+
+}  // namespace vramtrack

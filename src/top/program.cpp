@@ -1,0 +1,229 @@
+#include "top/program.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+
+#include "agent/acknowledgements.hpp"
+#include "host/held_process.hpp"
+#include "host/interrupt.hpp"
+#include "report/view_json.hpp"
+#include "report/words.hpp"
+#include "top/draw.hpp"
+#include "top/rows.hpp"
+#include "top/terminal.hpp"
+#include "top/theme.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// Not more often than this, however fast a replay goes: nobody reads more, and a slow terminal would lag behind.
+constexpr std::chrono::milliseconds kFrame{66};
+/// Without anything due, keys are waited for so long at a time.
+constexpr std::chrono::milliseconds kLongestWait{1000};
+constexpr std::chrono::seconds kAcknowledgedEvery{1};
+
+/// When this machine was started, by /proc/stat.
+std::optional<Timestamp> boot_time(const std::string& proc_root) {
+  std::ifstream in(proc_root + "/stat");
+  for (std::string word; in >> word;) {
+    std::int64_t s = 0;
+    if (word == "btime" && in >> s) return Timestamp{std::chrono::seconds{s}};
+  }
+  return std::nullopt;
+}
+
+Timestamp now_of_clock() {
+  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+}
+
+std::string user_name() {
+  const char* user = std::getenv("USER");
+  return user != nullptr && *user != '\0' ? std::string(user) : fmt::format("uid {}", ::getuid());
+}
+
+class Program {
+ public:
+  Program(const ProgramOptions& options, TopSource source) : proc_root_(options.proc_root), source_(std::move(source)) {
+    model_.feed = source_.feed;
+    model_.view = source_.view();
+    model_.read_only = options.read_only;
+    const char* no_colour = std::getenv("NO_COLOR");
+    model_.no_colour = no_colour != nullptr && *no_colour != '\0';
+    model_.ui.theme = std::max(0, find_theme(model_.no_colour ? "monochrome" : options.theme));
+    if (!options.store_path.empty()) acknowledged_.emplace(agent::acknowledgements_path(options.store_path));
+    source_.describe(model_);
+    refresh_acknowledged();
+    // A simulated process's start ticks have nothing to do with this machine's boot.
+    if ((model_.mode == Mode::live || model_.mode == Mode::agent) && model_.simulated.empty())
+      model_.boot = boot_time(options.proc_root);
+  }
+
+  Result<std::vector<std::string>> run() {
+    {
+      auto terminal = Terminal::open();
+      if (!terminal) return fail(terminal.error());
+      // After the terminal is set up: curses has its own idea of SIGINT.
+      const Interrupt interrupt;
+      loop(*terminal);
+    }
+    source_.finish();
+    source_.describe(model_);
+    return model_.warnings;
+  }
+
+ private:
+  void loop(Terminal& terminal) {
+    bool dirty = true;
+    auto last_frame = steady_clock::time_point::min();
+    while (!Interrupt::requested()) {
+      bool changed = false;
+      const auto next = source_.step(steady_clock::now(), changed);
+      stale_ = stale_ || changed;
+      dirty = refresh_acknowledged() || dirty;
+      auto now = steady_clock::now();
+      if ((dirty || stale_) && (dirty || now >= last_frame + kFrame)) {
+        refresh();
+        Screen screen(terminal.width(), terminal.height());
+        draw(screen, model_);
+        terminal.show(screen, themes()[static_cast<std::size_t>(model_.ui.theme)]);
+        last_frame = now;
+        dirty = false;
+      }
+      now = steady_clock::now();
+      auto until = std::min(next, now + kLongestWait);
+      if (stale_) until = std::min(until, last_frame + kFrame);
+      const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(until - now);
+      // Everything typed meanwhile is taken before the next drawing.
+      for (auto key = terminal.key(std::max(wait, std::chrono::milliseconds{0})); key;
+           key = terminal.key(std::chrono::milliseconds{0})) {
+        if (on_key(*key, terminal)) return;
+        dirty = true;
+      }
+    }
+  }
+
+  void refresh() {
+    if (stale_ && !(model_.ui.paused && !model_.playback)) {
+      model_.view = source_.view();
+      stale_ = false;
+    }
+    source_.describe(model_);
+    if (!model_.warnings.empty() && model_.warnings.back() != told_) {
+      told_ = model_.warnings.back();
+      if (model_.ui.message.empty()) model_.ui.message = told_;
+    }
+  }
+
+  /// Those that others acknowledge meanwhile count, too: the file is shared by all programs on that store.
+  /// True when something has changed.
+  bool refresh_acknowledged() {
+    const auto now = steady_clock::now();
+    if (!acknowledged_ || now < next_acknowledged_) return false;
+    next_acknowledged_ = now + kAcknowledgedEvery;
+    std::set<AlertId> seen;
+    for (const AlertRow& row : alerts(model_))
+      if (acknowledged_->find(alert_id(row.key, row.alert.raised))) seen.insert({row.key, row.alert.raised});
+    // What could not be kept in the file holds here.
+    seen.insert(unkept_.begin(), unkept_.end());
+    const bool changed = seen.size() != model_.acknowledged.size();
+    model_.acknowledged = std::move(seen);
+    return changed;
+  }
+
+  /// True: end.
+  bool on_key(Key key, Terminal& terminal) {
+    const Request request = handle(model_, key);
+    if (request.redraw) terminal.redraw();
+    if (request.acknowledge) acknowledge(*request.acknowledge);
+    if (request.ask_signal) ask_signal(*request.ask_signal);
+    if (request.drop_signal) held_.reset();
+    if (request.send_signal) send_signal(*request.send_signal);
+    if (request.play != Play::none && source_.play) {
+      source_.play(request.play);
+      stale_ = true;
+    }
+    return request.quit;
+  }
+
+  void acknowledge(const AlertId& id) {
+    if (!model_.acknowledged.insert(id).second) {
+      model_.ui.message = "it is acknowledged already";
+      return;
+    }
+    model_.ui.message = "acknowledged";
+    Status kept;
+    if (source_.acknowledge)
+      kept = source_.acknowledge(id);
+    else if (acknowledged_)
+      kept = acknowledged_->set(alert_id(id.key, id.raised), {now_of_clock(), user_name(), ""});
+    else
+      model_.ui.message = "acknowledged, until this program ends: nothing is recorded";
+    if (!kept) unkept_.insert(id);
+    if (!kept) model_.ui.message = kept.error().message + "; it holds until this program ends";
+  }
+
+  void ask_signal(const SeriesKey& key) {
+    if (model_.mode == Mode::replay || model_.mode == Mode::simulation || !model_.simulated.empty()) {
+      model_.ui.message = "this is no live process: there is nothing to signal";
+      return;
+    }
+    if (model_.read_only) {
+      model_.ui.message = "signals are off (--read-only)";
+      return;
+    }
+    auto held = HeldProcess::open(proc_root_, key.pid, key.pid_start_ticks);
+    if (!held) {
+      model_.ui.message = held.error().message;
+      return;
+    }
+    held_.emplace(std::move(*held));
+    const ProcessInfo& info = held_->info();
+    SignalTarget target;
+    target.pid = info.pid;
+    target.user = info.user;
+    target.command = info.command.empty() ? info.name : info.command;
+    SeriesView series;
+    series.key = key;
+    if (const auto at = started(model_, series))
+      target.started = clock_words(at->time, model_.view->time, false) + " UTC";
+    model_.ui.target = std::move(target);
+    model_.ui.signal = 0;
+  }
+
+  void send_signal(int choice) {
+    constexpr std::array<int, kSignals.size()> kNumbers = {SIGINT, SIGTERM, SIGKILL};
+    const auto index = static_cast<std::size_t>(choice);
+    if (held_) {
+      const Status sent = held_->send(kNumbers[index]);
+      model_.ui.message =
+          sent ? fmt::format("SIG{} sent to pid {}", kSignals[index].name, held_->info().pid) : sent.error().message;
+    }
+    held_.reset();
+    model_.ui.target.reset();
+  }
+
+  const std::string proc_root_;
+  TopSource source_;
+  Model model_;
+  std::optional<agent::Acknowledgements> acknowledged_;
+  steady_clock::time_point next_acknowledged_{};
+  std::set<AlertId> unkept_;
+  std::optional<HeldProcess> held_;  ///< while the dialog is open
+  bool stale_ = false;               ///< there is a newer View than the shown one
+  std::string told_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> run_program(const ProgramOptions& options, TopSource source) {
+  return Program(options, std::move(source)).run();
+}
+
+}  // namespace vramtrack::top

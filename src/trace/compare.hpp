@@ -1,0 +1,34 @@
+// The growth of each device that several snapshots of one program show.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "trace/diff.hpp"
+#include "trace/event_stream.hpp"
+#include "trace/snapshot.hpp"
+
+namespace vramtrack::trace {
+
+struct DeviceGrowth {
+  std::optional<std::uint32_t> device;  ///< none: no snapshot has a segment of any device
+  Growth growth;
+};
+
+/// All devices that any of the snapshots has segments of.
+std::set<std::uint32_t> devices_of(std::span<const Snapshot> snapshots);
+
+/// growth_of() each device alone, so that one that leaks does not hide behind another that gives back; the one that
+/// matters most first: a certain leak, a likely one, what cannot be compared, other growth, a cache, none. Never empty.
+/// With options.device that one only. REQUIRES: as growth_of(); options.device_used_bytes only where there is one
+/// device.
+std::vector<DeviceGrowth> compare_devices(std::span<const Snapshot> snapshots, GrowthOptions options);
+
+/// The same of the devices of one stream, each between its quiet moments. Those too short to tell are left out: may be
+/// empty.
+std::vector<DeviceGrowth> compare_devices(std::span<const StreamReplay> streams);
+
+}  // namespace vramtrack::trace

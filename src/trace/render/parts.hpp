@@ -1,0 +1,36 @@
+// What several of the documents of render.hpp have in common.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/json_text.hpp"
+#include "trace/live_set.hpp"
+#include "trace/profile.hpp"
+#include "trace/symbols.hpp"
+
+namespace vramtrack::trace {
+
+/// [{"name", "file", "line"}, ...], innermost first.
+void stack_json(JsonText& json, const Symbols& symbols, StackId stack);
+/// [{"site", "bytes", "blocks", "stack"}, ...], at most `most` of them.
+void sites_json(JsonText& json, const Symbols& symbols, const Profile& sites, std::size_t most);
+/// "event", "time_us" where known, "live_bytes", "pending_bytes", "reserved_bytes" of the object that is open.
+void moment_json(JsonText& json, const Moment& moment);
+
+/// The line, and of how many stacks it is the site.
+std::string line_words(const Symbols& symbols, const LineBytes& line);
+/// From the site outwards, at most `most` telling frames.
+std::vector<std::string> stack_words(const Symbols& symbols, StackId stack, std::size_t most);
+/// A line each for the lines of code that hold most; `total_bytes` is what the percentages are of.
+std::string sites_text(const Symbols& symbols, const Profile& sites, std::int64_t total_bytes, std::size_t most,
+                       std::string_view indent);
+
+/// "1,234": the number of a trace's entry as people count, from 1.
+std::string entry_words(const Moment& moment);
+/// "+1.234 s" after `first_us`, or "entry 1,234" where the trace has no times.
+std::string moment_words(const Moment& moment, std::int64_t first_us);
+
+}  // namespace vramtrack::trace

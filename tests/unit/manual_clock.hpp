@@ -1,0 +1,32 @@
+// A clock that a test moves. Sleeping moves it to the deadline.
+#pragma once
+
+#include <memory>
+
+#include "live/clock.hpp"
+
+namespace vramtrack {
+
+struct ManualTime {
+  Timestamp wall{std::chrono::hours{24 * 365 * 56}};
+  Duration boot{std::chrono::hours{1}};
+  SteadyTime steady{};
+  bool asked_to_end = false;
+
+  void pass(Duration span) {
+    wall += span;
+    boot += span;
+    steady += std::chrono::duration_cast<SteadyTime::duration>(span);
+  }
+};
+
+inline Clock manual_clock(const std::shared_ptr<ManualTime>& time) {
+  return {[time] { return time->wall; }, [time] { return time->boot; }, [time] { return time->steady; },
+          [time](SteadyTime deadline) {
+            if (time->asked_to_end) return false;
+            if (deadline > time->steady) time->pass(deadline - time->steady);
+            return true;
+          }};
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,182 @@
+#include "top/feed.hpp"
+
+#include <gmock/gmock.h>
+
+#include "../manual_clock.hpp"
+#include "../temp_folder.hpp"
+#include "source/sim/find_scenario.hpp"
+#include "source/sim/sim.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+using namespace std::chrono_literals;
+
+sim::Scenario leaking() {
+  auto scenario = sim::find_builtin_scenario("leaking_training");
+  auto parsed = sim::parse_scenario(scenario->toml, "builtin");
+  EXPECT_TRUE(parsed);
+  return *parsed;
+}
+
+/// A source that warns of something else at every poll.
+class Talkative final : public Source {
+ public:
+  explicit Talkative(Catalog& catalog) : used_(catalog.intern({.metric = Metric::device_used, .device_id = "GPU-1"})) {
+    catalog.describe(DeviceInfo{.id = "GPU-1", .index = 0, .capacity_bytes = 1ULL << 34U});
+  }
+  Result<Progress> poll(Timestamp now, Batch& out) override {
+    out.samples.push_back({now, used_, 1ULL << 30U});
+    notes_.warnings = {"warning " + std::to_string(++polls_)};
+    return Progress::more;
+  }
+  const SourceNotes& notes() const override { return notes_; }
+
+ private:
+  SeriesId used_;
+  SourceNotes notes_;
+  int polls_ = 0;
+};
+
+struct LiveRig {
+  explicit LiveRig(const Config& config) {
+    LoopInput input;
+    input.catalog = std::make_unique<Catalog>();
+    input.sources.push_back({.name = "talkative", .source = std::make_unique<Talkative>(*input.catalog)});
+    source = live_source(config, std::move(input), manual_clock(time));
+  }
+  void run(int ticks) {
+    for (int i = 0; i < ticks; ++i) {
+      bool changed = false;
+      const SteadyTime next = source.step(time->steady, changed);
+      EXPECT_TRUE(changed);
+      time->pass(next - time->steady);
+    }
+  }
+  std::shared_ptr<ManualTime> time = std::make_shared<ManualTime>();
+  TopSource source;
+};
+
+Config without_record() {
+  Config config;
+  config.watch.record = false;
+  config.store.path = "/proc/no/store.db";
+  return config;
+}
+
+TEST(LiveFeed, PollsWhenDueAndNotBefore) {
+  LiveRig rig(without_record());
+  rig.run(1);
+  bool changed = false;
+  rig.time->steady -= 1ms;
+  const SteadyTime next = rig.source.step(rig.time->steady, changed);
+  EXPECT_FALSE(changed);
+  EXPECT_EQ(next, rig.time->steady + 1ms);
+  EXPECT_EQ(rig.source.view()->series.at(0).samples, 1U);
+}
+
+TEST(LiveFeed, ShowsWhatItHasSeen) {
+  LiveRig rig(without_record());
+  rig.run(5);
+  const auto view = rig.source.view();
+  const auto points =
+      rig.source.feed.history(view->series.at(0).key, *view->series[0].first, *view->series[0].last + 1s, 100);
+  std::uint64_t samples = 0;
+  for (const Point& point : points) samples += point.samples;
+  EXPECT_EQ(samples, 5U);
+  Model model;
+  rig.source.describe(model);
+  EXPECT_EQ(model.mode, Mode::live);
+  EXPECT_EQ(model.source, "talkative");
+  EXPECT_EQ(model.recording, "");
+}
+
+TEST(LiveFeed, KeepsTheLastWarningsOnly) {
+  LiveRig rig(without_record());
+  rig.run(40);
+  Model model;
+  rig.source.describe(model);
+  EXPECT_EQ(model.warnings.size(), 16U);
+  EXPECT_EQ(model.warnings.back(), "warning 40");
+}
+
+TEST(LiveFeed, RecordsAndTheNextOneKnowsTheAlertsThatEndedWithIt) {
+  const TempFolder folder;
+  Config config;
+  config.store.path = folder.path() + "/top.db";
+  {
+    // A leak, so that there is an alert: the simulated machine, recorded as if it were this one.
+    const auto time = std::make_shared<ManualTime>();
+    sim::Scenario scenario = leaking();
+    scenario.start = time->wall;
+    config.watch.interval_seconds = scenario.period_s;
+    LoopInput input;
+    input.catalog = std::make_unique<Catalog>();
+    input.sources.push_back({.name = "simulation", .source = sim::make_simulation(scenario, *input.catalog)});
+    TopSource source = live_source(config, std::move(input), manual_clock(time));
+    bool changed = false;
+    const auto alerted = [&source] {
+      const auto view = source.view();
+      return !view->series.empty() && !view->series[0].alerts.empty();
+    };
+    while (!alerted()) time->pass(source.step(time->steady, changed) - time->steady);
+    source.finish();
+  }
+  LiveRig next(config);
+  Model model;
+  next.source.describe(model);
+  ASSERT_FALSE(model.earlier_alerts.empty());
+  EXPECT_EQ(model.earlier_alerts[0].alert.ended, AlertEnd::withdrawn);
+  EXPECT_EQ(model.earlier_alerts[0].alert.end_reason, "the watch that raised it has ended");
+  EXPECT_TRUE(next.source.feed.history_begin(model.earlier_alerts[0].key));
+}
+
+TopSource playback(double speed) {
+  PlaybackOptions options;
+  options.mode = Mode::simulation;
+  options.speed = speed;
+  options.open = [](Catalog& catalog) -> Result<std::unique_ptr<Source>> {
+    return sim::make_simulation(leaking(), catalog);
+  };
+  auto source = playback_source({}, std::move(options));
+  EXPECT_TRUE(source);
+  return std::move(*source);
+}
+
+TEST(Playback, JumpsToTheNextAlertAndBack) {
+  TopSource source = playback(1);
+  const auto jump = [&source](Play where) {
+    source.play(where);
+    bool changed = false;
+    while (source.step(std::chrono::steady_clock::now(), changed) != SteadyTime::max()) {
+    }
+    return source.view()->time;
+  };
+  const auto raised = [&source] {
+    std::vector<Timestamp> at;
+    const auto view = source.view();
+    for (const SeriesView& series : view->series)
+      for (const Alert& alert : series.alerts) at.push_back(alert.raised);
+    return at;
+  };
+  const Timestamp first = jump(Play::next_alert);
+  EXPECT_THAT(raised(), testing::Contains(first));
+  const Timestamp second = jump(Play::next_alert);
+  EXPECT_GT(second, first);
+  EXPECT_EQ(jump(Play::previous_alert), first);
+}
+
+TEST(Playback, EndsWithItsRecording) {
+  TopSource source = playback(65536);
+  bool changed = false;
+  while (source.step(std::chrono::steady_clock::now(), changed) != SteadyTime::max()) {
+  }
+  Model model;
+  source.describe(model);
+  ASSERT_TRUE(model.playback);
+  EXPECT_TRUE(model.playback->ended);
+  EXPECT_EQ(model.playback->end, source.view()->time);
+}
+
+}  // namespace
+}  // namespace vramtrack::top
