@@ -7,7 +7,7 @@ const kMiB = 1024 * 1024;
 const two = (n: number): string => String(n).padStart(2, "0");
 
 /** "08:30", "08:30:15" where ticks are closer than a minute, "01-05" where a day begins. */
-export function clockLabel(atS: number, stepS: number): string {
+function clockLabel(atS: number, stepS: number): string {
   const d = new Date(atS * 1000);
   if (d.getHours() + d.getMinutes() + d.getSeconds() === 0) return `${two(d.getMonth() + 1)}-${two(d.getDate())}`;
   const clock = `${two(d.getHours())}:${two(d.getMinutes())}`;
@@ -15,7 +15,7 @@ export function clockLabel(atS: number, stepS: number): string {
 }
 
 /** "0", "4 GiB", "512 MiB". */
-export function sizeLabel(bytes: number): string {
+function sizeLabel(bytes: number): string {
   if (bytes === 0) return "0";
   return bytes >= 1024 * kMiB ? `${+(bytes / kMiB / 1024).toFixed(2)} GiB` : `${+(bytes / kMiB).toFixed(1)} MiB`;
 }

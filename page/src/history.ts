@@ -55,7 +55,7 @@ export function withGaps(c: Columns, stepS: number): { x: number[]; min: Y; mean
   });
   return out;
 }
-export type Y = (number | null)[];
+type Y = (number | null)[];
 
 /**
  * A process's memory at each of the device's points: what it was last known to hold, 0 before its first and after its

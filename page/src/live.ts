@@ -4,7 +4,7 @@ import { seconds } from "./format";
 import type { Alerts, Series, Status, Tick, View } from "./types";
 import type { ServerEvent } from "./sse";
 
-export type Link = "connecting" | "live" | "lost" | "locked";
+type Link = "connecting" | "live" | "lost" | "locked";
 
 const kRedrawMs = 200;
 const kRetryMs = 2000;

@@ -28,7 +28,7 @@ export interface Point {
   max: number;
 }
 
-export interface MemoryChartOptions {
+interface MemoryChartOptions {
   height: number;
   compact: boolean;
   /** Is told the point under the cursor. */

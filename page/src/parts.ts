@@ -10,7 +10,7 @@ import type { Tone } from "./words";
 
 export const gpuLink = (id: string): string => `#/gpu/${encodeURIComponent(id)}`;
 
-export function badge(tone: Tone, words: string): Node_ {
+function badge(tone: Tone, words: string): Node_ {
   return h("span", { class: `badge ${tone}` }, h("span", { "aria-hidden": "true" }, toneMark[tone]), ` ${words}`);
 }
 
@@ -68,7 +68,7 @@ const place = (s: Series): string =>
     .filter((t): t is string => Boolean(t)).map(printable).join(", ");
 
 /** Those that grow first, then the largest. */
-export function processOrder(live: Live): (a: Series, b: Series) => number {
+function processOrder(live: Live): (a: Series, b: Series) => number {
   const growth = (s: Series): number =>
     s.verdict.finding.leak ? 2 : ["growing", "leaking", "slow_growth"].includes(s.verdict.finding.state) ? 1 : 0;
   return (a, b) => growth(b) - growth(a) || live.bytesOf(b) - live.bytesOf(a) || (a.key < b.key ? -1 : 1);
@@ -125,7 +125,7 @@ export interface AlertDesk {
   takeBack(id: string): void;
 }
 
-export function alertItem(a: Alert, desk: AlertDesk, nowS: number): Node_ {
+function alertItem(a: Alert, desk: AlertDesk, nowS: number): Node_ {
   const f = a.finding;
   const standing = a.ended === "standing";
   const who = a.pid ? `, pid ${a.pid}${a.process ? ` ${printable(a.process)}` : ""}` : "";

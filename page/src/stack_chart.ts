@@ -5,7 +5,7 @@ import { Chart } from "./chart";
 import type { Layer } from "./history";
 import { colour } from "./theme";
 
-export interface StackData {
+interface StackData {
   x: number[];
   layers: Layer[];
   fromS: number;

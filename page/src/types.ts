@@ -47,7 +47,7 @@ export interface Verdict {
   causes: string[];
 }
 
-export interface Device {
+interface Device {
   id: string;
   index: number | null;
   name: string;

@@ -2,7 +2,7 @@
 // focus, selection and half-typed notes survive an update a second. Text is set as text: nothing foreign becomes markup.
 
 export type Child = Node_ | string | number | null | undefined | false;
-export type Props = Record<string, unknown> & {
+type Props = Record<string, unknown> & {
   key?: string;
   /** CSS properties, set through the object model: a strict policy forbids style attributes. */
   css?: Record<string, string>;

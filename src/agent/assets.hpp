@@ -1,4 +1,4 @@
-// The dashboard's files, embedded at build time from web/dist; where it was not built, one page that says so.
+// The dashboard's files, embedded at build time from page/dist; where it was not built, one page that says so.
 #pragma once
 
 #include <span>

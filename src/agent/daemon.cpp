@@ -268,16 +268,9 @@ class Agent {
 
   /// What can change while running does; what cannot is told.
   void apply(const LayeredConfig& next, const std::string& token) {
-    std::string later;
-    for (const Setting& setting : settings()) {
-      const bool live = setting.section == "metrics" || setting.name() == "watch.interval-seconds" ||
-                        setting.name() == "agent.token-file" || setting.name() == "agent.allowed-hosts" ||
-                        setting.name() == "agent.max-streams";
-      if (live || setting.name() == "watch.status-every-seconds" || setting.get(next.config()) == setting.get(config()))
-        continue;
-      later += (later.empty() ? "" : ", ") + setting.name();
-    }
-    if (!later.empty()) log(Level::warning, "these take effect with a restart: " + later);
+    const std::vector<std::string> later = settings_for_restart(config(), next.config());
+    if (!later.empty())
+      log(Level::warning, fmt::format("these take effect with a restart: {}", fmt::join(later, ", ")));
     options_.layers = next;
     if (simulated_.empty()) loop_->set_interval(config().watch.interval_seconds);
     configure(token);

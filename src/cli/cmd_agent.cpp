@@ -1,20 +1,67 @@
 // agent: samples, records and judges without a terminal, and answers on a Unix socket and HTTP (docs/agent.md).
 #include "agent/daemon.hpp"
 #include "cli/commands.hpp"
-#include "cli/config_file.hpp"
+#include "cli/shared_arguments.hpp"
 
 namespace vramtrack::cli {
+namespace {
 
-int agent(const Options& options, const LayeredConfig& layers, Console&) {
+struct AgentCommandOptions {
+  ConfigRequest config;
   agent::AgentOptions agent;
+};
+
+#ifdef VRAMTRACK_AGENT
+
+int agent(const AgentCommandOptions& options, const LayeredConfig& layers, Console&) {
+  agent::AgentOptions agent = options.agent;
   agent.layers = layers;
-  agent.reload = [&options] { return load_config(options); };
+  agent.reload = [&options] { return load_config(options.config); };
   agent.version = VRAMTRACK_VERSION;
-  agent.scenario = options.scenario;
-  agent.seed = options.seed;
-  agent.speed = options.speed;
-  agent.or_simulate = options.or_simulate;
   return agent::run_agent(std::move(agent));
 }
+
+#else
+
+int agent(const AgentCommandOptions&, const LayeredConfig&, Console& console) {
+  console.error(
+      "this build has no agent: its libraries cannot be linked statically; install the .deb, or build with 'make'");
+  return 2;
+}
+
+#endif
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<AgentCommandOptions>();
+  arguments
+      .option("--listen", "ADDRESS:PORT",
+              "Serve HTTP here (default 127.0.0.1:9474; an address beyond loopback needs a token)",
+              [into = &options->config](const std::string& word) {
+                into->overrides.push_back({"agent.listen", word, "--listen"});
+                return Status();
+              })
+      .in_manual("The token is the one of agent.token-file.");
+  add_interval(arguments, options->config);
+  add_no_record(arguments, options->config, "Do not record into the store; there is no history then");
+  add_sources(arguments, options->config);
+  add_or_simulate(arguments, options->agent.or_simulate);
+  add_scenario(arguments, options->agent.scenario, "Simulate this machine instead: a built-in scenario or a TOML file");
+  add_speed(arguments, options->agent.speed, "Simulation speed: 60 plays one minute per second (default 60)");
+  add_seed(arguments, options->agent.seed, "Seed of everything random in a simulation");
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<AgentCommandOptions>(options, agent);
+}
+
+}  // namespace
+
+const CommandInfo agent_command{
+    "agent", "Watch in the background and serve a web page, a JSON API and /metrics for Prometheus",
+    "Examples:\n"
+    "  vramtrack agent                              watch, record, serve on 127.0.0.1:9474\n"
+    "  vramtrack agent --scenario leaking_training  try it without a GPU\n"
+    "  systemctl enable --now vramtrack-agent       start it at every boot\n"
+    "Exit: 0 ended by SIGTERM or SIGINT, 2 could not start. SIGHUP reloads the configuration.",
+    declare};
 
 }  // namespace vramtrack::cli

@@ -5,6 +5,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/recorded.hpp"
+#include "cli/shared_arguments.hpp"
 #include "engine/engine.hpp"
 
 namespace vramtrack::cli {
@@ -14,11 +15,13 @@ constexpr int kNoLeak = 0;
 constexpr int kLeak = 1;
 constexpr int kFailed = 2;
 
-std::string joined(const std::vector<std::string>& files) {
-  std::string out;
-  for (const std::string& file : files) out += (out.empty() ? "" : ", ") + file;
-  return out;
-}
+struct AnalyzeOptions {
+  ConfigRequest config;
+  std::vector<std::string> files;
+  std::string format = "text";
+  bool explain = false;
+  LogArguments logs;
+};
 
 /// Exit code 1 by the contract: an alert of a leak that was not withdrawn.
 bool leaked(const View& view) {
@@ -31,7 +34,7 @@ bool leaked(const View& view) {
 /// Reads one recording to its end. What was read before a failure is judged all the same.
 class Analysis {
  public:
-  Analysis(const Options& options, const Config& config, Console& console)
+  Analysis(const AnalyzeOptions& options, const Config& config, Console& console)
       : options_(options), config_(config), console_(console) {}
 
   int run(const RecordedPart& recording) {
@@ -57,9 +60,9 @@ class Analysis {
     view.first_skipped = notes.first_skipped;
     view.warnings = notes.warnings;
     if (view.series.empty()) return failed(files, broken.empty() ? nothing_usable(notes) : broken);
-    if (!options_.json && printed_) console_.write("\n");
+    if (options_.format == "text" && printed_) console_.write("\n");
     printed_ = true;
-    console_.write(find_report(options_.json ? "json" : "text")->render(view, console_.style()));
+    console_.write(find_report(options_.format)->render(view, console_.style()));
     if (!broken.empty()) return failed(files, broken + "; the samples before that were analysed");
     return leaked(view) ? kLeak : kNoLeak;
   }
@@ -78,7 +81,7 @@ class Analysis {
     return why + "; check that it is the file you mean, or say what it is with --input-format";
   }
 
-  const Options& options_;
+  const AnalyzeOptions& options_;
   const Config& config_;
   Console& console_;
   bool printed_ = false;
@@ -111,10 +114,8 @@ Result<std::vector<RecordedPart>> plan_readable(const std::vector<std::string>& 
   return plan(readable);
 }
 
-}  // namespace
-
-int analyze(const Options& options, const LayeredConfig& layers, Console& console) {
-  const auto logs = log_options(options);
+int analyze(const AnalyzeOptions& options, const LayeredConfig& layers, Console& console) {
+  const auto logs = log_options(options.logs);
   if (!logs) {
     console.error(logs.error().message);
     return kFailed;
@@ -132,5 +133,32 @@ int analyze(const Options& options, const LayeredConfig& layers, Console& consol
   }
   return exit_code;
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<AnalyzeOptions>();
+  arguments.operands("FILE", "Logs, also .gz and .zst; - is standard input", text(options->files)).required().file();
+  const std::vector<std::string> formats = names_of(reports());
+  arguments
+      .option("--format", "NAME", "Print as: " + joined(formats) + " (default text)", one_of(formats, options->format))
+      .completes(formats);
+  arguments.flag("--explain", "Show every figure behind the verdict", options->explain);
+  add_detector(arguments, options->config);
+  add_log_arguments(arguments, options->logs);
+  add_config(arguments, options->config);
+  return configured<AnalyzeOptions>(options, analyze);
+}
+
+}  // namespace
+
+const CommandInfo analyze_command{
+    "analyze", "Analyse logs: whether memory leaked, how fast, which process leaked and why",
+    "Examples:\n"
+    "  vramtrack analyze gpu.csv\n"
+    "  nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv -l 5 >gpu.csv   makes one\n"
+    "  vramtrack analyze gpu.csv apps.csv               a process log is joined to the devices' log\n"
+    "  vramtrack analyze --capacity 24GiB --format json old.log.gz\n"
+    "  vramtrack analyze --detector composite --set min-r-squared=0.8 gpu.csv\n"
+    "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 could not analyse.",
+    declare};
 
 }  // namespace vramtrack::cli

@@ -9,12 +9,17 @@
 #include <filesystem>
 
 #include "cli/commands.hpp"
-#include "cli/config_file.hpp"
+#include "cli/shared_arguments.hpp"
 
 namespace vramtrack::cli {
 namespace {
 
 constexpr std::size_t kOriginColumn = 44;
+
+struct ConfigOptions {
+  ConfigRequest config;
+  bool force = false;  ///< of init
+};
 
 int no_home(Console& console) {
   console.error(
@@ -22,12 +27,10 @@ int no_home(Console& console) {
   return 2;
 }
 
-}  // namespace
-
-int config_show(const Options& options, const LayeredConfig& layers, Console& console) {
-  const std::string path = config_path(options);
+int show(const ConfigOptions& options, const LayeredConfig& layers, Console& console) {
+  const std::string file = config_path(options.config);
   std::error_code ec;
-  std::string out = fmt::format("# file: {}{}\n", path, std::filesystem::exists(path, ec) ? "" : " (not there)");
+  std::string out = fmt::format("# file: {}{}\n", file, std::filesystem::exists(file, ec) ? "" : " (not there)");
   std::string_view section;
   for (const Setting& s : settings()) {
     if (s.section != section) out += fmt::format("\n[{}]\n", section = s.section);
@@ -38,23 +41,23 @@ int config_show(const Options& options, const LayeredConfig& layers, Console& co
   return 0;
 }
 
-int config_path_command(const Options& options, Console& console) {
-  const std::string path = config_path(options);
-  if (path.empty()) return no_home(console);
-  console.write(path + '\n');
+int path(const ConfigOptions& options, Console& console) {
+  const std::string file = config_path(options.config);
+  if (file.empty()) return no_home(console);
+  console.write(file + '\n');
   return 0;
 }
 
-int config_init(const Options& options, Console& console) {
-  const std::string path = config_path(options);
-  if (path.empty()) return no_home(console);
+int init(const ConfigOptions& options, Console& console) {
+  const std::string file = config_path(options.config);
+  if (file.empty()) return no_home(console);
   std::error_code ec;
-  if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty())
+  if (const auto folder = std::filesystem::path(file).parent_path(); !folder.empty())
     std::filesystem::create_directories(folder, ec);
   // O_EXCL: a file that somebody wrote in the meantime is never lost.
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (options.force ? O_TRUNC : O_EXCL), 0644);
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (options.force ? O_TRUNC : O_EXCL), 0644);
   if (fd < 0 && errno == EEXIST) {
-    console.error(fmt::format("cannot write {}: it is there already; edit it, or replace it with --force", path));
+    console.error(fmt::format("cannot write {}: the file exists; edit it, or replace it with --force", file));
     return 2;
   }
   const std::string text = config_template();
@@ -63,11 +66,45 @@ int config_init(const Options& options, Console& console) {
   if (fd >= 0) ::close(fd);
   if (!written) {
     console.error(
-        fmt::format("cannot write {}: {}; choose another place with --config FILE", path, std::strerror(cause)));
+        fmt::format("cannot write {}: {}; choose another place with --config FILE", file, std::strerror(cause)));
     return 2;
   }
-  console.write("wrote " + path + '\n');
+  console.write("wrote " + file + '\n');
   return 0;
 }
+
+Runner declare_show(Arguments& arguments) {
+  const auto options = std::make_shared<ConfigOptions>();
+  add_config(arguments, options->config);
+  return configured<ConfigOptions>(options, show);
+}
+
+/// Without configured(): the file need not be valid, nor be there.
+Runner declare_path(Arguments& arguments) {
+  const auto options = std::make_shared<ConfigOptions>();
+  add_config(arguments, options->config);
+  return [options](Console& console) { return path(*options, console); };
+}
+
+Runner declare_init(Arguments& arguments) {
+  const auto options = std::make_shared<ConfigOptions>();
+  arguments.flag("--force", "Replace an existing file", options->force);
+  add_config(arguments, options->config);
+  return [options](Console& console) { return init(*options, console); };
+}
+
+constexpr CommandInfo kShow{"show", "Print every setting and where its value came from",
+                            "Example:\n  vramtrack config show --set min-r-squared=0.8", declare_show};
+constexpr CommandInfo kPath{"path", "Print the path of the configuration file",
+                            "Example:\n  \"$EDITOR\" \"$(vramtrack config path)\"", declare_path};
+constexpr CommandInfo kInit{"init", "Write a configuration file with every key, explained and commented out",
+                            "Example:\n  vramtrack config init && \"$EDITOR\" \"$(vramtrack config path)\"",
+                            declare_init};
+constexpr const CommandInfo* kVerbs[] = {&kShow, &kPath, &kInit};
+
+}  // namespace
+
+const CommandInfo config_command{"config", "Show the settings, find their file, or write one to start from",
+                                 "Examples:\n  vramtrack config show\n  vramtrack config init", nullptr, kVerbs};
 
 }  // namespace vramtrack::cli

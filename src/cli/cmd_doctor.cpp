@@ -12,7 +12,7 @@
 
 #include "agent/client.hpp"
 #include "cli/commands.hpp"
-#include "cli/config_file.hpp"
+#include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "report/words.hpp"
 #include "source/source.hpp"
@@ -61,8 +61,8 @@ Timestamp wall_clock() {
   return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
 }
 
-void check_config(Checkup& checkup, const Options& options, const Result<LayeredConfig>& layers) {
-  const std::string path = config_path(options);
+void check_config(Checkup& checkup, const ConfigRequest& request, const Result<LayeredConfig>& layers) {
+  const std::string path = config_path(request);
   std::error_code ec;
   if (!layers)
     checkup.say(Health::missing, "configuration", layers.error().message,
@@ -236,17 +236,15 @@ bool check_agent(Checkup& checkup, const AgentConfig& config) {
   return agent.has_value();
 }
 
-}  // namespace
-
-int doctor(const Options& options, Console& console) {
+int doctor(const ConfigRequest& request, Console& console) {
   Checkup checkup(console.style());
   utsname system{};
   ::uname(&system);
   checkup.raw(fmt::format("vramtrack {} on {} {} ({}), as {}\n\n", VRAMTRACK_VERSION, system.sysname, system.release,
                           system.machine, ::geteuid() == 0 ? "root" : fmt::format("uid {}", ::geteuid())));
-  const Result<LayeredConfig> layers = load_config(options);
+  const Result<LayeredConfig> layers = load_config(request);
   const Config config = layers ? layers->config() : Config{};
-  check_config(checkup, options, layers);
+  check_config(checkup, request, layers);
   Catalog catalog;
   Batch batch;
   check_driver(checkup, config.sources);
@@ -266,5 +264,18 @@ int doctor(const Options& options, Console& console) {
   console.write(checkup.text());
   return checkup.missing() == 0 ? 0 : 1;
 }
+
+/// Without configured(): a configuration that is wrong is one of the things to report.
+Runner declare(Arguments& arguments) {
+  const auto request = std::make_shared<ConfigRequest>();
+  add_config(arguments, *request);
+  return [request](Console& console) { return doctor(*request, console); };
+}
+
+}  // namespace
+
+const CommandInfo doctor_command{
+    "doctor", "Check what works here, what is missing, and what to do about it",
+    "Example:\n  vramtrack doctor\nExit: 0 watch will work, 1 something it needs is missing.", declare};
 
 }  // namespace vramtrack::cli

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "cli/commands.hpp"
-#include "cli/config_file.hpp"
 #include "cli/printer.hpp"
 #include "cli/recorded.hpp"
+#include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "engine/ticks.hpp"
 #include "host/interrupt.hpp"
@@ -16,9 +16,20 @@
 namespace vramtrack::cli {
 namespace {
 
+struct ReplayOptions {
+  ConfigRequest config;
+  std::vector<std::string> files;
+  std::string from;  ///< as typed: its time zone may come from --timezone
+  std::string to;
+  double speed = 0;  ///< 0: as fast as possible
+  bool json = false;
+  bool explain = false;
+  LogArguments logs;
+};
+
 class Replay {
  public:
-  Replay(const Options& options, const Config& config, TimeRange range, Console& console)
+  Replay(const ReplayOptions& options, const Config& config, TimeRange range, Console& console)
       : options_(options), config_(config), range_(range), console_(console) {}
 
   int run(Source& source, Catalog& catalog, const std::string& what) {
@@ -85,7 +96,7 @@ class Replay {
         if (!pipeline.view()->series.empty()) printer.last_status(options_.explain);
         pipeline.begin_anew(event.time);
         printer.forget_shown();
-        event.text = "another watch begins here, knowing nothing of what came before";
+        event.text = "another watch begins here, without knowledge of what came before";
       }
       part.events.push_back(std::move(event));
     }
@@ -101,19 +112,19 @@ class Replay {
           fmt::format("skipped {} lines in all; 'vramtrack analyze' reads the same file", notes.skipped_lines));
   }
 
-  const Options& options_;
+  const ReplayOptions& options_;
   const Config& config_;
   TimeRange range_;
   Console& console_;
 };
 
-Result<TimeRange> time_range(const Options& o) {
+Result<TimeRange> time_range(const ReplayOptions& o) {
   const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
   TimeRange range;
   for (const auto& [option, text, bound] :
        {std::tuple{"--from", &o.from, &range.from}, std::tuple{"--to", &o.to, &range.to}}) {
     if (text->empty()) continue;
-    const auto moment = parse_moment(option, *text, o.timezone, now);
+    const auto moment = parse_moment(option, *text, o.logs.timezone, now);
     if (!moment) return fail(moment.error());
     *bound = *moment;
   }
@@ -121,11 +132,9 @@ Result<TimeRange> time_range(const Options& o) {
   return range;
 }
 
-}  // namespace
-
-int replay(const Options& options, const LayeredConfig& layers, Console& console) {
+int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& console) {
   const auto range = time_range(options);
-  const auto logs = log_options(options);
+  const auto logs = log_options(options.logs);
   if (!range || !logs) {
     console.error(!range ? range.error().message : logs.error().message);
     return 2;
@@ -134,7 +143,7 @@ int replay(const Options& options, const LayeredConfig& layers, Console& console
   Replay replay(options, layers.config(), *range, console);
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(layers.config().store));
-  const auto kind = recorded_kind(options);
+  const auto kind = recorded_kind(options.files);
   if (!kind) {
     console.error("cannot replay: " + kind.error().message);
     return 2;
@@ -143,10 +152,10 @@ int replay(const Options& options, const LayeredConfig& layers, Console& console
   if (!parts) {
     // What is of no known format may be a store whose first bytes are damaged.
     std::error_code ec;
-    const bool unknown = files.size() == 1 && options.input_format.empty() && options.timezone.empty() &&
+    const bool unknown = files.size() == 1 && options.logs.format.empty() && options.logs.timezone.empty() &&
                          std::filesystem::is_regular_file(files.front(), ec) &&
                          std::filesystem::file_size(files.front(), ec) > 0;
-    console.error(fmt::format("cannot replay{}: {}", unknown ? ", for this is neither a log nor a store" : "",
+    console.error(fmt::format("cannot replay{}: {}", unknown ? ", because this is neither a log nor a store" : "",
                               parts.error().message));
     return 2;
   }
@@ -165,5 +174,32 @@ int replay(const Options& options, const LayeredConfig& layers, Console& console
   }
   return exit_code;
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<ReplayOptions>();
+  arguments.operands("FILE", "A store, or logs as for analyze (default: this user's store)", text(options->files))
+      .file();
+  arguments.option("--from", "TIME", "Begin here, for example 2026-01-02T03:04, or 2h before now", text(options->from))
+      .in_manual("A time without a zone is local; Z or an offset such as +02:00 names its zone.");
+  arguments.option("--to", "TIME", "End before this", text(options->to));
+  add_speed(arguments, options->speed, kSpeedHelp);
+  add_every(arguments, options->config, "With --speed: time between two status tables (default 10s)");
+  add_json(arguments, options->json);
+  arguments.flag("--explain", "Show every figure behind the last verdicts", options->explain);
+  add_log_arguments(arguments, options->logs);
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<ReplayOptions>(options, replay);
+}
+
+}  // namespace
+
+const CommandInfo replay_command{"replay", "Replay a recording, with the verdicts that the live watch gave",
+                                 "Examples:\n"
+                                 "  vramtrack replay --from 8h              the last eight hours\n"
+                                 "  vramtrack replay --speed 600 old.db     ten minutes per second\n"
+                                 "  vramtrack replay gpu.csv                a log instead of a store\n"
+                                 "Exit: 0 replayed, 2 could not.",
+                                 declare};
 
 }  // namespace vramtrack::cli

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "cli/commands.hpp"
-#include "cli/config_file.hpp"
 #include "cli/recorded.hpp"
+#include "cli/shared_arguments.hpp"
 #include "period/gather.hpp"
 
 namespace vramtrack::cli {
@@ -20,7 +20,20 @@ constexpr int kNoLeak = 0;
 constexpr int kLeak = 1;
 constexpr int kFailed = 2;
 
-Result<CostRules> cost_rules(const Options& o, const CostConfig& config, Timestamp now) {
+struct ReportOptions {
+  ConfigRequest config;
+  std::vector<std::string> files;
+  std::string since;  ///< as typed: its time zone may come from --timezone
+  std::string until;
+  std::vector<std::string> gpus;  ///< indices or ids
+  std::string format = "text";
+  std::string output;  ///< empty: standard output
+  std::optional<double> checkpoint_every_s;
+  std::vector<std::string> last_checkpoints;  ///< TIME, or JOB=TIME
+  LogArguments logs;
+};
+
+Result<CostRules> cost_rules(const ReportOptions& o, const CostConfig& config, Timestamp now) {
   CostRules rules;
   rules.usd_per_gpu_hour = config.usd_per_gpu_hour;
   if (config.checkpoint_every_minutes > 0) rules.checkpoint_every_s = config.checkpoint_every_minutes * 60;
@@ -30,7 +43,7 @@ Result<CostRules> cost_rules(const Options& o, const CostConfig& config, Timesta
     CostRules::LastCheckpoint last;
     if (equals != std::string::npos) last.job = text.substr(0, equals);
     const std::string time = equals == std::string::npos ? text : text.substr(equals + 1);
-    const auto moment = parse_moment("--last-checkpoint", time, o.timezone, now);
+    const auto moment = parse_moment("--last-checkpoint", time, o.logs.timezone, now);
     if (!moment) return fail(moment.error());
     last.time = *moment;
     rules.last_checkpoints.push_back(std::move(last));
@@ -38,17 +51,17 @@ Result<CostRules> cost_rules(const Options& o, const CostConfig& config, Timesta
   return rules;
 }
 
-/// --since and --until; what goes on being written is reported of its last day unless something else is said.
-Result<TimeRange> period(const Options& o, bool is_ongoing, Timestamp now) {
+/// --since and --until; the default period of what is still being written (a store) is its last day.
+Result<TimeRange> period(const ReportOptions& o, bool is_ongoing, Timestamp now) {
   TimeRange range;
   for (const auto& [option, text, bound] :
-       {std::tuple{"--since", &o.from, &range.from}, std::tuple{"--until", &o.to, &range.to}}) {
+       {std::tuple{"--since", &o.since, &range.from}, std::tuple{"--until", &o.until, &range.to}}) {
     if (text->empty()) continue;
-    const auto moment = parse_moment(option, *text, o.timezone, now);
+    const auto moment = parse_moment(option, *text, o.logs.timezone, now);
     if (!moment) return fail(moment.error());
     *bound = *moment;
   }
-  if (o.from.empty() && is_ongoing) range.from = range.to.value_or(now) - std::chrono::hours{24};
+  if (o.since.empty() && is_ongoing) range.from = range.to.value_or(now) - std::chrono::hours{24};
   if (range.from && range.to && *range.from >= *range.to) return fail("--since is not before --until; exchange them");
   return range;
 }
@@ -114,9 +127,7 @@ std::string render(const PeriodReport& report, const std::string& format, bool c
   return report_text(report, colour);
 }
 
-}  // namespace
-
-int report(const Options& options, const LayeredConfig& layers, Console& console) {
+int report(const ReportOptions& options, const LayeredConfig& layers, Console& console) {
   const auto failed = [&console](const std::string& why) {
     console.error("cannot report: " + why);
     return kFailed;
@@ -125,13 +136,13 @@ int report(const Options& options, const LayeredConfig& layers, Console& console
   const Config& config = layers.config();
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(config.store));
-  const auto kind = recorded_kind(options);
+  const auto kind = recorded_kind(options.files);
   if (!kind) return failed(kind.error().message);
   const auto rules = cost_rules(options, config.cost, now);
   if (!rules) return failed(rules.error().message);
   const auto range = period(options, (*kind)->is_ongoing, now);
   if (!range) return failed(range.error().message);
-  const auto logs = log_options(options);
+  const auto logs = log_options(options.logs);
   if (!logs) return failed(logs.error().message);
 
   ReportGatherer gatherer(config, *range);
@@ -140,7 +151,7 @@ int report(const Options& options, const LayeredConfig& layers, Console& console
   gathered->rules = *rules;
   if (const Status chosen = choose(*gathered, options.gpus); !chosen) return failed(chosen.error().message);
   reckon(*gathered);
-  const std::string text = render(*gathered, options.report_format, options.output.empty() && console.style().colour);
+  const std::string text = render(*gathered, options.format, options.output.empty() && console.style().colour);
   if (options.output.empty()) {
     console.write(text);
   } else if (const Status written = write_file(options.output, text); !written) {
@@ -148,5 +159,43 @@ int report(const Options& options, const LayeredConfig& layers, Console& console
   }
   return has_leak(*gathered) ? kLeak : kNoLeak;
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<ReportOptions>();
+  arguments.operands("FILE", "A store, or logs as for analyze (default: this user's store)", text(options->files))
+      .file();
+  arguments.option("--since", "TIME",
+                   "Begin here, for example 2026-01-02T03:04, or 8h before now (default for a store: 24h)",
+                   text(options->since));
+  arguments.option("--until", "TIME", "End before this", text(options->until));
+  arguments.list("--gpu", "GPUS", "These GPUs only: indices or ids", text(options->gpus));
+  const std::vector<std::string> formats = {"text", "md", "json", "html"};
+  arguments
+      .option("--format", "NAME", "Write as: " + joined(formats) + " (default text)", one_of(formats, options->format))
+      .completes(formats);
+  arguments.option("--output", "FILE", "Write into this file, not to standard output", text(options->output)).file();
+  arguments
+      .option("--checkpoint-every", "DURATION", "How often the jobs save a checkpoint",
+              duration(options->checkpoint_every_s))
+      .in_manual("A crash loses the work since the last one.");
+  arguments.repeated("--last-checkpoint", "TIME",
+                     "When the jobs last saved one: a time as in --since; JOB=TIME of one job (Slurm id, pid, ...)",
+                     text(options->last_checkpoints));
+  add_log_arguments(arguments, options->logs);
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<ReportOptions>(options, report);
+}
+
+}  // namespace
+
+const CommandInfo report_command{
+    "report", "Report on a period: verdicts, alerts, charts, and what a crash would cost",
+    "Examples:\n"
+    "  vramtrack report                                          the last 24 hours of the store\n"
+    "  vramtrack report --since 2026-01-02 --format html --output incident.html\n"
+    "  vramtrack report --set cost.usd-per-gpu-hour=2.5 --checkpoint-every 30min gpu.csv apps.csv\n"
+    "Exit: 0 no leak, 1 a leak alert was raised in the period and not withdrawn, 2 could not report.",
+    declare};
 
 }  // namespace vramtrack::cli

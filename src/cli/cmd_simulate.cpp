@@ -1,10 +1,12 @@
 // simulate: the watch on a made-up machine, until the verdict's prediction has come true.
+#include "cli/cmd_simulate.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/commands.hpp"
 #include "cli/printer.hpp"
+#include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "engine/ticks.hpp"
 #include "host/interrupt.hpp"
@@ -31,7 +33,7 @@ int list(Console& console) {
 
 class Simulation {
  public:
-  Simulation(const Options& options, const Config& config, const sim::Scenario& scenario, Console& console)
+  Simulation(const SimulateOptions& options, const Config& config, const sim::Scenario& scenario, Console& console)
       : options_(options),
         scenario_(scenario),
         console_(console),
@@ -76,7 +78,7 @@ class Simulation {
     if (go_on) ticks.finish(take);
     // After the OOM the table would show what is left, not what was predicted.
     if (!oom_ || options_.json || options_.explain) printer_.last_status(options_.explain);
-    // Who tries whether somebody is told wants to know that nobody was.
+    // --notify is for trying the receivers: the exit code says whether they were reached.
     const bool told =
         !options_.notify ||
         (notifier_ && finish_notifications(*notifier_, false, [this](const auto& text) { console_.warn(text); }));
@@ -171,7 +173,7 @@ class Simulation {
     return out + (alert_ ? "\n" : ": not found\n");
   }
 
-  const Options& options_;
+  const SimulateOptions& options_;
   const sim::Scenario& scenario_;
   Console& console_;
   Catalog catalog_;
@@ -190,10 +192,10 @@ class Simulation {
 
 }  // namespace
 
-int simulate(const Options& options, const LayeredConfig& layers, Console& console) {
+int simulate(const SimulateOptions& options, const LayeredConfig& layers, Console& console) {
   if (options.list) return list(console);
   if (options.within_s && options.speed > 0) {
-    console.error("--speed and --within both choose the speed; give one of them");
+    console.error("--speed and --within cannot be combined: both set the speed");
     return 2;
   }
   auto scenario =
@@ -204,10 +206,51 @@ int simulate(const Options& options, const LayeredConfig& layers, Console& conso
   }
   if (options.seed) scenario->seed = *options.seed;
   if (options.notify && !act::notifies(layers.config().notify)) {
-    console.error("--notify: [notify] names nobody; set notify.webhook, notify.slack or notify.exec");
+    console.error("--notify: no receiver is configured; set notify.webhook, notify.slack or notify.exec");
     return 2;
   }
   return Simulation(options, layers.config(), *scenario, console).run();
 }
+
+namespace {
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<SimulateOptions>();
+  arguments
+      .operand("SCENARIO", "A built-in scenario or a TOML file (default: leaking_training)", text(options->scenario))
+      .file()
+      .completes(scenario_names());
+  arguments.flag("--list", "List the built-in scenarios", options->list);
+  add_speed(arguments, options->speed, kSpeedHelp);
+  arguments.option("--within", "DURATION", "Choose the speed so that the whole simulation takes this long",
+                   duration(options->within_s));
+  add_seed(arguments, options->seed, "Seed of everything random (default: the scenario's)");
+  arguments.option("--csv", "FILE", "Also write the device samples as an nvidia-smi log", text(options->csv))
+      .file()
+      .in_manual("Its times are UTC.");
+  arguments
+      .option("--process-csv", "FILE", "Also write the process samples as an nvidia-smi log",
+              text(options->process_csv))
+      .file()
+      .in_manual("Its times are UTC.");
+  arguments.flag("--notify", "Send the simulated alerts to the receivers of [notify], marked as simulated",
+                 options->notify);
+  add_json(arguments, options->json);
+  arguments.flag("--explain", "Show every figure behind the last verdicts", options->explain);
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<SimulateOptions>(options, simulate);
+}
+
+}  // namespace
+
+const CommandInfo simulate_command{"simulate", "Watch a simulated machine until the prediction comes true",
+                                   "Examples:\n"
+                                   "  vramtrack simulate                              a training job that leaks\n"
+                                   "  vramtrack simulate --list\n"
+                                   "  vramtrack simulate leaking_training --within 20s\n"
+                                   "  vramtrack simulate my.toml --seed 3 --csv gpu.csv && vramtrack analyze gpu.csv\n"
+                                   "Exit: 0 simulated, 1 with --notify: a notification failed, 2 could not.",
+                                   declare};
 
 }  // namespace vramtrack::cli

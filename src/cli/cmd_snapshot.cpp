@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "cli/commands.hpp"
 #include "core/errno_words.hpp"
 #include "trace/format.hpp"
 #include "trace/usage.hpp"
@@ -73,21 +72,6 @@ int SnapshotWork::finish(std::string_view text, int exit_code) const {
 
 namespace {
 
-struct Verb {
-  const char* name;
-  int (*run)(SnapshotWork&);
-  bool keeps_events;
-  std::size_t least_files;
-  std::size_t most_files;
-  bool replays_streams;  ///< one that is alone: in bounded memory, whatever its length
-};
-
-constexpr Verb kVerbs[] = {
-    {"summary", snapshot_summary, false, 1, SIZE_MAX, false}, {"leaks", snapshot_leaks, false, 2, SIZE_MAX, true},
-    {"timeline", snapshot_timeline, true, 1, 1, true},        {"oom", snapshot_oom, true, 1, 1, false},
-    {"flamegraph", snapshot_flamegraph, true, 1, 1, false},   {"export", snapshot_export, true, 1, 1, false},
-};
-
 /// The devices that --device may name, for the error when it names another.
 std::string devices_words(const std::vector<std::uint32_t>& known) {
   return known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "));
@@ -108,8 +92,8 @@ Status replay(SnapshotWork& work, trace::TraceInput input) {
   std::erase_if(*streams,
                 [&](const trace::StreamReplay& s) { return work.device().value_or(s.device()) != s.device(); });
   if (streams->empty())
-    return fail(work.device() ? fmt::format("--device {}: {} has nothing of it; it has {}", *work.device(), named.file,
-                                            known.empty() ? "none" : known)
+    return fail(work.device() ? fmt::format("--device {}: {} has no data of this device; it has {}", *work.device(),
+                                            named.file, known.empty() ? "none" : known)
                               : named.file + ": has no event");
   work.snapshots.push_back(std::move(named));
   work.streams = std::move(*streams);
@@ -121,35 +105,74 @@ Status read(SnapshotWork& work, trace::TraceInput input, const std::string& file
   if (!snapshot) return fail(snapshot.error().during("cannot read the snapshot"));
   const std::vector<std::uint32_t> known = trace::known_devices(*snapshot);
   if (work.device() && std::find(known.begin(), known.end(), *work.device()) == known.end())
-    return fail(
-        fmt::format("--device {}: {} has nothing of it; it has {}", *work.device(), file, devices_words(known)));
+    return fail(fmt::format("--device {}: {} has no data of this device; it has {}", *work.device(), file,
+                            devices_words(known)));
   for (const std::string& note : snapshot->notes) work.console.warn(fmt::format("{}: {}", file, note));
   work.snapshots.push_back(std::move(*snapshot));
   return {};
 }
 
-}  // namespace
-
-int snapshot(const Options& options, Console& console) {
-  const Verb* verb = kVerbs;
-  for (const Verb& v : kVerbs)
-    if (options.snapshot.verb == v.name) verb = &v;
+int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& console) {
   SnapshotWork work{options, console, {}, {}, {}};
-  if (options.files.size() > verb->most_files)
-    return work.fail(fmt::format("snapshot {} takes one file, not {}", verb->name, options.files.size()));
   for (const std::string& file : options.files) {
     auto input = trace::open_trace(file);
     if (!input) return work.fail("cannot read the snapshot: " + input.error().message);
     const bool is_stream = input->format->stream != nullptr;
-    if (options.files.size() < verb->least_files && !(is_stream && verb->replays_streams))
+    if (options.files.size() < verb.least_files && !(is_stream && verb.replays_streams))
       return work.fail(
-          fmt::format("snapshot {} compares snapshots: name at least two, in the order they were taken", verb->name));
-    const bool replays = is_stream && verb->replays_streams && options.files.size() == 1;
+          fmt::format("snapshot {} compares snapshots: name at least two, in the order they were taken", verb.name));
+    const bool replays = is_stream && verb.replays_streams && options.files.size() == 1;
     const Status done =
-        replays ? replay(work, std::move(*input)) : read(work, std::move(*input), file, verb->keeps_events);
+        replays ? replay(work, std::move(*input)) : read(work, std::move(*input), file, verb.keeps_events);
     if (!done) return work.fail(done.error().message);
   }
-  return verb->run(work);
+  return verb.run(work);
 }
+
+void add_device_and_output(Arguments& arguments, SnapshotOptions& into) {
+  arguments.option(
+      "--device", "NUMBER", "This device only",
+      whole_number([&into](std::uint64_t number) { into.device = static_cast<std::uint32_t>(number); }, 0, UINT32_MAX));
+  arguments.option("--output", "FILE", "Write into this file, not to standard output", text(into.output)).file();
+}
+
+constexpr const CommandInfo* kVerbs[] = {&snapshot_summary_verb, &snapshot_leaks_verb,      &snapshot_timeline_verb,
+                                         &snapshot_oom_verb,     &snapshot_flamegraph_verb, &snapshot_export_verb};
+
+}  // namespace
+
+void add_snapshot_files(Arguments& arguments, SnapshotOptions& into) {
+  arguments.operands("FILE", "Snapshots, also .gz and .zst; - is standard input", text(into.files)).required().file();
+  add_device_and_output(arguments, into);
+}
+
+void add_snapshot_file(Arguments& arguments, SnapshotOptions& into) {
+  arguments.operand("FILE", "A snapshot, also .gz or .zst; - is standard input", text(into.files)).required().file();
+  add_device_and_output(arguments, into);
+}
+
+void add_snapshot_json(Arguments& arguments, SnapshotOptions& into) {
+  arguments.flag("--json", "Print one JSON document (docs/snapshot.md)", into.json);
+}
+
+void add_snapshot_sites(Arguments& arguments, SnapshotOptions& into) {
+  constexpr std::uint64_t kMostSites = 100'000;
+  arguments.option(
+      "--top", "NUMBER", "How many sites to show (default 10)",
+      whole_number([&into](std::uint64_t sites) { into.top = static_cast<std::uint32_t>(sites); }, 1, kMostSites));
+}
+
+Runner snapshot_runner(std::shared_ptr<const SnapshotOptions> options, SnapshotVerb verb) {
+  return [options = std::move(options), verb](Console& console) { return run(*options, verb, console); };
+}
+
+const CommandInfo snapshot_command{"snapshot",
+                                   "Analyse PyTorch memory snapshots: what holds the memory, what grew, what filled it",
+                                   "Examples:\n"
+                                   "  vramtrack snapshot summary memory_snapshot.pickle\n"
+                                   "  vramtrack snapshot leaks step100.pickle step200.pickle step300.pickle\n"
+                                   "torch.cuda.memory._dump_snapshot(FILE) makes a snapshot, with stacks after "
+                                   "torch.cuda.memory._record_memory_history().",
+                                   nullptr, kVerbs};
 
 }  // namespace vramtrack::cli

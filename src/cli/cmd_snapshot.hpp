@@ -1,4 +1,4 @@
-// The parts of `vramtrack snapshot`: one function a verb. Each prints or writes its result and returns the exit code.
+// The verbs of `vramtrack snapshot`: what they have in common.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/console.hpp"
-#include "cli/options.hpp"
+#include "cli/commands.hpp"
 #include "core/result.hpp"
 #include "trace/event_stream.hpp"
 #include "trace/snapshot.hpp"
@@ -19,10 +18,23 @@ constexpr int kSnapshotDone = 0;
 constexpr int kSnapshotFound = 1;  ///< leaks: a leak
 constexpr int kSnapshotFailed = 2;
 
+/// Options that a verb does not declare keep their defaults.
+struct SnapshotOptions {
+  std::vector<std::string> files;
+  std::optional<std::uint32_t> device;  ///< none: all
+  std::string output;                   ///< empty: standard output
+  bool json = false;
+  std::uint32_t top = 10;                       ///< sites to show
+  std::vector<std::uint64_t> used_bytes;        ///< of the device at each snapshot
+  std::optional<std::uint64_t> capacity_bytes;  ///< of the device
+  bool at_peak = false;
+  std::string format;  ///< of an export
+};
+
 /// What a verb has to work with. `snapshots` in the order of the files, all read into `symbols`. Of a plain stream of
 /// events that timeline or leaks replays there is its name only, and `streams` has its devices.
 struct SnapshotWork {
-  const Options& options;
+  const SnapshotOptions& options;
   Console& console;
   trace::Symbols symbols;
   std::vector<trace::Snapshot> snapshots;
@@ -35,7 +47,7 @@ struct SnapshotWork {
   /// write(), then `exit_code`; or fail().
   [[nodiscard]] int finish(std::string_view text, int exit_code) const;
   /// --device, or none for all.
-  [[nodiscard]] std::optional<std::uint32_t> device() const { return options.snapshot.device; }
+  [[nodiscard]] std::optional<std::uint32_t> device() const { return options.device; }
 };
 
 /// A file that is written in parts: to --output through a new file that replaces it at the end, or to standard output.
@@ -56,14 +68,32 @@ class SnapshotOutput {
   int error_ = 0;
 };
 
-/// As timeline shows it: so many points, so many sites.
-trace::TimelineOptions timeline_options(const Options& options);
+extern const CommandInfo snapshot_summary_verb;
+extern const CommandInfo snapshot_leaks_verb;
+extern const CommandInfo snapshot_timeline_verb;
+extern const CommandInfo snapshot_oom_verb;
+extern const CommandInfo snapshot_flamegraph_verb;
+extern const CommandInfo snapshot_export_verb;
 
-int snapshot_summary(SnapshotWork& work);
-int snapshot_leaks(SnapshotWork& work);
-int snapshot_timeline(SnapshotWork& work);
-int snapshot_oom(SnapshotWork& work);
-int snapshot_flamegraph(SnapshotWork& work);
-int snapshot_export(SnapshotWork& work);
+/// How a verb reads its files, and the function that prints or writes its result and returns the exit code.
+struct SnapshotVerb {
+  const char* name;
+  int (*run)(SnapshotWork& work);
+  bool keeps_events = false;
+  std::size_t least_files = 1;
+  bool replays_streams = false;  ///< one that is alone: in bounded memory, whatever its length
+};
+
+/// As timeline shows it: so many points, so many sites.
+trace::TimelineOptions timeline_options(const SnapshotOptions& options);
+
+/// The operand FILE (or FILE ...), --device and --output, which every verb has.
+void add_snapshot_files(Arguments& arguments, SnapshotOptions& into);
+void add_snapshot_file(Arguments& arguments, SnapshotOptions& into);
+void add_snapshot_json(Arguments& arguments, SnapshotOptions& into);
+/// --top
+void add_snapshot_sites(Arguments& arguments, SnapshotOptions& into);
+/// Reads the files, then runs the verb. No configuration is read: no setting concerns a snapshot.
+Runner snapshot_runner(std::shared_ptr<const SnapshotOptions> options, SnapshotVerb verb);
 
 }  // namespace vramtrack::cli

@@ -7,10 +7,8 @@ namespace vramtrack::cli {
 namespace {
 
 Result<trace::NamedProfile> choose(SnapshotWork& work) {
-  return trace::named_profile(work.snapshots.front(), work.symbols, work.device(), work.options.snapshot.at_peak);
+  return trace::named_profile(work.snapshots.front(), work.symbols, work.device(), work.options.at_peak);
 }
-
-}  // namespace
 
 int snapshot_flamegraph(SnapshotWork& work) {
   const auto chosen = choose(work);
@@ -23,7 +21,7 @@ int snapshot_flamegraph(SnapshotWork& work) {
 }
 
 int snapshot_export(SnapshotWork& work) {
-  const std::string& format = work.options.snapshot.format;
+  const std::string& format = work.options.format;
   if (format == "chrome" || format == "csv") {
     SnapshotOutput out(work.console, work.options.output);
     const trace::Sink sink = [&out](std::string_view text) { return out.write(text); };
@@ -45,5 +43,46 @@ int snapshot_export(SnapshotWork& work) {
   if (!bytes) return work.fail(bytes.error().message);
   return work.finish(*bytes, kSnapshotDone);
 }
+
+Runner declare_flamegraph(Arguments& arguments) {
+  const auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_file(arguments, *options);
+  arguments.flag("--peak", "Draw the moment when most was live, not the end", options->at_peak);
+  return snapshot_runner(options, {"flamegraph", snapshot_flamegraph, true});
+}
+
+Runner declare_export(Arguments& arguments) {
+  const auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_file(arguments, *options);
+  const std::vector<std::string> formats = {"pprof", "speedscope", "folded", "chrome", "csv"};
+  arguments
+      .option("--format", "NAME", "Write as: pprof, speedscope, folded (live bytes by stack), chrome, csv (events)",
+              one_of(formats, options->format))
+      .required()
+      .completes(formats);
+  arguments.flag("--peak", "With pprof, speedscope, folded: export the moment when most was live, not the end",
+                 options->at_peak);
+  return snapshot_runner(options, {"export", snapshot_export, true});
+}
+
+}  // namespace
+
+const CommandInfo snapshot_flamegraph_verb{
+    "flamegraph", "A flame graph of the live bytes, as one HTML file",
+    "Examples:\n"
+    "  vramtrack snapshot flamegraph --output live.html memory_snapshot.pickle\n"
+    "  vramtrack snapshot flamegraph --peak --output peak.html memory_snapshot.pickle\n"
+    "Exit: 0 done, 2 could not read it.",
+    declare_flamegraph};
+
+const CommandInfo snapshot_export_verb{
+    "export", "For other tools: pprof, speedscope, folded, chrome, csv",
+    "Examples:\n"
+    "  vramtrack snapshot export --format pprof --output live.pb.gz memory_snapshot.pickle && go tool pprof -http : "
+    "live.pb.gz\n"
+    "  vramtrack snapshot export --format speedscope --output live.speedscope.json memory_snapshot.pickle\n"
+    "  vramtrack snapshot export --format chrome --output trace.json memory_snapshot.pickle   for ui.perfetto.dev\n"
+    "Exit: 0 done, 2 could not read it.",
+    declare_export};
 
 }  // namespace vramtrack::cli

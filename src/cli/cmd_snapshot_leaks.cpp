@@ -6,7 +6,6 @@
 #include "trace/render/render.hpp"
 
 namespace vramtrack::cli {
-
 namespace {
 
 /// What is compared, each under its name, and what came of it.
@@ -18,7 +17,7 @@ struct Compared {
 Result<Compared> compare_snapshots(SnapshotWork& work) {
   trace::GrowthOptions growth;
   growth.device = work.device();
-  growth.device_used_bytes = work.options.snapshot.used_bytes;
+  growth.device_used_bytes = work.options.used_bytes;
   if (!growth.device_used_bytes.empty() && growth.device_used_bytes.size() != work.snapshots.size())
     return fail(fmt::format("--used has {} sizes for {} snapshots: name one for each, in their order",
                             growth.device_used_bytes.size(), work.snapshots.size()));
@@ -32,7 +31,7 @@ Result<Compared> compare_snapshots(SnapshotWork& work) {
 /// The quiet moments of one stream.
 Result<Compared> compare_moments(SnapshotWork& work) {
   const std::string& file = work.snapshots.front().file;
-  if (!work.options.snapshot.used_bytes.empty())
+  if (!work.options.used_bytes.empty())
     return fail(fmt::format("--used is for snapshots; {} is a log of events", file));
   Compared out;
   out.growths = trace::compare_devices(work.streams);
@@ -50,13 +49,11 @@ Result<Compared> compare_moments(SnapshotWork& work) {
   return out;
 }
 
-}  // namespace
-
 int snapshot_leaks(SnapshotWork& work) {
   const auto compared = work.streams.empty() ? compare_snapshots(work) : compare_moments(work);
   if (!compared) return work.fail(compared.error().message);
   const auto& [moments, growths] = *compared;
-  const std::size_t sites = work.options.snapshot.top;
+  const std::size_t sites = work.options.top;
   const trace::Growth& worst = growths.front().growth;
   return work.finish(work.options.json ? trace::leaks_json(moments, work.symbols, growths, sites)
                                        : trace::leaks_text(moments, work.symbols, growths, sites),
@@ -64,5 +61,28 @@ int snapshot_leaks(SnapshotWork& work) {
                      : worst.condition == trace::Condition::leak ? kSnapshotFound
                                                                  : kSnapshotDone);
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_files(arguments, *options);
+  add_snapshot_json(arguments, *options);
+  add_snapshot_sites(arguments, *options);
+  arguments
+      .list("--used", "SIZES",
+            "What nvidia-smi showed of the device at each snapshot, for growth outside the allocator: 10GiB,12GiB",
+            size([into = options.get()](std::uint64_t bytes) { into->used_bytes.push_back(bytes); }))
+      .in_manual("One size for each snapshot, in their order.");
+  return snapshot_runner(options, {"leaks", snapshot_leaks, false, 2, true});
+}
+
+}  // namespace
+
+const CommandInfo snapshot_leaks_verb{
+    "leaks", "What grew from the first snapshot to the last, by stack",
+    "Examples:\n"
+    "  vramtrack snapshot leaks step100.pickle step200.pickle step300.pickle   three tell a leak from a warm-up\n"
+    "  vramtrack snapshot leaks --used 10GiB,12GiB a.pickle b.pickle\n"
+    "Exit: 0 nothing leaks, 1 a leak (or growth that may be one), 2 could not read or compare them.",
+    declare};
 
 }  // namespace vramtrack::cli

@@ -3,12 +3,29 @@
 #include "trace/render/render.hpp"
 
 namespace vramtrack::cli {
+namespace {
 
 int snapshot_summary(SnapshotWork& work) {
-  const trace::Shown shown{work.device(), work.options.snapshot.top};
+  const trace::Shown shown{work.device(), work.options.top};
   return work.finish(work.options.json ? trace::summary_json(work.snapshots, work.symbols, shown)
                                        : trace::summary_text(work.snapshots, work.symbols, shown),
                      kSnapshotDone);
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_files(arguments, *options);
+  add_snapshot_json(arguments, *options);
+  add_snapshot_sites(arguments, *options);
+  return snapshot_runner(options, {"summary", snapshot_summary});
+}
+
+}  // namespace
+
+const CommandInfo snapshot_summary_verb{"summary", "What the reserved memory is: in use, cached, fragmented, waiting",
+                                        "Example:\n"
+                                        "  vramtrack snapshot summary memory_snapshot.pickle\n"
+                                        "Exit: 0 done, 2 could not read it.",
+                                        declare};
 
 }  // namespace vramtrack::cli

@@ -21,15 +21,6 @@ std::string no_trace(const SnapshotWork& work) {
       work.snapshots.front().file, work.device() ? fmt::format(" of device {}", *work.device()) : "");
 }
 
-}  // namespace
-
-trace::TimelineOptions timeline_options(const Options& options) {
-  trace::TimelineOptions out;
-  out.points = options.json ? kJsonPoints : kTextPoints;
-  out.sites = options.snapshot.top;
-  return out;
-}
-
 int snapshot_timeline(SnapshotWork& work) {
   const trace::Snapshot& snapshot = work.snapshots.front();
   std::vector<trace::Timeline> timelines;
@@ -37,9 +28,8 @@ int snapshot_timeline(SnapshotWork& work) {
   for (const std::uint32_t device : trace::traced_devices(snapshot, work.device()))
     timelines.push_back(trace::timeline_of(snapshot, device, work.symbols, timeline_options(work.options)));
   if (timelines.empty()) return work.fail(no_trace(work));
-  return work.finish(work.options.json
-                         ? trace::timeline_json(snapshot, timelines, work.symbols, work.options.snapshot.top)
-                         : trace::timeline_text(timelines, work.symbols, work.options.snapshot.top),
+  return work.finish(work.options.json ? trace::timeline_json(snapshot, timelines, work.symbols, work.options.top)
+                                       : trace::timeline_text(timelines, work.symbols, work.options.top),
                      kSnapshotDone);
 }
 
@@ -57,9 +47,52 @@ int snapshot_oom(SnapshotWork& work) {
                       format_size(reserved), format_size(*capacity_bytes)));
     reports.push_back(trace::oom_of(snapshot, device, work.symbols, capacity_bytes));
   }
-  return work.finish(work.options.json ? trace::oom_json(snapshot, reports, work.symbols, work.options.snapshot.top)
-                                       : trace::oom_text(snapshot, reports, work.symbols, work.options.snapshot.top),
+  return work.finish(work.options.json ? trace::oom_json(snapshot, reports, work.symbols, work.options.top)
+                                       : trace::oom_text(snapshot, reports, work.symbols, work.options.top),
                      kSnapshotDone);
 }
+
+std::shared_ptr<SnapshotOptions> declare_common(Arguments& arguments) {
+  auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_file(arguments, *options);
+  add_snapshot_json(arguments, *options);
+  add_snapshot_sites(arguments, *options);
+  return options;
+}
+
+Runner declare_timeline(Arguments& arguments) {
+  return snapshot_runner(declare_common(arguments), {"timeline", snapshot_timeline, true, 1, true});
+}
+
+Runner declare_oom(Arguments& arguments) {
+  const auto options = declare_common(arguments);
+  arguments.option("--capacity", "SIZE",
+                   "Capacity of the device, for what lies outside the allocator, for example 80GiB",
+                   capacity(options->capacity_bytes));
+  return snapshot_runner(options, {"oom", snapshot_oom, true});
+}
+
+}  // namespace
+
+trace::TimelineOptions timeline_options(const SnapshotOptions& options) {
+  trace::TimelineOptions out;
+  out.points = options.json ? kJsonPoints : kTextPoints;
+  out.sites = options.top;
+  return out;
+}
+
+const CommandInfo snapshot_timeline_verb{"timeline",
+                                         "Live bytes by site over the trace, and what its peaks were made of",
+                                         "Example:\n"
+                                         "  vramtrack snapshot timeline --top 5 memory_snapshot.pickle\n"
+                                         "Exit: 0 done, 2 could not read it, or it has no trace.",
+                                         declare_timeline};
+
+const CommandInfo snapshot_oom_verb{
+    "oom", "What filled the memory: a leak, fragmentation, pending frees, or a program that is too big",
+    "Example:\n"
+    "  vramtrack snapshot oom --capacity 80GiB oom_snapshot.pickle\n"
+    "Exit: 0 done, 2 could not read it.",
+    declare_oom};
 
 }  // namespace vramtrack::cli

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "cli/commands.hpp"
+#include "cli/shared_arguments.hpp"
 #include "gate/growth_test.hpp"
 #include "gate/run/conclusion.hpp"
 #include "gate/run/evidence_files.hpp"
@@ -18,6 +19,16 @@ using namespace vramtrack::gate;
 namespace {
 
 constexpr int kNotTested = 2;
+
+struct TestOptions {
+  ConfigRequest config;
+  std::vector<std::string> program;  ///< and its arguments
+  std::string limit = "0.2 MiB/iter";
+  double error_rate = 1e-4;
+  std::string mark;  ///< empty: the one made most often
+  std::optional<double> sample_interval_s;
+  std::string junit;  ///< empty: none
+};
 
 int exit_code(GateOutcome outcome) {
   switch (outcome) {
@@ -33,9 +44,7 @@ int exit_code(GateOutcome outcome) {
   return kNotTested;
 }
 
-}  // namespace
-
-int test(const Options& options, const LayeredConfig& layers, Console& console) {
+int test(const TestOptions& options, const LayeredConfig& layers, Console& console) {
   const auto limit = parse_growth_limit(options.limit);
   if (!limit) {
     console.error("--limit: " + limit.error().message);
@@ -67,11 +76,39 @@ int test(const Options& options, const LayeredConfig& layers, Console& console) 
     out << junit_xml(options.program, conclusion, grown, took.count());
     out.close();
     if (!out) {
-      console.error(fmt::format("cannot write {}; give --junit a file that can be written", options.junit));
+      console.error(fmt::format("cannot write {}; name another file with --junit", options.junit));
       return kNotTested;
     }
   }
   return exit_code(conclusion.outcome);
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<TestOptions>();
+  arguments.operands("PROGRAM", "The program and its arguments, after '--'", text(options->program))
+      .required()
+      .program();
+  arguments.option("--limit", "SIZE/ITER", "Growth per iteration that is allowed (default 0.2 MiB/iter)",
+                   text(options->limit));
+  arguments.option("--error-rate", "P", "Share of healthy programs that may fail, from 1e-6 to 0.05 (default 1e-4)",
+                   number(options->error_rate, 1e-6, 0.05));
+  arguments.option("--mark", "NAME", "Count this mark as the iteration (default: the most frequent mark)",
+                   text(options->mark));
+  arguments.option("--interval", "DURATION", "Time between two samples of a program that makes no marks (default 1s)",
+                   duration(options->sample_interval_s));
+  arguments.option("--junit", "FILE", "Write the result as JUnit XML", text(options->junit)).file();
+  add_config(arguments, options->config);
+  return configured<TestOptions>(options, test);
+}
+
+}  // namespace
+
+const CommandInfo test_command{
+    "test", "Run a program and fail when its GPU memory grows with every iteration",
+    "Examples:\n"
+    "  vramtrack test -- python train.py --steps 300          which calls vramtrack.mark(\"step\") in each step\n"
+    "  vramtrack test --limit 1MiB/step --junit leak.xml -- ./bench\n"
+    "Exit: 0 passes, 1 leaks, 2 could not be tested, 3 the program itself failed. See docs/leak-gate.md.",
+    declare};
 
 }  // namespace vramtrack::cli

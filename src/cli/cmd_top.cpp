@@ -6,8 +6,8 @@
 
 #include "agent/client.hpp"
 #include "cli/commands.hpp"
-#include "cli/config_file.hpp"
 #include "cli/recorded.hpp"
+#include "cli/shared_arguments.hpp"
 #include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
 #include "top/program.hpp"
@@ -17,6 +17,20 @@ namespace vramtrack::cli {
 using namespace vramtrack::top;
 
 namespace {
+
+struct TopOptions {
+  ConfigRequest config;
+  std::vector<std::string> files;  ///< of --replay
+  std::string from;                ///< as typed: its time zone may come from --timezone
+  std::string to;
+  std::string scenario;
+  bool or_simulate = false;
+  double speed = 0;  ///< 0: the default
+  LogArguments logs;
+  std::string theme;
+  bool no_agent = false;
+  bool read_only = false;
+};
 
 Timestamp now_of_clock() {
   return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
@@ -28,7 +42,8 @@ int failed(Console& console, const std::string& message) {
 }
 
 /// The screens over `source`, with the acknowledgements of the store at `store` (empty: none).
-int show(const Options& options, const Config& config, TopSource source, const std::string& store, Console& console) {
+int show(const TopOptions& options, const Config& config, TopSource source, const std::string& store,
+         Console& console) {
   ProgramOptions program;
   program.theme = options.theme;
   program.read_only = options.read_only;
@@ -40,21 +55,21 @@ int show(const Options& options, const Config& config, TopSource source, const s
   return 0;
 }
 
-int run_playback(const Options& options, const Config& config, PlaybackOptions playback, Console& console) {
+int run_playback(const TopOptions& options, const Config& config, PlaybackOptions playback, Console& console) {
   const std::string store = playback.store_path;
   auto source = playback_source(config, std::move(playback));
   if (!source) return failed(console, "cannot replay: " + source.error().message);
   return show(options, config, std::move(*source), store, console);
 }
 
-int replay_top(const Options& options, const Config& config, Console& console) {
+int replay_top(const TopOptions& options, const Config& config, Console& console) {
   const Timestamp now = now_of_clock();
   PlaybackOptions playback;
   playback.speed = options.speed;
   for (const auto& [option, text, bound] : {std::tuple{"--from", &options.from, &playback.range.from},
                                             std::tuple{"--to", &options.to, &playback.range.to}}) {
     if (text->empty()) continue;
-    const auto moment = parse_moment(option, *text, options.timezone, now);
+    const auto moment = parse_moment(option, *text, options.logs.timezone, now);
     if (!moment) return failed(console, moment.error().message);
     *bound = *moment;
   }
@@ -62,9 +77,9 @@ int replay_top(const Options& options, const Config& config, Console& console) {
   if (std::find(files.begin(), files.end(), "-") != files.end())
     return failed(console, "cannot replay standard input: keys come from there; write it into a file first");
   playback.name = std::filesystem::path(files.front()).filename().string();
-  const auto logs = log_options(options);
+  const auto logs = log_options(options.logs);
   if (!logs) return failed(console, logs.error().message);
-  const auto kind = recorded_kind(options);
+  const auto kind = recorded_kind(options.files);
   if (!kind) return failed(console, "cannot replay: " + kind.error().message);
   auto part = plan_one_recorded(**kind, files, {*logs, playback.range});
   if (!part) return failed(console, "cannot replay: " + part.error().message);
@@ -73,7 +88,7 @@ int replay_top(const Options& options, const Config& config, Console& console) {
   return run_playback(options, config, std::move(playback), console);
 }
 
-int simulate_top(const Options& options, const Config& config, Console& console) {
+int simulate_top(const TopOptions& options, const Config& config, Console& console) {
   auto scenario = find_scenario(options.scenario);
   if (!scenario) return failed(console, "cannot simulate: " + scenario.error().message);
   PlaybackOptions playback;
@@ -88,9 +103,12 @@ int simulate_top(const Options& options, const Config& config, Console& console)
   return run_playback(options, config, std::move(playback), console);
 }
 
-}  // namespace
+bool names_sources(const ConfigRequest& request) {
+  return std::any_of(request.overrides.begin(), request.overrides.end(),
+                     [](const ConfigRequest::Override& o) { return o.setting == "sources.enabled"; });
+}
 
-int top(const Options& options, const LayeredConfig& layers, Console& console) {
+int top(const TopOptions& options, const LayeredConfig& layers, Console& console) {
   const Config& config = layers.config();
   if (!options.theme.empty() && top::find_theme(options.theme) < 0) {
     std::string names;
@@ -100,7 +118,7 @@ int top(const Options& options, const LayeredConfig& layers, Console& console) {
   if (!options.files.empty()) return replay_top(options, config, console);
   if (!options.scenario.empty()) return simulate_top(options, config, console);
   // Who names sources wants these, not what an agent watches.
-  if (!options.no_agent && options.sources.empty())
+  if (!options.no_agent && !names_sources(options.config))
     if (const auto socket = agent::find_agent(config.agent)) {
       auto agent = agent_source(*socket);
       if (agent) return show(options, config, std::move(*agent), {}, console);
@@ -115,12 +133,53 @@ int top(const Options& options, const LayeredConfig& layers, Console& console) {
       return failed(console, fmt::format("no GPU to watch: {}; 'vramtrack doctor' says what to do, 'vramtrack top "
                                          "--scenario leaking_training' needs no GPU",
                                          reasons));
-    Options simulated = options;
+    TopOptions simulated = options;
     simulated.scenario = std::string(sim::builtin_scenarios().front().name);
     return simulate_top(simulated, config, console);
   }
   return show(options, config, live_source(config, std::move(input), machine_clock()), store_path(config.store),
               console);
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<TopOptions>();
+  add_interval(arguments, options->config);
+  add_no_record(arguments, options->config, "Do not record into the store");
+  add_sources(arguments, options->config);
+  arguments
+      .several("--replay", "FILE", "Show a recording instead: a store, or logs as for analyze", text(options->files))
+      .file();
+  arguments.option("--from", "TIME", "With --replay: begin here, for example 2026-01-02T03:04, or 2h before now",
+                   text(options->from));
+  arguments.option("--to", "TIME", "With --replay: end before this", text(options->to));
+  add_scenario(arguments, options->scenario, "Show a simulated machine instead: a built-in scenario or a TOML file");
+  add_or_simulate(arguments, options->or_simulate);
+  add_speed(arguments, options->speed,
+            "Playback speed: 60 plays one minute per second (default: the whole recording in about two minutes)");
+  add_timezone(arguments, options->logs);
+  add_capacity(arguments, options->logs);
+  const std::vector<std::string> themes = names_of(top::themes());
+  arguments.option("--theme", "NAME", "Colours: " + joined(themes), text(options->theme))
+      .completes(themes)
+      .in_manual("The first is the default; monochrome is when NO_COLOR is set.");
+  arguments.flag("--no-agent", "Watch directly, even where an agent runs", options->no_agent)
+      .in_manual("Without it, top shows what a running agent of this user or of the system watches.");
+  arguments.flag("--read-only", "Never send a signal to a process", options->read_only);
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<TopOptions>(options, top);
+}
+
+}  // namespace
+
+const CommandInfo top_command{"top",
+                              "Watch in the terminal: every GPU, its processes, what leaks, and when memory runs out",
+                              "Examples:\n"
+                              "  vramtrack top                              watch and record; ? shows the keys\n"
+                              "  vramtrack top --replay old.db --from 8h    the last eight hours of a store\n"
+                              "  vramtrack top --replay gpu.csv apps.csv    logs of nvidia-smi\n"
+                              "  vramtrack top --scenario leaking_training  needs no GPU\n"
+                              "Exit: 0 ended, 2 nothing to show.",
+                              declare};
 
 }  // namespace vramtrack::cli

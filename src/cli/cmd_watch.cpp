@@ -5,9 +5,10 @@
 #include <memory>
 
 #include "agent/client.hpp"
+#include "cli/cmd_simulate.hpp"
 #include "cli/commands.hpp"
-#include "cli/config_file.hpp"
 #include "cli/printer.hpp"
+#include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "host/interrupt.hpp"
 #include "live/loop.hpp"
@@ -17,6 +18,14 @@
 
 namespace vramtrack::cli {
 namespace {
+
+struct WatchOptions {
+  ConfigRequest config;
+  bool json = false;
+  bool once = false;
+  bool or_simulate = false;
+  std::optional<double> duration_s;
+};
 
 /// Somebody who watches beside an agent may not know of it.
 void tell_of_agent(const AgentConfig& config, Console& console) {
@@ -32,7 +41,7 @@ void tell_of_agent(const AgentConfig& config, Console& console) {
 
 class Watch {
  public:
-  Watch(const Options& options, const Config& config, Console& console, LoopInput input)
+  Watch(const WatchOptions& options, const Config& config, Console& console, LoopInput input)
       : options_(options),
         config_(config),
         console_(console),
@@ -50,7 +59,7 @@ class Watch {
 
   int run() {
     const auto span = [](double s) { return std::chrono::duration_cast<SteadyTime::duration>(from_seconds(s)); };
-    const SteadyTime begin = loop_.clock().steady();
+    const SteadyTime begin = loop_.next();
     const SteadyTime end = options_.duration_s ? begin + span(*options_.duration_s) : SteadyTime::max();
     SteadyTime next_status = begin;
     // The last poll is at the end, not before it.
@@ -92,7 +101,7 @@ class Watch {
   }
 
   const Interrupt interrupt_;  ///< first: from here on a signal ends in a flush and a summary
-  const Options& options_;
+  const WatchOptions& options_;
   const Config& config_;
   Console& console_;
   std::unique_ptr<act::Notifier> notifier_;  ///< before the loop: it is told to the loop's end
@@ -100,9 +109,7 @@ class Watch {
   Printer printer_;
 };
 
-}  // namespace
-
-int watch(const Options& options, const LayeredConfig& layers, Console& console) {
+int watch(const WatchOptions& options, const LayeredConfig& layers, Console& console) {
   const Config& config = layers.config();
   LoopInput input;
   input.catalog = std::make_unique<Catalog>();
@@ -117,8 +124,7 @@ int watch(const Options& options, const LayeredConfig& layers, Console& console)
     }
     console.write(
         fmt::format("No GPU to watch here ({}); showing a simulated training job that leaks instead.\n", reasons));
-    Options simulated;
-    simulated.command = Command::simulate;
+    SimulateOptions simulated;
     simulated.json = options.json;
     // Long enough to be read on a terminal; a log need not wait.
     if (console.is_terminal()) simulated.within_s = 20;
@@ -126,5 +132,32 @@ int watch(const Options& options, const LayeredConfig& layers, Console& console)
   }
   return Watch(options, config, console, std::move(input)).run();
 }
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<WatchOptions>();
+  add_json(arguments, options->json);
+  arguments.flag("--once", "Take one sample, print it and end", options->once);
+  add_interval(arguments, options->config);
+  arguments.option("--duration", "DURATION", "End after this time (default: run until interrupted)",
+                   duration(options->duration_s));
+  add_every(arguments, options->config, "Time between two status tables (default 10s)");
+  add_no_record(arguments, options->config, "Do not record into the store");
+  add_sources(arguments, options->config);
+  add_or_simulate(arguments, options->or_simulate);
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<WatchOptions>(options, watch);
+}
+
+}  // namespace
+
+const CommandInfo watch_command{"watch",
+                                "Watch this machine's GPUs, record them, and print an alert as soon as something leaks",
+                                "Examples:\n"
+                                "  vramtrack watch                       watch and record until Ctrl-C\n"
+                                "  vramtrack watch --once --no-record    what is on the GPUs now\n"
+                                "  vramtrack watch --json --every 1min   for a log collector\n"
+                                "Exit: 0 ended, 2 nothing to watch.",
+                                declare};
 
 }  // namespace vramtrack::cli

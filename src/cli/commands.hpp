@@ -1,26 +1,63 @@
-// The commands: one file each. Each prints its result and returns the exit code.
+// The commands: one file each (cmd_NAME.cpp), which declares a CommandInfo, and one line each in commands.def.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/arguments.hpp"
+#include "cli/config_file.hpp"
 #include "cli/console.hpp"
-#include "cli/options.hpp"
 #include "core/settings.hpp"
 
 namespace vramtrack::cli {
 
-int watch(const Options& options, const LayeredConfig& layers, Console& console);
-int agent(const Options& options, const LayeredConfig& layers, Console& console);
-int top(const Options& options, const LayeredConfig& layers, Console& console);
-int replay(const Options& options, const LayeredConfig& layers, Console& console);
-int analyze(const Options& options, const LayeredConfig& layers, Console& console);
-int report(const Options& options, const LayeredConfig& layers, Console& console);
-int simulate(const Options& options, const LayeredConfig& layers, Console& console);
-/// Takes no configuration: nothing in it concerns a snapshot.
-int snapshot(const Options& options, Console& console);
-int test(const Options& options, const LayeredConfig& layers, Console& console);
-/// Takes no loaded configuration: it reports what is wrong with it.
-int doctor(const Options& options, Console& console);
-int config_show(const Options& options, const LayeredConfig& layers, Console& console);
-int config_path_command(const Options& options, Console& console);
-int config_init(const Options& options, Console& console);
+/// Runs a command whose arguments are parsed: prints its result and returns the exit code.
+using Runner = std::function<int(Console& console)>;
+
+/// A command, or one of its verbs ("config show").
+struct CommandInfo {
+  std::string_view name;
+  std::string_view help;      ///< one line, without a full stop
+  std::string_view examples;  ///< the end of --help: "Examples:", and what the exit codes mean
+  /// Declares the arguments, to be stored into what the returned runner owns. nullptr: the command has verbs.
+  Runner (*declare)(Arguments& arguments) = nullptr;
+  std::span<const CommandInfo* const> verbs = {};
+};
+
+#define VRAMTRACK_COMMAND(name) extern const CommandInfo name##_command;
+#include "cli/commands.def"
+#undef VRAMTRACK_COMMAND
+
+/// All of commands.def, in its order.
+std::span<const CommandInfo* const> commands();
+
+/// A command with what it declares, and its verbs.
+struct DeclaredCommand {
+  const CommandInfo* info = nullptr;
+  std::string full_name;  ///< "snapshot leaks"
+  Arguments arguments;
+  Runner run;  ///< owns what the arguments are stored into; empty: it has verbs
+  std::vector<DeclaredCommand> verbs;
+};
+
+/// Declares the arguments of all commands: for what is written from them.
+std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> commands, const std::string& above = {});
+
+/// A runner of a command with a configuration: loads it as `options->config` (a ConfigRequest) says, reports what is
+/// wrong with it and returns 2, or calls `run`.
+template <class Options>
+Runner configured(std::shared_ptr<const Options> options,
+                  int (*run)(const Options& options, const LayeredConfig& layers, Console& console)) {
+  return [options = std::move(options), run](Console& console) {
+    const Result<LayeredConfig> layers = load_config(options->config);
+    if (layers) return run(*options, *layers, console);
+    console.error(layers.error().message);
+    return 2;
+  };
+}
 
 }  // namespace vramtrack::cli

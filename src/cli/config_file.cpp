@@ -58,22 +58,15 @@ Status apply_environment(LayeredConfig& layers) {
   return {};
 }
 
-Status apply_options(LayeredConfig& layers, const Options& o) {
-  for (const std::string& assignment : o.assignments)
+Status apply_request(LayeredConfig& layers, const ConfigRequest& request) {
+  for (const std::string& assignment : request.assignments)
     if (Status ok = layers.apply_assignment(assignment, "--set"); !ok) return fail(ok.error().during("--set"));
-  const auto apply = [&](std::string_view setting, SettingValue value, std::string option) {
-    return layers.apply(*find_setting(setting), std::move(value), option).map_error([&](const Error& e) {
-      return e.during(option);
-    });
-  };
-  Status ok;
-  if (o.detector) ok = apply("detection.detector", *o.detector, "--detector");
-  if (ok && o.interval_s) ok = apply("watch.interval-seconds", *o.interval_s, "--interval");
-  if (ok && o.every_s) ok = apply("watch.status-every-seconds", *o.every_s, "--every");
-  if (ok && o.no_record) ok = apply("watch.record", false, "--no-record");
-  if (ok && o.listen) ok = apply("agent.listen", *o.listen, "--listen");
-  if (ok && !o.sources.empty()) ok = apply("sources.enabled", o.sources, "--source");
-  return ok;
+  for (const ConfigRequest::Override& o : request.overrides) {
+    const std::string option(o.option);
+    if (Status ok = layers.apply(*find_setting(o.setting), o.value, option); !ok)
+      return fail(ok.error().during(option));
+  }
+  return {};
 }
 
 /// The names that only the registries know.
@@ -96,8 +89,8 @@ Status check_names(const LayeredConfig& layers) {
 
 }  // namespace
 
-std::string config_path(const Options& options) {
-  if (options.config_file) return *options.config_file;
+std::string config_path(const ConfigRequest& request) {
+  if (request.file) return *request.file;
   std::string folder = absolute_variable("XDG_CONFIG_HOME");
   if (folder.empty()) {
     folder = home();
@@ -107,19 +100,19 @@ std::string config_path(const Options& options) {
   return folder + "/vramtrack/config.toml";
 }
 
-Result<LayeredConfig> load_config(const Options& options) {
+Result<LayeredConfig> load_config(const ConfigRequest& request) {
   const auto reading = [](const Error& e) { return fail(e.during("cannot read the configuration")); };
   LayeredConfig layers;
-  if (const std::string path = config_path(options); !path.empty()) {
+  if (const std::string path = config_path(request); !path.empty()) {
     const auto text = read_file(path);
     if (!text) return reading(text.error());
-    if (!*text && options.config_file)
+    if (!*text && request.file)
       return reading({path + ": no such file; 'vramtrack config init --config " + path + "' writes one"});
     if (*text)
       if (Status ok = layers.apply_file(**text, path); !ok) return reading(ok.error());
   }
   if (Status ok = apply_environment(layers); !ok) return reading(ok.error());
-  if (Status ok = apply_options(layers, options); !ok) return fail(ok.error());
+  if (Status ok = apply_request(layers, request); !ok) return fail(ok.error());
   if (Status ok = layers.check(); !ok) return reading(ok.error());
   if (Status ok = check_names(layers); !ok) return reading(ok.error());
   return layers;

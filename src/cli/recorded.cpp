@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "source/log/format.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/zone.hpp"
 #include "trace/format.hpp"
@@ -15,9 +16,10 @@ Result<Timestamp> parse_moment(const std::string& option, const std::string& tex
   if (const auto ago = parse_duration_s(text)) return now - from_seconds(*ago);
   Civil civil;
   if (!read_civil(text, DateOrder::month_first, civil) || !civil.has_date || civil.length != text.size())
-    return fail(fmt::format(
-        "{} '{}' is no time; write for example 2026-01-02T03:04, 2026-01-02T03:04:05Z, or 2h for two hours before now",
-        option, text));
+    return fail(
+        fmt::format("{} '{}' is not a time; write for example 2026-01-02T03:04, 2026-01-02T03:04:05Z, or 2h for two "
+                    "hours before now",
+                    option, text));
   std::int64_t utc_s = civil.local_s;
   if (civil.offset_s) {
     utc_s -= *civil.offset_s;
@@ -29,12 +31,49 @@ Result<Timestamp> parse_moment(const std::string& option, const std::string& tex
   return Timestamp{std::chrono::seconds{utc_s}} + std::chrono::nanoseconds{civil.nano};
 }
 
-Result<LogOptions> log_options(const Options& o) {
+namespace {
+
+constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "MB", "GB"};
+
+}  // namespace
+
+void add_timezone(Arguments& arguments, LogArguments& into) {
+  arguments
+      .option("--timezone", "ZONE", "Zone of local times in the logs (default: this machine's)", text(into.timezone))
+      .in_manual("For example Europe/Berlin.");
+}
+
+void add_capacity(Arguments& arguments, LogArguments& into) {
+  arguments
+      .option("--capacity", "SIZE", "Capacity of devices whose log gives none, for example 24GiB",
+              capacity(into.capacity_bytes))
+      .in_manual("Without a capacity, no time to out-of-memory is given.");
+}
+
+void add_log_arguments(Arguments& arguments, LogArguments& into) {
+  const std::size_t first = arguments.all().size();
+  const std::vector<std::string> formats = names_of(log_formats());
+  arguments
+      .option("--input-format", "NAME", "Read the logs as this format instead of recognising it: " + joined(formats),
+              text(into.format))
+      .completes(formats);
+  add_timezone(arguments, into);
+  add_capacity(arguments, into);
+  arguments.option("--start", "TIME", "When the recording began, for logs without a clock or a date", text(into.start));
+  arguments.option("--interval", "DURATION", "Time between two readings, for logs without a clock",
+                   duration(into.interval_s));
+  arguments.option("--unit", "UNIT", "Unit of a bare used column: B, KiB, MiB, GiB, MB or GB", text(into.unit))
+      .completes({std::begin(kUnits), std::end(kUnits)})
+      .in_manual("MB and GB are powers of ten.");
+  arguments.put_in_group(Group::logs, first);
+}
+
+Result<LogOptions> log_options(const LogArguments& o) {
   LogOptions logs;
-  logs.format = o.input_format;
+  logs.format = o.format;
   logs.timezone = o.timezone;
   logs.capacity_bytes = o.capacity_bytes;
-  logs.interval_s = o.sample_interval_s;
+  logs.interval_s = o.interval_s;
   logs.unit = o.unit;
   if (!o.start.empty()) {
     const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
@@ -52,10 +91,10 @@ Status refuse_trace(const std::string& path) {
                           format->name, format->help));
 }
 
-Result<const RecordedInfo*> recorded_kind(const Options& options) {
-  for (const std::string& file : options.files)
+Result<const RecordedInfo*> recorded_kind(const std::vector<std::string>& files) {
+  for (const std::string& file : files)
     if (const Status other = refuse_trace(file); !other) return fail(other.error());
-  return options.files.empty() ? find_recorded("store") : &recorded_at(options.files.front());
+  return files.empty() ? find_recorded("store") : &recorded_at(files.front());
 }
 
 }  // namespace vramtrack::cli

@@ -1,18 +1,34 @@
-// What options say about recordings: of which kind, the log options in their final form, times as typed.
+// Recordings: of which kind they are, the options that say how to read logs, and times as they are typed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
-#include "cli/options.hpp"
+#include "cli/arguments.hpp"
 #include "core/result.hpp"
 #include "core/time.hpp"
 #include "recorded/recorded.hpp"
 
 namespace vramtrack::cli {
 
+/// How to read logs, as typed: the zone of `start` may come from `timezone`.
+struct LogArguments {
+  std::string format;    ///< empty: recognised
+  std::string timezone;  ///< empty: this machine's
+  std::optional<std::uint64_t> capacity_bytes;
+  std::string start;  ///< empty: the log says it
+  std::optional<double> interval_s;
+  std::string unit;  ///< empty: the log says it
+};
+
+/// Declares all of LogArguments.
+void add_log_arguments(Arguments& arguments, LogArguments& into);
+void add_timezone(Arguments& arguments, LogArguments& into);
+void add_capacity(Arguments& arguments, LogArguments& into);
+
 /// Errors name the option and what it takes.
-Result<LogOptions> log_options(const Options& options);
+Result<LogOptions> log_options(const LogArguments& arguments);
 
 /// "2026-01-02T03:04[:05][Z|+02:00]" (without a zone: in `timezone`, empty: this machine's), or a duration
 /// such as "2h": that long before `now`.
@@ -21,7 +37,7 @@ Result<Timestamp> parse_moment(const std::string& option, const std::string& tex
 
 /// The kind of the files named on the command line; without any, the store is meant. Errors: one of them is a recording
 /// of another sort, for another command.
-Result<const RecordedInfo*> recorded_kind(const Options& options);
+Result<const RecordedInfo*> recorded_kind(const std::vector<std::string>& files);
 /// Fails where `path` is an allocation trace, and says which command reads it.
 Status refuse_trace(const std::string& path);
 

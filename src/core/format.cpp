@@ -173,4 +173,20 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string format_scaled_rate(double bytes_per_s) {
+  const double mib_per_min = finite(bytes_per_s) * 60 / kMiB;
+  if (std::abs(mib_per_min) >= 1024) return fmt::format("{:.1f} GiB/min", mib_per_min / 1024);
+  if (std::abs(mib_per_min) >= 1 || mib_per_min == 0) return fmt::format("{:.1f} MiB/min", mib_per_min);
+  return fmt::format("{:.1f} MiB/h", mib_per_min * 60);
+}
+
+std::string format_span(double seconds) {
+  const double s = finite(seconds);
+  // A unit is used from two of it on: "90 s" says more than "2 min".
+  if (s < 120) return fmt::format("{:.0f} s", s);
+  if (s < 2 * 3600) return fmt::format("{:.0f} min", s / 60);
+  if (s < 2 * 86400) return fmt::format("{:.1f} h", s / 3600);
+  return fmt::format("{:.1f} d", s / 86400);
+}
+
 }  // namespace vramtrack

@@ -53,4 +53,10 @@ std::string fit_right(std::string_view utf8, std::size_t width);
 /// Control characters of foreign texts (commands, device names) made harmless: they become '?'.
 std::string printable(std::string_view text);
 
+/// A rate in the unit that suits it, for sentences: "50.1 MiB/min"; "1.5 GiB/min" from 1024 MiB/min on; "12.0 MiB/h"
+/// below 1 MiB/min.
+std::string format_scaled_rate(double bytes_per_s);
+/// A length of time to two figures, for sentences: "45 s", "38 min", "2.5 h", "3.1 d".
+std::string format_span(double seconds);
+
 }  // namespace vramtrack

@@ -20,16 +20,17 @@ SettingValue boxed(const T& value) {
 }
 
 /// The table: each row's accessors are made from the member named in config.def.
-#define VRAMTRACK_SETTING(section, key, member, unit, min, max, binds, help, when) \
-  Setting{#section,                                                                \
-          key,                                                                     \
-          unit,                                                                    \
-          min,                                                                     \
-          max,                                                                     \
-          binds,                                                                   \
-          help,                                                                    \
-          when,                                                                    \
-          [](const Config& c) { return boxed(c.member); },                         \
+#define VRAMTRACK_SETTING(section, key, member, unit, min, max, reload, binds, help, when) \
+  Setting{#section,                                                                        \
+          key,                                                                             \
+          unit,                                                                            \
+          min,                                                                             \
+          max,                                                                             \
+          Reload::reload,                                                                  \
+          binds,                                                                           \
+          help,                                                                            \
+          when,                                                                            \
+          [](const Config& c) { return boxed(c.member); },                                 \
           [](Config& c, const SettingValue& v) { c.member = std::get<std::decay_t<decltype(c.member)>>(v); }},
 
 constexpr std::array kSettings = {
@@ -122,6 +123,13 @@ Status check_value(const Setting& s, const SettingValue& value) {
 
 std::span<const Setting> settings() {
   return kSettings;
+}
+
+std::vector<std::string> settings_for_restart(const Config& running, const Config& next) {
+  std::vector<std::string> names;
+  for (const Setting& s : kSettings)
+    if (s.reload == Reload::restart && s.get(running) != s.get(next)) names.push_back(s.name());
+  return names;
 }
 
 const Setting* find_setting(std::string_view name) {

@@ -16,6 +16,13 @@ namespace vramtrack {
 
 using SettingValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
 
+/// What a reload of the configuration (SIGHUP) does with a changed setting in a running agent.
+enum class Reload : std::uint8_t {
+  live,     ///< it takes effect at once
+  restart,  ///< it takes effect with a restart, and the agent says so
+  unused,   ///< no part of the agent reads it
+};
+
 /// One row of config.def. Rows live for the whole program.
 struct Setting {
   std::string_view section;
@@ -23,6 +30,7 @@ struct Setting {
   std::string_view unit;
   double min = 0;  ///< of numbers; min == max == 0: not a number
   double max = 0;
+  Reload reload = Reload::restart;
   std::string_view binds;
   std::string_view help;
   std::string_view when;
@@ -35,6 +43,10 @@ struct Setting {
 
 /// All settings in the order of config.def.
 std::span<const Setting> settings();
+
+/// Names of the settings that differ between the two, and that an agent running with `running` takes with a restart
+/// only.
+std::vector<std::string> settings_for_restart(const Config& running, const Config& next);
 
 /// "section.key", or a bare key of [detection]; '_' reads as '-'. nullptr when there is none.
 const Setting* find_setting(std::string_view name);

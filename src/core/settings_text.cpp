@@ -10,6 +10,10 @@ std::string range(const Setting& s) {
   return s.max > 0 ? fmt::format("{} to {}", s.min, s.max) : "";
 }
 
+std::string_view reload_words(Reload reload) {
+  return reload == Reload::live ? "live" : reload == Reload::restart ? "restart" : "";
+}
+
 /// Breaks `text` into comment lines of at most 100 columns.
 std::string comment(std::string_view text) {
   constexpr std::size_t kColumns = 98;
@@ -31,8 +35,9 @@ std::string comment(std::string_view text) {
 
 std::string config_template() {
   std::string out =
-      "# vramtrack's settings. Every line is the default: take away the '#' before a key to change it.\n"
-      "# 'vramtrack config show' prints what is in force and where it came from; docs/CONFIG.md explains each key.\n";
+      "# vramtrack's settings. Every line shows the default: remove the '#' before a key to change it.\n"
+      "# 'vramtrack config show' prints the values in force and where they came from; docs/CONFIG.md explains each "
+      "key.\n";
   std::string_view section;
   const Config defaults;
   for (const Setting& s : settings()) {
@@ -45,12 +50,13 @@ std::string config_template() {
 
 std::string reference_table(std::string_view section) {
   std::string out =
-      "| key | unit | default | range | binds | what it is | when to change it |\n|---|---|---|---|---|---|---|\n";
+      "| key | unit | default | range | binds | reload | what it is | when to change it |\n"
+      "|---|---|---|---|---|---|---|---|\n";
   const Config defaults;
   for (const Setting& s : settings())
     if (s.section == section)
-      out += fmt::format("| `{}` | {} | `{}` | {} | {} | {} | {} |\n", s.key, s.unit, toml_text(s.get(defaults)),
-                         range(s), s.binds, s.help, s.when);
+      out += fmt::format("| `{}` | {} | `{}` | {} | {} | {} | {} | {} |\n", s.key, s.unit, toml_text(s.get(defaults)),
+                         range(s), s.binds, reload_words(s.reload), s.help, s.when);
   return out;
 }
 

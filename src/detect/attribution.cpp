@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace vramtrack {
+namespace {
+
+/// The suspect has grown by at least this share of the device's growth: less is one of several.
+constexpr double kSuspectShare = 1.0 / 3.0;
+
+}  // namespace
 
 Attribution attribute(double device_growth_bytes, const std::vector<ProcessGrowth>& processes) {
   Attribution out;
@@ -33,9 +39,9 @@ Attribution attribute(double device_growth_bytes, const std::vector<ProcessGrowt
   }
   const auto share = [&](double bytes) { return std::clamp(bytes / device_growth_bytes, 0.0, 1.0); };
   out.churn_share = share(churn);
-  if (grower != nullptr && share(most) >= 1.0 / 3.0) {
+  if (grower != nullptr && share(most) >= kSuspectShare) {
     out.suspect = Suspect{grower->pid, grower->pid_start_ticks, grower->command, share(most)};
-  } else if (out.churn_share < 0.5) {
+  } else if (out.churn_share < kChurnExplains) {
     out.suspect = Suspect{0, 0, "no visible process", share(device_growth_bytes - grown - std::max(churn, 0.0))};
   }
   return out;

@@ -20,6 +20,9 @@ struct ProcessGrowth {
   double since_birth_bytes = 0;  ///< its rise since the later of the onset and its own settled start
 };
 
+/// From this share of the growth on, the coming and going of processes explains it: more than all else together.
+inline constexpr double kChurnExplains = 0.5;
+
 struct Attribution {
   std::optional<Suspect> suspect;  ///< nullopt when no process is visible at all
   bool any_process = false;        ///< some process was there to explain it

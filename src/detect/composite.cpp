@@ -6,6 +6,9 @@
 #include "detect/spike.hpp"
 
 namespace vramtrack {
+
+extern const DetectorInfo composite_detector;
+
 namespace {
 
 class Composite final : public Detector {
@@ -38,7 +41,7 @@ class Composite final : public Detector {
     if (spike.leak != trend.leak) spike_wins = spike.leak;
     Finding winner = spike_wins ? std::move(spike) : std::move(trend);
     winner.because = winner.detector + ": " + winner.because;
-    winner.detector = "composite";
+    winner.detector = composite_detector.name;
     return winner;
   }
 
@@ -67,7 +70,7 @@ std::unique_ptr<Detector> make_composite(const DetectionConfig& config) {
 
 }  // namespace
 
-extern const DetectorInfo composite_detector{
+const DetectorInfo composite_detector{
     "composite", "linear_trend and spike, the surer of the two (the documents' CompositeDetector)", make_composite};
 
 }  // namespace vramtrack

@@ -47,13 +47,16 @@ class Detector {
 
 /// A detector as registered in detectors.def.
 struct DetectorInfo {
-  std::string_view name;
-  std::string_view help;
+  std::string_view name;  ///< as in detectors.def
+  std::string_view help;  ///< one line: what it looks at
   std::unique_ptr<Detector> (*make)(const DetectionConfig& config);
 };
 
-/// The registered detectors in the order of detectors.def; nullptr for an unknown name.
+/// The registered detectors in the order of detectors.def. The first is the default.
 std::span<const DetectorInfo* const> detectors();
+/// Those whose opinion is kept beside the verdict when another one decides, in the same order.
+std::span<const DetectorInfo* const> dissenters();
+/// nullptr for an unknown name.
 const DetectorInfo* find_detector(std::string_view name);
 
 }  // namespace vramtrack

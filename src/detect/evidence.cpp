@@ -7,11 +7,92 @@
 #include <utility>
 
 #include "core/median.hpp"
+#include "core/units.hpp"
 #include "detect/rivals.hpp"
 #include "detect/window.hpp"
 
 namespace vramtrack {
 namespace {
+
+// Looking closer.
+
+/// A uniform distribution of width 1 has the variance 1 / 12: that of the times of n increments in the window.
+constexpr double kUniformVariance = 12;
+/// The weight of chance from which on no window is looked at: four times as likely as a leak.
+constexpr double kHopelessNoise = 4;
+/// Peaks are compared, and settling is judged, by thirds of the window: the least that shows a bend.
+constexpr std::size_t kThirds = 3;
+
+// The gates.
+
+/// Peaks of a steady growth rise by two thirds of the net from the first third's median to the last's; peaks move along
+/// when they have three quarters of that.
+constexpr double kSteadyPeakRise = 0.66;
+constexpr double kCoMovingShare = 0.75;
+/// Peaks may also stand still under a limit at which garbage is collected, while the floor rises like clockwork: at
+/// least so many buckets, this share of them new highs, the centroid known to so much, and peaks that moved by no more
+/// than a tenth of the net. Dips that vanish in a rising load do so by fits and starts.
+constexpr int kClockworkBuckets = 8;
+constexpr double kClockworkRises = 0.85;
+constexpr double kClockworkSe = 0.05;
+constexpr double kStillPeaks = 0.1;
+/// New territory: nothing before the window was higher than its start and this share of its rise. More than half, so
+/// that a growth that was interrupted once still counts.
+constexpr double kSeenShare = 0.75;
+/// A growth has stopped when it made no new high for so many times its longest gap between highs.
+constexpr double kStoppedGaps = 3;
+/// What no gate admits has no higher probability than this.
+constexpr double kMostInadmissible = 0.2;
+
+// Quiet before the growth.
+
+/// A floor lies still while it stays within this share of the net.
+constexpr double kStillShare = 0.15;
+/// A straight rise of which the window holds only the later part lies that still for 15 % of the window; that much, and
+/// some, is no quiet (share of the window).
+constexpr double kSeemingQuiet = 0.25;
+/// A floor that lay still for so many times as long as it has now risen does not wander: then a change of level is the
+/// rival, after which the order of the floors is chance.
+constexpr double kLongQuiet = 3;
+/// Below this weight of chance that second look changes nothing.
+constexpr double kSlightNoise = 0.02;
+/// Weight of a change of level per unit of the probability of the floors' order: the least number of starts, as in
+/// noise_weight().
+constexpr double kLevelChanges = 5;
+
+// Settling.
+
+/// Three equal spans' rises extrapolate to a plateau when the last is below this share of the second: nearer to 1 the
+/// plateau is anywhere.
+constexpr double kSlowing = 0.95;
+/// Weight of a rise that settles, before its centroid is looked at.
+constexpr double kWarmUpWeight = 0.5;
+/// The most it weighs where its plateau lies above the limit: it ends there all the same.
+constexpr double kWarmUpBeyondLimit = 0.3;
+
+// Ramps, churn, steps.
+
+/// Buckets span cycles when the swing within one is this share of the net; a ramp is then as likely as kCyclesRamp.
+constexpr double kSpanningSwing = 0.5;
+constexpr double kCyclesRamp = 0.3;
+/// A program is young when a load was seen before the rise: this share of what was free when it was first seen.
+constexpr double kLoadedShare = 0.05;
+/// A fall of the floor by this share of the net before the window: jobs come and go here, with this weight.
+constexpr double kChurnFall = 0.3;
+constexpr double kChurnWeight = 0.4;
+/// Steps are events of the program from this share of min-growth-mb on.
+constexpr double kStepShare = 0.5;
+
+// The prior, and what is material.
+
+/// The leak-prior at which the weights are as written here, and the least that is divided by.
+constexpr double kNeutralPrior = 0.1;
+constexpr double kLeastPrior = 1e-6;
+/// A growth lasts minimum-duration-minutes, or as long as memory does where that is less, but at least this.
+constexpr double kLeastDuration_s = kSecondsPerMinute;
+/// Growth below this share of what was free does not matter; from so many times min-growth-mb on it does on any card.
+constexpr double kMaterialShare = 0.01;
+constexpr double kMaterialMost = 8;
 
 /// Median peak of buckets [from, to).
 double median_peak(const Level& level, std::size_t from, std::size_t to) {
@@ -19,8 +100,6 @@ double median_peak(const Level& level, std::size_t from, std::size_t to) {
   for (std::size_t i = from; i < to; ++i) peaks[i - from] = level[i].peak_bytes;
   return static_cast<double>(upper_median(std::span(peaks).first(to - from)));
 }
-
-constexpr double kHopelessNoise = 4;  ///< noise alone four times as likely: no need to look closer
 
 /// Growth's centroid, its standard error, new highs and their gaps.
 void measure(const Window& w, Evidence& e) {
@@ -50,14 +129,14 @@ void measure(const Window& w, Evidence& e) {
   e.centroid = weighted * inv_net;
   // Von Neumann: the successive differences tell the increments' noise from a smooth change of rate.
   const double variance = successive / (2 * std::max(1.0, n - 1));
-  e.centroid_se = std::sqrt(variance * n / 12) * inv_net;
+  e.centroid_se = std::sqrt(variance * n / kUniformVariance) * inv_net;
   e.since_high_s = e.duration_s - high_at;
   e.largest_step = largest * inv_net;
 }
 
 /// Peaks' rise, first third to last; the swing within a bucket; the highest peak of late. The dear part.
 void compare_peaks(const Window& w, Evidence& e) {
-  const std::size_t third = std::max<std::size_t>(1, (w.last - w.first + 1) / 3);
+  const std::size_t third = std::max<std::size_t>(1, (w.last - w.first + 1) / kThirds);
   e.highest_bytes = median_peak(w.level, w.last + 1 - third, w.last + 1);
   e.peak_rise_bytes = e.highest_bytes - median_peak(w.level, w.first, w.first + third);
   for (std::size_t i = w.last + 1 - third; i <= w.last; ++i)
@@ -66,20 +145,18 @@ void compare_peaks(const Window& w, Evidence& e) {
   for (std::size_t i = w.first; i <= w.last; ++i) swings[i - w.first] = w.level[i].peak_bytes - w.level[i].floor_bytes;
   e.swing_bytes = static_cast<double>(upper_median(std::span(swings).first(w.last - w.first + 1)));
 
-  // Peaks of a steady growth rise by two thirds of the net from the first third's median to the last's.
-  e.co_moving = e.peak_rise_bytes >= 0.75 * 0.66 * e.net_bytes;
-  // Or the floor rises like clockwork under peaks that stand still, as under a limit at which garbage is collected;
-  // dips that vanish in a rising load do so by fits and starts.
-  if (!e.co_moving && e.buckets >= 8 && e.rises >= 0.85 * e.buckets && e.centroid_se <= 0.05 &&
-      std::abs(e.peak_rise_bytes) <= 0.1 * e.net_bytes && e.swing_bytes >= e.net_bytes / e.buckets)
+  e.co_moving = e.peak_rise_bytes >= kCoMovingShare * kSteadyPeakRise * e.net_bytes;
+  if (!e.co_moving && e.buckets >= kClockworkBuckets && e.rises >= kClockworkRises * e.buckets &&
+      e.centroid_se <= kClockworkSe && std::abs(e.peak_rise_bytes) <= kStillPeaks * e.net_bytes &&
+      e.swing_bytes >= e.net_bytes / e.buckets)
     e.co_moving = true;
 }
 
-/// How long the floor lay still before the window. A straight rise of which the window holds only the later part lies
-/// within `still_bytes`, 15 % of the net, for 15 % of the window: that much, and some, is no quiet.
-double quiet_before(const Window& w, const Evidence& e, double still_bytes) {
+/// How long the floor lay still before the window.
+double quiet_before(const Window& w, const Evidence& e) {
+  const double still_bytes = kStillShare * e.net_bytes;
   const double seen_s = w.scales.quiet_before_s(w.k, e.start, e.start_bytes - still_bytes, e.start_bytes + still_bytes);
-  return std::max(0.0, seen_s - 0.25 * e.duration_s);
+  return std::max(0.0, seen_s - kSeemingQuiet * e.duration_s);
 }
 
 std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& context) {
@@ -97,61 +174,55 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
 
   auto seen = static_cast<double>(w.level.forgotten_floor());
   for (std::size_t i = 0; i < w.first; ++i) seen = std::max(seen, w.floor_at(i));
-  e.new_high = seen <= e.start_bytes + 0.75 * e.net_bytes;
-  e.stopped = e.since_high_s > 3 * std::max(e.longest_gap_s, Scales::width_s(w.k));
+  e.new_high = seen <= e.start_bytes + kSeenShare * e.net_bytes;
+  e.stopped = e.since_high_s > kStoppedGaps * std::max(e.longest_gap_s, Scales::width_s(w.k));
   e.noise = noise_weight(e.nats, w.starts);
   if (e.new_high && !e.stopped)
     compare_peaks(w, e);
   else
     e.highest_bytes = static_cast<double>(w.level[w.last].peak_bytes);
 
-  const std::size_t middle = (w.first + w.last) / 2;
-  const double half_s = w.time_at(w.last) - w.time_at(middle);
-  e.recent_rate_bytes_per_s = half_s > 0 ? (w.floor_at(w.last) - w.floor_at(middle)) / half_s : 0;
   const double rate = e.net_bytes / e.duration_s;
   if (context.limit_bytes) e.oom_in_s = std::max(0.0, *context.limit_bytes - e.highest_bytes) / rate;
   // Aitken: three equal spans' rises d1, d2, d3 of a geometric approach settle at m + d3 r / (1 - r), r = d3 / d2.
-  const std::size_t t1 = w.first + (w.last - w.first) / 3;
-  const std::size_t t2 = w.first + 2 * (w.last - w.first) / 3;
+  const std::size_t t1 = w.first + (w.last - w.first) / kThirds;
+  const std::size_t t2 = w.first + 2 * (w.last - w.first) / kThirds;
   const double d2 = w.floor_at(t2) - w.floor_at(t1);
   const double d3 = w.floor_at(w.last) - w.floor_at(t2);
-  if (d3 >= 0 && d2 > 0 && d3 < 0.95 * d2) e.plateau_bytes = w.floor_at(w.last) + d3 * (d3 / d2) / (1 - d3 / d2);
+  if (d3 >= 0 && d2 > 0 && d3 < kSlowing * d2) e.plateau_bytes = w.floor_at(w.last) + d3 * (d3 / d2) / (1 - d3 / d2);
 
   const double going_on = going_on_ratio(e.centroid, e.centroid_se);
-  const bool spans_cycles = e.swing_bytes >= 0.5 * e.net_bytes;
-  const double still_bytes = 0.15 * e.net_bytes;
+  const bool spans_cycles = e.swing_bytes >= kSpanningSwing * e.net_bytes;
   // A window that begins where the level's memory does has not seen the rise begin.
   const bool begins_in_sight = w.first > 1 || w.level.size() < Level::kCapacity;
-  if (e.admissible() && begins_in_sight) e.quiet_s = quiet_before(w, e, still_bytes);
+  if (e.admissible() && begins_in_sight) e.quiet_s = quiet_before(w, e);
   const std::optional<double> life_s = e.oom_in_s ? std::optional(e.duration_s + *e.oom_in_s) : std::nullopt;
-  e.warm_up = 0.5 / going_on;
-  // A floor that lay still for three times as long as it has now risen does not wander: then a change of level is the
-  // rival, after which the order of the floors is chance.
-  if (e.quiet_s >= 3 * e.duration_s && e.noise > 0.02)
-    e.noise = std::min(e.noise, 5 * std::max(order_by_chance(w), 1 / std::tgamma(e.rises + 1)));
-  // A load was seen, then the rise: the program is young.
-  const bool loaded =
-      context.limit_bytes && e.start_bytes - context.first_bytes > 0.05 * (*context.limit_bytes - context.first_bytes);
-  e.cycle = (spans_cycles ? 0.3 : 1.0) * ramp_weight(e.duration_s, life_s, e.quiet_s, loaded);
-  // A slowing growth that settles above the limit ends there all the same.
+  e.warm_up = kWarmUpWeight / going_on;
+  if (e.quiet_s >= kLongQuiet * e.duration_s && e.noise > kSlightNoise)
+    e.noise = std::min(e.noise, kLevelChanges * std::max(order_by_chance(w), 1 / std::tgamma(e.rises + 1)));
+  const bool young = context.limit_bytes &&
+                     e.start_bytes - context.first_bytes > kLoadedShare * (*context.limit_bytes - context.first_bytes);
+  e.cycle = (spans_cycles ? kCyclesRamp : 1.0) * ramp_weight(e.duration_s, life_s, e.quiet_s, young);
   if (e.plateau_bytes && context.limit_bytes && *e.plateau_bytes > *context.limit_bytes)
-    e.warm_up = std::min(e.warm_up, 0.3);
+    e.warm_up = std::min(e.warm_up, kWarmUpBeyondLimit);
   if (e.admissible()) {
-    e.clockwork = keeps_time(w, 0.5 * context.min_growth_bytes);
+    e.clockwork = keeps_time(w, kStepShare * context.min_growth_bytes);
     e.noise /= e.clockwork;
     e.warm_up /= std::sqrt(e.clockwork);
-    if (largest_fall_before(w) > 0.3 * e.net_bytes) e.churn = 0.4;
+    if (largest_fall_before(w) > kChurnFall * e.net_bytes) e.churn = kChurnWeight;
     if (life_s) e.day = day_weight(e, *life_s);
   }
-  const double rivals = (e.noise + e.warm_up + e.cycle + e.churn + e.day) * (0.1 / std::max(context.prior_odds, 1e-6));
+  const double rivals =
+      (e.noise + e.warm_up + e.cycle + e.churn + e.day) * (kNeutralPrior / std::max(context.leak_prior, kLeastPrior));
   e.probability = 1 / (1 + rivals);
-  if (!e.admissible()) e.probability = std::min(e.probability, 0.2);
+  if (!e.admissible()) e.probability = std::min(e.probability, kMostInadmissible);
 
   const double wait_s =
-      e.oom_in_s ? std::clamp(*e.oom_in_s, 60.0, std::max(60.0, context.min_duration_s)) : context.min_duration_s;
-  // Less than a hundredth of what was free is no growth that matters; on large cards eight times the least one is.
+      e.oom_in_s ? std::clamp(*e.oom_in_s, kLeastDuration_s, std::max(kLeastDuration_s, context.min_duration_s))
+                 : context.min_duration_s;
   const double free_bytes = context.limit_bytes.value_or(e.start_bytes) - e.start_bytes;
-  const double least = std::max(context.min_growth_bytes, std::min(0.01 * free_bytes, 8 * context.min_growth_bytes));
+  const double least = std::max(context.min_growth_bytes,
+                                std::min(kMaterialShare * free_bytes, kMaterialMost * context.min_growth_bytes));
   e.material = e.duration_s >= wait_s && e.net_bytes >= least;
   return e;
 }

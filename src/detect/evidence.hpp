@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 
 #include "detect/scales.hpp"
 
@@ -12,11 +11,10 @@ namespace vramtrack {
 /// What the window must be judged against.
 struct EvidenceContext {
   std::optional<double> limit_bytes;
-  double prior_odds = 0.1;  ///< not used by the shape weights; scales all rivals (leak_prior)
-  double min_duration_s = 300;
-  double min_growth_bytes = 64.0 * 1048576;
-  double horizon_s = 7 * 86400.0;
-  double first_bytes = 0;  ///< where the series, or its program as far as it was seen, began
+  double leak_prior = 0.1;      ///< share of growing series that leak; rivals weigh the less the larger it is
+  double min_duration_s = 300;  ///< a shorter growth is not material, unless memory ends sooner
+  double min_growth_bytes = 0;  ///< a smaller growth is not material
+  double first_bytes = 0;       ///< where the series, or its program as far as it was seen, began
 };
 
 /// One window, from `start` to `end`, of one level. Rival explanations carry weights relative to a leak's 1;
@@ -40,7 +38,6 @@ struct Evidence {
   double quiet_s = 0;        ///< how long the floor lay still before the growth began
   int rises = 0;             ///< buckets whose floor made a new high
   int buckets = 0;
-  double recent_rate_bytes_per_s = 0;  ///< over the last half
   double noise = 0;
   double warm_up = 0;
   double clockwork = 1;  ///< Bayes factor of steps at equal intervals against steps at random times; 1: no steps
@@ -50,10 +47,10 @@ struct Evidence {
   double probability = 0;
   std::optional<double> oom_in_s;       ///< at the window's mean rate
   std::optional<double> plateau_bytes;  ///< where a slowing growth would settle
-  bool material = false;                ///< enough growth, long enough, ending within the horizon
+  bool material = false;                ///< enough growth, long enough
   bool co_moving = false;               ///< peaks rise with the floors
   bool new_high = false;                ///< above what this level has seen before the window
-  bool stopped = false;                 ///< no new high for three times the longest gap
+  bool stopped = false;                 ///< no new high for a multiple of the longest gap
 
   /// All gates hold and the growth goes on.
   [[nodiscard]] bool admissible() const { return co_moving && new_high && !stopped; }

@@ -5,52 +5,47 @@
 #include <cmath>
 #include <vector>
 
+#include "detect/regression.hpp"
+
 namespace vramtrack {
 namespace {
 
-constexpr double kZ90 = 1.2815515655446004;  ///< standard normal 90th percentile
+/// The residuals' autocorrelation is taken for no more than this: (1 + r) / (1 - r) has no end.
+constexpr double kMostAutocorrelation = 0.95;
+/// Points below which nothing is foretold, and below which no parabola is.
+constexpr std::size_t kLeastPoints = 3;
+constexpr std::size_t kParabolaPoints = 6;
+/// Parameters of the parabola, and standard errors its curvature must have: 1 %, two-sided.
+constexpr double kParabolaParameters = 3;
+constexpr double kCurvatureErrors = 2.6;
+/// Where the Theil-Sen slope is below this share of the mean rate, most pairs of floors lie on one tread of a stair:
+/// the mean rate is the better middle.
+constexpr double kTreadShare = 0.5;
+// The terms of the variance of the logarithm of the time left; a standard deviation each.
+constexpr double kFloorSigma = 0.1;   ///< no forecast is better than this
+constexpr double kDriftSigma = 0.15;  ///< change of rate, per e-fold of how far beyond the window one looks
+constexpr double kMostSigma = 1.5;    ///< beyond this (a factor of 7 either way) a forecast says nothing anyhow
+/// Headroom is not taken for less than this share of the limit where it is divided by.
+constexpr double kLeastHeadroom = 0.001;
+/// Growth whose centroid lies above this gathers pace, perhaps; a parabola is then tried.
+constexpr double kSteadyCentroid = 0.5;
+/// The parabola's word spreads the interval by half of its distance from the line's, as if it were no less than this
+/// share of the line's.
+constexpr double kModelShare = 0.5;
+constexpr double kSoonest = 0.1;
 
-struct Line {
-  double slope = 0;
-  double intercept = 0;
-  double r_squared = 0;
-};
-
-Line least_squares(const std::vector<double>& t, const std::vector<double>& y) {
-  const auto n = static_cast<double>(t.size());
-  double mt = 0;
-  double my = 0;
-  for (std::size_t i = 0; i < t.size(); ++i) {
-    mt += t[i] / n;
-    my += y[i] / n;
-  }
-  double tt = 0;
-  double ty = 0;
-  double yy = 0;
-  for (std::size_t i = 0; i < t.size(); ++i) {
-    tt += (t[i] - mt) * (t[i] - mt);
-    ty += (t[i] - mt) * (y[i] - my);
-    yy += (y[i] - my) * (y[i] - my);
-  }
-  Line line;
-  line.slope = tt > 0 ? ty / tt : 0;
-  line.intercept = my - line.slope * mt;
-  line.r_squared = tt > 0 && yy > 0 ? ty * ty / (tt * yy) : 0;
-  return line;
-}
-
-/// Lag-1 autocorrelation of the residuals, clipped to [0, 0.95].
-double residual_autocorrelation(const std::vector<double>& t, const std::vector<double>& y, const Line& line) {
+/// Lag-1 autocorrelation of the residuals, clipped to [0, kMostAutocorrelation].
+double residual_autocorrelation(const std::vector<double>& t, const std::vector<double>& y, const Fit& line) {
   double c0 = 0;
   double c1 = 0;
   double previous = 0;
   for (std::size_t i = 0; i < t.size(); ++i) {
-    const double r = y[i] - line.intercept - line.slope * t[i];
+    const double r = line.residual(t[i], y[i]);
     c0 += r * r;
     if (i > 0) c1 += r * previous;
     previous = r;
   }
-  return c0 > 0 ? std::clamp(c1 / c0, 0.0, 0.95) : 0;
+  return c0 > 0 ? std::clamp(c1 / c0, 0.0, kMostAutocorrelation) : 0;
 }
 
 /// Theil-Sen slope with the interval of Sen (1968), Kendall's variance inflated for autocorrelation (Hamed & Rao 1998).
@@ -63,6 +58,7 @@ Interval theil_sen(const std::vector<double>& t, const std::vector<double>& y, d
   if (slopes.empty()) return {};
   std::sort(slopes.begin(), slopes.end());
   const auto n = static_cast<double>(t.size());
+  // Kendall's variance of S is n (n - 1) (2n + 5) / 18.
   const double variance = n * (n - 1) * (2 * n + 5) / 18 * (1 + autocorrelation) / (1 - autocorrelation);
   const double reach = kZ90 * std::sqrt(variance) / 2;
   const auto count = static_cast<double>(slopes.size());
@@ -71,11 +67,11 @@ Interval theil_sen(const std::vector<double>& t, const std::vector<double>& y, d
 }
 
 /// Time after the last point at which the least-squares parabola through (t, y) has risen by `headroom` above its
-/// value there; nullopt when its curvature is not significantly upwards (2.6 standard errors, 1 %).
+/// value there; nullopt when its curvature is not significantly upwards.
 std::optional<double> first_passage_of_parabola(const std::vector<double>& t, const std::vector<double>& y,
                                                 double headroom) {
   const auto n = static_cast<double>(t.size());
-  if (t.size() < 6) return std::nullopt;
+  if (t.size() < kParabolaPoints) return std::nullopt;
   // Orthogonal polynomials on the given times: p1 = t - m, p2 = p1^2 - a p1 - b.
   double m = 0;
   for (const double v : t) m += v / n;
@@ -108,8 +104,8 @@ std::optional<double> first_passage_of_parabola(const std::vector<double>& t, co
     const double r = y[i] - mean - c1 * p1 - c2 * (p1 * p1 - a * p1 - b);
     rest += r * r;
   }
-  const double se = std::sqrt(rest / std::max(1.0, n - 3) / q2);
-  if (!(c2 > 2.6 * se)) return std::nullopt;
+  const double se = std::sqrt(rest / std::max(1.0, n - kParabolaParameters) / q2);
+  if (!(c2 > kCurvatureErrors * se)) return std::nullopt;
   const double end = t.back() - m;
   const double slope = c1 + c2 * (2 * end - a);
   if (!(slope > 0)) return std::nullopt;
@@ -131,14 +127,13 @@ Forecast forecast(const Scales& scales, const Evidence& window, std::optional<do
     peaks.push_back(static_cast<double>(level[i].peak_bytes));
   }
   Forecast out;
-  if (t.size() < 3) return out;
-  const Line line = least_squares(t, floors);
+  if (t.size() < kLeastPoints) return out;
+  const Fit line = fit_slope(moments_of(t, floors));
   out.r_squared = line.r_squared;
   out.growth_bytes_per_s = theil_sen(t, floors, residual_autocorrelation(t, floors, line));
-  // Stairs: most pairs of floors lie on one tread; the mean rate is the better middle then.
   const double mean_rate = window.net_bytes / window.duration_s;
   Interval& g = out.growth_bytes_per_s;
-  if (!(g.mid > 0.5 * mean_rate)) g.mid = mean_rate;
+  if (!(g.mid > kTreadShare * mean_rate)) g.mid = mean_rate;
   g.low = std::min(g.low, g.mid);
   g.high = std::max(g.high, g.mid);
   if (!limit_bytes || !(g.mid > 0)) return out;
@@ -152,26 +147,26 @@ Forecast forecast(const Scales& scales, const Evidence& window, std::optional<do
     previous = x;
   }
   const double diffusion = squares / (2 * std::max<double>(1, static_cast<double>(floors.size()) - 2)) / width_s;
-  const Line peak_line = least_squares(t, peaks);
+  const Fit peak_line = fit_slope(moments_of(t, peaks));
   double peak_squares = 0;
   for (std::size_t i = 0; i < t.size(); ++i) {
-    const double r = peaks[i] - peak_line.intercept - peak_line.slope * t[i];
+    const double r = peak_line.residual(t[i], peaks[i]);
     peak_squares += r * r / static_cast<double>(t.size());
   }
-  const double h = std::max(headroom, 0.001 * *limit_bytes);
+  const double h = std::max(headroom, kLeastHeadroom * *limit_bytes);
   const double slope_ln = (g.high - g.low) / (2 * kZ90) / g.mid;
-  const double drift_ln = 0.15 * std::log1p(h / std::max(window.net_bytes, 1.0));
-  const double variance =
-      0.1 * 0.1 + drift_ln * drift_ln + slope_ln * slope_ln + diffusion / (h * g.mid) + peak_squares / (h * h);
-  const double sigma = std::min(std::sqrt(variance), 1.5);
+  const double drift_ln = kDriftSigma * std::log1p(h / std::max(window.net_bytes, 1.0));
+  const double variance = kFloorSigma * kFloorSigma + drift_ln * drift_ln + slope_ln * slope_ln +
+                          diffusion / (h * g.mid) + peak_squares / (h * h);
+  const double sigma = std::min(std::sqrt(variance), kMostSigma);
   const double straight = headroom / g.mid;
   double mid = straight;
   double spread = sigma;
-  if (window.centroid > 0.5) {  // gathering pace, perhaps: then sooner than the line says
+  if (window.centroid > kSteadyCentroid) {
     const double curved = first_passage_of_parabola(t, floors, headroom).value_or(straight);
     if (curved < straight) {
       mid = curved;
-      const double model = 0.5 * std::log(straight / std::max(curved, 0.1 * straight)) / kZ90;
+      const double model = kModelShare * std::log(straight / std::max(curved, kSoonest * straight)) / kZ90;
       spread = std::sqrt(sigma * sigma + model * model);
     }
   }

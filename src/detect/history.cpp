@@ -14,7 +14,6 @@ void History::observe(Timestamp time, double bytes) {
   if (!spans_.empty() && spans_.back().slot >= slot) {
     Span& span = spans_.back();
     span.min_bytes = std::min(span.min_bytes, value);
-    span.max_bytes = std::max(span.max_bytes, value);
     ++span.samples;
     span.mean_bytes += (value - span.mean_bytes) / static_cast<float>(span.samples);
     return;
@@ -24,7 +23,7 @@ void History::observe(Timestamp time, double bytes) {
     slot = (time - first_) / width_;
     if (spans_.back().slot >= slot) return observe(time, bytes);
   }
-  spans_.push_back({slot, value, value, value, 1});
+  spans_.push_back({slot, value, value, 1});
 }
 
 void History::halve() {
@@ -36,7 +35,6 @@ void History::halve() {
       Span& into = spans_[out - 1];
       const std::uint32_t samples = into.samples + span.samples;
       into.min_bytes = std::min(into.min_bytes, span.min_bytes);
-      into.max_bytes = std::max(into.max_bytes, span.max_bytes);
       into.mean_bytes +=
           (span.mean_bytes - into.mean_bytes) * static_cast<float>(span.samples) / static_cast<float>(samples);
       into.samples = samples;
@@ -53,18 +51,6 @@ std::optional<History::Span> History::at(Timestamp time) const {
   auto it = std::upper_bound(spans_.begin(), spans_.end(), slot,
                              [](std::int64_t s, const Span& span) { return s < span.slot; });
   return *(it - 1);
-}
-
-double History::max_since(Timestamp from) const {
-  double most = 0;
-  for (auto it = spans_.rbegin(); it != spans_.rend() && start_of(*it) + width_ > from; ++it)
-    most = std::max(most, static_cast<double>(it->max_bytes));
-  return most;
-}
-
-std::optional<Timestamp> History::first() const {
-  if (spans_.empty()) return std::nullopt;
-  return first_;
 }
 
 }  // namespace vramtrack

@@ -21,7 +21,6 @@ class History {
   struct Span {
     std::int64_t slot = 0;  ///< time of its start in widths since the first sample
     float min_bytes = 0;
-    float max_bytes = 0;
     float mean_bytes = 0;
     std::uint32_t samples = 0;
   };
@@ -32,12 +31,7 @@ class History {
   /// The span that holds `time`, or the last one before it; nullopt before the first sample.
   [[nodiscard]] std::optional<Span> at(Timestamp time) const;
 
-  /// Largest value in (`from`, end]; 0 when there is none.
-  [[nodiscard]] double max_since(Timestamp from) const;
-
-  [[nodiscard]] std::optional<Timestamp> first() const;
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
-  [[nodiscard]] Timestamp start_of(const Span& span) const { return first_ + width_ * span.slot; }
 
  private:
   void halve();

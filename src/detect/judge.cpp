@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/format.hpp"
+#include "core/units.hpp"
 #include "detect/detector.hpp"
 #include "detect/evidence.hpp"
 #include "detect/forecast.hpp"
@@ -13,16 +15,85 @@
 #include "detect/rest.hpp"
 #include "detect/scales.hpp"
 #include "detect/shape.hpp"
-#include "detect/words.hpp"
 
 namespace vramtrack {
+
+extern const DetectorInfo judge_detector;
+
 namespace {
 
-constexpr double kMB = 1048576;
-constexpr double kKeepProbability = 0.4;  ///< an alert is withdrawn when no level holds this any more
+// Raising and withdrawing. Each number was chosen on the traces that docs/ACCURACY.md sets aside for that.
+
+/// A level whose drift evidence (nats) is below this is not weighed: chance would weigh 5 x 3 e^-2 = 2 at best (five
+/// starts, three bets mixed), twice as much as a leak.
+constexpr float kLeastNats = 2;
+/// Time left, in windows, from which on waiting for more evidence costs more than it is worth: nearly half of the
+/// growth's life is over. Then this share of the usual bar is enough, unless the weights of chance and of churn
+/// together exceed kLateRivals: more time would tell those apart.
+constexpr double kLateWindows = 1.2;
+constexpr double kLateBar = 0.8;
+constexpr double kLateRivals = 0.2;
+/// An alert is raised after this many looks in a row at one level, or at this many levels at once: a single look is
+/// one of hundreds a day.
+constexpr int kLooksInARow = 2;
+constexpr std::ptrdiff_t kLevelsAtOnce = 2;
+/// Looks in a row are counted up to here; more say nothing new, and the counter is a byte.
+constexpr int kMostLooks = 200;
+/// Probability that some level must hold for an alert to stand. Far below the bar: raising and withdrawing at the same
+/// level would flicker.
+constexpr double kKeepProbability = 0.4;
+/// A pause is not an end: an alert that no level holds stands for this share of the growth's duration, within bounds.
+constexpr double kPatienceShare = 0.25;
+constexpr double kLeastPatience_s = 2 * kSecondsPerMinute;
+constexpr double kMostPatience_s = 6 * kSecondsPerHour;
+/// Peaks below this share of the growth mean that the program gives it back: no patience then.
+constexpr double kKeptShare = 0.8;
+/// Peaks below this share of the growth end the alert at once.
+constexpr double kHalfKept = 0.5;
+/// Peaks below this share of where the growth began, or below kNothingShare of the highest level: all was released.
+constexpr double kReleasedShare = 0.5;
+
+// A program that ends, or starts anew.
+
+/// A peak below this share of the highest since the last restart begins a new epoch.
+constexpr float kRestartShare = 0.2F;
+/// This share of the limit, or of the highest level, is as good as nothing: a driver's context, a desktop.
+constexpr double kNothingShare = 0.05;
+/// A program that fell from this share of the limit has met the limit: what it had reached is not held against the
+/// next.
+constexpr double kAtLimitShare = 0.9;
+
+// Which windows are weighed, and how their words combine.
+
+/// A coarser level sees a rise from further back when its window starts earlier by this share of the finer one's
+/// length.
+constexpr double kFurtherBack = 0.5;
+/// A window of which one step makes this share of the rise is a jump and what followed: it has no word on settling.
+constexpr double kJumpShare = 0.4;
+/// Probability from which on an alarm may be near, and a level is weighed at every close.
+constexpr double kNearAlarm = 0.3;
+/// Otherwise a full level (48 buckets) is weighed at every fifth close: its size over this many closes are skipped.
+constexpr std::size_t kSizePerSkip = 12;
+/// Windows whose probability is within this of the highest are about as probable.
+constexpr double kAboutAsProbable = 0.03;
+
+// What a finding says.
+
+/// Confidence before anything is known. Not zero: a leak may be there.
+constexpr double kUnknownConfidence = 0.02;
+/// Without an alert, nothing is said before the series is this old, or minimum-duration-minutes where that is less.
+constexpr double kSpeaksAfter_s = 5 * kSecondsPerMinute;
+/// A rise of at least this probability and size is called growing; below that, the series is at rest, and its
+/// confidence says no more than this.
+constexpr double kGrowingProbability = 0.3;
+constexpr double kGrowingBytes = 8 * kMiB;
+/// Changes smaller than this share of the highest level (and than min-growth-mb) do not matter to a series at rest.
+constexpr double kMattersShare = 0.02;
+/// Chances smaller than one in this many are not spelled out.
+constexpr double kMillion = 1e6;
 
 std::string chance_words(double nats) {
-  if (nats > std::log(1e6)) return "less than 1 in a million";
+  if (nats > std::log(kMillion)) return "less than 1 in a million";
   return fmt::format("1 in {:.0f}", std::exp(nats));
 }
 
@@ -42,8 +113,9 @@ class Judge final : public Detector {
   void on_close(std::uint32_t mask);
   void on_finest();
   void weigh_level(std::size_t k);
-  /// A level without two nats has nothing to say.
-  [[nodiscard]] bool worth_weighing(std::size_t k) const { return scales_.level(k).drift().nats() >= 2; }
+  [[nodiscard]] bool worth_weighing(std::size_t k) const { return scales_.level(k).drift().nats() >= kLeastNats; }
+  [[nodiscard]] double min_growth_bytes() const { return config_.min_growth_mb * kMiB; }
+  [[nodiscard]] double min_duration_s() const { return config_.minimum_duration_minutes * kSecondsPerMinute; }
   [[nodiscard]] std::optional<Evidence> weigh_in_context(std::size_t k) const;
   void restart(bool keep_highs);
   void end_alert(AlertEnd end, std::string reason);
@@ -87,12 +159,7 @@ class Judge final : public Detector {
 };
 
 EvidenceContext Judge::context() const {
-  return {limit_bytes_,
-          config_.leak_prior,
-          config_.minimum_duration_minutes * 60,
-          config_.min_growth_mb * kMB,
-          config_.horizon_days * 86400,
-          static_cast<double>(epoch_first_)};
+  return {limit_bytes_, config_.leak_prior, min_duration_s(), min_growth_bytes(), static_cast<double>(epoch_first_)};
 }
 
 /// The coarsest level whose buckets still hold one sample each, or the finest of all: finer ones say the same.
@@ -104,14 +171,13 @@ std::size_t Judge::finest_useful() const {
 }
 
 bool Judge::beyond_horizon(const Evidence& e) const {
-  return e.oom_in_s && *e.oom_in_s > config_.horizon_days * 86400;
+  return e.oom_in_s && *e.oom_in_s > config_.horizon_days * kSecondsPerDay;
 }
 
-/// Waiting for more evidence is worth something only while there is time: once nearly half of the growth's life is
-/// over (1.2 windows are left), four fifths of the usual confidence are enough.
+/// Waiting for more evidence is worth something only while there is time.
 double Judge::bar(const Evidence& e) const {
-  const bool late = e.oom_in_s && *e.oom_in_s <= 1.2 * e.duration_s && e.noise + e.churn <= 0.2;
-  return config_.confidence_threshold * (late ? 0.8 : 1.0);
+  const bool late = e.oom_in_s && *e.oom_in_s <= kLateWindows * e.duration_s && e.noise + e.churn <= kLateRivals;
+  return config_.confidence_threshold * (late ? kLateBar : 1.0);
 }
 
 bool Judge::alarming(const Evidence& e) const {
@@ -148,9 +214,9 @@ void Judge::on_close(std::uint32_t mask) {
   const bool held =
       std::any_of(probability_.begin(), probability_.end(), [](float p) { return p >= kKeepProbability; });
   if (!alerting_) {
-    const bool twice = std::any_of(streak_.begin(), streak_.end(), [](std::uint8_t s) { return s >= 2; });
+    const bool again = std::any_of(streak_.begin(), streak_.end(), [](std::uint8_t s) { return s >= kLooksInARow; });
     const auto levels = std::count_if(streak_.begin(), streak_.end(), [](std::uint8_t s) { return s >= 1; });
-    if (twice || levels >= 2) {
+    if (again || levels >= kLevelsAtOnce) {
       alerting_ = true;
       held_until_ = last_;
       alert_net_bytes_ = alert_duration_s_ = 0;
@@ -165,35 +231,36 @@ void Judge::on_close(std::uint32_t mask) {
     return;
   }
   if (held) held_until_ = last_;
-  // A pause is not an end: wait a quarter of what the growth has lasted.
-  const bool giving_back =
-      static_cast<double>(scales_.level(alert_level_).back().peak_bytes) < alert_start_bytes_ + 0.8 * alert_net_bytes_;
-  const double patience_s = giving_back ? 0 : std::clamp(0.25 * alert_duration_s_, 120.0, 6 * 3600.0);
+  const bool giving_back = static_cast<double>(scales_.level(alert_level_).back().peak_bytes) <
+                           alert_start_bytes_ + kKeptShare * alert_net_bytes_;
+  const double patience_s =
+      giving_back ? 0 : std::clamp(kPatienceShare * alert_duration_s_, kLeastPatience_s, kMostPatience_s);
   if (!held && seconds_between(held_until_, last_) >= patience_s)
     end_alert(AlertEnd::withdrawn, giving_back
                                        ? "the program gives the growth back"
                                        : fmt::format("the growth did not go on: no scale has held the evidence for {}",
-                                                     span_words(seconds_between(held_until_, last_))));
+                                                     format_span(seconds_between(held_until_, last_))));
 }
 
 void Judge::on_finest() {
   const Bucket& closed = scales_.level(0).back();
   const auto peak = static_cast<double>(closed.peak_bytes);
-  if (alerting_ && peak < alert_start_bytes_ + 0.5 * alert_net_bytes_) {
+  if (alerting_ && peak < alert_start_bytes_ + kHalfKept * alert_net_bytes_) {
     // All of it gone: the program ended or was restarted. Back to where the growth began: a cycle after all.
-    const bool all = peak < 0.5 * alert_start_bytes_ || peak < 0.05 * static_cast<double>(epoch_high_);
+    const bool all =
+        peak < kReleasedShare * alert_start_bytes_ || peak < kNothingShare * static_cast<double>(epoch_high_);
     end_alert(all ? AlertEnd::released : AlertEnd::withdrawn,
               all ? "the memory was released" : "the program gave the growth back by itself: a cycle, not a leak");
   }
-  if (closed.peak_bytes < 0.2F * epoch_high_) {
-    const bool at_limit = limit_bytes_ && static_cast<double>(epoch_high_) >= 0.9 * *limit_bytes_;
-    const bool idle = peak < 0.05 * (limit_bytes_ ? std::min(*limit_bytes_, static_cast<double>(epoch_high_))
-                                                  : static_cast<double>(epoch_high_));
+  if (closed.peak_bytes < kRestartShare * epoch_high_) {
+    const bool at_limit = limit_bytes_ && static_cast<double>(epoch_high_) >= kAtLimitShare * *limit_bytes_;
+    const bool idle = peak < kNothingShare * (limit_bytes_ ? std::min(*limit_bytes_, static_cast<double>(epoch_high_))
+                                                           : static_cast<double>(epoch_high_));
     restart(!at_limit && !idle);
     return;
   }
   epoch_high_ = std::max(epoch_high_, closed.peak_bytes);
-  jumps_.on_close(scales_, config_.spike_percent / 100, config_.min_growth_mb * kMB, limit_bytes_);
+  jumps_.on_close(scales_, config_.spike_percent / 100, min_growth_bytes(), limit_bytes_);
 }
 
 void Judge::restart(bool keep_highs) {
@@ -214,7 +281,7 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   auto e = weigh(scales_, k, context());
   if (!e) return e;
   for (std::size_t j = k + 1; j < Scales::kLevels; ++j)
-    if (seconds_between(going_[j].start, e->start) > 0.5 * e->duration_s)
+    if (seconds_between(going_[j].start, e->start) > kFurtherBack * e->duration_s)
       e->probability = std::min(e->probability, going_[j].probability);
   return e;
 }
@@ -228,14 +295,13 @@ void Judge::weigh_level(std::size_t k) {
   going_[k] = Going{last_, 1};
   if (worth_weighing(k)) {
     if (const auto e = weigh_in_context(k)) {
-      // A jump and what came after it are no settling curve.
-      if (e->largest_step < 0.4) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
+      if (e->largest_step < kJumpShare) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
       probability_[k] = static_cast<float>(e->probability);
-      // A full window changes little from one bucket to the next: unless an alarm may be near, every fourth will do.
-      const bool near = !alerting_ && e->probability >= 0.3 && !beyond_horizon(*e);
-      skip_[k] = near ? std::uint8_t{0} : static_cast<std::uint8_t>(scales_.level(k).size() / 12);
+      // A full window changes little from one bucket to the next.
+      const bool near = !alerting_ && e->probability >= kNearAlarm && !beyond_horizon(*e);
+      skip_[k] = near ? std::uint8_t{0} : static_cast<std::uint8_t>(scales_.level(k).size() / kSizePerSkip);
       if (alarming(*e)) {
-        streak_[k] = static_cast<std::uint8_t>(std::min(streak_[k] + 1, 200));
+        streak_[k] = static_cast<std::uint8_t>(std::min(streak_[k] + 1, kMostLooks));
         if (alerting_ && e->net_bytes > alert_net_bytes_) {
           alert_net_bytes_ = e->net_bytes;
           alert_level_ = e->level;
@@ -258,7 +324,6 @@ void Judge::end_alert(AlertEnd end, std::string reason) {
 
 /// The most probable window; of those that are about as probable the one that sees most of the growth.
 std::optional<Evidence> Judge::best() const {
-  constexpr double kAbout = 0.03;
   std::array<std::optional<Evidence>, Scales::kLevels> all;
   double highest = 0;
   for (std::size_t k = finest_useful(); k < Scales::kLevels; ++k) {
@@ -268,19 +333,19 @@ std::optional<Evidence> Judge::best() const {
   }
   std::optional<Evidence> best;
   for (const auto& e : all)
-    if (e && e->probability >= highest - kAbout && (!best || e->net_bytes > best->net_bytes)) best = e;
+    if (e && e->probability >= highest - kAboutAsProbable && (!best || e->net_bytes > best->net_bytes)) best = e;
   return best;
 }
 
 Finding Judge::finding() const {
   Finding f;
-  f.detector = "judge";
-  f.confidence = 0.02;
+  f.detector = judge_detector.name;
+  f.confidence = kUnknownConfidence;
   if (!alerting_ && (samples_ < static_cast<std::uint64_t>(config_.minimum_samples) ||
-                     seconds_between(first_, last_) < std::min(config_.minimum_duration_minutes * 60, 300.0))) {
+                     seconds_between(first_, last_) < std::min(min_duration_s(), kSpeaksAfter_s))) {
     f.because = fmt::format("{} samples over {}: a verdict takes at least {} samples and {}", samples_,
-                            span_words(seconds_between(first_, last_)), config_.minimum_samples,
-                            span_words(config_.minimum_duration_minutes * 60));
+                            format_span(seconds_between(first_, last_)), config_.minimum_samples,
+                            format_span(min_duration_s()));
     return f;
   }
   const auto e = best();
@@ -288,13 +353,14 @@ Finding Judge::finding() const {
     describe_pause(f, e);
     return f;
   }
-  const bool rising = e && (alerting_ || (e->admissible() && e->probability >= 0.3 && e->net_bytes >= 8 * kMB));
+  const bool rising =
+      e && (alerting_ || (e->admissible() && e->probability >= kGrowingProbability && e->net_bytes >= kGrowingBytes));
   if (rising) {
     describe_rise(f, *e);
   } else {
-    if (e) f.confidence = std::min(e->probability, 0.3);
+    if (e) f.confidence = std::min(e->probability, kGrowingProbability);
     const bool settling =
-        e && e->co_moving && !e->stopped && e->net_bytes >= config_.min_growth_mb * kMB && e->warm_up > e->cycle;
+        e && e->co_moving && !e->stopped && e->net_bytes >= min_growth_bytes() && e->warm_up > e->cycle;
     if (settling) {
       const Forecast forecasted = forecast(scales_, *e, std::nullopt);
       f.state = State::warming_up;
@@ -303,10 +369,10 @@ Finding Judge::finding() const {
       f.onset = e->start;
       f.because =
           fmt::format("rose {} in {}, ever more slowly (centre of growth at {:.2f} of the span; 0.50 is steady)",
-                      size_words(e->net_bytes), span_words(e->duration_s), e->centroid);
-      if (e->plateau_bytes) f.because += fmt::format("; settling near {}", size_words(*e->plateau_bytes));
+                      format_bytes(e->net_bytes), format_span(e->duration_s), e->centroid);
+      if (e->plateau_bytes) f.because += fmt::format("; settling near {}", format_bytes(*e->plateau_bytes));
     } else {
-      const double matters = std::max(config_.min_growth_mb * kMB, 0.02 * static_cast<double>(epoch_high_));
+      const double matters = std::max(min_growth_bytes(), kMattersShare * static_cast<double>(epoch_high_));
       describe_rest(f, scales_, jumps_, {last_, static_cast<double>(last_bytes_), matters, finest_useful()});
     }
   }
@@ -324,8 +390,8 @@ void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
     f.pattern = shape_of(scales_, *e, forecast(scales_, *e, std::nullopt).r_squared);
   }
   f.because = fmt::format("rose {} over {}, and has not gone on for {}: the alert is withdrawn unless it does",
-                          size_words(alert_net_bytes_), span_words(alert_duration_s_),
-                          span_words(seconds_between(held_until_, last_)));
+                          format_bytes(alert_net_bytes_), format_span(alert_duration_s_),
+                          format_span(seconds_between(held_until_, last_)));
 }
 
 void Judge::describe_rise(Finding& f, const Evidence& e) const {
@@ -352,8 +418,8 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
   }
   f.because =
       fmt::format("floor rose {} in {} ({}), {} new highs in {} spans of {}; {} by chance; {}; {}",
-                  size_words(e.net_bytes), span_words(e.duration_s), rate_words(f.growth_bytes_per_s.mid), e.rises,
-                  e.buckets, span_words(Scales::width_s(e.level)), chance_words(e.nats),
+                  format_bytes(e.net_bytes), format_span(e.duration_s), format_scaled_rate(f.growth_bytes_per_s.mid),
+                  e.rises, e.buckets, format_span(Scales::width_s(e.level)), chance_words(e.nats),
                   e.centroid >= 0.5 ? "not slowing" : fmt::format("centre of growth at {:.2f} of the span", e.centroid),
                   e.co_moving ? "peaks rise with it" : "peaks do not rise with it");
   if (e.new_high) f.because += ", above all seen before";
@@ -366,14 +432,14 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
 std::vector<std::string> Judge::explain() const {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{} samples, period {:.3g} s, highest since the last restart {}, limit {}", samples_,
-                              period_.median_s(), size_words(static_cast<double>(epoch_high_)),
-                              limit_bytes_ ? size_words(*limit_bytes_) : "unknown"));
+                              period_.median_s(), format_bytes(static_cast<double>(epoch_high_)),
+                              limit_bytes_ ? format_bytes(*limit_bytes_) : "unknown"));
   for (std::size_t k = finest_useful(); k < Scales::kLevels; ++k) {
     const Level& level = scales_.level(k);
     if (level.size() == 0) continue;
     const auto e = weigh_in_context(k);
     if (!e) {
-      lines.push_back(fmt::format("scale {}: {} spans, no rising window ({:.1f} nats)", span_words(Scales::width_s(k)),
+      lines.push_back(fmt::format("scale {}: {} spans, no rising window ({:.1f} nats)", format_span(Scales::width_s(k)),
                                   level.size(), level.drift().nats()));
       continue;
     }
@@ -381,9 +447,9 @@ std::vector<std::string> Judge::explain() const {
         fmt::format("scale {}: +{} in {} ({} spans, {} new highs), {:.1f} nats, centroid {:.3f} +- {:.3f}, rivals "
                     "noise {:.3f} warm-up {:.3f} cycle {:.3f} churn {:.2f} day {:.2f}, clockwork {:.3g}, "
                     "quiet {} before, P {:.3f}; peaks +{} {}, {}, {}, {}",
-                    span_words(Scales::width_s(k)), size_words(e->net_bytes), span_words(e->duration_s), e->buckets,
+                    format_span(Scales::width_s(k)), format_bytes(e->net_bytes), format_span(e->duration_s), e->buckets,
                     e->rises, e->nats, e->centroid, e->centroid_se, e->noise, e->warm_up, e->cycle, e->churn, e->day,
-                    e->clockwork, span_words(e->quiet_s), e->probability, size_words(e->peak_rise_bytes),
+                    e->clockwork, format_span(e->quiet_s), e->probability, format_bytes(e->peak_rise_bytes),
                     e->co_moving ? "move along" : "do not move along", e->new_high ? "new territory" : "seen before",
                     e->stopped ? "stopped" : "goes on", e->material ? "material" : "not (yet) material"));
   }
@@ -392,7 +458,6 @@ std::vector<std::string> Judge::explain() const {
 
 }  // namespace
 
-extern const DetectorInfo judge_detector;
 const DetectorInfo judge_detector{
     "judge", "floors and peaks at twelve time scales, rival explanations weighed, first-passage forecast (default)",
     [](const DetectionConfig& config) -> std::unique_ptr<Detector> { return std::make_unique<Judge>(config); }};

@@ -5,31 +5,38 @@
 #include <algorithm>
 #include <cmath>
 
-#include "detect/words.hpp"
+#include "core/format.hpp"
+#include "core/units.hpp"
 
 namespace vramtrack {
+
+extern const DetectorInfo linear_trend_detector;
+
 namespace {
 
-constexpr double kMiB = 1048576;
-/// A standing alert ends when a threshold is missed by more than a tenth: without this, noise at the threshold
-/// raises an alert every few samples.
-constexpr double kHysteresis = 0.9;
+/// An alert whose line still stands is judged anew at one sample in so many of the window, four times less often than
+/// it is looked at: it can only end a little later.
+constexpr double kJudgeOneIn = 16;
+/// p below which a rise that is not yet confirmed is called growing, and above 1 - p of which a fall is a fall.
+constexpr double kSignificant = 0.05;
+constexpr double kSignificantFall = 0.95;
+/// An alert that ends with less than this share of the growth left ends because the memory was released.
+constexpr double kReleasedShare = 0.5;
 
 class LinearTrend final : public Detector {
  public:
   explicit LinearTrend(const DetectionConfig& config)
       : config_(config),
         min_slope_(config.min_slope_mb_per_sec * kMiB),
-        min_duration_s_(config.minimum_duration_minutes * 60),
-        window_(config.analysis_window_hours * 3600) {}
+        min_duration_s_(config.minimum_duration_minutes * kSecondsPerMinute),
+        window_(config.analysis_window_hours * kSecondsPerHour) {}
 
   void observe(Timestamp time, double used_bytes) override {
     if (window_.empty() || time > window_.last()) ++seen_;
     window_.observe(time, used_bytes);
-    // A line through n samples hardly moves before n has grown by 1/64: looking then keeps a sample's cost at a
-    // few nanoseconds, and below 128 samples means at every one. A replaced value is looked at like the first.
+    // A replaced value is looked at like the first.
     const std::uint64_t unseen = seen_ - looked_;
-    const bool due = unseen == 0 || static_cast<double>(unseen) * 64 >= window_.samples();
+    const bool due = unseen == 0 || static_cast<double>(unseen) * kLookOneIn >= window_.samples();
     if (!due && (was_enough_ || !enough())) return;
     looked_ = seen_;
     evaluate();
@@ -42,7 +49,7 @@ class LinearTrend final : public Detector {
 
   [[nodiscard]] Finding finding() const override {
     Finding finding;
-    finding.detector = "linear_trend";
+    finding.detector = linear_trend_detector.name;
     if (!enough()) {
       finding.because = too_short_words();
       return finding;
@@ -60,12 +67,12 @@ class LinearTrend final : public Detector {
       finding.pattern = Pattern::gradual_leak;
       finding.onset = window_.first();
       if (limit_ && fit.slope_per_s > 0) finding.oom_in_s = time_to(fit, window_.last_value(), *limit_);
-    } else if (line && fit.slope_per_s > 0 && fit.p_value < 0.05) {
+    } else if (line && fit.slope_per_s > 0 && fit.p_value < kSignificant) {
       finding.state = State::growing;
       finding.onset = window_.first();
       finding.because += "; " + missed(trend, 1).value_or("not yet confirmed");
     } else {
-      const bool falls = line && fit.slope_per_s < 0 && fit.p_value > 0.95;
+      const bool falls = line && fit.slope_per_s < 0 && fit.p_value > kSignificantFall;
       finding.state = falls ? State::falling : State::steady;
       if (!falls) finding.because += "; " + missed(trend, 1).value_or("no significant trend");
     }
@@ -98,14 +105,14 @@ class LinearTrend final : public Detector {
   }
 
   [[nodiscard]] std::string too_short_words() const {
-    return fmt::format("{:.0f} samples over {}: needs {} over {}", window_.samples(), span_words(window_.span_s()),
-                       config_.minimum_samples, span_words(min_duration_s_));
+    return fmt::format("{:.0f} samples over {}: needs {} over {}", window_.samples(), format_span(window_.span_s()),
+                       config_.minimum_samples, format_span(min_duration_s_));
   }
 
   /// The first threshold that `trend` misses, in words. `ease`: the share of each that suffices.
   [[nodiscard]] std::optional<std::string> missed(const Trend& trend, double ease) const {
     if (trend.fit.slope_per_s < ease * min_slope_ || trend.fit.slope_per_s <= 0)
-      return fmt::format("below the least slope of {}", rate_words(min_slope_));
+      return fmt::format("below the least slope of {}", format_scaled_rate(min_slope_));
     if (trend.fit.r_squared < ease * config_.min_r_squared)
       return fmt::format("R2 below {:.2f}", config_.min_r_squared);
     if (trend.confidence < ease * config_.confidence_threshold)
@@ -126,8 +133,7 @@ class LinearTrend final : public Detector {
         fit.slope_per_s > 0 && fit.slope_per_s >= ease * min_slope_ && fit.r_squared >= ease * config_.min_r_squared;
     if (!line && !alerting_) return;
     highest_bytes_ = std::max(highest_bytes_, window_.last_value());
-    // An alert whose line still stands is judged anew four times less often: it can only end a little later.
-    if (alerting_ && line && static_cast<double>(seen_ - judged_) * 16 < window_.samples()) return;
+    if (alerting_ && line && static_cast<double>(seen_ - judged_) * kJudgeOneIn < window_.samples()) return;
     judged_ = seen_;
     const Trend trend = judge_trend(window_, config_.min_r_squared, min_slope_);
     const std::optional<std::string> reason = missed(trend, ease);
@@ -143,10 +149,11 @@ class LinearTrend final : public Detector {
     alerting_ = false;
     const double left = window_.last_value() - raised_bytes_;
     const double grown = highest_bytes_ - raised_bytes_;
-    const bool released = left < 0.5 * grown;
+    const bool released = left < kReleasedShare * grown;
     last_end_ = released ? AlertEnd::released : AlertEnd::withdrawn;
     last_end_reason_ =
-        released ? fmt::format("{} of the {} grown came back", size_words(grown - left), size_words(grown)) : reason;
+        released ? fmt::format("{} of the {} grown came back", format_bytes(grown - left), format_bytes(grown))
+                 : reason;
   }
 
   const DetectionConfig config_;
@@ -180,15 +187,15 @@ Trend judge_trend(const TrendWindow& window, double min_r_squared, double min_sl
 }
 
 std::string trend_words(const Trend& trend, const TrendWindow& window) {
-  return fmt::format("slope {}, R2 {:.2f} over {}, {:.0f} samples", rate_words(trend.fit.slope_per_s),
-                     trend.fit.r_squared, span_words(window.span_s()), window.samples());
+  return fmt::format("slope {}, R2 {:.2f} over {}, {:.0f} samples", format_scaled_rate(trend.fit.slope_per_s),
+                     trend.fit.r_squared, format_span(window.span_s()), window.samples());
 }
 
 std::unique_ptr<Detector> make_linear_trend(const DetectionConfig& config) {
   return std::make_unique<LinearTrend>(config);
 }
 
-extern const DetectorInfo linear_trend_detector{
+const DetectorInfo linear_trend_detector{
     "linear_trend", "least squares over one window: slope and R2 above thresholds (the documents' LinearTrendDetector)",
     make_linear_trend};
 

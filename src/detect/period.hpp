@@ -10,12 +10,15 @@
 
 namespace vramtrack {
 
-/// Median of up to 32 recent intervals (every interval at first, then every 16th). O(1) to feed,
-/// O(32) to ask. Median, because one gap must not move it.
+/// Median of up to kKept recent intervals (every interval at first, then every kEvery-th, so that what is kept spans
+/// minutes, not seconds). O(1) to feed, O(kKept) to ask. Median, because one gap must not move it.
 class PeriodEstimate {
  public:
+  static constexpr std::size_t kKept = 32;
+  static constexpr std::size_t kEvery = 16;
+
   void observe(double interval_s) {
-    if (filled_ >= intervals_.size() && ++skipped_ % 16 != 0) return;
+    if (filled_ >= intervals_.size() && ++skipped_ % kEvery != 0) return;
     intervals_[next_] = static_cast<float>(interval_s);
     next_ = (next_ + 1) % intervals_.size();
     filled_ = std::min(filled_ + 1, intervals_.size());
@@ -24,14 +27,14 @@ class PeriodEstimate {
   /// Seconds; 0 before the first interval.
   [[nodiscard]] double median_s() const {
     if (filled_ == 0) return 0;
-    std::array<float, 32> sorted = intervals_;
+    std::array<float, kKept> sorted = intervals_;
     return static_cast<double>(upper_median(std::span(sorted).first(filled_)));
   }
 
   [[nodiscard]] std::size_t count() const { return filled_; }
 
  private:
-  std::array<float, 32> intervals_{};
+  std::array<float, kKept> intervals_{};
   std::size_t next_ = 0;
   std::size_t filled_ = 0;
   std::size_t skipped_ = 0;

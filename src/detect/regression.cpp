@@ -6,6 +6,19 @@
 #include "detect/stats.hpp"
 
 namespace vramtrack {
+namespace {
+
+/// Rounding leaves about 1e-16 of the squares of an exact line; residuals below this share are that.
+constexpr double kRoundingShare = 1e-14;
+/// Samples that count, at the least: one degree of freedom is left.
+constexpr double kLeastEffective = 3;
+/// A t above this, with more degrees of freedom than that, has p below 1e-12: not worth the distribution.
+constexpr double kCertainT = 12;
+constexpr double kCertainDegrees = 30;
+/// The late end of a time to the limit is at most so many times the middle.
+constexpr double kLatest = 100;
+
+}  // namespace
 
 void Moments::add(double t_s, double y) {
   n += 1;
@@ -46,6 +59,23 @@ void Moments::merge(const Moments& other) {
   n = sum;
 }
 
+Moments moments_of(std::span<const double> t_s, std::span<const double> y) {
+  Moments m;
+  m.n = static_cast<double>(t_s.size());
+  for (std::size_t i = 0; i < t_s.size(); ++i) {
+    m.mean_t += t_s[i] / m.n;
+    m.mean_y += y[i] / m.n;
+  }
+  for (std::size_t i = 0; i < t_s.size(); ++i) {
+    const double dt = t_s[i] - m.mean_t;
+    const double dy = y[i] - m.mean_y;
+    m.tt += dt * dt;
+    m.ty += dt * dy;
+    m.yy += dy * dy;
+  }
+  return m;
+}
+
 Fit fit_slope(const Moments& m) {
   Fit fit;
   fit.mean_t = m.mean_t;
@@ -61,19 +91,18 @@ Fit fit_line(const Moments& m) {
   fit.effective_n = m.n;
   if (m.n < 3 || m.tt <= 0 || m.yy <= 0) return fit;
   const double residual = m.yy * (1 - fit.r_squared);
-  // Rounding leaves about 1e-16 of the squares of an exact line.
-  if (residual > 1e-14 * m.yy) {
+  if (residual > kRoundingShare * m.yy) {
     const double slope = fit.slope_per_s;
     const double steps = m.step_yy - 2 * slope * m.step_ty + slope * slope * m.step_tt;
     fit.autocorrelation = std::clamp(1 - steps / (2 * residual), 0.0, 1.0);
   }
   const double r = fit.autocorrelation;
-  fit.effective_n = std::max(m.n * (1 - r) / (1 + r), 3.0);
+  fit.effective_n = std::max(m.n * (1 - r) / (1 + r), kLeastEffective);
   const double degrees = fit.effective_n - 2;
   fit.slope_se = std::sqrt(std::max(residual, 0.0) / degrees / m.tt);
   const double t = fit.slope_se > 0 ? fit.slope_per_s / fit.slope_se : 0;
-  if (t > 12 && degrees > 30) {
-    fit.p_value = 0;  // below 1e-12: not worth the distribution
+  if (t > kCertainT && degrees > kCertainDegrees) {
+    fit.p_value = 0;
   } else if (fit.slope_se > 0) {
     fit.p_value = 1 - student_t_cdf(t, degrees);
   } else {
@@ -83,14 +112,13 @@ Fit fit_line(const Moments& m) {
 }
 
 Interval slope_interval(const Fit& fit) {
-  constexpr double kZ90 = 1.2815515655;  // 90th percentile of the standard normal
   return {fit.slope_per_s - kZ90 * fit.slope_se, fit.slope_per_s, fit.slope_per_s + kZ90 * fit.slope_se};
 }
 
 Interval time_to(const Fit& fit, double used_bytes, double limit_bytes) {
   const double left = std::max(limit_bytes - used_bytes, 0.0);
   const Interval slope = slope_interval(fit);
-  return {left / slope.high, left / slope.mid, left / std::max(slope.low, slope.mid / 100)};
+  return {left / slope.high, left / slope.mid, left / std::max(slope.low, slope.mid / kLatest)};
 }
 
 }  // namespace vramtrack

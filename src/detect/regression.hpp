@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/verdict.hpp"
 
@@ -34,6 +35,10 @@ struct Moments {
   void merge(const Moments& other);
 };
 
+/// The moments of values that are at hand, without their steps: in two passes, which is exact where add() rounds.
+/// REQUIRES: as many times as values. O(n).
+Moments moments_of(std::span<const double> t_s, std::span<const double> y);
+
 /// The line through a stretch. All zero where there is none (fewer than 2 samples, or all at one time).
 struct Fit {
   double slope_per_s = 0;
@@ -44,9 +49,16 @@ struct Fit {
   double p_value = 1;          ///< of "the slope is not positive"
   /// The fitted value at `t_s`.
   [[nodiscard]] double at(double t_s) const { return mean_y + slope_per_s * (t_s - mean_t); }
+  /// Of a sample against the line.
+  [[nodiscard]] double residual(double t_s, double y) const {
+    return y - (mean_y - slope_per_s * mean_t) - slope_per_s * t_s;
+  }
   double mean_t = 0;
   double mean_y = 0;
 };
+
+/// 90th percentile of the standard normal: intervals are given from the 10th to the 90th.
+inline constexpr double kZ90 = 1.2815515655446004;
 
 /// Slope and R^2 alone: the cheap part of fit_line(). O(1).
 Fit fit_slope(const Moments& moments);

@@ -6,11 +6,24 @@
 #include <array>
 #include <span>
 
+#include "core/format.hpp"
 #include "core/median.hpp"
-#include "detect/words.hpp"
+#include "core/units.hpp"
 
 namespace vramtrack {
 namespace {
+
+/// A jump is told of for so long.
+constexpr double kJumpIsNews_s = kSecondsPerHour;
+/// Buckets from which on a level tells cycles and falls, and below which nothing is told at all.
+constexpr std::size_t kTellingBuckets = 8;
+constexpr std::size_t kLeastBuckets = 4;
+/// A level's movement is that from its first part to its last, of so many.
+constexpr std::size_t kParts = 3;
+/// A straight fall also spans the fall within each bucket: it is one when the whole is so many times the swing, and
+/// goes on: its last third has had this share of it.
+constexpr double kFallSwings = 2;
+constexpr double kLateFallShare = 0.1;
 
 /// How a level's kept buckets moved as a whole.
 struct Movement {
@@ -26,7 +39,7 @@ Movement movement_of(const Level& level) {
   std::array<double, Level::kCapacity> swings{};
   for (std::size_t i = 0; i < n; ++i) swings[i] = static_cast<double>(level[i].peak_bytes - level[i].floor_bytes);
   m.swing_bytes = upper_median(std::span(swings).first(n));
-  const std::size_t third = std::max<std::size_t>(1, n / 3);
+  const std::size_t third = std::max<std::size_t>(1, n / kParts);
   for (std::size_t i = 0; i < third; ++i) {
     const auto share = static_cast<double>(third);
     m.floor_change_bytes += static_cast<double>(level[n - 1 - i].floor_bytes - level[i].floor_bytes) / share;
@@ -43,22 +56,22 @@ std::string steady_words(const Scales& scales, std::size_t k, const RestContext&
   while (since > 0 && static_cast<double>(level[since - 1].floor_bytes) >= c.now_bytes - c.matters_bytes &&
          static_cast<double>(level[since - 1].peak_bytes) <= c.now_bytes + c.matters_bytes)
     --since;
-  if (since == level.size()) return fmt::format("at {}, without a trend", size_words(c.now_bytes));
-  return fmt::format("within {} of {} for the last {}", size_words(c.matters_bytes), size_words(c.now_bytes),
-                     span_words(seconds_between(scales.start_of(k, level[since].slot), c.now)));
+  if (since == level.size()) return fmt::format("at {}, without a trend", format_bytes(c.now_bytes));
+  return fmt::format("within {} of {} for the last {}", format_bytes(c.matters_bytes), format_bytes(c.now_bytes),
+                     format_span(seconds_between(scales.start_of(k, level[since].slot), c.now)));
 }
 
 /// A jump within the last hour that is still there, and no mere load.
 bool describe_jump(Finding& f, const Scales& scales, const Jumps& jumps, const RestContext& c) {
-  if (!jumps.last() || jumps.last()->load || seconds_between(jumps.last()->time, c.now) > 3600) return false;
+  if (!jumps.last() || jumps.last()->load || seconds_between(jumps.last()->time, c.now) > kJumpIsNews_s) return false;
   const SpikeOutcome outcome = jumps.outcome(scales, c.now, c.now_bytes);
   if (outcome == SpikeOutcome::none) return false;
   f.state = State::spiked;
   f.pattern = Pattern::sudden_spike;
   f.spike = outcome;
   f.onset = jumps.last()->time;
-  f.because = fmt::format("jumped from {} to {} and {}", size_words(jumps.last()->from_bytes),
-                          size_words(jumps.last()->top_bytes),
+  f.because = fmt::format("jumped from {} to {} and {}", format_bytes(jumps.last()->from_bytes),
+                          format_bytes(jumps.last()->top_bytes),
                           outcome == SpikeOutcome::stabilised ? "stays there" : "still grows");
   return true;
 }
@@ -70,26 +83,25 @@ void describe_rest(Finding& f, const Scales& scales, const Jumps& jumps, const R
   // The coarsest level with enough buckets tells cycles and falls.
   std::size_t k = c.finest_level;
   for (std::size_t i = k; i < Scales::kLevels; ++i)
-    if (scales.level(i).size() >= 8) k = i;
+    if (scales.level(i).size() >= kTellingBuckets) k = i;
   const std::size_t n = scales.level(k).size();
   f.state = State::steady;
-  if (n < 4) {
-    f.because = fmt::format("at {}; too few spans to say more", size_words(c.now_bytes));
+  if (n < kLeastBuckets) {
+    f.because = fmt::format("at {}; too few spans to say more", format_bytes(c.now_bytes));
     return;
   }
   const Movement m = movement_of(scales.level(k));
-  const std::string over = span_words(Scales::width_s(k) * static_cast<double>(n));
-  // A straight fall also spans the fall within each bucket: it is one when the whole outweighs the parts.
+  const std::string over = format_span(Scales::width_s(k) * static_cast<double>(n));
   const bool fell =
-      std::max(m.floor_change_bytes, m.peak_change_bytes) <= -std::max(c.matters_bytes, 2 * m.swing_bytes);
-  if (fell && m.late_fall_bytes >= 0.1 * -m.floor_change_bytes) {
+      std::max(m.floor_change_bytes, m.peak_change_bytes) <= -std::max(c.matters_bytes, kFallSwings * m.swing_bytes);
+  if (fell && m.late_fall_bytes >= kLateFallShare * -m.floor_change_bytes) {
     f.state = State::falling;
-    f.because = fmt::format("fell by {} over {}", size_words(-m.floor_change_bytes), over);
+    f.because = fmt::format("fell by {} over {}", format_bytes(-m.floor_change_bytes), over);
   } else if (m.swing_bytes >= c.matters_bytes && !fell) {
     f.state = State::cycling;
     f.because =
-        fmt::format("swings by {} within {} and comes back; its floor moved by {} over {}", size_words(m.swing_bytes),
-                    span_words(Scales::width_s(k)), size_words(m.floor_change_bytes), over);
+        fmt::format("swings by {} within {} and comes back; its floor moved by {} over {}", format_bytes(m.swing_bytes),
+                    format_span(Scales::width_s(k)), format_bytes(m.floor_change_bytes), over);
   } else {
     f.because = steady_words(scales, k, c);
   }

@@ -4,11 +4,105 @@
 #include <array>
 #include <cmath>
 
+#include "core/units.hpp"
+
 namespace vramtrack {
 namespace {
 
+// Chance.
+
+/// Starts that evidence had at the least: a level that hardly moved has still been looked at a few times.
+constexpr double kLeastStarts = 5;
+/// From so many points on Mann-Kendall's S is near enough to normal (Kendall 1975: 8 to 10; one-sided, 7 is safe).
+constexpr std::size_t kNormalPoints = 7;
+/// Probability of an order that does not rise.
+constexpr double kNoOrder = 0.5;
+
+// Steps that keep time.
+
+/// A rise of this share of the largest is a step.
+constexpr double kStepShare = 0.4;
+/// Fewer steps have too few intervals for a deviation.
+constexpr std::size_t kLeastSteps = 4;
+/// What moves between the steps, as a share of what they rise: more is no staircase.
+constexpr double kMostBetween = 0.25;
+/// The intervals' variance is at least that of a tenth of their mean, squared, ...
+constexpr double kLeastVariance = 0.01;
+/// ... and that of two ends, each rounded to a bucket: w^2 / 12 each.
+constexpr double kRoundingVariance = 6;
+/// One in ten programs that rise in steps keeps time, whatever it does otherwise.
+constexpr double kClockworkPrior = 10;
+constexpr double kMostClockwork = 1e6;
+
+// Growth that settles: its centroid.
+
+/// Standard deviation of a leak's centroid: a rate that falls linearly by half over the window has 0.44.
+constexpr double kLeakSpread = 0.05;
+/// Settling rises have centroids within these (log: 0.28; exponential seen for one time constant: 0.42).
+constexpr double kWarmLow = 0.1;
+constexpr double kWarmHigh = 0.47;
+/// The edges of a uniform density are blurred by the centroid's error, at least by this.
+constexpr double kLeastBlur = 0.02;
+/// A density is not taken for less than this, so that one odd centroid does not decide, ...
+constexpr double kLeastWarmDensity = 0.05;
+/// ... and the ratio stays within these.
+constexpr double kLeastRatio = 1e-4;
+constexpr double kMostRatio = 20;
+
+// Ramps that end by themselves, and loads.
+
+/// Durations of ramps: log-normal, median and sigma (nine in ten between one minute and 65).
+constexpr double kRampMedian_s = 8 * kSecondsPerMinute;
+constexpr double kRampSigma = 1.3;
+/// A ramp takes between these shares of the free memory.
+constexpr double kRampLeast = 0.05;
+constexpr double kRampMost = 0.5;
+/// Probability that one is longer than all that: never nothing.
+constexpr double kLeastRampShare = 0.002;
+/// Ramps begin with their program: their rate falls as 1 / (1 + quiet / this), but not below kLeastRate.
+constexpr double kQuietScale_s = 2 * kSecondsPerMinute;
+constexpr double kLeastRate = 0.03;
+/// Weight of ramps in a program of unknown age, and how much more of them a young one has.
+constexpr double kRampWeight = 0.6;
+constexpr double kYoungRampWeight = 5.4;
+/// Leaks that would fill the memory in less time are the rarer the faster they are, by the square, up to kMostFast.
+constexpr double kLeakLife_s = 4 * kSecondsPerHour;
+constexpr double kMostFast = 32;
+/// After a while of quiet that counts less: the factor's exponent is the ramps' rate to this power.
+constexpr double kFastFades = 0.4;
+/// Loads: weight, duration (log-normal), and the most that speed counts against a leak there.
+constexpr double kLoadWeight = 2;
+constexpr double kLoadMedian_s = 20;
+constexpr double kLoadSigma = 1.5;
+constexpr double kMostFastLoad = 8;
+
+// The rising half of a day's load.
+
+/// Windows it may fill, the life of the memory at that rate, and how long before the series is known for a day.
+constexpr double kDayLeast_s = 1 * kSecondsPerHour;
+constexpr double kDayMost_s = 13 * kSecondsPerHour;
+constexpr double kDayLife_s = 6 * kSecondsPerHour;
+constexpr double kDaySeen_s = 20 * kSecondsPerHour;
+/// Centroids of the first half of a sine's rise lie between 0.5 and this.
+constexpr double kDayHigh = 0.67;
+constexpr double kDayWidth = 0.17;
+/// Deviations above 0.5 from which on there is a bend to speak of.
+constexpr double kBend = 1;
+constexpr double kDayWeight = 0.3;
+constexpr double kMostDay = 0.5;
+/// A leak's density is not taken for less than this: it is divided by.
+constexpr double kLeastLeakDensity = 1e-3;
+
+/// Where the centroid of a steady growth lies.
+constexpr double kSteadyCentroid = 0.5;
+
 double normal_cdf(double z) {
   return 0.5 * std::erfc(-z / std::sqrt(2.0));
+}
+
+/// Density of a normal distribution, `z` deviations from its mean.
+double normal_density(double z, double deviation) {
+  return std::exp(-0.5 * z * z) / (deviation * std::sqrt(2 * M_PI));
 }
 
 /// Chance that a log-normal duration is longer.
@@ -19,7 +113,7 @@ double longer(double than_s, double median_s, double sigma) {
 }  // namespace
 
 double noise_weight(double nats, double starts) {
-  return std::max(5.0, starts) * std::exp(-nats);
+  return std::max(kLeastStarts, starts) * std::exp(-nats);
 }
 
 double order_by_chance(const Window& w) {
@@ -32,8 +126,9 @@ double order_by_chance(const Window& w) {
       const float b = w.level[j].floor_bytes;
       s += a < b ? 1 : a > b ? -1 : 0;
     }
-  if (s <= 0) return 0.5;
-  if (points < 7) return s >= n * (n - 1) / 2 ? 1 / std::tgamma(n + 1) : 0.5;
+  if (s <= 0) return kNoOrder;
+  if (points < kNormalPoints) return s >= n * (n - 1) / 2 ? 1 / std::tgamma(n + 1) : kNoOrder;
+  // The variance of S is n (n - 1) (2n + 5) / 18; 1 is the correction for continuity.
   return 1 - normal_cdf((s - 1) / std::sqrt(n * (n - 1) * (2 * n + 5) / 18));
 }
 
@@ -46,7 +141,7 @@ double keeps_time(const Window& w, double least_step_bytes) {
   double rest = 0;
   for (std::size_t i = w.first + 1; i <= w.last; ++i) {
     const double x = w.floor_at(i) - w.floor_at(i - 1);
-    if (x >= 0.4 * largest) {
+    if (x >= kStepShare * largest) {
       at[steps++] = w.time_at(i);
       stepped += x;
     } else {
@@ -54,46 +149,45 @@ double keeps_time(const Window& w, double least_step_bytes) {
     }
   }
   // Smaller steps are how allocators and drivers count, not events of the program.
-  if (steps < 4 || largest < least_step_bytes || rest > 0.25 * stepped || 2 * steps > w.last - w.first) return 1;
+  if (steps < kLeastSteps || largest < least_step_bytes || rest > kMostBetween * stepped ||
+      2 * steps > w.last - w.first)
+    return 1;
   const auto intervals = static_cast<double>(steps - 1);
   const double mean = (at[steps - 1] - at[0]) / intervals;
   double variance = 0;
   for (std::size_t i = 1; i < steps; ++i)
     variance += (at[i] - at[i - 1] - mean) * (at[i] - at[i - 1] - mean) / intervals;
   const double width_s = Scales::width_s(w.k);
-  const double deviation = std::sqrt(std::max({variance, 0.01 * mean * mean, width_s * width_s / 6}));
+  const double deviation =
+      std::sqrt(std::max({variance, kLeastVariance * mean * mean, width_s * width_s / kRoundingVariance}));
   const double each = -std::log(deviation * std::sqrt(2 * M_PI) / mean) - 0.5 * variance / (deviation * deviation) + 1;
-  return std::clamp(std::exp(intervals * each - std::log(10.0)), 1.0, 1e6);
+  return std::clamp(std::exp(intervals * each - std::log(kClockworkPrior)), 1.0, kMostClockwork);
 }
 
 double going_on_ratio(double centroid, double se) {
-  constexpr double kLeakSpread = 0.05;
-  constexpr double kWarmLow = 0.1;
-  constexpr double kWarmHigh = 0.47;
   const double spread = std::sqrt(se * se + kLeakSpread * kLeakSpread);  // std::hypot would need glibc 2.35
-  const double z = std::min(0.0, centroid - 0.5) / spread;
-  const double leak = std::exp(-0.5 * z * z) / (spread * std::sqrt(2 * M_PI));
-  const double blur = std::max(se, 0.02);
+  const double z = std::min(0.0, centroid - kSteadyCentroid) / spread;
+  const double leak = normal_density(z, spread);
+  const double blur = std::max(se, kLeastBlur);
   const double warm =
       (normal_cdf((kWarmHigh - centroid) / blur) - normal_cdf((kWarmLow - centroid) / blur)) / (kWarmHigh - kWarmLow);
-  return std::clamp(leak / std::max(warm, 0.05), 1e-4, 20.0);
+  return std::clamp(leak / std::max(warm, kLeastWarmDensity), kLeastRatio, kMostRatio);
 }
 
 double ramp_weight(double duration_s, std::optional<double> life_s, double quiet_s, bool young) {
-  constexpr double kLeakLife = 4 * 3600.0;
-  const auto ramp = [](double than_s) { return longer(than_s, 480, 1.3); };
+  const auto ramp = [](double than_s) { return longer(than_s, kRampMedian_s, kRampSigma); };
   double share = ramp(duration_s);
   double fast = 1;
   if (life_s) {
-    const double from_s = std::max(duration_s, 0.05 * *life_s);
-    share = std::max(ramp(from_s) - ramp(std::max(from_s, 0.5 * *life_s)), 0.002);
-    const double ratio = std::max(1.0, kLeakLife / std::max(*life_s, 1.0));
-    fast = std::min(ratio * ratio, 32.0);
+    const double from_s = std::max(duration_s, kRampLeast * *life_s);
+    share = std::max(ramp(from_s) - ramp(std::max(from_s, kRampMost * *life_s)), kLeastRampShare);
+    const double ratio = std::max(1.0, kLeakLife_s / std::max(*life_s, 1.0));
+    fast = std::min(ratio * ratio, kMostFast);
   }
-  const double at_such_a_time = std::max(0.03, 1 / (1 + quiet_s / 120));
-  const double likely = 0.6 + (young ? 5.4 * std::exp(-quiet_s / 120) : 0);
-  const double ramps = likely * at_such_a_time * share * std::pow(fast, std::pow(at_such_a_time, 0.4));
-  return ramps + 2 * longer(duration_s, 20, 1.5) * std::min(fast, 8.0);
+  const double at_such_a_time = std::max(kLeastRate, 1 / (1 + quiet_s / kQuietScale_s));
+  const double likely = kRampWeight + (young ? kYoungRampWeight * std::exp(-quiet_s / kQuietScale_s) : 0);
+  const double ramps = likely * at_such_a_time * share * std::pow(fast, std::pow(at_such_a_time, kFastFades));
+  return ramps + kLoadWeight * longer(duration_s, kLoadMedian_s, kLoadSigma) * std::min(fast, kMostFastLoad);
 }
 
 double largest_fall_before(const Window& w) {
@@ -103,14 +197,16 @@ double largest_fall_before(const Window& w) {
 }
 
 double day_weight(const Evidence& e, double life_s) {
-  if (e.duration_s < 3600 || e.duration_s > 13 * 3600.0 || life_s < 6 * 3600.0 || e.quiet_s > 20 * 3600.0) return 0;
-  const double spread = std::sqrt(e.centroid_se * e.centroid_se + 0.05 * 0.05);
-  const double z = (e.centroid - 0.5) / spread;
-  if (z < 1) return 0;  // no bend to speak of
-  const double leak = std::exp(-0.5 * z * z) / (spread * std::sqrt(2 * M_PI));
-  const double blur = std::max(e.centroid_se, 0.02);
-  const double day = (normal_cdf((0.67 - e.centroid) / blur) - normal_cdf((0.5 - e.centroid) / blur)) / 0.17;
-  return std::min(0.5, 0.3 * day / std::max(leak, 1e-3));
+  if (e.duration_s < kDayLeast_s || e.duration_s > kDayMost_s || life_s < kDayLife_s || e.quiet_s > kDaySeen_s)
+    return 0;
+  const double spread = std::sqrt(e.centroid_se * e.centroid_se + kLeakSpread * kLeakSpread);
+  const double z = (e.centroid - kSteadyCentroid) / spread;
+  if (z < kBend) return 0;
+  const double leak = normal_density(z, spread);
+  const double blur = std::max(e.centroid_se, kLeastBlur);
+  const double day =
+      (normal_cdf((kDayHigh - e.centroid) / blur) - normal_cdf((kSteadyCentroid - e.centroid) / blur)) / kDayWidth;
+  return std::min(kMostDay, kDayWeight * day / std::max(leak, kLeastLeakDensity));
 }
 
 }  // namespace vramtrack

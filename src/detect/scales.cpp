@@ -9,9 +9,18 @@
 namespace vramtrack {
 namespace {
 
+/// A level forgets its largest size by a tenth a bucket: a rare jump must not silence the second bet for ever.
+constexpr float kForgetting = 0.9F;
+/// The scales of the bets: z = 2x / scale. The first is so many medians of the recent sizes, ...
+constexpr float kMedians = 5;
+/// ... the third makes z = 1.5 of any size.
+constexpr float kSign = 4.0F / 3;
+/// An increment that gains less than this (nats, either way) hardly weighs: evidence could as well begin after it.
+constexpr float kHardlyWeighs = 0.1F;
+constexpr float kLn2 = 0.6931472F;
+
 /// log(exp(z) / cosh(z)), without overflow.
 float log_symmetric_gain(float z) {
-  constexpr float kLn2 = 0.6931472F;
   return z >= 0 ? kLn2 - std::log1p(std::exp(-2 * z)) : kLn2 + 2 * z - std::log1p(std::exp(2 * z));
 }
 
@@ -19,17 +28,16 @@ float log_symmetric_gain(float z) {
 
 std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_bytes) {
   std::array<float, kBets> gains{};
-  largest_abs *= 0.9F;
+  largest_abs *= kForgetting;
   if (increment_bytes == 0) return gains;
   const float size = std::abs(increment_bytes);
   largest_abs = std::max(largest_abs, size);
   recent_abs[recent_next] = size;
   recent_next = static_cast<std::uint8_t>((recent_next + 1U) % recent_abs.size());
   recent_count = static_cast<std::uint8_t>(std::min<std::size_t>(recent_count + 1U, recent_abs.size()));
-  std::array<float, 5> sorted = recent_abs;
+  std::array<float, kRecent> sorted = recent_abs;
   const float middle = upper_median(std::span(sorted).first(recent_count));
-  constexpr float kSign = 4.0F / 3;
-  const std::array<float, kBets> scale{5 * middle, largest_abs, kSign * size};
+  const std::array<float, kBets> scale{kMedians * middle, largest_abs, kSign * size};
   for (std::size_t i = 0; i < kBets; ++i) {
     gains[i] = log_symmetric_gain(2 * increment_bytes / scale[i]);
     log_e[i] = std::max(0.0F, log_e[i] + gains[i]);
@@ -42,11 +50,10 @@ void Level::push(Bucket bucket) {
   if (size_ > 0) {
     bucket.gain_nats = drift_.observe(bucket.floor_bytes - back().floor_bytes);
     for (std::size_t i = 0; i < DriftEvidence::kBets; ++i)
-      if (std::abs(bucket.gain_nats[i]) > 0.1F) ++moves_[i];
+      if (std::abs(bucket.gain_nats[i]) > kHardlyWeighs) ++moves_[i];
   }
   if (size_ == kCapacity) {
     forgotten_floor_ = std::max(forgotten_floor_, ring_[head_].floor_bytes);
-    forgotten_peak_ = std::max(forgotten_peak_, ring_[head_].peak_bytes);
     ring_[head_] = bucket;
     head_ = (head_ + 1) % kCapacity;
   } else {
@@ -56,11 +63,9 @@ void Level::push(Bucket bucket) {
 }
 
 void Level::clear(bool keep_highs) {
-  for (std::size_t i = 0; i < size_ && keep_highs; ++i) {
+  for (std::size_t i = 0; i < size_ && keep_highs; ++i)
     forgotten_floor_ = std::max(forgotten_floor_, (*this)[i].floor_bytes);
-    forgotten_peak_ = std::max(forgotten_peak_, (*this)[i].peak_bytes);
-  }
-  if (!keep_highs) forgotten_floor_ = forgotten_peak_ = 0;
+  if (!keep_highs) forgotten_floor_ = 0;
   head_ = size_ = 0;
   moves_ = {};
   drift_ = DriftEvidence{};

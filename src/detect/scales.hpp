@@ -34,16 +34,17 @@ struct Bucket {
 /// recent size, forgotten by a tenth a bucket), for rare rises among small jitter (stairs) and clean ramps; and
 /// z = +-1.5, the sign alone, for rises of very different sizes.
 struct DriftEvidence {
-  /// Takes an increment; returns its gains in nats. O(1).
   static constexpr std::size_t kBets = 3;
+  static constexpr std::size_t kRecent = 5;  ///< sizes whose median scales the first bet: as few as a median needs
 
+  /// Takes an increment; returns its gains in nats. O(1).
   std::array<float, kBets> observe(float increment_bytes);
 
   /// The largest of the running (restarted at 0) log evidences: a cheap upper bound on log E.
   [[nodiscard]] float nats() const { return *std::max_element(log_e.begin(), log_e.end()); }
 
   std::array<float, kBets> log_e{};
-  std::array<float, 5> recent_abs{};
+  std::array<float, kRecent> recent_abs{};
   float largest_abs = 0;
   std::uint8_t recent_count = 0;
   std::uint8_t recent_next = 0;
@@ -52,6 +53,7 @@ struct DriftEvidence {
 /// One time scale.
 class Level {
  public:
+  /// Buckets kept: enough for a shape, few enough for statistics that cost their square.
   static constexpr std::size_t kCapacity = 48;
 
   void push(Bucket bucket);
@@ -62,9 +64,8 @@ class Level {
   [[nodiscard]] const Bucket& operator[](std::size_t i) const { return ring_[(head_ + i) % kCapacity]; }
   [[nodiscard]] const Bucket& back() const { return (*this)[size_ - 1]; }
 
-  /// Highest floor and peak of buckets that have left the ring, and of earlier epochs where those count.
+  /// Highest floor of buckets that have left the ring, and of earlier epochs where those count.
   [[nodiscard]] float forgotten_floor() const { return forgotten_floor_; }
-  [[nodiscard]] float forgotten_peak() const { return forgotten_peak_; }
   /// Increments of this epoch that weighed in bet `i` of DriftEvidence: the number of starts evidence was given
   /// there (one at an increment that hardly weighs is the same as one after it).
   [[nodiscard]] std::uint32_t moves(std::size_t i) const { return moves_[i]; }
@@ -76,7 +77,6 @@ class Level {
   std::size_t size_ = 0;
   std::array<std::uint32_t, DriftEvidence::kBets> moves_{};
   float forgotten_floor_ = 0;
-  float forgotten_peak_ = 0;
   DriftEvidence drift_;
 };
 
@@ -84,7 +84,7 @@ class Level {
 /// fewer than two a finest bucket on average.
 class Scales {
  public:
-  static constexpr std::size_t kLevels = 12;
+  static constexpr std::size_t kLevels = 12;  ///< up to 5.7 h a bucket, 11 days in all: longer than horizon-days
   static constexpr Duration kFinest = std::chrono::seconds{10};
 
   /// Returns a bit mask of the levels of which a bucket closed (before this sample was taken in).
@@ -98,7 +98,9 @@ class Scales {
   void restart(bool keep_highs);
 
   [[nodiscard]] const Level& level(std::size_t k) const { return levels_[k]; }
-  [[nodiscard]] static double width_s(std::size_t k) { return 10.0 * static_cast<double>(1U << k); }
+  [[nodiscard]] static double width_s(std::size_t k) {
+    return std::chrono::duration<double>(kFinest).count() * static_cast<double>(1U << k);
+  }
   /// End of a bucket in time.
   [[nodiscard]] Timestamp end_of(std::size_t k, std::int32_t slot) const;
   [[nodiscard]] Timestamp start_of(std::size_t k, std::int32_t slot) const;

@@ -5,11 +5,55 @@
 #include <cmath>
 #include <functional>
 
+#include "core/units.hpp"
+
 namespace vramtrack {
 namespace {
 
+// Steps.
+
 /// Steps smaller than this are how allocators reserve (2 and 20 MiB segments), not events of the program.
-constexpr double kMinStepBytes = 32.0 * 1048576;
+constexpr double kMinStepBytes = 32.0 * kMiB;
+/// Buckets below which stairs cannot be told from a few rises.
+constexpr std::size_t kStairBuckets = 9;
+/// The fewest rises that make this share of the net are its steps, and there must be so many of them.
+constexpr double kStepsMake = 0.8;
+constexpr std::size_t kLeastSteps = 3;
+/// Treads are flat: they move by no more than this share of the smallest step, ...
+constexpr double kTreadShare = 0.2;
+/// ... make at least one in kFlatOneIn of all buckets, and all that falls is at most this share of the net.
+constexpr std::size_t kFlatOneIn = 2;
+constexpr double kMostFallen = 0.2;
+/// Stairs are looked for at the window's level and at so many finer ones: a coarse bucket smooths them away.
+constexpr std::size_t kFinerLevels = 2;
+
+// The other patterns.
+
+/// One rise that makes this share of the net is a spike.
+constexpr double kSpikeShare = 0.8;
+/// A cycle swings, within a bucket, by so many times the rise per bucket, and by these shares of the net and the level.
+constexpr double kCycleRises = 3;
+constexpr double kCycleNetShare = 0.2;
+constexpr double kCycleLevelShare = 0.05;
+/// R^2 from which on a growth is a line, and so gradual: the line explains half of the variance.
+constexpr double kGradualRSquared = 0.5;
+
+// Jumps.
+
+/// Finest buckets (10 s) back to where a jump may have begun: about 30 s, as spike-window-seconds has it.
+constexpr std::int32_t kJumpBuckets = 3;
+/// What rises within so long after a jump is the same jump, still arriving.
+constexpr double kSameJump_s = kSecondsPerMinute;
+/// A jump from below this share of the limit, or where that is unknown of the new level, comes from nothing: a load.
+constexpr double kNothingOfLimit = 0.05;
+constexpr double kNothingOfLevel = 0.2;
+/// A jump of which less than this share is left has gone again.
+constexpr double kGoneShare = 0.2;
+/// It still grows when the level is above its top by this share of it, and the latest part of the time since (one in
+/// kLatePart) has had half of its share of that.
+constexpr double kGrownShare = 0.25;
+constexpr int kLatePart = 4;
+constexpr double kLateShare = 0.125;
 
 /// Whether a few large rises, with flat treads between, make up the rise of level `k` since `start`.
 bool staircase(const Scales& scales, std::size_t k, Timestamp start) {
@@ -25,28 +69,29 @@ bool staircase(const Scales& scales, std::size_t k, Timestamp start) {
     net += x;
     fallen -= std::min(x, 0.0);
   }
-  if (n < 9 || !(net > 0) || fallen > 0.2 * net) return false;  // treads are flat
+  if (n < kStairBuckets || !(net > 0) || fallen > kMostFallen * net) return false;
   std::sort(rises.begin(), rises.begin() + static_cast<std::ptrdiff_t>(n), std::greater<>());
   double sum = 0;
   std::size_t steps = 0;
-  while (steps < n && sum < 0.8 * net) sum += rises[steps++];
-  const double tread_bytes = steps > 0 ? 0.2 * rises[steps - 1] : 0;
+  while (steps < n && sum < kStepsMake * net) sum += rises[steps++];
+  const double tread_bytes = steps > 0 ? kTreadShare * rises[steps - 1] : 0;
   const auto flat = std::count_if(rises.begin(), rises.begin() + static_cast<std::ptrdiff_t>(n),
                                   [&](double x) { return std::abs(x) <= tread_bytes; });
-  return steps >= 3 && 2 * static_cast<std::size_t>(flat) >= n && rises[steps - 1] >= kMinStepBytes;
+  return steps >= kLeastSteps && kFlatOneIn * static_cast<std::size_t>(flat) >= n && rises[steps - 1] >= kMinStepBytes;
 }
 
 }  // namespace
 
 Pattern shape_of(const Scales& scales, const Evidence& e, double r_squared) {
-  if (e.largest_step >= 0.8) return Pattern::sudden_spike;
+  if (e.largest_step >= kSpikeShare) return Pattern::sudden_spike;
   const double per_bucket = e.net_bytes / std::max(1, e.buckets);
   const double level_bytes = e.start_bytes + e.net_bytes;
-  if (e.swing_bytes >= std::max({3 * per_bucket, 0.2 * e.net_bytes, 0.05 * level_bytes, kMinStepBytes}))
+  if (e.swing_bytes >=
+      std::max({kCycleRises * per_bucket, kCycleNetShare * e.net_bytes, kCycleLevelShare * level_bytes, kMinStepBytes}))
     return Pattern::cyclic;
-  for (std::size_t k = e.level + 1; k-- > 0 && k + 3 > e.level;)
+  for (std::size_t k = e.level + 1; k-- > 0 && k + kFinerLevels >= e.level;)
     if (staircase(scales, k, e.start)) return Pattern::step_increase;
-  return r_squared >= 0.5 ? Pattern::gradual_leak : Pattern::unknown;
+  return r_squared >= kGradualRSquared ? Pattern::gradual_leak : Pattern::unknown;
 }
 
 void Jumps::on_close(const Scales& scales, double spike_share, double min_bytes, std::optional<double> limit_bytes) {
@@ -56,29 +101,30 @@ void Jumps::on_close(const Scales& scales, double spike_share, double min_bytes,
   const Bucket& now = finest.back();
   const auto floor = static_cast<double>(now.floor_bytes);
   const Timestamp time = scales.end_of(0, now.slot);
-  if (last_ && seconds_between(last_->time, time) <= 60) last_->top_bytes = std::max(last_->top_bytes, floor);
+  const bool same = last_ && seconds_between(last_->time, time) <= kSameJump_s;
+  if (same) last_->top_bytes = std::max(last_->top_bytes, floor);
   double base = floor;
   bool any = false;
-  for (std::size_t i = n - 1; i > 0 && now.slot - finest[i - 1].slot <= 3; --i) {
+  for (std::size_t i = n - 1; i > 0 && now.slot - finest[i - 1].slot <= kJumpBuckets; --i) {
     base = std::min(base, static_cast<double>(finest[i - 1].floor_bytes));
     any = true;
   }
   if (!any && n >= 2) base = static_cast<double>(finest[n - 2].floor_bytes);
   const double rise = floor - base;
-  const bool from_nothing = limit_bytes ? base < 0.05 * *limit_bytes : base < 0.2 * floor;
+  const bool from_nothing = limit_bytes ? base < kNothingOfLimit * *limit_bytes : base < kNothingOfLevel * floor;
   const double needed = from_nothing && limit_bytes ? spike_share * *limit_bytes : spike_share * base;
   if (rise < std::max(needed, min_bytes)) return;
-  if (last_ && seconds_between(last_->time, time) <= 60) return;  // the same jump, still arriving
+  if (same) return;
   last_ = Jump{time, base, floor, from_nothing};
 }
 
 SpikeOutcome Jumps::outcome(const Scales& scales, Timestamp now, double floor_now_bytes) const {
   if (!last_) return SpikeOutcome::none;
   const double jump = last_->top_bytes - last_->from_bytes;
-  if (floor_now_bytes < last_->from_bytes + 0.2 * jump) return SpikeOutcome::none;
+  if (floor_now_bytes < last_->from_bytes + kGoneShare * jump) return SpikeOutcome::none;
   const double since = floor_now_bytes - last_->top_bytes;
-  const Timestamp then = now - (now - last_->time) / 4;
-  const bool still = since > 0.25 * jump && floor_now_bytes - scales.floor_at(then) >= 0.125 * since;
+  const Timestamp then = now - (now - last_->time) / kLatePart;
+  const bool still = since > kGrownShare * jump && floor_now_bytes - scales.floor_at(then) >= kLateShare * since;
   return still ? SpikeOutcome::still_growing : SpikeOutcome::stabilised;
 }
 

@@ -13,7 +13,7 @@ namespace vramtrack {
 /// swings within one (docs/detectors/judge.md). O(48 x levels).
 Pattern shape_of(const Scales& scales, const Evidence& window, double r_squared);
 
-/// The last sudden rise: at least `spike_percent` within about 30 s, held for a finest bucket.
+/// The last sudden rise: at least the spike share within about 30 s, held for a finest bucket.
 class Jumps {
  public:
   struct Jump {
@@ -28,7 +28,7 @@ class Jumps {
 
   [[nodiscard]] const std::optional<Jump>& last() const { return last_; }
   /// What became of it by `now`: none when it has gone again; still growing when the level is well above the jump's
-  /// top and the last quarter of the time since has had its share of that.
+  /// top and the last quarter of the time since has had half of its share of that.
   [[nodiscard]] SpikeOutcome outcome(const Scales& scales, Timestamp now, double floor_now_bytes) const;
   void reset() { last_.reset(); }
 

@@ -6,12 +6,16 @@
 #include <array>
 #include <cmath>
 
+#include "core/format.hpp"
+#include "core/units.hpp"
 #include "detect/linear_trend.hpp"
 #include "detect/period.hpp"
 #include "detect/trend_window.hpp"
-#include "detect/words.hpp"
 
 namespace vramtrack {
+
+extern const DetectorInfo spike_detector;
+
 namespace {
 
 /// Below this share of the capacity a rise is measured against the capacity: 20 % of nothing is nothing.
@@ -20,8 +24,15 @@ constexpr double kLowShare = 0.05;
 constexpr double kGoneShare = 0.2;
 /// Growth after the spike below this share of it is not "still growing".
 constexpr double kGrowthShare = 0.1;
+/// Confidence while it is not yet decided what becomes of it, and once it has stabilised.
 constexpr double kUndecided = 0.25;
 constexpr double kStabilised = 0.05;
+/// A rise within so many windows of the spike's beginning belongs to it.
+constexpr double kSameRampWindows = 2;
+/// The short window reaches back a little further than its length, for jitter.
+constexpr double kJitter = 1.05;
+/// The sampling period is asked for again after so many samples; until then at each.
+constexpr std::size_t kPeriodEvery = 16;
 
 /// The samples of the last W seconds, the latest one of each 1/64 of W: bounded at any sampling rate.
 class ShortWindow {
@@ -33,7 +44,7 @@ class ShortWindow {
 
   void set_length(double window_s) {
     step_ = from_seconds(window_s / kSteps);
-    length_ = from_seconds(window_s * 1.05);  // a little more than W, for jitter
+    length_ = from_seconds(window_s * kJitter);
   }
 
   void observe(Timestamp time, double bytes) {
@@ -56,7 +67,7 @@ class ShortWindow {
     --count_;
   }
 
-  std::array<Entry, 128> ring_{};
+  std::array<Entry, 2 * kSteps> ring_{};  ///< the steps, and what jitter and the kept last ones add
   std::size_t oldest_ = 0;
   std::size_t count_ = 0;
   Duration step_{};
@@ -68,9 +79,9 @@ class Spike final : public Detector {
   explicit Spike(const DetectionConfig& config)
       : config_(config),
         share_(config.spike_percent / 100),
-        settle_s_(config.minimum_duration_minutes * 60),
-        forget_s_(config.analysis_window_hours * 3600),
-        after_(config.analysis_window_hours * 3600) {
+        settle_s_(config.minimum_duration_minutes * kSecondsPerMinute),
+        forget_s_(config.analysis_window_hours * kSecondsPerHour),
+        after_(config.analysis_window_hours * kSecondsPerHour) {
     refresh_window();
   }
 
@@ -78,7 +89,7 @@ class Spike final : public Detector {
     if (samples_ == 0) first_time_ = time;
     if (samples_ > 0 && time > last_time_) {
       period_.observe(seconds_between(last_time_, time));
-      if (++since_period_ >= 16 || period_.count() < 16) refresh_window();
+      if (++since_period_ >= kPeriodEvery || period_.count() < kPeriodEvery) refresh_window();
     }
     if (samples_ == 0 || time > last_time_) ++samples_;
     last_time_ = time;
@@ -95,24 +106,25 @@ class Spike final : public Detector {
 
   [[nodiscard]] Finding finding() const override {
     Finding finding;
-    finding.detector = "spike";
+    finding.detector = spike_detector.name;
     const double span_s = samples_ > 0 ? seconds_between(first_time_, last_time_) : 0;
     if (!spike_) {
       finding.state = window_.size() >= 2 && span_s >= window_s_ ? State::steady : State::too_short;
-      finding.because = finding.state == State::steady
-                            ? fmt::format("no rise of {:.0f} % within {}", config_.spike_percent, span_words(window_s_))
-                            : fmt::format("{} of samples: needs {}", span_words(span_s), span_words(window_s_));
+      finding.because =
+          finding.state == State::steady
+              ? fmt::format("no rise of {:.0f} % within {}", config_.spike_percent, format_span(window_s_))
+              : fmt::format("{} of samples: needs {}", format_span(span_s), format_span(window_s_));
       return finding;
     }
     finding.pattern = Pattern::sudden_spike;
     finding.state = State::spiked;
     finding.spike = spike_->outcome;
     finding.onset = spike_->from;
-    finding.because = fmt::format("up {} ({}) within {}", size_words(spike_->top_bytes - spike_->from_bytes),
-                                  percent_words(), span_words(seconds_between(spike_->from, spike_->top)));
+    finding.because = fmt::format("up {} ({}) within {}", format_bytes(spike_->top_bytes - spike_->from_bytes),
+                                  percent_words(), format_span(seconds_between(spike_->from, spike_->top)));
     if (spike_->outcome == SpikeOutcome::none) {
       finding.confidence = kUndecided;
-      finding.because += fmt::format("; what becomes of it shows after {}", span_words(settle_s_));
+      finding.because += fmt::format("; what becomes of it shows after {}", format_span(settle_s_));
       return finding;
     }
     const Trend trend = judge_trend(after_, config_.min_r_squared, 0);
@@ -133,14 +145,14 @@ class Spike final : public Detector {
 
   [[nodiscard]] std::vector<std::string> explain() const override {
     std::vector<std::string> lines;
-    lines.push_back(fmt::format("spike: window {}, threshold {:.0f} %", span_words(window_s_), config_.spike_percent));
+    lines.push_back(fmt::format("spike: window {}, threshold {:.0f} %", format_span(window_s_), config_.spike_percent));
     if (samples_ == 0) return lines;
     const double rise = last_bytes_ - window_.start().bytes;
-    lines.push_back(fmt::format("spike: {} within the window, needs {}", size_words(rise),
-                                threshold() ? size_words(*threshold()) : "a start above zero or a known capacity"));
+    lines.push_back(fmt::format("spike: {} within the window, needs {}", format_bytes(rise),
+                                threshold() ? format_bytes(*threshold()) : "a start above zero or a known capacity"));
     if (spike_)
       lines.push_back(fmt::format("spike: began at {}, from {} to {}, outcome {}", iso8601(spike_->from),
-                                  size_words(spike_->from_bytes), size_words(spike_->top_bytes),
+                                  format_bytes(spike_->from_bytes), format_bytes(spike_->top_bytes),
                                   to_string(spike_->outcome)));
     return lines;
   }
@@ -178,7 +190,7 @@ class Spike final : public Detector {
 
   void begin_or_extend() {
     if (spike_) {
-      const bool same_ramp = seconds_between(spike_->from, last_time_) <= 2 * window_s_;
+      const bool same_ramp = seconds_between(spike_->from, last_time_) <= kSameRampWindows * window_s_;
       if (same_ramp || spike_->outcome == SpikeOutcome::none) {
         if (same_ramp && last_bytes_ > spike_->top_bytes) top_here();
         return;
@@ -208,14 +220,14 @@ class Spike final : public Detector {
     }
     // As in linear_trend: look when the line may have moved, and again at a replaced value.
     const std::uint64_t unseen = samples_ - looked_;
-    if (unseen > 0 && static_cast<double>(unseen) * 64 < after_.samples()) return;
+    if (unseen > 0 && static_cast<double>(unseen) * kLookOneIn < after_.samples()) return;
     looked_ = samples_;
     if (after_.span_s() < settle_s_ || after_.samples() < static_cast<double>(config_.minimum_samples)) return;
     const Fit line = fit_slope(after_.all());
     const double grown = line.slope_per_s * after_.span_s();
     const bool grows = grown >= kGrowthShare * height && line.r_squared >= config_.min_r_squared;
     const double confidence = grows || alerting_ ? judge_trend(after_, config_.min_r_squared, 0).confidence : 0;
-    const bool sure = confidence >= config_.confidence_threshold * (alerting_ ? 0.9 : 1);
+    const bool sure = confidence >= config_.confidence_threshold * (alerting_ ? kHysteresis : 1);
     if (grows && sure) {
       spike_->outcome = SpikeOutcome::still_growing;
       alerting_ = true;
@@ -268,7 +280,7 @@ std::unique_ptr<Detector> make_spike(const DetectionConfig& config) {
   return std::make_unique<Spike>(config);
 }
 
-extern const DetectorInfo spike_detector{
+const DetectorInfo spike_detector{
     "spike", "a large rise within a short window, and whether it goes on (the documents' SpikeDetector)", make_spike};
 
 }  // namespace vramtrack

@@ -86,7 +86,7 @@ Moments TrendWindow::all() const {
 Moments TrendWindow::recent() const {
   Moments sum;
   if (!has_pending_) return sum;
-  const Timestamp from = last() - (last() - first()) / 3;
+  const Timestamp from = last() - (last() - first()) / kRecentPart;
   for (std::size_t i = count_; i-- > 0 && closed(i).first >= from;) sum.merge(closed(i).moments);
   sum.merge(open_.moments);
   sum.add(at(pending_time_), pending_y_);

@@ -21,7 +21,8 @@ namespace vramtrack {
 /// About 11 KiB. Not thread-safe.
 class TrendWindow {
  public:
-  static constexpr std::int64_t kBuckets = 64;
+  static constexpr std::int64_t kBuckets = 64;  ///< the window's length is exact to 1/64
+  static constexpr int kRecentPart = 3;         ///< recent() is the latest of so many equal parts
 
   explicit TrendWindow(double window_s);
 

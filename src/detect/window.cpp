@@ -3,6 +3,11 @@
 namespace vramtrack {
 namespace {
 
+/// A rise of this share of the net is a jump: what came after it is a window of its own.
+constexpr double kJumpShare = 0.3;
+/// Buckets up to this share of the rise above the base are flat.
+constexpr double kFlatShare = 0.02;
+
 double rise_at(const Level& level, std::size_t i) {
   return static_cast<double>(level[i].floor_bytes) - static_cast<double>(level[i - 1].floor_bytes);
 }
@@ -27,7 +32,7 @@ Starts starts_of(const Level& level) {
     for (std::size_t i = from + 1; i <= last; ++i)
       if (rise_at(level, i) > rise_at(level, jump)) jump = i;
     const double net = static_cast<double>(level[last].floor_bytes - level[from].floor_bytes);
-    if (rise_at(level, jump) > 0.3 * net && last - jump >= kMinIncrements)
+    if (rise_at(level, jump) > kJumpShare * net && last - jump >= kMinIncrements)
       for (std::size_t bet = 0; bet < kBets; ++bet) {
         double sum = 0;
         for (std::size_t i = jump + 1; i <= last; ++i) sum += static_cast<double>(level[i].gain_nats[bet]);
@@ -41,7 +46,7 @@ std::size_t without_flat_beginning(const Level& level, std::size_t first) {
   const auto base = static_cast<double>(level[first].floor_bytes);
   const double rise = static_cast<double>(level.back().floor_bytes) - base;
   for (std::size_t i = level.size() - 1; i > first; --i)
-    if (static_cast<double>(level[i].floor_bytes) <= base + 0.02 * rise) return i;
+    if (static_cast<double>(level[i].floor_bytes) <= base + kFlatShare * rise) return i;
   return first;
 }
 

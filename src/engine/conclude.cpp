@@ -23,7 +23,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     v.suspect = a.suspect;
     if (!v.suspect && !a.any_process && catalog.processes_are_listed)
       v.suspect = Suspect{0, 0, "no visible process", 1.0};
-    if (v.finding.leak && a.churn_share >= 0.5) {
+    if (v.finding.leak && a.churn_share >= kChurnExplains) {
       v.finding.leak = false;
       v.finding.state = State::steady;
       v.finding.pattern = Pattern::none;

@@ -194,10 +194,6 @@ void Engine::on_alert(std::function<void(const AlertChange&)> callback) {
   core_->callback = std::move(callback);
 }
 
-std::size_t Engine::series_count() const {
-  return core_->series.size();
-}
-
 std::uint64_t Engine::series_visits() const {
   return core_->series.visits();
 }

@@ -34,7 +34,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// Takes a batch in. Samples must be in time order over all series (those of one instant form one tick);
-  /// a sample older than the last of its series is dropped and counted. O(samples).
+  /// a sample older than the last of its series is dropped. O(samples).
   void ingest(const Batch& batch);
 
   /// Completes the last tick: call when a recording has ended.
@@ -46,8 +46,6 @@ class Engine {
   /// The present state, built on demand: O(series). `explain` fills SeriesView::explain.
   [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const;
 
-  /// Bytes of detector state, over all series (for the bench).
-  [[nodiscard]] std::size_t series_count() const;
   /// Series looked at so far on behalf of events, changes of the catalog, attributions and Views: what an end of a
   /// process adds to this does not grow with the number of series.
   [[nodiscard]] std::uint64_t series_visits() const;

@@ -31,22 +31,17 @@ bool IgnorePatterns::match(const ProcessInfo& process) const {
 
 SeriesState::SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore)
     : id(series), key(catalog.key(series)), severity_(config.severity) {
-  for (const DetectorInfo* info : detectors()) {
-    if (info->name == config.detection.detector)
-      detector = info->make(config.detection);
-    else if (info->name != "composite")
-      dissenters.push_back(info->make(config.detection));
-  }
+  const DetectorInfo* deciding = find_detector(config.detection.detector);
+  if (deciding != nullptr) detector = deciding->make(config.detection);
+  for (const DetectorInfo* info : vramtrack::dissenters())
+    if (info != deciding) dissenters.push_back(info->make(config.detection));
   if (key.pid != 0)
     if (const ProcessInfo* process = catalog.process(process_key(key))) ignored = ignore.match(*process);
 }
 
 bool SeriesState::observe(const Sample& sample) {
   if (samples > 0) {
-    if (sample.time < last_time) {
-      ++dropped;
-      return false;
-    }
+    if (sample.time < last_time) return false;
     if (sample.time > last_time) period.observe(seconds_between(last_time, sample.time));
   } else {
     first_time = sample.time;

@@ -36,7 +36,7 @@ struct SeriesState {
 
   SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
 
-  /// False when the sample is older than the last one: it is dropped and counted.
+  /// False when no detector has seen the sample: it is older than the last one, or the process has ended.
   bool observe(const Sample& sample);
   /// Tells the detectors where memory ends, when its device's capacity is known: a device ends at its capacity less
   /// what the driver keeps, a process at what it holds plus what its device has free. REQUIRES: device.
@@ -69,7 +69,6 @@ struct SeriesState {
   Timestamp first_time{};
   Timestamp last_time{};
   std::uint64_t samples = 0;
-  std::uint64_t dropped = 0;
   std::uint64_t last_bytes = 0;
   std::uint64_t peak_bytes = 0;
   bool alerting = false;

@@ -162,12 +162,6 @@ std::optional<ProcessInfo> read_process(const std::string& proc_root, std::uint3
   return info;
 }
 
-std::vector<std::string> parse_mapped_names(std::string_view maps_text) {
-  MapsLines lines;
-  while (!maps_text.empty()) lines.take(next_line(maps_text));
-  return std::move(lines.names);
-}
-
 MappedNames read_mapped_names(const std::string& proc_root, std::uint32_t pid) {
   MappedNames mapped;
   const int fd = ::open(process_file(proc_root, pid, "maps").c_str(), O_RDONLY | O_CLOEXEC);

@@ -46,9 +46,6 @@ struct MappedNames {
 /// Cost: up to milliseconds for a process with thousands of mappings: call it rarely.
 MappedNames read_mapped_names(const std::string& proc_root, std::uint32_t pid);
 
-/// The names that a maps file's text holds, for read_mapped_names and its tests. Pure.
-std::vector<std::string> parse_mapped_names(std::string_view maps_text);
-
 /// The pid a process has in its own, innermost pid namespace, from the text of /proc/PID/status ("NSpid:");
 /// 0 when the kernel does not say. Pure.
 std::uint32_t innermost_pid(std::string_view status_text);

@@ -5,18 +5,12 @@
 #include <map>
 #include <set>
 
+#include "core/driver_share.hpp"
 #include "core/format.hpp"
-#include "core/units.hpp"
 #include "period/period.hpp"
 
 namespace vramtrack {
 namespace {
-
-/// What the driver may hold for itself beside the processes: as the screens reckon it (tui/accounting.hpp).
-double driver_bytes(const DeviceInfo& device) {
-  constexpr double kLeast = 768 * kMiB;
-  return std::max(kLeast, device.capacity_bytes ? 0.01 * static_cast<double>(*device.capacity_bytes) : 0.0);
-}
 
 bool is_process(const PeriodSeries& s) {
   return s.view.key.metric == Metric::process_used && s.view.key.pid != 0;
@@ -152,7 +146,7 @@ IdleDevice idle_of(const PeriodReport& report, const PeriodSeries& device) {
   IdleDevice idle;
   idle.device_id = device.view.key.device_id;
   const auto held = held_by_processes(report, idle.device_id, idle.processes_known);
-  const double driver = driver_bytes(device.view.device);
+  const double driver = driver_share_bytes(device.view.device.capacity_bytes);
   // A bucket narrower than the sampling stands for the time until the next sample.
   const double bucket_h = std::max(report.bucket_s, device.view.interval_s) / 3600;
   for (const HistoryPoint& p : device.history) {

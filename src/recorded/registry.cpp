@@ -40,7 +40,7 @@ const RecordedInfo& recorded_at(const std::string& path) {
 Result<std::vector<RecordedPart>> plan_recorded(const RecordedInfo& kind, const std::vector<std::string>& paths,
                                                 const RecordedOptions& options) {
   if (paths.size() > kind.most_files)
-    return fail(fmt::format("a {0} cannot be read together with other files; name one {0}, or logs only", kind.name));
+    return fail(fmt::format("a {0} cannot be combined with other files; name one {0}, or logs only", kind.name));
   return kind.plan(paths, options);
 }
 

@@ -26,10 +26,6 @@ std::string xid_text(const LastXid& xid) {
   return xid.text.empty() ? fmt::format("XID {}", xid.code) : printable(xid.text);
 }
 
-std::string count_words(std::uint64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 void judge_memory(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
   if (h.repair_failed == true)
     problems.push_back({Condition::failing, "a broken row of memory could not be replaced",
@@ -37,7 +33,7 @@ void judge_memory(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
   if (h.ecc_since_load.uncorrected.value_or(0) > 0)
     problems.push_back(
         {Condition::failing,
-         count_words(*h.ecc_since_load.uncorrected, "uncorrected memory error") + " since the driver was loaded",
+         format_count(*h.ecc_since_load.uncorrected, "uncorrected memory error") + " since the driver was loaded",
          "do not trust what ran meanwhile; reset the GPU (nvidia-smi --gpu-reset), replace it if they come back"});
   if (h.repair_pending == true)
     problems.push_back({Condition::degraded, "broken memory is replaced by spare memory only at a reset",
@@ -60,6 +56,14 @@ void judge_clocks(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
       !h.throttle->has(Throttle::power_brake))
     problems.push_back({Condition::degraded, "the hardware cuts the clocks" + at,
                         "look at cooling and power; nvidia-smi -q -d PERFORMANCE says more"});
+}
+
+/// "power cap"
+std::string_view throttle_words(Throttle reason) {
+  constexpr std::array<std::string_view, 8> kWords = {
+      "idle",          "clocks were set", "power cap",         "power brake",
+      "heat (driver)", "heat (hardware)", "hardware slowdown", "other"};
+  return kWords[static_cast<std::size_t>(reason)];
 }
 
 }  // namespace
@@ -90,13 +94,6 @@ HealthReport judge_health(const SeriesView& device, Timestamp now) {
   return report;
 }
 
-std::string_view throttle_words(Throttle reason) {
-  constexpr std::array<std::string_view, 8> kWords = {
-      "idle",          "clocks were set", "power cap",         "power brake",
-      "heat (driver)", "heat (hardware)", "hardware slowdown", "other"};
-  return kWords[static_cast<std::size_t>(reason)];
-}
-
 std::string health_words(const std::optional<DeviceHealth>& health) {
   if (!health) return "temperature, ECC and throttle not known";
   const DeviceHealth& h = *health;
@@ -113,7 +110,7 @@ std::string health_words(const std::optional<DeviceHealth>& health) {
     if (h.ecc_lifetime.uncorrected.value_or(0) > e.uncorrected.value_or(0))
       out += fmt::format(", {} uncorrected in its life", *h.ecc_lifetime.uncorrected);
   }
-  if (h.remapped_rows.value_or(0) > 0) out += fmt::format("; {} replaced", count_words(*h.remapped_rows, "row"));
+  if (h.remapped_rows.value_or(0) > 0) out += fmt::format("; {} replaced", format_count(*h.remapped_rows, "row"));
   if (!h.throttle) return out + "; throttle not known";
   std::string reasons;
   for (std::size_t i = 0; i < kThrottleNames.size(); ++i)

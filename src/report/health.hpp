@@ -38,7 +38,4 @@ std::string health_words(const std::optional<DeviceHealth>& health);
 /// time.
 std::string xid_words(const SeriesView& device, const std::function<std::string(Timestamp)>& clock);
 
-/// "power cap"
-std::string_view throttle_words(Throttle reason);
-
 }  // namespace vramtrack

@@ -143,10 +143,6 @@ Statement& Statement::bind(int index, std::span<const std::uint8_t> blob) {
   bind_failed_ |= sqlite3_bind_blob64(handle_.get(), index, blob.data(), blob.size(), SQLITE_STATIC) != SQLITE_OK;
   return *this;
 }
-Statement& Statement::bind_null(int index) {
-  bind_failed_ |= sqlite3_bind_null(handle_.get(), index) != SQLITE_OK;
-  return *this;
-}
 
 Result<bool> Statement::step() {
   if (bind_failed_) {

@@ -56,7 +56,6 @@ class Statement {
   Statement& bind(int index, double value);
   Statement& bind(int index, std::string_view text);
   Statement& bind(int index, std::span<const std::uint8_t> blob);
-  Statement& bind_null(int index);
 
   /// True: a row stands. False: done. The error of an earlier bind() is returned here.
   Result<bool> step();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/driver_share.hpp"
 #include "core/format.hpp"
 #include "core/units.hpp"
 
@@ -12,14 +13,14 @@ namespace vramtrack::top {
 Accounting account(const View& view, const std::string& device_id) {
   Accounting a;
   bool any_ended = false;
-  double capacity = 0;
+  std::optional<std::uint64_t> capacity_bytes;
   for (const SeriesView& s : view.series) {
     const bool here = s.key.device_id == device_id;
     if (!here && s.device.parent_id != device_id) continue;
     const auto bytes = static_cast<double>(s.used_bytes);
     if (here && s.key.pid == 0 && s.key.metric == Metric::device_used) {
       a.used_bytes = bytes;
-      capacity = s.device.capacity_bytes ? static_cast<double>(*s.device.capacity_bytes) : 0;
+      capacity_bytes = s.device.capacity_bytes;
     }
     if (here && s.key.pid == 0 && s.key.metric == Metric::device_reserved) a.reserved_bytes = bytes;
     if (s.key.pid == 0 || s.key.metric != Metric::process_used) continue;
@@ -38,7 +39,7 @@ Accounting account(const View& view, const std::string& device_id) {
     a.rest = Accounting::Rest::too_much;
   else if (rest <= rounding)
     a.rest = Accounting::Rest::none;
-  else if (rest <= std::max(kDriverBytes, kDriverShare * capacity))
+  else if (rest <= driver_share_bytes(capacity_bytes))
     a.rest = Accounting::Rest::driver;
   else
     a.rest = any_ended ? Accounting::Rest::dead : Accounting::Rest::nobody;

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "core/units.hpp"
 #include "core/view.hpp"
 
 namespace vramtrack::top {
@@ -14,7 +13,7 @@ namespace vramtrack::top {
 struct Accounting {
   enum class Rest : std::uint8_t {
     none,     ///< the processes hold all of it
-    driver,   ///< little enough to be the driver's own: contexts, page tables, the display
+    driver,   ///< little enough to be the driver's own (core/driver_share.hpp)
     nobody,   ///< much, and no process that we see holds it
     dead,     ///< the same, and a process that held memory here has ended
     too_much  ///< the processes' sum is above the device's use: shared memory is counted with each of them
@@ -26,11 +25,6 @@ struct Accounting {
   double rest_bytes = 0;                 ///< never negative; of `too_much`: by how much
   Rest rest = Rest::none;
 };
-
-/// Up to this much beyond the processes is the driver's own: kDriverBytes, or kDriverShare of the capacity if that is
-/// more. An idle data-centre GPU has 0.3 to 0.6 GiB in use; one with a desktop's compositor lists that as a process.
-inline constexpr double kDriverBytes = 768 * kMiB;
-inline constexpr double kDriverShare = 0.01;
 
 Accounting account(const View& view, const std::string& device_id);
 

@@ -39,10 +39,6 @@ constexpr std::array<Theme, 4> kThemes = {{
 
 }  // namespace
 
-bool Theme::is_monochrome() const {
-  return std::all_of(looks.begin(), looks.end(), [](const Look& l) { return l.colour < 0 && l.colour8 < 0; });
-}
-
 std::span<const Theme> themes() {
   return kThemes;
 }

@@ -25,8 +25,6 @@ struct Theme {
   std::string_view help;
   std::array<Look, kRoles> looks;  ///< by Role
   [[nodiscard]] const Look& look(Role role) const { return looks[static_cast<std::size_t>(role)]; }
-  /// No colour at all, only bold, dim, underline and reverse.
-  [[nodiscard]] bool is_monochrome() const;
 };
 
 /// All themes; the first is the default. Backgrounds are the terminal's own.

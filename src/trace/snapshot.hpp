@@ -84,7 +84,7 @@ struct Snapshot {
   std::vector<DeviceTrace> host_traces;
   std::optional<AllocatorSettings> settings;
   std::vector<Annotation> annotations;
-  std::vector<std::int64_t> streams;  ///< by AllocEvent::stream; the last of 65,536 stands for all further ones
+  std::vector<std::int64_t> streams;  ///< by AllocEvent::stream; the last of 1,024 stands for all further ones
   std::vector<std::string> notes;     ///< what a person should know of the reading
 
   std::uint64_t file_bytes = 0;  ///< as read, decompressed

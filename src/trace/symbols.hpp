@@ -80,10 +80,6 @@ class Symbols {
   /// Valid until the next intern of a stack.
   [[nodiscard]] std::span<const FrameId> stack(StackId id) const;
 
-  [[nodiscard]] std::size_t string_count() const { return strings_.size(); }
-  [[nodiscard]] std::size_t frame_count() const { return frames_.size(); }
-  [[nodiscard]] std::size_t stack_count() const { return stack_begins_.size() - 1; }
-
  private:
   std::string_view keep(std::string_view text);
 

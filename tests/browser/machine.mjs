@@ -41,12 +41,18 @@ export function launch() {
   return playwright().launch({ executablePath: chromiumPath(), args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 }
 
+/** The clock that `make test-anywhere` sets, if it does. */
+function clockOf(env) {
+  const names = Object.keys(env).filter((name) => "FAKETIME" in env && /^(FAKETIME|LD_PRELOAD$|NO_FAKE_STAT$)/.test(name));
+  return Object.fromEntries(names.map((name) => [name, env[name]]));
+}
+
 /** An agent that simulates `scenario` `speed` times as fast as it was. */
 export async function startAgent(binary, { scenario = join(here, "leak.toml"), speed = 300, listen = "127.0.0.1:0", args = [] } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "vramtrack-browser-"));
   const child = spawn(binary, ["agent", "--scenario", scenario, "--speed", String(speed), "--listen", listen, ...args], {
     cwd: folder,
-    env: { PATH: process.env.PATH, HOME: folder, XDG_RUNTIME_DIR: folder, XDG_STATE_HOME: folder, TMPDIR: folder, TZ: "UTC" },
+    env: { ...clockOf(process.env), PATH: process.env.PATH, HOME: folder, XDG_RUNTIME_DIR: folder, XDG_STATE_HOME: folder, TMPDIR: folder, TZ: "UTC" },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let log = "";

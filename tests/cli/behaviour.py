@@ -173,7 +173,7 @@ class Watch(CliTest):
         row = lines_of(self.run_ok("analyze", "--format", "json", store).stdout)[0]
         self.assertEqual(row["files"], [store])
         refused = self.run_ok("analyze", store, "x.csv", exit_code=2).stderr
-        self.assertIn(b"a store cannot be read together with other files", refused)
+        self.assertIn(b"a store cannot be combined with other files", refused)
 
     @NEEDS_FAKE
     def test_replay_raises_the_alerts_that_live_raised(self):

@@ -1,13 +1,20 @@
-"""The documents against the program: man page, completions and the JSON contract name all there is, and no more."""
+"""The documents against the program: the README's commands run; the man page, the completions and the JSON contract
+name all there is, and no more."""
 import json
+import os
 import pathlib
+import pickle
+import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
-from sandbox import TESTS, Sandbox, leak_log
+from recorder import leaking
+from sandbox import FIXTURES, TESTS, Sandbox, leak_log
 
 BINARY = sys.argv.pop(1)
 ROOT = TESTS.parent
@@ -75,6 +82,18 @@ class Documents(unittest.TestCase):
             if shutil.which(shell):
                 subprocess.run([shell, "-n", str(ROOT / "contrib/completions" / name)], check=True)
 
+    def test_bash_completes(self):
+        script = str(ROOT / "contrib/completions/vramtrack.bash")
+        for typed, expected in ((["wa"], "watch"), (["watch", "--on"], "--once"), (["snapshot", "le"], "leaks"),
+                                (["snapshot", "leaks", "--us"], "--used"), (["config", "init", "--f"], "--force"),
+                                (["report", "--format", ""], "text md json html"),
+                                (["snapshot", "export", "--format", "c"], "chrome csv"), (["watch", "--interval", ""], ""),
+                                (["analyze", "/etc/passw"], "/etc/passwd"), (["simulate", "leaking_t"], "leaking_training")):
+            code = f'source {script}; COMP_WORDS=(vramtrack "$@"); COMP_CWORD=$#; _vramtrack; echo "${{COMPREPLY[*]}}"'
+            words = subprocess.run(["bash", "-c", code, "bash", *typed], capture_output=True, check=True).stdout.decode().split()
+            self.assertLessEqual(set(expected.split()), set(words), typed)
+            self.assertEqual(expected == "", not words, typed)
+
     def test_every_field_of_the_json_is_documented(self):
         text = read("docs/formats/analysis.md")
         fields = set(self.row) | set(self.row["series"]) | set(self.row["verdict"]) | set(self.row["alerts"][0])
@@ -86,6 +105,160 @@ class Documents(unittest.TestCase):
             shown = box.run("config", "show").stdout.decode()
         keys = set(re.findall(r"^([a-z-]+) = ", shown, re.MULTILINE))
         self.assertEqual(set(re.findall(r"^\| `([a-z-]+)` \|", read("docs/CONFIG.md"), re.MULTILINE)), keys)
+
+
+# A log recorder: prints the columns of a simulated log that the README's command asks for, and ends.
+NVIDIA_SMI = """#!{python}
+import csv, sys
+what, columns = next(a for a in sys.argv if a.startswith("--query-")).split("=")
+rows = list(csv.reader(open("{folder}/" + ("gpu.csv" if what == "--query-gpu" else "apps.csv")), skipinitialspace=True))
+at = [[title.split(" ")[0] for title in rows[0]].index(column) for column in columns.split(",")]
+for row in rows:
+    print(", ".join(row[i] for i in at))
+"""
+
+
+class Readme(unittest.TestCase):
+    """Every command of the README is run here, in its order and in one sandbox, or is in NOT_RUN with the reason."""
+
+    NOT_RUN = {
+        "sudo apt-get install -y make": "needs root and a network",
+        "make run": "builds the program, then runs 'vramtrack watch --or-simulate'",
+        "make accuracy": "takes many minutes",
+        "sudo make install": "needs root; the packaging test installs",
+        "make deb": "builds the release; CI runs it",
+        "make portable": "builds another preset; CI runs it",
+        "make wheels": "builds for every Python; CI runs it",
+        "make container": "needs podman or docker and a network",
+        "pip install .": "needs a network; the Python tests install the package",
+        "sudo systemctl enable --now vramtrack": "needs root and systemd",
+    }
+    #: exit statuses other than 0: these find the leak of their input, or report that this machine lacks something
+    STATUS = {"vramtrack analyze": {1}, "vramtrack snapshot leaks": {1}, "vramtrack report": {0, 1}, "vramtrack doctor": {0, 1}}
+    #: these run until Ctrl-C: what they print first
+    UNTIL = {
+        "vramtrack watch": "GPU 0",
+        "vramtrack watch --json": "vramtrack.analysis.v1",
+        "vramtrack top": r"\x1b\[\?1049h[\s\S]*GPU",
+        "vramtrack agent": r"http://127\.0\.0\.1:\d+",
+    }
+
+    @staticmethod
+    def blocks(text):
+        """The language and the lines of each fenced block."""
+        return [(m[2], [line.removeprefix(m[1]) for line in m[3].splitlines()])
+                for m in re.finditer(r"^( *)```(\w*)\n(.*?)^\1```$", text, re.MULTILINE | re.DOTALL)]
+
+    @classmethod
+    def commands(cls):
+        """What a reader may copy: the lines of the sh blocks, then the commands within sentences and tables."""
+        text = read("README.md")
+        out = [re.sub(r"\s+#.*", "", line) for language, lines in cls.blocks(text) if language == "sh" for line in lines if line]
+        return out + re.findall(r"`((?:vramtrack|make|sudo|pip|build/\S+) [^`]+)`", cls.prose(text))
+
+    @staticmethod
+    def prose(text):
+        return re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+    def setUp(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+        tools, logs = self.box.path / "bin", self.box.path / "logs"
+        for folder in (tools, logs, self.box.work / "build" / "release"):
+            folder.mkdir(parents=True)
+        self.box.run("simulate", "--csv", str(logs / "gpu.csv"), "--process-csv", str(logs / "apps.csv"))
+        shutil.copy(logs / "gpu.csv", self.box.work)
+        (tools / "nvidia-smi").write_text(NVIDIA_SMI.format(python=sys.executable, folder=logs))
+        (tools / "nvidia-smi").chmod(0o755)
+        for link in (tools / "vramtrack", self.box.work / "build" / "release" / "vramtrack"):
+            link.symlink_to(self.box.binary)
+        for name, steps in (("before", 10), ("after", 20), ("crash", 30)):
+            trained = leaking(steps, oom=1 << 30 if name == "crash" else 0)
+            (self.box.work / f"{name}.pickle").write_bytes(pickle.dumps(trained.snapshot()))
+        self.env = self.box.environment({
+            "PATH": f"{tools}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(self.box.path), "VRAMTRACK_AGENT_LISTEN": "127.0.0.1:0",
+            "VRAMTRACK_SOURCES_NVML_LIBRARY": "no-library", "VRAMTRACK_SOURCES_SYS_ROOT": f"{FIXTURES}/sys",
+            "VRAMTRACK_SOURCES_PROC_ROOT": f"{FIXTURES}/proc"})
+
+    def run_to_its_end(self, command):
+        result = subprocess.run(["sh", "-c", command], cwd=self.box.work, env=self.env, capture_output=True, timeout=120, check=False)
+        return result.returncode, (result.stdout + result.stderr).decode()
+
+    def run_until(self, pattern, command):
+        """Runs it on a terminal of its own, and presses Ctrl-C as soon as it has printed the pattern."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.box.work)
+            os.execve("/bin/sh", ["sh", "-c", f"stty cols 120 rows 40; exec {command}"], self.env)
+        text, end, pressed = "", time.monotonic() + 60, False
+        while select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
+            try:
+                text += os.read(terminal, 65536).decode(errors="replace")
+            except OSError:  # the program has closed its terminal
+                break
+            if not pressed and re.search(pattern, text):
+                os.write(terminal, b"\x03")
+                pressed = True
+        else:
+            os.kill(pid, 9)
+        os.close(terminal)
+        self.assertTrue(pressed, f"{command}: no {pattern!r} in:\n{text}")
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text
+
+    def test_every_command_runs(self):
+        known = self.box.run("--help").stdout.decode()
+        for command in self.commands():
+            if command in self.NOT_RUN or (command == "vramtrack agent" and "\n  agent " not in known):
+                continue
+            with self.subTest(command):
+                plain = command.replace("build/release/", "")
+                until = self.UNTIL.get(plain)
+                status, text = self.run_until(until, command) if until else self.run_to_its_end(command)
+                expected = next((s for start, s in self.STATUS.items() if plain.startswith(start)), {0})
+                self.assertIn(status, expected, f"{command}\n{text}")
+                if plain.startswith("vramtrack analyze"):
+                    self.assertIn("LEAK (gradual leak)", text)
+
+    def test_what_is_not_run_is_there(self):
+        commands = self.commands()
+        self.assertLessEqual(set(self.NOT_RUN) | set(self.UNTIL), set(commands), "no longer in the README")
+        for target in re.findall(r"\bmake ([a-z]+)$", "\n".join(commands), re.MULTILINE):
+            self.assertRegex(read("Makefile"), rf"(?m)^{target}:")
+        self.assertTrue((ROOT / "contrib" / "systemd" / "vramtrack.service").exists())
+
+    def test_no_command_escapes(self):
+        text = read("README.md")
+        self.assertEqual(text.count("```"), 2 * len(self.blocks(text)))
+        self.assertFalse(re.findall(r"^(?: {4,}|\t).*", self.prose(text), re.MULTILINE), "an indented block: use ```sh for commands")
+        for language, lines in self.blocks(text):
+            self.assertIn(language, ("", "sh", "python"))
+            if language == "python":
+                compile("\n".join(lines), "README.md", "exec")
+            if not language:
+                self.assertFalse([line for line in lines if re.match(r"(\$|#|vramtrack|make|sudo|pip|build/)", line)], "use ```sh")
+
+    def test_the_first_screen(self):
+        screen = "\n".join(read("README.md").splitlines()[:40])
+        for part in (r"!\[.+\]\(docs/images/.+\.png\)", "make run", "build/release/vramtrack analyze gpu.csv", "^GPU 0 .*: LEAK"):
+            self.assertRegex(screen, re.compile(part, re.MULTILINE))
+
+
+class Links(unittest.TestCase):
+    @staticmethod
+    def anchors(text):
+        return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)", text, re.MULTILINE)}
+
+    def test_every_link_between_the_documents_leads_somewhere(self):
+        for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("contrib/**/*.md")]:
+            for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+                if "://" in target:
+                    continue
+                file, _, anchor = target.partition("#")
+                with self.subTest(f"{page.relative_to(ROOT)}: {target}"):
+                    other = page.parent / file if file else page
+                    self.assertTrue(other.exists())
+                    if anchor:
+                        self.assertIn(anchor, self.anchors(other.read_text()))
 
 
 if __name__ == "__main__":

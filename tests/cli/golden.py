@@ -60,7 +60,16 @@ CASES = {
     "version": ["--version"],
     "no_command": [],
     "unknown_command": ["analyse", "leak.csv"],
+    "unknown_command_help": ["foo", "--help"],
+    "unknown_verb_help": ["snapshot", "sumary", "--help"],
     "unknown_option": ["watch", "--jsn"],
+    "unknown_short_option": ["watch", "-x"],
+    "option_twice": ["watch", "--interval", "1s", "--interval", "2s"],
+    "option_without_value": ["analyze", "--capacity"],
+    "flag_with_value": ["watch", "--json=maybe"],
+    "unexpected_argument": ["watch", "gpu.csv"],
+    "bad_number": ["simulate", "--seed", "many"],
+    "bad_ratio": ["test", "--error-rate", "1", "--", "true"],
     "analyze_no_file": ["analyze"],
     "analyze_leak": ["analyze", *TREND, "leak.csv"],
     "analyze_leak_explain": ["analyze", *TREND, "--explain", "leak.csv"],
@@ -121,6 +130,12 @@ CASES = {
     "doctor_no_gpu": ["doctor", "--set", "sources.enabled=drm", "--set", "sources.sys-root=no-sys"],
     "doctor_drm": ["doctor", "--set", "sources.enabled=drm", "--set", f"sources.sys-root={FIXTURES}/sys"],
 }
+
+HELPS = [[], ["watch"], ["agent"], ["top"], ["replay"], ["analyze"], ["report"], ["simulate"], ["snapshot"],
+         ["snapshot", "summary"], ["snapshot", "leaks"], ["snapshot", "timeline"], ["snapshot", "oom"],
+         ["snapshot", "flamegraph"], ["snapshot", "export"], ["test"], ["doctor"], ["config"], ["config", "show"],
+         ["config", "path"], ["config", "init"]]
+CASES |= {"_".join(["help", *command]): [*command, "--help"] for command in HELPS}
 
 # Lines that tell about the machine the test runs on.
 DOCTOR_MACHINE = re.compile(r"^(note|ok) +(processes|container) .*\n( +do: .*\n)?", re.MULTILINE)

@@ -139,7 +139,7 @@ class Simulated(NotificationTest):
         self.assertNotIn(b"s3cret", result.stderr)
 
     def test_nobody_to_tell_is_an_error(self):
-        self.assertIn(b"[notify] names nobody", self.simulate(exit_code=2).stderr)
+        self.assertIn(b"no receiver is configured", self.simulate(exit_code=2).stderr)
 
     def test_wrong_settings_are_named(self):
         for values, words in (({"webhook": "ftp://host/"}, b"http://"), ({"webhook": "http://u:p@host/"}, b"password")):

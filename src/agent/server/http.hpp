@@ -1,5 +1,5 @@
 // Http: the agent's HTTP server on sockets of its own: bounded in requests, time, connections and memory, whatever
-// clients do. The only user of cpp-httplib. Knows nothing of GPUs: a Site answers.
+// clients do. Knows nothing of GPUs: a Site answers.
 //
 //   accept thread ──fd──> pool: a thread a connection, bounded ──> Site::admit ──> (body) ──> Site::respond
 #pragma once

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/format.hpp"
+#include "core/median.hpp"
 
 namespace vramtrack::gate {
 namespace {

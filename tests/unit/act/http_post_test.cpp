@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 namespace vramtrack::act {
@@ -77,17 +79,21 @@ class Receiver {
   [[nodiscard]] HttpTarget target(double timeout_s = 10) const {
     return {*parse_url("http://127.0.0.1:" + std::to_string(port_) + "/s3cret"), "t0ken", {}, timeout_s};
   }
-  /// Complete once http_post has returned.
-  const std::string& got() const { return got_; }
+  /// Complete once http_post has been answered; what came until now, where it gave up before.
+  std::string got() const {
+    const std::scoped_lock lock(mutex_);
+    return got_;
+  }
 
  private:
   void serve(const std::string& answer, std::chrono::milliseconds between) {
     const int client = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) return;
     char part[4096];
-    while (got_.find("{\"a\":1}") == std::string::npos) {
+    while (got().find("{\"a\":1}") == std::string::npos) {
       const ssize_t n = ::read(client, part, sizeof part);
       if (n <= 0) break;
+      const std::scoped_lock lock(mutex_);
       got_.append(part, static_cast<std::size_t>(n));
     }
     if (between.count() == 0) {
@@ -108,6 +114,7 @@ class Receiver {
 
   int socket_;
   std::uint16_t port_ = 0;
+  mutable std::mutex mutex_;  ///< of got_
   std::string got_;
   std::thread thread_;
 };

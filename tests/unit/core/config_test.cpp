@@ -171,6 +171,26 @@ TEST(Config, TheTemplateIsAFileThatChangesNothingAndNamesEveryKey) {
   for (const Setting& s : settings()) EXPECT_EQ(s.get(layers.config()), s.get(Config{})) << s.name();
 }
 
+TEST(Config, AReloadTakesTheLiveSettingsAndNamesTheOthers) {
+  LayeredConfig next;
+  for (const char* live : {"watch.interval-seconds=2", "metrics.per-process=true", "agent.max-streams=3",
+                           "agent.token-file=/t", "agent.allowed-hosts=gpu1"})
+    ASSERT_TRUE(next.apply_assignment(live, "t"));
+  for (const char* unused : {"watch.status-every-seconds=5", "cost.usd-per-gpu-hour=2"})
+    ASSERT_TRUE(next.apply_assignment(unused, "t"));
+  EXPECT_THAT(settings_for_restart(Config{}, next.config()), ::testing::IsEmpty());
+  ASSERT_TRUE(next.apply_assignment("store.raw-hours=3", "t"));
+  ASSERT_TRUE(next.apply_assignment("agent.listen=127.0.0.1:1", "t"));
+  EXPECT_THAT(settings_for_restart(Config{}, next.config()), ::testing::ElementsAre("store.raw-hours", "agent.listen"));
+}
+
+TEST(Config, EverySentenceOfTheTableEndsWithAFullStop) {
+  for (const Setting& s : settings()) {
+    EXPECT_TRUE(s.help.ends_with('.')) << s.name();
+    EXPECT_TRUE(s.when.ends_with('.')) << s.name();
+  }
+}
+
 TEST(Config, NearestNameIsByEditDistance) {
   const std::string_view known[] = {"spike", "judge", "linear_trend"};
   EXPECT_EQ(nearest_name("spkie", known), "spike");

@@ -134,5 +134,24 @@ TEST(FormatProperty, AnyDoubleGivesAFigure) {
   EXPECT_TRUE(ok);
 }
 
+TEST(Format, ScaledRatesChooseTheirUnit) {
+  EXPECT_EQ(format_scaled_rate(50.1 * kMiB / 60), "50.1 MiB/min");
+  EXPECT_EQ(format_scaled_rate(1536 * kMiB / 60), "1.5 GiB/min");
+  EXPECT_EQ(format_scaled_rate(0.2 * kMiB / 60), "12.0 MiB/h");
+  EXPECT_EQ(format_scaled_rate(-0.2 * kMiB / 60), "-12.0 MiB/h");
+  EXPECT_EQ(format_scaled_rate(0), "0.0 MiB/min");
+  EXPECT_EQ(format_scaled_rate(kNan), "0.0 MiB/min");
+}
+
+TEST(Format, SpansUseAUnitFromTwoOfItOn) {
+  EXPECT_EQ(format_span(45), "45 s");
+  EXPECT_EQ(format_span(119), "119 s");
+  EXPECT_EQ(format_span(120), "2 min");
+  EXPECT_EQ(format_span(38 * 60), "38 min");
+  EXPECT_EQ(format_span(2.5 * 3600), "2.5 h");
+  EXPECT_EQ(format_span(3.1 * 86400), "3.1 d");
+  EXPECT_EQ(format_span(kInf), "0 s");
+}
+
 }  // namespace
 }  // namespace vramtrack

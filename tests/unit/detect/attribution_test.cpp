@@ -21,6 +21,15 @@ TEST(Attribution, NobodyVisibleGrows) {
   EXPECT_NEAR(a.suspect->share, 0.96, 1e-9);
 }
 
+TEST(Attribution, AThirdOfTheGrowthMakesASuspect) {
+  const auto with = [](double grown) { return attribute(100, {{1, 10, "train", 300, 300 + grown, true, grown}}); };
+  ASSERT_TRUE(with(34).suspect);
+  EXPECT_EQ(with(34).suspect->pid, 1U);
+  EXPECT_EQ(with(40).suspect->pid, 1U);
+  ASSERT_TRUE(with(33).suspect);
+  EXPECT_EQ(with(33).suspect->pid, 0U) << "two thirds are nobody's that can be seen";
+}
+
 TEST(Attribution, WithoutProcessesNobodyIsNamed) {
   EXPECT_FALSE(attribute(100, {}).suspect);
 }

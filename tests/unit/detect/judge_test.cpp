@@ -69,7 +69,8 @@ TEST_P(PeriodTest, FiftyMiBAMinuteIsCaughtWithinFifteenMinutes) {
     EXPECT_GT(o.last.r_squared, 0.98);
   }
 }
-INSTANTIATE_TEST_SUITE_P(Periods, PeriodTest, testing::Values(1.0, 5.0, 10.0, 30.0, 60.0));
+INSTANTIATE_TEST_SUITE_P(Periods, PeriodTest, testing::Values(1.0, 5.0, 10.0, 30.0, 60.0),
+                         [](const auto& each) { return std::to_string(static_cast<int>(each.param)) + "_s"; });
 
 TEST(Judge, TheDocumentsOwnExampleIsCaught) {  // 12.4 MB/min: under their 1 MB/s floor
   const Outcome o = watch([](double t) { return 12 * kGiB + 12.4 * kMiB / 60 * t; }, 3600, 1);

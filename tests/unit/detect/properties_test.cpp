@@ -163,7 +163,7 @@ RC_GTEST_PROP(Property, FiguresAreInRange, ()) {
   for (const DetectorInfo* info : detectors())
     for (const Finding& f : watch(series, {.detector = std::string(info->name), .limit_bytes = 24 * kGiB}).asked) {
       RC_ASSERT(f.confidence >= 0 && f.confidence <= 1);
-      RC_ASSERT(f.r_squared >= 0 && f.r_squared <= 1 + 1e-12);  // rounding
+      RC_ASSERT(f.r_squared >= 0 && f.r_squared <= 1);
       const Interval& g = f.growth_bytes_per_s;
       RC_ASSERT(g.low <= g.mid && g.mid <= g.high);
       RC_ASSERT(!f.because.empty());

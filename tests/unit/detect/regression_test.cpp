@@ -40,6 +40,21 @@ TEST(Regression, TheTextbookLine) {
   EXPECT_NEAR(fit.p_value, 0.124027 / 2, 1e-5);  // t = 2.12132 on 3 degrees, two-sided p 0.1240
 }
 
+TEST(Regression, ValuesAtHandGiveTheSameLine) {
+  const std::vector<double> t{1, 2, 3, 4, 5};
+  const std::vector<double> y{2, 4, 5, 4, 5};
+  const Fit fit = fit_slope(vramtrack::moments_of(t, y));
+  EXPECT_DOUBLE_EQ(fit.slope_per_s, 0.6);
+  EXPECT_DOUBLE_EQ(fit.r_squared, 0.6);
+  EXPECT_NEAR(fit.residual(1, 2), -0.8, 1e-15);
+  EXPECT_NEAR(fit.residual(3, 5), 1.0, 1e-15);
+  // Far from the origin, as times since 1970 would be.
+  const Fit far =
+      fit_slope(vramtrack::moments_of(std::vector<double>{1e9, 1e9 + 1, 1e9 + 2}, std::vector<double>{3, 5, 7}));
+  EXPECT_DOUBLE_EQ(far.slope_per_s, 2);
+  EXPECT_DOUBLE_EQ(far.r_squared, 1);
+}
+
 // Residuals +1 +1 -1 -1 +1 +1 ... persist: half of the steps are 0, the others 2 or -2.
 TEST(Regression, PersistentResidualsCountAsFewerSamples) {
   std::vector<Point> points;

@@ -135,6 +135,19 @@ TEST_F(EngineTest, AnEndedProcessEndsItsAlertAndReleasesTheDevices) {
   EXPECT_TRUE(seen(small).ended);
 }
 
+TEST_F(EngineTest, ASeriesKeepsItsEarlierAlerts) {
+  const SeriesId first = process(20, "python train.py");
+  start();
+  for (int t = 0; t < 1800; ++t) tick(t, leak(t) + kGiB, {{first, leak(t)}});
+  end_process(1800, 20);
+  const SeriesId second = process(21, "python train.py");
+  for (int t = 1800; t < 7200; ++t) tick(t, leak(t - 1800) + kGiB, {{second, leak(t - 1800)}});
+  const SeriesView& device = seen(device_series);
+  ASSERT_GE(device.alerts.size(), 2U);
+  EXPECT_LT(device.alerts.front().raised, at(1800));
+  EXPECT_GT(device.alerts.back().raised, at(1800));
+}
+
 TEST_F(EngineTest, IgnoredProcessesNeverAlert) {
   const SeriesId small = process(20, "python known_grower.py");
   Config config;

@@ -81,7 +81,7 @@ TEST(Scenarios, EveryVerdictIsAsRecorded) {
 
 class Truth : public testing::TestWithParam<std::string> {};
 
-/// What cannot be told from such a series while it lasts, and why (docs/detectors/judge.md, "when it lies").
+/// What cannot be told from such a series while it lasts, and why (docs/detectors/judge.md, "When it is wrong").
 const std::set<std::string> kUndecidable = {
     "leak_partial_release",  // what it gives back grows with what it took: bounded, and withdrawn in the end
 };

@@ -5,7 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/small_file.hpp"
+#include <filesystem>
+#include <fstream>
+
+#include "../temp_folder.hpp"
 
 namespace vramtrack {
 namespace {
@@ -73,14 +76,22 @@ TEST(Process, MappedNamesAreFilesAndPackagesOnce) {
   EXPECT_THAT(read_mapped_names(kFixtures, 1001).names, testing::Contains("libcuda.so.550.54"));
 }
 
-TEST(Process, MapsReadInPiecesSayTheSameAsInOne) {
-  // The running test program itself, whose maps are longer than one read's buffer would be on most machines.
-  const MappedNames mapped = read_mapped_names("/proc", static_cast<std::uint32_t>(getpid()));
-  ASSERT_EQ(mapped.access, MappedNames::Access::read);
-  EXPECT_THAT(mapped.names, testing::Contains("host_test"));
-  const auto text = read_text_file("/proc/self/maps", 1U << 24U);
-  ASSERT_TRUE(text);
-  EXPECT_THAT(parse_mapped_names(*text), testing::UnorderedElementsAreArray(mapped.names));
+TEST(Process, MapsAreReadInPiecesAndNoLineIsLost) {
+  const TempFolder proc;
+  std::filesystem::create_directory(proc.file("77"));
+  std::vector<std::string> names;
+  {
+    std::ofstream maps(proc.file("77/maps"));
+    for (int i = 0; i < 3000; ++i) {  // many times the buffer of one read
+      names.push_back("lib" + std::to_string(i) + ".so");
+      maps << "7f0000000000-7f0000001000 r-xp 00000000 08:01 " << i << "    /usr/lib/" << names.back() << "\n";
+    }
+  }
+  const MappedNames mapped = read_mapped_names(proc.path(), 77);
+  EXPECT_EQ(mapped.access, MappedNames::Access::read);
+  EXPECT_EQ(mapped.names, names);
+  // A real one: this program.
+  EXPECT_THAT(read_mapped_names("/proc", static_cast<std::uint32_t>(getpid())).names, testing::Contains("host_test"));
 }
 
 TEST(Process, TheLivingOneIsItself) {

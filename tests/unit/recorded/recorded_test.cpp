@@ -99,7 +99,7 @@ TEST_F(Recorded, OnlyWhatBelongsTogetherIsReadTogether) {
   const std::string first = store("s.db");
   const auto both = plan_recorded(recorded_at(first), {first, log("gpu.csv")}, options());
   ASSERT_FALSE(both);
-  EXPECT_THAT(both.error().message, HasSubstr("a store cannot be read together with other files"));
+  EXPECT_THAT(both.error().message, HasSubstr("a store cannot be combined with other files"));
   const auto two = plan_one_recorded(*find_recorded("log"), {log("a.csv"), log("b.csv")}, options());
   ASSERT_FALSE(two);
   EXPECT_THAT(two.error().message, HasSubstr("2 recordings that do not belong together"));

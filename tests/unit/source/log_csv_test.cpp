@@ -414,12 +414,12 @@ TEST(ReadAmount, KnowsValuesFromMissingOnesAndNonsense) {
   EXPECT_EQ(read_amount("841 MiB", 1, bytes), Amount::read);
   EXPECT_EQ(bytes, 841ULL << 20);
   EXPECT_EQ(read_amount("841MiB", 1, bytes), Amount::read);
-  EXPECT_EQ(read_amount("2204.5", logtext::kMiB, bytes), Amount::read);
+  EXPECT_EQ(read_amount("2204.5", kBytesPerMiB, bytes), Amount::read);
   EXPECT_EQ(bytes, (2204ULL << 20) + (1ULL << 19));
   for (const char* missing : {"[N/A]", "N/A", "[Not Supported]", "[Insufficient Permissions]", "", "-", "nan", "null"})
     EXPECT_EQ(read_amount(missing, 1, bytes), Amount::missing) << missing;
   for (const char* bad : {"lots", "-5", "5 parsec", "99999999999999999999999", "1e30"})
-    EXPECT_EQ(read_amount(bad, logtext::kMiB, bytes), Amount::bad) << bad;
+    EXPECT_EQ(read_amount(bad, kBytesPerMiB, bytes), Amount::bad) << bad;
 }
 
 }  // namespace

@@ -80,6 +80,15 @@ TEST(Dmon, ReadsTheFbColumnByItsHeader) {
   EXPECT_EQ(r.notes.skipped_lines, 0U);
 }
 
+TEST(Dmon, AGpuBeyondTheBoundIsSkipped) {
+  const auto r =
+      read_text("# gpu   fb\n# Idx   MB\n    0   10\n 4095   20\n 4096   30\n 4000000000   40\n   -1   50\n");
+  EXPECT_THAT(r.device("0"), SizeIs(1));
+  EXPECT_THAT(r.device("4095"), SizeIs(1));
+  EXPECT_THAT(r.device("4096"), SizeIs(0));
+  EXPECT_EQ(r.notes.skipped_lines, 3U);
+}
+
 TEST(Dmon, CountsRoundsWithoutAClock) {
   LogOptions options = utc();
   options.interval_s = 5;

@@ -295,7 +295,8 @@ TEST(Nvml, XidErrorsAreEventsOnce) {
 }
 
 class NvmlLoss : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Codes, NvmlLoss, testing::Values(15, 16));
+INSTANTIATE_TEST_SUITE_P(Codes, NvmlLoss, testing::Values(15, 16),
+                         [](const auto& each) { return "code_" + std::to_string(each.param); });
 
 TEST_P(NvmlLoss, OneLostGpuPausesAloneAndReturns) {
   FakeNvml fake(
@@ -326,7 +327,8 @@ TEST_P(NvmlLoss, OneLostGpuPausesAloneAndReturns) {
 }
 
 class NvmlDriverGone : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Codes, NvmlDriverGone, testing::Values(1, 9, 18));
+INSTANTIATE_TEST_SUITE_P(Codes, NvmlDriverGone, testing::Values(1, 9, 18),
+                         [](const auto& each) { return "code_" + std::to_string(each.param); });
 
 TEST_P(NvmlDriverGone, AReloadedDriverIsFoundAgain) {
   const std::string code = std::to_string(GetParam());

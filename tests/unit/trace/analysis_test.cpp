@@ -167,6 +167,21 @@ TEST(Growth, ALeakOverThreeSnapshotsIsNamed) {
   EXPECT_EQ(growth_of(warm).condition, Condition::steady);
 }
 
+TEST(Growth, OneHundredthOfSharedStacksMakesTwoSnapshotsComparable) {
+  Symbols symbols;
+  const StackId shared = line(symbols, "library.py", 1);
+  const StackId here = line(symbols, "train.py", 1);
+  const StackId there = line(symbols, "serve.py", 1);
+  const auto comparable = [&](std::uint64_t shared_mib) {
+    const Snapshot both[] = {holding({{shared, shared_mib * kMiB}, {here, (200 - shared_mib) * kMiB}}),
+                             holding({{shared, shared_mib * kMiB}, {there, (200 - shared_mib) * kMiB}})};
+    return growth_of(both).is_comparable;
+  };
+  EXPECT_FALSE(comparable(1));
+  EXPECT_TRUE(comparable(2));
+  EXPECT_TRUE(comparable(10));
+}
+
 TEST(Growth, SegmentsThatGrewOrMovedDoNotMatter) {
   Symbols symbols;
   const StackId model = line(symbols, "model.py", 3);

@@ -1,0 +1,127 @@
+#!/bin/sh
+# Runs the tests under conditions that a test must not depend on.
+#
+#   scripts/test_anywhere.sh BUILD_DIR [--condition NAME]... [--suite all|outside] [--repeat COUNT] [--list]
+#
+#   --condition  midnight, spring, autumn, zone, locale or load; may be given again (default: every one)
+#   --suite      all: the whole suite once, and those of the agent and the browser COUNT times (default);
+#                outside: only what runs the binary from outside (cli_*, agent, browser)
+#   --repeat     how often the tests of the agent and the browser run (default: 10)
+#
+# The date is set by libfaketime, where Debian's package `faketime` is installed. Ends with one line per condition; the log of
+# each is BUILD_DIR/anywhere-NAME.log. Exits 1 when a test failed under a condition.
+set -u
+cd "$(dirname "$0")/.."
+
+conditions=
+suite=all
+repeat=10
+build=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --condition) conditions="$conditions ${2:?}" && shift ;;
+    --suite) suite=${2:?} && shift ;;
+    --repeat) repeat=${2:?} && shift ;;
+    --list) echo midnight spring autumn zone locale load && exit 0 ;;
+    -*) echo "test_anywhere: unknown option '$1'; see the head of $0" >&2 && exit 2 ;;
+    *) build=$1 ;;
+  esac
+  shift
+done
+[ -f "$build/CTestTestfile.cmake" ] || { echo "test_anywhere: '$build' is no folder of a build with tests" >&2; exit 2; }
+[ -n "$conditions" ] || conditions="midnight spring autumn zone locale load"
+
+jobs=$(nproc)
+outside='^(cli|web|browser|dashboard)_'
+
+# ctest under the environment of a condition. $1: a log, $2...: the arguments of ctest, after the command that sets the scene.
+under() {
+  log=$1
+  shift
+  "$@" >>"$log" 2>&1
+}
+
+# Everything once, then the tests of the server and the browser COUNT times, each until it fails.
+suites() {
+  log=$1
+  shift
+  status=0
+  : >"$log"
+  if [ "$suite" = all ]; then
+    under "$log" "$@" ctest --test-dir "$build" --output-on-failure -j "$jobs" || status=1
+  else
+    under "$log" "$@" ctest --test-dir "$build" --output-on-failure -j "$jobs" -R "$outside" || status=1
+  fi
+  under "$log" "$@" ctest --test-dir "$build" --output-on-failure -R '^(web|browser)_' --repeat until-fail:"$repeat" || status=1
+  return $status
+}
+
+# A date as all programs see it: one clock that runs on from there. Monotonic clocks are left alone, since they say no date,
+# and so are the times of files.
+at() {
+  if ! command -v faketime >/dev/null; then
+    echo "test_anywhere: faketime is missing: 'scripts/setup.sh anywhere' installs it" >&2
+    return 1
+  fi
+  log=$1
+  zone=$3
+  ahead_s=$(($(TZ=$zone date -d "$2" +%s) - $(date +%s)))
+  [ $ahead_s -lt 0 ] || ahead_s=+$ahead_s
+  suites "$log" env TZ="$zone" NO_FAKE_STAT=1 faketime -m --exclude-monotonic -f "$ahead_s"
+}
+
+busy=
+end_busy() {
+  [ -z "$busy" ] || kill $busy 2>/dev/null
+  busy=
+}
+trap end_busy EXIT
+trap 'exit 1' INT TERM
+
+run_condition() {
+  log=$build/anywhere-$1.log
+  case $1 in
+    midnight) at "$log" "2026-03-10 23:50:00" UTC ;;
+    # An hour before the clocks of Berlin go forward, and before they go back.
+    spring) at "$log" "2026-03-29 01:50:00" Europe/Berlin ;;
+    autumn) at "$log" "2026-10-25 02:50:00" Europe/Berlin ;;
+    zone) suites "$log" env TZ=Asia/Kolkata ;;
+    locale)
+      # Made where it is missing, in the build folder: no root is needed.
+      locales=$PWD/$build/locales
+      if ! locale -a 2>/dev/null | grep -qi '^de_DE.utf-\{0,1\}8$' && [ ! -d "$locales/de_DE.UTF-8" ]; then
+        mkdir -p "$locales"
+        localedef -i de_DE -f UTF-8 "$locales/de_DE.UTF-8" || return 1
+      fi
+      [ ! -d "$locales" ] || set -- "$1" LOCPATH="$locales"
+      shift
+      suites "$log" env "$@" LANG=de_DE.UTF-8 LC_ALL=de_DE.UTF-8 LANGUAGE=de
+      ;;
+    load)
+      for _ in 1 2 3 4; do
+        sh -c 'while :; do :; done' &
+        busy="$busy $!"
+      done
+      suites "$log" env
+      result=$?
+      end_busy
+      return $result
+      ;;
+    *)
+      echo "test_anywhere: unknown condition '$1'; expected one of: $($0 --list)" >&2
+      return 1
+      ;;
+  esac
+}
+
+failed=
+for condition in $conditions; do
+  begun=$(date +%s)
+  if run_condition "$condition"; then outcome=passed; else
+    outcome=FAILED
+    failed=1
+    grep -E '^[[:space:]]+[0-9]+ - .*\((Failed|Timeout|SEGFAULT|Not Run)' "$build/anywhere-$condition.log"
+  fi
+  echo "test_anywhere: $condition: $outcome in $(($(date +%s) - begun)) s"
+done
+[ -z "$failed" ]

@@ -1,0 +1,140 @@
+#include "cli/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/time.hpp"
+
+namespace vramtrack::cli {
+
+Argument& Arguments::add(Argument argument) {
+  return all_.emplace_back(std::move(argument));
+}
+
+Argument& Arguments::flag(std::string name, std::string help, bool& into) {
+  return flag(std::move(name), std::move(help), [&into] { into = true; });
+}
+
+Argument& Arguments::flag(std::string name, std::string help, std::function<void()> on) {
+  return add({.name = std::move(name),
+              .help = std::move(help),
+              .takes = Takes::nothing,
+              .set = [on = std::move(on)](const std::string&) { return on(), Status(); }});
+}
+
+Argument& Arguments::option(std::string name, std::string metavar, std::string help, SetWord set) {
+  return add({std::move(name), std::move(metavar), std::move(help), Takes::one, std::move(set)});
+}
+
+Argument& Arguments::list(std::string name, std::string metavar, std::string help, SetWord set) {
+  return add({std::move(name), std::move(metavar), std::move(help), Takes::list, std::move(set)});
+}
+
+Argument& Arguments::repeated(std::string name, std::string metavar, std::string help, SetWord set) {
+  return add({std::move(name), std::move(metavar), std::move(help), Takes::repeated, std::move(set)});
+}
+
+Argument& Arguments::several(std::string name, std::string metavar, std::string help, SetWord set) {
+  return add({std::move(name), std::move(metavar), std::move(help), Takes::several, std::move(set)});
+}
+
+Argument& Arguments::operand(std::string name, std::string help, SetWord set) {
+  return add({std::move(name), "", std::move(help), Takes::one, std::move(set)});
+}
+
+Argument& Arguments::operands(std::string name, std::string help, SetWord set) {
+  return add({std::move(name), "", std::move(help), Takes::several, std::move(set)});
+}
+
+void Arguments::put_in_group(Group group, std::size_t first) {
+  for (std::size_t i = first; i < all_.size(); ++i) all_[i].group = group;
+}
+
+SetWord text(std::string& into) {
+  return [&into](const std::string& word) { return into = word, Status(); };
+}
+
+SetWord text(std::optional<std::string>& into) {
+  return [&into](const std::string& word) { return into = word, Status(); };
+}
+
+SetWord text(std::vector<std::string>& into) {
+  return [&into](const std::string& word) { return into.push_back(word), Status(); };
+}
+
+SetWord duration(std::optional<double>& into_s) {
+  return duration([&into_s](double seconds) { into_s = seconds; });
+}
+
+SetWord duration(std::function<void(double seconds)> into) {
+  return [into = std::move(into)](const std::string& word) -> Status {
+    const auto seconds = parse_duration_s(word);
+    if (!seconds) return fail(seconds.error());
+    if (*seconds <= 0) return fail("must be greater than zero, for example 1s");
+    into(*seconds);
+    return {};
+  };
+}
+
+SetWord whole_number(std::function<void(std::uint64_t)> into, std::uint64_t min, std::uint64_t max) {
+  return [into = std::move(into), min, max](const std::string& word) -> Status {
+    std::uint64_t value = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stopped, error] = std::from_chars(word.data(), end, value);
+    if (error != std::errc() || stopped != end || value < min || value > max)
+      return fail(max >= UINT32_MAX ? fmt::format("'{}' is not a whole number from {} on", word, min)
+                                    : fmt::format("'{}' is not a whole number from {} to {}", word, min, max));
+    into(value);
+    return {};
+  };
+}
+
+SetWord number(double& into, double min, double max) {
+  return [&into, min, max](const std::string& word) -> Status {
+    double value = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stopped, error] = std::from_chars(word.data(), end, value);
+    if (error != std::errc() || stopped != end || !(value >= min && value <= max))
+      return fail(fmt::format("'{}' is not a number from {} to {}", word, min, max));
+    into = value;
+    return {};
+  };
+}
+
+SetWord size(std::function<void(std::uint64_t bytes)> into) {
+  return [into = std::move(into)](const std::string& word) -> Status {
+    const auto bytes = parse_bytes(word);
+    if (!bytes) return fail(bytes.error());
+    into(*bytes);
+    return {};
+  };
+}
+
+SetWord capacity(std::optional<std::uint64_t>& into_bytes) {
+  return [&into_bytes](const std::string& word) -> Status {
+    const auto bytes = parse_bytes(word);
+    if (!bytes) return fail(bytes.error());
+    if (*bytes < (1U << 20U))
+      return fail(fmt::format("{} bytes is too small for a GPU's memory; give a unit, for example 24GiB", *bytes));
+    into_bytes = *bytes;
+    return {};
+  };
+}
+
+SetWord one_of(std::vector<std::string> known, std::string& into) {
+  return [known = std::move(known), &into](const std::string& word) -> Status {
+    if (std::find(known.begin(), known.end(), word) == known.end())
+      return fail(fmt::format("'{}' is not one of: {}", word, joined(known)));
+    into = word;
+    return {};
+  };
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view separator) {
+  return fmt::format("{}", fmt::join(words, separator));
+}
+
+}  // namespace vramtrack::cli

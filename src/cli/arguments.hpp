@@ -1,0 +1,110 @@
+// What a command takes, declared once: parsing, --help, the shells' completions and the man page follow from it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace vramtrack::cli {
+
+/// Stores one word of the command line. Its error says what was expected; the option's name is put before it.
+using SetWord = std::function<Status(const std::string& word)>;
+
+/// How many words follow an option, or make an operand.
+enum class Takes : std::uint8_t {
+  nothing,   ///< a flag
+  one,       ///< one word, once
+  list,      ///< one word with commas; may be given several times
+  repeated,  ///< one word; may be given several times
+  several,   ///< all words up to the next option, at least one
+};
+
+/// What a shell completes a word with, besides the words that are known.
+enum class Completes : std::uint8_t { nothing, files, programs };
+
+/// Options that several commands share and that the man page describes once, under a heading of their own.
+enum class Group : std::uint8_t { own, configuration, logs };
+
+/// One option ("--json") or operand ("FILE").
+struct Argument {
+  std::string name;
+  std::string metavar;  ///< of what follows an option; empty: a flag or an operand
+  std::string help;     ///< one sentence, without a full stop
+  Takes takes = Takes::nothing;
+  SetWord set;  ///< called once for each word; of a flag that is given with an empty one, and then it cannot fail
+  bool is_required = false;
+  Completes with = Completes::nothing;
+  std::vector<std::string> words;  ///< those that are known
+  std::string manual;              ///< more sentences, for the man page alone
+  Group group = Group::own;
+
+  [[nodiscard]] bool is_operand() const { return !name.starts_with('-'); }
+
+  Argument& required() { return is_required = true, *this; }
+  Argument& file() { return with = Completes::files, *this; }
+  Argument& program() { return with = Completes::programs, *this; }
+  Argument& completes(std::vector<std::string> known) { return words = std::move(known), *this; }
+  Argument& in_manual(std::string sentences) { return manual = std::move(sentences), *this; }
+};
+
+/// The arguments of one command, in the order of --help. What they are stored into must outlive the parsing.
+class Arguments {
+ public:
+  Argument& flag(std::string name, std::string help, bool& into);
+  Argument& flag(std::string name, std::string help, std::function<void()> on);
+  Argument& option(std::string name, std::string metavar, std::string help, SetWord set);
+  /// Words may be joined by commas, and the option be given several times; `set` is called for each word.
+  Argument& list(std::string name, std::string metavar, std::string help, SetWord set);
+  Argument& repeated(std::string name, std::string metavar, std::string help, SetWord set);
+  /// "--replay FILE ...": everything up to the next option.
+  Argument& several(std::string name, std::string metavar, std::string help, SetWord set);
+  Argument& operand(std::string name, std::string help, SetWord set);
+  Argument& operands(std::string name, std::string help, SetWord set);
+
+  /// Those from the `first` on.
+  void put_in_group(Group group, std::size_t first);
+
+  [[nodiscard]] const std::deque<Argument>& all() const { return all_; }
+
+ private:
+  Argument& add(Argument argument);
+
+  std::deque<Argument> all_;  ///< a deque: what add() returned stays where it is
+};
+
+// Where words go. Each is stored as it is, or checked first.
+SetWord text(std::string& into);
+SetWord text(std::optional<std::string>& into);
+SetWord text(std::vector<std::string>& into);  ///< appends
+SetWord duration(std::optional<double>& into_s);
+SetWord duration(std::function<void(double seconds)> into);
+/// A whole number from `min` to `max`.
+SetWord whole_number(std::function<void(std::uint64_t)> into, std::uint64_t min, std::uint64_t max);
+SetWord number(double& into, double min, double max);
+/// "80GiB" or a number of bytes.
+SetWord size(std::function<void(std::uint64_t bytes)> into);
+/// Memory of a whole GPU: less than 1 MiB is an error, since the unit was forgotten.
+SetWord capacity(std::optional<std::uint64_t>& into_bytes);
+SetWord one_of(std::vector<std::string> known, std::string& into);
+
+/// "a, b, c", of whatever has a name: detectors, sources, themes.
+std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");
+template <class Range>
+std::vector<std::string> names_of(const Range& named) {
+  std::vector<std::string> names;
+  for (const auto& each : named) {
+    if constexpr (requires { each->name; })
+      names.emplace_back(each->name);
+    else
+      names.emplace_back(each.name);
+  }
+  return names;
+}
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,209 @@
+#include "cli/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <vector>
+
+#include "core/settings.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+/// A command of the command line, with its verbs. Lives as long as the parsing: the library keeps references.
+struct Declared {
+  const CommandInfo* info = nullptr;
+  CLI::App* app = nullptr;
+  Arguments arguments;
+  Runner run;
+  std::deque<bool> flags;  ///< whether each of the flags was given, in the order of the arguments
+  std::vector<std::unique_ptr<Declared>> verbs;
+};
+
+/// A word, stored; an error is passed to the library in its own way, and comes back as a usage error.
+void store(const Argument& argument, const std::string& word) {
+  const Status stored = argument.set(word);
+  if (!stored) throw CLI::ValidationError(argument.name, stored.error().message);
+}
+
+void declare(Declared& command, const Argument& argument) {
+  CLI::App& app = *command.app;
+  CLI::Option* option = nullptr;
+  if (argument.takes == Takes::nothing) {
+    app.add_flag(argument.name, command.flags.emplace_back(false), argument.help);
+    return;
+  }
+  if (argument.takes == Takes::one) {
+    option = app.add_option_function<std::string>(
+        argument.name, [&argument](const std::string& word) { store(argument, word); }, argument.help);
+  } else {
+    option = app.add_option_function<std::vector<std::string>>(
+        argument.name,
+        [&argument](const std::vector<std::string>& words) {
+          for (const std::string& word : words) store(argument, word);
+        },
+        argument.help);
+  }
+  option->type_name(argument.metavar);
+  if (argument.takes == Takes::list) option->delimiter(',')->allow_extra_args(false);
+  if (argument.takes == Takes::repeated) option->take_all()->allow_extra_args(false);
+  if (argument.takes == Takes::several && !argument.is_operand()) option->expected(1, -1);
+  if (argument.is_required) option->required();
+}
+
+std::unique_ptr<Declared> declare(CLI::App& above, const CommandInfo& info) {
+  auto command = std::make_unique<Declared>();
+  command->info = &info;
+  command->app = above.add_subcommand(std::string(info.name), std::string(info.help));
+  command->app->footer(std::string(info.examples));
+  if (info.declare != nullptr) {
+    command->run = info.declare(command->arguments);
+    for (const Argument& argument : command->arguments.all()) declare(*command, argument);
+  }
+  if (!info.verbs.empty()) command->app->require_subcommand(1);
+  for (const CommandInfo* verb : info.verbs) command->verbs.push_back(declare(*command->app, *verb));
+  return command;
+}
+
+const Declared* parsed_of(const std::vector<std::unique_ptr<Declared>>& commands) {
+  for (const auto& command : commands)
+    if (command->app->parsed()) return command->verbs.empty() ? command.get() : parsed_of(command->verbs);
+  return nullptr;
+}
+
+void set_flags(const Declared& command) {
+  auto given = command.flags.begin();
+  for (const Argument& argument : command.arguments.all())
+    if (argument.takes == Takes::nothing && *given++) static_cast<void>(argument.set({}));
+}
+
+/// The innermost command that was named, or the program itself.
+const CLI::App& deepest(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : deepest(*chosen.front());
+}
+
+std::vector<std::string_view> commands_of(const CLI::App& app) {
+  std::vector<std::string_view> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
+  return names;
+}
+
+/// "vramtrack snapshot leaks"
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + ' ' + app.get_name();
+}
+
+/// The first word of the command line that stands where a command or a verb is expected, and is none; or empty.
+std::string unknown_command(const CLI::App& app) {
+  if (commands_of(deepest(app)).empty()) return {};
+  const std::vector<std::string> left = app.remaining(true);
+  return left.empty() || left.front().starts_with('-') ? std::string() : left.front();
+}
+
+std::string unknown_command_words(const CLI::App& app, const std::string& word) {
+  const CLI::App& group = deepest(app);
+  const auto known = commands_of(group);
+  if (&group == &app) return fmt::format("unknown command '{}'; the nearest is '{}'", word, nearest_name(word, known));
+  return fmt::format("unknown word '{}' after {}; give one of {}", word, group.get_name(), fmt::join(known, ", "));
+}
+
+/// The first option that the command does not have: the library names the words behind it instead. Or empty.
+std::string unknown_option(const CLI::App& app, int argc, const char* const* argv) {
+  const CLI::App& command = deepest(app);
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view word = argv[i];
+    const bool is_short = word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1])) != 0;
+    if (!word.starts_with("--") && !is_short) continue;
+    std::string name(word.substr(0, is_short ? 2 : word.find('=')));
+    if (command.get_option_no_throw(name) == nullptr && app.get_option_no_throw(name) == nullptr) return name;
+  }
+  return {};
+}
+
+std::string unknown_option_words(const CLI::App& command, const std::string& name) {
+  std::string what = fmt::format("unknown option '{}'", name);
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  if (name.starts_with("--")) what += fmt::format("; the nearest is '{}'", nearest_name(name, names));
+  if (command.get_name() == "test") what += "; options of the program come after '--'";
+  return what;
+}
+
+/// The library's own errors in plain words.
+std::string library_error_words(const CLI::ParseError& e) {
+  std::string what = e.what();
+  while (!what.empty() && (what.back() == '\n' || what.back() == '.')) what.pop_back();
+  const std::string name = what.substr(0, what.find(':'));
+  const auto after = [&what](std::string_view begin) {
+    const std::size_t at = what.find(begin);
+    return at == std::string::npos ? std::string() : what.substr(at + begin.size());
+  };
+  if (const std::string received = after("At Most 1 required but received "); !received.empty())
+    return fmt::format("{}: give one, not {}", name, received);
+  if (const std::string missing = after(" required "); missing.ends_with(" missing"))
+    return fmt::format("{}: {} is missing", name, missing.substr(0, missing.find(' ')));
+  if (const std::string extra = after("argument was not expected: "); !extra.empty())
+    return fmt::format("unexpected argument '{}'", extra);
+  if (const std::string extra = after("arguments were not expected: "); !extra.empty())
+    return "unexpected arguments: " + extra;
+  if (const std::string flag = after("Could not convert: "); !flag.empty())
+    return fmt::format("{} takes no value", flag.substr(0, flag.find(' ')));
+  return what;
+}
+
+Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, int argc, const char* const* argv) {
+  const CLI::App& command = deepest(app);
+  const std::string word = unknown_command(app);
+  const std::string option = unknown_option(app, argc, argv);
+  const auto verbs = commands_of(command);
+  std::string what;
+  if (argc == 1)
+    what = fmt::format("no command; give one of {}", fmt::join(verbs, ", "));
+  else if (!word.empty())
+    what = unknown_command_words(app, word);
+  else if (!verbs.empty() && &command != &app)
+    what = fmt::format("{}: give one of {}", command.get_name(), fmt::join(verbs, ", "));
+  else if (!option.empty())
+    what = unknown_option_words(command, option);
+  else
+    what = library_error_words(e);
+  return {{}, 2, {}, fmt::format("{}; see '{} --help'", what, full_name(command))};
+}
+
+}  // namespace
+
+Parsed parse_command_line(std::span<const CommandInfo* const> commands, int argc, const char* const* argv) {
+  CLI::App app("Finds GPU memory leaks: which process leaks, how fast, and when memory will run out", "vramtrack");
+  app.set_help_flag("-h,--help", "Print this help");
+  app.set_version_flag("--version", std::string("vramtrack ") + VRAMTRACK_VERSION, "Print the version");
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  vramtrack watch            this machine's GPUs\n"
+      "  vramtrack top              the same on a screen\n"
+      "  vramtrack analyze gpu.csv  a log of nvidia-smi\n"
+      "  vramtrack simulate         see a leak found and its prediction come true\n"
+      "'vramtrack COMMAND --help' shows the options of a command.");
+  std::vector<std::unique_ptr<Declared>> declared;
+  for (const CommandInfo* info : commands) declared.push_back(declare(app, *info));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForVersion& e) {
+    return {{}, 0, std::string(e.what()) + '\n', {}};
+  } catch (const CLI::CallForHelp& e) {
+    if (!unknown_command(app).empty()) return usage_error(e, app, argc, argv);
+    return {{}, 0, app.help(), {}};
+  } catch (const CLI::ParseError& e) {
+    return usage_error(e, app, argc, argv);
+  }
+  const Declared& command = *parsed_of(declared);
+  set_flags(command);
+  return {command.run, 0, {}, {}};
+}
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,22 @@
+// The command line, parsed by what the commands declare. Only command_line.cpp knows the parsing library.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cli/commands.hpp"
+
+namespace vramtrack::cli {
+
+/// Either a command to run, or what to print and how to exit (--help, --version, a usage error).
+struct Parsed {
+  Runner run;  ///< empty: nothing to run
+  int exit_code = 0;
+  std::string out;
+  std::string error;  ///< without "vramtrack: "
+};
+
+/// REQUIRES: `argv` as of main(). An unknown command is an error even where --help stands beside it.
+Parsed parse_command_line(std::span<const CommandInfo* const> commands, int argc, const char* const* argv);
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,26 @@
+#include "cli/commands.hpp"
+
+namespace vramtrack::cli {
+
+std::span<const CommandInfo* const> commands() {
+  static constexpr const CommandInfo* kCommands[] = {
+#define VRAMTRACK_COMMAND(name) &name##_command,
+#include "cli/commands.def"
+#undef VRAMTRACK_COMMAND
+  };
+  return kCommands;
+}
+
+std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> commands, const std::string& above) {
+  std::vector<DeclaredCommand> all;
+  for (const CommandInfo* info : commands) {
+    DeclaredCommand& command = all.emplace_back();
+    command.info = info;
+    command.full_name = above.empty() ? std::string(info->name) : above + ' ' + std::string(info->name);
+    if (info->declare != nullptr) command.run = info->declare(command.arguments);
+    command.verbs = declared(info->verbs, command.full_name);
+  }
+  return all;
+}
+
+}  // namespace vramtrack::cli

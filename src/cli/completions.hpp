@@ -1,0 +1,16 @@
+// The shells' completions (contrib/completions), written from what the commands declare. A test of tests/unit/cli
+// compares them with the files, and rewrites these with VRAMTRACK_UPDATE=1.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cli/commands.hpp"
+
+namespace vramtrack::cli {
+
+std::string bash_completion(std::span<const DeclaredCommand> commands);
+std::string zsh_completion(std::span<const DeclaredCommand> commands);
+std::string fish_completion(std::span<const DeclaredCommand> commands);
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,100 @@
+#include "cli/man_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace vramtrack::cli {
+namespace {
+
+std::string roff(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '-' || c == '\\') out += '\\';
+    out += c == '\\' ? 'e' : c;
+  }
+  return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
+}
+
+std::string entry(const Argument& argument) {
+  std::string out = ".TP\n";
+  if (argument.takes == Takes::nothing)
+    out += fmt::format(".B {}\n", roff(argument.name));
+  else
+    out += fmt::format(".BI {} \" {}\"{}\n", roff(argument.name), roff(argument.metavar),
+                       argument.takes == Takes::several ? " \" ...\"" : "");
+  out += roff(argument.help) + ".";
+  if (!argument.manual.empty()) out += ' ' + roff(argument.manual);
+  if (argument.takes == Takes::list) out += " Join them by commas.";
+  if (argument.takes == Takes::repeated) out += " May be given several times.";
+  return out + '\n';
+}
+
+void add_synopsis(const DeclaredCommand& command, std::string& out) {
+  if (!out.empty()) out += ".br\n";
+  std::vector<std::string> verbs;
+  for (const DeclaredCommand& verb : command.verbs) verbs.emplace_back(verb.info->name);
+  out += fmt::format(".B vramtrack {}{}{}\n.RI [ options ]\n", command.full_name, verbs.empty() ? "" : " ",
+                     joined(verbs, " | "));
+  // Verbs take the same operands, where they take any.
+  const Arguments& arguments = command.verbs.empty() ? command.arguments : command.verbs.front().arguments;
+  for (const Argument& argument : arguments.all()) {
+    if (!argument.is_operand()) continue;
+    if (argument.with == Completes::programs) out += ".B \\-\\-\n";
+    const std::string_view more = argument.takes == Takes::several ? "..." : "";
+    out += argument.is_required ? fmt::format(".IR {}{}\n", argument.name, more.empty() ? "" : " ...")
+                                : fmt::format(".RI [ {} {}]\n", argument.name, more);
+  }
+}
+
+bool has(const DeclaredCommand& command, Group group) {
+  const auto& all = command.arguments.all();
+  return std::any_of(all.begin(), all.end(), [&](const Argument& a) { return !a.is_operand() && a.group == group; });
+}
+
+std::string entries(const DeclaredCommand& command, Group group) {
+  std::string out;
+  for (const Argument& argument : command.arguments.all())
+    if (!argument.is_operand() && argument.group == group) out += entry(argument);
+  return out;
+}
+
+void add_sections(std::span<const DeclaredCommand> commands, std::string& out) {
+  for (const DeclaredCommand& command : commands) {
+    if (has(command, Group::own)) {
+      out += fmt::format(".SS {}\n", roff(command.full_name));
+      if (has(command, Group::logs)) out += "Also the options for logs, below.\n";
+      out += entries(command, Group::own);
+    }
+    add_sections(command.verbs, out);
+  }
+}
+
+/// The first command with options of the group: they are the same in all.
+const DeclaredCommand* first_with(std::span<const DeclaredCommand> commands, Group group) {
+  for (const DeclaredCommand& command : commands)
+    if (has(command, group)) return &command;
+  return nullptr;
+}
+
+}  // namespace
+
+std::string man_synopsis(std::span<const DeclaredCommand> commands) {
+  std::string out;
+  for (const DeclaredCommand& command : commands) add_synopsis(command, out);
+  return out;
+}
+
+std::string man_options(std::span<const DeclaredCommand> commands) {
+  std::string out =
+      ".SS Every command\n"
+      ".TP\n.BR \\-h \", \" \\-\\-help\nPrint the options and examples of a command.\n"
+      ".TP\n.B \\-\\-version\nPrint the version (before any command).\n"
+      ".SS Every command but snapshot\n";
+  out += entries(*first_with(commands, Group::configuration), Group::configuration);
+  add_sections(commands, out);
+  out += ".SS Logs, for replay, analyze and report\n";
+  return out + entries(*first_with(commands, Group::logs), Group::logs);
+}
+
+}  // namespace vramtrack::cli

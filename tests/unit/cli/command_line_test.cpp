@@ -1,0 +1,165 @@
+#include "cli/command_line.hpp"
+
+#include <gmock/gmock.h>
+
+#include "cli/arguments.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// What the command of this test was given, when it was last run.
+struct Given {
+  std::vector<std::string> files;
+  bool json = false;
+  std::string format = "text";
+  std::optional<double> interval_s;
+  std::optional<std::uint64_t> capacity_bytes;
+  std::uint64_t top = 10;
+  double rate = 0.5;
+  std::vector<std::string> gpus;
+  std::vector<std::string> settings;
+};
+
+Given g_given;
+
+Runner declare_probe(Arguments& arguments) {
+  const auto given = std::make_shared<Given>();
+  arguments.operands("FILE", "Files", text(given->files)).required();
+  arguments.flag("--json", "As JSON", given->json);
+  arguments.option("--format", "NAME", "A format", one_of({"text", "html"}, given->format));
+  arguments.option("--interval", "DURATION", "An interval", duration(given->interval_s));
+  arguments.option("--capacity", "SIZE", "A capacity", capacity(given->capacity_bytes));
+  arguments.option("--top", "NUMBER", "A number", whole_number([given](std::uint64_t n) { given->top = n; }, 1, 100));
+  arguments.option("--rate", "P", "A ratio", number(given->rate, 0, 1));
+  arguments.list("--gpu", "GPUS", "Some GPUs", text(given->gpus));
+  arguments.repeated("--set", "KEY=VALUE", "Settings", text(given->settings));
+  return [given](Console&) {
+    g_given = *given;
+    return 7;
+  };
+}
+
+Runner declare_verb(Arguments&) {
+  return [](Console&) { return 8; };
+}
+
+constexpr CommandInfo kProbe{"probe", "Takes one of everything", "Example:\n  vramtrack probe x", declare_probe};
+constexpr CommandInfo kShow{"show", "Shows", "Example:\n  vramtrack group show", declare_verb};
+constexpr CommandInfo kHide{"hide", "Hides", "Example:\n  vramtrack group hide", declare_verb};
+constexpr const CommandInfo* kVerbs[] = {&kShow, &kHide};
+constexpr CommandInfo kGroup{"group", "Has verbs", "Example:\n  vramtrack group show", nullptr, kVerbs};
+constexpr const CommandInfo* kCommands[] = {&kProbe, &kGroup};
+
+Parsed parse(const std::vector<const char*>& words) {
+  std::vector<const char*> argv = {"vramtrack"};
+  argv.insert(argv.end(), words.begin(), words.end());
+  return parse_command_line(kCommands, static_cast<int>(argv.size()), argv.data());
+}
+
+/// The usage error of these words, which exits with 2 and runs nothing.
+std::string error_of(const std::vector<const char*>& words) {
+  const Parsed parsed = parse(words);
+  EXPECT_FALSE(parsed.run) << "it was parsed";
+  EXPECT_EQ(parsed.exit_code, 2);
+  EXPECT_EQ(parsed.out, "");
+  return parsed.error;
+}
+
+Given given(const std::vector<const char*>& words) {
+  const Parsed parsed = parse(words);
+  EXPECT_EQ(parsed.error, "");
+  Console console;
+  g_given = Given();
+  if (parsed.run) {
+    EXPECT_EQ(parsed.run(console), 7);
+  }
+  return g_given;
+}
+
+TEST(CommandLine, EveryKindOfArgumentIsStored) {
+  const Given all = given(
+      {"probe", "--json", "--format", "html", "--interval=90s", "--capacity", "24GiB", "--top", "3", "--rate", "0.25",
+       "--gpu", "0,1",    "--gpu",    "2",    "--set",          "a=1,2",      "--set", "b=3",   "x", "y"});
+  EXPECT_THAT(all.files, ElementsAre("x", "y"));
+  EXPECT_TRUE(all.json);
+  EXPECT_EQ(all.format, "html");
+  EXPECT_EQ(all.interval_s, 90);
+  EXPECT_EQ(all.capacity_bytes, 24ULL << 30U);
+  EXPECT_EQ(all.top, 3U);
+  EXPECT_EQ(all.rate, 0.25);
+  EXPECT_THAT(all.gpus, ElementsAre("0", "1", "2"));
+  EXPECT_THAT(all.settings, ElementsAre("a=1,2", "b=3"));
+}
+
+TEST(CommandLine, WhatIsNotGivenKeepsItsDefault) {
+  const Given none = given({"probe", "x"});
+  EXPECT_FALSE(none.json);
+  EXPECT_FALSE(none.interval_s);
+  EXPECT_EQ(none.top, 10U);
+  EXPECT_FALSE(given({"probe", "--json=false", "x"}).json);
+}
+
+TEST(CommandLine, WordsBehindTwoDashesAreOperands) {
+  EXPECT_THAT(given({"probe", "--", "--json", "-x"}).files, ElementsAre("--json", "-x"));
+}
+
+TEST(CommandLine, ErrorsSayWhatWasExpected) {
+  EXPECT_EQ(error_of({"probe"}), "FILE is required; see 'vramtrack probe --help'");
+  EXPECT_THAT(error_of({"probe", "x", "--interval", "0s"}), HasSubstr("--interval: must be greater than zero"));
+  EXPECT_THAT(error_of({"probe", "x", "--interval", "soon"}), HasSubstr("'soon' is not a duration"));
+  EXPECT_THAT(error_of({"probe", "x", "--capacity", "24"}), HasSubstr("give a unit, for example 24GiB"));
+  EXPECT_THAT(error_of({"probe", "x", "--format", "xml"}), HasSubstr("--format: 'xml' is not one of: text, html"));
+  EXPECT_THAT(error_of({"probe", "x", "--rate", "1.5"}), HasSubstr("--rate: '1.5' is not a number from 0 to 1"));
+  for (const char* bad : {"0", "101", "x", "-1", "1.5", "", "99999999999999999999"})
+    EXPECT_THAT(error_of({"probe", "x", "--top", bad}), HasSubstr("is not a whole number from 1 to 100")) << bad;
+  for (const char* bad : {"nan", "inf", "-0.1", "x", "0.5x"})
+    EXPECT_THAT(error_of({"probe", "x", "--rate", bad}), HasSubstr("is not a number from 0 to 1")) << bad;
+}
+
+TEST(CommandLine, TheLibrarysOwnErrorsAreInPlainWords) {
+  EXPECT_EQ(error_of({"probe", "x", "--top"}), "--top: NUMBER is missing; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({"probe", "x", "--top", "1", "--top", "2"}),
+            "--top: give one, not 2; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({"probe", "x", "--json=maybe"}), "--json takes no value; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({"group", "show", "x"}), "unexpected argument 'x'; see 'vramtrack group show --help'");
+}
+
+TEST(CommandLine, AnUnknownNameIsNamedWithTheNearest) {
+  EXPECT_EQ(error_of({"prob", "x"}), "unknown command 'prob'; the nearest is 'probe'; see 'vramtrack --help'");
+  EXPECT_EQ(error_of({"probe", "x", "--jsn"}),
+            "unknown option '--jsn'; the nearest is '--json'; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({"probe", "x", "-j"}), "unknown option '-j'; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({}), "no command; give one of probe, group; see 'vramtrack --help'");
+  EXPECT_EQ(error_of({"group"}), "group: give one of show, hide; see 'vramtrack group --help'");
+  EXPECT_EQ(error_of({"group", "sho"}),
+            "unknown word 'sho' after group; give one of show, hide; see 'vramtrack group --help'");
+}
+
+TEST(CommandLine, AnUnknownCommandIsAnErrorEvenBesideHelp) {
+  EXPECT_THAT(error_of({"foo", "--help"}), HasSubstr("unknown command 'foo'"));
+  EXPECT_THAT(error_of({"--help", "foo"}), HasSubstr("unknown command 'foo'"));
+  EXPECT_THAT(error_of({"group", "foo", "-h"}), HasSubstr("unknown word 'foo' after group"));
+}
+
+TEST(CommandLine, HelpIsThatOfTheCommand) {
+  const Parsed all = parse({"--help"});
+  EXPECT_EQ(all.exit_code, 0);
+  EXPECT_FALSE(all.run);
+  EXPECT_THAT(all.out, HasSubstr("  probe                       Takes one of everything\n"));
+  const Parsed one = parse({"probe", "--help"});
+  EXPECT_THAT(one.out, HasSubstr("  --interval DURATION         An interval\n"));
+  EXPECT_THAT(one.out, HasSubstr("Example:\n  vramtrack probe x\n"));
+  EXPECT_THAT(parse({"group", "show", "--help"}).out, HasSubstr("Usage: vramtrack group show"));
+  EXPECT_THAT(parse({"--version"}).out, ::testing::StartsWith("vramtrack "));
+}
+
+TEST(CommandLine, VerbsAreRun) {
+  Console console;
+  EXPECT_EQ(parse({"group", "hide"}).run(console), 8);
+}
+
+}  // namespace
+}  // namespace vramtrack::cli
