@@ -51,8 +51,8 @@ Result<CostRules> cost_rules(const ReportOptions& o, const CostConfig& config, T
   return rules;
 }
 
-/// --since and --until; the default period of a store is its last day.
-Result<TimeRange> period(const ReportOptions& o, bool is_log, Timestamp now) {
+/// --since and --until; the default period of what is still being written (a store) is its last day.
+Result<TimeRange> period(const ReportOptions& o, bool is_ongoing, Timestamp now) {
   TimeRange range;
   for (const auto& [option, text, bound] :
        {std::tuple{"--since", &o.since, &range.from}, std::tuple{"--until", &o.until, &range.to}}) {
@@ -61,7 +61,7 @@ Result<TimeRange> period(const ReportOptions& o, bool is_log, Timestamp now) {
     if (!moment) return fail(moment.error());
     *bound = *moment;
   }
-  if (o.since.empty() && !is_log) range.from = range.to.value_or(now) - std::chrono::hours{24};
+  if (o.since.empty() && is_ongoing) range.from = range.to.value_or(now) - std::chrono::hours{24};
   if (range.from && range.to && *range.from >= *range.to) return fail("--since must be before --until");
   return range;
 }
@@ -134,18 +134,17 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   const Config& config = layers.config();
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(config.store));
-  const bool is_log = !options.files.empty() && !is_store(files.front());
-  if (!is_log && files.size() > 1)
-    return failed("a store cannot be combined with other files; name one store, or logs only");
+  const auto kind = recorded_kind(options.files);
+  if (!kind) return failed(kind.error().message);
   const auto rules = cost_rules(options, config.cost, now);
   if (!rules) return failed(rules.error().message);
-  const auto range = period(options, is_log, now);
+  const auto range = period(options, (*kind)->is_ongoing, now);
   if (!range) return failed(range.error().message);
   const auto logs = log_options(options.logs);
   if (!logs) return failed(logs.error().message);
 
   ReportGatherer gatherer(config, *range);
-  auto gathered = is_log ? gatherer.from_logs(files, *logs) : gatherer.from_store(files.front());
+  auto gathered = gatherer.gather(**kind, files, *logs);
   if (!gathered) return failed(gathered.error().message);
   gathered->rules = *rules;
   if (const Status chosen = choose(*gathered, options.gpus); !chosen) return failed(chosen.error().message);

@@ -109,7 +109,7 @@ class Simulation {
     if (oom_ || event.kind != Event::Kind::process_ended || event.text != "out of memory") return;
     oom_ = event.time;
     if (options_.json) return;
-    const ProcessInfo* process = catalog_.process(event.pid, event.pid_start_ticks);
+    const ProcessInfo* process = catalog_.process({event.pid, event.pid_start_ticks, event.host});
     printer_.print(fmt::format("{}  {}  pid {} {}: the simulated process ran out of memory and ended\n",
                                format_moment(event.time, catalog_.clock_is_relative),
                                toned("OOM", Tone::bad, console_.style()), event.pid,

@@ -23,14 +23,11 @@ std::string no_trace(const SnapshotWork& work) {
 
 int snapshot_timeline(SnapshotWork& work) {
   const trace::Snapshot& snapshot = work.snapshots.front();
-  const auto devices = trace::traced_devices(snapshot, work.device());
-  if (devices.empty()) return work.fail(no_trace(work));
-  trace::TimelineOptions options;
-  options.points = work.options.json ? kJsonPoints : kTextPoints;
-  options.sites = work.options.top;
   std::vector<trace::Timeline> timelines;
-  for (const std::uint32_t device : devices)
-    timelines.push_back(trace::timeline_of(snapshot, device, work.symbols, options));
+  for (const trace::StreamReplay& stream : work.streams) timelines.push_back(stream.timeline());
+  for (const std::uint32_t device : trace::traced_devices(snapshot, work.device()))
+    timelines.push_back(trace::timeline_of(snapshot, device, work.symbols, timeline_options(work.options)));
+  if (timelines.empty()) return work.fail(no_trace(work));
   return work.finish(work.options.json ? trace::timeline_json(snapshot, timelines, work.symbols, work.options.top)
                                        : trace::timeline_text(timelines, work.symbols, work.options.top),
                      kSnapshotDone);
@@ -64,7 +61,7 @@ std::shared_ptr<SnapshotOptions> declare_common(Arguments& arguments) {
 }
 
 Runner declare_timeline(Arguments& arguments) {
-  return snapshot_runner(declare_common(arguments), {"timeline", snapshot_timeline, true});
+  return snapshot_runner(declare_common(arguments), {"timeline", snapshot_timeline, true, 1, true});
 }
 
 Runner declare_oom(Arguments& arguments) {
@@ -76,6 +73,13 @@ Runner declare_oom(Arguments& arguments) {
 }
 
 }  // namespace
+
+trace::TimelineOptions timeline_options(const SnapshotOptions& options) {
+  trace::TimelineOptions out;
+  out.points = options.json ? kJsonPoints : kTextPoints;
+  out.sites = options.top;
+  return out;
+}
 
 const CommandInfo snapshot_timeline_verb{"timeline",
                                          "Live bytes by site over the trace, and what its peaks were made of",

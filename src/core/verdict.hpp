@@ -89,7 +89,7 @@ struct Finding {
   std::string because;               ///< in words, with the figures
 };
 
-/// The process whose growth explains the device's growth. pid 0: the device grows and no visible
+/// The process, of the device's host, whose growth explains the device's growth. pid 0: the device grows and no visible
 /// process does ("command" then says so).
 struct Suspect {
   std::uint32_t pid = 0;

@@ -30,6 +30,7 @@ json series_json(const SeriesView& s) {
   out["pid"] = s.key.pid != 0 ? json(s.key.pid) : json(nullptr);
   out["command"] =
       s.process ? text_or_null(s.process->command.empty() ? s.process->name : s.process->command) : json(nullptr);
+  if (!s.key.host.empty()) out["host"] = s.key.host;
   return out;
 }
 
@@ -81,6 +82,7 @@ std::string event_json(const Event& event, bool clock_is_relative) {
   row["time"] = clock_is_relative ? json(nullptr) : json(iso8601(event.time));
   row["event"] = Event::kKindNames[static_cast<std::size_t>(event.kind)];
   row["device"] = text_or_null(event.device_id);
+  if (!event.host.empty()) row["host"] = event.host;
   row["code"] =
       event.kind == Event::Kind::xid || event.kind == Event::Kind::capacity ? json(event.code) : json(nullptr);
   row["text"] = event.text;

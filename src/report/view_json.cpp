@@ -22,17 +22,19 @@ json alert_object(const SeriesKey& key, const Alert& a) {
 }
 
 /// The command of a suspect, where the client may see that process's.
-std::string suspect_command(const View& view, const Suspect& suspect, const MaySeeCommand& may_see) {
+std::string suspect_command(const View& view, const std::string& host, const Suspect& suspect,
+                            const MaySeeCommand& may_see) {
   if (!may_see || suspect.pid == 0) return suspect.command;
   for (const SeriesView& s : view.series)
-    if (s.process && s.process->pid == suspect.pid && s.process->start_ticks == suspect.pid_start_ticks)
+    if (s.process && s.process->pid == suspect.pid && s.process->start_ticks == suspect.pid_start_ticks &&
+        s.key.host == host)
       return may_see(*s.process) ? suspect.command : s.process->name;
   return {};  // forgotten by now: nobody can say whose it was
 }
 
-json verdict_json(const View& view, const Verdict& v, const MaySeeCommand& may_see) {
+json verdict_json(const View& view, const std::string& host, const Verdict& v, const MaySeeCommand& may_see) {
   json out = exact(v);
-  if (v.suspect) out["suspect"]["command"] = suspect_command(view, *v.suspect, may_see);
+  if (v.suspect) out["suspect"]["command"] = suspect_command(view, host, *v.suspect, may_see);
   return out;
 }
 
@@ -147,9 +149,10 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"end", end_words(s)},
       {"next", next_step(s)},
       {"trend", trend_json(s)},
-      {"verdict", verdict_json(view, s.verdict, may_see)},
+      {"verdict", verdict_json(view, s.key.host, s.verdict, may_see)},
       {"alerts", json::array()},
       {"explain", s.explain}};
+  if (!s.key.host.empty()) out["host"] = s.key.host;
   for (const Alert& a : s.alerts) out["alerts"].push_back(alert_object(s.key, a));
   return out;
 }

@@ -208,6 +208,9 @@ SeriesView read_series(const Place& p) {
   if (s.key.device_id.empty()) p.fail("an object with a key");
   p.with("device", [&](const Place& d) { s.device = read_device(d); });
   p.with("process", [&](const Place& q) { s.process = read_process(q); });
+  // Both are the series' host's, which its key names.
+  s.device.host = s.key.host;
+  if (s.process) s.process->host = s.key.host;
   p.get("samples", s.samples);
   p.get("first", s.first);
   p.get("last", s.last);

@@ -167,6 +167,14 @@ class Watch(CliTest):
         samples = [int(text.split(" samples")[0].split()[-1]) for text in (watched, replayed)]
         self.assertEqual(samples[0], samples[1])
 
+    def test_what_was_recorded_is_analysed(self):
+        self.run_ok("watch", "--interval", "0.1", "--duration", "1s", *drm_machine())
+        store = str(self.box.path / "home/.local/state/vramtrack/vramtrack.db")
+        row = lines_of(self.run_ok("analyze", "--format", "json", store).stdout)[0]
+        self.assertEqual(row["files"], [store])
+        refused = self.run_ok("analyze", store, "x.csv", exit_code=2).stderr
+        self.assertIn(b"a store cannot be combined with other files", refused)
+
     @NEEDS_FAKE
     def test_replay_raises_the_alerts_that_live_raised(self):
         self.box.write("nvml.txt", "gpu 0 uuid=GPU-0 name=Fake pci=00000000:1D:00.0 total=80G used=1G\n"

@@ -104,6 +104,14 @@ TEST(JsonReport, WhatIsUnknownIsNull) {
   EXPECT_TRUE(row["verdict"]["suspect"]["pid"].is_null());
 }
 
+TEST(JsonReport, AnotherMachineIsNamed) {
+  View v = sample_view();
+  for (SeriesView& s : v.series) s.key.host = "node7";
+  const auto rows = lines<ordered_json>(v);
+  EXPECT_THAT(keys(rows[0]["series"]), ElementsAre("metric", "device", "index", "name", "pid", "command", "host"));
+  EXPECT_EQ(rows[1]["series"]["host"], "node7");
+}
+
 TEST(JsonReport, NumbersAreFiniteAndTextIsUtf8WhateverComesIn) {
   View v = sample_view();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

@@ -94,11 +94,12 @@ class Draw {
   }
   ProcessInfo process() {
     ProcessInfo p;
-    auto& [pid, start, user, command, name, kind, cgroup, container, pod, job, framework, ns_pid] = p;
+    auto& [pid, start, user, command, name, kind, cgroup, container, pod, job, framework, ns_pid, host] = p;
     pid = static_cast<std::uint32_t>(next());
     start = next();
     for (std::string* s : {&user, &command, &name, &kind, &cgroup, &container, &pod, &job, &framework}) *s = text();
     ns_pid = static_cast<std::uint32_t>(next());
+    host = {};  // written as the series' only
     return p;
   }
   DeviceHealth health() {
@@ -133,6 +134,9 @@ class Draw {
               text(), text(),
               text(), maybe<std::uint64_t>([this] { return next(); })};
     of = maybe<ProcessInfo>([this] { return process(); });
+    key.host = flag() ? "node" + std::to_string(below(100)) : "";
+    device.host = key.host;
+    if (of) of->host = key.host;
     samples = next();
     first = maybe<Timestamp>([this] { return time(); });
     last = maybe<Timestamp>([this] { return time(); });
@@ -252,8 +256,12 @@ TEST(ViewJson, KeysOfSeries) {
   EXPECT_EQ(series_key_text(process), "process_used/00000000:1d:00.0/4242/987654");
   EXPECT_EQ(parse_series_key("process_used/00000000:1d:00.0/4242/987654"), process);
   EXPECT_EQ(parse_series_key("device_used/a/b/1"), (SeriesKey{Metric::device_used, "a/b/1", 0, 0}));
-  for (const char* wrong : {"", "device_used", "device_used/", "nothing/GPU-1", "process_used/GPU-1",
-                            "process_used/GPU-1/1", "process_used//1/2", "process_used/GPU-1/x/2",
+  SeriesKey far = process;
+  far.host = "node7.example.com";
+  EXPECT_EQ(series_key_text(far), "process_used@node7.example.com/00000000:1d:00.0/4242/987654");
+  EXPECT_EQ(parse_series_key(series_key_text(far)), far);
+  for (const char* wrong : {"", "device_used", "device_used/", "device_used@/GPU-1", "@node7/GPU-1", "nothing/GPU-1",
+                            "process_used/GPU-1", "process_used/GPU-1/1", "process_used//1/2", "process_used/GPU-1/x/2",
                             "process_used/GPU-1/1/", "process_used/GPU-1/-1/2", "process_used/GPU-1/99999999999/2"})
     EXPECT_EQ(parse_series_key(wrong), std::nullopt) << wrong;
 }
