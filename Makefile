@@ -15,13 +15,13 @@ compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 .PHONY: help run build test test-anywhere dev tsan fuzz mutants damage-snapshots soak bench accuracy lint lint-all format install deb \
         portable wheels container clean
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 26
 
-run: build ## watch this machine's GPUs; without one: the simulator, on a training job that leaks
+run: build ## watch this machine's GPUs; without a GPU, simulate a training job that leaks
 	@trap : INT; build/release/vramtrack watch --or-simulate; status=$$?; scripts/next_steps.sh; [ $$status = 130 ] || exit $$status
 
-build: ## the release binary, build/release/vramtrack
+build: ## build the release binary, build/release/vramtrack
 	@scripts/setup.sh build web
 	@$(call configure,release)
 	@$(call compile,release) --target product
@@ -34,39 +34,39 @@ test: ## build and run every test
 	@$(CTEST) --test-dir build/test
 
 ANYWHERE ?=
-test-anywhere: ## the tests at midnight, at clock changes, in another zone and locale, and under load; ANYWHERE: its options
+test-anywhere: ## run the tests at midnight, at clock changes, in another zone and locale, and under load; ANYWHERE: its options
 	@scripts/setup.sh build test web browser python anywhere
 	@$(call configure,test)
 	@$(call compile,test)
 	@scripts/test_anywhere.sh build/test $(ANYWHERE)
 
-dev: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang; builds the fuzz targets too)
+dev: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang; builds the fuzz targets too)
 	@scripts/setup.sh build test web browser fuzz
 	@$(call configure,dev)
 	@$(call compile,dev)
 	@$(CTEST) --test-dir build/dev
 
 # The modules that have threads; the rest of the code runs in one.
-tsan: ## the tests of the server, the agent, act and live under ThreadSanitizer
+tsan: ## run the tests of the server, the agent, act and live under ThreadSanitizer
 	@scripts/setup.sh build test web
 	@$(call configure,tsan)
 	@$(call compile,tsan) --target threaded_tests
 	@$(CTEST) --test-dir build/tsan -L '^(act|agent|live)$$'
 
 FUZZ_SECONDS ?= 20
-fuzz: ## each fuzz target on its committed corpus, then FUZZ_SECONDS (20) of new input each
+fuzz: ## run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20) of new input
 	@scripts/setup.sh build test fuzz
 	@$(call configure,dev)
 	@$(call compile,dev) --target fuzz_targets
 	@scripts/fuzz.sh build/dev $(FUZZ_SECONDS)
 
 MUTANTS_ARGS ?=
-mutants: ## each one-line mutation of tests/mutations.txt must be killed by a test
+mutants: ## check that a test kills each one-line mutation of tests/mutations.txt
 	@scripts/setup.sh build test
 	@python3 scripts/mutants.py --jobs $(JOBS) $(MUTANTS_ARGS)
 
 MUTATIONS ?= 1000000
-damage-snapshots: ## the snapshot reader on MUTATIONS (1000000) damaged files: an error or a snapshot, nothing else
+damage-snapshots: ## run the snapshot reader on MUTATIONS (1000000) damaged files: it must give an error or a snapshot
 	@scripts/setup.sh build test
 	@$(call configure,test)
 	@$(call compile,test) --target trace_test
@@ -74,7 +74,7 @@ damage-snapshots: ## the snapshot reader on MUTATIONS (1000000) damaged files: a
 
 SOAK_SECONDS ?= 3600
 SOAK_DAYS ?= 7
-soak: build ## an agent through SOAK_DAYS (7) simulated days, a watch for SOAK_SECONDS (3600): memory and files stay bounded
+soak: build ## run an agent through SOAK_DAYS (7) simulated days and a watch for SOAK_SECONDS (3600): memory and files must stay bounded
 	@scripts/setup.sh build test bench
 	@$(call configure,bench)
 	@$(call compile,bench)
@@ -82,7 +82,7 @@ soak: build ## an agent through SOAK_DAYS (7) simulated days, a watch for SOAK_S
 	@bench/agent.py soak $(SOAK_DAYS) --churn
 	@bench/watch.sh --soak $(SOAK_SECONDS)
 
-bench: ## the figures of docs/BENCHMARKS.md
+bench: ## measure the figures of docs/BENCHMARKS.md
 	@scripts/setup.sh build test bench python
 	@$(call configure,bench)
 	@$(call compile,bench)
@@ -90,48 +90,48 @@ bench: ## the figures of docs/BENCHMARKS.md
 
 ACCURACY_ARGS ?= --seed 3 --per-family 40 --jobs $(JOBS)
 TRACES ?= ../shared/traces/series
-accuracy: ## how often the verdict is right, beside its rivals: the tables of docs/ACCURACY.md (test split)
+accuracy: ## measure how often the verdict is right, beside other rules: the tables of docs/ACCURACY.md (test split)
 	@scripts/setup.sh build test bench
 	@$(call configure,bench)
 	@$(call compile,bench) --target accuracy
 	@build/bench/accuracy --split test $(ACCURACY_ARGS) --recordings tests/recordings \
 	  $(if $(wildcard $(TRACES)),--traces $(TRACES))
 
-lint: ## clang-format on every file, clang-tidy on those that changed since origin/main (or in the last 20 commits)
+lint: ## run clang-format on every file, and clang-tidy on those that changed since origin/main (or in the last 20 commits)
 	@scripts/setup.sh build test lint
 	@$(call configure,test)
 	@scripts/lint.sh build/test --changed
 
-lint-all: ## clang-format and clang-tidy on every file
+lint-all: ## run clang-format and clang-tidy on every file
 	@scripts/setup.sh build test lint
 	@$(call configure,test)
 	@scripts/lint.sh build/test
 
-format: ## rewrite the sources as clang-format wants them
+format: ## rewrite the sources with clang-format
 	@scripts/setup.sh lint
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format -i
 
-install: build ## into $(DESTDIR)$(PREFIX)
+install: build ## install into $(DESTDIR)$(PREFIX)
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' --strip
 
-deb: ## dist/vramtrack_VERSION_ARCH.deb, of the binary that `make test` tests
+deb: ## build dist/vramtrack_VERSION_ARCH.deb from the binary that `make test` tests
 	@scripts/setup.sh build test web package
 	@$(call configure,test)
 	@$(call compile,test) --target product
 	@cd build/test && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
 	@mkdir -p dist && cp build/test/vramtrack_*.deb dist/ && ls -l dist/*.deb
 
-portable: ## dist/vramtrack-VERSION-linux-ARCH.tar.gz: one binary that needs glibc and nothing else
+portable: ## build dist/vramtrack-VERSION-linux-ARCH.tar.gz: one binary that needs only glibc
 	@scripts/setup.sh build package
 	@$(call configure,portable)
 	@$(call compile,portable)
 	@scripts/portable.sh build/portable
 
-wheels: ## dist/*.whl of the Python package for every Python found, and its tests on each
+wheels: ## build dist/*.whl of the Python package for every Python found, and test each
 	@scripts/setup.sh wheel wheels
 	@JOBS=$(JOBS) scripts/wheels.sh
 
-container: ## an image with the binary, by podman or docker
+container: ## build an image with the binary, with podman or docker
 	@$$(command -v podman || command -v docker) build -t vramtrack:$(VERSION) -f Containerfile .
 
 clean: ## remove build/ and dist/

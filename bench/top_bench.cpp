@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/config.hpp"
+#include "core/units.hpp"
 #include "engine/engine.hpp"
 #include "top/draw.hpp"
 #include "top/timeline.hpp"
@@ -21,7 +22,6 @@ using namespace vramtrack;
 constexpr int kGpus = 8;
 constexpr int kProcesses = 64;
 constexpr int kSeconds = 3600;
-constexpr std::uint64_t kMiB = 1U << 20;
 
 struct Watched {
   Watched() : engine(Config{}, catalog) {
@@ -32,7 +32,7 @@ struct Watched {
       device.id = "GPU-" + std::to_string(g);
       device.index = g;
       device.name = "NVIDIA H100 80GB HBM3";
-      device.capacity_bytes = 80 * 1024 * kMiB;
+      device.capacity_bytes = 80 * 1024 * kBytesPerMiB;
       catalog.describe(device);
       gpus.push_back(catalog.intern({Metric::device_used, device.id, 0, 0}));
     }
@@ -52,10 +52,10 @@ struct Watched {
       batch.clear();
       const Timestamp now{std::chrono::seconds{1767600000 + s}};
       for (int g = 0; g < kGpus; ++g)
-        batch.samples.push_back({now, gpus[static_cast<std::size_t>(g)], used(s, g) + 8 * 2048 * kMiB});
+        batch.samples.push_back({now, gpus[static_cast<std::size_t>(g)], used(s, g) + 8 * 2048 * kBytesPerMiB});
       for (int p = 0; p < kProcesses; ++p)
         batch.samples.push_back(
-            {now, processes[static_cast<std::size_t>(p)], (p < kGpus ? used(s, p) : 0) + 2048 * kMiB});
+            {now, processes[static_cast<std::size_t>(p)], (p < kGpus ? used(s, p) : 0) + 2048 * kBytesPerMiB});
       engine.ingest(batch);
       engine.finish();
       timeline.take(batch, catalog);
@@ -71,8 +71,8 @@ struct Watched {
 
   /// A saw of 64 MiB on every GPU; GPU 2 leaks 120 MiB a minute.
   static std::uint64_t used(int s, int g) {
-    return static_cast<std::uint64_t>(s % 40) * 64 * kMiB / 40 +
-           (g == 2 ? static_cast<std::uint64_t>(s) * 2 * kMiB : 0);
+    return static_cast<std::uint64_t>(s % 40) * 64 * kBytesPerMiB / 40 +
+           (g == 2 ? static_cast<std::uint64_t>(s) * 2 * kBytesPerMiB : 0);
   }
 
   Catalog catalog;

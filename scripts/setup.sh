@@ -85,20 +85,20 @@ require() {
   else
     echo "setup: these packages are missing, and installing them needs root or sudo:
   $missing
-Ask whoever runs this machine for 'apt-get install $missing',
-or set VRAMTRACK_SETUP=0 if you have them from elsewhere." >&2
+Ask the administrator of this machine to run 'apt-get install $missing',
+or set VRAMTRACK_SETUP=0 if you installed them in another way." >&2
     exit 1
   fi
 
   echo "setup: installing $missing"
   # The lock timeout waits for the unattended upgrades that many machines run after their first boot.
   apt="env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0"
-  $as_root $apt update || echo "setup: 'apt-get update' failed; going on with the package lists at hand" >&2
+  $as_root $apt update || echo "setup: 'apt-get update' failed; continuing with the existing package lists" >&2
   log=$(mktemp)
   if ! $as_root $apt install -y --no-install-recommends $missing >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     echo "setup: apt-get could not install all of: $missing
-The whole log is $log. vramtrack builds on Debian 12, Ubuntu 24.04 and newer; on Ubuntu the
+The full log is $log. vramtrack builds on Debian 12, Ubuntu 24.04 and newer; on Ubuntu the
 component 'universe' must be enabled (sudo add-apt-repository universe)." >&2
     exit 1
   fi
@@ -107,8 +107,8 @@ component 'universe' must be enabled (sudo add-apt-repository universe)." >&2
 
 require $wanted
 if [ -n "$optional" ] && [ -n "$(missing_of $optional)" ] && ! (require $optional); then
-  echo "setup: going on without:$optional. Without nodejs and npm the agent has no dashboard, without chromium its tests
-are skipped, without python3-venv the Python package is neither built nor tested." >&2
+  echo "setup: continuing without:$optional. Without nodejs and npm, the agent has no dashboard. Without chromium, its tests
+are skipped. Without python3-venv, the Python package is neither built nor tested." >&2
 fi
 
 # The virtual environment of the Python package: the distribution's interpreter, and pinned packages by pip.
@@ -119,7 +119,7 @@ case " $* " in
     [ -x $system_python ] || system_python=$(command -v python3) || exit 0
     state="$($system_python --version; cat python/requirements-test.txt)"
     if [ "$(cat build/python/complete 2>/dev/null)" != "$state" ]; then
-      echo "setup: making build/python, the Python package's virtual environment"
+      echo "setup: creating build/python, the virtual environment of the Python package"
       rm -rf build/python
       mkdir -p build
       log=$(mktemp)
@@ -129,7 +129,7 @@ case " $* " in
       else
         tail -n 5 "$log" >&2
         rm -rf build/python
-        echo "setup: going on without: the Python package is neither built nor tested" >&2
+        echo "setup: continuing without build/python: the Python package is neither built nor tested" >&2
       fi
       rm -f "$log"
     fi

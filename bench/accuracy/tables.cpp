@@ -26,9 +26,9 @@ std::string contender_line(std::string_view name, const Summary& s, double ns) {
 
 std::string contenders(const std::vector<Run>& runs, std::span<const RivalInfo> rivals) {
   std::string out =
-      "| rule | precision 1:1 | recall | F1 | precision 50:1 | false alarms a GPU-day (95 %) | median minutes to "
+      "| rule | precision 1:1 | recall | F1 | precision 50:1 | false alarms per GPU-day (95 %) | median minutes to "
       "detect | "
-      "of life, % | ns a sample |\n|---|---|---|---|---|---|---|---|---|\n";
+      "of life, % | ns per sample |\n|---|---|---|---|---|---|---|---|---|\n";
   std::vector<Scored> ours;
   double seconds = 0;
   double samples = 0;
@@ -58,7 +58,7 @@ std::string equal_recall(const std::vector<Run>& runs, std::span<const RivalInfo
   if (rivals.empty() || leaks.empty() || healthy.empty()) return {};
   std::sort(leaks.begin(), leaks.end(), std::greater<>());
   std::string out =
-      "At equal recall: the share of healthy traces with an alarm, vramtrack's threshold set to find as many leaks.\n\n"
+      "At equal recall: the share of healthy traces with an alarm. vramtrack's threshold finds as many leaks.\n\n"
       "| rule | its recall | its false alarms | vramtrack's |\n|---|---|---|---|\n";
   for (std::size_t r = 0; r < rivals.size(); ++r) {
     std::vector<Scored> theirs;
@@ -126,7 +126,7 @@ std::string patterns(const std::vector<Run>& runs) {
   }
   if (all == 0) return {};
   std::string out =
-      "| pattern in truth \\ said | gradual | step | cyclic | spike | unknown |\n|---|---|---|---|---|---|\n";
+      "| true pattern \\ reported | gradual | step | cyclic | spike | unknown |\n|---|---|---|---|---|---|\n";
   for (const Pattern truth : kPatterns) {
     if (!counts.contains(truth)) continue;
     out += fmt::format("| {} |", to_string(truth));
@@ -141,7 +141,7 @@ std::string patterns(const std::vector<Run>& runs) {
 
 std::string ends(const std::vector<Run>& runs) {
   std::string out =
-      "| class | share of life | leaks | given, % | median relative error, % | 90th, % | 80 % interval covers, % | "
+      "| class | share of life | leaks | end given, % | median relative error, % | 90th, % | 80 % interval covers, % | "
       "median high/low |\n|---|---|---|---|---|---|---|---|\n";
   const std::array<std::pair<const char*, std::function<bool(const Run&)>>, 5> classes{{
       {"gradual",
@@ -199,9 +199,9 @@ std::string reliability(const std::vector<Run>& runs, bool rising_only) {
     }
   if (all == 0) return {};
   double ece = 0;
-  std::string out =
-      fmt::format("Confidence, {}:\n\n| said | looks | mean said | leaking in truth |\n|---|---|---|---|\n",
-                  rising_only ? "looks at a rise (growing, leaking, slow_growth)" : "all looks");
+  std::string out = fmt::format(
+      "Confidence, {}:\n\n| confidence | looks | mean confidence | share that leaked |\n|---|---|---|---|\n",
+      rising_only ? "looks at a rise (growing, leaking, slow_growth)" : "all looks");
   for (std::size_t i = 0; i < 10; ++i) {
     if (count[i] == 0) continue;
     ece += std::abs(said[i] - so[i]) / all;

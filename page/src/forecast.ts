@@ -1,6 +1,6 @@
 // Where memory goes if nothing changes: the trend through the past and the band of ends, for the chart. Pure.
 import { seconds } from "./format";
-import type { Columns, Verdict } from "./types";
+import type { Series, Verdict } from "./types";
 
 export interface Trend {
   fromS: number;
@@ -20,24 +20,10 @@ export interface Band {
   highS: number;
 }
 
-/** The slope is the verdict's, the level that of the points since the onset; later points weigh more. */
-export function trendOf(v: Verdict, c: Columns): Trend | null {
-  const f = v.finding;
-  if (!f.onset || f.growth_bytes_per_s.mid === 0) return null;
-  const onset = seconds(f.onset);
-  const at = seconds(v.time);
-  const slope = f.growth_bytes_per_s.mid;
-  let sum = 0;
-  let weights = 0;
-  c.t.forEach((t, i) => {
-    if (t < onset || t > at) return;
-    const w = 0.1 + (t - onset) / Math.max(1, at - onset);
-    sum += w * (c.mean[i]! + slope * (at - t));
-    weights += w;
-  });
-  if (weights === 0) return null;
-  const level = sum / weights;
-  return { fromS: onset, toS: at, fromBytes: level - slope * (at - onset), toBytes: level };
+/** The agent's line, in the chart's numbers. */
+export function trendOf(s: Series): Trend | null {
+  const t = s.trend;
+  return t && { fromS: seconds(t.from), toS: seconds(t.to), fromBytes: t.from_bytes, toBytes: t.to_bytes };
 }
 
 /** Only for a verdict that says leak and when it ends: one ETA, the same on every screen. */

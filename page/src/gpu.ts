@@ -7,14 +7,14 @@ import { stack, withGaps, type Layer } from "./history";
 import type { Live } from "./live";
 import { MemoryChart, type MemoryData, type Point } from "./memory_chart";
 import { StackChart } from "./stack_chart";
-import { alertList, etaWords, healthLines, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
+import { alertList, healthLines, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
 import type { AlertDesk } from "./parts";
 import type { Page } from "./page";
 import { colour } from "./theme";
 import type { Series } from "./types";
 import { h, mount, render, type Child, type Node_ } from "./vdom";
 import {
-  causesAndAdvice, commandOf, deviceShort, nextStep, patternWords, suspectWords, toneOf, unattributedWords, verdictWords,
+  causesAndAdvice, commandOf, deviceShort, patternWords, suspectWords, toneOf, unattributedWords, verdictWords,
 } from "./words";
 
 const kLayers = 8;
@@ -77,7 +77,7 @@ export class GpuPage implements Page {
     const v = d.verdict;
     const tone = toneOf(v);
     const used = this.live.bytesOf(d);
-    const end = etaWords(v, this.live.nowS);
+    const end = d.end;
     const alerts = (this.live.alerts?.alerts ?? []).filter((a) => a.device.id === this.id);
     render(this.root, [
       h("div", { class: "toolbar" },
@@ -199,7 +199,7 @@ export class GpuPage implements Page {
     const f = v.finding;
     const columns = this.book.get(d.key);
     const live = isLive(this.range);
-    const trend = f.leak || f.state === "growing" || f.state === "slow_growth" ? trendOf(v, columns) : null;
+    const trend = trendOf(d);
     const marks: MemoryData["marks"] = (this.live.alerts?.alerts ?? []).filter((a) => a.key === d.key)
       .map((a) => ({ atS: seconds(a.raised), text: "alert raised", colour: "alert" }));
     if (f.onset && trend) {
@@ -266,8 +266,7 @@ export class GpuPage implements Page {
     const f = v.finding;
     const told = f.state !== "too_short";
     const rows: [string, string][] = [["State", verdictWords(f)]];
-    const end = etaWords(v, this.live.nowS);
-    if (end) rows.push(["End", end]);
+    if (d.end) rows.push(["End", d.end]);
     if (told) {
       rows.push(["Growth", rateInterval(f.growth_bytes_per_s)]);
       rows.push(["Fit", `R² ${f.r_squared.toFixed(3)}`], ["Confidence", percent(f.confidence)]);
@@ -277,8 +276,7 @@ export class GpuPage implements Page {
     if (f.because) rows.push(["Because", printable(f.because)]);
     if (v.suspect) rows.push(["Suspect", suspectWords(v.suspect)]);
     if (v.framework) rows.push(["Framework", printable(v.framework)]);
-    const next = nextStep(d, this.live.nowS);
-    if (next) rows.push(["Next", next]);
+    if (d.next) rows.push(["Next", printable(d.next)]);
     rows.push(["Detector", f.detector]);
     const { causes, advice } = causesAndAdvice(v);
     const list = (name: string, texts: string[]): Child =>

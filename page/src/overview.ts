@@ -2,15 +2,14 @@
 import { Book } from "./book";
 import { rate, seconds } from "./format";
 import { bandOf, trendOf } from "./forecast";
-import { headline, kRank } from "./headline";
 import type { Live } from "./live";
 import { MemoryChart } from "./memory_chart";
-import { alertList, etaWords, gpuLink, healthLines, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
+import { alertList, gpuLink, healthLines, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
 import type { AlertDesk } from "./parts";
 import type { Page } from "./page";
 import type { Series } from "./types";
 import { h, mount, render, type Child, type Node_ } from "./vdom";
-import { deviceShort, nextStep, suspectWords, toneOf } from "./words";
+import { deviceShort, kRank, suspectWords, toneOf } from "./words";
 import { printable } from "./format";
 
 const kFewProcesses = 12;
@@ -46,10 +45,10 @@ export class Overview implements Page {
       return;
     }
     this.load(devices);
-    const { tone, text } = headline(devices, live.nowS);
+    const { tone, text } = live.view.headline;
     const standing = (live.alerts?.alerts ?? []).filter((a) => a.ended === "standing");
     render(this.root, [
-      h("h1", { class: `headline ${tone}`, role: "status" }, text),
+      h("h1", { class: `headline ${tone}`, role: "status" }, printable(text)),
       h("div", { class: "toolbar" }, h("h2", {}, "GPUs"), rangeButtons(this.lastS, (lastS) => this.choose(lastS))),
       this.book.trouble ? h("p", { key: "hint", class: "hint" }, this.book.trouble) : null,
       h("ul", { class: "gpus" }, order(devices).map((d) => this.card(d))),
@@ -85,7 +84,6 @@ export class Overview implements Page {
     const f = v.finding;
     const told = f.state !== "too_short";
     const chart = this.chartOf(d.key);
-    const end = etaWords(v, this.live.nowS);
     const name = deviceShort(d.device);
     return h("li", { key: d.key, class: `gpu ${toneOf(v)}`, "data-gpu": d.device.id },
       h("div", { class: "line" },
@@ -95,13 +93,13 @@ export class Overview implements Page {
       d.paused ? h("p", { key: "paused", class: "failed" }, "The device does not answer.") : null,
       usedBar(this.live.bytesOf(d), d.device.capacity_bytes, toneOf(v)),
       mount(chart.element, "chart"),
-      end ? h("p", { key: "eta", class: "eta" }, end) : null,
+      d.end ? h("p", { key: "eta", class: "eta" }, d.end) : null,
       h("p", { class: "growth" },
         told ? `growth ${rate(f.growth_bytes_per_s.mid)}` : "too few samples to tell",
         d.utilisation_ratio !== null ? h("span", { class: "faint" }, ` · busy ${Math.round(d.utilisation_ratio * 100)} %`) : null),
       healthLines(d, this.live.nowS, true),
       f.leak && v.suspect ? h("p", { key: "suspect", class: "suspect" }, suspectWords(v.suspect)) : null,
-      f.leak ? h("p", { key: "next", class: "next" }, nextStep(d, this.live.nowS)) : null);
+      f.leak ? h("p", { key: "next", class: "next" }, printable(d.next)) : null);
   }
 
   private chartOf(key: string): MemoryChart {
@@ -115,7 +113,7 @@ export class Overview implements Page {
 
   private feed(d: Series): void {
     const columns = this.book.get(d.key);
-    const trend = d.verdict.finding.leak ? trendOf(d.verdict, columns) : null;
+    const trend = d.verdict.finding.leak ? trendOf(d) : null;
     const onset = d.verdict.finding.onset;
     this.chartOf(d.key).set({
       columns,

@@ -4,7 +4,7 @@ import type { Live } from "./live";
 import type { Alert, Series, Verdict } from "./types";
 import { h, type Node_ } from "./vdom";
 import {
-  alertEnd, commandOf, conditionTone, deviceShort, etaNow, healthWords, patternWords, toneMark, toneOf, verdictWords,
+  alertEnd, commandOf, conditionTone, deviceShort, healthWords, patternWords, toneMark, toneOf, verdictWords,
 } from "./words";
 import type { Tone } from "./words";
 
@@ -40,13 +40,6 @@ export function usedBar(used: number, capacity: number | null, tone: Tone): Node
     h("div", { class: "bar", "aria-hidden": "true" },
       h("div", { class: `fill ${tone}`, css: { width: `${(share * 100).toFixed(1)}%` } })),
     h("span", { class: "figures" }, `${bytesOf(used, capacity)} `, h("span", { class: "faint" }, percent(share))));
-}
-
-/** "out of memory in 0h 24m (19m–30m)"; the empty text without a leak or an end. */
-export function etaWords(v: Verdict, nowS: number): string {
-  const left = etaNow(v, nowS);
-  if (!left) return "";
-  return left.mid < 1 ? "out of memory now" : `out of memory in ${eta(left)}`;
 }
 
 export function rangeButtons(chosenS: number | null, choose: (lastS: number) => void): Node_ {

@@ -3,19 +3,24 @@
 /** ISO 8601 UTC, up to nine decimals. */
 export type Time = string;
 
+// What stands between "fields" and "end" follows from src/core/verdict_fields.hpp (CONTRIBUTING.md).
+// fields: words
 export type Severity = "ok" | "watch" | "warning" | "critical";
-export type State =
-  | "steady" | "warming_up" | "cycling" | "growing" | "leaking" | "slow_growth" | "spiked" | "falling" | "too_short";
+export type State = "steady" | "warming_up" | "cycling" | "growing" | "leaking" | "slow_growth" | "spiked" | "falling" | "too_short";
 export type Pattern = "none" | "gradual_leak" | "sudden_spike" | "cyclic" | "step_increase" | "unknown";
+// end
 
 /** 10th, 50th and 90th percentile. */
 export interface Interval {
+  // fields: Interval
   low: number;
   mid: number;
   high: number;
+  // end
 }
 
 export interface Finding {
+  // fields: Finding
   detector: string;
   leak: boolean;
   state: State;
@@ -27,17 +32,21 @@ export interface Finding {
   oom_in_s: Interval | null;
   onset: Time | null;
   because: string;
+  // end
 }
 
 /** pid 0: no visible process explains the growth. */
 export interface Suspect {
+  // fields: Suspect
   pid: number;
-  pid_start_ticks?: number;
+  pid_start_ticks: number;
   command: string;
   share: number;
+  // end
 }
 
 export interface Verdict {
+  // fields: Verdict
   time: Time;
   severity: Severity;
   finding: Finding;
@@ -45,6 +54,7 @@ export interface Verdict {
   suspect: Suspect | null;
   framework: string;
   causes: string[];
+  // end
 }
 
 interface Device {
@@ -93,11 +103,19 @@ export interface Series {
   health: { hears_xids: boolean | null } | null;
   last_xid: { time: Time; code: number; text: string } | null;
   condition: Condition | null;
+  /** "out of memory in 0h 24m (19m–30m)"; empty without a leak or an end. */
+  end: string;
+  /** What to do now; empty when there is nothing to do. */
+  next: string;
+  /** The line of the growth, from the onset to the last sample. */
+  trend: { from: Time; to: Time; from_bytes: number; to_bytes: number } | null;
   verdict: Verdict;
 }
 
 export interface View {
   time: Time;
+  /** The whole machine in one sentence. */
+  headline: { tone: "critical" | "warning" | "watch" | "notice" | "ok" | "faint"; text: string };
   series: Series[];
   notices: { time: Time; text: string }[];
   warnings: string[];
@@ -128,12 +146,15 @@ export interface Alert {
   device: { id: string; index: number | null; name: string };
   pid: number | null;
   process: string | null;
+  // fields: Alert
   raised: Time;
   cleared: Time | null;
+  lead_s: number | null;
   ended: "standing" | "released" | "process_ended" | "withdrawn";
-  end_reason: string | null;
+  end_reason: string;
   severity: Severity;
   finding: Finding;
+  // end
   acknowledged: Acknowledgement | null;
 }
 

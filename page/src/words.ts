@@ -1,6 +1,6 @@
 // A verdict in words: those of src/report/words.cpp. Pure.
-import { bytes, duration, moment, percent, printable } from "./format";
-import type { Alert, Condition, Finding, Interval, Pattern, Series, Severity, Suspect, Verdict } from "./types";
+import { bytes, moment, percent, printable } from "./format";
+import type { Alert, Condition, Finding, Pattern, Series, Severity, Suspect, Verdict } from "./types";
 import { seconds } from "./format";
 
 const kPatterns: Record<Pattern, string> = {
@@ -38,6 +38,8 @@ export function verdictWords(f: Finding): string {
       return "unknown";
   }
 }
+
+export const kRank = { critical: 3, warning: 2, watch: 1, ok: 0 };
 
 /** What colour a verdict has, beside its words. */
 export type Tone = Exclude<Severity, "ok"> | "ok" | "notice" | "faint";
@@ -99,35 +101,6 @@ export function causesAndAdvice(v: Verdict): { causes: string[]; advice: string[
   return {
     causes: v.causes.filter((c) => !c.startsWith("try: ")),
     advice: v.causes.filter((c) => c.startsWith("try: ")).map((c) => c.slice(5)),
-  };
-}
-
-export function nextStep(s: Series, nowS: number): string {
-  const v = s.verdict;
-  const f = v.finding;
-  if (f.leak) {
-    const left = etaNow(v, nowS);
-    let step = left && left.low < 1 ? "save a checkpoint now"
-      : left ? `save a checkpoint within ${duration(left.low)}` : "save a checkpoint";
-    if (s.pid === 0 && v.suspect?.pid === 0)
-      return `${step}; run vramtrack as root, outside of containers, to see the process that grows`;
-    if (v.suspect && v.suspect.pid !== 0) step += `; then look into pid ${v.suspect.pid}`;
-    return step;
-  }
-  if (f.state === "growing") return "go on watching: whether this is a leak is not decided yet";
-  if (f.state === "spiked" && f.spike === "still_growing") return "go on watching: it still grows after the jump";
-  return f.state === "too_short" ? "record for longer" : "";
-}
-
-/** The ETA as seen at `nowS`: verdicts are seconds old, and the end does not move with them. Absent without a leak. */
-export function etaNow(v: Verdict, nowS: number): Interval | null {
-  const oom = v.finding.oom_in_s;
-  if (!oom || !v.finding.leak) return null;
-  const since = Math.max(0, nowS - seconds(v.time));
-  return {
-    low: Math.max(0, oom.low - since),
-    mid: Math.max(0, oom.mid - since),
-    high: Math.max(0, oom.high - since),
   };
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { bandOf, futureSeconds, trendOf } from "../src/forecast";
-import { etaNow, nextStep, unattributedWords, verdictWords } from "../src/words";
+import { unattributedWords, verdictWords } from "../src/words";
 
 const verdict = (changes = {}) => ({
   time: "1970-01-01T00:10:00Z",
@@ -13,19 +13,11 @@ const verdict = (changes = {}) => ({
     onset: "1970-01-01T00:00:00Z", because: "", ...changes,
   },
 });
-const line = { t: [0, 300, 600], min: [100, 700, 1300], mean: [100, 700, 1300], max: [100, 700, 1300] };
 
-test("the trend lies on what it was fitted to", () => {
-  const t = trendOf(verdict(), line);
-  assert.ok(Math.abs(t.fromBytes - 100) < 1e-6);
-  assert.ok(Math.abs(t.toBytes - 1300) < 1e-6);
-  assert.deepEqual([t.fromS, t.toS], [0, 600]);
-});
-
-test("no onset, no growth or nothing to see: no trend", () => {
-  assert.equal(trendOf(verdict({ onset: null }), line), null);
-  assert.equal(trendOf(verdict({ growth_bytes_per_s: { low: 0, mid: 0, high: 0 } }), line), null);
-  assert.equal(trendOf(verdict(), { t: [], min: [], mean: [], max: [] }), null);
+test("the trend is the agent's", () => {
+  const trend = { from: "1970-01-01T00:00:00Z", to: "1970-01-01T00:10:00Z", from_bytes: 100, to_bytes: 1300 };
+  assert.deepEqual(trendOf({ trend }), { fromS: 0, toS: 600, fromBytes: 100, toBytes: 1300 });
+  assert.equal(trendOf({ trend: null }), null);
 });
 
 test("the band ends at the capacity when the verdict says", () => {
@@ -44,17 +36,6 @@ test("the future never makes a sliver of the past", () => {
   assert.ok(futureSeconds(b, 3600) <= 0.5 * 3600);
   assert.equal(futureSeconds(null, 3600), 0);
   assert.equal(futureSeconds(bandOf(verdict(), 1, 2, null), 3600), 420);
-});
-
-test("the end comes nearer while the verdict stands", () => {
-  assert.deepEqual(etaNow(verdict(), 650), { low: 50, mid: 150, high: 350 });
-  assert.deepEqual(etaNow(verdict(), 5000), { low: 0, mid: 0, high: 0 });
-  assert.equal(etaNow(verdict({ leak: false }), 650), null);
-});
-
-test("what to do next is said with the time that is left", () => {
-  assert.equal(nextStep({ pid: 0, verdict: { ...verdict(), suspect: { pid: 7, command: "x", share: 1 } } }, 640),
-    "save a checkpoint within 1m; then look into pid 7");
 });
 
 test("words for a state this page does not know", () => {

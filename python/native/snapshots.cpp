@@ -13,8 +13,8 @@
 
 #include "bindings.hpp"
 #include "trace/diff.hpp"
+#include "trace/format.hpp"
 #include "trace/profile.hpp"
-#include "trace/torch_snapshot.hpp"
 
 namespace vramtrack::python {
 namespace {
@@ -32,7 +32,11 @@ Result<std::vector<GrownSite>> growing_sites(std::span<const std::uint8_t> befor
   trace::Symbols symbols;
   std::vector<trace::Snapshot> snapshots;
   for (const auto& [bytes, name] : {std::pair(before, "the first snapshot"), std::pair(after, "the second snapshot")}) {
-    auto snapshot = trace::read_torch_snapshot(bytes, name, symbols, {false});
+    auto snapshot = [&, from = bytes, as = name]() -> Result<trace::Snapshot> {
+      auto input = trace::open_trace(from, as);
+      if (!input) return fail(input.error());
+      return trace::read_trace(std::move(*input), symbols, {false});
+    }();
     if (!snapshot) return fail(snapshot.error());
     snapshots.push_back(std::move(*snapshot));
   }

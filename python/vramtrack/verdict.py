@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from vramtrack import _core, chart
@@ -23,15 +23,18 @@ class Interval(NamedTuple):
 class Suspect(NamedTuple):
     """The process whose growth explains the device's growth. `pid` None: no visible process explains it."""
 
+    # fields: Suspect
     pid: Optional[int]
-    command: str
+    command: Optional[str]
     share: float
+    # end
 
 
 @dataclass(frozen=True)
 class Finding:
     """The finding of one of the other detectors."""
 
+    # fields: Finding
     detector: str
     leak: bool
     state: str
@@ -41,23 +44,27 @@ class Finding:
     r_squared: float
     oom_in_s: Optional[Interval]
     because: str
+    # end
 
 
 @dataclass(frozen=True)
 class Alert:
     """An alert that a live watch of the same samples would have raised. Times are seconds since the first sample."""
 
+    # fields: Alert
     raised: Optional[str]
     raised_s: float
     cleared: Optional[str]
     cleared_s: Optional[float]
+    lead_s: Optional[float]
     ended: str
-    severity: str
     leak: bool
     pattern: str
+    severity: str
     confidence: float
     growth_bytes_per_s: Interval
     oom_in_s: Optional[Interval]
+    # end
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,7 @@ class Verdict:
     "request").
     """
 
+    # fields: Verdict
     leak: bool
     state: str
     pattern: str
@@ -85,6 +93,7 @@ class Verdict:
     suspect: Optional[Suspect] = None
     framework: Optional[str] = None
     causes: Tuple[str, ...] = ()
+    # end
     alerts: Tuple[Alert, ...] = ()
     metric: str = "device_used"
     capacity_bytes: Optional[int] = None
@@ -146,22 +155,16 @@ _NO_SAMPLES = {"leak": False, "state": "too_short", "pattern": "none", "spike": 
                "framework": None, "causes": []}  # fmt: skip
 
 
-def _interval(value: Any) -> Any:
-    return None if value is None else Interval(value["low"], value["mid"], value["high"])
+def _of_line(kind: Any, line: Dict[str, Any]) -> Any:
+    """An object of what the analysis line has of the class's fields."""
+    names = getattr(kind, "_fields", None) or [f.name for f in fields(kind)]
+    return kind(**{name: _value(line[name]) for name in names if name in line})
 
 
-def _alert(a: Dict[str, Any]) -> Alert:
-    return Alert(
-        a["raised"], a["raised_s"], a["cleared"], a["cleared_s"], a["ended"], a["severity"], a["leak"], a["pattern"],
-        a["confidence"], _interval(a["growth_bytes_per_s"]), _interval(a["oom_in_s"]),
-    )  # fmt: skip
-
-
-def _finding(f: Dict[str, Any]) -> Finding:
-    return Finding(
-        f["detector"], f["leak"], f["state"], f["pattern"], f["confidence"], _interval(f["growth_bytes_per_s"]),
-        f["r_squared"], _interval(f["oom_in_s"]), f["because"],
-    )  # fmt: skip
+def _value(value: Any) -> Any:
+    if isinstance(value, dict) and value.keys() == set(Interval._fields):
+        return Interval(**value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 # The command line's words name its options. Python's words name arguments.
@@ -189,26 +192,11 @@ def verdict_of(analysis: Any, metric: str) -> Verdict:
 
 def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Verdict:
     v = line.get("verdict", _NO_SAMPLES)
-    suspect = v.get("suspect")
-    return Verdict(
-        leak=v["leak"],
-        state=v["state"],
-        pattern=v["pattern"],
-        spike=v["spike"],
-        severity=v["severity"],
-        detector=v["detector"],
-        confidence=v["confidence"],
-        growth_bytes_per_s=_interval(v["growth_bytes_per_s"]),
-        r_squared=v["r_squared"],
-        oom_in_s=_interval(v["oom_in_s"]),
-        onset=v["onset"],
-        onset_s=v["onset_s"],
-        because=v["because"],
-        dissent=tuple(_finding(f) for f in v["dissent"]),
-        suspect=None if suspect is None else Suspect(suspect["pid"], suspect["command"], suspect["share"]),
-        framework=v["framework"],
-        causes=tuple(v["causes"]),
-        alerts=tuple(_alert(a) for a in line.get("alerts", ())),
+    return replace(
+        _of_line(Verdict, v),
+        dissent=tuple(_of_line(Finding, f) for f in v["dissent"]),
+        suspect=None if v["suspect"] is None else _of_line(Suspect, v["suspect"]),
+        alerts=tuple(_of_line(Alert, a) for a in line.get("alerts", ())),
         metric=metric,
         capacity_bytes=line.get("capacity_bytes"),
         samples=line.get("samples", 0),

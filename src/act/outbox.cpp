@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kMostHeadlines = 10;
 
 std::string member_name(const SeriesKey& key) {
-  return fmt::format("{}/{}/{}/{}", to_string(key.metric), key.device_id, key.pid, key.pid_start_ticks);
+  return fmt::format("{}{}/{}/{}/{}", to_string(key.metric), key.host.empty() ? "" : '@' + key.host, key.device_id,
+                     key.pid, key.pid_start_ticks);
 }
 
 /// FNV-1a: an id needs to differ, not to be secret.
@@ -69,7 +70,8 @@ std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note, con
   const std::uint32_t pid = note.key.pid != 0 ? note.key.pid : note.suspect_pid;
   const std::uint64_t ticks = note.key.pid != 0 ? note.key.pid_start_ticks : note.suspect_start_ticks;
   return std::find_if(incidents_.begin(), incidents_.end(), [&](const Incident& i) {
-    return pid != 0 && i.device == note.key.device_id && i.pid == pid && i.start_ticks == ticks;
+    return pid != 0 && i.device == note.key.device_id && i.host == note.key.host && i.pid == pid &&
+           i.start_ticks == ticks;
   });
 }
 
@@ -103,6 +105,7 @@ void Outbox::open(const Note& note, const std::string& member, Timestamp now) {
   incident.id = fmt::format("{:016x}", hash(fmt::format("{}/{}/{}/{}", rules_.host, member, iso8601(now), next_)));
   incident.members.push_back(member);
   incident.device = note.key.device_id;
+  incident.host = note.key.host;
   incident.pid = note.key.pid != 0 ? note.key.pid : note.suspect_pid;
   incident.start_ticks = note.key.pid != 0 ? note.key.pid_start_ticks : note.suspect_start_ticks;
   incident.severity = note.severity;

@@ -98,6 +98,7 @@ class Outbox {
     std::string id;
     std::vector<std::string> members;  ///< series whose alerts stand
     std::string device;
+    std::string host;       ///< of device and process, as in SeriesKey::host
     std::uint32_t pid = 0;  ///< whom it is about; 0: nobody known
     std::uint64_t start_ticks = 0;
     Severity severity = Severity::watch;

@@ -128,6 +128,7 @@ struct OutboxJson {
                 {"opened_ns", ns(i.opened)},
                 {"headline", i.headline},
                 {"told", i.told}};
+    if (!i.host.empty()) out["host"] = i.host;
     if (i.unconfirmed) out["unconfirmed_ns"] = ns(*i.unconfirmed);
     return out;
   }
@@ -151,6 +152,7 @@ struct OutboxJson {
     f.get("id", i.id);
     f.get("members", i.members);
     f.get("device", i.device);
+    if (f.has("host")) f.get("host", i.host);
     f.get("pid", i.pid);
     f.get("start_ticks", i.start_ticks);
     f.get("severity", i.severity);

@@ -37,10 +37,10 @@ class Analysis {
   Analysis(const AnalyzeOptions& options, const Config& config, Console& console)
       : options_(options), config_(config), console_(console) {}
 
-  int run(Recording recording) {
-    const std::vector<std::string> files = recording.files();
+  int run(const RecordedPart& recording) {
+    const std::vector<std::string>& files = recording.files;
     Catalog catalog;
-    auto source = open_recording(std::move(recording), catalog);
+    auto source = recording.open(catalog);
     if (!source) return failed(files, source.error().message);
     Engine engine(config_, catalog);
     std::string broken;
@@ -74,11 +74,11 @@ class Analysis {
 
  private:
   static std::string nothing_usable(const SourceNotes& notes) {
-    std::string why = "it holds no usable sample";
+    std::string why = "it contains no usable samples";
     if (notes.skipped_lines > 0) why += fmt::format(" ({} lines skipped", notes.skipped_lines);
     if (!notes.first_skipped.empty()) why += ", the first: " + notes.first_skipped.front();
     if (notes.skipped_lines > 0) why += ')';
-    return why + "; check that it is the file you mean, or say what it is with --input-format";
+    return why + "; check that this is the right file, or name its format with --input-format";
   }
 
   const AnalyzeOptions& options_;
@@ -88,15 +88,21 @@ class Analysis {
 };
 
 /// One unreadable file must not cost the verdict on the others: it is named, and the rest is planned without it.
-Result<std::vector<Recording>> plan_readable(const std::vector<std::string>& files, const LogOptions& logs,
-                                             Console& console, int& exit_code) {
-  auto all = plan_recordings(files, logs);
-  if (all || files.size() == 1) return all;
+Result<std::vector<RecordedPart>> plan_readable(const std::vector<std::string>& files, const RecordedOptions& options,
+                                                Console& console, int& exit_code) {
+  const RecordedInfo& kind = recorded_at(files.front());
+  const auto plan = [&](const std::vector<std::string>& some) -> Result<std::vector<RecordedPart>> {
+    for (const std::string& file : some)
+      if (const Status other = refuse_trace(file); !other) return fail(other.error());
+    return plan_recorded(kind, some, options);
+  };
+  auto all = plan(files);
+  if (all || files.size() == 1 || files.size() > kind.most_files) return all;
   std::vector<std::string> readable;
   for (const std::string& file : files) {
     // Standard input can be read only once.
     if (file == "-") return all;
-    if (const auto alone = plan_recordings({file}, logs); alone)
+    if (const auto alone = plan({file}); alone)
       readable.push_back(file);
     else
       console.error("cannot analyse: " + alone.error().message);
@@ -104,8 +110,8 @@ Result<std::vector<Recording>> plan_readable(const std::vector<std::string>& fil
   // Each is readable on its own: the fault is in how they belong together.
   if (readable.size() == files.size()) return all;
   exit_code = kFailed;
-  if (readable.empty()) return std::vector<Recording>{};
-  return plan_recordings(readable, logs);
+  if (readable.empty()) return std::vector<RecordedPart>{};
+  return plan(readable);
 }
 
 int analyze(const AnalyzeOptions& options, const LayeredConfig& layers, Console& console) {
@@ -115,14 +121,14 @@ int analyze(const AnalyzeOptions& options, const LayeredConfig& layers, Console&
     return kFailed;
   }
   int exit_code = kNoLeak;
-  auto recordings = plan_readable(options.files, *logs, console, exit_code);
+  auto recordings = plan_readable(options.files, {*logs, {}}, console, exit_code);
   if (!recordings) {
     console.error("cannot analyse: " + recordings.error().message);
     return kFailed;
   }
   Analysis analysis(options, layers.config(), console);
-  for (Recording& recording : *recordings) {
-    exit_code = std::max(exit_code, analysis.run(std::move(recording)));
+  for (const RecordedPart& recording : *recordings) {
+    exit_code = std::max(exit_code, analysis.run(recording));
     if (console.gone()) break;
   }
   return exit_code;

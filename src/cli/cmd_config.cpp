@@ -10,6 +10,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
+#include "core/errno_words.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -66,7 +67,7 @@ int init(const ConfigOptions& options, Console& console) {
   if (fd >= 0) ::close(fd);
   if (!written) {
     console.error(
-        fmt::format("cannot write {}: {}; choose another place with --config FILE", file, std::strerror(cause)));
+        fmt::format("cannot write {}: {}; choose another place with --config FILE", file, errno_words(cause)));
     return 2;
   }
   console.write("wrote " + file + '\n');

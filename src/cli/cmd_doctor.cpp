@@ -71,7 +71,7 @@ void check_config(Checkup& checkup, const ConfigRequest& request, const Result<L
     checkup.say(Health::ok, "configuration", path);
   else
     checkup.say(Health::ok, "configuration",
-                path + " is not there: the defaults hold ('vramtrack config init' writes one)");
+                path + " does not exist: the defaults apply ('vramtrack config init' writes one)");
 }
 
 void check_driver(Checkup& checkup, const SourcesConfig& config) {
@@ -82,8 +82,8 @@ void check_driver(Checkup& checkup, const SourcesConfig& config) {
   std::error_code ec;
   for (const char* device : {"/dev/nvidiactl", "/dev/nvidia0"})
     if (fs::exists(device, ec) && ::access(device, R_OK | W_OK) != 0)
-      checkup.say(Health::missing, device, "is there and may not be opened",
-                  "join its group (ls -l shows it), or give the container the device");
+      checkup.say(Health::missing, device, "exists but cannot be opened",
+                  "join its group (ls -l shows it), or pass the device to the container");
 }
 
 /// Opens every source and polls it once: the devices and processes land in `catalog`. Returns how many work.
@@ -94,7 +94,7 @@ int check_sources(Checkup& checkup, const SourcesConfig& config, Catalog& catalo
     const bool wanted = config.enabled.empty() ||
                         std::find(config.enabled.begin(), config.enabled.end(), info->name) != config.enabled.end();
     if (!wanted) {
-      checkup.say(Health::note, info->name, "left out by sources.enabled");
+      checkup.say(Health::note, info->name, "disabled by sources.enabled");
       continue;
     }
     auto source = info->make(config, catalog);
@@ -148,7 +148,8 @@ bool may_read_others() {
 void check_visibility(Checkup& checkup, const SourcesConfig& config) {
   std::error_code ec;
   if (!fs::exists(config.proc_root + "/self/stat", ec)) {
-    checkup.say(Health::missing, "processes", config.proc_root + " is no procfs", "mount it, or set sources.proc-root");
+    checkup.say(Health::missing, "processes", config.proc_root + " is not a procfs",
+                "mount it, or set sources.proc-root");
     return;
   }
   std::ifstream mounts(config.proc_root + "/self/mounts");
@@ -164,12 +165,12 @@ void check_visibility(Checkup& checkup, const SourcesConfig& config) {
                 "run as root, or as a member of the group in its gid= option");
   else if (!privileged)
     checkup.say(Health::note, "processes",
-                "other users' processes show with user and command, their framework is told by the command alone",
-                "run as root (or with CAP_SYS_PTRACE) to tell it by the libraries they have loaded");
+                "other users' processes are shown with user and command; their framework is guessed from the command",
+                "run as root (or with CAP_SYS_PTRACE) to recognise it by the libraries they have loaded");
   else
-    checkup.say(Health::ok, "processes", "all that this system has are visible");
+    checkup.say(Health::ok, "processes", "all processes of this system are visible");
   if (fs::exists("/.dockerenv", ec) || fs::exists("/run/.containerenv", ec))
-    checkup.say(Health::note, "container", "in a container, processes outside of it are not visible",
+    checkup.say(Health::note, "container", "running in a container: processes outside it are not visible",
                 "start it with --pid=host to see them");
 }
 
@@ -195,11 +196,11 @@ void check_store(Checkup& checkup, const Config& config) {
     fs::path folder = fs::path(path).parent_path();
     while (!folder.empty() && !fs::exists(folder, ec)) folder = folder.parent_path();
     if (::access(folder.c_str(), W_OK) == 0)
-      checkup.say(Health::ok, "store", path + " is not there yet: the first watch makes it");
+      checkup.say(Health::ok, "store", path + " does not exist yet: the first watch creates it");
     else
       checkup.say(Health::missing, "store",
-                  fmt::format("{} cannot be made: {} may not be written", path, folder.string()),
-                  "set store.path to a folder of yours, or watch with --no-record");
+                  fmt::format("{} cannot be created: {} is not writable", path, folder.string()),
+                  "set store.path to a folder that you can write, or watch with --no-record");
     return;
   }
   auto reader = StoreReader::open(path);
@@ -218,7 +219,7 @@ void check_store(Checkup& checkup, const Config& config) {
   text += pid.empty() ? ", no writer" : fmt::format(", written by pid {}", pid);
   checkup.say(Health::ok, "store", text);
   if (::access(path.c_str(), W_OK) != 0)
-    checkup.say(Health::missing, "store", path + " may not be written", "set store.path, or watch with --no-record");
+    checkup.say(Health::missing, "store", path + " is not writable", "set store.path, or watch with --no-record");
 }
 
 /// An agent that runs is no condition for anything: without one nothing is said. Returns whether one answers.
@@ -254,7 +255,7 @@ int doctor(const ConfigRequest& request, Console& console) {
   check_store(checkup, config);
   const bool agent = check_agent(checkup, config.agent);
   if (working == 0 && agent)
-    checkup.raw("\nNo GPU to watch from here, but an agent answers: 'vramtrack top' shows what it sees.\n");
+    checkup.raw("\nNo GPU to watch here, but an agent answers: 'vramtrack top' shows what it sees.\n");
   else if (working == 0)
     checkup.raw(
         "\nNothing to watch here. 'vramtrack analyze FILE' reads logs of other machines, 'vramtrack simulate' needs "

@@ -9,7 +9,6 @@
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
-#include "engine/store_source.hpp"
 #include "engine/ticks.hpp"
 #include "host/interrupt.hpp"
 #include "live/pace.hpp"
@@ -109,8 +108,8 @@ class Replay {
   void tell_skipped(const SourceNotes& notes) {
     for (const std::string& skipped : notes.first_skipped) console_.warn("skipped " + skipped);
     if (notes.skipped_lines > notes.first_skipped.size())
-      console_.warn(
-          fmt::format("skipped {} lines in all; 'vramtrack analyze' reads the same file", notes.skipped_lines));
+      console_.warn(fmt::format("skipped {} lines in total; 'vramtrack analyze' with the same file reports them",
+                                notes.skipped_lines));
   }
 
   const ReplayOptions& options_;
@@ -129,7 +128,7 @@ Result<TimeRange> time_range(const ReplayOptions& o) {
     if (!moment) return fail(moment.error());
     *bound = *moment;
   }
-  if (range.from && range.to && *range.from >= *range.to) return fail("--from is not before --to; exchange them");
+  if (range.from && range.to && *range.from >= *range.to) return fail("--from must be before --to");
   return range;
 }
 
@@ -144,35 +143,27 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
   Replay replay(options, layers.config(), *range, console);
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(layers.config().store));
-  if (options.files.empty() || is_store(files.front())) {
-    if (files.size() > 1) {
-      console.error("cannot replay a store together with other files; name one store, or logs only");
-      return 2;
-    }
-    Catalog catalog;
-    auto source = open_store_source(files.front(), *range, catalog);
-    if (!source) {
-      console.error(fmt::format("cannot replay: {}", source.error().message));
-      return 2;
-    }
-    return replay.run(**source, catalog, files.front());
+  const auto kind = recorded_kind(options.files);
+  if (!kind) {
+    console.error("cannot replay: " + kind.error().message);
+    return 2;
   }
-  auto recordings = plan_recordings(files, *logs);
-  if (!recordings) {
+  auto parts = plan_recorded(**kind, files, {*logs, *range});
+  if (!parts) {
     // What is of no known format may be a store whose first bytes are damaged.
     std::error_code ec;
     const bool unknown = files.size() == 1 && options.logs.format.empty() && options.logs.timezone.empty() &&
                          std::filesystem::is_regular_file(files.front(), ec) &&
                          std::filesystem::file_size(files.front(), ec) > 0;
     console.error(fmt::format("cannot replay{}: {}", unknown ? ", because this is neither a log nor a store" : "",
-                              recordings.error().message));
+                              parts.error().message));
     return 2;
   }
   int exit_code = 0;
-  for (Recording& recording : *recordings) {
-    const std::string what = fmt::format("{}", fmt::join(recording.files(), ", "));
+  for (const RecordedPart& part : *parts) {
+    const std::string what = fmt::format("{}", fmt::join(part.files, ", "));
     Catalog catalog;
-    auto source = open_recording(std::move(recording), catalog);
+    auto source = part.open(catalog);
     if (!source) {
       console.error("cannot replay: " + source.error().message);
       exit_code = 2;

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
-#include <system_error>
 
 #include "cli/commands.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
+#include "core/errno_words.hpp"
 #include "period/gather.hpp"
 
 namespace vramtrack::cli {
@@ -51,8 +51,8 @@ Result<CostRules> cost_rules(const ReportOptions& o, const CostConfig& config, T
   return rules;
 }
 
-/// --since and --until; the default period of a store is its last day.
-Result<TimeRange> period(const ReportOptions& o, bool is_log, Timestamp now) {
+/// --since and --until; the default period of what is still being written (a store) is its last day.
+Result<TimeRange> period(const ReportOptions& o, bool is_ongoing, Timestamp now) {
   TimeRange range;
   for (const auto& [option, text, bound] :
        {std::tuple{"--since", &o.since, &range.from}, std::tuple{"--until", &o.until, &range.to}}) {
@@ -61,8 +61,8 @@ Result<TimeRange> period(const ReportOptions& o, bool is_log, Timestamp now) {
     if (!moment) return fail(moment.error());
     *bound = *moment;
   }
-  if (o.since.empty() && !is_log) range.from = range.to.value_or(now) - std::chrono::hours{24};
-  if (range.from && range.to && *range.from >= *range.to) return fail("--since is not before --until; exchange them");
+  if (o.since.empty() && is_ongoing) range.from = range.to.value_or(now) - std::chrono::hours{24};
+  if (range.from && range.to && *range.from >= *range.to) return fail("--since must be before --until");
   return range;
 }
 
@@ -85,7 +85,7 @@ Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
                                                                *s.view.device.index)
                                                  : s.view.key.device_id);
     }
-    if (!found) return fail(fmt::format("--gpu {}: there is no such GPU in this period; it has {}", gpu, known));
+    if (!found) return fail(fmt::format("--gpu {}: no such GPU in this period; the GPUs are {}", gpu, known));
   }
   std::erase_if(report.series, [&](const PeriodSeries& s) {
     return !wanted.contains(s.view.key.device_id) && !wanted.contains(s.view.device.parent_id);
@@ -96,9 +96,7 @@ Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
 /// A file beside it first: a report that cannot be written whole leaves the one from before.
 Status write_file(const std::string& path, std::string_view text) {
   const std::string next = path + ".new";
-  const auto failed = [&] {
-    return fail(fmt::format("cannot write {}: {}", path, std::generic_category().message(errno)));
-  };
+  const auto failed = [&] { return fail(fmt::format("cannot write {}: {}", path, errno_words(errno))); };
   const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return failed();
   while (!text.empty()) {
@@ -136,18 +134,17 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   const Config& config = layers.config();
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(config.store));
-  const bool is_log = !options.files.empty() && !is_store(files.front());
-  if (!is_log && files.size() > 1)
-    return failed("a store cannot be combined with other files; name one store, or logs only");
+  const auto kind = recorded_kind(options.files);
+  if (!kind) return failed(kind.error().message);
   const auto rules = cost_rules(options, config.cost, now);
   if (!rules) return failed(rules.error().message);
-  const auto range = period(options, is_log, now);
+  const auto range = period(options, (*kind)->is_ongoing, now);
   if (!range) return failed(range.error().message);
   const auto logs = log_options(options.logs);
   if (!logs) return failed(logs.error().message);
 
   ReportGatherer gatherer(config, *range);
-  auto gathered = is_log ? gatherer.from_logs(files, *logs) : gatherer.from_store(files.front());
+  auto gathered = gatherer.gather(**kind, files, *logs);
   if (!gathered) return failed(gathered.error().message);
   gathered->rules = *rules;
   if (const Status chosen = choose(*gathered, options.gpus); !chosen) return failed(chosen.error().message);

@@ -109,7 +109,7 @@ class Simulation {
     if (oom_ || event.kind != Event::Kind::process_ended || event.text != "out of memory") return;
     oom_ = event.time;
     if (options_.json) return;
-    const ProcessInfo* process = catalog_.process(event.pid, event.pid_start_ticks);
+    const ProcessInfo* process = catalog_.process({event.pid, event.pid_start_ticks, event.host});
     printer_.print(fmt::format("{}  {}  pid {} {}: the simulated process ran out of memory and ended\n",
                                format_moment(event.time, catalog_.clock_is_relative),
                                toned("OOM", Tone::bad, console_.style()), event.pid,
@@ -153,20 +153,21 @@ class Simulation {
     if (!alert_->finding.oom_in_s) return out;
     const Interval& eta = *alert_->finding.oom_in_s;
     out += fmt::format("  predicted  out of memory in {}\n", format_eta(eta));
-    if (!oom_) return out + "  happened   not yet: the simulation ended before\n";
+    if (!oom_) return out + "  happened   not yet: the simulation ended first\n";
     const double took_s = seconds_between(alert_->raised, *oom_);
     // A sample comes only every period: no prediction can be held to less.
     const double tolerance_s = 2 * scenario_.period_s;
     const bool within = took_s >= eta.low - tolerance_s && took_s <= eta.high + tolerance_s;
     return out + fmt::format("  happened   after {}: {}\n", format_eta({took_s, took_s, took_s}),
                              within             ? eta.low == eta.high ? "as predicted" : "within the predicted interval"
-                             : took_s < eta.low ? "sooner than the interval"
-                                                : "later than the interval");
+                             : took_s < eta.low ? "before the predicted interval"
+                                                : "after the predicted interval");
   }
 
   [[nodiscard]] std::string truth(const sim::Truth& truth) const {
     if (!truth.leak)
-      return fmt::format("  in truth   no leak{}\n", alert_ ? ": this alert is false" : ", and none was reported");
+      return fmt::format("  in truth   no leak{}\n",
+                         alert_ ? ": the alert was a false alarm" : ", and none was reported");
     std::string out = fmt::format("  in truth   {}", pattern_words(truth.pattern));
     if (truth.onset_s) out += fmt::format(" from {} in", format_duration(*truth.onset_s));
     if (truth.suspect_pid) out += fmt::format(", by pid {}", *truth.suspect_pid);

@@ -1,4 +1,4 @@
-// snapshot: PyTorch's memory snapshots, read as a stream: who holds the memory, what grew, what filled it.
+// snapshot: allocation traces of any format of trace/formats.def: who holds the memory, what grew, what filled it.
 #include "cli/cmd_snapshot.hpp"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "core/errno_words.hpp"
-#include "trace/torch_snapshot.hpp"
+#include "trace/format.hpp"
 #include "trace/usage.hpp"
 
 namespace vramtrack::cli {
@@ -77,22 +77,54 @@ std::string devices_words(const std::vector<std::uint32_t>& known) {
   return known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "));
 }
 
+/// Replays a stream as it is read; of the snapshot there is the name.
+Status replay(SnapshotWork& work, trace::TraceInput input) {
+  trace::Snapshot named;
+  named.file = input.bytes.name();
+  auto streams = trace::replay_stream(std::move(input), work.symbols, timeline_options(work.options));
+  if (!streams) return fail(streams.error());
+  std::string known;
+  for (const trace::StreamReplay& stream : *streams) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", stream.device());
+    for (const std::string& note : stream.live().notes(stream.device()))
+      work.console.warn(fmt::format("{}: {}", named.file, note));
+  }
+  std::erase_if(*streams,
+                [&](const trace::StreamReplay& s) { return work.device().value_or(s.device()) != s.device(); });
+  if (streams->empty())
+    return fail(work.device() ? fmt::format("--device {}: {} has no data of this device; it has {}", *work.device(),
+                                            named.file, known.empty() ? "none" : known)
+                              : named.file + ": has no event");
+  work.snapshots.push_back(std::move(named));
+  work.streams = std::move(*streams);
+  return {};
+}
+
+Status read(SnapshotWork& work, trace::TraceInput input, const std::string& file, bool keep_events) {
+  auto snapshot = trace::read_trace(std::move(input), work.symbols, {keep_events});
+  if (!snapshot) return fail(snapshot.error().during("cannot read the snapshot"));
+  const std::vector<std::uint32_t> known = trace::known_devices(*snapshot);
+  if (work.device() && std::find(known.begin(), known.end(), *work.device()) == known.end())
+    return fail(fmt::format("--device {}: {} has no data of this device; it has {}", *work.device(), file,
+                            devices_words(known)));
+  for (const std::string& note : snapshot->notes) work.console.warn(fmt::format("{}: {}", file, note));
+  work.snapshots.push_back(std::move(*snapshot));
+  return {};
+}
+
 int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& console) {
-  SnapshotWork work{options, console, {}, {}};
-  if (options.files.size() < verb.least_files)
-    return work.fail(
-        fmt::format("snapshot {} compares snapshots: name at least two, in the order they were taken", verb.name));
+  SnapshotWork work{options, console, {}, {}, {}};
   for (const std::string& file : options.files) {
-    trace::ReadOptions read;
-    read.keep_events = verb.keeps_events;
-    auto snapshot = trace::read_torch_snapshot(file, work.symbols, read);
-    if (!snapshot) return work.fail("cannot read the snapshot: " + snapshot.error().message);
-    const std::vector<std::uint32_t> known = trace::known_devices(*snapshot);
-    if (work.device() && std::find(known.begin(), known.end(), *work.device()) == known.end())
-      return work.fail(fmt::format("--device {}: {} has no data of this device; it has {}", *work.device(), file,
-                                   devices_words(known)));
-    for (const std::string& note : snapshot->notes) console.warn(fmt::format("{}: {}", file, note));
-    work.snapshots.push_back(std::move(*snapshot));
+    auto input = trace::open_trace(file);
+    if (!input) return work.fail("cannot read the snapshot: " + input.error().message);
+    const bool is_stream = input->format->stream != nullptr;
+    if (options.files.size() < verb.least_files && !(is_stream && verb.replays_streams))
+      return work.fail(
+          fmt::format("snapshot {} compares snapshots: name at least two, in the order they were taken", verb.name));
+    const bool replays = is_stream && verb.replays_streams && options.files.size() == 1;
+    const Status done =
+        replays ? replay(work, std::move(*input)) : read(work, std::move(*input), file, verb.keeps_events);
+    if (!done) return work.fail(done.error().message);
   }
   return verb.run(work);
 }

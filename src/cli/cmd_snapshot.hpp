@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "core/result.hpp"
+#include "trace/event_stream.hpp"
 #include "trace/snapshot.hpp"
 #include "trace/symbols.hpp"
 
@@ -30,12 +31,14 @@ struct SnapshotOptions {
   std::string format;  ///< of an export
 };
 
-/// What a verb has to work with. `snapshots` in the order of the files, all read into `symbols`.
+/// What a verb has to work with. `snapshots` in the order of the files, all read into `symbols`. Of a plain stream of
+/// events that timeline or leaks replays there is its name only, and `streams` has its devices.
 struct SnapshotWork {
   const SnapshotOptions& options;
   Console& console;
   trace::Symbols symbols;
   std::vector<trace::Snapshot> snapshots;
+  std::vector<trace::StreamReplay> streams;
 
   /// All of `text` to --output (a file beside it first, then renamed), or to standard output.
   [[nodiscard]] Status write(std::string_view text) const;
@@ -78,7 +81,11 @@ struct SnapshotVerb {
   int (*run)(SnapshotWork& work);
   bool keeps_events = false;
   std::size_t least_files = 1;
+  bool replays_streams = false;  ///< one that is alone: in bounded memory, whatever its length
 };
+
+/// As timeline shows it: so many points, so many sites.
+trace::TimelineOptions timeline_options(const SnapshotOptions& options);
 
 /// The operand FILE (or FILE ...), --device and --output, which every verb has.
 void add_snapshot_files(Arguments& arguments, SnapshotOptions& into);

@@ -16,7 +16,7 @@ int snapshot_flamegraph(SnapshotWork& work) {
   const auto page = trace::flamegraph_page(work.snapshots.front(), *chosen, work.symbols);
   if (!page) return work.fail(page.error().message);
   if (work.options.output.empty() && work.console.is_terminal())
-    return work.fail("the flame graph is an HTML page: name its file with --output");
+    return work.fail("the flame graph is an HTML page: write it to a file with --output");
   return work.finish(*page, kSnapshotDone);
 }
 
@@ -38,7 +38,7 @@ int snapshot_export(SnapshotWork& work) {
   if (format == "speedscope")
     return work.finish(trace::speedscope(chosen->profile, work.symbols, chosen->title), kSnapshotDone);
   if (work.options.output.empty() && work.console.is_terminal())
-    return work.fail("pprof's format is binary: name its file with --output");
+    return work.fail("the pprof format is binary: write it to a file with --output");
   const auto bytes = trace::pprof(chosen->profile, work.symbols);
   if (!bytes) return work.fail(bytes.error().message);
   return work.finish(*bytes, kSnapshotDone);

@@ -8,21 +8,55 @@
 namespace vramtrack::cli {
 namespace {
 
-int snapshot_leaks(SnapshotWork& work) {
+/// What is compared, each under its name, and what came of it.
+struct Compared {
+  std::vector<trace::Snapshot> moments;  ///< of a stream: names only
+  std::vector<trace::DeviceGrowth> growths;
+};
+
+Result<Compared> compare_snapshots(SnapshotWork& work) {
   trace::GrowthOptions growth;
   growth.device = work.device();
   growth.device_used_bytes = work.options.used_bytes;
   if (!growth.device_used_bytes.empty() && growth.device_used_bytes.size() != work.snapshots.size())
-    return work.fail(fmt::format("--used has {} sizes for {} snapshots: name one for each, in their order",
-                                 growth.device_used_bytes.size(), work.snapshots.size()));
+    return fail(fmt::format("--used has {} sizes for {} snapshots: give one per snapshot, in the same order",
+                            growth.device_used_bytes.size(), work.snapshots.size()));
   const auto devices = trace::devices_of(work.snapshots);
   if (!growth.device && devices.size() > 1 && !growth.device_used_bytes.empty())
-    return work.fail(fmt::format("--used is of one device: name it with --device ({})", fmt::join(devices, ", ")));
-  const auto growths = trace::compare_devices(work.snapshots, growth);
+    return fail(fmt::format("--used applies to one device: choose it with --device ({})", fmt::join(devices, ", ")));
+  auto growths = trace::compare_devices(work.snapshots, growth);
+  return Compared{std::move(work.snapshots), std::move(growths)};
+}
+
+/// The quiet moments of one stream.
+Result<Compared> compare_moments(SnapshotWork& work) {
+  const std::string& file = work.snapshots.front().file;
+  if (!work.options.used_bytes.empty())
+    return fail(fmt::format("--used is for snapshots; {} is a log of events", file));
+  Compared out;
+  out.growths = trace::compare_devices(work.streams);
+  if (out.growths.empty()) return fail(file + " has too few events to tell a growth");
+  for (const trace::StreamReplay& stream : work.streams) {
+    if (stream.device() != out.growths.front().device) continue;
+    const std::int64_t first_us = stream.live().counts().first_time_us;
+    for (const trace::Moment& moment : stream.quiet_moments()) {
+      trace::Snapshot& named = out.moments.emplace_back();
+      named.is_event_stream = true;
+      named.file = fmt::format("{} at +{:.3f} s (event {})", file,
+                               static_cast<double>(moment.time_us - first_us) * 1e-6, moment.event + 1);
+    }
+  }
+  return out;
+}
+
+int snapshot_leaks(SnapshotWork& work) {
+  const auto compared = work.streams.empty() ? compare_snapshots(work) : compare_moments(work);
+  if (!compared) return work.fail(compared.error().message);
+  const auto& [moments, growths] = *compared;
   const std::size_t sites = work.options.top;
   const trace::Growth& worst = growths.front().growth;
-  return work.finish(work.options.json ? trace::leaks_json(work.snapshots, work.symbols, growths, sites)
-                                       : trace::leaks_text(work.snapshots, work.symbols, growths, sites),
+  return work.finish(work.options.json ? trace::leaks_json(moments, work.symbols, growths, sites)
+                                       : trace::leaks_text(moments, work.symbols, growths, sites),
                      !worst.is_comparable                        ? kSnapshotFailed
                      : worst.condition == trace::Condition::leak ? kSnapshotFound
                                                                  : kSnapshotDone);
@@ -38,7 +72,7 @@ Runner declare(Arguments& arguments) {
             "What nvidia-smi showed of the device at each snapshot, for growth outside the allocator: 10GiB,12GiB",
             size([into = options.get()](std::uint64_t bytes) { into->used_bytes.push_back(bytes); }))
       .in_manual("One size for each snapshot, in their order.");
-  return snapshot_runner(options, {"leaks", snapshot_leaks, false, 2});
+  return snapshot_runner(options, {"leaks", snapshot_leaks, false, 2, true});
 }
 
 }  // namespace

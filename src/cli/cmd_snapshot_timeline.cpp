@@ -17,20 +17,17 @@ constexpr std::size_t kJsonPoints = 500;
 std::string no_trace(const SnapshotWork& work) {
   return fmt::format(
       "{} has no trace{}: it was recorded without history. Call torch.cuda.memory._record_memory_history() before the "
-      "steps; 'vramtrack snapshot summary' works without",
+      "steps; 'vramtrack snapshot summary' needs no trace",
       work.snapshots.front().file, work.device() ? fmt::format(" of device {}", *work.device()) : "");
 }
 
 int snapshot_timeline(SnapshotWork& work) {
   const trace::Snapshot& snapshot = work.snapshots.front();
-  const auto devices = trace::traced_devices(snapshot, work.device());
-  if (devices.empty()) return work.fail(no_trace(work));
-  trace::TimelineOptions options;
-  options.points = work.options.json ? kJsonPoints : kTextPoints;
-  options.sites = work.options.top;
   std::vector<trace::Timeline> timelines;
-  for (const std::uint32_t device : devices)
-    timelines.push_back(trace::timeline_of(snapshot, device, work.symbols, options));
+  for (const trace::StreamReplay& stream : work.streams) timelines.push_back(stream.timeline());
+  for (const std::uint32_t device : trace::traced_devices(snapshot, work.device()))
+    timelines.push_back(trace::timeline_of(snapshot, device, work.symbols, timeline_options(work.options)));
+  if (timelines.empty()) return work.fail(no_trace(work));
   return work.finish(work.options.json ? trace::timeline_json(snapshot, timelines, work.symbols, work.options.top)
                                        : trace::timeline_text(timelines, work.symbols, work.options.top),
                      kSnapshotDone);
@@ -64,7 +61,7 @@ std::shared_ptr<SnapshotOptions> declare_common(Arguments& arguments) {
 }
 
 Runner declare_timeline(Arguments& arguments) {
-  return snapshot_runner(declare_common(arguments), {"timeline", snapshot_timeline, true});
+  return snapshot_runner(declare_common(arguments), {"timeline", snapshot_timeline, true, 1, true});
 }
 
 Runner declare_oom(Arguments& arguments) {
@@ -76,6 +73,13 @@ Runner declare_oom(Arguments& arguments) {
 }
 
 }  // namespace
+
+trace::TimelineOptions timeline_options(const SnapshotOptions& options) {
+  trace::TimelineOptions out;
+  out.points = options.json ? kJsonPoints : kTextPoints;
+  out.sites = options.top;
+  return out;
+}
 
 const CommandInfo snapshot_timeline_verb{"timeline",
                                          "Live bytes by site over the trace, and what its peaks were made of",

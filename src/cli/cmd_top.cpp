@@ -8,7 +8,6 @@
 #include "cli/commands.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
-#include "engine/store_source.hpp"
 #include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
 #include "top/program.hpp"
@@ -76,25 +75,16 @@ int replay_top(const TopOptions& options, const Config& config, Console& console
   }
   const std::vector<std::string> files = options.files;
   if (std::find(files.begin(), files.end(), "-") != files.end())
-    return failed(console, "cannot replay standard input: keys come from there; write it into a file first");
+    return failed(console, "cannot replay standard input, because the keys are read from it; save it to a file first");
   playback.name = std::filesystem::path(files.front()).filename().string();
-  if (is_store(files.front())) {
-    if (files.size() > 1) return failed(console, "cannot replay a store together with other files; name one store");
-    playback.store_path = files.front();
-    playback.open = [file = files.front(), range = playback.range](Catalog& catalog) {
-      return open_store_source(file, range, catalog);
-    };
-    return run_playback(options, config, std::move(playback), console);
-  }
   const auto logs = log_options(options.logs);
   if (!logs) return failed(console, logs.error().message);
-  playback.open = [files, logs = *logs](Catalog& catalog) -> Result<std::unique_ptr<Source>> {
-    auto recordings = plan_recordings(files, logs);
-    if (!recordings) return fail(recordings.error());
-    if (recordings->size() != 1)
-      return fail(fmt::format("these are {} recordings that do not belong together; name one", recordings->size()));
-    return open_recording(std::move(recordings->front()), catalog);
-  };
+  const auto kind = recorded_kind(options.files);
+  if (!kind) return failed(console, "cannot replay: " + kind.error().message);
+  auto part = plan_one_recorded(**kind, files, {*logs, playback.range});
+  if (!part) return failed(console, "cannot replay: " + part.error().message);
+  playback.store_path = part->store_path;
+  playback.open = std::move(part->open);
   return run_playback(options, config, std::move(playback), console);
 }
 
@@ -123,7 +113,7 @@ int top(const TopOptions& options, const LayeredConfig& layers, Console& console
   if (!options.theme.empty() && top::find_theme(options.theme) < 0) {
     std::string names;
     for (const top::Theme& theme : top::themes()) names += (names.empty() ? "" : ", ") + std::string(theme.name);
-    return failed(console, fmt::format("there is no theme '{}'; it is one of {}", options.theme, names));
+    return failed(console, fmt::format("unknown theme '{}'; choose one of {}", options.theme, names));
   }
   if (!options.files.empty()) return replay_top(options, config, console);
   if (!options.scenario.empty()) return simulate_top(options, config, console);

@@ -107,7 +107,7 @@ std::string unknown_command_words(const CLI::App& app, const std::string& word) 
   const CLI::App& group = deepest(app);
   const auto known = commands_of(group);
   if (&group == &app) return fmt::format("unknown command '{}'; the nearest is '{}'", word, nearest_name(word, known));
-  return fmt::format("unknown word '{}' after {}; give one of {}", word, group.get_name(), fmt::join(known, ", "));
+  return fmt::format("unknown subcommand '{}' of {}; choose one of {}", word, group.get_name(), fmt::join(known, ", "));
 }
 
 /// The first option that the command does not have: the library names the words behind it instead. Or empty.
@@ -163,11 +163,11 @@ Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, int argc, cons
   const auto verbs = commands_of(command);
   std::string what;
   if (argc == 1)
-    what = fmt::format("no command; give one of {}", fmt::join(verbs, ", "));
+    what = fmt::format("no command; choose one of {}", fmt::join(verbs, ", "));
   else if (!word.empty())
     what = unknown_command_words(app, word);
   else if (!verbs.empty() && &command != &app)
-    what = fmt::format("{}: give one of {}", command.get_name(), fmt::join(verbs, ", "));
+    what = fmt::format("{} needs a subcommand: {}", command.get_name(), fmt::join(verbs, ", "));
   else if (!option.empty())
     what = unknown_option_words(command, option);
   else

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <fstream>
 #include <limits>
 
 #include "source/log/format.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/zone.hpp"
+#include "trace/format.hpp"
 
 namespace vramtrack::cli {
 
@@ -85,13 +84,17 @@ Result<LogOptions> log_options(const LogArguments& o) {
   return logs;
 }
 
-bool is_store(const std::string& path) {
-  static constexpr std::string_view kMagic = "SQLite format 3";
-  std::array<char, kMagic.size()> head{};
-  std::ifstream in(path, std::ios::binary);
-  in.read(head.data(), head.size());
-  return in.gcount() == static_cast<std::streamsize>(head.size()) &&
-         std::string_view(head.data(), head.size()) == kMagic;
+Status refuse_trace(const std::string& path) {
+  const trace::TraceFormatInfo* const format = trace::recognise_trace_file(path, trace::kSure);
+  if (format == nullptr) return {};
+  return fail(fmt::format("{}: is an allocation trace ({}: {}); 'vramtrack snapshot summary' reads it", path,
+                          format->name, format->help));
+}
+
+Result<const RecordedInfo*> recorded_kind(const std::vector<std::string>& files) {
+  for (const std::string& file : files)
+    if (const Status other = refuse_trace(file); !other) return fail(other.error());
+  return files.empty() ? find_recorded("store") : &recorded_at(files.front());
 }
 
 }  // namespace vramtrack::cli

@@ -1,4 +1,4 @@
-// Recordings: the options that say how to read logs, and times as they are typed.
+// Recordings: of which kind they are, the options that say how to read logs, and times as they are typed.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "cli/arguments.hpp"
 #include "core/result.hpp"
 #include "core/time.hpp"
-#include "source/log/recording.hpp"
+#include "recorded/recorded.hpp"
 
 namespace vramtrack::cli {
 
@@ -35,7 +35,10 @@ Result<LogOptions> log_options(const LogArguments& arguments);
 Result<Timestamp> parse_moment(const std::string& option, const std::string& text, const std::string& timezone,
                                Timestamp now);
 
-/// Whether `path` begins as an SQLite file does; false when it cannot be read (whoever opens it says why).
-bool is_store(const std::string& path);
+/// The kind of the files named on the command line; without any, the store is meant. Errors: one of them is a recording
+/// of another sort, for another command.
+Result<const RecordedInfo*> recorded_kind(const std::vector<std::string>& files);
+/// Fails where `path` is an allocation trace, and says which command reads it.
+Status refuse_trace(const std::string& path);
 
 }  // namespace vramtrack::cli

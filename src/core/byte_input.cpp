@@ -50,6 +50,8 @@ struct ByteInput::State {
   z_stream zlib{};
   bool zlib_open = false;
   std::unique_ptr<ZSTD_DStream, ZstdFree> zstd;
+  std::vector<std::uint8_t> peeked;  ///< read already, not yet given
+  std::size_t peeked_at = 0;
 
   State() = default;
   State(const State&) = delete;
@@ -231,7 +233,31 @@ Result<ByteInput> ByteInput::over(std::span<const std::uint8_t> bytes, std::stri
   return ByteInput(std::move(state));
 }
 
+Result<std::span<const std::uint8_t>> ByteInput::peek(std::size_t most) {
+  std::vector<std::uint8_t>& peeked = state_->peeked;
+  peeked.resize(most);
+  std::size_t have = 0;
+  while (have < most) {
+    const auto n = state_->read(std::span(peeked).subspan(have));
+    if (!n) return fail(n.error());
+    if (*n == 0) break;
+    have += *n;
+  }
+  peeked.resize(have);
+  return std::span<const std::uint8_t>(peeked);
+}
+
 Result<std::size_t> ByteInput::read(std::span<std::uint8_t> into) {
+  if (const std::size_t left = state_->peeked.size() - state_->peeked_at; left > 0) {
+    const std::size_t n = std::min(left, into.size());
+    std::memcpy(into.data(), state_->peeked.data() + state_->peeked_at, n);
+    state_->peeked_at += n;
+    if (n == left) {
+      std::vector<std::uint8_t>().swap(state_->peeked);
+      state_->peeked_at = 0;
+    }
+    return n;
+  }
   return state_->read(into);
 }
 const std::string& ByteInput::warning() const {

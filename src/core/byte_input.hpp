@@ -36,6 +36,10 @@ class ByteInput {
   ByteInput& operator=(ByteInput&&) noexcept;
   ~ByteInput();
 
+  /// Up to `most` bytes from here without taking them: read() gives them again. Fewer at the end only. Valid until the
+  /// next call. REQUIRES: before the first read().
+  Result<std::span<const std::uint8_t>> peek(std::size_t most);
+
   /// Up to into.size() bytes; 0 at the end only. Errors name the file and the place. REQUIRES: `into` is not empty.
   Result<std::size_t> read(std::span<std::uint8_t> into);
 

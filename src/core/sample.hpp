@@ -40,6 +40,7 @@ struct Event {
   std::uint64_t pid_start_ticks = 0;
   std::uint64_t code = 0;
   std::string text;
+  std::string host;  ///< of the device or process, as in SeriesKey::host
 };
 
 /// How busy a device was over the driver's last sampling period, and its health; for people, no detector reads it.
@@ -49,6 +50,7 @@ struct DeviceReading {
   std::optional<double> gpu_utilisation_ratio;     ///< 0..1, share of time some kernel ran
   std::optional<double> memory_utilisation_ratio;  ///< 0..1, share of time memory was read or written
   std::optional<DeviceHealth> health;              ///< read now and then only; absent: as it was
+  std::string host;                                ///< as in SeriesKey::host
 };
 
 /// One poll's worth. Samples of one series are in time order (equal stamps allowed: the last wins).

@@ -15,6 +15,7 @@ std::string key_text(const SeriesKey& key) {
   text += std::to_string(key.pid);
   text += '/';
   text += std::to_string(key.pid_start_ticks);
+  if (!key.host.empty()) (text += '@') += key.host;
   return text;
 }
 
@@ -42,7 +43,7 @@ SeriesId Catalog::intern(const SeriesKey& key) {
   const auto [it, added] = ids_.try_emplace(key_text(key), static_cast<SeriesId>(given_));
   if (added) {
     keys_.try_emplace(static_cast<std::uint32_t>(given_++), key);
-    if (key.pid != 0) ++process_index_[{key.pid, key.pid_start_ticks}].series;
+    if (key.pid != 0) ++process_index_[process_key(key)].series;
     ++revision_;
   }
   return it->second;
@@ -59,7 +60,7 @@ void Catalog::retire(SeriesId id) {
   if (it == keys_.end()) return;
   const SeriesKey& key = it->second;
   ids_.erase(key_text(key));
-  const auto process = key.pid == 0 ? process_index_.end() : process_index_.find({key.pid, key.pid_start_ticks});
+  const auto process = key.pid == 0 ? process_index_.end() : process_index_.find(process_key(key));
   if (process != process_index_.end() && --process->second.series == 0) {
     if (process->second.described) {
       changes_.erase(process->second.change);
@@ -77,24 +78,29 @@ std::optional<SeriesId> Catalog::find(const SeriesKey& key) const {
 }
 
 bool Catalog::describe(const DeviceInfo& device) {
-  const auto [it, added] = device_index_.try_emplace(device.id, devices_.size());
+  const auto [it, added] = device_index_.try_emplace({device.id, device.host});
+  Device& here = it->second;
   bool changed = added;
   if (added) {
-    devices_.push_back(device);
+    here.info = &devices_.emplace_back(device);  // a deque's elements never move
+    here.change = device_changes_.insert(device_changes_.end(), {0, here.info});
   } else {
-    DeviceInfo& known = devices_[it->second];
+    DeviceInfo& known = *here.info;
     changed |= take(known.index, device.index);
     changed |= take(known.name, device.name);
     changed |= take(known.pci_bus_id, device.pci_bus_id);
     changed |= take(known.parent_id, device.parent_id);
     changed |= take(known.capacity_bytes, device.capacity_bytes);
   }
-  if (changed) device_revision_ = ++revision_;
+  if (changed) {
+    device_revision_ = here.change->revision = ++revision_;
+    device_changes_.splice(device_changes_.end(), device_changes_, here.change);
+  }
   return changed;
 }
 
 bool Catalog::describe(const ProcessInfo& process) {
-  Process& here = process_index_[{process.pid, process.start_ticks}];
+  Process& here = process_index_[{process.pid, process.start_ticks, process.host}];
   bool changed = !here.described;
   if (!here.described) {
     here.info = processes_.insert(processes_.end(), process);
@@ -120,13 +126,13 @@ bool Catalog::describe(const ProcessInfo& process) {
   return changed;
 }
 
-const DeviceInfo* Catalog::device(std::string_view id) const {
-  const auto it = device_index_.find(std::string(id));
-  return it == device_index_.end() ? nullptr : &devices_[it->second];
+const DeviceInfo* Catalog::device(const DeviceKey& key) const {
+  const auto it = device_index_.find(key);
+  return it == device_index_.end() ? nullptr : it->second.info;
 }
 
-const ProcessInfo* Catalog::process(std::uint32_t pid, std::uint64_t start_ticks) const {
-  const auto it = process_index_.find({pid, start_ticks});
+const ProcessInfo* Catalog::process(const ProcessKey& key) const {
+  const auto it = process_index_.find(key);
   return it == process_index_.end() || !it->second.described ? nullptr : &*it->second.info;
 }
 

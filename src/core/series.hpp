@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <optional>
 #include <string>
@@ -26,14 +27,48 @@ enum class Metric : std::uint8_t {
 std::string_view to_string(Metric metric);
 std::optional<Metric> parse_metric(std::string_view name);
 
-/// Identity of a series. Two keys are the same series exactly when all four fields agree.
+/// Identity of a series. Two keys are the same series exactly when all five fields agree.
 struct SeriesKey {
   Metric metric = Metric::device_used;
   std::string device_id;              ///< UUID; in a recording without one: PCI bus id, else the index as text
   std::uint32_t pid = 0;              ///< 0 for device series
   std::uint64_t pid_start_ticks = 0;  ///< /proc/PID/stat field 22: tells a reused pid apart; 0 when unknown
+  std::string host;                   ///< the machine it was measured on; empty: this one. Never holds a '/'
   friend bool operator==(const SeriesKey&, const SeriesKey&) = default;
 };
+
+/// Identity of a device: ids need not be unique over machines (a recording may have an index only).
+struct DeviceKey {
+  std::string id;
+  std::string host;
+  friend bool operator==(const DeviceKey&, const DeviceKey&) = default;
+};
+
+/// Identity of a process: pid 4242 of two machines is two processes.
+struct ProcessKey {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ticks = 0;
+  std::string host;
+  friend bool operator==(const ProcessKey&, const ProcessKey&) = default;
+};
+
+/// For hash tables by either.
+struct KeyHash {
+  std::size_t operator()(const DeviceKey& key) const {
+    return std::hash<std::string>{}(key.id) + 0x9e3779b97f4a7c15U * std::hash<std::string>{}(key.host);
+  }
+  std::size_t operator()(const ProcessKey& key) const {
+    return key.start_ticks * 0x9e3779b97f4a7c15U + key.pid + std::hash<std::string>{}(key.host);
+  }
+};
+
+/// Whose memory a series measures: its device; its process (pid 0 of a device's series).
+inline DeviceKey device_key(const SeriesKey& key) {
+  return {key.device_id, key.host};
+}
+inline ProcessKey process_key(const SeriesKey& key) {
+  return {key.pid, key.pid_start_ticks, key.host};
+}
 
 /// Dense id of a series, stable within one Catalog (and within one store).
 enum class SeriesId : std::uint32_t {};
@@ -49,6 +84,7 @@ struct DeviceInfo {
   std::string pci_bus_id;    ///< "00000000:1D:00.0", lower case as the driver prints it
   std::string parent_id;     ///< of a MIG instance: the GPU's id
   std::optional<std::uint64_t> capacity_bytes;
+  std::string host;  ///< as in SeriesKey::host
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 
@@ -66,6 +102,7 @@ struct ProcessInfo {
   std::string slurm_job;     ///< Slurm job id, "1234" or "1234.0"
   std::string framework;     ///< "PyTorch", "vLLM", ...; empty when not recognised
   std::uint32_t ns_pid = 0;  ///< its pid inside its own pid namespace (its container), when that differs
+  std::string host;          ///< as in SeriesKey::host
   friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;
 };
 
@@ -96,13 +133,18 @@ class Catalog {
   /// already, or unknown, is left alone. A process that was described and never had a series is not forgotten. O(1).
   void retire(SeriesId id);
 
-  /// Adds or replaces what is known of a device or a process (by id; by pid and start ticks).
+  /// Adds or replaces what is known of a device or a process (by id; by pid and start ticks; both of one host).
   /// Fields left empty keep what was known before. Returns true when something changed.
   bool describe(const DeviceInfo& device);
   bool describe(const ProcessInfo& process);
   /// nullptr when nothing is known.
-  [[nodiscard]] const DeviceInfo* device(std::string_view id) const;
-  [[nodiscard]] const ProcessInfo* process(std::uint32_t pid, std::uint64_t start_ticks) const;
+  [[nodiscard]] const DeviceInfo* device(const DeviceKey& key) const;
+  [[nodiscard]] const ProcessInfo* process(const ProcessKey& key) const;
+  /// Of this machine.
+  [[nodiscard]] const DeviceInfo* device(std::string_view id) const { return device({std::string(id), {}}); }
+  [[nodiscard]] const ProcessInfo* process(std::uint32_t pid, std::uint64_t start_ticks) const {
+    return process({pid, start_ticks, {}});
+  }
   [[nodiscard]] const std::deque<DeviceInfo>& devices() const { return devices_; }
   /// In order of first sight.
   [[nodiscard]] const std::list<ProcessInfo>& processes() const { return processes_; }
@@ -115,7 +157,12 @@ class Catalog {
   /// visit(const ProcessInfo&) for each process that changed after `revision`, the latest first. O(changed).
   template <class Visit>
   void processes_since(std::uint64_t revision, Visit visit) const {
-    for (auto it = changes_.rbegin(); it != changes_.rend() && it->revision > revision; ++it) visit(*it->process);
+    visit_since(changes_, revision, visit);
+  }
+  /// The same of devices: visit(const DeviceInfo&).
+  template <class Visit>
+  void devices_since(std::uint64_t revision, Visit visit) const {
+    visit_since(device_changes_, revision, visit);
   }
 
   /// True when the recording had only relative seconds: its times are offsets from the epoch and are
@@ -126,33 +173,37 @@ class Catalog {
   bool processes_are_listed = false;
 
  private:
+  template <class Info>
   struct Change {
     std::uint64_t revision = 0;
-    const ProcessInfo* process = nullptr;
+    const Info* info = nullptr;
   };
-  struct ProcessId {
-    std::uint32_t pid = 0;
-    std::uint64_t start_ticks = 0;
-    friend bool operator==(const ProcessId&, const ProcessId&) = default;
-  };
-  struct ProcessIdHash {
-    std::size_t operator()(const ProcessId& id) const { return id.start_ticks * 0x9e3779b97f4a7c15U + id.pid; }
+  template <class Info>
+  using Changes = std::list<Change<Info>>;  ///< one each device or process, the latest changed last
+  template <class Info, class Visit>
+  static void visit_since(const Changes<Info>& changes, std::uint64_t revision, Visit visit) {
+    for (auto it = changes.rbegin(); it != changes.rend() && it->revision > revision; ++it) visit(*it->info);
+  }
+  struct Device {
+    DeviceInfo* info = nullptr;
+    Changes<DeviceInfo>::iterator change;
   };
   struct Process {
     std::size_t series = 0;  ///< not retired
     bool described = false;  ///< the iterators mean something
     std::list<ProcessInfo>::iterator info;
-    std::list<Change>::iterator change;
+    Changes<ProcessInfo>::iterator change;
   };
 
   std::size_t given_ = 0;
   std::unordered_map<std::uint32_t, SeriesKey> keys_;  ///< by SeriesId; without the retired
   std::unordered_map<std::string, SeriesId> ids_;
   std::deque<DeviceInfo> devices_;
-  std::unordered_map<std::string, std::size_t> device_index_;
+  Changes<DeviceInfo> device_changes_;
+  std::unordered_map<DeviceKey, Device, KeyHash> device_index_;
   std::list<ProcessInfo> processes_;
-  std::list<Change> changes_;  ///< one each process, the latest changed last
-  std::unordered_map<ProcessId, Process, ProcessIdHash> process_index_;
+  Changes<ProcessInfo> changes_;
+  std::unordered_map<ProcessKey, Process, KeyHash> process_index_;
   std::uint64_t revision_ = 0;
   std::uint64_t device_revision_ = 0;
 };

@@ -89,8 +89,8 @@ std::string unknown_setting(std::string_view name) {
 std::string expected_value(const Setting& s) {
   if (s.max > 0) return fmt::format("a number from {} to {} ({})", s.min, s.max, s.unit);
   if (std::holds_alternative<bool>(s.get(Config{}))) return "true or false";
-  if (std::holds_alternative<std::string>(s.get(Config{}))) return fmt::format("a text in quotes ({})", s.unit);
-  return fmt::format("an array of texts ({})", s.unit);
+  if (std::holds_alternative<std::string>(s.get(Config{}))) return fmt::format("a string in quotes ({})", s.unit);
+  return fmt::format("a list of strings ({})", s.unit);
 }
 
 namespace {
@@ -195,8 +195,8 @@ std::string LayeredConfig::ignored_variable(std::string_view name) {
     if (variable.empty() && (nearest == s.key || nearest == s.name())) variable = s.name();
   for (char& c : variable)
     c = c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return fmt::format("environment variable {} is no setting and is ignored; the nearest is {}{}", name, kVariablePrefix,
-                     variable);
+  return fmt::format("environment variable {} is not a setting and is ignored; the nearest is {}{}", name,
+                     kVariablePrefix, variable);
 }
 
 Status LayeredConfig::apply_variable(std::string_view name, std::string_view text) {

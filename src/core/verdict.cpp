@@ -3,11 +3,6 @@
 namespace vramtrack {
 namespace {
 
-template <std::size_t N, class E>
-std::string_view name_of(const std::array<std::string_view, N>& names, E value) {
-  return names[static_cast<std::size_t>(value)];
-}
-
 constexpr std::array<std::string_view, 9> kStates = {"steady",      "warming_up", "cycling", "growing",  "leaking",
                                                      "slow_growth", "spiked",     "falling", "too_short"};
 constexpr std::array<std::string_view, 6> kPatterns = {"none",   "gradual_leak",  "sudden_spike",
@@ -17,25 +12,60 @@ constexpr std::array<std::string_view, 4> kSeverities = {"ok", "watch", "warning
 constexpr std::array<std::string_view, 4> kEnds = {"standing", "released", "process_ended", "withdrawn"};
 constexpr std::array<std::string_view, 3> kNews = {"raised", "escalated", "cleared"};
 
+template <class E>
+std::string_view word_of(E value) {
+  return words_of<E>()[static_cast<std::size_t>(value)];
+}
+
 }  // namespace
 
+template <>
+std::span<const std::string_view> words_of<State>() {
+  return kStates;
+}
+template <>
+std::span<const std::string_view> words_of<Pattern>() {
+  return kPatterns;
+}
+template <>
+std::span<const std::string_view> words_of<SpikeOutcome>() {
+  return kOutcomes;
+}
+template <>
+std::span<const std::string_view> words_of<Severity>() {
+  return kSeverities;
+}
+template <>
+std::span<const std::string_view> words_of<AlertEnd>() {
+  return kEnds;
+}
+template <>
+std::span<const std::string_view> words_of<AlertNews>() {
+  return kNews;
+}
+
 std::string_view to_string(State state) {
-  return name_of(kStates, state);
+  return word_of(state);
 }
 std::string_view to_string(Pattern pattern) {
-  return name_of(kPatterns, pattern);
+  return word_of(pattern);
 }
 std::string_view to_string(SpikeOutcome outcome) {
-  return name_of(kOutcomes, outcome);
+  return word_of(outcome);
 }
 std::string_view to_string(Severity severity) {
-  return name_of(kSeverities, severity);
+  return word_of(severity);
 }
 std::string_view to_string(AlertEnd end) {
-  return name_of(kEnds, end);
+  return word_of(end);
 }
 std::string_view to_string(AlertNews news) {
-  return name_of(kNews, news);
+  return word_of(news);
+}
+
+std::optional<double> lead_s(const Alert& alert) {
+  if (!alert.cleared) return std::nullopt;
+  return seconds_between(alert.raised, *alert.cleared);
 }
 
 }  // namespace vramtrack

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,22 @@ enum class AlertEnd : std::uint8_t { standing, released, process_ended, withdraw
 /// What has just become of an alert. `escalated`: it stood already, and its severity has gone up.
 enum class AlertNews : std::uint8_t { raised, escalated, cleared };
 
+/// The words of one of the enumerations above, in its order.
+template <class E>
+std::span<const std::string_view> words_of();
+template <>
+std::span<const std::string_view> words_of<State>();
+template <>
+std::span<const std::string_view> words_of<Pattern>();
+template <>
+std::span<const std::string_view> words_of<SpikeOutcome>();
+template <>
+std::span<const std::string_view> words_of<Severity>();
+template <>
+std::span<const std::string_view> words_of<AlertEnd>();
+template <>
+std::span<const std::string_view> words_of<AlertNews>();
+
 std::string_view to_string(State state);
 std::string_view to_string(Pattern pattern);
 std::string_view to_string(SpikeOutcome outcome);
@@ -54,6 +71,8 @@ struct Interval {
   double high = 0;
   friend bool operator==(const Interval&, const Interval&) = default;
 };
+
+// A member that is added below is declared in core/verdict_fields.hpp, too.
 
 /// One detector's opinion of one series.
 struct Finding {
@@ -70,7 +89,7 @@ struct Finding {
   std::string because;               ///< in words, with the figures
 };
 
-/// The process whose growth explains the device's growth. pid 0: the device grows and no visible
+/// The process, of the device's host, whose growth explains the device's growth. pid 0: the device grows and no visible
 /// process does ("command" then says so).
 struct Suspect {
   std::uint32_t pid = 0;
@@ -101,5 +120,8 @@ struct Alert {
   Finding finding;
   std::string end_reason;  ///< in words, when it ended
 };
+
+/// Seconds from the raise of an alert to its actual end; nullopt while it stands. Derived: `cleared` less `raised`.
+std::optional<double> lead_s(const Alert& alert);
 
 }  // namespace vramtrack

@@ -24,6 +24,9 @@ struct SeriesView {
   double interval_s = 0;         ///< median sampling period so far; 0 with fewer than two samples
   std::uint64_t used_bytes = 0;  ///< the last sample
   std::uint64_t peak_bytes = 0;
+  /// Of a series with an onset: the line of its growth at `last`, through the samples since the onset. Used bytes swing
+  /// about it. report/trend.hpp makes the line of it.
+  std::optional<double> level_bytes;
   bool ended = false;                       ///< its process has ended
   bool paused = false;                      ///< its device does not answer
   bool ignored = false;                     ///< its process matches an ignore pattern: never alerts

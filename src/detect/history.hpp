@@ -32,6 +32,8 @@ class History {
   [[nodiscard]] std::optional<Span> at(Timestamp time) const;
 
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
+  [[nodiscard]] Duration width() const { return width_; }
+  [[nodiscard]] Timestamp start_of(const Span& span) const { return first_ + width_ * span.slot; }
 
  private:
   void halve();

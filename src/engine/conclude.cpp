@@ -8,9 +8,9 @@ namespace vramtrack {
 Attribution Engine::Core::attribution(const SeriesState& device, const Finding& finding) const {
   const Timestamp onset = finding.onset.value_or(device.first_time);
   std::vector<ProcessGrowth> processes;
-  for (const auto& s : series)
-    if (s && s->key.pid != 0 && s->key.device_id == device.key.device_id && s->key.metric == Metric::process_used)
-      processes.push_back(s->growth_since(onset, catalog));
+  series.for_device(device_key(device.key), [&](const SeriesState& s) {
+    if (s.key.pid != 0 && s.key.metric == Metric::process_used) processes.push_back(s.growth_since(onset, catalog));
+  });
   return attribute(device.rise_since(onset), processes);
 }
 
@@ -43,13 +43,15 @@ std::shared_ptr<const View> Engine::view(bool explain) const {
   view->time = core_->tick;
   view->clock_is_relative = core_->catalog.clock_is_relative;
   view->notices.assign(core_->notices.begin(), core_->notices.end());
-  for (const auto& s : core_->series)
-    if (s && s->samples > 0) {
-      view->series.push_back(s->view(core_->catalog, explain));
-      view->series.back().verdict = core_->verdict(*s);
-    }
+  core_->series.for_each([&](const SeriesState& s) {
+    if (s.samples == 0) return;
+    view->series.push_back(s.view(core_->catalog, explain));
+    view->series.back().verdict = core_->verdict(s);
+    view->series.back().level_bytes = s.level_of(view->series.back().verdict.finding);
+  });
   std::stable_sort(view->series.begin(), view->series.end(), [](const SeriesView& a, const SeriesView& b) {
     if ((a.key.pid != 0) != (b.key.pid != 0)) return a.key.pid == 0;
+    if (a.key.host != b.key.host) return a.key.host < b.key.host;
     const int ai = a.device.index.value_or(1 << 20);
     const int bi = b.device.index.value_or(1 << 20);
     if (ai != bi) return ai < bi;

@@ -11,28 +11,22 @@ constexpr std::size_t kMaxNotices = 64;
 
 }  // namespace
 
-SeriesState* Engine::Core::state(SeriesId id) {
-  const std::size_t index = index_of(id);
-  if (index >= series.size()) series.resize(std::max(index + 1, catalog.size()));
-  if (!series[index]) series[index] = std::make_unique<SeriesState>(id, catalog, config, ignore);
-  return series[index].get();
-}
-
 void Engine::Core::take(const Sample& sample) {
   if (tick_open && sample.time > tick) complete_tick();
   tick = std::max(tick, sample.time);
   tick_open = true;
-  SeriesState* s = state(sample.series);
-  if (!s->observe(sample)) return;
-  touched.push_back(s);
-  if (s->detector->alerting() != s->alerting && !s->queued) {
-    s->queued = true;
-    undecided.push_back(s);
+  SeriesState& s = state(sample.series);
+  if (!s.observe(sample)) return;
+  touched.push_back(s.id);
+  if (s.detector->alerting() != s.alerting && !s.queued) {
+    s.queued = true;
+    undecided.push_back(s.id);
   }
 }
 
 void Engine::Core::complete_tick() {
   tick_open = false;
+  refresh_catalog();
   refresh_limits();
   touched.clear();
   if (undecided.empty()) return;
@@ -40,11 +34,13 @@ void Engine::Core::complete_tick() {
   deciding.swap(undecided);
   // Processes first: whether one of them grows decides what a device's growth means.
   for (const bool processes : {true, false})
-    for (SeriesState* s : deciding)
-      if ((s->key.pid != 0) == processes) decide(*s);
-  for (SeriesState* s : deciding) {
+    for (const SeriesId id : deciding)
+      if (SeriesState* s = series.find(id); s != nullptr && (s->key.pid != 0) == processes) decide(*s);
+  for (const SeriesId id : deciding) {
+    SeriesState* const s = series.find(id);
+    if (s == nullptr) continue;
     s->queued = !s->ended && (s->alerting || (s->detector && s->detector->alerting()));
-    if (s->queued) undecided.push_back(s);
+    if (s->queued) undecided.push_back(id);
   }
 }
 
@@ -90,61 +86,66 @@ void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
   if (callback) callback({alert, AlertNews::cleared});
 }
 
-/// A device ends at its capacity less what the driver keeps; a process where its device does.
-void Engine::Core::refresh_limits() {
-  const auto at = [&](std::optional<SeriesId> id) {
-    return id && index_of(*id) < series.size() ? series[index_of(*id)].get() : nullptr;
-  };
-  for (SeriesState* s : touched) {
-    if (s->ended) continue;
-    s->refresh_catalog(catalog, ignore);
-    if (s->capacity_bytes) s->refresh_limit(at(s->device_used), at(s->device_reserved));
-  }
+/// What changed in the catalog since the last time, and no more.
+void Engine::Core::refresh_catalog() {
+  if (catalog.revision() == catalog_revision) return;
+  catalog.devices_since(catalog_revision, [&](const DeviceInfo& device) { series.refresh(device); });
+  catalog.processes_since(catalog_revision, [&](const ProcessInfo& process) {
+    series.for_process({process.pid, process.start_ticks, process.host}, [&](SeriesState& s) {
+      if (!s.ended) s.ignored = ignore.match(process);
+    });
+  });
+  catalog_revision = catalog.revision();
 }
 
-SeriesState* Engine::Core::device_of(const SeriesState& s) const {
-  const auto device = catalog.find({Metric::device_used, s.key.device_id, 0, 0});
-  return device && index_of(*device) < series.size() ? series[index_of(*device)].get() : nullptr;
+void Engine::Core::refresh_limits() {
+  for (const SeriesId id : touched)
+    if (SeriesState* s = series.find(id); s != nullptr && !s->ended) s->refresh_limit();
+}
+
+void Engine::Core::end(SeriesState& s) {
+  s.end();
+  if (s.alerting) clear(s, AlertEnd::process_ended, "the process has ended");
+  ended.push_back(s.id);
+  if (SeriesState* device = series.device_of(s).used) device->process_ended = tick;
 }
 
 void Engine::Core::apply(const Event& event) {
   if (tick_open && event.time > tick) complete_tick();
   tick = std::max(tick, event.time);
-  const auto matches = [&](const SeriesState& s) {
-    return event.device_id.empty() || s.key.device_id == event.device_id;
-  };
+  const DeviceKey device{event.device_id, event.host};
   switch (event.kind) {
     case Event::Kind::process_ended:
-      for (auto& s : series)
-        if (s && !s->ended && s->key.pid == event.pid && s->key.pid_start_ticks == event.pid_start_ticks &&
-            matches(*s)) {
-          s->end();
-          if (s->alerting) clear(*s, AlertEnd::process_ended, "the process has ended");
-          ended.push_back(s->id);
-          if (SeriesState* device = device_of(*s)) device->process_ended = tick;
-        }
+      series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
+        if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id)) end(s);
+      });
       forget_oldest_ended();
       return;
     case Event::Kind::device_lost:
-    case Event::Kind::device_resumed:
-      for (auto& s : series)
-        if (s && matches(*s)) {
-          s->paused = event.kind == Event::Kind::device_lost;
-          s->health.reset();  // it was of before
-        }
+    case Event::Kind::device_resumed: {
+      const auto pause = [&](SeriesState& s) {
+        s.paused = event.kind == Event::Kind::device_lost;
+        s.health.reset();  // it was of before
+      };
+      if (event.device_id.empty())
+        series.for_host(event.host, pause);
+      else
+        series.for_device(device, pause);
       break;
+    }
     case Event::Kind::capacity: {
-      DeviceInfo device;
-      device.id = event.device_id;
-      device.capacity_bytes = event.code;
-      catalog.describe(device);
+      DeviceInfo info;
+      info.id = event.device_id;
+      info.host = event.host;
+      info.capacity_bytes = event.code;
+      catalog.describe(info);
       return;
     }
     case Event::Kind::watch_started:
       return;  // whoever replays a store begins anew here
     case Event::Kind::xid:
-      if (const auto id = catalog.find({Metric::device_used, event.device_id, 0, 0}))
-        state(*id)->last_xid = LastXid{event.time, event.code, event.text};
+      if (const auto id = catalog.find({Metric::device_used, event.device_id, 0, 0, event.host}))
+        state(*id).last_xid = LastXid{event.time, event.code, event.text};
       break;
     case Event::Kind::note:
       break;
@@ -155,12 +156,10 @@ void Engine::Core::apply(const Event& event) {
 
 void Engine::Core::forget_oldest_ended() {
   while (ended.size() > max_ended_series) {
-    const auto index = index_of(ended.front());
+    const SeriesId oldest = ended.front();
     ended.pop_front();
-    std::erase(undecided, series[index].get());
-    std::erase(touched, series[index].get());
-    series[index].reset();
-    catalog.retire(static_cast<SeriesId>(index));
+    series.forget(oldest);
+    catalog.retire(oldest);
   }
 }
 
@@ -180,8 +179,8 @@ void Engine::ingest(const Batch& batch) {
   }
   while (next_event < batch.events.size()) core_->apply(batch.events[next_event++]);
   for (const DeviceReading& reading : batch.readings)
-    if (const auto id = core_->catalog.find({Metric::device_used, reading.device_id, 0, 0})) {
-      SeriesState& s = *core_->state(*id);
+    if (const auto id = core_->catalog.find({Metric::device_used, reading.device_id, 0, 0, reading.host})) {
+      SeriesState& s = core_->state(*id);
       s.utilisation_ratio = reading.gpu_utilisation_ratio;
       if (reading.health) s.health = reading.health;
     }
@@ -193,6 +192,10 @@ void Engine::finish() {
 
 void Engine::on_alert(std::function<void(const AlertChange&)> callback) {
   core_->callback = std::move(callback);
+}
+
+std::uint64_t Engine::series_visits() const {
+  return core_->series.visits();
 }
 
 }  // namespace vramtrack

@@ -46,6 +46,10 @@ class Engine {
   /// The present state, built on demand: O(series). `explain` fills SeriesView::explain.
   [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const;
 
+  /// Series looked at so far on behalf of events, changes of the catalog, attributions and Views: what an end of a
+  /// process adds to this does not grow with the number of series.
+  [[nodiscard]] std::uint64_t series_visits() const;
+
  private:
   struct Core;
   std::unique_ptr<Core> core_;

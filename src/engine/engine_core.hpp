@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
-#include "engine/series_state.hpp"
+#include "engine/series_table.hpp"
 
 namespace vramtrack {
 
@@ -18,14 +18,15 @@ struct Engine::Core {
   Core(const Config& c, Catalog& cat, std::size_t max_ended)
       : config(c), catalog(cat), max_ended_series(max_ended), ignore(c.detection.ignore_patterns) {}
 
-  SeriesState* state(SeriesId id);
+  SeriesState& state(SeriesId id) { return series.get(id, catalog, config, ignore); }
   void take(const Sample& sample);
   void apply(const Event& event);
   void complete_tick();
   void decide(SeriesState& series);
   void clear(SeriesState& series, AlertEnd end, std::string reason);
   void refresh_limits();
-  [[nodiscard]] SeriesState* device_of(const SeriesState& series) const;
+  void refresh_catalog();
+  void end(SeriesState& series);
   void forget_oldest_ended();
   [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
   [[nodiscard]] Verdict verdict(const SeriesState& series) const;
@@ -34,11 +35,13 @@ struct Engine::Core {
   Catalog& catalog;
   std::size_t max_ended_series;
   IgnorePatterns ignore;
-  std::vector<std::unique_ptr<SeriesState>> series;  ///< by SeriesId; null: not seen, or forgotten
-  std::vector<SeriesState*> undecided;               ///< whose detector's opinion changed, or that are held or alerting
-  std::vector<SeriesState*> deciding;                ///< scratch of complete_tick
-  std::vector<SeriesState*> touched;                 ///< in this tick
+  SeriesTable series;
+  // Ids, not pointers: a series that is forgotten meanwhile is passed over.
+  std::vector<SeriesId> undecided;  ///< whose detector's opinion changed, or that are held or alerting
+  std::vector<SeriesId> deciding;   ///< scratch of complete_tick
+  std::vector<SeriesId> touched;    ///< in this tick
   std::deque<SeriesId> ended;
+  std::uint64_t catalog_revision = 0;  ///< up to which `series` knows the catalog
   std::deque<Notice> notices;
   std::function<void(const AlertChange&)> callback;
   Timestamp tick{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/framework.hpp"
+#include "engine/series_table.hpp"
 
 namespace vramtrack {
 namespace {
@@ -34,7 +35,8 @@ SeriesState::SeriesState(SeriesId series, const Catalog& catalog, const Config& 
   if (deciding != nullptr) detector = deciding->make(config.detection);
   for (const DetectorInfo* info : vramtrack::dissenters())
     if (info != deciding) dissenters.push_back(info->make(config.detection));
-  refresh_catalog(catalog, ignore);
+  if (key.pid != 0)
+    if (const ProcessInfo* process = catalog.process(process_key(key))) ignored = ignore.match(*process);
 }
 
 bool SeriesState::observe(const Sample& sample) {
@@ -56,22 +58,13 @@ bool SeriesState::observe(const Sample& sample) {
   return true;
 }
 
-void SeriesState::refresh_catalog(const Catalog& catalog, const IgnorePatterns& ignore) {
-  if (catalog.revision() == catalog_revision) return;
-  catalog_revision = catalog.revision();
-  if (key.pid != 0)
-    if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks)) ignored = ignore.match(*process);
-  device_used = catalog.find({Metric::device_used, key.device_id, 0, 0});
-  device_reserved = catalog.find({Metric::device_reserved, key.device_id, 0, 0});
-  const DeviceInfo* device = catalog.device(key.device_id);
-  capacity_bytes.reset();
-  if (device != nullptr && device->capacity_bytes) capacity_bytes = static_cast<double>(*device->capacity_bytes);
-}
-
-void SeriesState::refresh_limit(const SeriesState* device, const SeriesState* reserved) {
-  double limit = *capacity_bytes - (reserved != nullptr ? static_cast<double>(reserved->last_bytes) : 0.0);
-  if (key.pid != 0 && device != nullptr && device->samples > 0)
-    limit = static_cast<double>(last_bytes) + std::max(0.0, limit - static_cast<double>(device->last_bytes));
+void SeriesState::refresh_limit() {
+  if (!device->capacity_bytes) return;
+  const SeriesState* const reserved = device->reserved;
+  const SeriesState* const used = device->used;
+  double limit = *device->capacity_bytes - (reserved != nullptr ? static_cast<double>(reserved->last_bytes) : 0.0);
+  if (key.pid != 0 && used != nullptr && used->samples > 0)
+    limit = static_cast<double>(last_bytes) + std::max(0.0, limit - static_cast<double>(used->last_bytes));
   if (limit_bytes == limit) return;
   limit_bytes = limit;
   if (detector) detector->set_limit(limit_bytes);
@@ -91,11 +84,29 @@ double SeriesState::rise_since(Timestamp onset) const {
   return static_cast<double>(history.spans().back().mean_bytes) - static_cast<double>(then->min_bytes);
 }
 
+std::optional<double> SeriesState::level_of(const Finding& finding) const {
+  if (!finding.onset) return std::nullopt;
+  double sum = 0;
+  double samples_since = 0;
+  for (const History::Span& span : history.spans()) {
+    const Timestamp start = history.start_of(span);
+    if (start + history.width() <= *finding.onset) continue;
+    // The last span may be young: its mean is not of its middle.
+    const Timestamp end = std::min(start + history.width(), std::max(start, last_time));
+    const Timestamp middle = start + (end - start) / 2;
+    sum += span.samples *
+           (static_cast<double>(span.mean_bytes) + finding.growth_bytes_per_s.mid * seconds_between(middle, last_time));
+    samples_since += span.samples;
+  }
+  if (samples_since == 0) return std::nullopt;
+  return sum / samples_since;
+}
+
 ProcessGrowth SeriesState::growth_since(Timestamp onset, const Catalog& catalog) const {
   ProcessGrowth g;
   g.pid = key.pid;
   g.pid_start_ticks = key.pid_start_ticks;
-  if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks))
+  if (const ProcessInfo* process = catalog.process(process_key(key)))
     g.command = process->command.empty() ? process->name : process->command;
   if (const auto then = history.at(onset); then && last_time >= onset)
     g.at_onset_bytes = static_cast<double>(then->min_bytes);
@@ -123,9 +134,9 @@ Verdict SeriesState::verdict(const SeverityConfig& severity) const {
 void SeriesState::name_framework(Verdict& verdict, const Catalog& catalog) const {
   const ProcessInfo* process = nullptr;
   if (key.pid != 0)
-    process = catalog.process(key.pid, key.pid_start_ticks);
+    process = catalog.process(process_key(key));
   else if (verdict.suspect && verdict.suspect->pid != 0)
-    process = catalog.process(verdict.suspect->pid, verdict.suspect->pid_start_ticks);
+    process = catalog.process({verdict.suspect->pid, verdict.suspect->pid_start_ticks, key.host});
   if (process == nullptr || process->framework.empty()) return;
   verdict.framework = process->framework;
   if (verdict.finding.leak || verdict.finding.state == State::growing || verdict.finding.state == State::slow_growth)
@@ -136,9 +147,9 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   SeriesView v;
   v.id = id;
   v.key = key;
-  if (const DeviceInfo* device = catalog.device(key.device_id)) v.device = *device;
+  if (const DeviceInfo* info = catalog.device(device_key(key))) v.device = *info;
   if (key.pid != 0)
-    if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks)) v.process = *process;
+    if (const ProcessInfo* process = catalog.process(process_key(key))) v.process = *process;
   v.samples = samples;
   v.first = first_time;
   v.last = last_time;

@@ -29,6 +29,8 @@ class IgnorePatterns {
   std::vector<Regex> patterns_;
 };
 
+struct DeviceState;
+
 struct SeriesState {
   static constexpr std::size_t kMaxAlerts = 256;
 
@@ -36,15 +38,15 @@ struct SeriesState {
 
   /// False when no detector has seen the sample: it is older than the last one, or the process has ended.
   bool observe(const Sample& sample);
-  /// Looks up again what the catalog knows, when that changed.
-  void refresh_catalog(const Catalog& catalog, const IgnorePatterns& ignore);
-  /// Tells the detectors where memory ends. `device` and `reserved` are the device's series, or null. A process's
-  /// limit is what it holds plus what its device has free. REQUIRES: capacity_bytes.
-  void refresh_limit(const SeriesState* device, const SeriesState* reserved);
+  /// Tells the detectors where memory ends, when its device's capacity is known: a device ends at its capacity less
+  /// what the driver keeps, a process at what it holds plus what its device has free. REQUIRES: device.
+  void refresh_limit();
   /// The process has ended: keeps the verdict and the past, frees the detectors.
   void end();
 
   [[nodiscard]] double rise_since(Timestamp onset) const;
+  /// See SeriesView::level_bytes; nullopt without an onset.
+  [[nodiscard]] std::optional<double> level_of(const Finding& finding) const;
   [[nodiscard]] ProcessGrowth growth_since(Timestamp onset, const Catalog& catalog) const;
   /// The detector's finding with severity and dissent; no attribution.
   [[nodiscard]] Verdict verdict(const SeverityConfig& severity) const;
@@ -58,14 +60,12 @@ struct SeriesState {
   History history;
   PeriodEstimate period;
   std::vector<Alert> alerts;
-  Verdict final_verdict;                 ///< once `ended`
-  std::optional<double> capacity_bytes;  ///< its device's
-  std::optional<double> limit_bytes;     ///< as the detectors know it
+  Verdict final_verdict;                ///< once `ended`
+  const DeviceState* device = nullptr;  ///< set by the SeriesTable that owns both
+  std::optional<double> limit_bytes;    ///< as the detectors know it
   std::optional<double> utilisation_ratio;
   std::optional<DeviceHealth> health;
   std::optional<LastXid> last_xid;
-  std::optional<SeriesId> device_used;      ///< its device's series, where there is one
-  std::optional<SeriesId> device_reserved;  ///< likewise
   std::optional<Timestamp> reviewed;
   std::optional<Timestamp> process_ended;  ///< of a device: when a process on it last ended
   Timestamp first_time{};
@@ -73,7 +73,6 @@ struct SeriesState {
   std::uint64_t samples = 0;
   std::uint64_t last_bytes = 0;
   std::uint64_t peak_bytes = 0;
-  std::uint64_t catalog_revision = ~0ULL;
   bool alerting = false;
   bool queued = false;
   bool ended = false;

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/format.hpp"
-#include "engine/store_source.hpp"
 #include "engine/ticks.hpp"
 
 namespace vramtrack {
@@ -22,7 +21,8 @@ bool starts_watch(const Event& event) {
 }  // namespace
 
 std::string ReportGatherer::name(const SeriesKey& key) {
-  return fmt::format("{}/{}/{}/{}", to_string(key.metric), key.pid, key.pid_start_ticks, key.device_id);
+  return fmt::format("{}/{}/{}/{}{}", to_string(key.metric), key.pid, key.pid_start_ticks, key.device_id,
+                     key.host.empty() ? "" : '@' + key.host);
 }
 
 bool ReportGatherer::in_range(Timestamp time) const {
@@ -147,9 +147,8 @@ void ReportGatherer::add_summaries(StoreReader& reader, const Catalog& catalog) 
     known.last = std::max(known.last, extent.last);
     if (known.judged) continue;
     known.view.key = extent.key;
-    if (const DeviceInfo* device = catalog.device(extent.key.device_id)) known.view.device = *device;
-    if (const ProcessInfo* process = catalog.process(extent.key.pid, extent.key.pid_start_ticks))
-      known.view.process = *process;
+    if (const DeviceInfo* device = catalog.device(device_key(extent.key))) known.view.device = *device;
+    if (const ProcessInfo* process = catalog.process(process_key(extent.key))) known.view.process = *process;
   }
 }
 
@@ -183,8 +182,8 @@ void ReportGatherer::add_recorded_alerts(StoreReader& reader) {
     Known& known = known_[name(key)];
     if (known.judged || !known.view.key.device_id.empty()) continue;
     known.view.key = key;
-    if (const DeviceInfo* device = catalog.device(key.device_id)) known.view.device = *device;
-    if (const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks)) known.view.process = *process;
+    if (const DeviceInfo* device = catalog.device(device_key(key))) known.view.device = *device;
+    if (const ProcessInfo* process = catalog.process(process_key(key))) known.view.process = *process;
   }
 }
 
@@ -236,24 +235,9 @@ void ReportGatherer::assemble(const Catalog& catalog) {
   std::stable_sort(report_.series.begin(), report_.series.end(), order);
 }
 
-Result<PeriodReport> ReportGatherer::from_store(const std::string& path) {
-  Catalog catalog;
-  TimeRange read = range_;
-  if (read.from) *read.from -= kBefore;
-  auto source = open_store_source(path, read, catalog);
-  if (!source) return fail(source.error());
-  auto reader = StoreReader::open(path);
-  if (!reader) return fail(reader.error());
-  report_.files = {path};
-  if (const Status played = play(**source, catalog); !played) report_.warnings.push_back(played.error().message);
-  // The catalog of the alerts knows devices of which no sample is left.
-  add_summaries(**reader, catalog);
-  add_utilisation(**reader, catalog);
-  add_recorded_alerts(**reader);
-  assemble(catalog);
-  if (report_.first) return std::move(report_);
+Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& path) {
   std::string has = "it holds no sample at all; record with 'vramtrack watch'";
-  if (const auto extents = (*reader)->series(); extents && !extents->empty()) {
+  if (const auto extents = reader.series(); extents && !extents->empty()) {
     Timestamp first = extents->front().first;
     Timestamp last = extents->front().last;
     for (const SeriesExtent& e : *extents) {
@@ -263,34 +247,50 @@ Result<PeriodReport> ReportGatherer::from_store(const std::string& path) {
     has = fmt::format("what it holds is of {} to {}; say --since {}", format_moment(first, false),
                       format_moment(last, false), format_moment(std::max(first, last - kBefore), false));
   }
-  return fail(fmt::format("{} has nothing of this period: {}", path, has));
+  return Error{fmt::format("{} has nothing of this period: {}", path, has)};
 }
 
-Result<PeriodReport> ReportGatherer::from_logs(const std::vector<std::string>& files, const LogOptions& logs) {
-  auto recordings = plan_recordings(files, logs);
-  if (!recordings) return fail(recordings.error());
-  if (recordings->size() != 1)
-    return fail(
-        fmt::format("these are {} recordings that do not belong together; report of each apart", recordings->size()));
-  Catalog catalog;
-  report_.files = recordings->front().files();
-  auto source = open_recording(std::move(recordings->front()), catalog);
-  if (!source) return fail(source.error());
-  if (const Status played = play(**source, catalog); !played)
-    report_.warnings.push_back(played.error().message + "; the samples before that are reported");
-  assemble(catalog);
-  if (report_.first) return std::move(report_);
+Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalog) const {
   // The file is as it should be, it is of another time. At --until reading ended: how far it goes on is not known.
   if (first_tick_ && (range_.from || range_.to)) {
     const bool relative = catalog.clock_is_relative;
     const std::string begin = format_moment(*first_tick_, relative);
-    return fail(fmt::format(
+    return Error{fmt::format(
         "no sample in the period asked for: {} of {}; a duration counts back from now, so give --since a time",
-        files.size() == 1 ? printable(files.front()) + " is" : "the files are",
+        part.files.size() == 1 ? printable(part.files.front()) + " is" : "the files are",
         range_.to && last_tick_ >= *range_.to ? begin + " and later"
-                                              : begin + " to " + format_moment(last_tick_, relative)));
+                                              : begin + " to " + format_moment(last_tick_, relative))};
   }
-  return fail("no usable sample; check the file, or say what it is with --input-format");
+  return Error{"no usable sample; check the file, or say what it is with --input-format"};
+}
+
+Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std::vector<std::string>& files,
+                                            const LogOptions& logs) {
+  TimeRange read = range_;
+  if (read.from) *read.from -= kBefore;
+  const auto part = plan_one_recorded(kind, files, {logs, read});
+  if (!part) return fail(part.error());
+  report_.files = part->files;
+  Catalog catalog;
+  auto source = part->open(catalog);
+  if (!source) return fail(source.error());
+  std::unique_ptr<StoreReader> store;
+  if (!part->store_path.empty()) {
+    auto reader = StoreReader::open(part->store_path);
+    if (!reader) return fail(reader.error());
+    store = std::move(*reader);
+  }
+  if (const Status played = play(**source, catalog); !played)
+    report_.warnings.push_back(played.error().message + (store ? "" : "; the samples before that are reported"));
+  if (store) {
+    // The catalog of the alerts knows devices of which no sample is left.
+    add_summaries(*store, catalog);
+    add_utilisation(*store, catalog);
+    add_recorded_alerts(*store);
+  }
+  assemble(catalog);
+  if (report_.first) return std::move(report_);
+  return fail(store ? nothing_of_store(*store, part->store_path) : nothing_of(*part, catalog));
 }
 
 }  // namespace vramtrack

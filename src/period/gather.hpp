@@ -9,7 +9,7 @@
 #include "core/config.hpp"
 #include "engine/engine.hpp"
 #include "period/period.hpp"
-#include "source/log/recording.hpp"
+#include "recorded/recorded.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack {
@@ -21,10 +21,10 @@ class ReportGatherer {
  public:
   ReportGatherer(const Config& config, TimeRange range) : config_(config), range_(range) {}
 
-  /// Errors: those of StoreReader::open, and when there is nothing in the range (says what there is).
-  Result<PeriodReport> from_store(const std::string& path);
-  /// Logs that are one recording together. Errors as analyze's; several recordings are one: give them apart.
-  Result<PeriodReport> from_logs(const std::vector<std::string>& files, const LogOptions& logs);
+  /// Of files that are one recording together; of a store what live said is told, whatever a detector of today would
+  /// say. Errors: those of plan_one_recorded() and of opening, and when there is nothing in the range (says what there
+  /// is).
+  Result<PeriodReport> gather(const RecordedInfo& kind, const std::vector<std::string>& files, const LogOptions& logs);
 
  private:
   Status play(Source& source, Catalog& catalog);
@@ -35,6 +35,8 @@ class ReportGatherer {
   void add_utilisation(StoreReader& reader, const Catalog& catalog);
   void add_recorded_alerts(StoreReader& reader);
   void assemble(const Catalog& catalog);
+  [[nodiscard]] Error nothing_of(const RecordedPart& part, const Catalog& catalog) const;
+  static Error nothing_of_store(StoreReader& reader, const std::string& path);
   [[nodiscard]] bool in_range(Timestamp time) const;
   [[nodiscard]] bool stood_in_range(const Alert& alert) const;
 

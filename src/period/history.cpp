@@ -25,8 +25,8 @@ void join(HistoryPoint& into, const HistoryPoint& other) {
 }  // namespace
 
 bool Histories::Less::operator()(const SeriesKey& a, const SeriesKey& b) const {
-  return std::tie(a.device_id, a.pid, a.pid_start_ticks, a.metric) <
-         std::tie(b.device_id, b.pid, b.pid_start_ticks, b.metric);
+  return std::tie(a.device_id, a.pid, a.pid_start_ticks, a.metric, a.host) <
+         std::tie(b.device_id, b.pid, b.pid_start_ticks, b.metric, b.host);
 }
 
 Timestamp Histories::floor(Timestamp time) const {

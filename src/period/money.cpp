@@ -38,7 +38,7 @@ const PeriodSeries* whom(const PeriodReport& report, const PeriodSeries& s) {
   const auto& suspect = s.view.verdict.suspect;
   if (!suspect || suspect->pid == 0) return nullptr;
   for (const PeriodSeries& p : report.series)
-    if (is_process(p) && p.view.key.device_id == s.view.key.device_id && p.view.key.pid == suspect->pid &&
+    if (is_process(p) && device_key(p.view.key) == device_key(s.view.key) && p.view.key.pid == suspect->pid &&
         p.view.key.pid_start_ticks == suspect->pid_start_ticks)
       return &p;
   return nullptr;

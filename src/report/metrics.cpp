@@ -59,6 +59,7 @@ struct Device {
   const SeriesView* used = nullptr;
   const SeriesView* reserved = nullptr;
   std::vector<const SeriesView*> processes;
+  std::string host;  ///< as in SeriesKey::host
   Labels labels;
 };
 
@@ -66,11 +67,12 @@ std::vector<Device> devices_of(const View& view, const std::string& host) {
   std::vector<Device> devices;
   const auto of = [&](const SeriesView& s) -> Device& {
     for (Device& d : devices)
-      if (d.labels.front().second == s.key.device_id) return d;
+      if (d.labels.front().second == s.key.device_id && d.host == s.key.host) return d;
     Device d;
+    d.host = s.key.host;
     d.labels = {{"UUID", s.key.device_id},
                 {"gpu", s.device.index ? std::to_string(*s.device.index) : std::string()},
-                {"Hostname", host}};
+                {"Hostname", s.key.host.empty() ? host : s.key.host}};
     devices.push_back(std::move(d));
     return devices.back();
   };

@@ -1,72 +1,40 @@
-// Writing. A new field of View (or of what it holds) needs a line in its *_json here and one in its read_* in
-// view_json_read.cpp; ViewJson.RoundTrip fails without.
+// Writing. The fields of findings, verdicts and alerts are those of core/verdict_fields.hpp. Any other new field of
+// View needs a line in its *_json here and one in its read_* in view_json_read.cpp; ViewJson.RoundTrip fails without.
 #include "report/view_json.hpp"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-
+#include "report/fields_json.hpp"
+#include "report/headline.hpp"
 #include "report/health.hpp"
+#include "report/trend.hpp"
+#include "report/words.hpp"
 
 namespace vramtrack {
 namespace {
 
-using json = nlohmann::ordered_json;
+using fields::json;
 
-json time_json(const std::optional<Timestamp>& time) {
-  return time ? json(exact_time(*time)) : json(nullptr);
-}
-
-json number(double value) {
-  return std::isfinite(value) ? json(value) : json(nullptr);
-}
-
-json interval_json(const Interval& i) {
-  return {{"low", number(i.low)}, {"mid", number(i.mid)}, {"high", number(i.high)}};
-}
-
-json finding_json(const Finding& f) {
-  return {{"detector", f.detector},
-          {"leak", f.leak},
-          {"state", to_string(f.state)},
-          {"pattern", to_string(f.pattern)},
-          {"spike", to_string(f.spike)},
-          {"confidence", number(f.confidence)},
-          {"growth_bytes_per_s", interval_json(f.growth_bytes_per_s)},
-          {"r_squared", number(f.r_squared)},
-          {"oom_in_s", f.oom_in_s ? interval_json(*f.oom_in_s) : json(nullptr)},
-          {"onset", time_json(f.onset)},
-          {"because", f.because}};
-}
+using fields::exact;
 
 json alert_object(const SeriesKey& key, const Alert& a) {
-  return {{"id", alert_id(key, a.raised)},     {"raised", time_json(a.raised)}, {"cleared", time_json(a.cleared)},
-          {"ended", to_string(a.ended)},       {"end_reason", a.end_reason},    {"severity", to_string(a.severity)},
-          {"finding", finding_json(a.finding)}};
+  json out = {{"id", alert_id(key, a.raised)}};
+  out.update(exact(a));
+  return out;
 }
 
 /// The command of a suspect, where the client may see that process's.
-std::string suspect_command(const View& view, const Suspect& suspect, const MaySeeCommand& may_see) {
+std::string suspect_command(const View& view, const std::string& host, const Suspect& suspect,
+                            const MaySeeCommand& may_see) {
   if (!may_see || suspect.pid == 0) return suspect.command;
   for (const SeriesView& s : view.series)
-    if (s.process && s.process->pid == suspect.pid && s.process->start_ticks == suspect.pid_start_ticks)
+    if (s.process && s.process->pid == suspect.pid && s.process->start_ticks == suspect.pid_start_ticks &&
+        s.key.host == host)
       return may_see(*s.process) ? suspect.command : s.process->name;
   return {};  // forgotten by now: nobody can say whose it was
 }
 
-json verdict_json(const View& view, const Verdict& v, const MaySeeCommand& may_see) {
-  json out = {{"time", time_json(v.time)},
-              {"severity", to_string(v.severity)},
-              {"finding", finding_json(v.finding)},
-              {"dissent", json::array()},
-              {"suspect", nullptr},
-              {"framework", v.framework},
-              {"causes", v.causes}};
-  for (const Finding& f : v.dissent) out["dissent"].push_back(finding_json(f));
-  if (v.suspect)
-    out["suspect"] = {{"pid", v.suspect->pid},
-                      {"pid_start_ticks", v.suspect->pid_start_ticks},
-                      {"command", suspect_command(view, *v.suspect, may_see)},
-                      {"share", number(v.suspect->share)}};
+json verdict_json(const View& view, const std::string& host, const Verdict& v, const MaySeeCommand& may_see) {
+  json out = exact(v);
+  if (v.suspect) out["suspect"]["command"] = suspect_command(view, host, *v.suspect, may_see);
   return out;
 }
 
@@ -116,8 +84,8 @@ json throttle_json(const std::optional<ThrottleSet>& reasons) {
 json health_json(const std::optional<DeviceHealth>& health) {
   if (!health) return nullptr;
   const DeviceHealth& h = *health;
-  return {{"time", time_json(h.time)},
-          {"temperature_celsius", h.temperature_celsius ? number(*h.temperature_celsius) : json(nullptr)},
+  return {{"time", exact(h.time)},
+          {"temperature_celsius", h.temperature_celsius ? exact(*h.temperature_celsius) : json(nullptr)},
           {"ecc_enabled", known(h.ecc_enabled)},
           {"ecc_since_load", ecc_json(h.ecc_since_load)},
           {"ecc_lifetime", ecc_json(h.ecc_lifetime)},
@@ -138,6 +106,21 @@ json condition_json(const SeriesView& s, Timestamp now) {
   return out;
 }
 
+/// Where the growth leads from, as trend_line() has it.
+json trend_json(const SeriesView& s) {
+  const auto trend = trend_line(s);
+  if (!trend) return nullptr;
+  return {{"from", exact(trend->from)},
+          {"to", exact(trend->to)},
+          {"from_bytes", exact(trend->from_bytes)},
+          {"to_bytes", exact(trend->to_bytes)}};
+}
+
+json headline_json(const View& view, const MaySeeCommand& may_see) {
+  const Headline said = headline(view, [&](const Suspect& s) { return suspect_command(view, s, may_see); });
+  return {{"tone", said.tone}, {"text", said.text}};
+}
+
 json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may_see) {
   json out = {
       {"key", series_key_text(s.key)},
@@ -148,23 +131,28 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"device", device_json(s.device)},
       {"process", s.process ? process_json(*s.process, may_see) : json(nullptr)},
       {"samples", s.samples},
-      {"first", time_json(s.first)},
-      {"last", time_json(s.last)},
-      {"interval_s", number(s.interval_s)},
+      {"first", exact(s.first)},
+      {"last", exact(s.last)},
+      {"interval_s", exact(s.interval_s)},
       {"used_bytes", s.used_bytes},
       {"peak_bytes", s.peak_bytes},
+      {"level_bytes", exact(s.level_bytes)},
       {"ended", s.ended},
       {"paused", s.paused},
       {"ignored", s.ignored},
-      {"utilisation_ratio", s.utilisation_ratio ? number(*s.utilisation_ratio) : json(nullptr)},
+      {"utilisation_ratio", s.utilisation_ratio ? exact(*s.utilisation_ratio) : json(nullptr)},
       {"health", health_json(s.health)},
-      {"last_xid",
-       s.last_xid ? json{{"time", time_json(s.last_xid->time)}, {"code", s.last_xid->code}, {"text", s.last_xid->text}}
-                  : json(nullptr)},
+      {"last_xid", s.last_xid
+                       ? json{{"time", exact(s.last_xid->time)}, {"code", s.last_xid->code}, {"text", s.last_xid->text}}
+                       : json(nullptr)},
       {"condition", condition_json(s, view.time)},
-      {"verdict", verdict_json(view, s.verdict, may_see)},
+      {"end", end_words(s)},
+      {"next", next_step(s)},
+      {"trend", trend_json(s)},
+      {"verdict", verdict_json(view, s.key.host, s.verdict, may_see)},
       {"alerts", json::array()},
       {"explain", s.explain}};
+  if (!s.key.host.empty()) out["host"] = s.key.host;
   for (const Alert& a : s.alerts) out["alerts"].push_back(alert_object(s.key, a));
   return out;
 }
@@ -178,16 +166,17 @@ std::string dump(const json& value) {
 
 std::string view_json(const View& view, const MaySeeCommand& may_see) {
   json out = {{"schema", "vramtrack.view.v1"},
-              {"time", time_json(view.time)},
+              {"time", exact(view.time)},
               {"clock_is_relative", view.clock_is_relative},
               {"files", view.files},
+              {"headline", headline_json(view, may_see)},
               {"series", json::array()},
               {"notices", json::array()},
               {"skipped_lines", view.skipped_lines},
               {"first_skipped", view.first_skipped},
               {"warnings", view.warnings}};
   for (const SeriesView& s : view.series) out["series"].push_back(series_json(view, s, may_see));
-  for (const Notice& n : view.notices) out["notices"].push_back({{"time", time_json(n.time)}, {"text", n.text}});
+  for (const Notice& n : view.notices) out["notices"].push_back({{"time", exact(n.time)}, {"text", n.text}});
   return dump(out);
 }
 

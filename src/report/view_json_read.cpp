@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/verdict_fields.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack {
@@ -96,21 +97,31 @@ class Place {
       get(name, *into);
     });
   }
-  /// One of the `count` words that to_string gives for an enumeration.
+  /// One of the words of an enumeration.
   template <class E>
-  void word(const char* name, E& into, std::uint8_t count) const {
+  requires std::is_enum_v<E>
+  void get(const char* name, E& into) const {
     with(name, [&](const Place& p) {
-      const std::string& text = p.text();
-      std::string words;
-      for (std::uint8_t i = 0; i < count; ++i) {
-        const std::string_view known = to_string(static_cast<E>(i));
-        if (known == text) {
-          into = static_cast<E>(i);
-          return;
-        }
-        words += (words.empty() ? "" : ", ") + std::string(known);
-      }
-      p.fail("one of " + words);
+      const auto words = words_of<E>();
+      const auto known = std::find(words.begin(), words.end(), p.text());
+      if (known == words.end()) p.fail(fmt::format("one of {}", fmt::join(words, ", ")));
+      into = static_cast<E>(known - words.begin());
+    });
+  }
+  template <HasFields T>
+  void get(const char* name, T& into) const {
+    with(name, [&](const Place& p) { p.get(into); });
+  }
+  template <HasFields T>
+  void get(const char* name, std::vector<T>& into) const {
+    into.clear();
+    each(name, [&](const Place& p) { p.get(into.emplace_back()); });
+  }
+  /// Every field of a declared struct; what is derived is not read.
+  template <HasFields T>
+  void get(T& into) const {
+    for_each_field<T>([&](const auto& field) {
+      if constexpr (field.kStored) get(field.name.data(), field.of(into));
     });
   }
 
@@ -127,59 +138,11 @@ class Place {
   std::string path_;
 };
 
-Interval read_interval(const Place& p) {
-  Interval i;
-  p.get("low", i.low);
-  p.get("mid", i.mid);
-  p.get("high", i.high);
-  return i;
-}
-
-Finding read_finding(const Place& p) {
-  Finding f;
-  p.get("detector", f.detector);
-  p.get("leak", f.leak);
-  p.word("state", f.state, 9);
-  p.word("pattern", f.pattern, 6);
-  p.word("spike", f.spike, 3);
-  p.get("confidence", f.confidence);
-  p.with("growth_bytes_per_s", [&](const Place& i) { f.growth_bytes_per_s = read_interval(i); });
-  p.get("r_squared", f.r_squared);
-  p.with("oom_in_s", [&](const Place& i) { f.oom_in_s = read_interval(i); });
-  p.get("onset", f.onset);
-  p.get("because", f.because);
-  return f;
-}
-
 Alert read_alert(const Place& p, SeriesId series) {
   Alert a;
   a.series = series;
-  p.get("raised", a.raised);
-  p.get("cleared", a.cleared);
-  p.word("ended", a.ended, 4);
-  p.get("end_reason", a.end_reason);
-  p.word("severity", a.severity, 4);
-  p.with("finding", [&](const Place& f) { a.finding = read_finding(f); });
+  p.get(a);
   return a;
-}
-
-Verdict read_verdict(const Place& p, SeriesId series) {
-  Verdict v;
-  v.series = series;
-  p.get("time", v.time);
-  p.word("severity", v.severity, 4);
-  p.with("finding", [&](const Place& f) { v.finding = read_finding(f); });
-  p.each("dissent", [&](const Place& f) { v.dissent.push_back(read_finding(f)); });
-  p.with("suspect", [&](const Place& s) {
-    v.suspect.emplace();
-    s.get("pid", v.suspect->pid);
-    s.get("pid_start_ticks", v.suspect->pid_start_ticks);
-    s.get("command", v.suspect->command);
-    s.get("share", v.suspect->share);
-  });
-  p.get("framework", v.framework);
-  p.get("causes", v.causes);
-  return v;
 }
 
 DeviceInfo read_device(const Place& p) {
@@ -245,12 +208,16 @@ SeriesView read_series(const Place& p) {
   if (s.key.device_id.empty()) p.fail("an object with a key");
   p.with("device", [&](const Place& d) { s.device = read_device(d); });
   p.with("process", [&](const Place& q) { s.process = read_process(q); });
+  // Both are the series' host's, which its key names.
+  s.device.host = s.key.host;
+  if (s.process) s.process->host = s.key.host;
   p.get("samples", s.samples);
   p.get("first", s.first);
   p.get("last", s.last);
   p.get("interval_s", s.interval_s);
   p.get("used_bytes", s.used_bytes);
   p.get("peak_bytes", s.peak_bytes);
+  p.get("level_bytes", s.level_bytes);
   p.get("ended", s.ended);
   p.get("paused", s.paused);
   p.get("ignored", s.ignored);
@@ -262,7 +229,8 @@ SeriesView read_series(const Place& p) {
     x.get("code", s.last_xid->code);
     x.get("text", s.last_xid->text);
   });
-  p.with("verdict", [&](const Place& v) { s.verdict = read_verdict(v, s.id); });
+  p.get("verdict", s.verdict);
+  s.verdict.series = s.id;
   p.each("alerts", [&](const Place& a) { s.alerts.push_back(read_alert(a, s.id)); });
   p.get("explain", s.explain);
   return s;

@@ -22,7 +22,9 @@ bool parse_whole(std::string_view text, T& into) {
 }  // namespace
 
 std::string series_key_text(const SeriesKey& key) {
-  std::string out = fmt::format("{}/{}", to_string(key.metric), key.device_id);
+  std::string out(to_string(key.metric));
+  if (!key.host.empty()) out += '@' + key.host;
+  out += '/' + key.device_id;
   if (is_of_process(key.metric)) out += fmt::format("/{}/{}", key.pid, key.pid_start_ticks);
   return out;
 }
@@ -30,10 +32,13 @@ std::string series_key_text(const SeriesKey& key) {
 std::optional<SeriesKey> parse_series_key(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
-  const auto metric = parse_metric(text.substr(0, slash));
-  if (!metric) return std::nullopt;
+  const std::string_view of = text.substr(0, slash);
+  const std::size_t at = of.find('@');
+  const auto metric = parse_metric(of.substr(0, at));
+  if (!metric || at == of.size() - 1) return std::nullopt;
   SeriesKey key;
   key.metric = *metric;
+  if (at != std::string_view::npos) key.host = std::string(of.substr(at + 1));
   text.remove_prefix(slash + 1);
   if (is_of_process(*metric)) {
     const std::size_t ticks = text.rfind('/');

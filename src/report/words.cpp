@@ -68,6 +68,11 @@ std::string suspect_words(const Suspect& suspect) {
                      format_percent(std::clamp(suspect.share, 0.0, 1.0)));
 }
 
+std::string end_words(const SeriesView& series) {
+  const Finding& f = series.verdict.finding;
+  return f.leak && f.oom_in_s ? format_oom(*f.oom_in_s) : std::string();
+}
+
 std::string next_step(const SeriesView& series) {
   const Verdict& v = series.verdict;
   const Finding& f = v.finding;

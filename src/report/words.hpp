@@ -19,6 +19,8 @@ std::string process_words(const SeriesView& series);
 /// "pid 4242 python train.py: 96 % of the growth"; or that no visible process
 /// explains it.
 std::string suspect_words(const Suspect& suspect);
+/// "out of memory in 0h 24m (19m–30m)"; empty without a leak or an end.
+std::string end_words(const SeriesView& series);
 /// What a person should do now; empty when there is nothing to do.
 std::string next_step(const SeriesView& series);
 

@@ -1,5 +1,7 @@
 #include "store/catalog_writer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -60,6 +62,8 @@ Result<std::uint32_t> CatalogWriter::id_of(SeriesId series) {
   Series& known = it->second;
   if (known.file_id != 0) return known.file_id;
   const SeriesKey& key = known.key;
+  if (!key.host.empty())
+    return fail(fmt::format("series of host {}: a store holds the series of one machine; give each its own", key.host));
   find_series_.bind(1, to_string(key.metric)).bind(2, std::string_view(key.device_id));
   find_series_.bind(3, std::int64_t{key.pid}).bind(4, static_cast<std::int64_t>(key.pid_start_ticks));
   const auto found = find_series_.step();

@@ -331,6 +331,7 @@ Result<bool> StoreReader::read(Catalog& catalog, Batch& out) {
 }
 
 Result<std::vector<Rollup>> StoreReader::rollups(const SeriesKey& key, Resolution resolution, const TimeRange& range) {
+  if (!key.host.empty()) return std::vector<Rollup>{};  // a store is one machine's
   Core& core = *core_;
   sql::Database& database = *core.database;
   auto find = database.prepare(std::string(rows::kSelectSeries) +

@@ -25,14 +25,6 @@ std::string text_of(const sql::Statement& row, int column) {
   return std::string(row.text(column));
 }
 
-/// The enumerator whose name is `name`, tried from 0 to `last`.
-template <class E>
-Result<E> parse(std::string_view name, E last, std::string_view what) {
-  for (int i = 0; i <= static_cast<int>(last); ++i)
-    if (to_string(static_cast<E>(i)) == name) return static_cast<E>(i);
-  return fail(fmt::format("unknown {} '{}'", what, name));
-}
-
 }  // namespace
 
 const std::string_view kPutDevice =
@@ -51,14 +43,12 @@ const std::string_view kPutProcess =
 const std::string_view kPutSeries = "INSERT INTO series(id,metric,device_id,pid,pid_start_ticks) VALUES(?,?,?,?,?)";
 const std::string_view kPutEvent =
     "INSERT INTO event(time_ns,kind,device_id,pid,pid_start_ticks,code,text) VALUES(?,?,?,?,?,?,?)";
-const std::string_view kPutAlert = "INSERT OR REPLACE INTO alert VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 
 const std::string_view kSelectDevice = "SELECT id,device_index,name,pci_bus_id,parent_id,capacity_bytes FROM device ";
 const std::string_view kSelectProcess =
     "SELECT pid,start_ticks,user,command,name,kind,cgroup,container,pod,slurm_job,framework,ns_pid FROM process ";
 const std::string_view kSelectSeries = "SELECT id,metric,device_id,pid,pid_start_ticks,first_ns,last_ns FROM series ";
 const std::string_view kSelectEvent = "SELECT time_ns,kind,device_id,pid,pid_start_ticks,code,text FROM event ";
-const std::string_view kSelectAlert = "SELECT * FROM alert ";
 
 void bind_device(sql::Statement& to, const DeviceInfo& device) {
   to.bind(1, std::string_view(device.id));
@@ -138,54 +128,6 @@ Result<Event> read_event(const sql::Statement& row) {
   event.code = unsigned_of(row, 5);
   event.text = text_of(row, 6);
   return event;
-}
-
-void bind_alert(sql::Statement& to, std::uint32_t store_id, const Alert& alert) {
-  const Finding& finding = alert.finding;
-  to.bind(1, std::int64_t{store_id}).bind(2, stored(alert.raised));
-  if (alert.cleared) to.bind(3, stored(*alert.cleared));
-  to.bind(4, to_string(alert.ended)).bind(5, to_string(alert.severity)).bind(6, std::string_view(finding.detector));
-  to.bind(7, std::int64_t{finding.leak}).bind(8, to_string(finding.state)).bind(9, to_string(finding.pattern));
-  to.bind(10, to_string(finding.spike)).bind(11, finding.confidence);
-  to.bind(12, finding.growth_bytes_per_s.low).bind(13, finding.growth_bytes_per_s.mid);
-  to.bind(14, finding.growth_bytes_per_s.high).bind(15, finding.r_squared);
-  if (finding.oom_in_s)
-    to.bind(16, finding.oom_in_s->low).bind(17, finding.oom_in_s->mid).bind(18, finding.oom_in_s->high);
-  if (finding.onset) to.bind(19, stored(*finding.onset));
-  to.bind(20, std::string_view(finding.because)).bind(21, std::string_view(alert.end_reason));
-}
-
-Result<Alert> read_alert(const sql::Statement& row, std::uint32_t& store_id) {
-  store_id = static_cast<std::uint32_t>(row.integer(0));
-  Alert alert;
-  Finding& finding = alert.finding;
-  alert.raised = time_of(row, 1);
-  if (!row.is_null(2)) alert.cleared = time_of(row, 2);
-  const auto ended = parse(row.text(3), AlertEnd::withdrawn, "end of an alert");
-  const auto severity = parse(row.text(4), Severity::critical, "severity");
-  const auto state = parse(row.text(7), State::too_short, "state");
-  const auto pattern = parse(row.text(8), Pattern::unknown, "pattern");
-  const auto spike = parse(row.text(9), SpikeOutcome::still_growing, "spike outcome");
-  if (!ended) return fail(ended.error());
-  if (!severity) return fail(severity.error());
-  if (!state) return fail(state.error());
-  if (!pattern) return fail(pattern.error());
-  if (!spike) return fail(spike.error());
-  alert.ended = *ended;
-  alert.severity = *severity;
-  finding.detector = text_of(row, 5);
-  finding.leak = row.integer(6) != 0;
-  finding.state = *state;
-  finding.pattern = *pattern;
-  finding.spike = *spike;
-  finding.confidence = row.real(10);
-  finding.growth_bytes_per_s = {row.real(11), row.real(12), row.real(13)};
-  finding.r_squared = row.real(14);
-  if (!row.is_null(16)) finding.oom_in_s = Interval{row.real(15), row.real(16), row.real(17)};
-  if (!row.is_null(18)) finding.onset = time_of(row, 18);
-  finding.because = text_of(row, 19);
-  alert.end_reason = text_of(row, 20);
-  return alert;
 }
 
 }  // namespace vramtrack::rows

@@ -1,7 +1,9 @@
 // One row each of the store's small tables: how the nouns of core/ are bound to SQL and read back.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 #include "core/sample.hpp"
@@ -16,13 +18,22 @@ extern const std::string_view kPutDevice;
 extern const std::string_view kPutProcess;
 extern const std::string_view kPutSeries;
 extern const std::string_view kPutEvent;
-extern const std::string_view kPutAlert;
+
+std::string_view put_alert();
 
 void bind_device(sql::Statement& to, const DeviceInfo& device);
 void bind_process(sql::Statement& to, const ProcessInfo& process);
 void bind_series(sql::Statement& to, std::uint32_t store_id, const SeriesKey& key);
 void bind_event(sql::Statement& to, const Event& event);
 void bind_alert(sql::Statement& to, std::uint32_t store_id, const Alert& alert);
+
+/// A column of table alert: made of the declared fields of Alert and Finding (core/verdict_fields.hpp).
+struct AlertColumn {
+  std::string name;
+  std::string_view type;  ///< as ALTER TABLE ADD COLUMN takes it
+};
+/// In the order that bind_alert binds.
+std::vector<AlertColumn> alert_columns();
 
 // Each select gives the columns that the read_ function of its name takes; append WHERE or ORDER BY.
 extern const std::string_view kSelectDevice;
@@ -43,7 +54,8 @@ DeviceInfo read_device(const sql::Statement& row);
 ProcessInfo read_process(const sql::Statement& row);
 Result<SeriesRow> read_series(const sql::Statement& row);
 Result<Event> read_event(const sql::Statement& row);
-/// `alert.series` stays 0; `store_id` is its id in the file.
+/// `alert.series` stays 0; `store_id` is its id in the file. A column that an older file lacks leaves its field as it
+/// is.
 Result<Alert> read_alert(const sql::Statement& row, std::uint32_t& store_id);
 
 }  // namespace vramtrack::rows

@@ -192,5 +192,11 @@ std::span<const std::uint8_t> Statement::blob(int column) const {
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL;
 }
+int Statement::columns() const {
+  return sqlite3_column_count(handle_.get());
+}
+std::string_view Statement::name(int column) const {
+  return sqlite3_column_name(handle_.get(), column);
+}
 
 }  // namespace vramtrack::sql

@@ -68,6 +68,8 @@ class Statement {
   [[nodiscard]] std::string_view text(int column) const;               ///< valid until the next step
   [[nodiscard]] std::span<const std::uint8_t> blob(int column) const;  ///< valid until the next step
   [[nodiscard]] bool is_null(int column) const;
+  [[nodiscard]] int columns() const;
+  [[nodiscard]] std::string_view name(int column) const;  ///< of a column, as the query names it
 
  private:
   struct Finalize {

@@ -108,7 +108,7 @@ Status Store::Core::connect() {
     std::string_view sql;
   };
   for (const Text& text : {Text{&put_journal, "INSERT INTO journal VALUES(?,?,?,?,?)"},
-                           Text{&put_event, rows::kPutEvent}, Text{&put_alert, rows::kPutAlert}}) {
+                           Text{&put_event, rows::kPutEvent}, Text{&put_alert, rows::put_alert()}}) {
     auto prepared = database->prepare(text.sql);
     if (!prepared) return fail(prepared.error());
     *text.statement = std::move(*prepared);

@@ -29,6 +29,7 @@ std::string default_store_path();
 std::string store_path(const StoreConfig& config);
 
 /// The writer: at most one a file, over all programs of this machine. Use it from one thread.
+/// A file holds the series of one machine: its schema has no host, and append() refuses a series that names one.
 /// No function throws or ends the program; after an error the store stays usable and tries again at
 /// the next flush. While the disk refuses (full, say) what could not be written waits in memory, at
 /// most 1 MiB of it compressed; then the oldest is given up and counted.

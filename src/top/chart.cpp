@@ -71,26 +71,13 @@ std::vector<Extreme> columns_of_points(const Plane& plane, const std::vector<Poi
   return out;
 }
 
-/// The trend's height: the slope is the verdict's, the level that of the points.
-double level_at_now(const Trend& trend, const std::vector<Point>& points) {
-  double sum = 0;
-  double weight = 0;
-  for (const Point& p : points) {
-    if (p.from < trend.from || p.from > trend.now) continue;
-    const auto w = static_cast<double>(p.samples);
-    sum += w * (p.mean_bytes + trend.slope_bytes_per_s * seconds_between(p.from, trend.now));
-    weight += w;
-  }
-  return weight > 0 ? sum / weight : std::nan("");
-}
-
 void draw_trend(Screen& screen, const Rect& r, const Chart& c) {
-  const double level = level_at_now(*c.trend, c.points);
-  if (std::isnan(level)) return;
+  const TrendLine& t = *c.trend;
+  const double slope_bytes_per_s = (t.to_bytes - t.from_bytes) / seconds_between(t.from, t.to);
   for (int x = 0; x < r.width; ++x) {
     const Timestamp time = time_of(x + 0.5, c.plane, r.width);
-    if (time < c.trend->from || time > c.trend->now) continue;
-    const double bytes = level - c.trend->slope_bytes_per_s * seconds_between(time, c.trend->now);
+    if (time < t.from || time > t.to) continue;
+    const double bytes = t.to_bytes - slope_bytes_per_s * seconds_between(time, t.to);
     if (bytes < c.plane.low_bytes || bytes > c.plane.high_bytes) continue;
     screen.over(r.x + x, r.bottom() - 1 - dot_of(bytes, c.plane, r.height), U'•', Role::trend);
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/verdict.hpp"
+#include "report/trend.hpp"
 #include "top/screen.hpp"
 #include "top/timeline.hpp"
 
@@ -22,13 +23,6 @@ struct Plane {
 /// greatest where the bottom is not zero. Points hold until the next one; where there was none for long, nothing is
 /// drawn. Pure; O(points + cells).
 void draw_history(Screen& screen, const Rect& rect, const Plane& plane, const std::vector<Point>& points);
-
-/// A verdict's line: it rises from `from` to `now` by `slope`, at the height of the points.
-struct Trend {
-  Timestamp from;
-  Timestamp now;
-  double slope_bytes_per_s = 0;
-};
 
 /// Where memory may be going: from `used_bytes` at `now` to `limit_bytes` after eta_s.
 struct Band {
@@ -49,7 +43,7 @@ struct Chart {
   Plane plane;
   std::vector<Point> points;
   std::optional<double> limit_bytes;  ///< drawn as a line where it is within the plane
-  std::optional<Trend> trend;
+  std::optional<TrendLine> trend;     ///< not of no length
   std::optional<Band> band;
   std::vector<Mark> marks;
   bool clock_is_relative = false;

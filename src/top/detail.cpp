@@ -167,8 +167,7 @@ void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const Seri
     chart.plane.high_bytes = std::max(1.0, high * 1.1);
   }
   const Finding& f = s.verdict.finding;
-  if (f.onset && (f.leak || f.state == State::growing || f.state == State::slow_growth))
-    chart.trend = Trend{*f.onset, s.last.value_or(m.view->time), f.growth_bytes_per_s.mid};
+  chart.trend = trend_line(s);
   if (f.onset) chart.marks.push_back({*f.onset, U'^', Role::mark});
   for (const AlertRow& row : alerts(m)) {
     if (!(row.key == s.key)) continue;

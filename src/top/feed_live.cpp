@@ -75,9 +75,8 @@ class LiveTop {
     for (const Alert& alert : *alerts) {
       SeriesView series;
       series.key = catalog.key(alert.series);
-      if (const DeviceInfo* device = catalog.device(series.key.device_id)) series.device = *device;
-      if (const ProcessInfo* process = catalog.process(series.key.pid, series.key.pid_start_ticks))
-        series.process = *process;
+      if (const DeviceInfo* device = catalog.device(device_key(series.key))) series.device = *device;
+      if (const ProcessInfo* process = catalog.process(process_key(series.key))) series.process = *process;
       AlertRow row{series.key, alert_who(series), alert};
       // Nobody saw its end: the watch that raised it was ended, and this one began knowing nothing.
       if (row.alert.ended == AlertEnd::standing) {

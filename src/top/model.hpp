@@ -37,7 +37,7 @@ struct AlertId {
   Timestamp raised;
   friend bool operator<(const AlertId& a, const AlertId& b) {
     const auto tied = [](const AlertId& x) {
-      return std::tie(x.raised, x.key.device_id, x.key.metric, x.key.pid, x.key.pid_start_ticks);
+      return std::tie(x.raised, x.key.device_id, x.key.metric, x.key.pid, x.key.pid_start_ticks, x.key.host);
     };
     return tied(a) < tied(b);
   }

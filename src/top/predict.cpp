@@ -176,8 +176,7 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
   }
   chart.plane.high_bytes = high;
   if (m.feed.history) chart.points = m.feed.history(s.key, chart.plane.from, now + Duration{1}, chart_points(r.width));
-  if (f.onset && (f.leak || f.state == State::growing || f.state == State::slow_growth))
-    chart.trend = Trend{*f.onset, now, f.growth_bytes_per_s.mid};
+  chart.trend = trend_line(s);
   if (future_s > 0 && chart.limit_bytes) chart.band = Band{now, used, *chart.limit_bytes, *f.oom_in_s};
   if (f.onset) chart.marks.push_back({*f.onset, U'^', Role::mark});
   for (const Alert& alert : s.alerts) chart.marks.push_back({alert.raised, U'!', Role::bad});

@@ -23,6 +23,14 @@ int urgency(const Growth& growth) {
   }
 }
 
+std::vector<DeviceGrowth> most_urgent_first(std::vector<DeviceGrowth> all) {
+  std::stable_sort(all.begin(), all.end(), [](const DeviceGrowth& a, const DeviceGrowth& b) {
+    return std::tuple(urgency(a.growth), a.growth.leaking_bytes) >
+           std::tuple(urgency(b.growth), b.growth.leaking_bytes);
+  });
+  return all;
+}
+
 }  // namespace
 
 std::set<std::uint32_t> devices_of(std::span<const Snapshot> snapshots) {
@@ -41,11 +49,14 @@ std::vector<DeviceGrowth> compare_devices(std::span<const Snapshot> snapshots, G
     all.push_back({device, growth_of(snapshots, options)});
   }
   if (all.empty()) all.push_back({std::nullopt, growth_of(snapshots, options)});
-  std::stable_sort(all.begin(), all.end(), [](const DeviceGrowth& a, const DeviceGrowth& b) {
-    return std::tuple(urgency(a.growth), a.growth.leaking_bytes) >
-           std::tuple(urgency(b.growth), b.growth.leaking_bytes);
-  });
-  return all;
+  return most_urgent_first(std::move(all));
+}
+
+std::vector<DeviceGrowth> compare_devices(std::span<const StreamReplay> streams) {
+  std::vector<DeviceGrowth> all;
+  for (const StreamReplay& stream : streams)
+    if (Growth growth = stream.growth(); !growth.usage.empty()) all.push_back({stream.device(), std::move(growth)});
+  return most_urgent_first(std::move(all));
 }
 
 }  // namespace vramtrack::trace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/diff.hpp"
+#include "trace/event_stream.hpp"
 #include "trace/snapshot.hpp"
 
 namespace vramtrack::trace {
@@ -25,5 +26,9 @@ std::set<std::uint32_t> devices_of(std::span<const Snapshot> snapshots);
 /// With options.device that one only. REQUIRES: as growth_of(); options.device_used_bytes only where there is one
 /// device.
 std::vector<DeviceGrowth> compare_devices(std::span<const Snapshot> snapshots, GrowthOptions options);
+
+/// The same of the devices of one stream, each between its quiet moments. Those too short to tell are left out: may be
+/// empty.
+std::vector<DeviceGrowth> compare_devices(std::span<const StreamReplay> streams);
 
 }  // namespace vramtrack::trace

@@ -68,14 +68,7 @@ std::vector<SiteGrowth> sites_of(std::span<const Snapshot> snapshots, std::optio
     });
   }
   std::vector<SiteGrowth> out;
-  for (auto& [stack, its] : by_stack) {
-    its.grew_each_time =
-        std::adjacent_find(its.bytes.begin(), its.bytes.end(), std::greater_equal<>()) == its.bytes.end();
-    out.push_back(std::move(its));
-  }
-  std::sort(out.begin(), out.end(), [](const SiteGrowth& a, const SiteGrowth& b) {
-    return a.growth_bytes() != b.growth_bytes() ? a.growth_bytes() > b.growth_bytes() : a.stack < b.stack;
-  });
+  for (auto& [stack, its] : by_stack) out.push_back(std::move(its));
   return out;
 }
 
@@ -242,21 +235,34 @@ std::string_view condition_name(Condition condition) {
   return kConditionNames[static_cast<std::size_t>(condition)];
 }
 
-Growth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options) {
+Growth growth_between(std::vector<SiteGrowth> sites, std::vector<Usage> usage,
+                      std::span<const std::uint64_t> device_used_bytes, std::uint64_t least_bytes) {
   Growth growth;
-  std::vector<SiteGrowth> sites = sites_of(snapshots, options.device);
-  for (std::size_t i = 0; i < snapshots.size(); ++i) {
-    growth.usage.push_back(total_usage(snapshots[i], options.device));
-    growth.device_used_bytes.emplace_back(
-        i < options.device_used_bytes.size() ? std::optional(options.device_used_bytes[i]) : std::nullopt);
-  }
+  growth.usage = std::move(usage);
+  for (std::size_t i = 0; i < growth.usage.size(); ++i)
+    growth.device_used_bytes.emplace_back(i < device_used_bytes.size() ? std::optional(device_used_bytes[i])
+                                                                       : std::nullopt);
+  for (SiteGrowth& its : sites)
+    its.grew_each_time =
+        std::adjacent_find(its.bytes.begin(), its.bytes.end(), std::greater_equal<>()) == its.bytes.end();
+  std::sort(sites.begin(), sites.end(), [](const SiteGrowth& a, const SiteGrowth& b) {
+    return a.growth_bytes() != b.growth_bytes() ? a.growth_bytes() > b.growth_bytes() : a.stack < b.stack;
+  });
   growth.is_comparable = share_stacks(sites, growth);
   std::erase_if(sites, [](const SiteGrowth& site) {
     return std::adjacent_find(site.bytes.begin(), site.bytes.end(), std::not_equal_to<>()) == site.bytes.end();
   });
   growth.sites = std::move(sites);
+  judge(growth, least_bytes);
+  return growth;
+}
+
+Growth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options) {
+  std::vector<Usage> usage;
+  for (const Snapshot& snapshot : snapshots) usage.push_back(total_usage(snapshot, options.device));
+  Growth growth = growth_between(sites_of(snapshots, options.device), std::move(usage), options.device_used_bytes,
+                                 options.least_bytes);
   growth.notes = doubts(snapshots);
-  judge(growth, options.least_bytes);
   return growth;
 }
 

@@ -65,4 +65,9 @@ struct GrowthOptions {
 /// Cost: one pass over the blocks of each.
 Growth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options = {});
 
+/// The same of what is known already: `sites` is every stack that any of the moments holds, `usage` of each moment;
+/// `device_used_bytes` may be empty.
+Growth growth_between(std::vector<SiteGrowth> sites, std::vector<Usage> usage,
+                      std::span<const std::uint64_t> device_used_bytes, std::uint64_t least_bytes);
+
 }  // namespace vramtrack::trace

@@ -102,6 +102,7 @@ Change Replay::apply(const AllocEvent& event, LiveSet& live) const {
 
 Replay::Replay(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols) {
   trace_ = snapshot.trace_of(device);
+  is_event_stream_ = snapshot.is_event_stream;
   const FrameId frame = symbols.intern(Frame{symbols.intern("(allocated before the trace)"), symbols.intern(""), 0});
   before_ = symbols.intern({&frame, 1});
 
@@ -169,7 +170,7 @@ Replay::Replay(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols)
     if (!held.is_pending) builder.add(held.stack, static_cast<std::int64_t>(held.bytes), 1);
   });
   initial_profile_ = builder.profile();
-  begin_.reserved_bytes = reserved_at_end - reserved;
+  begin_.reserved_bytes = is_event_stream_ ? begin_.live_bytes + begin_.pending_bytes : reserved_at_end - reserved;
   if (trace_ != nullptr) begin_.time_us = trace_->first_time_us;
 }
 

@@ -91,7 +91,8 @@ class Replay {
     Moment now = begin_;
     for (std::size_t i = 0; i < trace_->events.size(); ++i) {
       const AllocEvent& event = trace_->events[i];
-      const Change change = apply(event, live);
+      Change change = apply(event, live);
+      if (is_event_stream_) change.reserved_bytes = change.live_bytes + change.pending_bytes;
       now.event = i;
       if (event.time_us != kNoTime) now.time_us = event.time_us;
       now.live_bytes += change.live_bytes;
@@ -110,6 +111,7 @@ class Replay {
   Profile initial_profile_;
   Moment begin_;
   std::uint64_t mismatches_ = 0;
+  bool is_event_stream_ = false;  ///< what is live is what is taken from the driver
 };
 
 /// The live bytes by stack after each of the events, which must be ascending. One replay.

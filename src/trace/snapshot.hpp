@@ -89,12 +89,18 @@ struct Snapshot {
 
   std::uint64_t file_bytes = 0;  ///< as read, decompressed
   bool is_bare_list = false;     ///< an old or cut-down file: segments only
+  bool is_event_stream = false;  ///< of a plain stream: blocks are what its events left, each a segment of its own
 
   [[nodiscard]] const DeviceTrace* trace_of(std::uint32_t device) const {
     for (const DeviceTrace& trace : traces)
       if (trace.device == device) return &trace;
     return nullptr;
   }
+};
+
+/// How a trace is read.
+struct ReadOptions {
+  bool keep_events = true;  ///< false: DeviceTrace::events stays empty, its counts are filled; a third of the memory
 };
 
 }  // namespace vramtrack::trace

@@ -1,6 +1,9 @@
 #include "trace/torch_snapshot.hpp"
 
+#include <utility>
+
 #include "core/byte_input.hpp"
+#include "trace/format.hpp"
 #include "trace/snapshot_schema.hpp"
 
 namespace vramtrack::trace {
@@ -20,7 +23,21 @@ Result<Snapshot> read(ByteInput input, Symbols& symbols, const ReadOptions& opti
   return snapshot;
 }
 
+/// Protocols 2 and newer of Python's pickle begin with 0x80 and their number; older ones with any opcode.
+int looks_like_pickle(std::string_view head, std::string_view name) {
+  if (head.size() > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return 90;
+  for (const std::string_view packed : {".gz", ".zst"})
+    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  if (name.ends_with(".pickle") || name.ends_with(".pkl")) return 50;
+  return !head.empty() && std::string_view("(]}").find(head[0]) != std::string_view::npos ? 20 : 0;
+}
+
 }  // namespace
+
+extern const TraceFormatInfo torch_snapshot_trace_format;
+const TraceFormatInfo torch_snapshot_trace_format{"torch-snapshot",
+                                                  "PyTorch's memory snapshots (torch.cuda.memory._dump_snapshot)",
+                                                  looks_like_pickle, read, nullptr};
 
 Result<Snapshot> read_torch_snapshot(const std::string& path, Symbols& symbols, const ReadOptions& options) {
   auto input = ByteInput::open(path, kInput);

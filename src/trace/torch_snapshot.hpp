@@ -11,10 +11,6 @@
 
 namespace vramtrack::trace {
 
-struct ReadOptions {
-  bool keep_events = true;  ///< false: DeviceTrace::events stays empty, its counts are filled; a third of the memory
-};
-
 /// Reads a file, plain, gzip or zstd, as a stream: any size. PyTorch 2.0 to 2.12, pickle protocols 0 to 5; every field
 /// but address and size of a segment is optional and unknown ones are skipped. Nothing in the file is ever executed: an
 /// opcode that would make Python do so is an error that names it and its offset. Memory: 4 bytes for each object of the

@@ -167,6 +167,14 @@ class Watch(CliTest):
         samples = [int(text.split(" samples")[0].split()[-1]) for text in (watched, replayed)]
         self.assertEqual(samples[0], samples[1])
 
+    def test_what_was_recorded_is_analysed(self):
+        self.run_ok("watch", "--interval", "0.1", "--duration", "1s", *drm_machine())
+        store = str(self.box.path / "home/.local/state/vramtrack/vramtrack.db")
+        row = lines_of(self.run_ok("analyze", "--format", "json", store).stdout)[0]
+        self.assertEqual(row["files"], [store])
+        refused = self.run_ok("analyze", store, "x.csv", exit_code=2).stderr
+        self.assertIn(b"a store cannot be combined with other files", refused)
+
     @NEEDS_FAKE
     def test_replay_raises_the_alerts_that_live_raised(self):
         self.box.write("nvml.txt", "gpu 0 uuid=GPU-0 name=Fake pci=00000000:1D:00.0 total=80G used=1G\n"
@@ -221,7 +229,9 @@ class Watch(CliTest):
         for row in rows:
             counts.setdefault((row["series"]["device"], row["series"]["pid"], row["series"]["metric"]), []).append(row["samples"])
         for seen in counts.values():
-            self.assertEqual(seen, [1, 6])  # at 0 and 0.5 s, the duration itself
+            # At 0 and at 0.5 s, the duration itself; a busy machine skips polls in between, and none comes after it.
+            self.assertEqual((seen[0], len(seen)), (1, 2))
+            self.assertTrue(2 <= seen[1] <= 6, seen)
 
     def test_no_record_leaves_no_store(self):
         self.run_ok("watch", "--once", "--no-record", *drm_machine())
@@ -276,7 +286,7 @@ class Config(CliTest):
         err = self.run_ok("config", "show", env={**dict.fromkeys(told, "x"), "VRAMTRACK_FAKE_NVML": "x", "VRAMTRACK_SETUP": "x",
                                                  "VRAMTRACK_WATCH_RECORD": "false"}).stderr.decode()
         self.assertEqual(sorted(err.splitlines()), sorted(
-            f"vramtrack: environment variable {name} is no setting and is ignored; the nearest is {nearest}"
+            f"vramtrack: environment variable {name} is not a setting and is ignored; the nearest is {nearest}"
             for name, nearest in told.items()))
 
     def test_init_writes_a_file_that_is_read_and_changes_nothing(self):

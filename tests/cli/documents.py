@@ -100,6 +100,22 @@ class Documents(unittest.TestCase):
         for field in fields:
             self.assertRegex(text, rf"[`.]{field}`", field)
 
+    def test_every_command_line_in_the_documents_is_possible(self):
+        seen = 0
+        for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+            if "design" in page.parts:
+                continue
+            lines = re.findall(r"^ {4,}(?:\$ )?(?:sudo )?vramtrack ([a-z].*)", page.read_text(), re.MULTILINE)
+            for line in (re.split(r"  +| -- |#|\|", line)[0] for line in lines):
+                words = line.split()
+                command = next((key for key in (tuple(words[:2]), tuple(words[:1])) if key in self.helps), None)
+                with self.subTest(f"{page.relative_to(ROOT)}: vramtrack {line}"):
+                    self.assertIsNotNone(command, "there is no such command")
+                    options = re.findall(r"(?<!\S)(--[a-z-]+)", line)
+                    self.assertFalse([o for o in options if not re.search(rf"{o}(?![\w-])", self.helps[command])])
+                    seen += 1
+        self.assertGreater(seen, 20)
+
     def test_every_setting_named_in_the_documents_exists(self):
         with Sandbox(BINARY) as box:
             shown = box.run("config", "show").stdout.decode()
@@ -125,12 +141,12 @@ class Readme(unittest.TestCase):
         "sudo apt-get install -y make": "needs root and a network",
         "make run": "builds the program, then runs 'vramtrack watch --or-simulate'",
         "make accuracy": "takes many minutes",
-        "sudo make install": "needs root; the packaging test installs",
-        "make deb": "builds the release; CI runs it",
-        "make portable": "builds another preset; CI runs it",
-        "make wheels": "builds for every Python; CI runs it",
+        "sudo make install": "needs root",
+        "make deb": "builds the package; CI runs it",
+        "make portable": "builds another preset",
+        "make wheels": "builds for every Python",
         "make container": "needs podman or docker and a network",
-        "pip install .": "needs a network; the Python tests install the package",
+        "pip install .": "needs a network",
         "sudo systemctl enable --now vramtrack": "needs root and systemd",
     }
     #: exit statuses other than 0: these find the leak of their input, or report that this machine lacks something
@@ -241,6 +257,15 @@ class Readme(unittest.TestCase):
         screen = "\n".join(read("README.md").splitlines()[:40])
         for part in (r"!\[.+\]\(docs/images/.+\.png\)", "make run", "build/release/vramtrack analyze gpu.csv", "^GPU 0 .*: LEAK"):
             self.assertRegex(screen, re.compile(part, re.MULTILINE))
+
+
+class Contributing(unittest.TestCase):
+    def test_it_names_every_target_that_checks_a_change(self):
+        targets = set(re.findall(r"^([a-z-]+):.*##", read("Makefile"), re.MULTILINE))
+        named = set(re.findall(r"`make ([a-z-]+)`", read("CONTRIBUTING.md")))
+        self.assertLessEqual(named, targets)
+        to_use_it = {"help", "run", "install", "deb", "portable", "wheels", "container", "clean"}  # the README's, and make's own
+        self.assertEqual(targets - named, to_use_it)
 
 
 class Links(unittest.TestCase):

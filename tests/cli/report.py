@@ -86,7 +86,7 @@ class Logs(ReportTest):
         self.assertRegex(old, r"leak\.csv is of 2026-01-02T03:\S+ to 2026-01-02T\S+ .*counts back from now")
         self.assertNotIn("--input-format", old)
         self.assertIn("and later", self.fails("--timezone", "UTC", "--until", "2025-01-01", "leak.csv"))
-        self.assertIn("exchange", self.fails("--since", "2027-01-02", "--until", "2027-01-01", "leak.csv"))
+        self.assertIn("--since must be before --until", self.fails("--since", "2027-01-02", "--until", "2027-01-01", "leak.csv"))
 
     def test_processes_and_money(self):
         self.box.run("simulate", *TREND, "--csv", "gpu.csv", "--process-csv", "apps.csv")
@@ -125,7 +125,7 @@ class Logs(ReportTest):
 
     def test_gpus_are_chosen(self):
         self.report(*TREND, "--gpu", "0", "leak.csv", exit_code=1)
-        self.assertIn("--gpu 7: there is no such GPU in this period; it has GPU 0", self.fails("--gpu", "7", "leak.csv"))
+        self.assertIn("--gpu 7: no such GPU in this period; the GPUs are GPU 0", self.fails("--gpu", "7", "leak.csv"))
 
     def test_the_page_is_one_file_without_scripts(self):
         command = "<script>alert(1)</script><img src=http://evil.example/x>"

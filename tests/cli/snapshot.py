@@ -152,7 +152,7 @@ class Snapshot(unittest.TestCase):
         text = self.run_it("leaks", *files, code=1)
         self.assertRegex(text, r"^device 0: LEAK: ")
         self.assertIn("\ndevice 1: no leak: ", text)
-        self.assertIn("--used is of one device", self.run_it("leaks", "--used", "1GiB,2GiB,3GiB", *files, code=2))
+        self.assertIn("--used applies to one device", self.run_it("leaks", "--used", "1GiB,2GiB,3GiB", *files, code=2))
 
     def test_growth_of_no_one_site(self):
         files = []
@@ -197,14 +197,59 @@ class Snapshot(unittest.TestCase):
         self.assertIn(b"standard input: ", done.stdout)
 
     def test_what_was_meant_is_named(self):
-        for args, words in ((["sumary", "a.pickle"], "unknown word 'sumary' after snapshot; give one of summary, leaks"),
+        for args, words in ((["sumary", "a.pickle"], "unknown subcommand 'sumary' of snapshot; choose one of summary, leaks"),
                             (["summary", "--jsn", "a.pickle"], "unknown option '--jsn'; the nearest is '--json'")):
             self.assertIn(words, self.run_it(*args, code=2))
         self.write("a.pickle", leaking(1).snapshot())
-        self.assertIn(b"is a Python pickle; of PyTorch's memory snapshots 'vramtrack snapshot summary' tells",
+        self.assertIn(b"is an allocation trace (torch-snapshot: PyTorch's memory snapshots (torch.cuda.memory._dump_snapshot)); "
+                      b"'vramtrack snapshot summary' reads it",
                       self.box.run("analyze", "a.pickle").stderr)
         oom = self.write("oom.pickle", leaking(5, oom=990 * MIB).snapshot())
         self.assertIn("more than 512.0 MiB; give the capacity of that device", self.run_it("oom", "--capacity", "512MiB", oom, code=2))
+
+    def events(self, steps, keep=4096):
+        """A program that gives back what each step takes, but for `keep` bytes."""
+        lines = ["# vramtrack allocation events 1", "0 + 0x10 1048576 load@/home/me/model.py:12;main@/home/me/run.py:3"]
+        for n in range(steps):
+            lines.append(f"{n + 1} + 0x20 524288 step@/home/me/train.py:88;main@/home/me/run.py:7")
+            if keep:
+                lines.append(f"{n + 1.25} + {0x1000 + n} {keep} remember@/home/me/train.py:91;main@/home/me/run.py:7")
+            lines.append(f"{n + 1.5} - 0x20")
+        return "\n".join(lines) + "\n"
+
+    def test_a_log_of_events_is_read_by_every_verb(self):
+        (self.box.work / "events.log").write_text(self.events(500))
+        (self.box.work / "steady.log").write_text(self.events(500, keep=0))
+        (self.box.work / "packed.log.gz").write_bytes(gzip.compress(self.events(500).encode()))
+        summary = self.json("summary", "events.log")["snapshots"][0]["devices"][0]
+        self.assertEqual(summary["requested_bytes"], 1048576 + 500 * 4096)
+        self.assertEqual(summary["reserved_bytes"], summary["requested_bytes"])
+        self.assertEqual(summary, self.json("summary", "packed.log.gz")["snapshots"][0]["devices"][0])
+        leaks = self.json("leaks", "events.log", code=1)
+        self.assertEqual((leaks["condition"], leaks["is_certain"]), ("leak", True))
+        self.assertIn("train.py:91 remember", leaks["sites"][0]["site"])
+        self.assertEqual(len(leaks["snapshots"]), 5)
+        self.assertIn("events.log at +", leaks["snapshots"][0]["file"])
+        self.assertIn("LEAK: 1 site grew at every one of 4 steps", self.run_it("leaks", "events.log", code=1))
+        self.assertEqual(self.json("leaks", "steady.log")["condition"], "steady")
+        timeline = self.json("timeline", "events.log")["devices"][0]
+        self.assertEqual(timeline["end"]["live_bytes"], summary["requested_bytes"])
+        self.assertEqual(timeline["entries"], 1501)
+        self.assertIn("peak 1: ", self.run_it("timeline", "events.log"))
+        self.assertIn("remember", self.run_it("export", "--format", "folded", "events.log"))
+        rows = list(csv.DictReader(io.StringIO(self.run_it("export", "--format", "csv", "events.log"))))
+        self.assertEqual(len(rows), 1501)
+        self.assertEqual(int(rows[-1]["reserved_bytes"]), summary["requested_bytes"])
+        self.run_it("flamegraph", "--output", "live.html", "events.log")
+
+    def test_a_log_of_events_that_cannot_be_read_names_the_line(self):
+        (self.box.work / "bad.log").write_text(self.events(3) + "9 + 0x99 64KiB\n")
+        for verb in ("summary", "timeline", "leaks"):
+            self.assertIn("bad.log:12: expected a number of bytes after the address, not '64KiB'", self.run_it(verb, "bad.log", code=2))
+        (self.box.work / "short.log").write_text("0 + 1 1\n")
+        self.assertIn("too few events", self.run_it("leaks", "short.log", code=2))
+        self.assertIn("has no data of this device; it has 0", self.run_it("timeline", "--device", "3", "short.log", code=2))
+        self.assertIn(b"is an allocation trace (allocation-events: ", self.box.run("analyze", "short.log").stderr)
 
     def test_outside_the_allocator(self):
         files = [self.write(f"h{n}.pickle", leaking(n, keep=0).snapshot()) for n in (2, 12)]

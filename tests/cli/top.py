@@ -94,7 +94,7 @@ class Top(unittest.TestCase):
     def test_unknown_theme(self):
         result = self.box.run("top", "--theme", "pink")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("no theme 'pink'; it is one of dark, light, colour-blind, monochrome", result.stderr.decode())
+        self.assertIn("unknown theme 'pink'; choose one of dark, light, colour-blind, monochrome", result.stderr.decode())
 
     # --- live, on the fake driver --------------------------------------------------------------------------
 

@@ -63,9 +63,8 @@ std::vector<KnownAlert> all_alerts(const View* view, const std::string& store_pa
         for (const Alert& alert : *stored) {
           KnownAlert known;
           known.key = catalog.key(alert.series);
-          if (const DeviceInfo* device = catalog.device(known.key.device_id)) known.device = *device;
-          if (const ProcessInfo* process = catalog.process(known.key.pid, known.key.pid_start_ticks))
-            known.process = process->name;
+          if (const DeviceInfo* device = catalog.device(device_key(known.key))) known.device = *device;
+          if (const ProcessInfo* process = catalog.process(process_key(known.key))) known.process = process->name;
           known.alert = alert;
           by_id[alert_id(known.key, alert.raised)] = std::move(known);
         }

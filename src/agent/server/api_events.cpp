@@ -5,6 +5,7 @@
 
 #include "agent/server/api_parts.hpp"
 #include "report/health.hpp"
+#include "report/words.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -25,7 +26,7 @@ std::string fingerprint(const View& view) {
                     static_cast<int>(s.verdict.severity), f.leak ? 1 : 0, s.ended ? 1 : 0, s.paused ? 1 : 0,
                     s.ignored ? 1 : 0, s.alerts.size(), s.verdict.suspect ? s.verdict.suspect->pid : 0);
     if (s.key.metric == Metric::device_used)
-      out += fmt::format("h{}:{}:{};", static_cast<int>(judge_health(s, view.time).condition),
+      out += fmt::format("{};h{}:{}:{};", end_words(s), static_cast<int>(judge_health(s, view.time).condition),
                          s.health && s.health->throttle ? s.health->throttle->bits : 0,
                          s.last_xid ? s.last_xid->time.time_since_epoch().count() : 0);
     for (const Alert& a : s.alerts) out += fmt::format("{}{}", static_cast<int>(a.ended), static_cast<int>(a.severity));

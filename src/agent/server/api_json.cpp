@@ -5,21 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "report/fields_json.hpp"
 #include "report/health.hpp"
 
 namespace vramtrack::agent {
 namespace {
 
-using json = nlohmann::ordered_json;
+using fields::json;
 
 std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-json interval(const Interval& i) {
-  return {{"low", i.low}, {"mid", i.mid}, {"high", i.high}};
 }
 
 json acknowledgement_object(const Acknowledgement& a) {
@@ -42,10 +38,12 @@ std::string_view origin_kind(std::string_view origin) {
   return origin.rfind("--", 0) == 0 ? "command line" : "file";
 }
 
-std::string suspect_name(const View& view, const Suspect& suspect, const MaySeeCommand& may_see) {
+std::string suspect_name(const View& view, const std::string& host, const Suspect& suspect,
+                         const MaySeeCommand& may_see) {
   if (!may_see || suspect.pid == 0) return suspect.command;
   for (const SeriesView& s : view.series)
-    if (s.process && s.process->pid == suspect.pid && s.process->start_ticks == suspect.pid_start_ticks)
+    if (s.process && s.process->pid == suspect.pid && s.process->start_ticks == suspect.pid_start_ticks &&
+        s.key.host == host)
       return may_see(*s.process) ? suspect.command : s.process->name;
   return {};
 }
@@ -58,7 +56,7 @@ json device_status(const View& view, const SeriesView& d, const MaySeeCommand& m
     ++processes;
     held += s.used_bytes;
   }
-  const Finding& f = d.verdict.finding;
+  const Verdict& v = d.verdict;
   json out = {{"key", series_key_text(d.key)},
               {"id", d.key.device_id},
               {"index", d.device.index ? json(*d.device.index) : json(nullptr)},
@@ -69,19 +67,12 @@ json device_status(const View& view, const SeriesView& d, const MaySeeCommand& m
               {"processes_bytes", held},
               {"unattributed_bytes", d.paused || held > d.used_bytes ? json(nullptr) : json(d.used_bytes - held)},
               {"utilisation_ratio", d.utilisation_ratio ? json(*d.utilisation_ratio) : json(nullptr)},
-              {"health", to_string(judge_health(d, view.time).condition)},
-              {"state", to_string(f.state)},
-              {"pattern", to_string(f.pattern)},
-              {"severity", to_string(d.verdict.severity)},
-              {"leak", f.leak},
-              {"confidence", f.confidence},
-              {"growth_bytes_per_s", interval(f.growth_bytes_per_s)},
-              {"oom_in_s", f.oom_in_s ? interval(*f.oom_in_s) : json(nullptr)},
-              {"suspect", nullptr}};
-  if (d.verdict.suspect)
-    out["suspect"] = {{"pid", d.verdict.suspect->pid},
-                      {"command", suspect_name(view, *d.verdict.suspect, may_see)},
-                      {"share", d.verdict.suspect->share}};
+              {"health", to_string(judge_health(d, view.time).condition)}};
+  out.update(fields::exact_line(&Places::status, v.finding, v));
+  if (v.suspect) {
+    out["suspect"].erase("pid_start_ticks");
+    out["suspect"]["command"] = suspect_name(view, d.key.host, *v.suspect, may_see);
+  }
   return out;
 }
 

@@ -107,10 +107,6 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   const std::string_view text = (*lines)->head();
   if (std::all_of(text.begin(), text.end(), [](char c) { return logtext::is_space(c) || c == '\n'; }))
     return fail(fmt::format("{}: is empty; was the recording started?", planned->shown));
-  // Protocols 2 and newer of Python's pickle begin so.
-  if (text.size() > 1 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5)
-    return fail(fmt::format("{}: is a Python pickle; of PyTorch's memory snapshots 'vramtrack snapshot summary' tells",
-                            planned->shown));
   if (looks_binary(text))
     return fail(fmt::format("{}: holds binary data, not a text log; see docs/formats/logs.md for what can be read",
                             planned->shown));

@@ -67,13 +67,13 @@ void SmiCsv::write(const Batch& tick, const Catalog& catalog) {
     const SeriesKey& key = catalog.key(sample.series);
     const std::string stamp = smi_stamp(sample.time, catalog.clock_is_relative);
     if (key.metric == Metric::device_used && devices_.is_open()) {
-      const DeviceInfo* d = catalog.device(key.device_id);
+      const DeviceInfo* d = catalog.device(device_key(key));
       if (d == nullptr) continue;
       const std::string total = d->capacity_bytes ? fmt::format("{} MiB", *d->capacity_bytes / kBytesPerMiB) : "[N/A]";
       devices_ << fmt::format("{}, {}, {}, {}, {} MiB, {}\n", stamp, d->index.value_or(0), key.device_id,
                               field(d->name), sample.bytes / kBytesPerMiB, total);
     } else if (key.metric == Metric::process_used && processes_.is_open()) {
-      const ProcessInfo* p = catalog.process(key.pid, key.pid_start_ticks);
+      const ProcessInfo* p = catalog.process(process_key(key));
       const std::string command = p == nullptr ? std::string() : p->command.empty() ? p->name : p->command;
       processes_ << fmt::format("{}, {}, {}, {}, {} MiB\n", stamp, key.device_id, key.pid, field(command),
                                 sample.bytes / kBytesPerMiB);

@@ -76,7 +76,7 @@ std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbo
                                              : ", not at every step");
     const auto lines = stack_words(symbols, site.stack, kStackLines);
     for (std::size_t i = 1; i < lines.size(); ++i) out += fmt::format("         called by {}\n", lines[i]);
-    if (site.stack == kNoStack)
+    if (site.stack == kNoStack && !snapshots.front().is_event_stream)
       out += "         no stack was recorded: call torch.cuda.memory._record_memory_history() before the steps\n";
   }
   if (grown > shown) out += fmt::format("and {} more sites that grew; --top {} shows all\n", grown - shown, grown);

@@ -91,8 +91,11 @@ TEST(Outbox, DifferentLeaksAreToldApart) {
   o.take(note(AlertNews::raised, process(8)), at(0));
   o.take(note(AlertNews::raised, process(7, "GPU-1")), at(0));
   o.take(note(AlertNews::raised, device(), Severity::watch, 0), at(0));  // by nobody that is seen
-  EXPECT_EQ(o.messages().size(), 4U);
-  EXPECT_EQ(o.incidents(), 4U);
+  SeriesKey elsewhere = process(7);
+  elsewhere.host = "node7";
+  o.take(note(AlertNews::raised, elsewhere), at(0));
+  EXPECT_EQ(o.messages().size(), 5U);
+  EXPECT_EQ(o.incidents(), 5U);
 }
 
 TEST(Outbox, AClearOfWhatWasNeverRaisedSaysNothing) {

@@ -132,16 +132,16 @@ TEST(CommandLine, AnUnknownNameIsNamedWithTheNearest) {
   EXPECT_EQ(error_of({"probe", "x", "--jsn"}),
             "unknown option '--jsn'; the nearest is '--json'; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"probe", "x", "-j"}), "unknown option '-j'; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({}), "no command; give one of probe, group; see 'vramtrack --help'");
-  EXPECT_EQ(error_of({"group"}), "group: give one of show, hide; see 'vramtrack group --help'");
+  EXPECT_EQ(error_of({}), "no command; choose one of probe, group; see 'vramtrack --help'");
+  EXPECT_EQ(error_of({"group"}), "group needs a subcommand: show, hide; see 'vramtrack group --help'");
   EXPECT_EQ(error_of({"group", "sho"}),
-            "unknown word 'sho' after group; give one of show, hide; see 'vramtrack group --help'");
+            "unknown subcommand 'sho' of group; choose one of show, hide; see 'vramtrack group --help'");
 }
 
 TEST(CommandLine, AnUnknownCommandIsAnErrorEvenBesideHelp) {
   EXPECT_THAT(error_of({"foo", "--help"}), HasSubstr("unknown command 'foo'"));
   EXPECT_THAT(error_of({"--help", "foo"}), HasSubstr("unknown command 'foo'"));
-  EXPECT_THAT(error_of({"group", "foo", "-h"}), HasSubstr("unknown word 'foo' after group"));
+  EXPECT_THAT(error_of({"group", "foo", "-h"}), HasSubstr("unknown subcommand 'foo' of group"));
 }
 
 TEST(CommandLine, HelpIsThatOfTheCommand) {

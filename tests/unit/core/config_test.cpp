@@ -86,7 +86,7 @@ TEST(Config, BadValuesSayWhatWasExpected) {
   EXPECT_THAT(file_error("[detection]\nminimum-samples = 2.5\n"), HasSubstr("wrong type"));
   EXPECT_THAT(file_error("[watch]\nrecord = 1\n"), HasSubstr("expected true or false"));
   EXPECT_THAT(file_error("[store]\npath = 1979-05-27\n"), HasSubstr("wrong type"));
-  EXPECT_THAT(file_error("[sources]\nenabled = [1, 2]\n"), HasSubstr("an array of texts"));
+  EXPECT_THAT(file_error("[sources]\nenabled = [1, 2]\n"), HasSubstr("a list of strings"));
 }
 
 TEST(Config, ABadRegularExpressionIsAnError) {

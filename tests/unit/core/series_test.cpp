@@ -29,6 +29,44 @@ TEST(Catalog, EmptyFieldsNeverEraseWhatIsKnown) {
   EXPECT_EQ(catalog.device("GPU-b"), nullptr);
 }
 
+TEST(Catalog, APidOfTwoHostsIsTwoSeriesAndTwoProcesses) {
+  Catalog catalog;
+  const SeriesKey here{Metric::process_used, "0", 4242, 1000};
+  SeriesKey there = here;
+  there.host = "node7";
+  const SeriesId of_here = catalog.intern(here);
+  const SeriesId of_there = catalog.intern(there);
+  EXPECT_NE(of_here, of_there);
+  EXPECT_EQ(catalog.find(here), of_here);
+  EXPECT_EQ(catalog.find(there), of_there);
+  EXPECT_TRUE(catalog.describe(ProcessInfo{.pid = 4242, .start_ticks = 1000, .command = "train"}));
+  EXPECT_EQ(catalog.process(process_key(there)), nullptr);
+  EXPECT_TRUE(catalog.describe(ProcessInfo{.pid = 4242, .start_ticks = 1000, .command = "serve", .host = "node7"}));
+  EXPECT_TRUE(catalog.describe(DeviceInfo{.id = "0", .name = "A10"}));
+  EXPECT_TRUE(catalog.describe(DeviceInfo{.id = "0", .name = "H200", .host = "node7"}));
+  EXPECT_EQ(catalog.process(process_key(here))->command, "train");
+  EXPECT_EQ(catalog.process(4242, 1000)->command, "train") << "without a host: this machine's";
+  EXPECT_EQ(catalog.process(process_key(there))->command, "serve");
+  EXPECT_EQ(catalog.device(device_key(here))->name, "A10");
+  EXPECT_EQ(catalog.device(device_key(there))->name, "H200");
+  catalog.retire(of_here);
+  EXPECT_EQ(catalog.process(process_key(here)), nullptr);
+  EXPECT_EQ(catalog.process(process_key(there))->command, "serve");
+  EXPECT_TRUE(catalog.holds(of_there));
+}
+
+TEST(Catalog, OnlyDevicesThatChangedAreVisited) {
+  Catalog catalog;
+  catalog.describe(DeviceInfo{.id = "GPU-a"});
+  catalog.describe(DeviceInfo{.id = "GPU-b"});
+  const std::uint64_t before = catalog.revision();
+  catalog.intern({Metric::device_used, "GPU-b", 0, 0});
+  catalog.describe(DeviceInfo{.id = "GPU-a", .capacity_bytes = 24});
+  std::vector<std::string> changed;
+  catalog.devices_since(before, [&](const DeviceInfo& device) { changed.push_back(device.id); });
+  EXPECT_EQ(changed, std::vector<std::string>{"GPU-a"});
+}
+
 std::vector<std::uint32_t> changed_since(const Catalog& catalog, std::uint64_t revision) {
   std::vector<std::uint32_t> pids;
   catalog.processes_since(revision, [&](const ProcessInfo& process) { pids.push_back(process.pid); });

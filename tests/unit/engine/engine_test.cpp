@@ -302,6 +302,77 @@ TEST_F(EngineTest, ARecordingKeepsEveryEndedProcessAndAWatchSoMany) {
   EXPECT_EQ(run(100), 100U);
 }
 
+TEST_F(EngineTest, HostsDoNotMix) {
+  // GPU "0" and pid 20 are on both hosts; what grows is on node1 only.
+  constexpr std::uint64_t kCapacity = 24 * kGiB;
+  const std::vector<std::string> hosts = {"node1", "node2"};
+  std::vector<SeriesId> devices;
+  std::vector<SeriesId> processes;
+  for (const std::string& host : hosts) {
+    catalog.describe(DeviceInfo{.id = "0", .capacity_bytes = kCapacity, .host = host});
+    catalog.describe(ProcessInfo{.pid = 20, .start_ticks = 1020, .command = "job of " + host, .host = host});
+    devices.push_back(catalog.intern({Metric::device_used, "0", 0, 0, host}));
+    processes.push_back(catalog.intern({Metric::process_used, "0", 20, 1020, host}));
+  }
+  start();
+  for (int t = 0; t < 1800; ++t) {
+    Batch batch;
+    for (std::size_t i = 0; i < hosts.size(); ++i)
+      for (const SeriesId id : {devices[i], processes[i]})
+        batch.samples.push_back({at(t), id, i == 0 ? leak(t) : 4 * kGiB});
+    engine->ingest(batch);
+  }
+  ASSERT_TRUE(seen(devices[0]).verdict.suspect);
+  EXPECT_EQ(seen(devices[0]).verdict.suspect->command, "job of node1");
+  EXPECT_FALSE(seen(devices[1]).verdict.finding.leak);
+  EXPECT_EQ(seen(processes[1]).process->command, "job of node2");
+
+  Batch over;
+  over.events.push_back({.time = at(1800), .kind = Event::Kind::process_ended, .pid = 20, .pid_start_ticks = 1020});
+  engine->ingest(over);
+  EXPECT_FALSE(seen(processes[0]).ended) << "an event without a host is of this machine";
+  over.events.front().host = "node1";
+  engine->ingest(over);
+  EXPECT_TRUE(seen(processes[0]).ended);
+  EXPECT_FALSE(seen(processes[1]).ended);
+  Batch lost;
+  lost.events.push_back({.time = at(1801), .kind = Event::Kind::device_lost, .device_id = "0", .host = "node2"});
+  engine->ingest(lost);
+  EXPECT_FALSE(seen(devices[0]).paused);
+  EXPECT_TRUE(seen(devices[1]).paused);
+}
+
+TEST_F(EngineTest, AnEndOrAChangeLooksAtNoOtherSeries) {
+  constexpr std::uint32_t kSeries = 10000;
+  start();
+  Batch batch;
+  for (std::uint32_t pid = 1; pid <= kSeries; ++pid) {
+    catalog.describe(ProcessInfo{.pid = pid, .start_ticks = 1000 + pid});
+    batch.samples.push_back({at(0), catalog.intern({Metric::process_used, "GPU-a", pid, 1000 + pid}), kGiB});
+  }
+  engine->ingest(batch);
+  engine->finish();
+  const auto visits_of = [&](const auto& act) {
+    const std::uint64_t before = engine->series_visits();
+    act();
+    return engine->series_visits() - before;
+  };
+  EXPECT_EQ(visits_of([&] { end_process(1, 7); }), 1U);
+  EXPECT_EQ(visits_of([&] {
+              catalog.describe(ProcessInfo{.pid = 8, .start_ticks = 1008, .command = "now known"});
+              tick(2, kGiB);
+              engine->finish();
+            }),
+            1U);
+  EXPECT_EQ(visits_of([&] {
+              catalog.describe(DeviceInfo{.id = "GPU-a", .capacity_bytes = 48 * kGiB});
+              catalog.intern({Metric::process_used, "GPU-a", kSeries + 1, 0});
+              tick(3, kGiB);
+              engine->finish();
+            }),
+            0U);
+}
+
 TEST_F(EngineTest, AnEndedProcessKeepsItsFramework) {
   const SeriesId small = process(20, "python train.py");
   ProcessInfo known = *catalog.process(20, 1020);

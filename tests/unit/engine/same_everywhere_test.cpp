@@ -9,8 +9,8 @@
 #include <functional>
 
 #include "../temp_folder.hpp"
-#include "engine/store_source.hpp"
 #include "engine/ticks.hpp"
+#include "recorded/recorded.hpp"
 #include "report/report.hpp"
 #include "source/log/recording.hpp"
 #include "store/store.hpp"
@@ -81,7 +81,9 @@ TEST_P(SameEverywhere, LiveAndReplayed) {
   }
   const auto again = std::make_shared<Catalog>();
   again->processes_are_listed = catalog->processes_are_listed;
-  auto source = open_store_source(path, {}, *again);
+  const auto part = plan_one_recorded(recorded_at(path), {path}, {});
+  ASSERT_TRUE(part) << part.error().message;
+  auto source = part->open(*again);
   ASSERT_TRUE(source) << source.error().message;
   const Played replayed = play_source(**source, again, true);
   EXPECT_EQ(in_full(live), in_full(replayed));

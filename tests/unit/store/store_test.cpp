@@ -62,6 +62,19 @@ TEST_F(StoreTest, WhatWasAppendedIsReadBack) {
   EXPECT_EQ(*all.catalog.process(42, 1042), info);
 }
 
+TEST_F(StoreTest, AFileHoldsOneMachine) {
+  SeriesKey far = process_key(0, 42);
+  far.host = "node7";
+  const SeriesId id = catalog.intern(far);
+  Batch batch;
+  batch.samples = {{at_s(0), id, 1000}};
+  const auto store = open();
+  Status appended = store->append(batch);
+  if (appended) appended = store->flush();
+  ASSERT_FALSE(appended);
+  EXPECT_NE(appended.error().message.find("node7"), std::string::npos) << appended.error().message;
+}
+
 /// Any samples at all: gaps, equal stamps, a series that runs backward, any 64-bit time and value.
 TEST_F(StoreTest, AnySamplesReturnExactly) {
   struct Step {

@@ -1,0 +1,158 @@
+// The fields of Finding, Suspect, Verdict and Alert, each declared once: its name, its member, where it stands in the
+// flat lines, and what it means. JSON out (report/fields_json.hpp), JSON in (report/view_json_read.cpp) and the store's
+// columns (store/rows.cpp) are made by visiting these tables; the tables of the documents, the types of the page and
+// Python's classes are compared with them by tests/unit/report/field_documents_test.cpp, which rewrites them, too.
+//
+// A kind needs no word here: it is the member's type. bool, std::string, an enumeration, Timestamp, Interval, a double
+// (see Unit), another declared struct, and optionals and vectors of these.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "core/verdict.hpp"
+
+namespace vramtrack {
+
+/// The place of a field in the flat lines, counted from 1; 0: not in that line. The places of a line leave no gap. A
+/// place is part of the contract: a new field goes to the end, or between two when no program can mind.
+struct Places {
+  std::uint8_t verdict = 0;  ///< "verdict" of vramtrack.analysis.v1, of a Verdict and its Finding
+  std::uint8_t dissent = 0;  ///< one of its "dissent", of a Finding
+  std::uint8_t suspect = 0;  ///< its "suspect", of a Suspect
+  std::uint8_t alert = 0;    ///< one of the "alerts", of an Alert and its Finding
+  std::uint8_t status = 0;   ///< a device of vramtrack.status.v1, of a Verdict and its Finding
+};
+
+/// Of a double; the intervals say theirs in their names.
+enum class Unit : std::uint8_t { none, ratio, seconds };
+
+/// What is the exception.
+struct FieldOptions {
+  Unit unit = Unit::none;
+  bool null_when_none = false;  ///< in lines an empty text, 0 and an enumeration's first word are null
+  std::string_view columns{};   ///< in the store, where it is not the name: "oom_*_s" for low, mid and high
+};
+
+/// `Get` is a pointer to the member, or a function of the object: such a field is derived, written and never read or
+/// stored. `name` is a literal.
+template <class Get>
+struct Field {
+  std::string_view name;
+  Get get;
+  Places at;
+  std::string_view meaning;
+  FieldOptions options;
+
+  static constexpr bool kStored = std::is_member_object_pointer_v<Get>;
+  template <class Object>
+  [[nodiscard]] constexpr decltype(auto) of(Object& object) const {
+    return std::invoke(get, object);
+  }
+};
+
+template <class Get>
+constexpr Field<Get> field(std::string_view name, Get get, Places at, std::string_view meaning,
+                           FieldOptions options = {}) {
+  return {name, get, at, meaning, options};
+}
+
+/// The table of T; nothing for what is no struct of fields. Its order is that of the View's JSON.
+template <class T>
+inline constexpr auto kFields = std::tuple<>();
+
+template <class T>
+concept HasFields = std::tuple_size_v<decltype(kFields<T>)> >
+0;
+
+template <>
+inline constexpr auto kFields<Interval> = std::make_tuple(field("low", &Interval::low, {}, "10th percentile"),
+                                                          field("mid", &Interval::mid, {}, "50th percentile"),
+                                                          field("high", &Interval::high, {}, "90th percentile"));
+
+template <>
+inline constexpr auto kFields<Finding> = std::make_tuple(
+    field("detector", &Finding::detector, {.verdict = 6, .dissent = 1}, "the detector that made this finding"),
+    field("leak", &Finding::leak, {.verdict = 1, .dissent = 2, .alert = 5, .status = 4},
+          "true for a leak; a single spike that stabilised is not a leak"),
+    field("state", &Finding::state, {.verdict = 2, .dissent = 3, .status = 1},
+          "`steady`, `warming_up`, `cycling`, `growing` (rises, not yet decidable), `leaking`, `slow_growth`, "
+          "`spiked`, `falling`, `too_short`"),
+    field("pattern", &Finding::pattern, {.verdict = 3, .dissent = 4, .alert = 6, .status = 2},
+          "`gradual_leak`, `sudden_spike`, `cyclic`, `step_increase`, `unknown`, `none`"),
+    field("spike", &Finding::spike, {.verdict = 4},
+          "the outcome of a spike: `stabilised`, `still_growing`; null: no spike", {.null_when_none = true}),
+    field("confidence", &Finding::confidence, {.verdict = 7, .dissent = 5, .alert = 8, .status = 5},
+          "probability of a leak", {.unit = Unit::ratio}),
+    field("growth_bytes_per_s", &Finding::growth_bytes_per_s, {.verdict = 8, .dissent = 6, .alert = 9, .status = 6},
+          "rate of growth; negative when falling", {.columns = "growth_*_bytes_per_s"}),
+    field("r_squared", &Finding::r_squared, {.verdict = 9, .dissent = 7}, "how well a straight line fits; 0: no trend",
+          {.unit = Unit::ratio}),
+    field("oom_in_s", &Finding::oom_in_s, {.verdict = 10, .dissent = 8, .alert = 10, .status = 7},
+          "time to out-of-memory, counted from the last sample", {.columns = "oom_*_s"}),
+    field("onset", &Finding::onset, {.verdict = 11}, "when the growth began"),
+    field("because", &Finding::because, {.verdict = 12, .dissent = 9}, "the reasons, with figures"));
+
+template <>
+inline constexpr auto kFields<Suspect> = std::make_tuple(
+    field("pid", &Suspect::pid, {.suspect = 1}, "null if the GPU grows and no visible process does",
+          {.null_when_none = true}),
+    field("pid_start_ticks", &Suspect::pid_start_ticks, {}, "its start, which tells a reused pid apart"),
+    field("command", &Suspect::command, {.suspect = 2}, "its command line", {.null_when_none = true}),
+    field("share", &Suspect::share, {.suspect = 3}, "of the device's growth since the onset", {.unit = Unit::ratio}));
+
+template <>
+inline constexpr auto kFields<Verdict> = std::make_tuple(
+    field("time", &Verdict::time, {}, "of the sample it was concluded at"),
+    field(
+        "severity", &Verdict::severity, {.verdict = 5, .status = 3},
+        "`ok`; `watch`: a leak; `warning`: out of memory within 24 h; `critical`: within 1 h (`[severity]` sets both)"),
+    field("finding", &Verdict::finding, {}, "the winning one"),
+    field("dissent", &Verdict::dissent, {.verdict = 13}, "the findings of the other detectors"),
+    field("suspect", &Verdict::suspect, {.verdict = 14, .status = 8},
+          "the process whose growth explains the growth of the device"),
+    field("framework", &Verdict::framework, {.verdict = 15},
+          "of the process or the suspect: \"PyTorch\", \"vLLM\", ...", {.null_when_none = true}),
+    field("causes", &Verdict::causes, {.verdict = 16},
+          "the framework's usual causes of a leak; then what to try, each beginning with \"try: \""));
+
+template <>
+inline constexpr auto kFields<Alert> = std::make_tuple(
+    field("raised", &Alert::raised, {.alert = 1}, "when the alert was raised"),
+    field("cleared", &Alert::cleared, {.alert = 2}, "when the alert ended; null: it stands"),
+    field("lead_s", &lead_s, {.alert = 3},
+          "seconds from the raise to the actual end, for example when the process ended or memory ran out; null: it "
+          "stands",
+          {.unit = Unit::seconds}),
+    field("ended", &Alert::ended, {.alert = 4},
+          "`standing`; `released`: the memory was released; `process_ended`; `withdrawn`: the evidence did not hold"),
+    field("end_reason", &Alert::end_reason, {}, "why it ended, in words"),
+    field("severity", &Alert::severity, {.alert = 7}, "the highest severity that the alert reached"),
+    field("finding", &Alert::finding, {}, "as it was at the raise"));
+
+/// Calls visit(field) for each field of T, in order.
+template <class T, class Visit>
+constexpr void for_each_field(Visit visit) {
+  std::apply([&](const auto&... each) { (visit(each), ...); }, kFields<T>);
+}
+
+/// Calls visit(field, object) for each field of `objects` that stands in the line, in the order of the places.
+template <class Visit, class... Objects>
+constexpr void for_each_in_line(std::uint8_t Places::*line, Visit visit, const Objects&... objects) {
+  bool found = true;
+  for (std::uint8_t place = 1; found; ++place) {
+    found = false;
+    const auto look = [&](const auto& object) {
+      for_each_field<std::remove_cvref_t<decltype(object)>>([&](const auto& each) {
+        if (each.at.*line != place) return;
+        found = true;
+        visit(each, object);
+      });
+    };
+    (look(objects), ...);
+  }
+}
+
+}  // namespace vramtrack

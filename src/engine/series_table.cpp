@@ -1,0 +1,52 @@
+#include "engine/series_table.hpp"
+
+#include <algorithm>
+
+namespace vramtrack {
+namespace {
+
+std::optional<double> capacity_of(const DeviceInfo* device) {
+  if (device == nullptr || !device->capacity_bytes) return std::nullopt;
+  return static_cast<double>(*device->capacity_bytes);
+}
+
+}  // namespace
+
+SeriesState& SeriesTable::get(SeriesId id, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore) {
+  const std::size_t index = index_of(id);
+  if (index >= series_.size()) series_.resize(std::max(index + 1, catalog.size()));
+  if (series_[index]) return *series_[index];
+  series_[index] = std::make_unique<SeriesState>(id, catalog, config, ignore);
+  SeriesState& series = *series_[index];
+  const auto [it, is_new] = devices_.try_emplace(device_key(series.key));
+  DeviceState& device = it->second;
+  if (is_new) device.capacity_bytes = capacity_of(catalog.device(it->first));
+  device.series.emplace(id, &series);
+  if (series.key.metric == Metric::device_used) device.used = &series;
+  if (series.key.metric == Metric::device_reserved) device.reserved = &series;
+  series.device = &device;
+  if (series.key.pid != 0) processes_[process_key(series.key)].emplace(id, &series);
+  return series;
+}
+
+void SeriesTable::forget(SeriesId id) {
+  const SeriesState* const series = find(id);
+  if (series == nullptr) return;
+  const auto device = devices_.find(device_key(series->key));
+  if (device->second.used == series) device->second.used = nullptr;
+  if (device->second.reserved == series) device->second.reserved = nullptr;
+  device->second.series.erase(id);
+  if (device->second.series.empty()) devices_.erase(device);
+  if (const auto process = processes_.find(process_key(series->key)); process != processes_.end()) {
+    process->second.erase(id);
+    if (process->second.empty()) processes_.erase(process);
+  }
+  series_[index_of(id)].reset();
+}
+
+void SeriesTable::refresh(const DeviceInfo& info) {
+  if (const auto it = devices_.find({info.id, info.host}); it != devices_.end())
+    it->second.capacity_bytes = capacity_of(&info);
+}
+
+}  // namespace vramtrack

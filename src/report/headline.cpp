@@ -1,0 +1,80 @@
+#include "report/headline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "core/format.hpp"
+#include "report/words.hpp"
+
+namespace vramtrack {
+namespace {
+
+using Devices = std::vector<const SeriesView*>;
+
+/// "GPU 0"; without an index its id.
+std::string short_name(const SeriesView& s) {
+  const DeviceInfo& d = s.device;
+  return (d.parent_id.empty() ? "GPU " : "MIG ") + (d.index ? std::to_string(*d.index) : printable(s.key.device_id));
+}
+
+std::string short_names(const Devices& devices) {
+  std::string out;
+  for (const SeriesView* s : devices) out += (out.empty() ? "" : ", ") + short_name(*s);
+  return out;
+}
+
+template <class Pick>
+Devices those(const Devices& devices, Pick pick) {
+  Devices out;
+  std::copy_if(devices.begin(), devices.end(), std::back_inserter(out), [&](const SeriesView* s) { return pick(*s); });
+  return out;
+}
+
+/// The more severe first, then what ends sooner.
+bool worse(const SeriesView* a, const SeriesView* b) {
+  const auto end_s = [](const SeriesView* s) {
+    return s->verdict.finding.oom_in_s ? s->verdict.finding.oom_in_s->mid : std::numeric_limits<double>::infinity();
+  };
+  if (a->verdict.severity != b->verdict.severity) return a->verdict.severity > b->verdict.severity;
+  return end_s(a) < end_s(b);
+}
+
+Headline of_leak(const Devices& leaking, const std::function<std::string(const Suspect&)>& command_of) {
+  const SeriesView& worst = **std::min_element(leaking.begin(), leaking.end(), worse);
+  const Verdict& v = worst.verdict;
+  std::string text = short_name(worst) + " leaks";
+  if (v.suspect && v.suspect->pid == 0) text += ": no visible process explains it";
+  if (v.suspect && v.suspect->pid != 0)
+    text +=
+        fmt::format(": pid {} {}", v.suspect->pid, printable(command_of ? command_of(*v.suspect) : v.suspect->command));
+  if (const std::string end = end_words(worst); !end.empty()) text += "; " + end;
+  text += '.';
+  if (leaking.size() > 1)
+    text += fmt::format(" {} more GPU{}.", leaking.size() - 1, leaking.size() > 2 ? "s leak" : " leaks");
+  return {std::string(to_string(v.severity == Severity::ok ? Severity::watch : v.severity)), text};
+}
+
+}  // namespace
+
+Headline headline(const View& view, const std::function<std::string(const Suspect&)>& command_of) {
+  Devices devices;
+  for (const SeriesView& s : view.series)
+    if (s.key.metric == Metric::device_used) devices.push_back(&s);
+  if (devices.empty()) return {"faint", "No GPU is being watched."};
+  const Devices leaking = those(devices, [](const SeriesView& s) { return s.verdict.finding.leak; });
+  if (!leaking.empty()) return of_leak(leaking, command_of);
+  const Devices growing = those(devices, [](const SeriesView& s) { return tone_of(s) == Tone::notice; });
+  if (!growing.empty())
+    return {"notice", fmt::format("No leak so far; {} {}, not yet decidable.", short_names(growing),
+                                  growing.size() > 1 ? "grow" : "grows")};
+  // A GPU that has been seen too briefly is no healthy one.
+  const Devices young = those(devices, [](const SeriesView& s) { return s.verdict.finding.state == State::too_short; });
+  if (young.size() == devices.size()) return {"faint", "Not known yet whether anything leaks: too few samples so far."};
+  if (!young.empty()) return {"ok", fmt::format("Nothing leaks so far; not known yet of {}.", short_names(young))};
+  return {"ok", devices.size() == 1 ? "Nothing leaks." : fmt::format("Nothing leaks on {} GPUs.", devices.size())};
+}
+
+}  // namespace vramtrack

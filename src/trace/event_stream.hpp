@@ -1,0 +1,140 @@
+// Plain streams of allocations and frees, with no final state to check against: malloc and free, cudaMalloc and
+// cudaFree. What is live follows from the events alone.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "trace/diff.hpp"
+#include "trace/live_set.hpp"
+#include "trace/profile.hpp"
+#include "trace/snapshot.hpp"
+#include "trace/timeline.hpp"
+
+namespace vramtrack::trace {
+
+/// Takes the events in order: actions alloc and free_completed, the latter's size and stack without meaning.
+/// AllocEvent::stream is not used, `stream` is. An Error ends the reading: the caller adds file and line.
+using EventVisit = std::function<Status(std::uint32_t device, std::int64_t stream, const AllocEvent& event)>;
+
+/// Far more than a machine has; each costs memory. Whoever keeps something a device refuses more.
+inline constexpr std::size_t kMostStreamDevices = 4096;
+Status refuse_devices(std::size_t count);
+
+/// What is live of one device. A free of an address that holds nothing, and an allocation where something is live, are
+/// counted: the stream began in the middle, or lost events.
+class StreamLive {
+ public:
+  /// What `event` changed. Errors: sizes that no memory has.
+  Result<Change> take(const AllocEvent& event);
+
+  [[nodiscard]] const LiveSet& blocks() const { return blocks_; }
+  [[nodiscard]] const DeviceTrace& counts() const { return counts_; }  ///< its events are empty
+  [[nodiscard]] std::uint64_t unknown_frees() const { return unknown_frees_; }
+  [[nodiscard]] std::uint64_t replaced() const { return replaced_; }
+  /// What a person should know of those two.
+  [[nodiscard]] std::vector<std::string> notes(std::uint32_t device) const;
+
+ private:
+  LiveSet blocks_;
+  DeviceTrace counts_;
+  std::uint64_t moved_bytes_ = 0;
+  std::uint64_t unknown_frees_ = 0;
+  std::uint64_t replaced_ = 0;
+};
+
+/// Bytes by site, and what they were at one earlier moment: the changes since are kept, so that moving that moment to
+/// now costs what has changed, and an event costs O(1).
+class SitesSince {
+ public:
+  void add(const Change& change);
+  /// The moment is now.
+  void mark();
+  /// As it was at the moment, where `now` holds every site that has changed. O(sites).
+  [[nodiscard]] Profile profile(const std::vector<StackBytes>& now) const;
+
+ private:
+  struct Cell {
+    std::int64_t bytes = 0;
+    std::int64_t blocks = 0;
+    bool is_touched = false;
+  };
+  std::vector<Cell> changed_;  ///< by stack
+  std::vector<std::size_t> touched_;
+};
+
+/// Replays one device's stream as it comes: live bytes by site, growth and timeline.
+///
+///   |--------|--------|--------|----   stretches of equally many events, at most `points`: when there are more,
+///     ^   v    ^    v                  neighbours are joined. Of each the highest and the lowest moment are kept,
+///   high low                           with everything that was live then.
+///
+/// Memory: 80 bytes a live block, 100 a site, 40 a stretch and site; whatever the number of events. Cost: some 100 ns
+/// an event.
+class StreamReplay {
+ public:
+  explicit StreamReplay(std::uint32_t device, const TimelineOptions& options = {});
+
+  Status take(const AllocEvent& event);
+
+  [[nodiscard]] std::uint32_t device() const { return device_; }
+  [[nodiscard]] const StreamLive& live() const { return live_; }
+  /// Live now.
+  [[nodiscard]] Profile sites() const;
+  /// Up to now. Peaks are those of the stretches; valleys are left out.
+  [[nodiscard]] Timeline timeline() const;
+  /// The growth between quiet moments: the lowest of each sixth of the events, without the first sixth, which is the
+  /// program's start. Of short streams fewer; fewer than two tell nothing: no usage.
+  [[nodiscard]] Growth growth(std::uint64_t least_bytes = GrowthOptions{}.least_bytes) const;
+  /// The moments that growth() compares.
+  [[nodiscard]] std::vector<Moment> quiet_moments() const;
+
+ private:
+  struct Stretch {
+    Moment high, low;
+    Profile at_high, at_low;
+  };
+  [[nodiscard]] Stretch open_stretch() const;
+  [[nodiscard]] std::vector<Stretch> all_stretches() const;
+  [[nodiscard]] std::vector<const Stretch*> quiet(const std::vector<Stretch>& all) const;
+  void join_stretches();
+
+  std::uint32_t device_;
+  TimelineOptions options_;
+  StreamLive live_;
+  std::vector<StackBytes> by_stack_;  ///< live now
+  Moment now_;
+  Moment begin_;
+  std::vector<Stretch> stretches_;
+  std::uint64_t stretch_events_ = 1;  ///< in each
+  std::uint64_t open_events_ = 0;     ///< in the one that is not complete
+  Moment high_, low_;                 ///< of that one
+  SitesSince since_high_, since_low_;
+};
+
+/// The final state of a stream as a Snapshot.
+class StreamSnapshot {
+ public:
+  explicit StreamSnapshot(bool keep_events) : keep_events_(keep_events) {}
+  Status take(std::uint32_t device, std::int64_t stream, const AllocEvent& event);
+  /// Once, at the end.
+  Snapshot finish();
+
+ private:
+  struct Device {
+    StreamLive live;
+    Paged<AllocEvent> events;
+  };
+  std::uint16_t stream_index(std::int64_t stream);
+
+  bool keep_events_;
+  std::map<std::uint32_t, Device> devices_;
+  std::vector<std::int64_t> streams_;
+};
+
+}  // namespace vramtrack::trace
