@@ -42,14 +42,14 @@ bool worse(const SeriesView* a, const SeriesView* b) {
   return end_s(a) < end_s(b);
 }
 
-Headline of_leak(const Devices& leaking, const std::function<std::string(const Suspect&)>& command_of) {
+Headline of_leak(const Devices& leaking, const CommandOf& command_of) {
   const SeriesView& worst = **std::min_element(leaking.begin(), leaking.end(), worse);
   const Verdict& v = worst.verdict;
   std::string text = short_name(worst) + " leaks";
   if (v.suspect && v.suspect->pid == 0) text += ": no visible process explains it";
   if (v.suspect && v.suspect->pid != 0)
     text +=
-        fmt::format(": pid {} {}", v.suspect->pid, printable(command_of ? command_of(*v.suspect) : v.suspect->command));
+        fmt::format(": pid {} {}", v.suspect->pid, printable(command_of ? command_of(worst, *v.suspect) : v.suspect->command));
   if (const std::string end = end_words(worst); !end.empty()) text += "; " + end;
   text += '.';
   if (leaking.size() > 1)
@@ -59,7 +59,7 @@ Headline of_leak(const Devices& leaking, const std::function<std::string(const S
 
 }  // namespace
 
-Headline headline(const View& view, const std::function<std::string(const Suspect&)>& command_of) {
+Headline headline(const View& view, const CommandOf& command_of) {
   Devices devices;
   for (const SeriesView& s : view.series)
     if (s.key.metric == Metric::device_used) devices.push_back(&s);

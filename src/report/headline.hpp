@@ -13,8 +13,11 @@ struct Headline {
   std::string text;
 };
 
-/// "GPU 0 leaks: pid 4242 python train.py; out of memory in 0h 24m (19m–30m)." `command_of` gives the command line that
-/// may be shown of a suspect; empty: the suspect's own. Pure.
-Headline headline(const View& view, const std::function<std::string(const Suspect&)>& command_of = {});
+/// The command line that may be shown of the suspect of a device's series.
+using CommandOf = std::function<std::string(const SeriesView& device, const Suspect& suspect)>;
+
+/// "GPU 0 leaks: pid 4242 python train.py; out of memory in 0h 24m (19m–30m)." Empty `command_of`: the suspect's own
+/// command. Pure.
+Headline headline(const View& view, const CommandOf& command_of = {});
 
 }  // namespace vramtrack

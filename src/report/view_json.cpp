@@ -117,7 +117,9 @@ json trend_json(const SeriesView& s) {
 }
 
 json headline_json(const View& view, const MaySeeCommand& may_see) {
-  const Headline said = headline(view, [&](const Suspect& s) { return suspect_command(view, s, may_see); });
+  const Headline said = headline(view, [&](const SeriesView& device, const Suspect& suspect) {
+    return suspect_command(view, device.key.host, suspect, may_see);
+  });
   return {{"tone", said.tone}, {"text", said.text}};
 }
 

@@ -7,6 +7,7 @@
 
 #include "../temp_folder.hpp"
 #include "core/units.hpp"
+#include "recorded/recorded.hpp"
 
 namespace vramtrack {
 namespace {
@@ -44,7 +45,7 @@ class Gather : public ::testing::Test {
   static double leak(double m) { return 4000 + 120 * m; }
 
   Result<PeriodReport> gather(const std::vector<std::string>& files, const TimeRange& range = {}) {
-    return ReportGatherer(config, range).from_logs(files, logs);
+    return ReportGatherer(config, range).gather(*find_recorded("log"), files, logs);
   }
 
   std::unique_ptr<Store> open_store() {
@@ -154,7 +155,7 @@ TEST_F(Gather, AStoreGivesDevicesFirstAndThenProcessesByTheirPeak) {
       append(*store, device(), m, 4 * kBytesPerGiB);
     }
   }
-  const auto report = ReportGatherer(config, {}).from_store(store_path());
+  const auto report = ReportGatherer(config, {}).gather(*find_recorded("store"), {store_path()}, {});
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_THAT(report->series, SizeIs(3));
   EXPECT_EQ(report->series[0].view.key.pid, 0U);
@@ -175,7 +176,7 @@ TEST_F(Gather, AStoresAlertsAreThoseThatWereTold) {
     begin_watch(*store, 20);
     EXPECT_TRUE(store->record(alert(device(), 28)));
   }
-  const auto report = ReportGatherer(config, {minute(9), minute(24)}).from_store(store_path());
+  const auto report = ReportGatherer(config, {minute(9), minute(24)}).gather(*find_recorded("store"), {store_path()}, {});
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_THAT(report->series, SizeIs(1));
   const auto& alerts = report->series[0].alerts;
@@ -197,7 +198,7 @@ TEST_F(Gather, WhereSamplesAreGoneTheirSummariesAreLeft) {
     for (int m = 0; m < 60; ++m) append(*store, device("GPU-old"), m, 3 * kBytesPerGiB);
     for (int m = 0; m < 60 * 12; ++m) append(*store, device(), m, 4 * kBytesPerGiB);
   }
-  const auto report = ReportGatherer(config, {}).from_store(store_path());
+  const auto report = ReportGatherer(config, {}).gather(*find_recorded("store"), {store_path()}, {});
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_LT(report->samples, 12U * 60) << "retention took the oldest";
   EXPECT_EQ(report->first, kBegin) << "of what is left of them";
@@ -216,7 +217,7 @@ TEST_F(Gather, AStoreWithoutThePeriodSaysWhatItHolds) {
     const auto store = open_store();
     ASSERT_NE(store, nullptr);
   }
-  const auto empty = ReportGatherer(config, {}).from_store(store_path());
+  const auto empty = ReportGatherer(config, {}).gather(*find_recorded("store"), {store_path()}, {});
   ASSERT_FALSE(empty);
   EXPECT_THAT(empty.error().message, HasSubstr("it holds no sample at all; record with 'vramtrack watch'"));
   {
@@ -224,10 +225,10 @@ TEST_F(Gather, AStoreWithoutThePeriodSaysWhatItHolds) {
     append(*store, device(), 0, kBytesPerGiB);
     append(*store, device(), 30, kBytesPerGiB);
   }
-  const auto other = ReportGatherer(config, {minute(5000), std::nullopt}).from_store(store_path());
+  const auto other = ReportGatherer(config, {minute(5000), std::nullopt}).gather(*find_recorded("store"), {store_path()}, {});
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("2026-01-05T08:00:00Z to 2026-01-05T08:30:00Z"));
-  const auto missing = ReportGatherer(config, {}).from_store(folder.file("none.db"));
+  const auto missing = ReportGatherer(config, {}).gather(*find_recorded("store"), {folder.file("none.db")}, {});
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message, HasSubstr("none.db"));
 }
@@ -246,7 +247,7 @@ TEST_F(Gather, NoticesOfThePeriodAreKept) {
       EXPECT_TRUE(store->append(batch));
     }
   }
-  const auto report = ReportGatherer(config, {minute(10), std::nullopt}).from_store(store_path());
+  const auto report = ReportGatherer(config, {minute(10), std::nullopt}).gather(*find_recorded("store"), {store_path()}, {});
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_THAT(report->notices, SizeIs(1));
   EXPECT_EQ(report->notices[0].text, "XID 31 late");
