@@ -70,7 +70,7 @@ TEST(Headline, TheMostSevereLeakWithItsEnd) {
 
 TEST(Headline, ACommandThatIsHiddenIsHiddenHereToo) {
   const View v = view({leaking(0, Severity::critical, 1500)});
-  const auto name = [](const Suspect&) { return std::string("python"); };
+  const auto name = [](const SeriesView&, const Suspect&) { return std::string("python"); };
   EXPECT_EQ(headline(v, name).text, "GPU 0 leaks: pid 42 python; out of memory in 0h 25m (20m–30m).");
   const std::string json = view_json(v, [](const ProcessInfo&) { return false; });
   EXPECT_EQ(json.find("train.py"), std::string::npos) << json;
