@@ -48,8 +48,8 @@ Headline of_leak(const Devices& leaking, const CommandOf& command_of) {
   std::string text = short_name(worst) + " leaks";
   if (v.suspect && v.suspect->pid == 0) text += ": no visible process explains it";
   if (v.suspect && v.suspect->pid != 0)
-    text +=
-        fmt::format(": pid {} {}", v.suspect->pid, printable(command_of ? command_of(worst, *v.suspect) : v.suspect->command));
+    text += fmt::format(": pid {} {}", v.suspect->pid,
+                        printable(command_of ? command_of(worst, *v.suspect) : v.suspect->command));
   if (const std::string end = end_words(worst); !end.empty()) text += "; " + end;
   text += '.';
   if (leaking.size() > 1)
