@@ -30,7 +30,7 @@ class Filler {
   template <HasFields T>
   void fill(T& v) {
     for_each_field<T>([&](const auto& field) {
-      if constexpr (field.kStored) fill(field.of(v));
+      if constexpr (std::remove_cvref_t<decltype(field)>::kStored) fill(field.of(v));
     });
   }
 
