@@ -52,7 +52,7 @@ suites() {
   else
     under "$log" "$@" ctest --test-dir "$build" --output-on-failure -j "$jobs" -R "$outside" || status=1
   fi
-  under "$log" "$@" ctest --test-dir "$build" --output-on-failure -R '^(web|browser)_' --repeat until-fail:"$repeat" || status=1
+  under "$log" "$@" ctest --test-dir "$build" --output-on-failure -R '^(agent|browser)_' --repeat until-fail:"$repeat" || status=1
   return $status
 }
 
