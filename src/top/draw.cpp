@@ -113,6 +113,8 @@ void draw_foot(Screen& screen, const Rect& r, const Model& m) {
     case Page::alerts:
       add({{"a", "acknowledge"}, {"d", "detail"}});
       break;
+    default:  // a page without keys of its own
+      break;
   }
   if (m.playback) add({{"Space", m.playback->playing ? "stop" : "play"}, {"[ ]", "speed"}, {"n", "next alert"}});
   if (m.ui.page == Page::overview && !m.playback)
@@ -178,18 +180,12 @@ void draw(Screen& screen, const Model& model) {
     screen.put(2, 3, all.width - 4, "no samples yet", Role::faint);
   } else {
     switch (model.ui.page) {
-      case Page::overview:
-        draw_overview(screen, page, model);
-        break;
-      case Page::predict:
-        draw_predict(screen, page, model);
-        break;
-      case Page::detail:
-        draw_detail(screen, page, model);
-        break;
-      case Page::alerts:
-        draw_alerts(screen, page, model);
-        break;
+#define VRAMTRACK_PAGE(name, key, keys, help) \
+  case Page::name:                            \
+    draw_##name(screen, page, model);         \
+    break;
+#include "top/pages.def"
+#undef VRAMTRACK_PAGE
     }
   }
   draw_foot(screen, {0, all.height - 1, all.width, 1}, model);

@@ -15,10 +15,9 @@ inline constexpr int kLeastHeight = 24;
 void draw(Screen& screen, const Model& model);
 
 // Parts of it, one file each. They stay within `area`.
-void draw_overview(Screen& screen, const Rect& area, const Model& model);
-void draw_predict(Screen& screen, const Rect& area, const Model& model);
-void draw_detail(Screen& screen, const Rect& area, const Model& model);
-void draw_alerts(Screen& screen, const Rect& area, const Model& model);
+#define VRAMTRACK_PAGE(name, key, keys, help) void draw_##name(Screen& screen, const Rect& area, const Model& model);
+#include "top/pages.def"
+#undef VRAMTRACK_PAGE
 /// Above the page, over a cleared rectangle.
 void draw_help(Screen& screen, const Rect& area, const Model& model);
 void draw_signal_dialog(Screen& screen, const Rect& area, const Model& model);

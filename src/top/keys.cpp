@@ -163,6 +163,18 @@ bool in_playback(Model& m, Key key, Request& request) {
   }
 }
 
+/// Opens the page that `key` stands for. False when it is no page's.
+bool opens_page(Model& m, Key key) {
+#define VRAMTRACK_PAGE(name, opening, keys, help) \
+  if ((opening) != 0 && key == (opening)) {       \
+    open_page(m, Page::name);                     \
+    return true;                                  \
+  }
+#include "top/pages.def"
+#undef VRAMTRACK_PAGE
+  return false;
+}
+
 /// Keys that mean the same on every page. True when `key` was one.
 bool anywhere(Model& m, Key key, Request& request) {
   switch (key) {
@@ -176,15 +188,6 @@ bool anywhere(Model& m, Key key, Request& request) {
     case U'h':
       m.ui.help = true;
       m.ui.help_scroll = 0;
-      return true;
-    case U'o':
-      m.ui.page = Page::overview;
-      return true;
-    case U'P':
-      open_page(m, Page::predict);
-      return true;
-    case U'A':
-      open_page(m, Page::alerts);
       return true;
     case U'd':
     case kEnter:
@@ -207,7 +210,7 @@ bool anywhere(Model& m, Key key, Request& request) {
       m.ui.paused = !m.ui.paused;
       return true;
     default:
-      return false;
+      return opens_page(m, key);
   }
 }
 
@@ -366,6 +369,9 @@ Request handle(Model& m, Key key) {
       break;
     case Page::alerts:
       on_alerts(m, key, request);
+      break;
+    default:
+      if (key == kEscape) m.ui.page = Page::overview;
       break;
   }
   return request;

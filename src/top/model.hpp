@@ -1,6 +1,7 @@
 // Model: all that a screen is drawn from. A plain value: drawing changes nothing, keys change `ui` alone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,7 +56,17 @@ struct PlaybackState {
   bool ended = false;
 };
 
-enum class Page : std::uint8_t { overview, predict, detail, alerts };
+enum class Page : std::uint8_t {
+#define VRAMTRACK_PAGE(name, key, keys, help) name,
+#include "top/pages.def"
+#undef VRAMTRACK_PAGE
+};
+/// Every page, in the order of pages.def.
+inline constexpr auto kPages = std::to_array<Page>({
+#define VRAMTRACK_PAGE(name, key, keys, help) Page::name,
+#include "top/pages.def"
+#undef VRAMTRACK_PAGE
+});
 enum class Sort : std::uint8_t { severity, memory, growth, started, user, pid };
 inline constexpr std::size_t kSorts = 6;
 

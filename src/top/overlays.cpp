@@ -38,12 +38,11 @@ struct HelpLine {
   std::string_view what;
 };
 
-constexpr std::array<HelpLine, 44> kHelp = {{
+constexpr auto kHelp = std::to_array<HelpLine>({
     {"", "Pages"},
-    {"o", "overview: every GPU, and who is on it"},
-    {"P", "predict: how fast, how sure, until when, why, and what to do"},
-    {"d, Enter", "detail of the selected process, else of the selected GPU"},
-    {"A", "alerts"},
+#define VRAMTRACK_PAGE(name, key, keys, help) {keys, help},
+#include "top/pages.def"
+#undef VRAMTRACK_PAGE
     {"Esc", "back"},
     {"q", "end"},
     {"", "Choose"},
@@ -83,7 +82,7 @@ constexpr std::array<HelpLine, 44> kHelp = {{
     {"! failing", "memory errors or a fault of the hardware; d says which"},
     {"", "Under a chart"},
     {"^  !  .  *", "growth began, alert raised, alert ended, event"},
-}};
+});
 
 }  // namespace
 

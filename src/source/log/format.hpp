@@ -24,8 +24,8 @@ struct LogHead {
   const Zone* zone = nullptr;
 };
 
-/// Reads one log, stretch by stretch. This is the one interface beside Source, Detector and Action: a format
-/// is chosen at run time too. Pure: no I/O; the same text gives the same rows however it is cut into stretches.
+/// Reads one log, stretch by stretch. This is the one interface beside Source and Detector: a format is chosen at run
+/// time too. Pure: no I/O; the same text gives the same rows however it is cut into stretches.
 class LogParser {
  public:
   LogParser() = default;

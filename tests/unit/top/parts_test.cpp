@@ -171,6 +171,23 @@ TEST(Rows, AnAcknowledgedAlertIsNotOpen) {
   EXPECT_EQ(open_alerts(m), 1U);
 }
 
+TEST(Keys, EveryPageOfTheTableHasItsKeyAndALineOfHelp){
+#define VRAMTRACK_PAGE(name, key, keys, help)                  \
+  {                                                            \
+    Model m = model_of(eight_gpus());                          \
+    handle(m, (key) != 0 ? Key{key} : kEnter);                 \
+    EXPECT_EQ(m.ui.page, Page::name);                          \
+    handle(m, kEscape);                                        \
+    EXPECT_EQ(m.ui.page, Page::overview) << #name;             \
+    m.ui.help = true;                                          \
+    Screen s(200, 60);                                         \
+    draw(s, m);                                                \
+    EXPECT_NE(s.text().find(help), std::string::npos) << help; \
+  }
+#include "top/pages.def"
+#undef VRAMTRACK_PAGE
+}
+
 TEST(Keys, ThePagesAndBack) {
   Model m = model_of(eight_gpus());
   handle(m, U'P');
@@ -279,7 +296,7 @@ TEST(Themes, OneHasNoColourAndOneNoRedAgainstGreen) {
 }
 
 TEST(Terminal, HasAnAsciiForEverythingThatIsDrawn) {
-  for (const Page page : {Page::overview, Page::predict, Page::detail, Page::alerts}) {
+  for (const Page page : kPages) {
     Model m = model_of(eight_gpus());
     m.ui.page = page;
     m.ui.detail = m.view->series.front().key;
