@@ -165,7 +165,7 @@ class Stores(ReportTest):
         self.assertEqual(report["files"], [str(self.box.path / "home/.local/state/vramtrack/vramtrack.db")])
         self.assertGreater(report["samples"], 0)
         self.assertIn("AMD Radeon PRO W7900", [s["series"]["name"] for s in report["series"]])
-        self.assertIn("what it holds is of 20", self.fails("--since", "2020-01-01", "--until", "2020-01-02"))
+        self.assertIn("its samples are from 20", self.fails("--since", "2020-01-01", "--until", "2020-01-02"))
 
     @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
     def test_memory_held_while_no_kernel_runs_is_idle(self):
