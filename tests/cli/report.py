@@ -83,7 +83,7 @@ class Logs(ReportTest):
         self.assertEqual(before["series"][0]["alerts"], [])
         self.assertIn("--since", self.fails("--since", "2027-01-01", "leak.csv"))
         old = self.fails("--timezone", "UTC", "--since", "1h", "leak.csv")
-        self.assertRegex(old, r"leak\.csv is of 2026-01-02T03:\S+ to 2026-01-02T\S+ .*counts back from now")
+        self.assertRegex(old, r"leak\.csv is from 2026-01-02T03:\S+ to 2026-01-02T\S+ .*counts back from now")
         self.assertNotIn("--input-format", old)
         self.assertIn("and later", self.fails("--timezone", "UTC", "--until", "2025-01-01", "leak.csv"))
         self.assertIn("--since must be before --until", self.fails("--since", "2027-01-02", "--until", "2027-01-01", "leak.csv"))
