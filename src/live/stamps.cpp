@@ -37,7 +37,7 @@ Timestamp Stamps::next(const ClockReading& now) {
                      : fmt::format("the clock was set {} by {}; timestamps continue from the previous time{}",
                                    off > Duration{0} ? "forward" : "back", span(off),
                                    ahead_ > Duration{0}
-                                       ? fmt::format(" and follow the clock if it still says so in {}", span(kSettle))
+                                       ? fmt::format(" and follow the clock if it still differs in {}", span(kSettle))
                                        : "; restart vramtrack to follow the clock");
     if (returned) stamp = std::max(wall, expected);
   } else if (ahead_ > Duration{0} && since_boot - changed_at_ >= kSettle) {

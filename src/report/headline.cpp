@@ -68,12 +68,13 @@ Headline headline(const View& view, const CommandOf& command_of) {
   if (!leaking.empty()) return of_leak(leaking, command_of);
   const Devices growing = those(devices, [](const SeriesView& s) { return tone_of(s) == Tone::notice; });
   if (!growing.empty())
-    return {"notice", fmt::format("No leak so far; {} {}, not yet decidable.", short_names(growing),
+    return {"notice", fmt::format("No leak so far; {} {}, and it is too early to tell why.", short_names(growing),
                                   growing.size() > 1 ? "grow" : "grows")};
   // A GPU that has been seen too briefly is no healthy one.
   const Devices young = those(devices, [](const SeriesView& s) { return s.verdict.finding.state == State::too_short; });
-  if (young.size() == devices.size()) return {"faint", "Not known yet whether anything leaks: too few samples so far."};
-  if (!young.empty()) return {"ok", fmt::format("Nothing leaks so far; not known yet of {}.", short_names(young))};
+  if (young.size() == devices.size()) return {"faint", "Too few samples so far to tell whether anything leaks."};
+  if (!young.empty())
+    return {"ok", fmt::format("Nothing leaks so far; too few samples of {} to tell.", short_names(young))};
   return {"ok", devices.size() == 1 ? "Nothing leaks." : fmt::format("Nothing leaks on {} GPUs.", devices.size())};
 }
 

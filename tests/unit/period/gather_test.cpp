@@ -220,7 +220,7 @@ TEST_F(Gather, AStoreWithoutThePeriodSaysWhatItHolds) {
   }
   const auto empty = ReportGatherer(config, {}).gather(*find_recorded("store"), {store_path()}, {});
   ASSERT_FALSE(empty);
-  EXPECT_THAT(empty.error().message, HasSubstr("it holds no sample at all; record with 'vramtrack watch'"));
+  EXPECT_THAT(empty.error().message, HasSubstr("it contains no samples; 'vramtrack watch' records some"));
   {
     const auto store = open_store();
     append(*store, device(), 0, kBytesPerGiB);

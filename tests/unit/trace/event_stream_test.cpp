@@ -87,7 +87,7 @@ TEST(AllocationEvents, WhatIsLiveAtTheEndIsASnapshot) {
 
 TEST(AllocationEvents, ErrorsNameFileAndLine) {
   EXPECT_THAT(error_of("\nsoon + 0x1 1\n"),
-              HasSubstr("events.log:3: expected a time in seconds from 0 on, not 'soon'"));
+              HasSubstr("events.log:3: expected a time in seconds, 0 or greater, not 'soon'"));
   EXPECT_THAT(error_of("-1 + 0x1 1\n"), HasSubstr("events.log:2: expected a time"));
   EXPECT_THAT(error_of("nan + 0x1 1\n"), HasSubstr("events.log:2: expected a time"));
   EXPECT_THAT(error_of("0 malloc 0x1 1\n"), HasSubstr("expected + (allocated) or - (freed) after the time"));
