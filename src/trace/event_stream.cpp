@@ -284,7 +284,7 @@ std::uint16_t StreamSnapshot::stream_index(std::int64_t stream) {
 
 Status StreamSnapshot::take(std::uint32_t device, std::int64_t stream, const AllocEvent& event) {
   const auto [it, is_new] = devices_.try_emplace(device);
-  if (const Status few = is_new ? refuse_devices(devices_.size()) : Status{}; !few) return few;
+  if (Status few = is_new ? refuse_devices(devices_.size()) : Status{}; !few) return few;
   Device& its = it->second;
   const std::uint64_t unknown = its.live.unknown_frees();
   const auto change = its.live.take(event);

@@ -130,8 +130,9 @@ TEST(GrowthTest, TheWordsNameTheUnitAndTheStatedErrorRate) {
   made::add_leak(y, 0.5);
   GrowthLimits limits = limit_mib(0.2);
   limits.error_rate = 1e-4 / 3;
-  EXPECT_THAT(test_growth(y, limits).because,
-              testing::StartsWith("grows 0.50 MiB/iteration (at least 0.50 MiB/iteration at error rate 3.33333e-05), "));
+  EXPECT_THAT(
+      test_growth(y, limits).because,
+      testing::StartsWith("grows 0.50 MiB/iteration (at least 0.50 MiB/iteration at error rate 3.33333e-05), "));
   limits.unit = "step";
   limits.stated_error_rate = "1e-4 over 3 looks";
   EXPECT_THAT(test_growth(y, limits).because,

@@ -65,7 +65,8 @@ TEST(Headline, TheMostSevereLeakWithItsEnd) {
                                        leaking(2, Severity::critical, 1500), gpu(3, State::growing)}));
   EXPECT_EQ(said.text, "GPU 2 leaks: pid 42 python train.py; out of memory in 0h 25m (20m–30m). 2 more GPUs leak.");
   EXPECT_EQ(said.tone, "critical");
-  EXPECT_EQ(headline(view({gpu(3, State::growing)})).text, "No leak so far; GPU 3 grows, and it is too early to tell why.");
+  EXPECT_EQ(headline(view({gpu(3, State::growing)})).text,
+            "No leak so far; GPU 3 grows, and it is too early to tell why.");
 }
 
 TEST(Headline, ACommandThatIsHiddenIsHiddenHereToo) {

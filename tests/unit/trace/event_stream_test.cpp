@@ -174,8 +174,9 @@ StreamReplay steps(Symbols& symbols, int count, std::uint64_t kept_bytes) {
   EXPECT_TRUE(replay.take(alloc(1, 100 * kMiB, weights, 0)));
   for (int n = 0; n < count; ++n) {
     EXPECT_TRUE(replay.take(alloc(2, 50 * kMiB, work, n * 10)));
-    if (kept_bytes > 0)
+    if (kept_bytes > 0) {
       EXPECT_TRUE(replay.take(alloc(1000 + static_cast<std::uint64_t>(n), kept_bytes, keeps, n * 10 + 1)));
+    }
     EXPECT_TRUE(replay.take(free_of(2, n * 10 + 2)));
   }
   return replay;
