@@ -40,7 +40,7 @@ TEST(Conclusion, HealthyPassesAndTheUnitIsTheMark) {
   const Conclusion c = conclude(run_of({{"step", "", memory(400, 0)}}), rules());
   EXPECT_EQ(c.outcome, GateOutcome::passes);
   EXPECT_EQ(outcome_words(c.outcome), "passes");
-  EXPECT_THAT(c.words, AllOf(StartsWith("GPU memory: grows "), HasSubstr("0.20 MiB/step are allowed"),
+  EXPECT_THAT(c.words, AllOf(StartsWith("GPU memory: grows "), HasSubstr("the limit is 0.20 MiB/step"),
                              Not(HasSubstr("/iteration"))));
 }
 

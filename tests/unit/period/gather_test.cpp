@@ -131,10 +131,10 @@ TEST_F(Gather, APeriodWithoutSamplesSaysWhatThereIs) {
   const auto late = gather({file}, {minute(100), std::nullopt});
   ASSERT_FALSE(late);
   EXPECT_THAT(late.error().message,
-              HasSubstr(file + " is of 2026-01-05T08:00:00Z to 2026-01-05T08:59:50Z; a duration counts back from now"));
+              HasSubstr(file + " is from 2026-01-05T08:00:00Z to 2026-01-05T08:59:50Z; a duration counts back from now"));
   const auto early = gather({file}, {std::nullopt, minute(-10)});
   ASSERT_FALSE(early);
-  EXPECT_THAT(early.error().message, HasSubstr("is of 2026-01-05T08:00:00Z and later"));
+  EXPECT_THAT(early.error().message, HasSubstr("is from 2026-01-05T08:00:00Z and later"));
 }
 
 TEST_F(Gather, RecordingsThatDoNotBelongTogetherAreAnError) {

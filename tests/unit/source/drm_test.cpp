@@ -107,7 +107,7 @@ TEST_F(Drm, ReadsDevicesAndTheirProcesses) {
   ASSERT_NE(server, nullptr);
   EXPECT_EQ(server->framework, "llama.cpp");
   EXPECT_EQ(server->user, "root");
-  EXPECT_THAT(source_->notes().warnings, Contains(HasSubstr("driver xe does not tell the memory in use")));
+  EXPECT_THAT(source_->notes().warnings, Contains(HasSubstr("driver xe does not report the memory in use")));
 }
 
 TEST_F(Drm, FollowsChangesAndSaysWhenAProcessEnds) {

@@ -339,7 +339,7 @@ TEST(Csv, ReadsAColumnAGpu) {
 TEST(Csv, SaysWhichOfSeveralUsedColumnsItPassesOver) {
   const auto r = read_text("t_s,mem_used_mib,rss_mb\n0,10,3\n");
   EXPECT_EQ(r.device("0")[0].second, 10);
-  EXPECT_THAT(r.warnings(), HasSubstr("'rss_mb' also speaks of used memory"));
+  EXPECT_THAT(r.warnings(), HasSubstr("'rss_mb' also holds used memory"));
 }
 
 TEST(Csv, TakesARowNumberForNoGpu) {

@@ -462,7 +462,7 @@ TEST(NvmlOpen, AGpuThatDoesNotAnswerIsNamedAndTheOthersAreWatched) {
   const Batch batch = fake.poll();
   EXPECT_EQ(fake.used(batch, "GPU-a"), std::nullopt);
   EXPECT_EQ(fake.used(batch, "GPU-b"), 2 * kGiB);
-  EXPECT_THAT(fake.source->notes().warnings, Contains(HasSubstr("GPU 0 is there but does not answer: GPU is lost")));
+  EXPECT_THAT(fake.source->notes().warnings, Contains(HasSubstr("GPU 0 is present but does not answer: GPU is lost")));
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ TEST(TorchSnapshot, ErrorsSayWhereAndWhat) {
   EXPECT_THAT(error_of("hello"), HasSubstr("not a pickle"));
   EXPECT_THAT(error_of("\x80\x09."), HasSubstr("pickle protocol 9"));
   EXPECT_THAT(error_of("\x80\x04}."), HasSubstr("without segments and traces"));
-  EXPECT_THAT(error_of("\x80\x04]}\x8c\x01xK\x01sa."), HasSubstr("no snapshot"));
+  EXPECT_THAT(error_of("\x80\x04]}\x8c\x01xK\x01sa."), HasSubstr("this is not a snapshot"));
   // A string longer than the file.
   EXPECT_THAT(error_of("\x80\x04}X\xff\xff\xff\x7fhello"),
               HasSubstr("BINUNICODE of 2147483647 bytes, but only 5 are left"));
@@ -180,7 +180,7 @@ TEST(TorchSnapshot, ErrorsSayWhereAndWhat) {
   EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{py(Dict{{"total_size", py("many")}})})}}))),
               HasSubstr("'total_size' of a segment is a string; expected an integer"));
   EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(List{py(Dict{{"total_size", py(-4)}})})}}))),
-              HasSubstr("below zero"));
+              HasSubstr("not negative"));
   EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"segments", py(3)}}))),
               HasSubstr("'segments' of a snapshot is an integer"));
   EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"device_traces", py(List{py(List{py(3)})})}}))),
