@@ -32,7 +32,7 @@ export class AlertsPage implements Page {
           }, `${name} (${chosen[which].length})`)))),
       !this.live.alerts ? h("p", { class: "faint" }, "Waiting for the agent…")
         : chosen[this.which].length === 0
-          ? h("p", { class: "faint" }, this.which === "all" ? "No alert has been raised." : "None of these.")
+          ? h("p", { class: "faint" }, this.which === "all" ? "No alert has been raised." : "No such alert.")
           : alertList(chosen[this.which], this.desk, this.live.nowS),
     ]);
   }

@@ -63,8 +63,8 @@ export class Book {
       if (mine.signal.aborted) return;
       this.stepS = Math.max(1, (to - this.fromS()) / this.points);
       this.trouble = error instanceof ApiError && error.code === "no_store"
-        ? "Nothing is recorded, so the past begins when this page was opened."
-        : `The past cannot be shown: ${error instanceof Error ? error.message : String(error)}.`;
+        ? "Nothing is recorded, so the history begins when this page was opened."
+        : `The history cannot be shown: ${error instanceof Error ? error.message : String(error)}.`;
     }
     this.loading = null;
     this.loaded = true;

@@ -256,9 +256,9 @@ export class GpuPage implements Page {
     const f = d.verdict.finding;
     const band = isLive(this.range) && f.leak && f.oom_in_s && d.device.capacity_bytes !== null;
     return h("ul", { class: "legend" },
-      item("used", "used"), item("spread", "least to greatest"), item("capacity", "capacity"),
+      item("used", "used"), item("spread", "minimum to maximum"), item("capacity", "capacity"),
       f.onset && item("trend", "trend"),
-      band && item("band", "where it may go: 10th to 90th percentile of the end"));
+      band && item("band", "predicted range: 10th to 90th percentile of the time to out-of-memory"));
   }
 
   private verdict(d: Series): Child[] {
@@ -269,7 +269,7 @@ export class GpuPage implements Page {
     if (d.end) rows.push(["End", d.end]);
     if (told) {
       rows.push(["Growth", rateInterval(f.growth_bytes_per_s)]);
-      rows.push(["Fit", `R² ${f.r_squared.toFixed(3)}`], ["Confidence", percent(f.confidence)]);
+      rows.push(["Fit", `R² ${f.r_squared.toFixed(3)}`], ["Probability of a leak", percent(f.confidence)]);
       if (f.pattern !== "none") rows.push(["Pattern", patternWords(f.pattern)]);
     }
     if (f.onset) rows.push(["Since", moment(seconds(f.onset), this.live.nowS)]);
@@ -290,7 +290,7 @@ export class GpuPage implements Page {
       v.dissent.length > 0 && h("details", { key: "dissent" }, h("summary", {}, "What other detectors say"),
         h("dl", { class: "verdict" }, v.dissent.map((o) => h("div", { key: o.detector },
           h("dt", {}, o.detector), h("dd", {},
-            `${verdictWords(o)}${o.state === "too_short" ? "" : `, ${rate(o.growth_bytes_per_s.mid)}, R² ${o.r_squared.toFixed(3)}, confidence ${percent(o.confidence)}`}`,
+            `${verdictWords(o)}${o.state === "too_short" ? "" : `, ${rate(o.growth_bytes_per_s.mid)}, R² ${o.r_squared.toFixed(3)}, probability of a leak ${percent(o.confidence)}`}`,
             o.because ? h("span", { class: "faint" }, ` ${printable(o.because)}`) : null))))),
     ];
   }
@@ -319,7 +319,7 @@ export class GpuPage implements Page {
     };
     return h("div", {},
       h("p", { class: "readout", "aria-live": at === null ? "off" : "polite" },
-        `${when}: ${processes.length} process${processes.length === 1 ? "" : "es"} ${at === null ? `${processes.length === 1 ? "holds" : "hold"} ${bytes(held)}, ${unattributedWords(used - held, d.device.capacity_bytes)}` : "now; the figures below are of that time"}`),
+        `${when}: ${processes.length} process${processes.length === 1 ? "" : "es"} ${at === null ? `${processes.length === 1 ? "holds" : "hold"} ${bytes(held)}, ${unattributedWords(used - held, d.device.capacity_bytes)}` : "now; the figures below are from that time"}`),
       h("ul", { class: "legend layers" }, [...this.layers].reverse().map((l) => h("li", { key: `layer ${l.key}` },
         h("span", { class: "swatch", css: { background: this.colourOf(l.key) }, "aria-hidden": "true" }),
         h("span", { class: "text" }, l.key === "" ? "unattributed" : l.key === "others" ? "other processes"

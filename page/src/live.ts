@@ -98,7 +98,7 @@ export class Live {
     try {
       this.takeView(await getView());
       this.alerts = await getAlerts();
-      this.set("lost", `${why}. Until then this page looks every ${kRetryMs / 1000} s`);
+      this.set("lost", `${why}. Until then this page asks every ${kRetryMs / 1000} s`);
     } catch {
       this.set("lost", why);
     }

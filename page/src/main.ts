@@ -102,7 +102,7 @@ function askToken(): void {
         open();
       },
     },
-      h("h1", {}, "This agent wants its token"),
+      h("h1", {}, "This agent requires its token"),
       h("p", {}, "It is in the file that the setting agent.token-file names. It is kept for this tab only."),
       h("label", { for: "token" }, "Token"),
       h("input", { id: "token", name: "token", type: "password", autocomplete: "off", required: true }),

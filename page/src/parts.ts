@@ -131,7 +131,7 @@ function alertItem(a: Alert, desk: AlertDesk, nowS: number): Node_ {
       h("a", { href: gpuLink(a.device.id) }, deviceShort(a.device)), h("span", {}, who, ": "),
       h("strong", {}, patternWords(f.pattern)),
       h("span", { class: "faint" },
-        ` raised ${moment(seconds(a.raised), nowS)}, confidence ${percent(f.confidence)}${oom}; ${alertEnd(a)}`,
+        ` raised ${moment(seconds(a.raised), nowS)}, probability of a leak ${percent(f.confidence)}${oom}; ${alertEnd(a)}`,
         a.cleared ? ` ${moment(seconds(a.cleared), nowS)}` : "",
         a.end_reason && a.ended !== "process_ended" ? `: ${printable(a.end_reason)}` : "")),
     f.because ? h("p", { class: "because" }, printable(f.because)) : null,
@@ -153,7 +153,7 @@ function alertItem(a: Alert, desk: AlertDesk, nowS: number): Node_ {
               if (event.key === "Escape") desk.ask(null);
             },
           },
-            h("label", { for: noteId }, "Note (may stay empty)"),
+            h("label", { for: noteId }, "Note (optional)"),
             h("input", { id: noteId, name: "note", maxlength: "512", autocomplete: "off" }),
             h("button", { type: "submit", class: "primary", disabled: desk.busy === a.id }, "Acknowledge"),
             h("button", { type: "button", onclick: () => desk.ask(null) }, "Cancel"))

@@ -55,12 +55,12 @@ export function toneOf(v: Verdict): Tone {
 export const conditionTone = (level: Condition["level"]): Tone =>
   ({ unknown: "faint", healthy: "ok", degraded: "warning", failing: "critical" } as const)[level] ?? "faint";
 
-/** "temperature 71 °C; ECC on, 0 uncorrected; throttle: power cap; no XID heard of" */
+/** "temperature 71 °C; ECC on, 0 uncorrected; throttle: power cap; no XID error seen" */
 export function healthWords(s: Series, nowS: number): string {
   const xid = s.last_xid;
   const heard = xid
     ? `last ${printable(xid.text) || `XID ${xid.code}`}, at ${moment(seconds(xid.time), nowS)}`
-    : s.health?.hears_xids ? "no XID heard of" : "XID not known";
+    : s.health?.hears_xids ? "no XID error seen" : "XID not known";
   return `${printable(s.condition?.words ?? "not known")}; ${heard}`;
 }
 
@@ -92,7 +92,7 @@ export function commandOf(s: Series): string {
 
 export function suspectWords(s: Suspect): string {
   const share = percent(Math.min(1, Math.max(0, s.share)));
-  if (s.pid === 0) return `no visible process; ${share} of the growth is nobody's we can see`;
+  if (s.pid === 0) return `no visible process explains ${share} of the growth`;
   return `pid ${s.pid} ${printable(s.command)}: ${share} of the growth`;
 }
 

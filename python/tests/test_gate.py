@@ -213,7 +213,7 @@ def test_wrong_command_line_options(pytester, option, words):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    ("0.2", 'a limit of 0.2 bytes per iteration is too small to mean anything; write "0.2 MiB/iter"'), ('"fast"', "'fast' is no limit of growth"),
+    ("0.2", 'a limit of 0.2 bytes per iteration is too small to mean anything; write "0.2 MiB/iter"'), ('"fast"', "'fast' is not a valid growth limit"),
     ("eror_rate=1e-3", "limit_gpu_leaks has no argument 'eror_rate'; did you mean error_rate?"),
     ("error_rate='x'", "error_rate is 'x'"), ('"1 MiB/iter", "2 MiB/iter"', "takes one limit"), ("iterations=(1,)", "iterations is (1,)"),
 ])  # fmt: skip

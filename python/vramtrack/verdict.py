@@ -170,8 +170,8 @@ def _value(value: Any) -> Any:
 # The command line's words name its options. Python's words name arguments.
 _OPTIONS = (
     ("(--interval)", "(interval_s of a Watch)"),
-    ("say it with --capacity, as in --capacity 24GiB", "give capacity_bytes, as in capacity_bytes=24 * 2**30"),
-    ("say it with --capacity", "give capacity_bytes"),
+    ("pass --capacity, for example --capacity 24GiB", "pass capacity_bytes, for example capacity_bytes=24 * 2**30"),
+    ("pass --capacity", "pass capacity_bytes"),
     ("earlier ones are in --format json", "earlier ones are in Verdict.alerts"),
 )
 

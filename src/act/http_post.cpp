@@ -55,7 +55,7 @@ Result<Url> parse_url(std::string_view text) {
     url.host = authority.substr(0, colon);
     port = authority.substr(colon);
   }
-  if (url.host.empty()) return fail(fmt::format("the address names no host; {}", kExpected));
+  if (url.host.empty()) return fail(fmt::format("the address has no host; {}", kExpected));
   url.port = url.https ? 443 : 80;
   if (!port.empty()) {
     const char* end = port.data() + port.size();
@@ -142,19 +142,19 @@ void set_time_limits(httplib::Client& client, double timeout_s) {
 std::string failure_words(httplib::Error error) {
   switch (error) {
     case httplib::Error::Connection:
-      return "nobody answers there (connection refused, or no such host?)";
+      return "the connection failed (connection refused, or no such host?)";
     case httplib::Error::ConnectionTimeout:
-      return "nobody answers there in time (a firewall?)";
+      return "the connection timed out (a firewall?)";
     case httplib::Error::Read:
       return "the connection was closed before an answer came";
     case httplib::Error::Write:
       return "the connection was closed while the message was sent";
     case httplib::Error::SSLConnection:
-      return "no TLS connection comes about (is it an http:// address?)";
+      return "the TLS handshake failed (is it an http:// address?)";
     case httplib::Error::SSLLoadingCerts:
       return "the certificates to verify it with cannot be read (notify.ca-file, or the system's)";
     case httplib::Error::SSLServerVerification:
-      return "its certificate is not trusted (notify.ca-file names another authority's)";
+      return "its certificate is not trusted (set notify.ca-file for an authority of your own)";
     default:
       return "the exchange failed: " + httplib::to_string(error);
   }
@@ -163,7 +163,7 @@ std::string failure_words(httplib::Error error) {
 Outcome exchange(const HttpTarget& target, const std::string& body, const std::atomic<bool>& stop) {
   httplib::Client client(host_and_port(target.url));
   if (!client.is_valid())
-    return {Outcome::Kind::retry, target.url.origin() + " cannot be asked: the TLS library refuses", {}};
+    return {Outcome::Kind::retry, target.url.origin() + " cannot be reached: the TLS library cannot be set up", {}};
   set_time_limits(client, target.timeout_s);
   client.set_follow_location(false);
   client.set_keep_alive(false);
@@ -195,7 +195,7 @@ Outcome exchange(const HttpTarget& target, const std::string& body, const std::a
   }
   // The status line has come: what follows it does not matter.
   if (answered_whole || (answer.status > 0 && answered > 0)) return outcome_of(target.url, answer);
-  if (stop) return {Outcome::Kind::retry, "it was cut off by the end of vramtrack", {}};
+  if (stop) return {Outcome::Kind::retry, "it was cancelled because vramtrack ended", {}};
   std::string why = failure_words(error);
   if (steady_clock::now() >= deadline) why = fmt::format("no answer within {:.3g} s", target.timeout_s);
   return {Outcome::Kind::retry, fmt::format("{}: {}", target.url.origin(), why), {}};
@@ -206,7 +206,9 @@ Outcome exchange(const HttpTarget& target, const std::string& body, const std::a
 Status can_post([[maybe_unused]] const Url& url) {
 #ifndef CPPHTTPLIB_OPENSSL_SUPPORT
   if (url.https)
-    return fail("this build speaks no https, for its cpp-httplib was built without OpenSSL; use notify.exec with curl");
+    return fail(
+        "this build does not support https, because its cpp-httplib was built without OpenSSL; use notify.exec with "
+        "curl");
 #endif
   return {};
 }
@@ -222,7 +224,8 @@ Outcome http_post(const HttpTarget& target, const std::string& body, const std::
 #else
 
 Status can_post(const Url&) {
-  return fail("this build speaks no HTTP: its library cannot be linked statically; use notify.exec with curl");
+  return fail(
+      "this build does not support HTTP, because its library cannot be linked statically; use notify.exec with curl");
 }
 
 Outcome http_post(const HttpTarget& target, const std::string&, const std::atomic<bool>&) {

@@ -53,7 +53,7 @@ Result<std::string> read_token(const std::string& path) {
         "notify.webhook-token-file {}: cannot be read or is empty; put the token into its first line", path));
   while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) token.pop_back();
   if (token.empty() || std::any_of(token.begin(), token.end(), [](char c) { return c <= ' ' || c == 0x7f; }))
-    return fail(fmt::format("notify.webhook-token-file {}: its first line is no token", path));
+    return fail(fmt::format("notify.webhook-token-file {}: its first line is not a token", path));
   return token;
 }
 
@@ -109,7 +109,7 @@ struct Notifier::Core {
     if (!text) return warn(text.error().message);
     if (!*text) return;
     if (const Status read = outbox.load(**text, options.now()); !read)
-      warn(fmt::format("the queue of notifications is damaged ({}): it was put aside as {}", read.error().message,
+      warn(fmt::format("the queue of notifications is damaged ({}): it was moved to {}", read.error().message,
                        file->put_aside()));
   }
 
@@ -260,7 +260,7 @@ void Notifier::tell(Note note) {
     if (core_->inbox.size() < kMostInbox)
       core_->inbox.push_back(std::move(note));
     else if (core_->inbox_lost++ == 0)
-      core_->warn("alerts come faster than they can be queued: some are not told of");
+      core_->warn("alerts come faster than they can be queued: some are not sent");
   }
   core_->changed.notify_all();
 }

@@ -53,9 +53,8 @@ const Message* Outbox::first_of(std::string_view name) const {
 
 std::vector<std::string> Outbox::take_warnings() {
   if (overflowed_ > 0)
-    warnings_.push_back(
-        fmt::format("{} notification{} given up: more than {} wait to be delivered; look after the receiver",
-                    overflowed_, overflowed_ == 1 ? "" : "s", kMaxMessages));
+    warnings_.push_back(fmt::format("{} notification{} dropped: more than {} are waiting; check the receiver",
+                                    overflowed_, overflowed_ == 1 ? "" : "s", kMaxMessages));
   overflowed_ = 0;
   return std::exchange(warnings_, {});
 }
@@ -189,7 +188,7 @@ void Outbox::tick(Timestamp now) {
       continue;
     }
     for (const std::string& name : it->channels) {
-      warnings_.push_back(fmt::format("notification given up after {:.3g} h, {} did not take it: {}",
+      warnings_.push_back(fmt::format("notification dropped after {:.3g} h because {} did not accept it: {}",
                                       rules_.keep_s / 3600, name, headline(it->text)));
       if (Channel* c = channel(name); c != nullptr) finished(*c, it->id);
     }
@@ -204,8 +203,7 @@ void Outbox::tick(Timestamp now) {
     if (it->told && rules_.resolved) {
       Note note;
       note.time = now;
-      note.text =
-          fmt::format("OVER, as far as can be told: not raised again since vramtrack was restarted: {}", it->headline);
+      note.text = fmt::format("PROBABLY OVER, not raised again since vramtrack was restarted: {}", it->headline);
       tell(*it, "resolved", note, now, false);
     }
     it = incidents_.erase(it);
@@ -258,15 +256,15 @@ void Outbox::settle(std::string_view name, const std::string& id, const Outcome&
     ++c->attempts;
     c->not_before = now + from_seconds(std::max(wait_s, std::min(outcome.retry_after_s.value_or(0), 4 * kMaxRetry_s)));
     if (c->failing.empty())
-      warnings_.push_back(fmt::format("notification to {} failed: {}; it is {}", name, outcome.why,
-                                      rules_.kept ? "kept and tried again" : "tried again as long as this runs"));
+      warnings_.push_back(fmt::format("notification to {} failed: {}; it will be {}", name, outcome.why,
+                                      rules_.kept ? "kept and sent again" : "sent again as long as vramtrack runs"));
     c->failing = outcome.why.empty() ? "it failed" : outcome.why;
     return;
   }
   if (outcome.kind == Outcome::Kind::refused) {
     ++refused_;
     warnings_.push_back(
-        fmt::format("notification refused by {}, given up: {}: {}", name, outcome.why, headline(it->text)));
+        fmt::format("notification dropped because {} refused it: {}: {}", name, outcome.why, headline(it->text)));
   } else if (!c->failing.empty())
     warnings_.push_back(fmt::format("notifications to {} are delivered again", name));
   c->failing.clear();

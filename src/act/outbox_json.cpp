@@ -33,14 +33,14 @@ constexpr std::array kSeverities = {Severity::ok, Severity::watch, Severity::war
 class Fields {
  public:
   Fields(const json& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) error_ = where_ + " is no object";
+    if (!object.is_object()) error_ = where_ + " is not an object";
   }
   template <class T>
   void get(const char* name, T& into) {
     const json* value = find(name);
     if (value == nullptr) return;
     if constexpr (std::is_same_v<T, std::string>) {
-      if (!value->is_string()) return wrong(name, "a text");
+      if (!value->is_string()) return wrong(name, "a string");
       into = value->get_ref<const std::string&>();
     } else if constexpr (std::is_same_v<T, bool>) {
       if (!value->is_boolean()) return wrong(name, "true or false");
@@ -76,7 +76,7 @@ class Fields {
     if (value == nullptr) return;
     if (!value->is_array()) return wrong(name, "a list");
     for (const json& item : *value) {
-      if (!item.is_string()) return wrong(name, "a list of texts");
+      if (!item.is_string()) return wrong(name, "a list of strings");
       into.push_back(item.get<std::string>());
     }
   }
@@ -179,7 +179,7 @@ struct OutboxJson {
     f.get("alert_json", m.alert_json);
     f.get("channels", m.channels);
     if (f.error().empty() && !m.alert_json.empty() && !json::accept(m.alert_json))
-      return "a message's alert_json is no JSON";
+      return "a message's alert_json is not JSON";
     return f.error();
   }
 
@@ -240,7 +240,7 @@ std::string Outbox::save() const {
 
 Status Outbox::load(std::string_view text, Timestamp now) {
   const json in = json::parse(text, nullptr, false);
-  if (in.is_discarded()) return fail("it is no JSON");
+  if (in.is_discarded()) return fail("it is not JSON");
   std::vector<std::string> names;
   for (const Channel& c : channels_) names.push_back(c.name);
   Outbox read(rules_, names);
@@ -265,9 +265,8 @@ void Outbox::drop_taken() {
     it = messages_.erase(it);
   }
   if (lost > 0)
-    warnings_.push_back(
-        fmt::format("{} notification{} of an earlier run given up: nobody it was for is configured any more", lost,
-                    lost == 1 ? "" : "s"));
+    warnings_.push_back(fmt::format("{} notification{} of an earlier run dropped: the receiver is no longer configured",
+                                    lost, lost == 1 ? "" : "s"));
 }
 
 std::string webhook_body(const Message& m, const OutboxRules& rules) {

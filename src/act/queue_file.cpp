@@ -51,7 +51,7 @@ Result<QueueFile> QueueFile::open(const std::string& path) {
     const bool held = errno == EWOULDBLOCK;
     const std::string why = errno_words(errno);
     ::close(lock);
-    if (held) return fail(fmt::format("another vramtrack uses {} and tells of these alerts already", path));
+    if (held) return fail(fmt::format("another vramtrack uses {} and already sends these alerts", path));
     return fail(fmt::format("cannot lock {}: {}", lock_path, why));
   }
   return QueueFile(path, lock);

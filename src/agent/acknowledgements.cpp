@@ -92,7 +92,8 @@ Status Acknowledgements::refresh() {
   text << in.rdbuf();
   if (!in) return fail(fmt::format("cannot read {}; check its rights", path_));
   const auto not_ours = [&] {
-    return fail(fmt::format("{} is no file of acknowledgements ({}); move it away to start a new one", path_, kSchema));
+    return fail(
+        fmt::format("{} is not a file of acknowledgements ({}); move it away to start a new one", path_, kSchema));
   };
   try {
     const json file = json::parse(text.str());

@@ -107,16 +107,17 @@ Result<Answer> parse_answer(const std::string& text) {
   constexpr std::string_view kStart = "HTTP/1.1 ";
   const std::size_t end = text.find("\r\n\r\n");
   Answer out;
-  if (text.rfind(kStart, 0) != 0 || end == std::string::npos) return fail("what answers there is no agent");
+  if (text.rfind(kStart, 0) != 0 || end == std::string::npos) return fail("the server there is not a vramtrack agent");
   const char* status = text.data() + kStart.size();
-  if (std::from_chars(status, status + 3, out.status).ec != std::errc{}) return fail("what answers there is no agent");
+  if (std::from_chars(status, status + 3, out.status).ec != std::errc{})
+    return fail("the server there is not a vramtrack agent");
   out.body = text.substr(end + 4);
   return out;
 }
 
 Result<json> parse_json(const std::string& text) {
   json value = json::parse(text, nullptr, false);
-  if (!value.is_object()) return fail("the answer is no JSON object");
+  if (!value.is_object()) return fail("the answer is not a JSON object");
   return value;
 }
 

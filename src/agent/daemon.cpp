@@ -107,7 +107,7 @@ class Agent {
         std::getenv("RUNTIME_DIRECTORY") != nullptr || http.socket.rfind("/run/vramtrack/", 0) == 0;
     http.most_tcp_connections = 64 + static_cast<std::size_t>(config().agent.max_streams);
     if (http.listen.empty() && http.socket.empty())
-      return failed("nobody could reach the agent: agent.listen and agent.socket are both empty; set one");
+      return failed("the agent would be unreachable: agent.listen and agent.socket are both empty; set one");
     auto server = HttpServer::start(http, api_->site());
     if (!server) return failed(server.error().message);
     server_ = std::move(*server);
@@ -118,7 +118,7 @@ class Agent {
     if (http.socket.empty() && config().agent.socket != "none")
       log(Level::notice,
           "no Unix socket: XDG_RUNTIME_DIR is not set, so 'vramtrack top' and 'watch' will not find this agent; set "
-          "agent.socket to a file, for both");
+          "agent.socket to the same file for all of them");
     // A simulation that was not asked for wakes nobody up.
     if (simulated_.empty() || !options_.scenario.empty())
       notifier_ = open_notifier(config(), simulated_.empty() ? recorded : std::string(), simulated_, warn);
@@ -148,7 +148,7 @@ class Agent {
                                            : simulated_input(options_.scenario, options_.seed, speed);
     if (!input && !options_.scenario.empty()) return fail("cannot simulate: " + input.error().message);
     if (!input && !options_.or_simulate)
-      return fail(fmt::format("no GPU to watch: {}; 'vramtrack doctor' says what to do, --or-simulate needs no GPU",
+      return fail(fmt::format("no GPU to watch: {}; 'vramtrack doctor' shows what to do, --or-simulate needs no GPU",
                               input.error().message));
     if (!input) {
       log(Level::warning,
@@ -171,7 +171,6 @@ class Agent {
                                                                       : Level::warning;
       log(level, alert_lines(told.view, told.series, told.alert, told.news, {}));
     };
-    listener.tick = [this](const Batch&) { publish(); };
     loop_->pipeline().listen(std::move(listener));
     return {};
   }
@@ -212,6 +211,7 @@ class Agent {
     bool ready = false;
     while (wait_for_next(watchdog_s)) {
       loop_->tick();
+      publish();
       if (!std::exchange(ready, true)) notify_supervisor("READY=1");
       if (const auto now = steady_clock::now(); now >= next_sign) {
         next_sign = now + kSignEvery;
@@ -222,7 +222,7 @@ class Agent {
     }
   }
 
-  /// After each tick, when its listeners have been told.
+  /// After each tick, when its cost is known.
   void publish() {
     OwnCost cost = loop_->cost();
     own_use_.add_to(cost, store_path_);
@@ -258,7 +258,7 @@ class Agent {
       token = token_for(reached);
     }
     if (!token) {
-      log(Level::error, "not reloaded, the old settings hold: " + token.error().message);
+      log(Level::error, "not reloaded; the old settings stay in force: " + token.error().message);
     } else {
       apply(*next, *token);
       log(Level::notice, "reloaded");
@@ -270,7 +270,7 @@ class Agent {
   void apply(const LayeredConfig& next, const std::string& token) {
     const std::vector<std::string> later = settings_for_restart(config(), next.config());
     if (!later.empty())
-      log(Level::warning, fmt::format("these take effect with a restart: {}", fmt::join(later, ", ")));
+      log(Level::warning, fmt::format("these take effect after a restart: {}", fmt::join(later, ", ")));
     options_.layers = next;
     if (simulated_.empty()) loop_->set_interval(config().watch.interval_seconds);
     configure(token);

@@ -75,7 +75,8 @@ class Analysis {
  private:
   static std::string nothing_usable(const SourceNotes& notes) {
     std::string why = "it contains no usable samples";
-    if (notes.skipped_lines > 0) why += fmt::format(" ({} lines skipped", notes.skipped_lines);
+    if (notes.skipped_lines > 0)
+      why += fmt::format(" ({} line{} skipped", notes.skipped_lines, notes.skipped_lines == 1 ? "" : "s");
     if (!notes.first_skipped.empty()) why += ", the first: " + notes.first_skipped.front();
     if (notes.skipped_lines > 0) why += ')';
     return why + "; check that this is the right file, or name its format with --input-format";

@@ -78,8 +78,9 @@ class Replay {
     }
     printer.last_status(options_.explain);
     if (!options_.json)
-      printer.print(fmt::format("replayed {} of {}: {} samples, {}\n", format_duration(seconds_between(*first, last)),
-                                what, pipeline.counts().samples, alert_counts(pipeline.counts())));
+      printer.print(fmt::format("replayed {} of {}: {} sample{}, {}\n", format_duration(seconds_between(*first, last)),
+                                what, pipeline.counts().samples, pipeline.counts().samples == 1 ? "" : "s",
+                                alert_counts(pipeline.counts())));
     return broken.empty() ? 0 : 2;
   }
 
@@ -108,8 +109,8 @@ class Replay {
   void tell_skipped(const SourceNotes& notes) {
     for (const std::string& skipped : notes.first_skipped) console_.warn("skipped " + skipped);
     if (notes.skipped_lines > notes.first_skipped.size())
-      console_.warn(fmt::format("skipped {} lines in total; 'vramtrack analyze' with the same file reports them",
-                                notes.skipped_lines));
+      console_.warn(fmt::format("skipped {} line{} in total; 'vramtrack analyze' with the same file reports them",
+                                notes.skipped_lines, notes.skipped_lines == 1 ? "" : "s"));
   }
 
   const ReplayOptions& options_;

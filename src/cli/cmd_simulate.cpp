@@ -148,7 +148,7 @@ class Simulation {
   }
 
   [[nodiscard]] std::string prediction() const {
-    std::string out = fmt::format("  alert      {}: {}, confidence {}\n", into(alert_->raised),
+    std::string out = fmt::format("  alert      {}: {}, probability of a leak {}\n", into(alert_->raised),
                                   pattern_words(alert_->finding.pattern), format_percent(alert_->finding.confidence));
     if (!alert_->finding.oom_in_s) return out;
     const Interval& eta = *alert_->finding.oom_in_s;

@@ -130,7 +130,7 @@ int top(const TopOptions& options, const LayeredConfig& layers, Console& console
   input.sources = open_live_sources(config.sources, *input.catalog, reasons);
   if (input.sources.empty()) {
     if (!options.or_simulate)
-      return failed(console, fmt::format("no GPU to watch: {}; 'vramtrack doctor' says what to do, 'vramtrack top "
+      return failed(console, fmt::format("no GPU to watch: {}; 'vramtrack doctor' shows what to do, 'vramtrack top "
                                          "--scenario leaking_training' needs no GPU",
                                          reasons));
     TopOptions simulated = options;

@@ -93,9 +93,10 @@ class Watch {
     printer_.last_status(false);
     if (options_.json) return;
     const Pipeline::Counts& counts = loop_.pipeline().counts();
-    std::string out = fmt::format("watched {}: {} samples of {} polls, {}",
-                                  format_duration(seconds_between(loop_.started(), loop_.now())), counts.samples,
-                                  counts.ticks, alert_counts(counts));
+    std::string out =
+        fmt::format("watched {}: {} sample{} of {} poll{}, {}",
+                    format_duration(seconds_between(loop_.started(), loop_.now())), counts.samples,
+                    counts.samples == 1 ? "" : "s", counts.ticks, counts.ticks == 1 ? "" : "s", alert_counts(counts));
     if (const Store* store = loop_.pipeline().store()) out += fmt::format("; recorded into {}", store->path());
     printer_.print(out + '\n');
   }
@@ -119,7 +120,7 @@ int watch(const WatchOptions& options, const LayeredConfig& layers, Console& con
     tell_of_agent(config.agent, console);
     if (!options.or_simulate) {
       console.error(fmt::format(
-          "no GPU to watch: {}; 'vramtrack doctor' says what to do, 'vramtrack simulate' needs no GPU", reasons));
+          "no GPU to watch: {}; 'vramtrack doctor' shows what to do, 'vramtrack simulate' needs no GPU", reasons));
       return 2;
     }
     console.write(

@@ -133,7 +133,7 @@ struct ByteInput::State {
       unpacked_bytes += n;
       if (options.most_ratio > 0 && unpacked_bytes > kAlwaysBytes && unpacked_bytes / options.most_ratio > packed_bytes)
         return fail(
-            fmt::format("{}: {} compressed bytes have become {} and go on, more than {} shrink; if you "
+            fmt::format("{}: {} compressed bytes have already become {}, which is suspiciously much for {}; if you "
                         "trust it, decompress it and read the plain file",
                         name, packed_bytes, unpacked_bytes, options.contents));
       if (at_end && n == 0 && !frame_done && damage.empty())
@@ -159,7 +159,7 @@ struct ByteInput::State {
     const std::string what =
         fmt::format("{}: the {} data {}", name, packing == Packing::gzip ? "gzip" : "zstd", damage);
     if (options.is_damage_an_error) return fail(what + "; copy the file again");
-    warning = what + "; what came before is read";
+    warning = what + "; the data before that is read";
     damage.clear();
     raw_at = raw_end;
     raw_done = frame_done = true;

@@ -71,6 +71,7 @@ std::unique_ptr<Detector> make_composite(const DetectionConfig& config) {
 }  // namespace
 
 const DetectorInfo composite_detector{
-    "composite", "linear_trend and spike, the surer of the two (the documents' CompositeDetector)", make_composite};
+    "composite", "linear_trend and spike: the more confident of the two (the rule documented as CompositeDetector)",
+    make_composite};
 
 }  // namespace vramtrack

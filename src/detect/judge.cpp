@@ -236,10 +236,11 @@ void Judge::on_close(std::uint32_t mask) {
   const double patience_s =
       giving_back ? 0 : std::clamp(kPatienceShare * alert_duration_s_, kLeastPatience_s, kMostPatience_s);
   if (!held && seconds_between(held_until_, last_) >= patience_s)
-    end_alert(AlertEnd::withdrawn, giving_back
-                                       ? "the program gives the growth back"
-                                       : fmt::format("the growth did not go on: no scale has held the evidence for {}",
-                                                     format_span(seconds_between(held_until_, last_))));
+    end_alert(AlertEnd::withdrawn,
+              giving_back
+                  ? "the program is releasing the growth"
+                  : fmt::format("the growth did not continue: no time scale has shown evidence of a leak for {}",
+                                format_span(seconds_between(held_until_, last_))));
 }
 
 void Judge::on_finest() {
@@ -250,7 +251,7 @@ void Judge::on_finest() {
     const bool all =
         peak < kReleasedShare * alert_start_bytes_ || peak < kNothingShare * static_cast<double>(epoch_high_);
     end_alert(all ? AlertEnd::released : AlertEnd::withdrawn,
-              all ? "the memory was released" : "the program gave the growth back by itself: a cycle, not a leak");
+              all ? "the memory was released" : "the program released the growth by itself: a cycle, not a leak");
   }
   if (closed.peak_bytes < kRestartShare * epoch_high_) {
     const bool at_limit = limit_bytes_ && static_cast<double>(epoch_high_) >= kAtLimitShare * *limit_bytes_;
@@ -343,9 +344,9 @@ Finding Judge::finding() const {
   f.confidence = kUnknownConfidence;
   if (!alerting_ && (samples_ < static_cast<std::uint64_t>(config_.minimum_samples) ||
                      seconds_between(first_, last_) < std::min(min_duration_s(), kSpeaksAfter_s))) {
-    f.because = fmt::format("{} samples over {}: a verdict takes at least {} samples and {}", samples_,
-                            format_span(seconds_between(first_, last_)), config_.minimum_samples,
-                            format_span(min_duration_s()));
+    f.because = fmt::format("{} sample{} over {}: a verdict needs at least {} samples and {}", samples_,
+                            samples_ == 1 ? "" : "s", format_span(seconds_between(first_, last_)),
+                            config_.minimum_samples, format_span(min_duration_s()));
     return f;
   }
   const auto e = best();
@@ -368,7 +369,7 @@ Finding Judge::finding() const {
       f.r_squared = forecasted.r_squared;
       f.onset = e->start;
       f.because =
-          fmt::format("rose {} in {}, ever more slowly (centre of growth at {:.2f} of the span; 0.50 is steady)",
+          fmt::format("rose {} in {} and slows down (centre of growth at {:.2f} of the span; 0.50 means steady growth)",
                       format_bytes(e->net_bytes), format_span(e->duration_s), e->centroid);
       if (e->plateau_bytes) f.because += fmt::format("; settling near {}", format_bytes(*e->plateau_bytes));
     } else {
@@ -389,9 +390,9 @@ void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
     f.onset = e->start;
     f.pattern = shape_of(scales_, *e, forecast(scales_, *e, std::nullopt).r_squared);
   }
-  f.because = fmt::format("rose {} over {}, and has not gone on for {}: the alert is withdrawn unless it does",
-                          format_bytes(alert_net_bytes_), format_span(alert_duration_s_),
-                          format_span(seconds_between(held_until_, last_)));
+  f.because = fmt::format(
+      "rose {} over {}, but has not grown for {}: the alert will be withdrawn unless it grows again",
+      format_bytes(alert_net_bytes_), format_span(alert_duration_s_), format_span(seconds_between(held_until_, last_)));
 }
 
 void Judge::describe_rise(Finding& f, const Evidence& e) const {
@@ -417,7 +418,7 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
     if (f.pattern == Pattern::sudden_spike) f.spike = SpikeOutcome::still_growing;
   }
   f.because =
-      fmt::format("floor rose {} in {} ({}), {} new highs in {} spans of {}; {} by chance; {}; {}",
+      fmt::format("floor rose {} in {} ({}), {} new highs in {} spans of {}; the odds that this is chance: {}; {}; {}",
                   format_bytes(e.net_bytes), format_span(e.duration_s), format_scaled_rate(f.growth_bytes_per_s.mid),
                   e.rises, e.buckets, format_span(Scales::width_s(e.level)), chance_words(e.nats),
                   e.centroid >= 0.5 ? "not slowing" : fmt::format("centre of growth at {:.2f} of the span", e.centroid),
@@ -425,8 +426,8 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
   if (e.new_high) f.because += ", above all seen before";
   if (f.state == State::growing) f.because += "; not yet decidable";
   if (f.state == State::slow_growth)
-    f.because += fmt::format("; ends beyond {:.0f} days: no alarm", config_.horizon_days);
-  if (alerting_ && !limit_bytes_) f.because += "; capacity unknown: no end can be told";
+    f.because += fmt::format("; the memory lasts more than {:.0f} days: no alert", config_.horizon_days);
+  if (alerting_ && !limit_bytes_) f.because += "; capacity unknown: the time to out-of-memory cannot be predicted";
 }
 
 std::vector<std::string> Judge::explain() const {

@@ -105,14 +105,15 @@ class LinearTrend final : public Detector {
   }
 
   [[nodiscard]] std::string too_short_words() const {
-    return fmt::format("{:.0f} samples over {}: needs {} over {}", window_.samples(), format_span(window_.span_s()),
-                       config_.minimum_samples, format_span(min_duration_s_));
+    return fmt::format("{:.0f} sample{} over {}: at least {} over {} are needed", window_.samples(),
+                       window_.samples() == 1 ? "" : "s", format_span(window_.span_s()), config_.minimum_samples,
+                       format_span(min_duration_s_));
   }
 
   /// The first threshold that `trend` misses, in words. `ease`: the share of each that suffices.
   [[nodiscard]] std::optional<std::string> missed(const Trend& trend, double ease) const {
     if (trend.fit.slope_per_s < ease * min_slope_ || trend.fit.slope_per_s <= 0)
-      return fmt::format("below the least slope of {}", format_scaled_rate(min_slope_));
+      return fmt::format("below the minimum slope of {}", format_scaled_rate(min_slope_));
     if (trend.fit.r_squared < ease * config_.min_r_squared)
       return fmt::format("R2 below {:.2f}", config_.min_r_squared);
     if (trend.confidence < ease * config_.confidence_threshold)
@@ -152,7 +153,7 @@ class LinearTrend final : public Detector {
     const bool released = left < kReleasedShare * grown;
     last_end_ = released ? AlertEnd::released : AlertEnd::withdrawn;
     last_end_reason_ =
-        released ? fmt::format("{} of the {} grown came back", format_bytes(grown - left), format_bytes(grown))
+        released ? fmt::format("{} of the {} of growth was released", format_bytes(grown - left), format_bytes(grown))
                  : reason;
   }
 
@@ -196,7 +197,8 @@ std::unique_ptr<Detector> make_linear_trend(const DetectionConfig& config) {
 }
 
 const DetectorInfo linear_trend_detector{
-    "linear_trend", "least squares over one window: slope and R2 above thresholds (the documents' LinearTrendDetector)",
+    "linear_trend",
+    "least squares over one window: slope and R2 above thresholds (the rule documented as LinearTrendDetector)",
     make_linear_trend};
 
 }  // namespace vramtrack

@@ -110,10 +110,10 @@ class Spike final : public Detector {
     const double span_s = samples_ > 0 ? seconds_between(first_time_, last_time_) : 0;
     if (!spike_) {
       finding.state = window_.size() >= 2 && span_s >= window_s_ ? State::steady : State::too_short;
-      finding.because =
-          finding.state == State::steady
-              ? fmt::format("no rise of {:.0f} % within {}", config_.spike_percent, format_span(window_s_))
-              : fmt::format("{} of samples: needs {}", format_span(span_s), format_span(window_s_));
+      finding.because = finding.state == State::steady ? fmt::format("no rise of {:.0f} % within {}",
+                                                                     config_.spike_percent, format_span(window_s_))
+                                                       : fmt::format("the samples cover {}: at least {} are needed",
+                                                                     format_span(span_s), format_span(window_s_));
       return finding;
     }
     finding.pattern = Pattern::sudden_spike;
@@ -124,7 +124,7 @@ class Spike final : public Detector {
                                   percent_words(), format_span(seconds_between(spike_->from, spike_->top)));
     if (spike_->outcome == SpikeOutcome::none) {
       finding.confidence = kUndecided;
-      finding.because += fmt::format("; what becomes of it shows after {}", format_span(settle_s_));
+      finding.because += fmt::format("; whether it stabilises is known after {}", format_span(settle_s_));
       return finding;
     }
     const Trend trend = judge_trend(after_, config_.min_r_squared, 0);
@@ -214,7 +214,7 @@ class Spike final : public Detector {
     after_.observe(last_time_, last_bytes_);
     const double height = spike_->top_bytes - spike_->from_bytes;
     if (last_bytes_ <= spike_->from_bytes + kGoneShare * height) {
-      end(AlertEnd::released, "the spike has gone again");
+      end(AlertEnd::released, "the memory of the spike was released");
       spike_.reset();
       return;
     }
@@ -234,7 +234,7 @@ class Spike final : public Detector {
       return;
     }
     if (!sure) {
-      end(AlertEnd::withdrawn, "the growth after the spike did not go on");
+      end(AlertEnd::withdrawn, "the growth after the spike did not continue");
       spike_->outcome = SpikeOutcome::stabilised;
     }
     if (!alerting_ && seconds_between(spike_->top, last_time_) > forget_s_) spike_.reset();
@@ -281,6 +281,7 @@ std::unique_ptr<Detector> make_spike(const DetectionConfig& config) {
 }
 
 const DetectorInfo spike_detector{
-    "spike", "a large rise within a short window, and whether it goes on (the documents' SpikeDetector)", make_spike};
+    "spike", "a large rise within a short window, and whether it continues (the rule documented as SpikeDetector)",
+    make_spike};
 
 }  // namespace vramtrack

@@ -30,7 +30,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
       v.finding.oom_in_s.reset();
       v.finding.confidence = std::min(v.finding.confidence * (1 - a.churn_share), 0.5);
       v.severity = Severity::ok;
-      v.finding.because = "processes that started since explain the rise (" +
+      v.finding.because = "processes that started in the meantime explain the rise (" +
                           std::to_string(static_cast<int>(a.churn_share * 100)) + " % of it); " + v.finding.because;
     }
   }

@@ -155,29 +155,31 @@ std::string words(const GrowthResult& r, const GrowthLimits& limits) {
       limits.stated_error_rate.empty() ? fmt::format("{:g}", limits.error_rate) : limits.stated_error_rate;
   switch (r.outcome) {
     case Outcome::too_short:
-      return fmt::format("{} iterations, {} of them warm-up: to fail at an error rate of {} takes {} after warm-up",
-                         r.iterations, r.warm_up_iterations, error_rate, least_iterations(limits));
+      return fmt::format(
+          "{} iterations, {} of them warm-up: at least {} iterations after warm-up are needed to detect a leak at "
+          "error rate {}",
+          r.iterations, r.warm_up_iterations, least_iterations(limits), error_rate);
     case Outcome::fails:
-      return fmt::format("grows {} (at least {}, error rate {}), {} are allowed; {} iterations after {} of warm-up",
+      return fmt::format("grows {} (at least {} at error rate {}), the limit is {}; {} iterations after {} of warm-up",
                          growth(r.growth_bytes), growth(r.low_bytes), error_rate,
                          growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
     case Outcome::warming_up:
       return fmt::format(
-          "grows {}, ever more slowly (the later half {:.0f} % of the earlier): still warming up after {} "
-          "iterations; repeat it more often to know",
+          "grows {}, but slows down (the second half grew {:.0f} % as fast as the first): still warming up after {} "
+          "iterations; run more iterations to decide",
           growth(r.growth_bytes), 100 * r.late_to_early, r.iterations);
     case Outcome::passes:
       if (r.gives_back && r.low_bytes > limits.limit_bytes_per_iteration)
         return fmt::format(
-            "grows {} between two collections, and gave {:.1f} MiB back: no leak is shown; {} iterations after {} of "
-            "warm-up",
+            "grows {} between garbage collections, which released {:.1f} MiB: no evidence of a leak; {} iterations "
+            "after {} of warm-up",
             growth(r.growth_bytes), r.given_back_bytes / kMiB, r.tested_iterations, r.warm_up_iterations);
       break;
   }
-  return fmt::format("grows {} (at most {}), {} are allowed; {} iterations after {} of warm-up{}",
+  return fmt::format("grows {} (at most {}), the limit is {}; {} iterations after {} of warm-up{}",
                      growth(r.growth_bytes), growth(r.high_bytes), growth(limits.limit_bytes_per_iteration),
                      r.tested_iterations, r.warm_up_iterations,
-                     r.settled ? "" : "; it varies too much to exclude more");
+                     r.settled ? "" : "; memory varies too much to rule out faster growth");
 }
 
 GrowthResult conclude(GrowthResult r, const GrowthLimits& limits) {
@@ -273,17 +275,18 @@ Result<double> parse_growth_limit(std::string_view text) {
     size = text.substr(0, slash);
     if (text.find_first_not_of(' ', slash + 1) == std::string_view::npos)
       return fail(fmt::format(
-          "'{}' is no limit of growth: nothing follows the slash; expected for example \"0.2 MiB/iter\"", text));
+          "'{}' is not a valid growth limit: nothing follows the slash; expected for example \"0.2 MiB/iter\"", text));
   }
   while (!size.empty() && size.back() == ' ') size.remove_suffix(1);
   // "0.2" was meant to be MiB, or is a typo; 0 is 0 in every unit.
   if (!size.empty() && size.find_first_not_of("0123456789. ") == std::string_view::npos &&
       size.find_first_of("123456789") != std::string_view::npos)
-    return fail(fmt::format("'{}' is no limit of growth: it has no unit; expected for example \"0.2 MiB/iter\"", text));
+    return fail(fmt::format(
+        "'{}' is not a valid growth limit: the unit is missing; expected for example \"0.2 MiB/iter\"", text));
   // parse_bytes gives whole bytes; that is fine enough here.
   const auto bytes = parse_bytes(size);
   if (!bytes)
-    return fail(fmt::format("'{}' is no limit of growth ({}); expected for example \"0.2 MiB/iter\"", text,
+    return fail(fmt::format("'{}' is not a valid growth limit ({}); expected for example \"0.2 MiB/iter\"", text,
                             bytes.error().message));
   return static_cast<double>(*bytes);
 }

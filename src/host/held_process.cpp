@@ -25,13 +25,13 @@ namespace vramtrack {
 Result<HeldProcess> HeldProcess::open(const std::string& proc_root, std::uint32_t pid, std::uint64_t start_ticks) {
   if (start_ticks == 0)
     return fail(
-        fmt::format("when pid {} started is not known: it could be another process by now; use kill {}", pid, pid));
+        fmt::format("the start time of pid {} is unknown: it could be another process by now; use kill {}", pid, pid));
   // A slip of the finger on init would end the machine or the container.
-  if (pid <= 1) return fail("pid 1 runs this machine or container: it gets no signal from here");
+  if (pid <= 1) return fail("pid 1 runs this machine or container: vramtrack does not signal it");
   if (pid == static_cast<std::uint32_t>(::getpid())) return fail("that is vramtrack itself; q ends it");
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
   if (fd < 0) {
-    if (errno == ESRCH) return fail(fmt::format("pid {} has ended, or is of another pid namespace", pid));
+    if (errno == ESRCH) return fail(fmt::format("pid {} has ended, or is in another pid namespace", pid));
     return fail(fmt::format("pid {} cannot be held: {}; use kill {}", pid, errno_words(errno), pid));
   }
   // First the descriptor, then the comparison: had the pid been reused before, the start ticks differ; after
@@ -39,7 +39,7 @@ Result<HeldProcess> HeldProcess::open(const std::string& proc_root, std::uint32_
   auto info = read_process(proc_root, pid);
   if (!info || info->start_ticks != start_ticks) {
     ::close(fd);
-    return fail(info ? fmt::format("pid {} is another process now: nothing to send", pid)
+    return fail(info ? fmt::format("pid {} is another process now: no signal was sent", pid)
                      : fmt::format("pid {} has ended", pid));
   }
   return HeldProcess(fd, std::move(*info));

@@ -200,8 +200,8 @@ std::vector<std::string> unseen_warnings(const Unseen& unseen, bool unprivileged
                     processes(unseen.maps_denied)));
   if (unseen.without_bytes != 0)
     warnings.push_back(
-        fmt::format("the driver does not tell how much GPU memory {}: only the devices are watched for them; run "
-                    "as root, or on the host where this is a container or a MIG slice",
+        fmt::format("the driver does not report how much GPU memory {}: only the devices are watched, not these "
+                    "processes; run as root, or on the host if this is a container or a MIG slice",
                     processes(unseen.without_bytes) + (unseen.without_bytes == 1 ? " holds" : " hold")));
   return warnings;
 }

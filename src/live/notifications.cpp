@@ -29,7 +29,7 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
   options.now = time_of_day;
   auto notifier = act::Notifier::open(options);
   if (notifier) return std::move(*notifier);
-  warn(fmt::format("no notifications: {}; watching goes on without them", notifier.error().message));
+  warn(fmt::format("no notifications: {}; watching continues without them", notifier.error().message));
   return nullptr;
 }
 

@@ -24,7 +24,7 @@ void Pipeline::new_engine() {
 bool Pipeline::record_into(const StoreConfig& store, Timestamp now) {
   auto opened = Store::open(store, catalog_, now);
   if (!opened) {
-    warn(fmt::format("not recording: {}; watching goes on without it (pass --no-record to silence this)",
+    warn(fmt::format("not recording: {}; watching continues without it (pass --no-record to silence this)",
                      opened.error().message));
     return false;
   }

@@ -17,7 +17,8 @@ std::string span(Duration jump) {
 
 }  // namespace
 
-Timestamp Stamps::next(Timestamp wall, Duration since_boot) {
+Timestamp Stamps::next(const ClockReading& now) {
+  const auto& [wall, since_boot] = now;
   if (!last_) {
     last_boot_ = changed_at_ = since_boot;
     return *(last_ = wall);
@@ -36,7 +37,7 @@ Timestamp Stamps::next(Timestamp wall, Duration since_boot) {
                      : fmt::format("the clock was set {} by {}; timestamps continue from the previous time{}",
                                    off > Duration{0} ? "forward" : "back", span(off),
                                    ahead_ > Duration{0}
-                                       ? fmt::format(" and follow the clock if it still says so in {}", span(kSettle))
+                                       ? fmt::format(" and follow the clock if it still differs in {}", span(kSettle))
                                        : "; restart vramtrack to follow the clock");
     if (returned) stamp = std::max(wall, expected);
   } else if (ahead_ > Duration{0} && since_boot - changed_at_ >= kSettle) {

@@ -119,16 +119,16 @@ Facts facts(const PeriodReport& report) {
   out.rows.emplace_back("from", joined(report.files));
   double step_s = report.bucket_s;
   for (const PeriodSeries& s : report.series) step_s = std::max(step_s, s.view.interval_s);
-  std::string counts =
-      fmt::format("{} samples, judged; charts in steps of {}", report.samples, format_duration(step_s));
-  if (report.samples == 0) counts = "only summaries are left of this period: no verdicts";
+  std::string counts = fmt::format("verdicts from {} sample{}; charts in steps of {}", report.samples,
+                                   report.samples == 1 ? "" : "s", format_duration(step_s));
+  if (report.samples == 0) counts = "only summaries of this period are left, so there are no verdicts";
   out.rows.emplace_back("data", counts);
   return out;
 }
 
 Table gpu_table(const PeriodReport& report) {
   Table out;
-  out.header = {"GPU", "used", "peak", "verdict", "growth", "confidence", "out of memory in", "suspect"};
+  out.header = {"GPU", "used", "peak", "verdict", "growth", "probability of a leak", "out of memory in", "suspect"};
   out.right = {1, 2, 4, 5};
   for (const PeriodSeries& s : report.series) {
     if (!is_device(s.view) || s.view.key.metric != Metric::device_used) continue;
@@ -150,7 +150,7 @@ void process_table(const PeriodReport& report, const std::string& device_id, std
   if (all.empty()) return;
   std::stable_partition(all.begin(), all.end(), [](const PeriodSeries* s) { return interesting(*s); });
   Table out;
-  out.header = {"process", "user", "job", "used", "peak", "verdict", "growth", "confidence"};
+  out.header = {"process", "user", "job", "used", "peak", "verdict", "growth", "probability of a leak"};
   out.right = {3, 4, 6, 7};
   std::size_t plain = 0;
   for (const PeriodSeries* s : all) {
@@ -192,7 +192,7 @@ void device_section(const PeriodReport& report, std::size_t index, std::vector<B
       out.rows.emplace_back("dissent",
                             fmt::format("{} says {}: {}", d.detector, d.leak ? "leak" : "no leak", d.because));
   if (is_device(s.view) && !s.view.device.capacity_bytes)
-    out.rows.emplace_back("capacity", "unknown, so there is no time to out-of-memory; say it with --capacity");
+    out.rows.emplace_back("capacity", "unknown, so the time to out-of-memory cannot be predicted; pass --capacity");
   if (const std::string next = s.has_verdict ? next_step(s.view) : ""; !next.empty())
     out.rows.emplace_back("next", next);
   if (!out.rows.empty()) blocks.emplace_back(std::move(out));
@@ -234,8 +234,9 @@ void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second->alert.raised < b.second->alert.raised; });
   Table out;
-  out.header = {"raised", "of",     "pattern", "severity", "confidence", "growth then", "out of memory then in",
-                "end",    "because"};
+  out.header = {
+      "raised", "of",     "pattern", "severity", "probability of a leak", "growth then", "out of memory then in",
+      "end",    "because"};
   out.right = {4, 5};
   const std::size_t from = all.size() > kMostAlerts ? all.size() - kMostAlerts : 0;
   for (std::size_t i = from; i < all.size(); ++i) {
@@ -265,7 +266,8 @@ void notes_section(const PeriodReport& report, std::vector<Block>& blocks) {
   blocks.emplace_back(Heading{2, "Notes on the data"});
   Facts out;
   if (report.skipped_lines > 0)
-    out.rows.emplace_back("skipped", fmt::format("{} lines that could not be read", report.skipped_lines));
+    out.rows.emplace_back("skipped", fmt::format("{} line{} that could not be read", report.skipped_lines,
+                                                 report.skipped_lines == 1 ? "" : "s"));
   for (const std::string& warning : report.warnings) out.rows.emplace_back("warning", printable(warning));
   blocks.emplace_back(std::move(out));
 }

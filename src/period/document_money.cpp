@@ -72,15 +72,15 @@ void risk_section(const PeriodReport& report, std::vector<Block>& blocks) {
         {job_words(job.kind, job.id), printable(job.command), device_names(report, job.devices),
          format_eta(job.oom_in_s), known ? gpu_hours(*job.lost_gpu_h) : "not known",
          job.lost_usd ? usd(*job.lost_usd) : "not known",
-         known ? std::string(basis_words(job.basis)) : "no visible process grows: nobody knows whose work it is"});
+         known ? std::string(basis_words(job.basis)) : "no visible process grows, so the work at risk is unknown"});
   }
   if (money.lost_gpu_h && money.jobs.size() > 1)
     out.rows.push_back({"all", "", "", "", gpu_hours(*money.lost_gpu_h),
-                        money.lost_usd ? usd(*money.lost_usd) : "not known", "sum of those that are known"});
+                        money.lost_usd ? usd(*money.lost_usd) : "not known", "sum of the known ones"});
   blocks.emplace_back(std::move(out));
   std::string note =
-      "The work that a crash would lose, on every GPU the job holds memory on. Others on the same GPU may be hit as "
-      "well and are not counted.";
+      "The work that a crash would lose, on every GPU where the job holds memory. Other jobs on the same GPU may crash "
+      "as well and are not counted.";
   if (!money.usd_per_gpu_hour) note += " For money, set cost.usd-per-gpu-hour.";
   blocks.emplace_back(Paragraph{std::move(note)});
 }
@@ -116,9 +116,9 @@ void idle_section(const PeriodReport& report, std::vector<Block>& blocks) {
                           usd(money.idle_share_h * *money.usd_per_gpu_hour));
     note += ' ';
   }
-  if (!processes) note += "Processes were not recorded: memory that no process holds cannot be told. ";
+  if (!processes) note += "Processes were not recorded, so memory that no process holds cannot be found. ";
   if (!utilisation)
-    note += "Utilisation was not recorded: whether a process that holds memory computes cannot be told. ";
+    note += "Utilisation was not recorded, so processes that hold memory without computing cannot be found. ";
   note.pop_back();
   blocks.emplace_back(Paragraph{std::move(note)});
 }

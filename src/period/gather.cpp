@@ -236,7 +236,7 @@ void ReportGatherer::assemble(const Catalog& catalog) {
 }
 
 Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& path) {
-  std::string has = "it holds no sample at all; record with 'vramtrack watch'";
+  std::string has = "it contains no samples; 'vramtrack watch' records some";
   if (const auto extents = reader.series(); extents && !extents->empty()) {
     Timestamp first = extents->front().first;
     Timestamp last = extents->front().last;
@@ -244,10 +244,10 @@ Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& p
       first = std::min(first, e.first);
       last = std::max(last, e.last);
     }
-    has = fmt::format("what it holds is of {} to {}; say --since {}", format_moment(first, false),
+    has = fmt::format("its samples are from {} to {}; pass --since {}", format_moment(first, false),
                       format_moment(last, false), format_moment(std::max(first, last - kBefore), false));
   }
-  return Error{fmt::format("{} has nothing of this period: {}", path, has)};
+  return Error{fmt::format("{} has no samples from this period: {}", path, has)};
 }
 
 Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalog) const {
@@ -256,7 +256,7 @@ Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalo
     const bool relative = catalog.clock_is_relative;
     const std::string begin = format_moment(*first_tick_, relative);
     return Error{fmt::format(
-        "no sample in the period asked for: {} of {}; a duration counts back from now, so give --since a time",
+        "no sample in the requested period: {} from {}; a duration counts back from now, so give --since a time",
         part.files.size() == 1 ? printable(part.files.front()) + " is" : "the files are",
         range_.to && last_tick_ >= *range_.to ? begin + " and later"
                                               : begin + " to " + format_moment(last_tick_, relative))};

@@ -102,7 +102,7 @@ class Html {
     if (svg.empty()) return;
     out += svg;
     out +=
-        "<p class=\"legend\">line: mean; band: least to greatest; dashes: capacity; red line: alert raised; dotted "
+        "<p class=\"legend\">line: mean; band: minimum to maximum; dashes: capacity; red line: alert raised; dotted "
         "line: growing since; red "
         "dashes: trend; red band: predicted end. Times are " +
         std::string(report_.clock_is_relative ? "since the start" : "UTC") + ".</p>\n";

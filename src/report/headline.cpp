@@ -48,8 +48,8 @@ Headline of_leak(const Devices& leaking, const CommandOf& command_of) {
   std::string text = short_name(worst) + " leaks";
   if (v.suspect && v.suspect->pid == 0) text += ": no visible process explains it";
   if (v.suspect && v.suspect->pid != 0)
-    text +=
-        fmt::format(": pid {} {}", v.suspect->pid, printable(command_of ? command_of(worst, *v.suspect) : v.suspect->command));
+    text += fmt::format(": pid {} {}", v.suspect->pid,
+                        printable(command_of ? command_of(worst, *v.suspect) : v.suspect->command));
   if (const std::string end = end_words(worst); !end.empty()) text += "; " + end;
   text += '.';
   if (leaking.size() > 1)
@@ -68,12 +68,13 @@ Headline headline(const View& view, const CommandOf& command_of) {
   if (!leaking.empty()) return of_leak(leaking, command_of);
   const Devices growing = those(devices, [](const SeriesView& s) { return tone_of(s) == Tone::notice; });
   if (!growing.empty())
-    return {"notice", fmt::format("No leak so far; {} {}, not yet decidable.", short_names(growing),
+    return {"notice", fmt::format("No leak so far; {} {}, and it is too early to tell why.", short_names(growing),
                                   growing.size() > 1 ? "grow" : "grows")};
   // A GPU that has been seen too briefly is no healthy one.
   const Devices young = those(devices, [](const SeriesView& s) { return s.verdict.finding.state == State::too_short; });
-  if (young.size() == devices.size()) return {"faint", "Not known yet whether anything leaks: too few samples so far."};
-  if (!young.empty()) return {"ok", fmt::format("Nothing leaks so far; not known yet of {}.", short_names(young))};
+  if (young.size() == devices.size()) return {"faint", "Too few samples so far to tell whether anything leaks."};
+  if (!young.empty())
+    return {"ok", fmt::format("Nothing leaks so far; too few samples of {} to tell.", short_names(young))};
   return {"ok", devices.size() == 1 ? "Nothing leaks." : fmt::format("Nothing leaks on {} GPUs.", devices.size())};
 }
 

@@ -28,16 +28,17 @@ std::string xid_text(const LastXid& xid) {
 
 void judge_memory(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
   if (h.repair_failed == true)
-    problems.push_back({Condition::failing, "a broken row of memory could not be replaced",
+    problems.push_back({Condition::failing, "a defective memory row could not be replaced",
                         "take the GPU out of use; have it tested and replaced"});
   if (h.ecc_since_load.uncorrected.value_or(0) > 0)
     problems.push_back(
         {Condition::failing,
          format_count(*h.ecc_since_load.uncorrected, "uncorrected memory error") + " since the driver was loaded",
-         "do not trust what ran meanwhile; reset the GPU (nvidia-smi --gpu-reset), replace it if they come back"});
+         "do not trust results computed since then; reset the GPU (nvidia-smi --gpu-reset), and replace it if the "
+         "errors come back"});
   if (h.repair_pending == true)
-    problems.push_back({Condition::degraded, "broken memory is replaced by spare memory only at a reset",
-                        "end what runs on the GPU and reset it (nvidia-smi --gpu-reset) or restart the machine"});
+    problems.push_back({Condition::degraded, "defective memory rows wait for a reset to be replaced by spare ones",
+                        "stop the programs on the GPU and reset it (nvidia-smi --gpu-reset), or restart the machine"});
 }
 
 void judge_clocks(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
@@ -45,17 +46,17 @@ void judge_clocks(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
   const std::string at = h.temperature_celsius ? fmt::format(" at {:.0f} °C", *h.temperature_celsius) : std::string();
   if (h.throttle->has(Throttle::thermal_hardware))
     problems.push_back(
-        {Condition::degraded, "too hot: the hardware cuts the clocks" + at, "look at the fans and the air flow now"});
+        {Condition::degraded, "too hot: the hardware lowers the clocks" + at, "check the fans and the air flow now"});
   else if (h.throttle->has(Throttle::thermal_software))
     problems.push_back(
-        {Condition::degraded, "too warm: the driver lowers the clocks" + at, "look at the fans and the air flow"});
+        {Condition::degraded, "too warm: the driver lowers the clocks" + at, "check the fans and the air flow"});
   if (h.throttle->has(Throttle::power_brake))
-    problems.push_back({Condition::degraded, "the power supply makes the hardware cut the clocks",
-                        "look at the power supplies and their cables"});
+    problems.push_back({Condition::degraded, "the hardware lowers the clocks because of the power supply",
+                        "check the power supplies and their cables"});
   if (h.throttle->has(Throttle::hardware_slowdown) && !h.throttle->has(Throttle::thermal_hardware) &&
       !h.throttle->has(Throttle::power_brake))
-    problems.push_back({Condition::degraded, "the hardware cuts the clocks" + at,
-                        "look at cooling and power; nvidia-smi -q -d PERFORMANCE says more"});
+    problems.push_back({Condition::degraded, "the hardware lowers the clocks" + at,
+                        "check cooling and power; nvidia-smi -q -d PERFORMANCE shows the reason"});
 }
 
 /// "power cap"
@@ -86,7 +87,7 @@ HealthReport judge_health(const SeriesView& device, Timestamp now) {
     const Condition condition = xid_condition(device.last_xid->code);
     if (condition != Condition::healthy)
       report.problems.push_back({condition, xid_text(*device.last_xid),
-                                 "read the kernel log and NVIDIA's list of XID errors; look whether it comes back"});
+                                 "read the kernel log and NVIDIA's list of XID errors; check whether it comes back"});
   }
   std::stable_sort(report.problems.begin(), report.problems.end(),
                    [](const HealthProblem& a, const HealthProblem& b) { return a.condition > b.condition; });
@@ -108,7 +109,7 @@ std::string health_words(const std::optional<DeviceHealth>& health) {
     out += e.uncorrected ? fmt::format("; ECC on, {} uncorrected", *e.uncorrected) : "; ECC on, errors not known";
     if (e.corrected.value_or(0) > 0) out += fmt::format(", {} corrected", *e.corrected);
     if (h.ecc_lifetime.uncorrected.value_or(0) > e.uncorrected.value_or(0))
-      out += fmt::format(", {} uncorrected in its life", *h.ecc_lifetime.uncorrected);
+      out += fmt::format(", {} uncorrected over its lifetime", *h.ecc_lifetime.uncorrected);
   }
   if (h.remapped_rows.value_or(0) > 0) out += fmt::format("; {} replaced", format_count(*h.remapped_rows, "row"));
   if (!h.throttle) return out + "; throttle not known";
@@ -121,7 +122,7 @@ std::string health_words(const std::optional<DeviceHealth>& health) {
 
 std::string xid_words(const SeriesView& device, const std::function<std::string(Timestamp)>& clock) {
   if (device.last_xid) return fmt::format("last {}, at {}", xid_text(*device.last_xid), clock(device.last_xid->time));
-  return device.health && device.health->hears_xids == true ? "no XID heard of" : "XID not known";
+  return device.health && device.health->hears_xids == true ? "no XID error seen" : "XID not known";
 }
 
 }  // namespace vramtrack

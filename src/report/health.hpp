@@ -34,7 +34,7 @@ HealthReport judge_health(const SeriesView& device, Timestamp now);
 /// problems.
 std::string health_words(const std::optional<DeviceHealth>& health);
 
-/// "last XID 79: the GPU has fallen off the bus, at 03:12:05", "no XID heard of", "XID not known". `clock` writes a
+/// "last XID 79: the GPU has fallen off the bus, at 03:12:05", "no XID error seen", "XID not known". `clock` writes a
 /// time.
 std::string xid_words(const SeriesView& device, const std::function<std::string(Timestamp)>& clock);
 

@@ -87,16 +87,17 @@ std::vector<Device> devices_of(const View& view, const std::string& host) {
 using Families = std::vector<prometheus::MetricFamily>;
 
 void add_memory(Families& out, const std::vector<Device>& devices) {
-  Family info(out, "vramtrack_device_info", "The device's name and place; always 1.");
+  Family info(out, "vramtrack_device_info", "The device's name and location as labels; always 1.");
   Family up(out, "vramtrack_device_up", "1 while the driver answers for the device.");
-  Family used(out, "vramtrack_device_memory_used_bytes", "Memory in use on the device, everybody's.");
-  Family peak(out, "vramtrack_device_memory_peak_bytes", "The most that was in use since the agent started.");
-  Family total(out, "vramtrack_device_memory_total_bytes", "The device's capacity, where the driver tells.");
-  Family reserved(out, "vramtrack_device_memory_reserved_bytes", "Memory the driver keeps for itself.");
+  Family used(out, "vramtrack_device_memory_used_bytes", "Memory in use on the device in total.");
+  Family peak(out, "vramtrack_device_memory_peak_bytes", "Maximum memory in use since the agent started.");
+  Family total(out, "vramtrack_device_memory_total_bytes", "Memory capacity of the device, if the driver reports it.");
+  Family reserved(out, "vramtrack_device_memory_reserved_bytes", "Memory that the driver reserves for itself.");
   Family busy(out, "vramtrack_device_utilisation_ratio",
-              "Share of time some kernel ran, 0 to 1, where the driver tells.");
-  Family count(out, "vramtrack_device_processes", "Visible processes that hold memory of the device.");
-  Family held(out, "vramtrack_device_processes_memory_bytes", "What visible processes hold of the device in all.");
+              "Share of time in which a kernel ran, 0 to 1, if the driver reports it.");
+  Family count(out, "vramtrack_device_processes", "Number of visible processes that hold memory of the device.");
+  Family held(out, "vramtrack_device_processes_memory_bytes",
+              "Memory of the device that all visible processes hold together.");
   for (const Device& d : devices) {
     std::uint64_t sum = 0;
     for (const SeriesView* p : d.processes) sum += p->used_bytes;
@@ -117,16 +118,18 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
 
 /// Of whole GPUs only: a MIG instance has no temperature of its own.
 void add_health(Families& out, const std::vector<Device>& devices, Timestamp now) {
-  Family temperature(out, "vramtrack_gpu_temperature_celsius", "Temperature of the GPU, where the driver tells.");
-  Family ecc_on(out, "vramtrack_gpu_ecc_enabled", "1 while memory errors are detected and corrected (ECC).");
+  Family temperature(out, "vramtrack_gpu_temperature_celsius", "Temperature of the GPU, if the driver reports it.");
+  Family ecc_on(out, "vramtrack_gpu_ecc_enabled", "1 while ECC is on: memory errors are detected and corrected.");
   Family ecc(out, "vramtrack_gpu_ecc_errors_total", "Memory errors since the driver was loaded.", kCounter);
-  Family ecc_life(out, "vramtrack_gpu_ecc_lifetime_errors_total", "Memory errors in the board's life.", kCounter);
-  Family remapped(out, "vramtrack_gpu_remapped_rows", "Rows of memory that were replaced by spare ones.");
-  Family pending(out, "vramtrack_gpu_memory_repair_pending", "1 while broken memory waits for a reset to be replaced.");
-  Family failed(out, "vramtrack_gpu_memory_repair_failed", "1 when broken memory could not be replaced.");
-  Family throttled(out, "vramtrack_gpu_throttled", "1 while the clocks are held down for this reason, else 0.");
+  Family ecc_life(out, "vramtrack_gpu_ecc_lifetime_errors_total", "Memory errors over the lifetime of the board.",
+                  kCounter);
+  Family remapped(out, "vramtrack_gpu_remapped_rows", "Memory rows that were replaced by spare ones.");
+  Family pending(out, "vramtrack_gpu_memory_repair_pending",
+                 "1 while defective memory rows wait for a reset to be replaced.");
+  Family failed(out, "vramtrack_gpu_memory_repair_failed", "1 if a defective memory row could not be replaced.");
+  Family throttled(out, "vramtrack_gpu_throttled", "1 while the clocks are throttled for this reason, else 0.");
   Family xid(out, "vramtrack_gpu_xid_last", "Code of the last XID error since the agent started; absent without one.");
-  Family xid_time(out, "vramtrack_gpu_xid_last_timestamp_seconds", "When it was heard of.");
+  Family xid_time(out, "vramtrack_gpu_xid_last_timestamp_seconds", "Time of the last XID error.");
   Family condition(out, "vramtrack_gpu_health", "0 healthy, 1 degraded, 2 failing; absent where nothing is known.");
   const auto count = [](Family& family, const Device& d, const EccErrors& errors) {
     if (errors.corrected) family.add(*errors.corrected, d.labels, {{"kind", "corrected"}});
@@ -177,16 +180,17 @@ void add_verdicts(Families& out, const std::vector<Device>& devices) {
   Family verdict(out, "vramtrack_verdict", "1 while the device leaks in this pattern, else 0.");
   Family severity(out, "vramtrack_severity", "0 ok, 1 watch, 2 warning, 3 critical.");
   Family confidence(out, "vramtrack_confidence_ratio", "Probability that the device's memory leaks, 0 to 1.");
-  Family growth(out, "vramtrack_growth_bytes_per_second", "How fast use grows: the median.");
+  Family growth(out, "vramtrack_growth_bytes_per_second", "Growth of memory use: median of the estimate.");
   Family growth_low(out, "vramtrack_growth_low_bytes_per_second", "Its 10th percentile.");
   Family growth_high(out, "vramtrack_growth_high_bytes_per_second", "Its 90th percentile.");
-  Family fit(out, "vramtrack_r_squared_ratio", "How straight the growth is: R squared of the line, 0 to 1.");
-  Family eta(out, "vramtrack_oom_eta_seconds", "Time until memory runs out: the median; absent where it does not.");
+  Family fit(out, "vramtrack_r_squared_ratio", "How well a straight line fits the growth: R squared, 0 to 1.");
+  Family eta(out, "vramtrack_oom_eta_seconds",
+             "Time until memory runs out: median of the forecast; absent if it does not run out.");
   Family eta_low(out, "vramtrack_oom_eta_low_seconds", "Its 10th percentile.");
   Family eta_high(out, "vramtrack_oom_eta_high_seconds", "Its 90th percentile.");
-  Family onset(out, "vramtrack_onset_timestamp_seconds", "When the leak began, while one stands.");
-  Family standing(out, "vramtrack_alerts_standing", "Alerts that stand, of the device and its processes.");
-  Family leaking(out, "vramtrack_device_processes_leaking", "Processes whose own memory leaks by their own verdict.");
+  Family onset(out, "vramtrack_onset_timestamp_seconds", "Time when the leak began; absent without a leak.");
+  Family standing(out, "vramtrack_alerts_standing", "Standing alerts of the device and its processes.");
+  Family leaking(out, "vramtrack_device_processes_leaking", "Number of processes whose own verdict is a leak.");
   Family suspect(out, "vramtrack_suspect_info",
                  "The process whose growth explains the device's, while a verdict stands; always 1.");
   constexpr std::array<Pattern, 5> kPatterns = {Pattern::gradual_leak, Pattern::step_increase, Pattern::cyclic,
@@ -228,10 +232,11 @@ void add_verdicts(Families& out, const std::vector<Device>& devices) {
 
 void add_processes(Families& out, const std::vector<Device>& devices, std::size_t top) {
   Family used(out, "vramtrack_process_memory_used_bytes",
-              "What one process holds: the greatest and those that grow most (metrics.per-process).");
-  Family growth(out, "vramtrack_process_growth_bytes_per_second", "How fast it grows: the median.");
-  Family rest(out, "vramtrack_processes_rest_memory_bytes", "What all other visible processes hold together.");
-  Family rest_count(out, "vramtrack_processes_rest", "How many they are.");
+              "Memory that one process holds: the largest processes and those that grow most (metrics.per-process).");
+  Family growth(out, "vramtrack_process_growth_bytes_per_second",
+                "Growth of the memory of one process: median of the estimate.");
+  Family rest(out, "vramtrack_processes_rest_memory_bytes", "Memory that all other visible processes hold together.");
+  Family rest_count(out, "vramtrack_processes_rest", "Number of other visible processes.");
   for (const Device& d : devices) {
     std::set<const SeriesView*> chosen;
     const auto choose = [&](auto greater) {
@@ -263,14 +268,16 @@ void add_processes(Families& out, const std::vector<Device>& devices, std::size_
 
 void add_own(Families& out, const View& view, const OwnCost& own, const MetricsOptions& options) {
   Family(out, "vramtrack_build_info", "The agent's version; always 1.").add(1.0, {{"version", options.version}});
-  Family(out, "vramtrack_series", "Series the agent follows.").add(static_cast<std::uint64_t>(view.series.size()), {});
+  Family(out, "vramtrack_series", "Number of time series that the agent follows.")
+      .add(static_cast<std::uint64_t>(view.series.size()), {});
   Family(out, "vramtrack_last_sample_timestamp_seconds", "Time of the last sample.")
       .add(static_cast<double>(view.time.time_since_epoch().count()) * 1e-9, {});
   Family(out, "vramtrack_polls_total", "Polls since the start.", kCounter).add(own.polls, {});
   Family(out, "vramtrack_late_polls_total", "Polls that began more than half a period late.", kCounter)
       .add(own.late_polls, {});
-  Family(out, "vramtrack_samples_total", "Samples taken in.", kCounter).add(own.samples, {});
-  Family(out, "vramtrack_observe_seconds_total", "Time spent on storing, judging and the view.", kCounter)
+  Family(out, "vramtrack_samples_total", "Samples received.", kCounter).add(own.samples, {});
+  Family(out, "vramtrack_observe_seconds_total",
+         "Time spent on storing samples, computing verdicts and building the view.", kCounter)
       .add(own.observe_s, {});
   {
     Family time(out, "vramtrack_source_poll_seconds_total", "Time spent on polling a source.", kCounter);
@@ -287,8 +294,8 @@ void add_own(Families& out, const View& view, const OwnCost& own, const MetricsO
   Family(out, "vramtrack_http_requests_total", "Requests answered.", kCounter).add(own.requests, {});
   Family(out, "vramtrack_http_refused_connections_total", "Connections refused because too many were open.", kCounter)
       .add(own.refused_connections, {});
-  Family(out, "vramtrack_http_streams", "Clients that follow live.").add(own.streams, {});
-  Family(out, "process_cpu_seconds_total", "Processor time of the agent.", kCounter).add(own.cpu_s, {});
+  Family(out, "vramtrack_http_streams", "Clients of the live stream.").add(own.streams, {});
+  Family(out, "process_cpu_seconds_total", "CPU time of the agent.", kCounter).add(own.cpu_s, {});
   Family(out, "process_resident_memory_bytes", "Resident memory of the agent.").add(own.resident_bytes, {});
 }
 

@@ -26,10 +26,12 @@ std::string conclusion(const SeriesView& s, const ReportStyle& style) {
   if (s.paused) return toned("does not answer", Tone::notice, style);
   std::string out = toned(verdict_words(s), tone_of(s), style);
   if (s.ignored) return out + ", ignored";
-  if (f.leak || f.state == State::growing) out += fmt::format(", confidence {}", format_percent(f.confidence));
+  if (f.leak || f.state == State::growing)
+    out += fmt::format(", probability of a leak {}", format_percent(f.confidence));
   if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
   if (s.key.pid == 0 && f.leak && s.verdict.suspect)
-    out += s.verdict.suspect->pid != 0 ? fmt::format(", by pid {}", s.verdict.suspect->pid) : ", by no visible process";
+    out += s.verdict.suspect->pid != 0 ? fmt::format(", by pid {}", s.verdict.suspect->pid)
+                                       : ", no visible process explains it";
   return out;
 }
 
@@ -117,9 +119,9 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
     return fmt::format("{}  {}  {}: {}{}{}\n", when, toned("CLEARED", Tone::good, style), who, how,
                        reason.empty() ? "" : ", ", reason);
   }
-  std::string out =
-      fmt::format("{}  {}  {}: {}, {}, confidence {}", when, toned(severity_words(alert.severity), Tone::bad, style),
-                  who, pattern_words(f.pattern), format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
+  std::string out = fmt::format("{}  {}  {}: {}, {}, probability of a leak {}", when,
+                                toned(severity_words(alert.severity), Tone::bad, style), who, pattern_words(f.pattern),
+                                format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
   if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
   out += '\n';
   if (!f.because.empty()) out += "    because  " + f.because + '\n';

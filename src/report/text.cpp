@@ -46,8 +46,8 @@ std::string headline(const SeriesView& s, const ReportStyle& style) {
   if (s.paused) out += ", device does not answer";
   if (s.ignored) out += ", ignored by ignore-patterns";
   if (f.state != State::too_short)
-    out += fmt::format(", {}, R² {}, confidence {}", format_rate(f.growth_bytes_per_s), format_r_squared(f.r_squared),
-                       format_percent(f.confidence));
+    out += fmt::format(", {}, R² {}, probability of a leak {}", format_rate(f.growth_bytes_per_s),
+                       format_r_squared(f.r_squared), format_percent(f.confidence));
   if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
   return out + '\n';
 }
@@ -58,7 +58,7 @@ void alert_lines(std::string& out, const SeriesView& s, bool relative) {
   for (std::size_t i = from; i < s.alerts.size(); ++i) {
     const Alert& a = s.alerts[i];
     std::string text =
-        fmt::format("{} raised {}, {}, confidence {}", pattern_words(a.finding.pattern),
+        fmt::format("{} raised {}, {}, probability of a leak {}", pattern_words(a.finding.pattern),
                     format_moment(a.raised, relative), to_string(a.severity), format_percent(a.finding.confidence));
     if (a.finding.oom_in_s) text += ", then predicted " + format_oom(*a.finding.oom_in_s);
     if (a.cleared) {
@@ -87,8 +87,8 @@ void cause_lines(std::string& out, const std::vector<std::string>& causes) {
 void details(std::string& out, const SeriesView& s, const View& view) {
   const Verdict& v = s.verdict;
   line(out, "used",
-       fmt::format("{} now, {} at most; {} samples over {}, every {}", used(s),
-                   format_bytes(static_cast<double>(s.peak_bytes)), s.samples,
+       fmt::format("{} now, {} at most; {} sample{} over {}, every {}", used(s),
+                   format_bytes(static_cast<double>(s.peak_bytes)), s.samples, s.samples == 1 ? "" : "s",
                    format_duration(s.first && s.last ? seconds_between(*s.first, *s.last) : 0.0),
                    format_duration(s.interval_s)));
   if (!v.finding.because.empty()) line(out, "because", fmt::format("{} ({})", v.finding.because, v.finding.detector));
@@ -106,7 +106,7 @@ void details(std::string& out, const SeriesView& s, const View& view) {
   for (const std::string& why : s.explain) line(out, &why == s.explain.data() ? "explain" : "", why);
   if (s.key.pid == 0 && !s.device.capacity_bytes)
     line(out, "capacity",
-         "unknown, so there is no time to out-of-memory; say it with --capacity, as in --capacity 24GiB");
+         "unknown, so the time to out-of-memory cannot be predicted; pass --capacity, for example --capacity 24GiB");
   if (const std::string next = next_step(s); !next.empty()) line(out, "next", next);
 }
 
@@ -124,8 +124,8 @@ std::string render(const View& view, const ReportStyle& style) {
     shown_before = true;
   }
   if (brief > kMaxBriefLines)
-    out += fmt::format("and {} more processes without a sign of a leak; --format json lists all\n",
-                       brief - kMaxBriefLines);
+    out += fmt::format("and {} more process{} without a sign of a leak; --format json lists all\n",
+                       brief - kMaxBriefLines, brief - kMaxBriefLines == 1 ? "" : "es");
   if (!view.notices.empty()) out += "\nevents\n";
   for (const Notice& n : view.notices)
     out += fmt::format("  {}  {}\n", format_moment(n.time, view.clock_is_relative), printable(n.text));

@@ -73,7 +73,7 @@ class Place {
   void get(const char* name, Timestamp& into) const {
     with(name, [&](const Place& p) {
       const auto time = parse_exact_time(p.text());
-      if (!time) p.fail("a time as 2026-01-02T03:04:05.123456789Z");
+      if (!time) p.fail("a time such as 2026-01-02T03:04:05.123456789Z");
       into = *time;
     });
   }
@@ -126,7 +126,7 @@ class Place {
   }
 
   [[nodiscard]] const std::string& text() const {
-    if (!value_.is_string()) fail("a text");
+    if (!value_.is_string()) fail("a string");
     return value_.get_ref<const std::string&>();
   }
   [[noreturn]] void fail(const std::string& expected) const {

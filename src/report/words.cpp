@@ -62,7 +62,7 @@ std::string process_words(const SeriesView& series) {
 
 std::string suspect_words(const Suspect& suspect) {
   if (suspect.pid == 0)
-    return fmt::format("no visible process; {} of the growth is nobody's we can see",
+    return fmt::format("no visible process explains {} of the growth",
                        format_percent(std::clamp(suspect.share, 0.0, 1.0)));
   return fmt::format("pid {} {}: {} of the growth", suspect.pid, printable(suspect.command),
                      format_percent(std::clamp(suspect.share, 0.0, 1.0)));
@@ -87,9 +87,9 @@ std::string next_step(const SeriesView& series) {
       if (cause.substr(0, 5) == "try: ") return step + "; " + cause;
     return step;
   }
-  if (f.state == State::growing) return "go on watching: whether this is a leak is not decided yet";
+  if (f.state == State::growing) return "keep watching: it is too early to tell whether this is a leak";
   if (f.state == State::spiked && f.spike == SpikeOutcome::still_growing)
-    return "go on watching: it still grows after the jump";
+    return "keep watching: memory still grows after the jump";
   if (f.state == State::too_short) return "record for longer, or sample more often (--interval)";
   return {};
 }

@@ -106,7 +106,7 @@ class DrmSource final : public Source {
                                .pid = 0,
                                .pid_start_ticks = 0,
                                .code = 0,
-                               .text = answers ? "" : "its driver no longer tells the memory in use"});
+                               .text = answers ? "" : "its driver no longer reports the memory in use"});
   }
 
   void refresh_notes(std::size_t unreadable) {
@@ -116,14 +116,14 @@ class DrmSource final : public Source {
     told_unreadable_ = unreadable;
     notes_.warnings = unseen_warnings(told_unseen_, geteuid() != 0);
     if (unreadable != 0)
-      notes_.warnings.push_back(fmt::format(
-          "open files of {} process{} of other users are not readable: their GPU memory is in the device's sum and not "
-          "shown by process; run as root or with CAP_SYS_PTRACE",
-          unreadable, unreadable == 1 ? "" : "es"));
+      notes_.warnings.push_back(
+          fmt::format("open files of {} process{} of other users are not readable: their GPU memory counts in the "
+                      "device's total but is not shown per process; run as root or with CAP_SYS_PTRACE",
+                      unreadable, unreadable == 1 ? "" : "es"));
     for (const WatchedCard& watched : cards_)
       if (!watched.card.tells_used)
         notes_.warnings.push_back(fmt::format(
-            "{} ({}): driver {} does not tell the memory in use on the whole card: only its processes are watched",
+            "{} ({}): driver {} does not report the memory in use on the whole card: only its processes are watched",
             watched.card.name, watched.card.pci_address, watched.card.driver));
   }
 

@@ -80,9 +80,8 @@ class NvmlSource final : public Source {
       const auto handle = library_->device_by_index(index);
       const auto uuid = handle ? library_->uuid(handle.value) : Answer<std::string>{handle.code, {}};
       if (!uuid) {
-        const std::string warning =
-            fmt::format("GPU {} is there but does not answer: {}; nvidia-smi and the kernel log say more", index,
-                        describe(uuid.code));
+        const std::string warning = fmt::format(
+            "GPU {} is present but does not answer: {}; see nvidia-smi and the kernel log", index, describe(uuid.code));
         if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end()) warnings_.push_back(warning);
         continue;
       }
@@ -175,8 +174,8 @@ class NvmlSource final : public Source {
     } else if ((memory.code == kNotSupported || memory.code == kNoPermission) && !unit.warned) {
       unit.warned = true;
       warnings_.push_back(
-          fmt::format("{}: the driver does not tell the memory in use: {}; its processes are watched where they are "
-                      "listed; run as root to see whether that helps",
+          fmt::format("{}: the driver does not report the memory in use: {}; its processes are watched if the driver "
+                      "lists them; running as root may help",
                       unit.uuid, describe(memory.code)));
     }
     return memory.code;
@@ -362,8 +361,8 @@ Result<std::unique_ptr<Source>> make(const SourcesConfig& config, Catalog& catal
   auto source = std::make_unique<NvmlSource>(config, catalog, std::move(*library));
   if (!source->sees_gpus())
     return fail(
-        "the NVIDIA driver works and shows no GPU; in a container pass one in (docker run --gpus all), else "
-        "see nvidia-smi and the kernel log");
+        "the NVIDIA driver works but shows no GPU; in a container pass one in (docker run --gpus all), otherwise see "
+        "nvidia-smi and the kernel log");
   return source;
 }
 

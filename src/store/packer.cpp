@@ -250,20 +250,19 @@ Status Packer::keep_size() {
     if (!gone) return fail(gone.error());
     if (*gone != INT64_MIN) {
       tell(told_raw_,
-           fmt::format("store: the size cap of {} MB is reached: raw samples up to {} were given up before their {} "
-                       "hours, and the oldest will be from now on; raise store.max-size-mb to keep them",
-                       config_.max_size_mb, iso8601(at(*gone)), config_.raw_hours));
+           fmt::format(
+               "store: the size cap of {} MB is reached: raw samples up to {} were dropped before their {} hours were "
+               "over, and the oldest will be dropped from now on; raise store.max-size-mb to keep them",
+               config_.max_size_mb, iso8601(at(*gone)), config_.raw_hours));
       continue;
     }
     gone = delete_oldest("rollup", "resolution_s=60 AND merged=0");
     if (!gone) return fail(gone.error());
     if (*gone != INT64_MIN) {
-      tell(
-          told_minutes_,
-          fmt::format(
-              "store: the size cap of {} MB is reached with no raw samples left: minute rollups up to {} were given up "
-              "before their {} days; raise store.max-size-mb",
-              config_.max_size_mb, iso8601(at(*gone)), config_.minute_days));
+      tell(told_minutes_,
+           fmt::format("store: the size cap of {} MB is reached with no raw samples left: minute rollups up to {} were "
+                       "dropped before their {} days were over; raise store.max-size-mb",
+                       config_.max_size_mb, iso8601(at(*gone)), config_.minute_days));
       continue;
     }
     tell(told_hours_,

@@ -116,7 +116,7 @@ const std::string& StoreReader::path() const {
 Result<std::unique_ptr<StoreReader>> StoreReader::open(const std::string& path) {
   struct stat there {};
   if (::stat(path.c_str(), &there) != 0)
-    return fail(fmt::format("{}: {}; `vramtrack watch` makes it, or name another store", path, errno_words(errno)));
+    return fail(fmt::format("{}: {}; `vramtrack watch` creates it, or name another store", path, errno_words(errno)));
   auto core = std::make_unique<Core>();
   core->path = path;
   Status checked;

@@ -16,7 +16,8 @@ std::string next_step(int code, int system_errno, const std::string& path) {
     case SQLITE_FULL:
       return "the disk is full: free some space, or set store.path to another disk";
     case SQLITE_READONLY:
-      return "the file or its folder cannot be written: change its permissions, or set store.path to a place that can";
+      return "the file or its folder cannot be written: change its permissions, or set store.path to a place that you "
+             "can write";
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:
@@ -26,8 +27,8 @@ std::string next_step(int code, int system_errno, const std::string& path) {
     case SQLITE_ERROR:  // a table or column that is not there
     case SQLITE_SCHEMA:
       return fmt::format(
-          "the file is damaged or not a store: move it away (mv '{0}' '{0}.damaged') and start again, a new "
-          "one is made; `sqlite3 '{0}.damaged' .recover` saves what can be saved",
+          "the file is damaged or not a store: move it away (mv '{0}' '{0}.damaged') and start again, which creates a "
+          "new one; `sqlite3 '{0}.damaged' .recover` saves what can be saved",
           path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

@@ -140,7 +140,7 @@ Status Store::Core::reconnect_if_replaced() {
   backlog.clear();
   backlog_bytes = 0;
   if (packer)
-    notices.push_back(fmt::format("store: {} was removed or replaced while it was written; starting it anew", path));
+    notices.push_back(fmt::format("store: {} was removed or replaced while it was written; starting a new one", path));
   if (auto s = connect(); !s) {
     packer.reset();
     return s;

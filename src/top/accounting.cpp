@@ -58,7 +58,7 @@ std::string accounting_words(const Accounting& a) {
       out += fmt::format(" + {} driver", format_bytes(a.rest_bytes));
       break;
     case Accounting::Rest::nobody:
-      out += fmt::format(" + {} held by no process we see", format_bytes(a.rest_bytes));
+      out += fmt::format(" + {} held by no visible process", format_bytes(a.rest_bytes));
       break;
     case Accounting::Rest::dead:
       out += fmt::format(" + {} held by no live process", format_bytes(a.rest_bytes));

@@ -71,7 +71,7 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     }
   };
   put("who", row.who, Role::title);
-  put("raised", fmt::format("{}, {}, confidence {}{}", format_moment(a.raised, relative),
+  put("raised", fmt::format("{}, {}, probability of a leak {}{}", format_moment(a.raised, relative),
                             format_rate(a.finding.growth_bytes_per_s), format_percent(a.finding.confidence),
                             a.finding.oom_in_s ? fmt::format(", then {}", format_oom(*a.finding.oom_in_s)) : ""));
   if (a.ended == AlertEnd::standing) {

@@ -50,7 +50,7 @@ void add_verdict(std::vector<Fact>& facts, const Model& m, const SeriesView& s) 
   if (f.state != State::too_short)
     facts.push_back(
         {"growth",
-         fmt::format("{}, R² {}, confidence {}, pattern {}, found by {}", format_rate(f.growth_bytes_per_s),
+         fmt::format("{}, R² {}, probability of a leak {}, pattern {}, found by {}", format_rate(f.growth_bytes_per_s),
                      format_r_squared(f.r_squared), format_percent(f.confidence), pattern_words(f.pattern), f.detector),
          Role::plain});
   if (!f.because.empty()) facts.push_back({"because", printable(f.because), Role::plain});
@@ -85,7 +85,8 @@ void add_dissent(std::vector<Fact>& facts, const SeriesView& s) {
         fmt::format("{}: {}", f.detector,
                     f.leak ? fmt::format("leak ({})", pattern_words(f.pattern)) : std::string(to_string(f.state)));
     if (f.state != State::too_short)
-      words += fmt::format(", {}, confidence {}", format_rate(f.growth_bytes_per_s.mid), format_percent(f.confidence));
+      words += fmt::format(", {}, probability of a leak {}", format_rate(f.growth_bytes_per_s.mid),
+                           format_percent(f.confidence));
     if (!f.because.empty()) words += "; " + printable(f.because);
     facts.push_back({f.leak == s.verdict.finding.leak ? "agrees" : "dissents", words, Role::plain});
   }
@@ -124,7 +125,7 @@ void add_events(std::vector<Fact>& facts, const Model& m) {
 }
 
 void add_series(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
-  std::string words = fmt::format("{} samples", s.samples);
+  std::string words = fmt::format("{} sample{}", s.samples, s.samples == 1 ? "" : "s");
   if (s.interval_s > 0) words += fmt::format(", every {}", format_duration(s.interval_s));
   words += fmt::format(", {} now, {} at most", format_bytes(static_cast<double>(s.used_bytes)),
                        format_bytes(static_cast<double>(s.peak_bytes)));
@@ -209,7 +210,7 @@ Span detail_span(const Model& m) {
 void draw_detail(Screen& screen, const Rect& r, const Model& m) {
   const SeriesView* s = find(*m.view, m.ui.detail);
   if (s == nullptr) {
-    screen.put(r.x + 1, r.y + 1, r.width - 2, "nothing is known of this one any more; Esc leads back", Role::faint);
+    screen.put(r.x + 1, r.y + 1, r.width - 2, "this one is no longer known; Esc goes back", Role::faint);
     return;
   }
   int x = r.x +
@@ -252,7 +253,7 @@ void draw_detail(Screen& screen, const Rect& r, const Model& m) {
   }
   if (more)
     screen.put(r.x + 1, r.bottom() - 1, r.width - 2,
-               fmt::format("{} to {} of {} lines; ↑ ↓ move them", first + 1, first + visible, count), Role::faint);
+               fmt::format("{} to {} of {} lines; ↑ ↓ scroll", first + 1, first + visible, count), Role::faint);
 }
 
 }  // namespace vramtrack::top

@@ -160,7 +160,7 @@ int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& s) 
     if (f.oom_in_s) parts.push_back(format_oom(*f.oom_in_s));
     if (s.key.pid == 0 && s.verdict.suspect)
       parts.push_back(s.verdict.suspect->pid != 0 ? fmt::format("by pid {}", s.verdict.suspect->pid)
-                                                  : std::string("by no visible process"));
+                                                  : std::string("no visible process explains it"));
     parts.emplace_back(pattern_words(f.pattern));
     for (const std::string& part : parts)
       if (&part == &parts.front() || columns_of(words) + 2 + columns_of(part) <= most) words += ", " + part;

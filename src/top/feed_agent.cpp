@@ -39,7 +39,7 @@ class AgentTop {
     if (now < next_) return next_;
     auto view = client_.view();
     if (!view) {
-      error_ = fmt::format("the agent does not answer: {}; what is shown is of {}", view.error().message,
+      error_ = fmt::format("the agent does not answer: {}; showing data from {}", view.error().message,
                            iso8601(std::chrono::floor<std::chrono::seconds>(view_->time)));
       changed = true;
       next_ = now + kRetry;
@@ -132,7 +132,7 @@ class AgentTop {
       const Timestamp begin = from - span / 2;
       const auto points = client_.history(key, begin, to, most * 2);
       if (!points) {  // not kept: it is asked again
-        error_ = "the agent's history is not there: " + points.error().message;
+        error_ = "the agent's history is not available: " + points.error().message;
         return {};
       }
       Kept kept{key, begin, to, span, {}};

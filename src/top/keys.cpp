@@ -81,7 +81,7 @@ void zoom(Model& m, double factor) {
 
 void pan(Model& m, double share) {
   if (m.ui.zoom_s <= 0) {
-    m.ui.message = "all of it is shown: + zooms in";
+    m.ui.message = "the whole range is shown; + zooms in";
     return;
   }
   const Span all = detail_extent(m);

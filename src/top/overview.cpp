@@ -298,7 +298,7 @@ void draw_overview(Screen& screen, const Rect& r, const Model& m) {
   int y = r.y + visible * height;
   if (visible < count) {
     screen.put(r.x + 1, y, r.width - 2,
-               fmt::format("{} to {} of {} GPUs; Tab goes on", first + 1, first + visible, count), Role::faint);
+               fmt::format("{} to {} of {} GPUs; Tab shows more", first + 1, first + visible, count), Role::faint);
     ++y;
   }
   if (r.bottom() - y > 10) ++y;

@@ -43,7 +43,7 @@ const std::array<Column, 10> kColumns = {
      {"GROWTH", 13, true, 0,
       [](const DeviceRow& d) { return told(d) ? format_rate(finding(d).growth_bytes_per_s.mid) : std::string(); }},
      {"R²", 5, true, 0, [](const DeviceRow& d) { return told(d) ? format_r_squared(finding(d).r_squared) : ""; }},
-     {"CONF.", 9, true, 0, [](const DeviceRow& d) { return told(d) ? format_percent(finding(d).confidence) : ""; }},
+     {"P(LEAK)", 9, true, 0, [](const DeviceRow& d) { return told(d) ? format_percent(finding(d).confidence) : ""; }},
      {"OUT OF MEMORY IN", 26, false, 0,
       [](const DeviceRow& d) {
         if (!told(d)) return std::string();
@@ -98,7 +98,7 @@ std::vector<Reason> reasons(const DeviceRow& d) {
   std::vector<Reason> lines;
   if (told(d)) {
     // The ETA is in the headline and in the table already.
-    lines.push_back({"growth", fmt::format("{}, R² {}, confidence {}", format_rate(f.growth_bytes_per_s),
+    lines.push_back({"growth", fmt::format("{}, R² {}, probability of a leak {}", format_rate(f.growth_bytes_per_s),
                                            format_r_squared(f.r_squared), format_percent(f.confidence))});
     const std::string pattern = f.pattern == Pattern::none ? verdict_words(s) : std::string(pattern_words(f.pattern));
     lines.push_back({"pattern", fmt::format("{}, by detector {}", pattern, f.detector)});
@@ -184,7 +184,7 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
 }
 
 void draw_legend(Screen& screen, int x, int y, int most, const Finding& f) {
-  screen.put(x, y, most, fmt::format("•• trend{}  ^ onset  ! alert", f.oom_in_s ? "  ░░ where it may go" : ""),
+  screen.put(x, y, most, fmt::format("•• trend{}  ^ onset  ! alert", f.oom_in_s ? "  ░░ predicted range" : ""),
              Role::faint);
 }
 
@@ -201,7 +201,7 @@ void draw_predict(Screen& screen, const Rect& r, const Model& m) {
   draw_table(screen, r, m, all, visible, first);
   if (more)
     screen.put(r.x + 1, r.y + 1 + visible, r.width - 2,
-               fmt::format("{} to {} of {} GPUs; Tab goes on", first + 1, first + visible, count), Role::faint);
+               fmt::format("{} to {} of {} GPUs; Tab shows more", first + 1, first + visible, count), Role::faint);
   const DeviceRow& d = all[static_cast<std::size_t>(chosen)];
   const int table = visible + 1 + (more ? 1 : 0);
   Rect below{r.x, r.y + table, r.width, r.height - table};

@@ -164,14 +164,14 @@ class Program {
     else if (acknowledged_)
       kept = acknowledged_->set(alert_id(id.key, id.raised), {now_of_clock(), user_name(), ""});
     else
-      model_.ui.message = "acknowledged, until this program ends: nothing is recorded";
+      model_.ui.message = "acknowledged until this program ends, because nothing is recorded";
     if (!kept) unkept_.insert(id);
     if (!kept) model_.ui.message = kept.error().message + "; it holds until this program ends";
   }
 
   void ask_signal(const SeriesKey& key) {
     if (model_.mode == Mode::replay || model_.mode == Mode::simulation || !model_.simulated.empty()) {
-      model_.ui.message = "this is no live process: there is nothing to signal";
+      model_.ui.message = "this is not a live process: it cannot be signalled";
       return;
     }
     if (model_.read_only) {

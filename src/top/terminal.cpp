@@ -146,10 +146,10 @@ Result<Terminal> Terminal::open() {
   const char* term = std::getenv("TERM");
   int code = 0;
   if (term == nullptr || setupterm(term, STDOUT_FILENO, &code) != OK)
-    return fail(
-        fmt::format("the terminal '{}' is not known here; set TERM, for example TERM=xterm-256color (or install "
-                    "ncurses-term)",
-                    term == nullptr ? "" : term));
+    return fail(fmt::format(
+        "the terminal '{}' is not known on this machine; set TERM, for example TERM=xterm-256color (or install "
+        "ncurses-term)",
+        term == nullptr ? "" : term));
   del_curterm(cur_term);  // it was asked for only to be able to say so: newterm ends the program instead
   // The characters alone: numbers are written by us, always the same way.
   std::setlocale(LC_CTYPE, "");

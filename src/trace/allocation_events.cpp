@@ -1,4 +1,4 @@
-// The allocation event log, a text of one event a line: docs/formats/allocation-events.md.
+// The allocation event log, a text of one event per line: docs/formats/allocation-events.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ Result<Line> parse(std::string_view rest) {
   Line line;
   const std::string_view time = take_word(rest);
   const auto time_us = time_us_of(time);
-  if (!time_us) return fail(fmt::format("expected a time in seconds from 0 on, not {}", excerpt(time)));
+  if (!time_us) return fail(fmt::format("expected a time in seconds, 0 or greater, not {}", excerpt(time)));
   line.event.time_us = *time_us;
   const std::string_view sign = take_word(rest);
   if (sign != "+"sv && sign != "-"sv)
@@ -168,7 +168,7 @@ class Lines {
       std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
       end_ -= begin_;
       begin_ = 0;
-      if (end_ >= kLongestLine) return fail(where() + "longer than 1 MiB: this is no allocation event log");
+      if (end_ >= kLongestLine) return fail(where() + "longer than 1 MiB: this is not an allocation event log");
       if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
       const auto n = input_.read({reinterpret_cast<std::uint8_t*>(buffer_.data()) + end_, buffer_.size() - end_});
       if (!n) return fail(n.error());
@@ -217,7 +217,7 @@ Status stream(ByteInput input, Symbols& symbols, const EventVisit& visit) {
 
 extern const TraceFormatInfo allocation_events_trace_format;
 const TraceFormatInfo allocation_events_trace_format{
-    "allocation-events", "allocation event logs, one event a line (docs/formats/allocation-events.md)",
+    "allocation-events", "allocation event logs, one event per line (docs/formats/allocation-events.md)",
     looks_like_events, nullptr, stream};
 
 }  // namespace vramtrack::trace

@@ -13,7 +13,7 @@ constexpr double kLeastShare = 0.1;
 constexpr std::uint64_t kLeastBytes = 64ULL << 20;
 
 std::string share_words(std::uint64_t part, std::uint64_t whole) {
-  return fmt::format("{} ({:.0f} % of what is reserved)", format_size(part),
+  return fmt::format("{} ({:.0f} % of the reserved memory)", format_size(part),
                      100 * static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1)));
 }
 
@@ -37,17 +37,17 @@ Assessment assess(const Usage& usage, const std::optional<AllocatorSettings>& se
   const auto least = static_cast<std::uint64_t>(kLeastShare * static_cast<double>(usage.reserved_bytes));
   if (gap < std::max(least, kLeastBytes))
     return {Condition::steady,
-            fmt::format("{:.0f} % of what is reserved is what the program holds", 100 * usage.utilisation()),
-            "to see whether it grows, compare with a later one: vramtrack snapshot leaks A B C"};
+            fmt::format("the program holds {:.0f} % of the reserved memory", 100 * usage.utilisation()),
+            "to see whether it grows, compare it with later snapshots: vramtrack snapshot leaks A B C"};
   const std::uint64_t most =
       std::max({usage.releasable_bytes, usage.pinned_bytes, usage.pending_free_bytes, usage.internal_bytes()});
   if (most == usage.pinned_bytes && usage.pinned_scatter() < 0.5)
     return {Condition::cache,
             share_words(usage.pinned_bytes, usage.reserved_bytes) +
-                fmt::format(" is free beside live blocks, in large pieces (the largest {})",
+                fmt::format(" is free next to live blocks, in large pieces (the largest {})",
                             format_size(usage.largest_pinned_bytes)),
             "kept for reuse by the next allocations. empty_cache() cannot return it while those blocks live; with "
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True most of it could be"};
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True most of it could be returned"};
   if (most == usage.pinned_bytes)
     return {Condition::fragmentation,
             share_words(usage.pinned_bytes, usage.reserved_bytes) +
@@ -64,8 +64,8 @@ Assessment assess(const Usage& usage, const std::optional<AllocatorSettings>& se
   if (most == usage.pending_free_bytes)
     return {Condition::pending,
             share_words(usage.pending_free_bytes, usage.reserved_bytes) +
-                " is freed but waits for a stream that still may use it",
-            "synchronise the stream that record_stream() named, or let it wait once a step, before the tensors are "
+                " is freed but waits for a stream that may still use it",
+            "synchronise the stream passed to record_stream(), or wait for it once per step, before the tensors are "
             "dropped"};
   return {Condition::steady,
           share_words(usage.internal_bytes(), usage.reserved_bytes) + " is lost to rounding up of block sizes",

@@ -110,8 +110,8 @@ std::vector<std::string> doubts(std::span<const Snapshot> snapshots) {
     const std::int64_t before = last_time_us(snapshots[i - 1]);
     const std::int64_t after = last_time_us(snapshots[i]);
     if (before != kNoTime && after != kNoTime && after < before)
-      out.push_back(
-          fmt::format("by their traces [{}] was taken before [{}]: name them in the order they were taken", i + 1, i));
+      out.push_back(fmt::format(
+          "the traces show that [{}] was taken before [{}]: name them in the order they were taken", i + 1, i));
     const std::string here = devices_words(snapshots[i]);
     const std::string there = devices_words(snapshots[i - 1]);
     if (here != there) out.push_back(fmt::format("[{}] has device {}, [{}] has {}", i, there, i + 1, here));
@@ -139,7 +139,7 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
     growth.next_step = std::move(next);
   };
   if (!growth.is_comparable)
-    return set(Condition::steady, "the first and the last have hardly a stack in common: " + requested,
+    return set(Condition::steady, "the first and the last snapshot have hardly any stacks in common: " + requested,
                "compare snapshots of one run of one program, taken at the same point of a step");
   // A site that grows while others give back as much is memory on the move, not more of it.
   if (growth.leaking_bytes >= static_cast<std::int64_t>(least_bytes) &&
@@ -148,15 +148,15 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
     growth.is_certain = many && (by_blocks * 2 >= growth.leaking_bytes || growth.usage.size() >= kTellsSizes);
     if (many && !growth.is_certain)
       set(Condition::leak,
-          fmt::format("{} grew at every one of {} steps, by {} in all, but not in its number of blocks; {}",
+          fmt::format("{} grew at each of {} steps, by {} in total, but the number of blocks did not grow; {}",
                       format_count(sites, "site"), growth.usage.size() - 1, format_size(growth.leaking_bytes),
                       requested),
-          fmt::format("sizes that vary come in rising order by chance, of {} snapshots once in {}: take {} at the same "
+          fmt::format("varying sizes rise by chance in 1 of {1} sets of {0} snapshots: take {2} snapshots at the same "
                       "point of a step, and name all",
                       growth.usage.size(), growth.usage.size() == 3 ? 6 : 24, kTellsSizes));
     else if (many)
       set(Condition::leak,
-          fmt::format("{} grew at every one of {} steps, by {} in all; {}", format_count(sites, "site"),
+          fmt::format("{} grew at each of {} steps, by {} in total; {}", format_count(sites, "site"),
                       growth.usage.size() - 1, format_size(growth.leaking_bytes), requested),
           "look at the lines below, from the top: what they allocate is kept somewhere (a list, a graph, a global, a "
           "cache without a limit)");
@@ -173,10 +173,11 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
     rises_always = rises_always && !is_flat(growth.usage[i - 1].requested_bytes, growth.usage[i].requested_bytes);
   if (rises_always) {
     growth.leaking_bytes = change(a.requested_bytes, b.requested_bytes);
-    return set(Condition::leak,
-               fmt::format("{}, more at every one of {} steps, but of no one site", requested, growth.usage.size() - 1),
-               "look at the lines below: stacks that are new each time (notebook cells), or branches that are taken in "
-               "turn, grow so");
+    return set(
+        Condition::leak,
+        fmt::format("{}, more at each of {} steps, but not at any single site", requested, growth.usage.size() - 1),
+        "look at the lines below: stacks that are new each time (notebook cells), or branches that are taken in turn, "
+        "grow like this");
   }
   const std::int64_t reserved = change(a.reserved_bytes, b.reserved_bytes);
   const std::int64_t pending = change(a.pending_free_bytes, b.pending_free_bytes);
@@ -187,8 +188,8 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
         fmt::format(
             "blocks freed but still in use by a stream went from {} to {}, while what the program holds is flat",
             format_size(a.pending_free_bytes), format_size(b.pending_free_bytes)),
-        "a stream that record_stream() named is behind: synchronise it, or let it wait once a step, before the tensors "
-        "are dropped");
+        "a stream passed to record_stream() is behind: synchronise it, or wait for it once per step, before the "
+        "tensors are dropped");
     return;
   }
   if (!is_flat(a.reserved_bytes, b.reserved_bytes) && is_flat(a.requested_bytes, b.requested_bytes)) {
@@ -214,7 +215,7 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
       set(Condition::outside,
           fmt::format("the device's used memory went from {} to {} while the allocator's reserved memory is flat",
                       format_size(used_a), format_size(used_b)),
-          "it is not PyTorch's allocator: look at NCCL's buffers, libraries with their own pools (cuDNN, CuPy, "
+          "PyTorch's allocator did not grow: check NCCL's buffers, libraries with their own pools (cuDNN, CuPy, "
           "nvdiffrast), "
           "and other processes ('vramtrack watch --once')");
       return;
@@ -222,8 +223,8 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
   }
   if (!is_flat(a.requested_bytes, b.requested_bytes))
     set(Condition::steady,
-        requested + (many ? ", but no site grew at every step: sizes that vary, or a warm-up"
-                          : ", but other sites shrank by as much as these grew: sizes that vary"),
+        requested + (many ? ", but no site grew at every step: the sizes vary, or the program is warming up"
+                          : ", but other sites shrank by as much as these grew: the sizes vary"),
         "take the snapshots at the same point of a step");
   else
     set(Condition::steady, requested, "");

@@ -35,7 +35,7 @@ Profile sorted(Profile profile) {
 
 Status refuse_devices(std::size_t count) {
   if (count <= kMostStreamDevices) return {};
-  return fail(fmt::format("more than {} devices: this is no allocation trace", kMostStreamDevices));
+  return fail(fmt::format("more than {} devices: this is not an allocation trace", kMostStreamDevices));
 }
 
 Result<Change> StreamLive::take(const AllocEvent& event) {
@@ -78,8 +78,8 @@ std::vector<std::string> StreamLive::notes(std::uint32_t device) const {
   std::vector<std::string> out;
   if (unknown_frees_ > 0)
     out.push_back(fmt::format(
-        "device {}: {} of an address whose allocation it does not have; it begins in the middle, or lost events",
-        device, format_count(unknown_frees_, "free")));
+        "device {}: {} of an address that the log never allocated; the log begins late, or events were lost", device,
+        format_count(unknown_frees_, "free")));
   if (replaced_ > 0)
     out.push_back(fmt::format("device {}: {} at an address that was still live; the free between them is missing",
                               device, format_count(replaced_, "allocation")));
@@ -284,7 +284,7 @@ std::uint16_t StreamSnapshot::stream_index(std::int64_t stream) {
 
 Status StreamSnapshot::take(std::uint32_t device, std::int64_t stream, const AllocEvent& event) {
   const auto [it, is_new] = devices_.try_emplace(device);
-  if (const Status few = is_new ? refuse_devices(devices_.size()) : Status{}; !few) return few;
+  if (Status few = is_new ? refuse_devices(devices_.size()) : Status{}; !few) return few;
   Device& its = it->second;
   const std::uint64_t unknown = its.live.unknown_frees();
   const auto change = its.live.take(event);

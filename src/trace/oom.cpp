@@ -63,7 +63,7 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
   const auto live = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.live_bytes, 0));
   const auto pending = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.pending_bytes, 0));
   const std::string asked =
-      fmt::format("{} were asked for, {} were live", format_size(r.asked_bytes), format_size(live));
+      fmt::format("{} were requested while {} were live", format_size(r.asked_bytes), format_size(live));
   std::int64_t risen = 0;
   for (const OomReport::Riser& riser : r.risers) risen += riser.to_bytes - riser.from_bytes;
   const auto set = [&r](Condition condition, std::string because, std::string next) {
@@ -86,7 +86,7 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
   if (!is_much) r.risers.clear();
   if (is_much && (!r.has_oom || room >= r.asked_bytes))
     return set(Condition::leak,
-               fmt::format("{}; of that, {} kept rising over {} quiet moments of the trace, by {} in all", asked,
+               fmt::format("{}; {} kept rising over {} quiet moments of the trace, by {} in total", asked,
                            format_count(r.risers.size(), "site"), r.valley_count, format_size(risen)),
                "look at the lines that rose, from the top: what they allocate is kept across iterations");
   if (!r.has_oom)
@@ -95,7 +95,7 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
   if (pending >= r.asked_bytes)
     return set(Condition::pending,
                fmt::format("{}, and {} were freed but waited for a stream", asked, format_size(pending)),
-               "synchronise the stream that record_stream() named before the allocation, or once a step");
+               "synchronise the stream passed to record_stream() before the allocation, or once per step");
   if (r.cached_bytes + r.device_free_bytes >= r.asked_bytes && r.cached_bytes > r.device_free_bytes)
     return set(Condition::fragmentation,
                fmt::format("{}; {} were reserved and free and {} free on the device, but not in one piece", asked,
@@ -108,20 +108,19 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
         fmt::format("{}; {} of the device are used outside this allocator", asked, format_size(*r.outside_bytes)),
         "look for other processes on the device ('vramtrack watch --once'), NCCL's buffers, and libraries with pools "
         "of their own");
-  std::string because = fmt::format("{}, and {} more were free: they do not fit beside each other", asked,
-                                    format_size(r.cached_bytes + r.device_free_bytes));
+  std::string because =
+      fmt::format("{}, and only {} were free", asked, format_size(r.cached_bytes + r.device_free_bytes));
   if (is_much)
     because += fmt::format("; {} rose by {} over the trace, but the rest would not have fitted either",
                            format_count(r.risers.size(), "site"), format_size(risen));
   if (r.rounding_bytes >= r.asked_bytes)
     because += fmt::format("; {} are lost to rounding up of block sizes", format_size(r.rounding_bytes));
   if (r.valley_count < kLeastValleys)
-    because += fmt::format(" (the trace has {} to compare: whether something grew before is not known)",
+    because += fmt::format(" (the trace has {} to compare, too few to tell whether something grew before)",
                            format_count(r.valley_count, "quiet moment"));
   set(Condition::too_big, std::move(because),
-      "a smaller batch or sequence, activation checkpointing, a smaller precision, or shard the model; the sites below "
-      "say "
-      "what is worth it");
+      "use a smaller batch or sequence, activation checkpointing or a lower precision, or shard the model; the sites "
+      "below show what holds most");
 }
 
 }  // namespace

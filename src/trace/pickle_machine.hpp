@@ -65,7 +65,7 @@ class PickleMachine : public PickleWindow {
   /// Bottom of the values above the innermost MARK.
   [[nodiscard]] std::size_t base() const { return marks_.empty() ? 0 : marks_.back(); }
 
-  bool underflow() { return bad(fmt::format("{} finds nothing to work on: the file is damaged", name())); }
+  bool underflow() { return bad(fmt::format("{} with an empty stack: the file is damaged", name())); }
   bool pop_to(std::size_t bottom) {
     for (std::size_t i = bottom; i < sp_; ++i)
       if (stack_[i].tag == Tag::open && !seal(i)) return false;

@@ -256,7 +256,7 @@ bool PickleMachine<Schema>::step() {
       if (stack_[sp_ - 1].tag == Tag::open && !seal(sp_ - 1)) return false;
       return push(stack_[sp_ - 1]);
     default:
-      if (opcode_name(op_).empty()) return bad(fmt::format("0x{:02x} is no opcode: the file is damaged", op_));
+      if (opcode_name(op_).empty()) return bad(fmt::format("0x{:02x} is not an opcode: the file is damaged", op_));
       return refuse();
   }
 }

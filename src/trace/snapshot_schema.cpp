@@ -220,7 +220,7 @@ bool SnapshotSchema::set(Slot& slot, StringId key, Value value) {
     case Kind::integer:
       if (value.tag == Tag::boolean) break;
       if (value.tag != Tag::integer) return wrong(slot, key, value, "an integer of at most 64 bits");
-      if (value.negative && !field.signed_ok) return wrong(slot, key, value, "one that is not below zero");
+      if (value.negative && !field.signed_ok) return wrong(slot, key, value, "a number that is not negative");
       break;
     case Kind::boolean:
       if (value.tag != Tag::boolean && value.tag != Tag::integer) return wrong(slot, key, value, "a boolean");
@@ -278,7 +278,7 @@ bool SnapshotSchema::append(Slot& slot, Value value) {
     return true;
   }
   if (slot.role == kTraces && ++slot.index > kMostDevices)
-    return bad(fmt::format("traces of more than {} devices: this is no snapshot", kMostDevices));
+    return bad(fmt::format("traces of more than {} devices: this is not a snapshot", kMostDevices));
   if (value.tag == Tag::repeated && value.bits == 0) return true;
   if (value.tag != Tag::record) return bad(fmt::format("a {} holds {}", kRoleNames[slot.role], tag_words(value.tag)));
   slot.is_filled = true;
@@ -355,8 +355,8 @@ std::uint16_t SnapshotSchema::stream_index(std::int64_t stream) {
 }
 
 bool SnapshotSchema::seal_event(Slot& slot) {
-  if (slot.index >= kMostDevices) return bad(fmt::format("a trace of device {}: this is no snapshot", slot.index));
-  if (slot.present == 0) return bad("a trace entry without any field that one has: this is no snapshot");
+  if (slot.index >= kMostDevices) return bad(fmt::format("a trace of device {}: this is not a snapshot", slot.index));
+  if (slot.present == 0) return bad("a trace entry without any field that one has: this is not a snapshot");
   AllocEvent event;
   const std::uint8_t action = slot.has(event::action) ? word(static_cast<StringId>(slot.fields[event::action])) : 0U;
   if (action >= k_alloc && action <= k_oom) {
@@ -397,7 +397,7 @@ bool SnapshotSchema::seal_event(Slot& slot) {
 }
 
 bool SnapshotSchema::seal_block(Slot& slot) {
-  if (slot.present == 0) return bad("a block without any field that a block has: this is no snapshot");
+  if (slot.present == 0) return bad("a block without any field that a block has: this is not a snapshot");
   Block block;
   block.address = slot.get(block::address);
   block.size_bytes = slot.get(block::size);
@@ -431,7 +431,7 @@ bool SnapshotSchema::seal_block(Slot& slot) {
 bool SnapshotSchema::seal_segment(Slot& slot) {
   // Every PyTorch that has snapshots says both; it also keeps what a few bytes of a file can make us hold in bounds.
   if (!slot.has(segment::address) || !slot.has(segment::total))
-    return bad("a segment without its address or total_size: this is no snapshot");
+    return bad("a segment without its address or total_size: this is not a snapshot");
   Segment segment;
   segment.device =
       (slot.negative >> segment::device & 1U) != 0 ? 0U : static_cast<std::uint32_t>(slot.get(segment::device));
@@ -476,7 +476,7 @@ void SnapshotSchema::seal_settings(const Slot& slot) {
 bool SnapshotSchema::finish() {
   if (!has_snapshot_)
     return bad(
-        "a pickle without segments and traces: it is no snapshot, or one of a program that had allocated nothing; "
+        "a pickle without segments and traces: it is not a snapshot, or one of a program that had allocated nothing; "
         "expected a file of torch.cuda.memory._dump_snapshot");
   const auto note = [this](std::uint64_t count, std::string text) {
     if (count > 0) snapshot_.notes.push_back(std::move(text));

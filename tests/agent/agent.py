@@ -232,7 +232,7 @@ class Refuses(AgentTest):
         self.assertIn("chmod 600", self.refused("--listen", "0.0.0.0:0", "--set", self.token_file(mode=0o644)))
         self.assertIn("16 to 512", self.refused("--set", self.token_file(text="short\n")))
         self.assertIn("cannot read", self.refused("--set", "agent.token-file=none"))
-        self.assertIn("no address", self.refused("--listen", "everywhere"))
+        self.assertIn("is not an address", self.refused("--listen", "everywhere"))
         agent = self.agent("--listen", "0.0.0.0:0", "--set", self.token_file())
         self.assertEqual(agent.status("/api/v1/view"), 401)
 
@@ -377,7 +377,7 @@ class Lives(AgentTest):
         until(lambda: agent.find(r"with a restart: detection.leak-prior"), 5, "the note")
         config.write_text("[metrics]\nenabled = maybe\n")
         agent.process.send_signal(signal.SIGHUP)
-        until(lambda: agent.find(r"not reloaded, the old settings hold: .*config.toml:2"), 10, "the refusal")
+        until(lambda: agent.find(r"not reloaded; the old settings stay in force: .*config.toml:2"), 10, "the refusal")
         self.assertEqual(agent.status("/healthz"), 200)
 
     def test_without_a_place_for_its_socket_it_says_so(self):

@@ -91,7 +91,7 @@ describe("dashboard", { concurrency: false }, () => {
       const line = await pixels(page, ".chart", "a > 200 && b > 150 && r < 60");
       assert.ok(line > 50, `${line} pixels of the line`);
       const figures = await page.textContent("dl.verdict");
-      for (const word of ["Pattern", "R²", "Confidence", "MiB/min", "Because", "Since", "PyTorch", "judge"])
+      for (const word of ["Pattern", "R²", "Probability of a leak", "MiB/min", "Because", "Since", "PyTorch", "judge"])
         assert.ok(figures.includes(word), word);
       // One ETA: the verdict's is the headline's. Both are read at once: the next rendering may say another minute.
       const [headline, verdict] = await page.evaluate(() =>

@@ -203,7 +203,7 @@ class Watch(CliTest):
                              "process gpu=0 pid=4000001 list=C used=1G from=12\n"
                              "error call=memory gpu=0 code=3 from=4 to=8\n"
                              "error call=memory_v2 gpu=0 code=3 from=4 to=8\n", "--duration", "2s", "--no-record").stderr
-        self.assertEqual(err.count(b"does not tell the memory in use"), 1, err)
+        self.assertEqual(err.count(b"does not report the memory in use"), 1, err)
         self.assertEqual(err.count(b"1 process that"), 1, err)
 
     @NEEDS_FAKE

@@ -268,6 +268,37 @@ class Contributing(unittest.TestCase):
         self.assertEqual(targets - named, to_use_it)
 
 
+class Messages(unittest.TestCase):
+    """What the program and the dashboard say keeps clear of phrases that readers stumbled over: each was in a message once."""
+    STUMBLED_OVER = (
+        (r"(?<![Tt]here )\bis no (?!longer\b)", "write: is not a"),
+        (r"\bnobody's\b|\bsomebody was\b", "name who or what it is"),
+        (r"\bso many\b|\bfor so long\b", "give the number"),
+        (r"\blonger than nothing\b", "write: greater than zero"),
+        (r"\bgo(es)? on (by|without)\b", "write: continue"),
+        (r"\bdo(es)? not tell (the|how)\b", "write: report"),
+        (r"(^|[.;:] )[Oo]f that\b", "put the subject first"),
+        (r", confidence (\{|\$\{)", "write: probability of a leak"),
+    )
+
+    @staticmethod
+    def literals(text):
+        """The strings of C++ or TypeScript, with the parts of one that is broken over lines joined."""
+        code = re.sub(r"(?m)^\s*(//|#include).*$", "", text)
+        joined = re.sub(r'"\s*\n\s*"', "", code)
+        return re.findall(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`', joined)
+
+    def test_they_are_plain(self):
+        files = [f for where in ("src", "page/src") for f in (ROOT / where).rglob("*") if f.suffix in (".cpp", ".hpp", ".def", ".ts")]
+        self.assertGreater(len(files), 200)
+        found = []
+        for file in files:
+            for words in (one or other for one, other in self.literals(file.read_text())):
+                found += [f"{file.relative_to(ROOT)}: \"{words}\": {advice}"
+                          for pattern, advice in self.STUMBLED_OVER if re.search(pattern, words)]
+        self.assertFalse(found, "\n".join(found))
+
+
 class Links(unittest.TestCase):
     @staticmethod
     def anchors(text):

@@ -41,7 +41,7 @@ class LeakGate(unittest.TestCase):
     def test_healthy_passes(self):
         code, words, out = self.gate(*program(0))
         self.assertEqual(code, 0, words)
-        self.assertRegex(words, r"passes: GPU memory: grows .*/step .*0\.20 MiB/step are allowed; \d+ iterations after \d+ of warm-up")
+        self.assertRegex(words, r"passes: GPU memory: grows .*/step .*the limit is 0\.20 MiB/step; \d+ iterations after \d+ of warm-up")
         self.assertEqual(out, "")
 
     def test_a_leak_fails_with_its_bound(self):
@@ -66,7 +66,7 @@ class LeakGate(unittest.TestCase):
         self.assertEqual(code, 2, words)
         self.assertIn("40 iterations", words)
         code, words, _ = self.gate("--mark", "batch", *program(0.5))
-        self.assertEqual((code, "made no mark 'batch'" in words), (2, True), words)
+        self.assertEqual((code, "made no mark named 'batch'" in words), (2, True), words)
 
     def test_the_limit_names_the_mark(self):
         # 10 steps an epoch: what an epoch may keep is no limit of a step.
@@ -79,7 +79,7 @@ class LeakGate(unittest.TestCase):
 
     def test_mistakes(self):
         code, words, _ = self.gate("--limit", "0.2", *program(0))
-        self.assertEqual((code, "it has no unit" in words), (2, True), words)
+        self.assertEqual((code, "the unit is missing" in words), (2, True), words)
         code, words, _ = self.gate("--junitt", "leak.xml", *program(0))
         self.assertEqual((code, "unknown option '--junitt'; the nearest is '--junit'; options of the program come after '--'" in words), (2, True), words)
 

@@ -83,7 +83,7 @@ class Logs(ReportTest):
         self.assertEqual(before["series"][0]["alerts"], [])
         self.assertIn("--since", self.fails("--since", "2027-01-01", "leak.csv"))
         old = self.fails("--timezone", "UTC", "--since", "1h", "leak.csv")
-        self.assertRegex(old, r"leak\.csv is of 2026-01-02T03:\S+ to 2026-01-02T\S+ .*counts back from now")
+        self.assertRegex(old, r"leak\.csv is from 2026-01-02T03:\S+ to 2026-01-02T\S+ .*counts back from now")
         self.assertNotIn("--input-format", old)
         self.assertIn("and later", self.fails("--timezone", "UTC", "--until", "2025-01-01", "leak.csv"))
         self.assertIn("--since must be before --until", self.fails("--since", "2027-01-02", "--until", "2027-01-01", "leak.csv"))
@@ -165,7 +165,7 @@ class Stores(ReportTest):
         self.assertEqual(report["files"], [str(self.box.path / "home/.local/state/vramtrack/vramtrack.db")])
         self.assertGreater(report["samples"], 0)
         self.assertIn("AMD Radeon PRO W7900", [s["series"]["name"] for s in report["series"]])
-        self.assertIn("what it holds is of 20", self.fails("--since", "2020-01-01", "--until", "2020-01-02"))
+        self.assertIn("its samples are from 20", self.fails("--since", "2020-01-01", "--until", "2020-01-02"))
 
     @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
     def test_memory_held_while_no_kernel_runs_is_idle(self):

@@ -164,7 +164,7 @@ class Snapshot(unittest.TestCase):
             files.append(self.write(f"{n}.pickle", r.snapshot()))
         answer = self.json("leaks", *files, code=1)
         self.assertEqual((answer["condition"], answer["is_certain"]), ("leak", False))
-        self.assertIn("of no one site", answer["because"])
+        self.assertIn("not at any single site", answer["because"])
 
     def test_sizes_that_vary_are_not_certain(self):
         def one(size):
@@ -230,7 +230,7 @@ class Snapshot(unittest.TestCase):
         self.assertIn("train.py:91 remember", leaks["sites"][0]["site"])
         self.assertEqual(len(leaks["snapshots"]), 5)
         self.assertIn("events.log at +", leaks["snapshots"][0]["file"])
-        self.assertIn("LEAK: 1 site grew at every one of 4 steps", self.run_it("leaks", "events.log", code=1))
+        self.assertIn("LEAK: 1 site grew at each of 4 steps", self.run_it("leaks", "events.log", code=1))
         self.assertEqual(self.json("leaks", "steady.log")["condition"], "steady")
         timeline = self.json("timeline", "events.log")["devices"][0]
         self.assertEqual(timeline["end"]["live_bytes"], summary["requested_bytes"])

@@ -32,7 +32,7 @@ Response json_response(std::shared_ptr<const std::string> body) {
 
 Response no_store() {
   return error(404, "no_store",
-               "nothing is recorded: start the agent without --no-record, see its log for what the store said");
+               "nothing is recorded: start the agent without --no-record, or see its log for an error of the store");
 }
 
 MaySeeCommand may_see(const Rights& rights) {
@@ -192,7 +192,7 @@ Response Api::answer(const Request& request, const ApiConfig& config) {
   const auto snapshot = published_.latest();
   if (path == "/api/v1/status") return json_response(status_text(snapshot.get(), rights(request, config), config));
   if (path == "/api/v1/view") {
-    if (!snapshot) return error(503, "no_sample", "nothing has been sampled yet; ask again in a second");
+    if (!snapshot) return error(503, "no_sample", "nothing has been sampled yet; try again in a second");
     return json_response(view_text(*snapshot, rights(request, config)));
   }
   if (path == "/api/v1/alerts") {
@@ -316,7 +316,7 @@ Response Api::history(const Request& request, const ApiConfig& config) {
     if (!query.grain) return error(400, "bad_resolution", "resolution must be raw, minute or hour");
   }
   const std::unique_lock lock(history_, std::chrono::seconds(3));
-  if (!lock.owns_lock()) return error(503, "busy", "another history is being read; ask again");
+  if (!lock.owns_lock()) return error(503, "busy", "another history is being read; try again");
   const auto history = read_history(config.store_path, query);
   if (!history) return error(query.grain ? 400 : 500, "store", history.error().message);
   return json_response(history_json(query, *history));

@@ -66,7 +66,7 @@ Response Api::events(const Request& request, const ApiConfig& config) {
   const auto place = std::make_shared<Place>(streams_);
   if (place->number > static_cast<std::size_t>(config.layers.config().agent.max_streams))
     return error(503, "too_many_streams",
-                 "as many streams are open as agent.max-streams allows; close one, or raise it");
+                 "too many streams are open: agent.max-streams is the limit; close one, or raise the limit");
   Response out;
   out.content_type = "text/event-stream";
   if (request.method == "HEAD") return out;

@@ -213,7 +213,7 @@ Result<Acknowledgement> parse_acknowledgement(std::string_view body) {
     const auto it = value.find(name);
     if (it == value.end() || it->is_null()) return {};
     if (!it->is_string() || it->get_ref<const std::string&>().size() > most)
-      return fail(fmt::format("'{}' must be a text of at most {} bytes", name, most));
+      return fail(fmt::format("'{}' must be a string of at most {} bytes", name, most));
     into = it->get<std::string>();
     return {};
   };

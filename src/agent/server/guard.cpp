@@ -69,11 +69,11 @@ Result<std::string> read_token(const std::string& path) {
   const bool known = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
   const ssize_t got = known ? ::read(fd, bytes.data(), bytes.size()) : -1;
   ::close(fd);
-  if (!known) return fail(fmt::format("agent.token-file {} is no file", path));
+  if (!known) return fail(fmt::format("agent.token-file {} is not a regular file", path));
   if ((info.st_mode & 077) != 0)
-    return fail(fmt::format("agent.token-file {} may be read by others; chmod 600 {}", path, path));
+    return fail(fmt::format("agent.token-file {} can be read by other users; run chmod 600 {}", path, path));
   if (info.st_uid != ::geteuid() && info.st_uid != 0)
-    return fail(fmt::format("agent.token-file {} belongs to another user; chown it to the agent's", path));
+    return fail(fmt::format("agent.token-file {} belongs to another user; chown it to the agent's user", path));
   std::string_view text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   text = text.substr(0, text.find_first_of("\r\n"));
   const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });

@@ -111,8 +111,9 @@ Result<History> read_history(const std::string& store_path, const HistoryQuery& 
   if (query.grain) {
     out.grain = *query.grain;
     if (out.grain == Grain::raw && range_s > kMostRawSeconds)
-      return fail(fmt::format("raw samples are read over at most {:.0f} hours; shorten the range, or ask for minute",
-                              kMostRawSeconds / 3600));
+      return fail(
+          fmt::format("raw samples cover at most {:.0f} hours per request; shorten the range, or use resolution=minute",
+                      kMostRawSeconds / 3600));
   } else {
     const auto raw = (*reader)->raw_extent();
     if (!raw) return fail(raw.error());

@@ -138,23 +138,24 @@ class Library : public httplib::Server {
       return text_response(status, "application/json",
                            std::string(R"({"error": {"code": ")") + code + R"(", "message": ")" + message + R"("}})");
     };
-    if (in.path.size() > kMostPathBytes) return bad(414, "path_too_long", "no path of the agent is that long");
+    if (in.path.size() > kMostPathBytes) return bad(414, "path_too_long", "the path is too long");
     if (in.method != "GET" && in.method != "HEAD" && in.method != "POST" && in.method != "DELETE")
-      return bad(405, "method", "the agent knows GET, HEAD, POST and DELETE");
+      return bad(405, "method", "the agent supports GET, HEAD, POST and DELETE");
     if (in.has_header("Transfer-Encoding") || in.get_header_value_count("Content-Length") > 1)
       return bad(411, "length_required", "send a body with one Content-Length");
     if (in.get_header_value_count("Host") > 1) return bad(400, "bad_host", "more than one Host header");
     const std::string length = in.get_header_value("Content-Length");
     if (in.method != "POST") {
-      if (!length.empty() && length != "0") return bad(400, "unexpected_body", "only POST has a body here");
+      if (!length.empty() && length != "0") return bad(400, "unexpected_body", "only POST may have a body");
       return std::nullopt;
     }
     if (length.empty()) return bad(411, "length_required", "POST needs a Content-Length");
     if (length.size() > 7 || length.find_first_not_of("0123456789") != std::string::npos ||
         std::stoul(length) > HttpServer::kMostBodyBytes)
-      return bad(413, "too_large", "a body has at most 64 KiB");
+      return bad(413, "too_large", "a body may have at most 64 KiB");
     // The library would unpack it, to any size; and a form is nothing that the agent takes.
-    if (in.has_header("Content-Encoding")) return bad(415, "content_encoding", "send the body as it is");
+    if (in.has_header("Content-Encoding"))
+      return bad(415, "content_encoding", "send the body without a Content-Encoding");
     if (in.get_header_value("Content-Type").rfind("application/json", 0) != 0)
       return bad(415, "content_type", "send Content-Type: application/json");
     return std::nullopt;

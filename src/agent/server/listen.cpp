@@ -41,7 +41,8 @@ class Descriptor {
 
 Result<std::pair<std::string, std::uint16_t>> parse_listen(std::string_view text) {
   const auto wrong = [&] {
-    return fail(fmt::format("agent.listen: '{}' is no address; write for example 127.0.0.1:9474 or [::1]:9474", text));
+    return fail(
+        fmt::format("agent.listen: '{}' is not an address; write for example 127.0.0.1:9474 or [::1]:9474", text));
   };
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return wrong();
@@ -78,16 +79,17 @@ Result<int> listen_tcp(const std::string& listen) {
   const std::string host = parsed->first == "localhost" ? "127.0.0.1" : parsed->first;
   addrinfo* found = nullptr;
   if (const int error = ::getaddrinfo(host.c_str(), std::to_string(parsed->second).c_str(), &hints, &found); error != 0)
-    return fail(fmt::format("agent.listen: '{}' is no address of a machine ({}); give an address, not a name",
-                            parsed->first, ::gai_strerror(error)));
+    return fail(fmt::format("agent.listen: '{}' is not an IP address ({}); give an address, not a name", parsed->first,
+                            ::gai_strerror(error)));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
   Descriptor fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", listen, errno_words(errno)));
   const int yes = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0)
-    return fail(fmt::format("cannot listen on {}: {}; set agent.listen to another port or address, or stop what has it",
-                            listen, errno_words(errno)));
+    return fail(fmt::format(
+        "cannot listen on {}: {}; set agent.listen to another port or address, or stop the program that uses it",
+        listen, errno_words(errno)));
   return fd.release();
 }
 
@@ -107,23 +109,23 @@ Result<int> listen_unix(const std::string& path, bool for_everybody) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    return fail(fmt::format("agent.socket: {} is longer than the {} bytes a socket's path may have", path,
+    return fail(fmt::format("agent.socket: {} is longer than {} bytes, the limit of a socket's path", path,
                             sizeof address.sun_path - 1));
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const auto* target = reinterpret_cast<const sockaddr*>(&address);
   std::error_code ec;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    return fail(
-        fmt::format("cannot make {} for the agent's socket: {}; set agent.socket to a path of yours, or to none",
-                    folder.string(), errno_words(errno)));
+    return fail(fmt::format(
+        "cannot make {} for the agent's socket: {}; set agent.socket to a path that you can write, or to none",
+        folder.string(), errno_words(errno)));
   struct stat info {};
   if (::lstat(path.c_str(), &info) == 0) {
     if (!S_ISSOCK(info.st_mode))
-      return fail(fmt::format("{} is there and is no socket; move it away, or set agent.socket", path));
+      return fail(fmt::format("{} exists and is not a socket; move it away, or set agent.socket", path));
     const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (::connect(probe.get(), target, sizeof address) == 0 || errno == EAGAIN)
-      return fail(fmt::format("an agent answers on {} already; stop it, or give this one another agent.socket", path));
+      return fail(fmt::format("an agent already answers on {}; stop it, or give this one another agent.socket", path));
     ::unlink(path.c_str());  // left by one that was killed
   }
   Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -131,7 +133,7 @@ Result<int> listen_unix(const std::string& path, bool for_everybody) {
   // Nobody can connect between bind and listen: there is no moment with wider rights than meant.
   if (::bind(fd.get(), target, sizeof address) != 0 || ::chmod(path.c_str(), for_everybody ? 0666 : 0600) != 0 ||
       ::listen(fd.get(), kBacklog) != 0)
-    return fail(fmt::format("cannot listen on {}: {}; set agent.socket to a path of yours, or to none", path,
+    return fail(fmt::format("cannot listen on {}: {}; set agent.socket to a path that you can write, or to none", path,
                             errno_words(errno)));
   return fd.release();
 }

@@ -104,11 +104,11 @@ Conclusion conclude(ProgramRun run, const GateRules& rules) {
 
   if (worst == nullptr) {
     if (!rules.mark.empty())
-      c.words = fmt::format("the program made no mark '{}'", rules.mark);
+      c.words = fmt::format("the program made no mark named '{}'", rules.mark);
     else if (!run.not_measured.empty())
       c.words = run.not_measured;
     else
-      c.words = "the program held no GPU memory that can be seen here, and made no marks (docs/leak-gate.md)";
+      c.words = "no GPU memory of the program is visible here, and it made no marks (see docs/leak-gate.md)";
   } else {
     c.key = worst->series.key;
     const bool alone = c.tested.size() == 1 && left_out == 0;
@@ -123,7 +123,7 @@ Conclusion conclude(ProgramRun run, const GateRules& rules) {
                 : worst->result.outcome == Outcome::too_short ? GateOutcome::not_tested
                                                               : GateOutcome::passes;
   }
-  if (run.skipped_lines > 0) c.words += fmt::format("; {} lines on the pipe were no marks", run.skipped_lines);
+  if (run.skipped_lines > 0) c.words += fmt::format("; lines on the pipe that were not marks: {}", run.skipped_lines);
   if (c.outcome != GateOutcome::leaks && run.exit_code.value_or(1) != 0) {
     c.outcome = GateOutcome::program_failed;
     c.words = run.exit_code ? fmt::format("the program ended with {}; {}", *run.exit_code, c.words)

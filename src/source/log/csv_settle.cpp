@@ -262,7 +262,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
 
   for (const std::string& title : plan.passed_over)
     assumptions.push_back(fmt::format(
-        "column '{}' also speaks of used memory and is not read; cut the others out to have it", excerpt(title)));
+        "column '{}' also holds used memory and is not read; remove the other columns to read it", excerpt(title)));
 
   std::size_t positions = 1;
   if (plan.wide.empty() && plan.index < 0 && plan.uuid < 0 && plan.pci < 0 && plan.pid < 0 && plan.series.empty() &&
@@ -270,7 +270,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
     positions = count_positions(rows, plan.time, stamp);
   if (positions > 1)
     assumptions.push_back(
-        fmt::format("{} rows a reading and no GPU index: the rows are taken for {} GPUs in that order; "
+        fmt::format("{} rows per reading and no GPU index: the rows are taken for {} GPUs in that order; "
                     "record index or uuid as well",
                     positions, positions));
 

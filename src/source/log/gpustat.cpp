@@ -111,7 +111,7 @@ class Gpustat final : public LogParser {
     ++round_;
     for (const json& gpu : *gpus) {
       if (!gpu.is_object()) {
-        rows.skip(object_line_, "an entry of \"gpus\" is no object");
+        rows.skip(object_line_, "an entry of \"gpus\" is not an object");
         continue;
       }
       read_gpu(gpu, time, rows);

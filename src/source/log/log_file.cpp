@@ -134,7 +134,7 @@ Status LogFile::fill() {
     }
     if (blocks_ && waiting_.size() + rows_->samples.size() > kMostSorted)
       return fail(
-          "the log lists one series after another and is too large to put in order of time in memory; sort it by "
+          "the log lists one series after another and is too large to sort by time in memory; sort it by "
           "its time column first");
     order();
   }
@@ -169,8 +169,8 @@ void LogFile::order() {
   std::stable_sort(waiting_events_.begin(), waiting_events_.end(), earlier_event);
   if (rows.series_follow_one_another() && !blocks_) {
     rows.warn(
-        "the log lists one series after another beyond its first 256 KiB: its series are analysed one after another "
-        "too; sort it by its time column to have them side by side");
+        "the log lists one series after another beyond its first 256 KiB: its series are analysed one after another, "
+        "too; sort it by its time column to analyse them together");
   } else {
     hold_ = std::max(hold_, rows.disorder());
   }

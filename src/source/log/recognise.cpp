@@ -84,8 +84,8 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
       std::string_view line;
       while (!rest.empty() && logtext::trim(line).empty()) line = logtext::take_line(rest);
       return fail(
-          fmt::format("'{}' is of no known log format ({}); docs/formats/logs.md says how each is recorded, and "
-                      "--input-format names one outright",
+          fmt::format("the log format of '{}' is not recognised ({}); docs/formats/logs.md shows how to record each "
+                      "format, and --input-format names one",
                       logtext::excerpt(line), format_names()));
     }
   }

@@ -109,7 +109,7 @@ Result<std::vector<std::size_t>> device_logs_of(const std::vector<std::unique_pt
       if (found != SIZE_MAX && best == how)
         return fail(
             fmt::format("{} and {} both have GPU {}, so the processes of {} may belong to either; analyse them "
-                        "apart, or record uuid in all of them",
+                        "separately, or record uuid in all of them",
                         files[found]->shown, files[i]->shown, name_of(device), p.shown));
       if (found == SIZE_MAX || best > how) {
         found = i;
@@ -127,7 +127,7 @@ Result<std::vector<std::size_t>> device_logs_of(const std::vector<std::unique_pt
     } else {
       return fail(
           fmt::format("{} and {} name GPUs differently ({} and {}), so their rows cannot be joined; analyse them "
-                      "apart, or record uuid (gpu_uuid) in both",
+                      "separately, or record uuid (gpu_uuid) in both",
                       files[undecided]->shown, p.shown, name_of(files[undecided]->probe.devices.front()),
                       name_of(p.probe.devices.front())));
     }
@@ -135,7 +135,7 @@ Result<std::vector<std::size_t>> device_logs_of(const std::vector<std::unique_pt
   for (const std::size_t log : joined)
     if (files[log]->probe.relative != p.probe.relative)
       return fail(fmt::format(
-          "{} and {} name the same GPU, but only one of them has dates; give --start, or analyse them apart",
+          "{} and {} name the same GPU, but only one of them has dates; give --start, or analyse them separately",
           files[log]->shown, p.shown));
   return joined;
 }

@@ -183,19 +183,20 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
   }
   if (blocks_expected_) {
     // Sorted later as a whole; within one series a step back stays what it is and is told.
-    warn(fmt::format("{}:{}: time goes back by {:.0f} s within one series; the rows are put in order of time", file_,
-                     line, seconds_between(time, last)));
+    warn(fmt::format("{}:{}: time goes back by {:.0f} s within one series; the rows are sorted by time", file_, line,
+                     seconds_between(time, last)));
     return time;
   }
   if (last - time <= kJitter) return last;
   if (newest_ - time > kLongestShift - shift_) {
-    warn(fmt::format("{}:{}: time goes back by more than a lifetime; such rows get the time before them", file_, line));
+    warn(fmt::format("{}:{}: time goes back by more than a lifetime; such rows get the time of the row before", file_,
+                     line));
     return newest_;
   }
   const double back_s = seconds_between(time, last);
   warn(fmt::format(
-      "{}:{}: time goes back by {:.0f} s (a clock was set, or recordings were joined): what follows is read "
-      "as going on from there; if the log was written in another time zone, name it with --timezone",
+      "{}:{}: time goes back by {:.0f} s (a clock was set, or recordings were joined): the rows that follow are read "
+      "as continuing from there; if the log was written in another time zone, name it with --timezone",
       file_, line, back_s));
   const Duration by = (newest_ - time) + step_;
   shift_ += by;

@@ -40,7 +40,7 @@ std::int64_t interval_ns(const LogOptions& options) {
 void warn_default_interval(const LogOptions& options, std::string_view what, std::vector<std::string>& warnings) {
   if (!options.interval_s)
     warnings.push_back(fmt::format(
-        "{}: one reading a second is assumed; give the true period with --interval (and --start for dates)", what));
+        "{}: one reading per second is assumed; give the true period with --interval (and --start for dates)", what));
 }
 
 /// "05.01.2026 ...": two numbers and dots before a year.
@@ -129,7 +129,7 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
   }
   if (dates == 0 && times_of_day == 0 && numbers == 0)
     return fail(
-        fmt::format("'{}' is not a time that is understood: ISO 8601, 2026/06/11 15:24:31, 06-11-2026 15:24:31, "
+        fmt::format("'{}' is not a time in a known format: ISO 8601, 2026/06/11 15:24:31, 06-11-2026 15:24:31, "
                     "seconds since 1970 or since the start",
                     samples.empty() ? std::string() : logtext::excerpt(samples.front())));
 

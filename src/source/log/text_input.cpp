@@ -75,7 +75,8 @@ Status TextInput::settle_encoding() {
   const std::string_view start(waiting_.data(), end_);
   for (const std::string_view magic : kNotRead)
     if (start.starts_with(magic))
-      return fail(fmt::format("{}: packed with bzip2, xz or zip, which are not read; unpack it first", bytes_.name()));
+      return fail(fmt::format("{}: compressed with bzip2, xz or zip, which are not supported; decompress it first",
+                              bytes_.name()));
   if (start.starts_with("\xff\xfe")) {
     encoding_ = Encoding::utf16_little;
     at_ = 2;

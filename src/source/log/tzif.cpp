@@ -57,7 +57,7 @@ constexpr std::size_t kHeaderBytes = 44;
 
 Result<Header> read_header(std::string_view bytes, std::size_t at) {
   if (bytes.size() < at + kHeaderBytes || bytes.substr(at, 4) != "TZif") {
-    return fail(fmt::format("byte {}: expected a TZif header; this is no compiled time zone", at));
+    return fail(fmt::format("byte {}: expected a TZif header; this is not a compiled time zone", at));
   }
   const auto count = [&](std::size_t index) {
     return static_cast<std::size_t>(static_cast<std::uint32_t>(big_endian(bytes.substr(at + 20 + 4 * index, 4))));
@@ -206,7 +206,7 @@ Result<TimeZone> TimeZone::parse(std::string_view bytes) {
     footer = footer.substr(0, footer.find('\n'));
     const auto rule = RuleReader(footer).read();
     if (!footer.empty() && !rule) {
-      return fail(fmt::format("byte {}: '{}' is no rule for the years after the table",
+      return fail(fmt::format("byte {}: '{}' is not a rule for the years after the table",
                               bytes.size() - footer.size() - 1, footer.substr(0, 60)));
     }
     if (rule) zone.rule_ = *rule;
@@ -230,7 +230,7 @@ Result<std::string> read_zone_file(const std::filesystem::path& path) {
 Result<TimeZone> TimeZone::load(const std::string& name) {
   // A name is a path below the database and nothing else.
   if (name.empty() || name.front() == '/' || name.find("..") != std::string::npos) {
-    return fail(fmt::format("'{}' is no time zone's name", name));
+    return fail(fmt::format("'{}' is not the name of a time zone", name));
   }
   const char* root = std::getenv("TZDIR");
   auto bytes =

@@ -19,7 +19,7 @@ Result<sim::Scenario> find_scenario(const std::string& name) {
   std::vector<std::string_view> names;
   for (const sim::BuiltinScenario& builtin : sim::builtin_scenarios()) names.push_back(builtin.name);
   return fail(fmt::format(
-      "there is no built-in scenario and no file '{}'; the nearest is '{}', and 'vramtrack simulate --list' names all",
+      "there is no built-in scenario and no file '{}'; the nearest is '{}', and 'vramtrack simulate --list' shows all",
       name, nearest_name(name, names)));
 }
 

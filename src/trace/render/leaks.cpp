@@ -23,7 +23,7 @@ std::string verdict_line(const Growth& growth) {
     case Condition::fragmentation:
       return "FRAGMENTATION, no leak";
     case Condition::pending:
-      return "PENDING FREES, no leak of the program's";
+      return "PENDING FREES, not a leak of the program";
     default:
       return "GREW OUTSIDE THE ALLOCATOR";
   }
@@ -79,7 +79,9 @@ std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbo
     if (site.stack == kNoStack && !snapshots.front().is_event_stream)
       out += "         no stack was recorded: call torch.cuda.memory._record_memory_history() before the steps\n";
   }
-  if (grown > shown) out += fmt::format("and {} more sites that grew; --top {} shows all\n", grown - shown, grown);
+  if (grown > shown)
+    out += fmt::format("and {} more site{} that grew; --top {} shows all\n", grown - shown,
+                       grown - shown == 1 ? "" : "s", grown);
   std::int64_t shrunk = 0;
   std::size_t shrunk_sites = 0;
   for (const SiteGrowth& site : growth.sites)

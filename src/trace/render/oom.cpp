@@ -42,7 +42,7 @@ void device_text(std::string& out, const Symbols& symbols, const OomReport& r, s
   const auto positive = [](std::int64_t bytes) { return static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)); };
   if (r.has_oom)
     row("asked for", r.asked_bytes, r.asked_by == kNoStack ? "" : printable(site_words(symbols, r.asked_by)));
-  if (r.has_oom) row("device free", r.device_free_bytes, "as the driver said");
+  if (r.has_oom) row("device free", r.device_free_bytes, "as reported by the driver");
   row("live", positive(r.at.live_bytes), "requested by the program and held");
   row("pending free", positive(r.at.pending_bytes), "freed, a stream still uses it");
   row("cached", r.cached_bytes, "reserved and free");

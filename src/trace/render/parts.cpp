@@ -57,7 +57,7 @@ std::string sites_text(const Symbols& symbols, const Profile& sites, std::int64_
   for (const LineBytes& held : lines) {
     if (held.bytes <= 0) break;
     if (shown++ == most) {
-      out += fmt::format("{}and {} more lines\n", indent, lines.size() - most);
+      out += fmt::format("{}and {} more line{}\n", indent, lines.size() - most, lines.size() - most == 1 ? "" : "s");
       break;
     }
     out +=

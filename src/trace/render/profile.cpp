@@ -34,7 +34,7 @@ Result<NamedProfile> named_profile(const Snapshot& snapshot, Symbols& symbols, s
     highest = timeline.peaks.front();
     peak_device = trace.device;
   }
-  if (!highest) return fail(fmt::format("--peak: {} has no trace to find one in; leave --peak away", snapshot.file));
+  if (!highest) return fail(fmt::format("--peak: {} has no trace to find a peak in; leave out --peak", snapshot.file));
   return NamedProfile{highest->sites, fmt::format("GPU memory by stack at the peak of device {} (trace entry {})",
                                                   peak_device, format_number(highest->at.event + 1))};
 }

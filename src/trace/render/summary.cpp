@@ -35,7 +35,7 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
         assessment.condition == Condition::steady ? "" : fmt::format("[{}] ", condition_name(assessment.condition)),
         assessment.next_step);
   if (const std::uint64_t ooms = trace == nullptr ? 0 : trace->counts[static_cast<std::size_t>(Action::oom)]; ooms > 0)
-    out += fmt::format("  it ran OUT OF MEMORY {} in the trace: 'vramtrack snapshot oom' says what filled it then\n",
+    out += fmt::format("  it ran OUT OF MEMORY {} in the trace: 'vramtrack snapshot oom' shows what filled it\n",
                        ooms == 1 ? "once" : fmt::format("{} times", format_number(ooms)));
   const auto row = [&](std::string_view name, std::uint64_t bytes, std::string_view meaning) {
     out += fmt::format("  {:<22} {:>12} {:>6}  {}\n", name, format_size(bytes), percent_of(bytes, u.reserved_bytes),
@@ -78,7 +78,8 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
                          percent_of(static_cast<std::uint64_t>(lines[i].bytes), u.requested_bytes),
                          format_count(static_cast<std::uint64_t>(lines[i].blocks), "block"),
                          line_words(symbols, lines[i]));
-    if (lines.size() > top) out += fmt::format("  and {} more lines\n", lines.size() - top);
+    if (lines.size() > top)
+      out += fmt::format("  and {} more line{}\n", lines.size() - top, lines.size() - top == 1 ? "" : "s");
   }
   if (trace == nullptr || trace->event_count == 0) return;
   const auto at_begin = static_cast<std::int64_t>(u.requested_bytes) - trace->net_bytes;

@@ -22,7 +22,7 @@ void device_text(std::string& out, const Symbols& symbols, const Timeline& t, st
   std::int64_t highest = 1;
   for (const Moment& point : t.points) highest = std::max(highest, point.live_bytes);
   out += fmt::format(
-      "\n  {:<16} {:>11} {:>11}  the highest moment of each stretch; of what the trace saw allocated, who held most\n",
+      "\n  {:<16} {:>11} {:>11}  peak of each interval, and the sites that held most of what the trace saw allocated\n",
       "when", "live", "reserved");
   for (std::size_t i = 0; i < t.points.size(); ++i) {
     const Moment& point = t.points[i];

@@ -213,7 +213,7 @@ TEST(Outbox, WhatNobodyTakesIsGivenUp) {
   EXPECT_EQ(o.messages().size(), 1U);
   o.tick(at(100));
   EXPECT_TRUE(o.messages().empty());
-  EXPECT_THAT(o.take_warnings(), ElementsAre(HasSubstr("given up")));
+  EXPECT_THAT(o.take_warnings(), ElementsAre(HasSubstr("dropped")));
 }
 
 TEST(Outbox, TheQueueIsBounded) {
@@ -224,7 +224,7 @@ TEST(Outbox, TheQueueIsBounded) {
   EXPECT_EQ(o.messages().size(), Outbox::kMaxMessages);
   EXPECT_EQ(o.incidents(), Outbox::kMaxIncidents);
   EXPECT_EQ(o.messages().back().pid, 2000U);
-  EXPECT_THAT(o.take_warnings(), ElementsAre(HasSubstr("1744 notifications given up")));
+  EXPECT_THAT(o.take_warnings(), ElementsAre(HasSubstr("1744 notifications dropped")));
 }
 
 TEST(Outbox, ARestartLosesNothingAndTellsNothingTwice) {
@@ -270,7 +270,7 @@ TEST(Outbox, AChannelThatIsNoMoreTakesItsMessagesWithIt) {
   Outbox none = outbox({}, {"slack"});
   ASSERT_TRUE(none.load(before.save(), at(1)));
   EXPECT_TRUE(none.messages().empty());
-  EXPECT_THAT(none.take_warnings(), ElementsAre(HasSubstr("given up")));
+  EXPECT_THAT(none.take_warnings(), ElementsAre(HasSubstr("dropped")));
 }
 
 TEST(Outbox, ADamagedFileIsNamedAndChangesNothing) {

@@ -102,7 +102,7 @@ TEST(ByteInput, DamageIsAnErrorOrAWarning) {
     EXPECT_EQ(read_bytes(cut).error, words + "; copy the file again");
     const Reading rest = read_bytes(cut, lenient);
     EXPECT_EQ(rest.error, "");
-    EXPECT_EQ(rest.warning, words + "; what came before is read");
+    EXPECT_EQ(rest.warning, words + "; the data before that is read");
     EXPECT_GT(rest.text.size(), 100'000U);
     EXPECT_THAT(text, StartsWith(rest.text));
 
@@ -112,7 +112,7 @@ TEST(ByteInput, DamageIsAnErrorOrAWarning) {
                 AllOf(HasSubstr("data is damaged at byte "), HasSubstr("copy the file again")));
     const Reading before = read_bytes(broken, lenient);
     EXPECT_EQ(before.error, "");
-    EXPECT_THAT(before.warning, HasSubstr("what came before is read"));
+    EXPECT_THAT(before.warning, HasSubstr("the data before that is read"));
 
     EXPECT_THAT(read_bytes(bytes + "rubbish").error, HasSubstr("data is damaged at byte "));
     EXPECT_EQ(read_bytes(bytes + "rubbish", lenient).text, text);

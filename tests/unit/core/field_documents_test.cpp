@@ -300,8 +300,8 @@ TEST_P(FieldDocuments, SayWhatIsDeclared) {
            "the first";
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, FieldDocuments, ::testing::ValuesIn(regions()), [](const auto& info) {
-  std::string name = info.param.file + '_' + info.param.name;
+INSTANTIATE_TEST_SUITE_P(Files, FieldDocuments, ::testing::ValuesIn(regions()), [](const auto& region) {
+  std::string name = region.param.file + '_' + region.param.name;
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   return name;

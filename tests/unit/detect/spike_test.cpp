@@ -86,7 +86,7 @@ TEST(Spike, TheWorkedExampleOfItsDocument) {
   EXPECT_EQ(*stays->finding().onset, at(573));
   feed(*stays, 605, 909, 1, example);
   EXPECT_DOUBLE_EQ(stays->finding().confidence, 0.25);
-  EXPECT_EQ(stays->finding().because, "up 5.0 GiB (62 %) within 37 s; what becomes of it shows after 5 min");
+  EXPECT_EQ(stays->finding().because, "up 5.0 GiB (62 %) within 37 s; whether it stabilises is known after 5 min");
   feed(*stays, 910, 914, 1, example);
   EXPECT_DOUBLE_EQ(stays->finding().confidence, 0.05);
   EXPECT_EQ(stays->finding().because,

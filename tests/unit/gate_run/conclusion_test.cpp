@@ -80,7 +80,7 @@ TEST(Conclusion, MarkIsTheOneAskedForOrOfTheLimitOrTheMostFrequent) {
   r.mark = "batch";
   const Conclusion none = conclude(run, r);
   EXPECT_EQ(none.outcome, GateOutcome::not_tested);
-  EXPECT_EQ(none.words, "the program made no mark 'batch'");
+  EXPECT_EQ(none.words, "the program made no mark named 'batch'");
 }
 
 TEST(Conclusion, WorstWriterDecidesAndIsNamed) {
@@ -127,11 +127,11 @@ TEST(Conclusion, WithoutMarksTheSamplesAreTestedButNotTheProgramsEnd) {
 
 TEST(Conclusion, NothingToSeeSaysWhy) {
   ProgramRun run = run_of({});
-  EXPECT_THAT(conclude(run, rules()).words, StartsWith("the program held no GPU memory that can be seen here"));
+  EXPECT_THAT(conclude(run, rules()).words, StartsWith("no GPU memory of the program is visible here"));
   run.not_measured = "no GPU memory can be read here";
   EXPECT_EQ(conclude(run, rules()).words, "no GPU memory can be read here");
   run.skipped_lines = 3;
-  EXPECT_EQ(conclude(run, rules()).words, "no GPU memory can be read here; 3 lines on the pipe were no marks");
+  EXPECT_EQ(conclude(run, rules()).words, "no GPU memory can be read here; lines on the pipe that were not marks: 3");
 }
 
 TEST(Junit, ALeakIsAFailureWithItsLines) {

@@ -51,10 +51,10 @@ View view(std::vector<SeriesView> series) {
 
 TEST(Headline, WhatWasSeenTooBrieflyIsNotCalledHealthy) {
   const Headline young = headline(view({gpu(0, State::too_short), gpu(1, State::too_short)}));
-  EXPECT_EQ(young.text, "Not known yet whether anything leaks: too few samples so far.");
+  EXPECT_EQ(young.text, "Too few samples so far to tell whether anything leaks.");
   EXPECT_EQ(young.tone, "faint");
   EXPECT_EQ(headline(view({gpu(0, State::steady), gpu(1, State::too_short)})).text,
-            "Nothing leaks so far; not known yet of GPU 1.");
+            "Nothing leaks so far; too few samples of GPU 1 to tell.");
   EXPECT_EQ(headline(view({gpu(0, State::steady)})).text, "Nothing leaks.");
   EXPECT_EQ(headline(view({gpu(0, State::steady), gpu(1, State::cycling)})).text, "Nothing leaks on 2 GPUs.");
   EXPECT_EQ(headline(view({})).text, "No GPU is being watched.");
@@ -65,7 +65,8 @@ TEST(Headline, TheMostSevereLeakWithItsEnd) {
                                        leaking(2, Severity::critical, 1500), gpu(3, State::growing)}));
   EXPECT_EQ(said.text, "GPU 2 leaks: pid 42 python train.py; out of memory in 0h 25m (20m–30m). 2 more GPUs leak.");
   EXPECT_EQ(said.tone, "critical");
-  EXPECT_EQ(headline(view({gpu(3, State::growing)})).text, "No leak so far; GPU 3 grows, not yet decidable.");
+  EXPECT_EQ(headline(view({gpu(3, State::growing)})).text,
+            "No leak so far; GPU 3 grows, and it is too early to tell why.");
 }
 
 TEST(Headline, ACommandThatIsHiddenIsHiddenHereToo) {

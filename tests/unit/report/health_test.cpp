@@ -28,7 +28,7 @@ TEST(Health, APowerCapAndCorrectedErrorsAreHealthy) {
   EXPECT_EQ(report.condition, Condition::healthy);
   EXPECT_THAT(report.problems, IsEmpty());
   EXPECT_EQ(health_words(s.health), "temperature 71 °C; ECC on, 0 uncorrected, 2 corrected; throttle: power cap");
-  EXPECT_EQ(xid_words(s, clock_of), "no XID heard of");
+  EXPECT_EQ(xid_words(s, clock_of), "no XID error seen");
 }
 
 TEST(Health, WhatIsNotKnownIsSaidAndIsNoZero) {
@@ -57,7 +57,7 @@ TEST(Health, UncorrectedErrorsFailAndComeBeforeHeat) {
   ASSERT_THAT(report.problems, SizeIs(2)) << "the slowdown is the heat's";
   EXPECT_EQ(report.problems[0].text, "1 uncorrected memory error since the driver was loaded");
   EXPECT_EQ(report.problems[1].condition, Condition::degraded);
-  EXPECT_EQ(report.problems[1].text, "too hot: the hardware cuts the clocks at 71 °C");
+  EXPECT_EQ(report.problems[1].text, "too hot: the hardware lowers the clocks at 71 °C");
   for (const HealthProblem& p : report.problems) EXPECT_FALSE(p.next.empty());
 }
 
@@ -65,7 +65,7 @@ TEST(Health, ErrorsOfTheBoardsEarlierLifeAreToldAndNotHeldAgainstIt) {
   SeriesView s = healthy();
   s.health->ecc_lifetime.uncorrected = 3;
   EXPECT_EQ(judge_health(s, at(7199)).condition, Condition::healthy);
-  EXPECT_THAT(health_words(s.health), HasSubstr("0 uncorrected, 2 corrected, 3 uncorrected in its life"));
+  EXPECT_THAT(health_words(s.health), HasSubstr("0 uncorrected, 2 corrected, 3 uncorrected over its lifetime"));
 }
 
 TEST(Health, EveryOtherReasonToWorry) {

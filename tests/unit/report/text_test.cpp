@@ -19,8 +19,9 @@ std::string text(const View& view, bool colour = false) {
 TEST(TextReport, TheHeadlineSaysItAll) {
   EXPECT_THAT(
       text(sample_view()),
-      HasSubstr("GPU 0 NVIDIA A10: LEAK (gradual leak), +50.0 MiB/min (45.8 to 52.1), R² 0.982, confidence 97 %, "
-                "out of memory in 0h 47m (38m–1h 05m)\n"));
+      HasSubstr(
+          "GPU 0 NVIDIA A10: LEAK (gradual leak), +50.0 MiB/min (45.8 to 52.1), R² 0.982, probability of a leak 97 %, "
+          "out of memory in 0h 47m (38m–1h 05m)\n"));
 }
 
 TEST(TextReport, ReasonsSuspectCausesDissentAndTheNextStepFollow) {
@@ -83,8 +84,9 @@ TEST(StatusTable, OneLineADeviceItsProcessesBelow) {
   const std::string out = status_table(sample_view(), {});
   EXPECT_THAT(out, HasSubstr("GPU 0 NVIDIA A10"));
   EXPECT_THAT(out, HasSubstr("12.0/24.0 GiB"));
-  EXPECT_THAT(out,
-              HasSubstr("LEAK (gradual leak), confidence 97 %, out of memory in 0h 47m (38m–1h 05m), by pid 4242"));
+  EXPECT_THAT(
+      out,
+      HasSubstr("LEAK (gradual leak), probability of a leak 97 %, out of memory in 0h 47m (38m–1h 05m), by pid 4242"));
   EXPECT_THAT(out, HasSubstr("  pid 4243 python serve.py (alice)"));
 }
 

@@ -320,7 +320,7 @@ TEST(ViewJson, MistakesAreNamed) {
   const auto message = [](const char* text) { return parse_view_json(text).error().message; };
   EXPECT_THAT(message("{"), HasSubstr("reading a view"));
   EXPECT_THAT(message("[]"), HasSubstr("expected an object"));
-  EXPECT_THAT(message(R"({"time": 5})"), HasSubstr("time: expected a text"));
+  EXPECT_THAT(message(R"({"time": 5})"), HasSubstr("time: expected a string"));
   EXPECT_THAT(message(R"({"time": "yesterday"})"), HasSubstr("time: expected a time"));
   EXPECT_THAT(
       message(R"({"series": [{"key": "device_used/a"}, {"key": "device_used/b", "verdict": {"severity": "awful"}}]})"),

@@ -150,7 +150,7 @@ TEST(Nvml, UnknownProcessMemoryIsMissingNotZero) {
   FakeNvml fake(two_gpus("process gpu=0 pid=1001 used=none,none,70M\n"));
   const Batch first = fake.poll();
   EXPECT_EQ(fake.process(first, "GPU-a", 1001), std::nullopt);
-  EXPECT_THAT(fake.source->notes().warnings, Contains(HasSubstr("does not tell how much GPU memory 1 process hold")));
+  EXPECT_THAT(fake.source->notes().warnings, Contains(HasSubstr("does not report how much GPU memory 1 process hold")));
   EXPECT_NE(fake.catalog.process(1001, 111100), nullptr) << "it is known all the same";
   fake.poll();
   EXPECT_EQ(fake.process(fake.poll(), "GPU-a", 1001), 70 * kMiB);

@@ -113,7 +113,7 @@ TEST_F(DamageTest, ReaderErrorsNameTheFile) {
   write_bytes(folder.file("empty.db"), "");
   reader = StoreReader::open(folder.file("empty.db"));
   ASSERT_FALSE(reader);
-  EXPECT_THAT(reader.error().message, HasSubstr("no vramtrack store"));
+  EXPECT_THAT(reader.error().message, HasSubstr("not a vramtrack store"));
 }
 
 /// Root may write everywhere: then the test goes on as nobody.

@@ -171,21 +171,28 @@ TEST(Rows, AnAcknowledgedAlertIsNotOpen) {
   EXPECT_EQ(open_alerts(m), 1U);
 }
 
-TEST(Keys, EveryPageOfTheTableHasItsKeyAndALineOfHelp){
-#define VRAMTRACK_PAGE(name, key, keys, words)                   \
-  {                                                              \
-    Model m = model_of(eight_gpus());                            \
-    handle(m, (key) != 0 ? Key{key} : kEnter);                   \
-    EXPECT_EQ(m.ui.page, Page::name);                            \
-    handle(m, kEscape);                                          \
-    EXPECT_EQ(m.ui.page, Page::overview) << #name;               \
-    m.ui.help = true;                                            \
-    Screen s(200, 60);                                           \
-    draw(s, m);                                                  \
-    EXPECT_NE(s.text().find(words), std::string::npos) << words; \
-  }
+TEST(Keys, EveryPageOfTheTableHasItsKeyAndALineOfHelp) {
+  struct Row {
+    Page page;
+    char32_t key;
+    std::string_view words;
+  };
+  constexpr Row kRows[] = {
+#define VRAMTRACK_PAGE(name, key, keys, help) {Page::name, key, help},
 #include "top/pages.def"
 #undef VRAMTRACK_PAGE
+  };
+  for (const Row& row : kRows) {
+    Model m = model_of(eight_gpus());
+    handle(m, row.key != 0 ? Key{row.key} : kEnter);
+    EXPECT_EQ(m.ui.page, row.page) << row.words;
+    handle(m, kEscape);
+    EXPECT_EQ(m.ui.page, Page::overview) << row.words;
+    m.ui.help = true;
+    Screen s(200, 60);
+    draw(s, m);
+    EXPECT_NE(s.text().find(row.words), std::string::npos) << row.words;
+  }
 }
 
 TEST(Keys, ThePagesAndBack) {

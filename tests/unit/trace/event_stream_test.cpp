@@ -87,7 +87,7 @@ TEST(AllocationEvents, WhatIsLiveAtTheEndIsASnapshot) {
 
 TEST(AllocationEvents, ErrorsNameFileAndLine) {
   EXPECT_THAT(error_of("\nsoon + 0x1 1\n"),
-              HasSubstr("events.log:3: expected a time in seconds from 0 on, not 'soon'"));
+              HasSubstr("events.log:3: expected a time in seconds, 0 or greater, not 'soon'"));
   EXPECT_THAT(error_of("-1 + 0x1 1\n"), HasSubstr("events.log:2: expected a time"));
   EXPECT_THAT(error_of("nan + 0x1 1\n"), HasSubstr("events.log:2: expected a time"));
   EXPECT_THAT(error_of("0 malloc 0x1 1\n"), HasSubstr("expected + (allocated) or - (freed) after the time"));
@@ -174,8 +174,9 @@ StreamReplay steps(Symbols& symbols, int count, std::uint64_t kept_bytes) {
   EXPECT_TRUE(replay.take(alloc(1, 100 * kMiB, weights, 0)));
   for (int n = 0; n < count; ++n) {
     EXPECT_TRUE(replay.take(alloc(2, 50 * kMiB, work, n * 10)));
-    if (kept_bytes > 0)
+    if (kept_bytes > 0) {
       EXPECT_TRUE(replay.take(alloc(1000 + static_cast<std::uint64_t>(n), kept_bytes, keeps, n * 10 + 1)));
+    }
     EXPECT_TRUE(replay.take(free_of(2, n * 10 + 2)));
   }
   return replay;

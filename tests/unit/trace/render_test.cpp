@@ -66,7 +66,7 @@ TEST_F(Render, SummaryShowsTheDeviceAskedForAndItsSites) {
   EXPECT_LT(text.find("model.py:12"), text.find("train.py:40"));
   const std::string one = summary_text(all, symbols, {1, 10});
   EXPECT_THAT(one, AllOf(HasSubstr("\ndevice 1: "), Not(HasSubstr("device 0")), Not(HasSubstr("model.py"))));
-  EXPECT_THAT(summary_text(all, symbols, {0, 1}), AllOf(HasSubstr("and 1 more lines"), Not(HasSubstr("train.py"))));
+  EXPECT_THAT(summary_text(all, symbols, {0, 1}), AllOf(HasSubstr("and 1 more line\n"), Not(HasSubstr("train.py"))));
 
   const std::string json = summary_json(all, symbols, {0, 1});
   EXPECT_THAT(json, StartsWith(R"({"schema":"vramtrack.snapshot.summary.v1","snapshots":[{"file":"a.pickle")"));
@@ -131,7 +131,7 @@ TEST_F(Render, LeaksTellTheWorstInFullAndTheRestInALine) {
   EXPECT_THAT(text, AllOf(HasSubstr("\nwhat grew\n  1. +16.0 MiB    +2 blocks  model.py:12 f\n"),
                           HasSubstr("       8.0 MiB > 16.0 MiB > 24.0 MiB, at every step\n"),
                           HasSubstr("\ndevice 1: no leak: ")));
-  EXPECT_THAT(leaks_text(all, symbols, growths, 0), HasSubstr("and 1 more sites that grew; --top 1 shows all\n"));
+  EXPECT_THAT(leaks_text(all, symbols, growths, 0), HasSubstr("and 1 more site that grew; --top 1 shows all\n"));
 
   const std::string json = leaks_json(all, symbols, growths, 10);
   EXPECT_THAT(json, StartsWith(R"({"schema":"vramtrack.snapshot.leaks.v1","condition":"leak","is_certain":true)"));
@@ -224,7 +224,7 @@ TEST_F(Render, ProfileOfTheEndAndOfThePeak) {
   s.traces.clear();
   const auto no_peak = named_profile(s, symbols, {}, true);
   ASSERT_FALSE(no_peak);
-  EXPECT_EQ(no_peak.error().message, "--peak: t.pickle has no trace to find one in; leave --peak away");
+  EXPECT_EQ(no_peak.error().message, "--peak: t.pickle has no trace to find a peak in; leave out --peak");
   const auto nothing = flamegraph_page(s, NamedProfile{}, symbols);
   ASSERT_FALSE(nothing);
   EXPECT_THAT(nothing.error().message, HasSubstr("there is nothing to draw"));

@@ -161,7 +161,7 @@ TEST(TorchSnapshot, NothingIsExecuted) {
         error_of("\x80\x04}(\x8c\x08segments" + refused[i] + "u."),
         AllOf(HasSubstr("at byte 14: opcode " + std::string(names[i]) + " "), HasSubstr("nothing was executed")))
         << names[i];
-  EXPECT_THAT(error_of("\x80\x04}(\xff"), HasSubstr("at byte 4: 0xff is no opcode"));
+  EXPECT_THAT(error_of("\x80\x04}(\xff"), HasSubstr("at byte 4: 0xff is not an opcode"));
 }
 
 TEST(TorchSnapshot, ErrorsSayWhereAndWhat) {
