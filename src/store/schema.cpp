@@ -74,12 +74,12 @@ Result<int> version_of(sql::Database& database, const std::string& path) {
 
 }  // namespace
 
-Status prepare_schema(sql::Database& database, const std::string& path) {
-  auto version = version_of(database, path);
-  if (!version) return fail(version.error());
+Status prepare_schema(sql::Database& database, const std::string& path, int version) {
+  auto found = version_of(database, path);
+  if (!found) return fail(found.error());
   // auto_vacuum can only be chosen while the file is empty. The cache is small on purpose: a watch writes
   // each page once and rarely reads one.
-  if (*version == 0)
+  if (*found == 0)
     if (auto s = database.exec("PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL"); !s) return s;
   if (auto s = database.exec("PRAGMA cache_size=-192; PRAGMA temp_store=MEMORY; PRAGMA busy_timeout=200"); !s) return s;
   auto mode = database.text("PRAGMA journal_mode=WAL");
@@ -94,7 +94,7 @@ Status prepare_schema(sql::Database& database, const std::string& path) {
           database.exec("PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=2097152");
       !s)
     return s;
-  for (int step = *version; step < kSchemaVersion; ++step) {
+  for (int step = *found; step < version; ++step) {
     const std::string script =
         fmt::format("BEGIN IMMEDIATE; {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT",
                     kSteps[static_cast<std::size_t>(step)], kApplicationId, step + 1);

@@ -11,8 +11,9 @@ namespace vramtrack {
 inline constexpr int kSchemaVersion = 2;
 
 /// For a writer: settings, an empty file's tables, migrations from an older schema (each in one
-/// transaction). Errors: not a store, damaged, a newer schema; the file is then left as it is.
-Status prepare_schema(sql::Database& database, const std::string& path);
+/// transaction). Errors: not a store, damaged, a newer schema; the file is then left as it is. `version` is what the
+/// file is brought up to; tests make older files with it.
+Status prepare_schema(sql::Database& database, const std::string& path, int version = kSchemaVersion);
 
 /// For a reader: that the file is a store this program can read.
 Status check_schema(sql::Database& database, const std::string& path);

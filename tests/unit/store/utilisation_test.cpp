@@ -78,13 +78,9 @@ TEST_F(UtilisationTest, ExpiresWithTheMinutes) {
 
 TEST_F(UtilisationTest, AStoreOfTheFirstSchemaIsReadAndBroughtUpToDate) {
   {
-    const auto store = open();
-    ASSERT_TRUE(store->append(batch(0, 0.5)));
-  }
-  {
     auto database = sql::Database::open(config.path, sql::Database::Mode::write);
     ASSERT_TRUE(database);
-    ASSERT_TRUE(database->exec("DROP TABLE utilisation; PRAGMA user_version=1"));
+    ASSERT_TRUE(prepare_schema(*database, config.path, 1));
   }
   EXPECT_TRUE(read().empty());
   {
