@@ -8,6 +8,7 @@ set -u
 build=$1
 shift
 if [ -n "${VERBOSE:-}" ]; then exec cmake --build "$build" "$@" --verbose; fi
+unset VERBOSE # CMake takes an empty one for yes
 
 begun=$(date +%s)
 compiled=

@@ -1,4 +1,4 @@
-// Figures as people read them: the same words as src/report/format.cpp writes, so that the page, the terminal and a log
+// Figures as people read them: the same words as src/core/format.cpp writes, so that the page, the terminal and a log
 // show one and the same ETA. Pure; never "NaN" or "Infinity".
 import type { Interval, Time } from "./types";
 

@@ -5,7 +5,7 @@ import * as f from "../src/format";
 const GiB = 2 ** 30;
 const MiB = 2 ** 20;
 
-// The same cases as tests/unit/report/format_test.cpp has: one ETA, the same on every screen.
+// The same cases as tests/unit/core/format_test.cpp has: one ETA, the same on every screen.
 test("sizes", () => {
   assert.equal(f.bytes(512 * MiB), "512 MiB");
   assert.equal(f.bytes(12.34 * GiB), "12.3 GiB");

@@ -63,7 +63,8 @@ class Stream {
   /// could be read. An Error names the first value that is neither, and then none of the samples is taken. About 0.2 us
   /// a sample.
   Status observe(const double* times_s, const double* used_bytes, std::size_t n);
-  /// The verdict so far, as if the series ended here: a later sample of the same instant is one more tick. `explain` adds every gate and figure. Does not depend on the number of samples: some 0.1 ms.
+  /// The verdict so far, as if the series ended here: a later sample of the same instant is one more tick. `explain`
+  /// adds every gate and figure. Does not depend on the number of samples: some 0.1 ms.
   [[nodiscard]] Analysis analysis(bool explain);
 
  private:

@@ -171,7 +171,6 @@ class Agent {
                                                                       : Level::warning;
       log(level, alert_lines(told.view, told.series, told.alert, told.news, {}));
     };
-    listener.tick = [this](const Batch&) { publish(); };
     loop_->pipeline().listen(std::move(listener));
     return {};
   }
@@ -212,6 +211,7 @@ class Agent {
     bool ready = false;
     while (wait_for_next(watchdog_s)) {
       loop_->tick();
+      publish();
       if (!std::exchange(ready, true)) notify_supervisor("READY=1");
       if (const auto now = steady_clock::now(); now >= next_sign) {
         next_sign = now + kSignEvery;
@@ -222,7 +222,7 @@ class Agent {
     }
   }
 
-  /// After each tick, when its listeners have been told.
+  /// After each tick, when its cost is known.
   void publish() {
     OwnCost cost = loop_->cost();
     own_use_.add_to(cost, store_path_);

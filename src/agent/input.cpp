@@ -26,7 +26,7 @@ Result<AgentInput> simulated_input(const std::string& scenario, std::optional<st
       .clock = compressed(machine_clock(), speed), .interval_s = found->period_s, .simulated = found->name};
   input.input.catalog = std::make_unique<Catalog>();
   // Dates, not seconds since a start: a page and a store want to know when.
-  found->start = input.clock.wall();
+  found->start = input.clock.read().wall;
   LiveSource live{.name = "simulation", .source = sim::make_simulation(*found, *input.input.catalog)};
   input.input.sources.push_back(std::move(live));
   input.input.again = [scenario = std::move(*found)](Timestamp start, Catalog& catalog) mutable {

@@ -1,7 +1,7 @@
 // The fields of Finding, Suspect, Verdict and Alert, each declared once: its name, its member, where it stands in the
 // flat lines, and what it means. JSON out (report/fields_json.hpp), JSON in (report/view_json_read.cpp) and the store's
-// columns (store/rows.cpp) are made by visiting these tables; the tables of the documents, the types of the page and
-// Python's classes are compared with them by tests/unit/report/field_documents_test.cpp, which rewrites them, too.
+// columns (store/alert_row.cpp) are made by visiting these tables; the tables of the documents, the types of the page
+// and Python's classes are compared with them by tests/unit/core/field_documents_test.cpp, which rewrites them, too.
 //
 // A kind needs no word here: it is the member's type. bool, std::string, an enumeration, Timestamp, Interval, a double
 // (see Unit), another declared struct, and optionals and vectors of these.

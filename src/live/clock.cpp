@@ -8,10 +8,26 @@
 namespace vramtrack {
 namespace {
 
+/// Two readings that took less than this are of one moment; far below what Stamps takes for a jump.
+constexpr Duration kTogether = std::chrono::milliseconds{1};
+constexpr int kMostReadings = 10;
+
 Duration boot_time() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
+
+/// The two clocks are read one after the other: again, where another program ran in between.
+ClockReading machine_reading() {
+  ClockReading reading;
+  for (int tries = 0; tries < kMostReadings; ++tries) {
+    const Duration before = boot_time();
+    reading.wall = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+    reading.since_boot = boot_time();
+    if (reading.since_boot - before < kTogether) break;
+  }
+  return reading;
 }
 
 template <class D>
@@ -22,18 +38,19 @@ D scaled(D span, double factor) {
 }  // namespace
 
 Clock machine_clock() {
-  return {[] { return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()); }, boot_time,
-          [] { return std::chrono::steady_clock::now(); },
+  return {machine_reading, [] { return std::chrono::steady_clock::now(); },
           [](SteadyTime deadline) { return Interrupt::sleep_until(deadline); }};
 }
 
 Clock compressed(Clock clock, double speed) {
-  const Timestamp wall = clock.wall();
-  const Duration boot = clock.since_boot();
+  const ClockReading begin = clock.read();
   const SteadyTime steady = clock.steady();
   Clock fast;
-  fast.wall = [=, real = clock.wall] { return wall + scaled(real() - wall, speed); };
-  fast.since_boot = [=, real = clock.since_boot] { return boot + scaled(real() - boot, speed); };
+  fast.read = [=, real = clock.read]() -> ClockReading {
+    // Of one reading: a moment between two of them would be `speed` times as long.
+    const Duration passed = scaled(real().since_boot - begin.since_boot, speed);
+    return {begin.wall + passed, begin.since_boot + passed};
+  };
   fast.steady = [=, real = clock.steady] { return steady + scaled(real() - steady, speed); };
   fast.sleep_until = [=, real = clock.sleep_until](SteadyTime deadline) {
     return real(steady + scaled(deadline - steady, 1 / speed));

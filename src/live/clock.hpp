@@ -11,9 +11,14 @@ namespace vramtrack {
 /// A moment of the clock that deadlines are counted in. It never jumps.
 using SteadyTime = std::chrono::steady_clock::time_point;
 
+/// Both at one moment: together they tell a clock that was set from time that passed.
+struct ClockReading {
+  Timestamp wall;         ///< the time of day; somebody may set it
+  Duration since_boot{};  ///< never set, and it goes on while the machine sleeps
+};
+
 struct Clock {
-  std::function<Timestamp()> wall;              ///< the time of day; somebody may set it
-  std::function<Duration()> since_boot;         ///< never set, and it goes on while the machine sleeps
+  std::function<ClockReading()> read;
   std::function<SteadyTime()> steady;           ///< what deadlines are counted in
   std::function<bool(SteadyTime)> sleep_until;  ///< false: asked to end meanwhile. A past deadline returns at once.
 };

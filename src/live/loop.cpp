@@ -33,7 +33,7 @@ Loop::Loop(const Config& config, LoopInput input, Clock clock)
       pipeline_(config_, *input_.catalog, kMaxEndedSeries),
       interval_s_(config_.watch.interval_seconds),
       next_(clock_.steady()),
-      started_(stamps_.next(clock_.wall(), clock_.since_boot())),
+      started_(stamps_.next(clock_.read())),
       now_(started_) {
   for (const LiveSource& live : input_.sources) cost_.sources.push_back({.name = std::string(live.name)});
 }
@@ -59,7 +59,7 @@ void Loop::tick() {
 
 /// True when one of them has come to its end.
 bool Loop::poll_sources() {
-  now_ = stamps_.next(clock_.wall(), clock_.since_boot());
+  now_ = stamps_.next(clock_.read());
   if (std::string news = stamps_.take_news(); !news.empty())
     batch_.events.push_back(Event{.time = now_, .kind = Event::Kind::note, .text = std::move(news)});
   bool ended = false;

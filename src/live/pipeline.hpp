@@ -15,7 +15,7 @@
 
 namespace vramtrack {
 
-/// Processes that have ended are kept so long by a live engine: a watch may run for months.
+/// Processes that have ended are kept up to this number by a live engine: a watch may run for months.
 inline constexpr std::size_t kMaxEndedSeries = 256;
 
 /// One change of an alert, with the View of the tick that brought it.

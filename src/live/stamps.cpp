@@ -17,7 +17,8 @@ std::string span(Duration jump) {
 
 }  // namespace
 
-Timestamp Stamps::next(Timestamp wall, Duration since_boot) {
+Timestamp Stamps::next(const ClockReading& now) {
+  const auto& [wall, since_boot] = now;
   if (!last_) {
     last_boot_ = changed_at_ = since_boot;
     return *(last_ = wall);

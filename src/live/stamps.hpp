@@ -4,14 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "core/time.hpp"
+#include "live/clock.hpp"
 
 namespace vramtrack {
 
 /// Timestamps always rise. They follow the time of day while it goes on as the time since boot does. When it jumps,
 /// they continue from the last good time by the time since boot. A jump ahead that has lasted for kSettle is believed
-/// then (a machine without a battery gets its time from the network after the start); after a jump back the stamps
-/// continue until the time of day has come back to them, or vramtrack is started again.
+/// then (a machine without a battery gets its time from the network after the start). After a jump back the stamps go
+/// on as before it, since they must rise, until the time of day is put right again or vramtrack is restarted.
 ///
 ///        wall    ______/‾‾‾‾‾‾‾‾‾‾      stamps   ______________/‾‾‾‾‾
 ///                      jump                             kSettle
@@ -27,7 +27,7 @@ class Stamps {
   static constexpr Duration kSettle = std::chrono::minutes{10};
 
   /// The stamp of this moment, later than any before.
-  Timestamp next(Timestamp wall, Duration since_boot);
+  Timestamp next(const ClockReading& now);
   /// What to tell of a jump that the last call has seen or begun to believe; empty: nothing. Told once.
   std::string take_news();
 

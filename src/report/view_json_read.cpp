@@ -121,7 +121,7 @@ class Place {
   template <HasFields T>
   void get(T& into) const {
     for_each_field<T>([&](const auto& field) {
-      if constexpr (field.kStored) get(field.name.data(), field.of(into));
+      if constexpr (std::remove_cvref_t<decltype(field)>::kStored) get(field.name.data(), field.of(into));
     });
   }
 

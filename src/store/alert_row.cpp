@@ -20,7 +20,7 @@ std::string column_of_part(std::string_view columns, std::string_view part) {
 template <class Object, class Take>
 void for_each_stored(Object& object, Take&& take) {
   for_each_field<std::remove_const_t<Object>>([&](const auto& field) {
-    if constexpr (field.kStored) {
+    if constexpr (std::remove_cvref_t<decltype(field)>::kStored) {
       auto& value = field.of(object);
       if constexpr (std::same_as<std::remove_cvref_t<decltype(value)>, Finding>)
         for_each_stored(value, take);

@@ -28,6 +28,7 @@ for (let g = 0; g < kGpus; ++g) {
   const common = {
     device, samples: 86400, first: iso(nowS - 90000), last: iso(nowS), interval_s: 1, peak_bytes: 60 * GiB, ended: false,
     paused: false, ignored: false, utilisation_ratio: 0.9, alerts: [], explain: [],
+    level_bytes: 50 * GiB, condition: null, end: "", next: "", trend: null, health: null, last_xid: null,
   };
   const verdict = (leak) => ({ time: iso(nowS), severity: leak ? "warning" : "ok", finding: finding(leak), dissent: [],
                                suspect: null, framework: "PyTorch", causes: [] });
@@ -40,7 +41,7 @@ for (let g = 0; g < kGpus; ++g) {
       verdict: verdict(g === 0 && p === 0) });
   }
 }
-const view = { schema: "vramtrack.view.v1", time: iso(nowS), clock_is_relative: false, files: [], series, notices: [], warnings: [] };
+const view = { schema: "vramtrack.view.v1", time: iso(nowS), clock_is_relative: false, files: [], headline: { tone: "warning", text: "GPU 0 leaks." }, series, notices: [], warnings: [] };
 
 function past(url) {
   const q = new URL(url, "http://x").searchParams;

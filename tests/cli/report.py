@@ -149,7 +149,7 @@ class Logs(ReportTest):
         self.assertEqual([p.name for p in self.box.work.glob("r.html*")], ["r.html"])
 
     def test_recordings_that_do_not_belong_together(self):
-        self.assertIn("apart", self.fails("leak.csv", "steady.csv"))
+        self.assertIn("name one", self.fails("leak.csv", "steady.csv"))
 
     def test_a_format_that_is_not(self):
         self.assertIn("pdf", self.fails("--format", "pdf", "leak.csv"))

@@ -12,6 +12,7 @@ struct ManualTime {
   Duration boot{std::chrono::hours{1}};
   SteadyTime steady{};
   bool asked_to_end = false;
+  Duration reading_takes{0};  ///< each reading of the clocks moves them by so much
 
   void pass(Duration span) {
     wall += span;
@@ -21,7 +22,11 @@ struct ManualTime {
 };
 
 inline Clock manual_clock(const std::shared_ptr<ManualTime>& time) {
-  return {[time] { return time->wall; }, [time] { return time->boot; }, [time] { return time->steady; },
+  return {[time] {
+            time->pass(time->reading_takes);
+            return ClockReading{time->wall, time->boot};
+          },
+          [time] { return time->steady; },
           [time](SteadyTime deadline) {
             if (time->asked_to_end) return false;
             if (deadline > time->steady) time->pass(deadline - time->steady);

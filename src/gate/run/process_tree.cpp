@@ -50,7 +50,7 @@ Result<double> ProcessTreeMemory::used_bytes(std::uint32_t root) {
   if (sources_.empty()) return fail("no GPU memory can be read here (" + reasons_ + "); see 'vramtrack doctor'");
   std::string warnings;
   batch_.clear();
-  const Timestamp now = clock_.wall();
+  const Timestamp now = clock_.read().wall;
   for (LiveSource& live : sources_)
     poll_live(live, now, batch_, [&warnings](const std::string& text) { warnings = text; });
   if (batch_.samples.empty() && !warnings.empty()) return fail(warnings);

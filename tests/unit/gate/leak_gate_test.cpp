@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "series.hpp"
 
 namespace vramtrack::gate {
@@ -17,6 +19,8 @@ struct Family {
   std::string_view name;
   void (*make)(std::vector<double>& y, Random& random);
   bool leaks_are_found;  ///< of 0.5 MiB an iteration, at least 99 of 100; false: more noise than that can be seen under
+
+  friend void PrintTo(const Family& family, std::ostream* out) { *out << family.name; }
 };
 
 void warms_up(std::vector<double>& y, Random& random) {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "../temp_folder.hpp"
 #include "../manual_clock.hpp"
+#include "../temp_folder.hpp"
 #include "source/sim/sim.hpp"
 
 namespace vramtrack {
@@ -203,6 +203,33 @@ TEST(Loop, RunsASimulationAgainAndAgain) {
   EXPECT_EQ(raised % 2, 0) << "each run raises the same alerts";
 }
 
+/// A program that ran between two readings of the machine's clocks is no jump of a fast clock.
+TEST(Loop, AFastClockDoesNotJumpByItself) {
+  Rig rig;
+  rig.time->reading_takes = 20ms;
+  LoopInput input;
+  input.catalog = std::make_unique<Catalog>();
+  input.sources.push_back({.name = "fake", .source = std::make_unique<FakeSource>(*input.catalog)});
+  Loop loop(rig.config, std::move(input), compressed(manual_clock(rig.time), 3600));
+  Heard heard;
+  loop.pipeline().listen(heard.listener());
+  for (int i = 0; i < 100; ++i) loop.tick();
+  EXPECT_THAT(heard.events, testing::IsEmpty());
+}
+
+TEST(Sources, WarningsThatNoLongerStandAreForgotten) {
+  SourceNotes notes;
+  std::set<std::string> told;
+  int warned = 0;
+  const Warn warn = [&warned](const std::string&) { ++warned; };
+  for (int i = 0; i < 1000; ++i) {
+    notes.warnings = {"always", "figure " + std::to_string(i)};
+    tell_new(notes, told, warn);
+    ASSERT_LE(told.size(), 257U);
+  }
+  EXPECT_EQ(warned, 1001) << "what stands is told once, however many others come and go";
+}
+
 TEST(Clock, DeadlinesAreStepsOfTheIntervalAfterNow) {
   const SteadyTime zero{};
   EXPECT_EQ(next_deadline(zero, 5s, zero), zero + 5s);
@@ -214,11 +241,11 @@ TEST(Clock, DeadlinesAreStepsOfTheIntervalAfterNow) {
 TEST(Clock, CompressedTimePassesFaster) {
   const auto time = std::make_shared<ManualTime>();
   const Clock fast = compressed(manual_clock(time), 60);
-  const Timestamp wall = fast.wall();
+  const Timestamp wall = fast.read().wall;
   ASSERT_TRUE(fast.sleep_until(fast.steady() + 1h));
   EXPECT_EQ(time->boot, Duration{1h} + 1min);
-  EXPECT_EQ(fast.wall() - wall, 1h);
-  EXPECT_EQ(fast.since_boot(), 2h);
+  EXPECT_EQ(fast.read().wall - wall, 1h);
+  EXPECT_EQ(fast.read().since_boot, 2h);
 }
 
 }  // namespace

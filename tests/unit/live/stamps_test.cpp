@@ -21,7 +21,7 @@ struct Machine {
   Timestamp after(Duration span) {
     wall += span;
     boot += span;
-    return stamps.next(wall, boot);
+    return stamps.next({wall, boot});
   }
 };
 

@@ -176,7 +176,8 @@ TEST_F(Gather, AStoresAlertsAreThoseThatWereTold) {
     begin_watch(*store, 20);
     EXPECT_TRUE(store->record(alert(device(), 28)));
   }
-  const auto report = ReportGatherer(config, {minute(9), minute(24)}).gather(*find_recorded("store"), {store_path()}, {});
+  const auto report =
+      ReportGatherer(config, {minute(9), minute(24)}).gather(*find_recorded("store"), {store_path()}, {});
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_THAT(report->series, SizeIs(1));
   const auto& alerts = report->series[0].alerts;
@@ -225,7 +226,8 @@ TEST_F(Gather, AStoreWithoutThePeriodSaysWhatItHolds) {
     append(*store, device(), 0, kBytesPerGiB);
     append(*store, device(), 30, kBytesPerGiB);
   }
-  const auto other = ReportGatherer(config, {minute(5000), std::nullopt}).gather(*find_recorded("store"), {store_path()}, {});
+  const auto other =
+      ReportGatherer(config, {minute(5000), std::nullopt}).gather(*find_recorded("store"), {store_path()}, {});
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("2026-01-05T08:00:00Z to 2026-01-05T08:30:00Z"));
   const auto missing = ReportGatherer(config, {}).gather(*find_recorded("store"), {folder.file("none.db")}, {});
@@ -247,7 +249,8 @@ TEST_F(Gather, NoticesOfThePeriodAreKept) {
       EXPECT_TRUE(store->append(batch));
     }
   }
-  const auto report = ReportGatherer(config, {minute(10), std::nullopt}).gather(*find_recorded("store"), {store_path()}, {});
+  const auto report =
+      ReportGatherer(config, {minute(10), std::nullopt}).gather(*find_recorded("store"), {store_path()}, {});
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_THAT(report->notices, SizeIs(1));
   EXPECT_EQ(report->notices[0].text, "XID 31 late");

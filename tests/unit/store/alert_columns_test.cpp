@@ -30,7 +30,7 @@ class Filler {
   template <HasFields T>
   void fill(T& v) {
     for_each_field<T>([&](const auto& field) {
-      if constexpr (field.kStored) fill(field.of(v));
+      if constexpr (std::remove_cvref_t<decltype(field)>::kStored) fill(field.of(v));
     });
   }
 
@@ -93,7 +93,7 @@ TEST(StoreDocument, NamesTheColumnsOfAnAlert) {
   ASSERT_NE(begin, std::string::npos);
   const std::string row = document.substr(begin, document.find(")`", begin) - begin) + ',';
   for_each_field<Alert>([&](const auto& field) {
-    if constexpr (!field.kStored)
+    if constexpr (!std::remove_cvref_t<decltype(field)>::kStored)
       EXPECT_EQ(row.find(field.name), std::string::npos) << field.name << " is derived, no column";
   });
   // "oom_low_s", "oom_mid_s" and "oom_high_s" are written as "oom_*_s".
