@@ -44,8 +44,7 @@ void Outline::observe(double time_s, double bytes) {
 void Outline::halve() {
   width_s_ *= 2;
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < stretches_.size(); ++i) {
-    Stretch s = stretches_[i];
+  for (Stretch s : stretches_) {
     s.slot /= 2;
     if (kept == 0 || stretches_[kept - 1].slot != s.slot) {
       stretches_[kept++] = s;

@@ -42,7 +42,7 @@ Clock machine_clock() {
           [](SteadyTime deadline) { return Interrupt::sleep_until(deadline); }};
 }
 
-Clock compressed(Clock clock, double speed) {
+Clock compressed(const Clock& clock, double speed) {
   const ClockReading begin = clock.read();
   const SteadyTime steady = clock.steady();
   Clock fast;

@@ -28,7 +28,7 @@ Clock machine_clock();
 
 /// The same clock, on which time passes `speed` times as fast from now on: an hour at speed 60 takes a minute.
 /// REQUIRES: speed > 0.
-Clock compressed(Clock clock, double speed);
+Clock compressed(const Clock& clock, double speed);
 
 /// The first moment after `deadline` in steps of `interval` that is not past at `now`. Missed ones are not made up for:
 /// the deadlines stand still while polls are slow or the machine sleeps. REQUIRES: interval > 0.

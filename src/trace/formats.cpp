@@ -90,7 +90,7 @@ Result<std::vector<StreamReplay>> replay_stream(TraceInput input, Symbols& symbo
   const Status done = input.format->stream(
       std::move(input.bytes), symbols, [&](std::uint32_t device, std::int64_t, const AllocEvent& event) -> Status {
         const auto [it, is_new] = devices.try_emplace(device, device, options);
-        if (const Status few = is_new ? refuse_devices(devices.size()) : Status{}; !few) return few;
+        if (Status few = is_new ? refuse_devices(devices.size()) : Status{}; !few) return few;
         return it->second.take(event);
       });
   if (!done) return fail(done.error());

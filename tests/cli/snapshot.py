@@ -122,7 +122,7 @@ class Snapshot(unittest.TestCase):
         files[1] = self.write("other.pickle", other)
         result = self.box.run("snapshot", "leaks", *files)
         self.assertEqual(result.returncode, 2)
-        self.assertIn(b"cannot tell: the first and the last have hardly a stack in common", result.stdout)
+        self.assertIn(b"cannot tell: the first and the last snapshot have hardly any stacks in common", result.stdout)
         # What an early one held may all be gone later: that is one program.
         segment = dict(other["segments"][0], blocks=other["segments"][0]["blocks"][:1], total_size=2 * MIB)
         early = self.write("early.pickle", {"segments": [segment], "device_traces": []})
@@ -174,7 +174,7 @@ class Snapshot(unittest.TestCase):
         sizes = [MIB + n * 150 * 1024 for n in range(5)]
         answer = self.json("leaks", *map(one, sizes[:3]), code=1)
         self.assertEqual((answer["condition"], answer["is_certain"]), ("leak", False))
-        self.assertIn("once in 6", answer["next_step"])
+        self.assertIn("1 of 6 sets", answer["next_step"])
         self.assertTrue(self.json("leaks", *map(one, sizes), code=1)["is_certain"])
 
     def test_an_oom_is_told_by_the_summary(self):

@@ -131,7 +131,7 @@ TEST(LinearTrend, MemoryThatComesBackIsAReleasedAlert) {
   for (int i = 1201; i <= 1800; ++i) detector->observe(at(i), 8 * kGiB);
   EXPECT_FALSE(detector->alerting());
   EXPECT_EQ(detector->last_end(), AlertEnd::released);
-  EXPECT_THAT(detector->last_end_reason(), HasSubstr("came back"));
+  EXPECT_THAT(detector->last_end_reason(), HasSubstr("was released"));
 }
 
 TEST(LinearTrend, NoLimitNoPrediction) {

@@ -64,7 +64,7 @@ TEST(Stamps, AJumpAheadThatLastsIsBelieved) {
   EXPECT_EQ(
       machine.stamps.take_news(),
       "the clock was set forward by 24h 00m; timestamps continue from the previous time and follow the clock if it "
-      "still says so in 10m");
+      "still differs in 10m");
   for (Duration passed{0}; passed < Stamps::kSettle; passed += 5s) machine.after(5s);
   EXPECT_EQ(machine.stamps.take_news(), "timestamps follow the clock again, 24h 00m ahead");
   EXPECT_EQ(machine.after(5s), machine.wall);

@@ -104,7 +104,7 @@ TEST(AllocationEvents, WhatTheLogLacksIsNoted) {
   Symbols symbols;
   const auto snapshot = read_log("0 - 0x1\n1 + 0x2 10\n2 + 0x2 20\n", symbols);
   ASSERT_TRUE(snapshot) << snapshot.error().message;
-  EXPECT_THAT(snapshot->notes, ElementsAre(HasSubstr("1 free of an address whose allocation it does not have"),
+  EXPECT_THAT(snapshot->notes, ElementsAre(HasSubstr("1 free of an address that the log never allocated"),
                                            HasSubstr("1 allocation at an address that was still live")));
   EXPECT_EQ(total_usage(*snapshot).requested_bytes, 20U);
 }
