@@ -112,7 +112,7 @@ def test_words_are_in_the_limits_own_unit_and_the_error_rate_is_what_was_asked_f
     report = vramtrack.run_gate(lambda: device.allocate(MIB), "0.5 MiB/request", collect=False, evidence=False)
     assert "grows 1.00 MiB/request (at least 1.00 MiB/request at error rate 1e-4 over 3 looks), the limit is 0.50 MiB/request" in str(report)
     report = vramtrack.run_gate(lambda: device.allocate(MIB), 1000, iterations=256, collect=False, evidence=False)
-    assert "MiB/iteration, error rate 1e-4)" in str(report), "one look that can fail has all of it"
+    assert "MiB/iteration at error rate 1e-4)" in str(report), "one look that can fail has all of it"
 
 
 def test_a_later_call_that_fails_says_which_it_was(device):

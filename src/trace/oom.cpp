@@ -126,7 +126,7 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
 }  // namespace
 
 std::vector<std::uint32_t> oom_devices(const Snapshot& snapshot, std::optional<std::uint32_t> device) {
-  const std::vector<std::uint32_t> traced = traced_devices(snapshot, device);
+  std::vector<std::uint32_t> traced = traced_devices(snapshot, device);
   if (device) return traced;
   std::vector<std::uint32_t> failed;
   for (const std::uint32_t each : traced)

@@ -374,7 +374,7 @@ class Lives(AgentTest):
         config.write_text("[metrics]\nenabled = false\n[detection]\nleak-prior = 0.2\n")
         agent.process.send_signal(signal.SIGHUP)
         until(lambda: agent.status("/metrics") == 404, 10, "the reload")
-        until(lambda: agent.find(r"with a restart: detection.leak-prior"), 5, "the note")
+        until(lambda: agent.find(r"after a restart: detection.leak-prior"), 5, "the note")
         config.write_text("[metrics]\nenabled = maybe\n")
         agent.process.send_signal(signal.SIGHUP)
         until(lambda: agent.find(r"not reloaded; the old settings stay in force: .*config.toml:2"), 10, "the refusal")

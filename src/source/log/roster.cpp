@@ -20,7 +20,7 @@ std::string normal_pci(std::string_view text) {
   if (out.find(':') == last) out = fmt::format("0:{}", out);
   const std::size_t domain = out.find(':');
   if (out.find(':', domain + 1) != out.rfind(':') || domain > 8 || domain == 0) return {};
-  const std::string full = fmt::format("{:0>8}{}", out.substr(0, domain), out.substr(domain));
+  std::string full = fmt::format("{:0>8}{}", out.substr(0, domain), out.substr(domain));
   // Exactly 00000000:1d:00.0
   if (full.size() != 16 || full[8] != ':' || full[11] != ':' || full[14] != '.') return {};
   return full;
