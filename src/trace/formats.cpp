@@ -87,12 +87,13 @@ Result<Snapshot> read_trace(TraceInput input, Symbols& symbols, const ReadOption
 
 Result<std::vector<StreamReplay>> replay_stream(TraceInput input, Symbols& symbols, const TimelineOptions& options) {
   std::map<std::uint32_t, StreamReplay> devices;
-  const Status done = input.format->stream(
-      std::move(input.bytes), symbols, [&](std::uint32_t device, std::int64_t, const AllocEvent& event) -> Status {
-        const auto [it, is_new] = devices.try_emplace(device, device, options);
-        if (Status few = is_new ? refuse_devices(devices.size()) : Status{}; !few) return few;
-        return it->second.take(event);
-      });
+  const Status done = input.format->stream(std::move(input.bytes), symbols,
+                                           [&](std::uint32_t device, std::int64_t, const AllocEvent& event) -> Status {
+                                             const auto [it, is_new] = devices.try_emplace(device, device, options);
+                                             if (Status few = is_new ? refuse_devices(devices.size()) : Status{}; !few)
+                                               return few;
+                                             return it->second.take(event);
+                                           });
   if (!done) return fail(done.error());
   std::vector<StreamReplay> out;
   for (auto& [device, replay] : devices) out.push_back(std::move(replay));

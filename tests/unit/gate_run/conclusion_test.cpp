@@ -149,8 +149,8 @@ TEST(Junit, ALeakIsAFailureWithItsLines) {
 
 TEST(Junit, WhatWasNotTestedIsAnErrorAndAPassIsNeither) {
   const std::string error = junit_xml({"true"}, conclude(run_of({}), rules()), {}, 0);
-  EXPECT_THAT(error,
-              AllOf(HasSubstr("failures=\"0\" errors=\"1\""), HasSubstr("<error message=\"no GPU memory of the program")));
+  EXPECT_THAT(error, AllOf(HasSubstr("failures=\"0\" errors=\"1\""),
+                           HasSubstr("<error message=\"no GPU memory of the program")));
   const std::string passed = junit_xml({"true"}, conclude(run_of({{"step", "", memory(400, 0)}}), rules()), {}, 0);
   EXPECT_THAT(passed,
               AllOf(HasSubstr("failures=\"0\" errors=\"0\""), Not(HasSubstr("<error")), Not(HasSubstr("<failure"))));

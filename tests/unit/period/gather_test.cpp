@@ -130,8 +130,9 @@ TEST_F(Gather, APeriodWithoutSamplesSaysWhatThereIs) {
   const std::string file = log("leak.csv", 60, leak);
   const auto late = gather({file}, {minute(100), std::nullopt});
   ASSERT_FALSE(late);
-  EXPECT_THAT(late.error().message,
-              HasSubstr(file + " is from 2026-01-05T08:00:00Z to 2026-01-05T08:59:50Z; a duration counts back from now"));
+  EXPECT_THAT(
+      late.error().message,
+      HasSubstr(file + " is from 2026-01-05T08:00:00Z to 2026-01-05T08:59:50Z; a duration counts back from now"));
   const auto early = gather({file}, {std::nullopt, minute(-10)});
   ASSERT_FALSE(early);
   EXPECT_THAT(early.error().message, HasSubstr("is from 2026-01-05T08:00:00Z and later"));
