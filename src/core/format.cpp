@@ -68,11 +68,11 @@ std::string format_size(std::uint64_t bytes) {
 std::string format_size(std::int64_t bytes) {
   const std::string magnitude =
       format_size(bytes < 0 ? ~static_cast<std::uint64_t>(bytes) + 1 : static_cast<std::uint64_t>(bytes));
-  return bytes < 0 ? "-" + magnitude : magnitude;
+  return bytes < 0 ? fmt::format("-{}", magnitude) : magnitude;
 }
 
 std::string format_change(std::int64_t bytes) {
-  return bytes > 0 ? "+" + format_size(bytes) : format_size(bytes);
+  return bytes > 0 ? fmt::format("+{}", format_size(bytes)) : format_size(bytes);
 }
 
 std::string format_growth(double bytes_per_iteration, std::string_view unit) {
