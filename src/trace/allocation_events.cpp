@@ -23,7 +23,7 @@ constexpr double kLatest_s = 1e11;  ///< some 3,000 years
 /// For an error: a short piece of a foreign text, harmless.
 std::string excerpt(std::string_view text) {
   constexpr std::size_t kMost = 40;
-  return "'" + printable(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "") + "'";
+  return fmt::format("'{}{}'", printable(text.substr(0, kMost)), text.size() > kMost ? "..." : "");
 }
 
 bool is_space(char c) {

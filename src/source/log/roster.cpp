@@ -20,10 +20,10 @@ std::string normal_pci(std::string_view text) {
   if (out.find(':') == last) out = fmt::format("0:{}", out);
   const std::size_t domain = out.find(':');
   if (out.find(':', domain + 1) != out.rfind(':') || domain > 8 || domain == 0) return {};
-  std::string full = fmt::format("{:0>8}{}", out.substr(0, domain), out.substr(domain));
+  out.insert(0, 8 - domain, '0');
   // Exactly 00000000:1d:00.0
-  if (full.size() != 16 || full[8] != ':' || full[11] != ':' || full[14] != '.') return {};
-  return full;
+  if (out.size() != 16 || out[8] != ':' || out[11] != ':' || out[14] != '.') return {};
+  return out;
 }
 
 SameDevice compare(const LogDevice& a, const LogDevice& b) {
