@@ -8,9 +8,9 @@ from typing import Dict, List, Optional, Sequence
 
 from vramtrack.driver import ProcessMemory
 from vramtrack.memory_source import Counters, MemorySource, Site
+from vramtrack.units import MIB
 from vramtrack.verdict import Verdict
 
-MIB = 2**20
 _LEAST_GROWTH_BYTES = 64 * MIB
 
 

@@ -8,6 +8,7 @@ from vramtrack import documented_rules, own_rules
 from vramtrack.findings import GapFinding, MemoryPattern, PerformanceInsight
 from vramtrack.gaps import analyze_gaps
 from vramtrack.profiler import GPUMemoryProfiler, ProfileResult
+from vramtrack.units import MIB
 
 _RULES = {"vramtrack": own_rules, "documented": documented_rules}
 _GRADES = (
@@ -45,7 +46,7 @@ class MemoryAnalyzer:
             "gap_drift_r_squared": 0.6,
             "gap_fragmentation_ratio": 0.3,
             # For the default rules only: smaller growth is not a leak, as everywhere in vramtrack.
-            "min_leak_growth_bytes": 64 * 2**20,
+            "min_leak_growth_bytes": 64 * MIB,
         }
 
     def _results(self, results: Optional[Sequence[ProfileResult]]) -> List[ProfileResult]:

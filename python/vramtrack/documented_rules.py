@@ -9,9 +9,8 @@ from typing import Any, Dict, List, Sequence
 from vramtrack.findings import MemoryPattern, PerformanceInsight, spikes_pattern
 from vramtrack.profiler import ProfileResult
 from vramtrack.statistics import linear_fit, mean, quantile, stdev
+from vramtrack.units import GIB, MIB
 
-MIB = 2**20
-GIB = 2**30
 Thresholds = Dict[str, float]
 #: points that a finding costs
 COST = {"critical": 20, "warning": 10, "info": 5}

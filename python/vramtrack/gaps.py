@@ -5,8 +5,7 @@ from typing import Any, Dict, List, Sequence
 
 from vramtrack.findings import GapFinding
 from vramtrack.statistics import linear_fit, mean, stdev
-
-MIB = 2**20
+from vramtrack.units import MIB
 
 
 def _value(event: Any, *names: str) -> float:

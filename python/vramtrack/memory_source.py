@@ -5,8 +5,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from vramtrack.driver import DeviceIdentity
 from vramtrack.peaks import OpenCalls
-
-MIB = 2**20
+from vramtrack.units import MIB
 
 
 class Counters(NamedTuple):

@@ -14,9 +14,8 @@ from vramtrack import documented_rules as documented
 from vramtrack.findings import MemoryPattern, PerformanceInsight, spikes_pattern
 from vramtrack.profiler import ProfileResult
 from vramtrack.statistics import mann_kendall_p, mean, median, quantile
+from vramtrack.units import GIB, MIB
 
-MIB = 2**20
-GIB = 2**30
 Thresholds = Dict[str, float]
 
 _ERROR_RATE = 1e-3

@@ -9,8 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from vramtrack.errors import SimulatedOutOfMemoryError
 from vramtrack.memory_source import Counters, MemorySource, Site
-
-MIB = 2**20
+from vramtrack.units import MIB
 
 _Stack = Tuple[Tuple[str, str, int], ...]  # (function, file, line) from the innermost outwards
 

@@ -8,8 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from vramtrack import _core, chart
 from vramtrack.chart import Series
-
-MIB = 2**20
+from vramtrack.units import GIB, KIB, MIB
 
 
 class Interval(NamedTuple):
@@ -271,7 +270,7 @@ def detect(
 
 
 def _words(size: float) -> str:
-    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"
     return f"{size:.0f} bytes"

@@ -17,9 +17,8 @@ from vramtrack.mark_series import MarkSeries
 from vramtrack.memory_source import MemorySource, Site
 from vramtrack.sources import default_source
 from vramtrack.stream import Stream
+from vramtrack.units import MIB
 from vramtrack.verdict import Verdict
-
-MIB = 2**20
 
 
 class WatchSample(NamedTuple):
