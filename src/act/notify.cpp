@@ -271,6 +271,10 @@ std::size_t Notifier::settle(double at_most_s) {
   return core_->counts.waiting;
 }
 
+Timestamp Notifier::now() const {
+  return core_->options.now();
+}
+
 std::vector<std::string> Notifier::take_warnings() {
   const std::scoped_lock lock(core_->mutex);
   return std::exchange(core_->warnings, {});

@@ -49,6 +49,9 @@ class Notifier {
   /// Returns the number of messages that are left. Call it before the end, so that last alerts are tried at once.
   std::size_t settle(double at_most_s);
 
+  /// The time of day, by NotifierOptions::now. From any thread.
+  [[nodiscard]] Timestamp now() const;
+
   /// What a person should know, each taken once. From any thread.
   std::vector<std::string> take_warnings();
 

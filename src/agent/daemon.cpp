@@ -42,10 +42,6 @@ void on_hangup(int) {
   g_reload = 1;
 }
 
-Timestamp wall_clock() {
-  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-}
-
 /// A folder that goes with its owner: where a simulation records.
 class TemporaryFolder {
  public:
@@ -80,7 +76,7 @@ Result<std::string> token_for(const AgentConfig& config) {
 
 class Agent {
  public:
-  explicit Agent(AgentOptions options) : options_(std::move(options)), started_(wall_clock()) {}
+  explicit Agent(AgentOptions options) : options_(std::move(options)), started_(time_of_day()) {}
 
   int run() {
     struct sigaction action {};
@@ -96,7 +92,7 @@ class Agent {
     if (const Status opened = open_loop(); !opened) return failed(opened.error().message);
     std::string recorded = record();
     acknowledgements_.emplace(recorded.empty() ? "" : acknowledgements_path(recorded));
-    api_.emplace(published_, *acknowledgements_, wall_clock);
+    api_.emplace(published_, *acknowledgements_, time_of_day);
     store_path_ = recorded;
     configure(*token);
 
@@ -121,7 +117,7 @@ class Agent {
           "agent.socket to the same file for all of them");
     // A simulation that was not asked for wakes nobody up.
     if (simulated_.empty() || !options_.scenario.empty())
-      notifier_ = open_notifier(config(), simulated_.empty() ? recorded : std::string(), simulated_, warn);
+      notifier_ = open_notifier(config(), simulated_.empty() ? recorded : std::string(), simulated_, time_of_day, warn);
     if (notifier_) loop_->pipeline().listen(notifying(*notifier_, warn));
     run_loop();
     notify_supervisor("STOPPING=1");

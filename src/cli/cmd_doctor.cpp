@@ -14,6 +14,7 @@
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
+#include "live/clock.hpp"
 #include "report/words.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
@@ -55,10 +56,6 @@ std::string first_line(const std::string& path) {
   std::string line;
   std::getline(in, line);
   return line;
-}
-
-Timestamp wall_clock() {
-  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
 }
 
 void check_config(Checkup& checkup, const ConfigRequest& request, const Result<LayeredConfig>& layers) {
@@ -103,7 +100,7 @@ int check_sources(Checkup& checkup, const SourcesConfig& config, Catalog& catalo
       continue;
     }
     ++working;
-    const auto polled = (*source)->poll(wall_clock(), batch);
+    const auto polled = (*source)->poll(time_of_day(), batch);
     if (polled)
       checkup.say(Health::ok, info->name, info->help);
     else

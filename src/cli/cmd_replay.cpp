@@ -36,11 +36,12 @@ class Replay {
     Pipeline pipeline(config_, catalog);
     Printer printer(pipeline, console_, options_.json, false);
     printer.listen();
-    Pace pace(options_.speed, machine_clock());
+    const Clock clock = machine_clock();
+    Pace pace(options_.speed, clock);
     Ticks ticks;
     std::optional<Timestamp> first;
     Timestamp last{};
-    auto next_status = std::chrono::steady_clock::now();
+    auto next_status = clock.steady();
     const auto every = from_seconds(config_.watch.status_every_seconds);
     const auto take = [&](const Batch& tick, Timestamp time) {
       if (range_.from && time < *range_.from) return true;
@@ -49,7 +50,7 @@ class Replay {
       if (!first) first = time;
       last = time;
       take_tick(tick, pipeline, printer);
-      if (pace.is_paced() && std::chrono::steady_clock::now() >= next_status) {
+      if (pace.is_paced() && clock.steady() >= next_status) {
         printer.status();
         next_status += every;
       }
@@ -120,7 +121,7 @@ class Replay {
 };
 
 Result<TimeRange> time_range(const ReplayOptions& o) {
-  const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  const Timestamp now = time_of_day();
   TimeRange range;
   for (const auto& [option, text, bound] :
        {std::tuple{"--from", &o.from, &range.from}, std::tuple{"--to", &o.to, &range.to}}) {

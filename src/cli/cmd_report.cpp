@@ -11,6 +11,7 @@
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/errno_words.hpp"
+#include "live/clock.hpp"
 #include "period/gather.hpp"
 
 namespace vramtrack::cli {
@@ -130,7 +131,7 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
     console.error("cannot report: " + why);
     return kFailed;
   };
-  const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  const Timestamp now = time_of_day();
   const Config& config = layers.config();
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(config.store));

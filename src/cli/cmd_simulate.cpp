@@ -40,9 +40,10 @@ class Simulation {
         source_(sim::make_simulation(scenario, catalog_)),
         pipeline_(config, catalog_),
         printer_(pipeline_, console, options.json, true),
-        pace_(options.within_s ? scenario.duration_s / *options.within_s : options.speed, machine_clock()) {
+        pace_(options.within_s ? scenario.duration_s / *options.within_s : options.speed, clock_) {
     if (options.notify)
-      notifier_ = open_notifier(config, {}, scenario.name, [&console](const std::string& text) { console.warn(text); });
+      notifier_ = open_notifier(config, {}, scenario.name, time_of_day,
+                                [&console](const std::string& text) { console.warn(text); });
     if (notifier_) pipeline_.listen(notifying(*notifier_, [this](const auto& text) { printer_.warn(text); }));
     Listener listener;
     listener.alert = [this](const AlertTold& told) { remember(told); };
@@ -119,7 +120,7 @@ class Simulation {
   void show_progress(Timestamp time) {
     if (options_.json) return;
     if (console_.is_terminal() && pace_.is_paced()) {
-      const auto now = std::chrono::steady_clock::now();
+      const SteadyTime now = clock_.steady();
       if (now < next_draw_) return;
       next_draw_ = now + kRedraw;
       printer_.status();
@@ -182,12 +183,13 @@ class Simulation {
   std::unique_ptr<act::Notifier> notifier_;  ///< before the pipeline, which tells it to its end
   Pipeline pipeline_;
   Printer printer_;
+  const Clock clock_ = machine_clock();
   Pace pace_;
   std::optional<Timestamp> begin_;
   Timestamp last_{};
   std::optional<Alert> alert_;
   std::optional<Timestamp> oom_;
-  std::chrono::steady_clock::time_point next_draw_{};
+  SteadyTime next_draw_{};
   double next_table_s_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
+#include "live/clock.hpp"
 #include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
 #include "top/program.hpp"
@@ -31,10 +32,6 @@ struct TopOptions {
   bool no_agent = false;
   bool read_only = false;
 };
-
-Timestamp now_of_clock() {
-  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-}
 
 int failed(Console& console, const std::string& message) {
   console.error(message);
@@ -63,7 +60,7 @@ int run_playback(const TopOptions& options, const Config& config, PlaybackOption
 }
 
 int replay_top(const TopOptions& options, const Config& config, Console& console) {
-  const Timestamp now = now_of_clock();
+  const Timestamp now = time_of_day();
   PlaybackOptions playback;
   playback.speed = options.speed;
   for (const auto& [option, text, bound] : {std::tuple{"--from", &options.from, &playback.range.from},

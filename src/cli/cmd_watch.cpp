@@ -81,7 +81,7 @@ class Watch {
   void open_notifications() {
     if (options_.once) return;
     notifier_ = open_notifier(config_, config_.watch.record ? store_path(config_.store) : std::string(), {},
-                              [this](const std::string& text) { console_.warn(text); });
+                              time_of_day, [this](const std::string& text) { console_.warn(text); });
     if (notifier_) loop_.pipeline().listen(notifying(*notifier_, [this](const auto& text) { printer_.warn(text); }));
   }
 

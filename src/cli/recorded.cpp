@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "live/clock.hpp"
 #include "source/log/format.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/zone.hpp"
@@ -76,7 +77,7 @@ Result<LogOptions> log_options(const LogArguments& o) {
   logs.interval_s = o.interval_s;
   logs.unit = o.unit;
   if (!o.start.empty()) {
-    const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+    const Timestamp now = time_of_day();
     const auto start = parse_moment("--start", o.start, o.timezone, now);
     if (!start) return fail(start.error());
     logs.start = *start;

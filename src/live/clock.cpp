@@ -23,7 +23,7 @@ ClockReading machine_reading() {
   ClockReading reading;
   for (int tries = 0; tries < kMostReadings; ++tries) {
     const Duration before = boot_time();
-    reading.wall = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+    reading.wall = time_of_day();
     reading.since_boot = boot_time();
     if (reading.since_boot - before < kTogether) break;
   }
@@ -36,6 +36,10 @@ D scaled(D span, double factor) {
 }
 
 }  // namespace
+
+Timestamp time_of_day() {
+  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+}
 
 Clock machine_clock() {
   return {machine_reading, [] { return std::chrono::steady_clock::now(); },

@@ -23,6 +23,9 @@ struct Clock {
   std::function<bool(SteadyTime)> sleep_until;  ///< false: asked to end meanwhile. A past deadline returns at once.
 };
 
+/// This machine's time of day, for what is told to people; samples are stamped by a loop's Clock.
+Timestamp time_of_day();
+
 /// This machine's clocks. Sleeping ends early at SIGINT or SIGTERM while an Interrupt lives.
 Clock machine_clock();
 

@@ -12,28 +12,25 @@ namespace {
 /// An end that waits longer looks like a hang.
 constexpr double kLastAttempt_s = 3;
 
-Timestamp time_of_day() {
-  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-}
-
 }  // namespace
 
 std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::string& store_path,
-                                             const std::string& simulated, const Warn& warn) {
+                                             const std::string& simulated, std::function<Timestamp()> now,
+                                             const Warn& warn) {
   if (!act::notifies(config.notify)) return nullptr;
   act::NotifierOptions options;
   options.config = config.notify;
   if (!store_path.empty()) options.queue_path = act::notify_queue_path(store_path);
   options.host = host_name();
   options.simulated = simulated;
-  options.now = time_of_day;
+  options.now = std::move(now);
   auto notifier = act::Notifier::open(options);
   if (notifier) return std::move(*notifier);
   warn(fmt::format("no notifications: {}; watching continues without them", notifier.error().message));
   return nullptr;
 }
 
-act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
+act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news, Timestamp now) {
   act::Note note;
   note.news = news;
   note.key = series.key;
@@ -43,7 +40,7 @@ act::Note note_of(const View& view, const SeriesView& series, const Alert& alert
   }
   note.severity = alert.severity;
   // Seconds since a simulation's start are no date for anybody.
-  note.time = view.clock_is_relative      ? time_of_day()
+  note.time = view.clock_is_relative      ? now
               : news == AlertNews::raised ? alert.raised
                                           : alert.cleared.value_or(view.time);
   note.text = alert_lines(view, series, alert, news, {});
@@ -56,7 +53,7 @@ act::Note note_of(const View& view, const SeriesView& series, const Alert& alert
 Listener notifying(act::Notifier& notifier, Warn warn) {
   Listener listener;
   listener.alert = [&notifier](const AlertTold& told) {
-    notifier.tell(note_of(told.view, told.series, told.alert, told.news));
+    notifier.tell(note_of(told.view, told.series, told.alert, told.news, notifier.now()));
   };
   listener.tick = [&notifier, warn = std::move(warn)](const Batch&) {
     for (const std::string& text : notifier.take_warnings()) warn(text);

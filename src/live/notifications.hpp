@@ -14,12 +14,14 @@ namespace vramtrack {
 
 /// The notifier that [notify] asks for; nullptr when it names nobody, or when it cannot be had: then `warn` has heard
 /// why, and watching goes on. `store_path`: the queue is kept beside it; empty: nothing is kept over a restart.
-/// `simulated`: the scenario's name, said in every message; empty: real.
+/// `simulated`: the scenario's name, said in every message; empty: real. `now`: the time of day; called from any
+/// thread.
 std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::string& store_path,
-                                             const std::string& simulated, const Warn& warn);
+                                             const std::string& simulated, std::function<Timestamp()> now,
+                                             const Warn& warn);
 
-/// What the notifier is told of one change of an alert.
-act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news);
+/// What the notifier is told of one change of an alert. `now`: the time of day, for a view whose times have no date.
+act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news, Timestamp now);
 
 /// The listener that tells the notifier of every alert, and `warn` of what the notifier has to say of its deliveries.
 /// Both must outlive the listener.

@@ -55,6 +55,7 @@ struct PlaybackOptions {
   std::optional<std::pair<Timestamp, Timestamp>> extent;
   std::string store_path;  ///< of a store: what it holds before `range` is history; empty otherwise
   std::function<Result<std::unique_ptr<Source>>(Catalog&)> open;
+  Clock clock = machine_clock();
 };
 Result<TopSource> playback_source(const Config& config, PlaybackOptions options);
 

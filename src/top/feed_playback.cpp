@@ -10,8 +10,6 @@
 namespace vramtrack::top {
 namespace {
 
-using std::chrono::steady_clock;
-
 /// No step takes longer: keys are heard in between.
 constexpr std::chrono::milliseconds kSlice{40};
 constexpr std::chrono::milliseconds kFrame{100};
@@ -70,7 +68,7 @@ class Playback {
     }
     const SteadyTime until = now + kSlice;
     const std::uint64_t raised = raised_;
-    while (steady_clock::now() < until) {
+    while (options_.clock.steady() < until) {
       if (!fill()) {
         state_.ended = true;
         state_.jumping = false;
@@ -81,7 +79,7 @@ class Playback {
       const Timestamp time = waiting_.front().time;
       if (!state_.jumping) {
         const SteadyTime due = due_at(time, now);
-        if (due > steady_clock::now()) return std::min(due, now + kFrame * 100);
+        if (due > options_.clock.steady()) return std::min(due, now + kFrame * 100);
       }
       take(waiting_.front());
       waiting_.pop_front();
@@ -95,7 +93,7 @@ class Playback {
     }
     // Behind: what could not be played in time is not made up for.
     if (!state_.jumping) anchor_.reset();
-    return steady_clock::now();
+    return options_.clock.steady();
   }
 
   void play(Play what) {

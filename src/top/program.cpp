@@ -11,6 +11,7 @@
 #include "agent/acknowledgements.hpp"
 #include "host/held_process.hpp"
 #include "host/interrupt.hpp"
+#include "live/clock.hpp"
 #include "report/view_json.hpp"
 #include "report/words.hpp"
 #include "top/draw.hpp"
@@ -37,10 +38,6 @@ std::optional<Timestamp> boot_time(const std::string& proc_root) {
     if (word == "btime" && in >> s) return Timestamp{std::chrono::seconds{s}};
   }
   return std::nullopt;
-}
-
-Timestamp now_of_clock() {
-  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
 }
 
 std::string user_name() {
@@ -162,7 +159,7 @@ class Program {
     if (source_.acknowledge)
       kept = source_.acknowledge(id);
     else if (acknowledged_)
-      kept = acknowledged_->set(alert_id(id.key, id.raised), {now_of_clock(), user_name(), ""});
+      kept = acknowledged_->set(alert_id(id.key, id.raised), {time_of_day(), user_name(), ""});
     else
       model_.ui.message = "acknowledged until this program ends, because nothing is recorded";
     if (!kept) unkept_.insert(id);
