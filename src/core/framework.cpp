@@ -172,11 +172,4 @@ std::vector<std::string> framework_causes(std::string_view framework) {
   return lines;
 }
 
-std::vector<std::string_view> framework_names() {
-  std::vector<std::string_view> names;
-  for (const Framework& entry : kFrameworks)
-    if (std::find(names.begin(), names.end(), entry.name) == names.end()) names.push_back(entry.name);
-  return names;
-}
-
 }  // namespace vramtrack

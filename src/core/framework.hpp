@@ -23,7 +23,4 @@ std::string_view recognise_framework(std::string_view command, std::string_view 
 /// An empty or unknown name gets advice that holds for any GPU program; never empty.
 std::vector<std::string> framework_causes(std::string_view framework);
 
-/// Names of all frameworks that can be recognised, each once, most specific first.
-std::vector<std::string_view> framework_names();
-
 }  // namespace vramtrack

@@ -7,6 +7,10 @@
 namespace vramtrack {
 namespace {
 
+/// Memory that goes within this time of a process's end went with it: a driver takes up to a minute to free what a large
+/// process held, and the fall is seen a poll later, or two where one is missed.
+constexpr double kEndNoticed_s = 60;
+constexpr double kEndNoticedPolls = 2;
 constexpr std::size_t kMaxNotices = 64;
 
 }  // namespace
@@ -75,7 +79,7 @@ void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
   s.reviewed.reset();
   // What looks like the program giving memory back is, on a device, a program that has just ended.
   if (end == AlertEnd::withdrawn && s.process_ended &&
-      seconds_between(*s.process_ended, tick) <= 60 + 2 * s.period.median_s()) {
+      seconds_between(*s.process_ended, tick) <= kEndNoticed_s + kEndNoticedPolls * s.period.median_s()) {
     end = AlertEnd::released;
     reason = "a process on the device ended and its memory was released";
   }

@@ -50,6 +50,6 @@ Result<std::vector<RecordedPart>> plan_logs(const std::vector<std::string>& path
 }  // namespace
 
 extern const RecordedInfo log_recorded;
-const RecordedInfo log_recorded{"log", "logs of nvidia-smi, gpustat, tegrastats and others", is_anything, plan_logs};
+const RecordedInfo log_recorded{"log", is_anything, plan_logs};
 
 }  // namespace vramtrack

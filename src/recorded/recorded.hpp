@@ -42,7 +42,6 @@ struct RecordedPart {
 /// A registered kind of recorded source.
 struct RecordedInfo {
   std::string_view name;  ///< "log": a word for messages
-  std::string_view help;
   /// 0: `path` is none; else how sure, up to 100. The highest wins, the earlier in recorded.def on a tie. What cannot
   /// be read is none, and nothing is read of what is no regular file: whoever opens a pipe needs all of it.
   int (*recognise)(const std::string& path);

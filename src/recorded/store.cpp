@@ -65,8 +65,6 @@ Result<std::vector<RecordedPart>> plan_store(const std::vector<std::string>& pat
 }  // namespace
 
 extern const RecordedInfo store_recorded;
-const RecordedInfo store_recorded{
-    "store", "the file in which 'vramtrack watch' and the agent keep what they see", is_sqlite_file, plan_store, 1,
-    true};
+const RecordedInfo store_recorded{"store", is_sqlite_file, plan_store, 1, true};
 
 }  // namespace vramtrack

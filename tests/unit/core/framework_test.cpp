@@ -63,13 +63,17 @@ TEST(Framework, WhatAProgramMentionsIsNotWhatItRuns) {
 }
 
 TEST(Framework, EveryNameHasCausesAndSomethingToTry) {
-  for (const std::string_view name : framework_names()) {
+  constexpr std::string_view kNames[] = {
+#define VRAMTRACK_FRAMEWORK(name, programs, libraries, causes, next) name,
+#include "core/framework.def"
+#undef VRAMTRACK_FRAMEWORK
+  };
+  for (const std::string_view name : kNames) {
     const std::vector<std::string> lines = framework_causes(name);
     EXPECT_THAT(lines, testing::Contains(testing::StartsWith("try: "))) << name;
     EXPECT_THAT(lines, testing::Contains(testing::Not(testing::StartsWith("try: ")))) << name;
     EXPECT_THAT(lines, testing::Each(testing::Not(testing::IsEmpty()))) << name;
   }
-  EXPECT_EQ(framework_names().size(), 12U);
 }
 
 TEST(Framework, AdviceNeverSellsEmptyCacheAsAFix) {
