@@ -29,12 +29,12 @@ class Top(unittest.TestCase):
         top = self.open("--scenario", "leaking_training", "--speed", "256", "--no-agent")
         top.wait_for(r"SIMULATION")
         top.press("n")  # to the first alert, wherever the detector raises it
-        overview = top.wait_for(r"(CRITICAL|WARNING), out of memory in .*\n[\s\S]*paused|paused[\s\S]*(CRITICAL|WARNING), out of memory in")
+        # All of it at once: a screen may be read while half of it is drawn.
+        overview = top.wait_for(r"paused[\s\S]*(CRITICAL|WARNING), out of memory in[\s\S]*2 processes .* driver = .* used"
+                                r"[\s\S]*4242 ada +PyTorch .*(CRITICAL|WARNING)")
         eta = re.search(r"out of memory in (\d+h \d\dm)", overview)[1]
-        self.assertRegex(overview, r"2 processes .* driver = .* used")
-        self.assertRegex(overview, r"4242 ada +PyTorch .*(CRITICAL|WARNING)")
         top.press("P")
-        predict = top.wait_for(r"because")
+        predict = top.wait_for(r"because[\s\S]*suspect +pid 4242 python train.py")
         self.assertIn(f"out of memory in {eta}", predict)
         self.assertRegex(predict, r"suspect +pid 4242 python train.py")
         self.assertRegex(predict, r"R² 0\.\d+, probability of a leak \d+ %")

@@ -75,7 +75,8 @@ TEST(GatedProgram, EndIsAnExitCodeOrASignal) {
 }
 
 TEST(GatedProgram, DescendantsThatKeepThePipeDoNotKeepTheGate) {
-  const auto run = run_shell("sleep 60 & eval \"exec 9>&$VRAMTRACK_MARK_FD\"; echo step 1 >&9; echo $! >&9");
+  const auto run =
+      run_shell("sleep 60 >/dev/null 2>&1 & eval \"exec 9>&$VRAMTRACK_MARK_FD\"; echo step 1 >&9; echo $! >&9");
   ASSERT_TRUE(run);
   EXPECT_THAT(run->marks, SizeIs(1));
 }

@@ -1,6 +1,7 @@
 // Health through the fake driver: what is told, what is not known, and how often it is asked.
 #include "source/nvml_health.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +79,7 @@ TEST(NvmlHealth, EccThatIsOffHasNoCounts) {
 }
 
 TEST(NvmlHealth, AFailedCallIsAskedAgainTheNextTime) {
-  FakeNvml fake(std::string(kHealthy) + "error call=temperature code=999 from=0 to=5\n");
+  FakeNvml fake(fmt::format("{}error call=temperature code=999 from=0 to=5\n", kHealthy));
   EXPECT_EQ(health_of(fake.poll())->temperature_celsius, std::nullopt);
   std::optional<DeviceHealth> later;
   for (int i = 0; i < 10; ++i) later = health_of(fake.poll());
@@ -87,7 +88,7 @@ TEST(NvmlHealth, AFailedCallIsAskedAgainTheNextTime) {
 }
 
 TEST(NvmlHealth, IsReadEveryTenSecondsAndNotByAllGpusAtOnce) {
-  FakeNvml fake(std::string(kHealthy) + "gpu 1 uuid=GPU-b total=80G used=1G temp=50\n");
+  FakeNvml fake(fmt::format("{}gpu 1 uuid=GPU-b total=80G used=1G temp=50\n", kHealthy));
   std::vector<int> first;
   std::vector<int> second;
   for (int i = 0; i < 35; ++i) {
