@@ -7,8 +7,8 @@
 namespace vramtrack {
 namespace {
 
-/// Memory that goes within this time of a process's end went with it: a driver takes up to a minute to free what a large
-/// process held, and the fall is seen a poll later, or two where one is missed.
+/// Memory that goes within this time of a process's end went with it: a driver takes up to a minute to free what a
+/// large process held, and the fall is seen a poll later, or two where one is missed.
 constexpr double kEndNoticed_s = 60;
 constexpr double kEndNoticedPolls = 2;
 constexpr std::size_t kMaxNotices = 64;
