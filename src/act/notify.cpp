@@ -166,7 +166,7 @@ struct Notifier::Core {
       if (!unsaved.empty() && !save_failed) warn("notifications would not survive a restart: " + unsaved);
       save_failed = !unsaved.empty();
       counts.waiting = outbox.messages().size();
-      counts.refused = outbox.refused();
+      counts.dropped = outbox.dropped();
       counts.incidents = outbox.incidents();
       if (end && !has_work()) return;
       bool busy = false;

@@ -60,7 +60,7 @@ class Notifier {
     std::uint64_t failed = 0;     ///< attempts
     std::uint64_t waiting = 0;    ///< messages in the queue
     std::uint64_t incidents = 0;  ///< that stand
-    std::uint64_t refused = 0;    ///< messages that a receiver would not have: given up
+    std::uint64_t dropped = 0;    ///< messages given up: refused by a receiver, too old, or one too many
   };
   [[nodiscard]] Counts counts() const;
 

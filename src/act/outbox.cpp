@@ -160,6 +160,7 @@ void Outbox::put(Message message) {
       if (Channel* c = channel(name); c != nullptr) finished(*c, messages_.front().id);
     messages_.pop_front();
     ++overflowed_;
+    ++dropped_;
   }
 }
 
@@ -188,6 +189,7 @@ void Outbox::tick(Timestamp now) {
       continue;
     }
     for (const std::string& name : it->channels) {
+      ++dropped_;
       warnings_.push_back(fmt::format("notification dropped after {:.3g} h because {} did not accept it: {}",
                                       rules_.keep_s / 3600, name, headline(it->text)));
       if (Channel* c = channel(name); c != nullptr) finished(*c, it->id);
@@ -262,7 +264,7 @@ void Outbox::settle(std::string_view name, const std::string& id, const Outcome&
     return;
   }
   if (outcome.kind == Outcome::Kind::refused) {
-    ++refused_;
+    ++dropped_;
     warnings_.push_back(
         fmt::format("notification dropped because {} refused it: {}: {}", name, outcome.why, headline(it->text)));
   } else if (!c->failing.empty())

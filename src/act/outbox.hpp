@@ -72,8 +72,8 @@ class Outbox {
   [[nodiscard]] std::string save() const;
 
   void take(const Note& note, Timestamp now);
-  /// How often a receiver would not have a message.
-  [[nodiscard]] std::uint64_t refused() const { return refused_; }
+  /// Messages given up for a channel: refused by its receiver, too old, or one too many.
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
   /// What time brings: messages whose time is over, incidents that nobody raised again, what was held back.
   void tick(Timestamp now);
 
@@ -138,7 +138,7 @@ class Outbox {
   std::uint64_t next_ = 1;
   std::uint64_t revision_ = 0;
   std::uint64_t overflowed_ = 0;
-  std::uint64_t refused_ = 0;
+  std::uint64_t dropped_ = 0;
   std::vector<std::string> warnings_;
 
   friend struct OutboxJson;

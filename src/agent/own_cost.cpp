@@ -44,7 +44,7 @@ void OwnUse::add_to(OwnCost& cost, const std::string& store_path) {
     next_size_ = now + kSizeEvery;
     store_bytes_ = store_size(store_path);
   }
-  cost.store_bytes = store_bytes_;
+  cost.store_bytes = cost.recording ? store_bytes_ : 0;
 }
 
 }  // namespace vramtrack::agent

@@ -67,7 +67,7 @@ bool finish_notifications(act::Notifier& notifier, bool kept, const Warn& warn) 
   if (left > 0)
     warn(fmt::format("{} notification{} not delivered{}", left, left == 1 ? " was" : "s were",
                      kept ? ", kept for the next watch" : ""));
-  return left == 0 && notifier.counts().refused == 0;
+  return left == 0 && notifier.counts().dropped == 0;
 }
 
 }  // namespace vramtrack

@@ -17,7 +17,8 @@ namespace {
 constexpr double kTimeout_s = 1;
 constexpr std::chrono::milliseconds kLeastInterval{200};
 constexpr std::chrono::seconds kRetry{2};
-constexpr std::chrono::seconds kAlertsEvery{5};
+/// Alerts, who answers, and what failed.
+constexpr std::chrono::seconds kQuestionsEvery{5};
 constexpr std::size_t kMostKept = 24;
 
 class AgentTop {
@@ -25,10 +26,7 @@ class AgentTop {
   explicit AgentTop(const std::string& socket) : client_(socket, kTimeout_s), view_(std::make_shared<View>()) {}
 
   Status attach() {
-    auto version = client_.version();
-    if (!version) return fail(version.error());
-    name_ = fmt::format("agent pid {}", version->pid);
-    simulated_ = version->simulated;
+    if (Status known = identify(); !known) return known;
     auto view = client_.view();
     if (!view) return fail(view.error());
     take(std::move(*view));
@@ -45,12 +43,15 @@ class AgentTop {
       next_ = now + kRetry;
       return next_;
     }
-    error_.clear();
+    const bool is_back = !std::exchange(error_, {}).empty();
+    changed = changed || is_back;
     if (view->time != view_->time || view->series.size() != view_->series.size()) changed = true;
     take(std::move(*view));
-    if (now >= next_alerts_) {
-      refresh_alerts();
-      next_alerts_ = now + kAlertsEvery;
+    if (now >= next_questions_ || is_back) {
+      (void)identify();  // another one may have taken its place
+      changed = refresh_alerts() || changed;
+      ask_history_ = true;
+      next_questions_ = now + kQuestionsEvery;
     }
     next_ = now + std::max<SteadyTime::duration>(
                       kLeastInterval, std::chrono::duration_cast<SteadyTime::duration>(from_seconds(interval_s_)));
@@ -71,12 +72,12 @@ class AgentTop {
     const auto known = begins_.find(text);
     if (known != begins_.end()) return known->second;
     // A decade at hourly grain: the first point is where the recording begins.
-    const auto points = client_.history(key, view_->time - std::chrono::hours{24 * 3650}, view_->time, 1000);
-    if (!points) return std::nullopt;  // asked again: what failed once need not fail for ever
+    const auto points = ask_history(key, view_->time - std::chrono::hours{24 * 3650}, view_->time, 1000);
+    if (!points) return std::nullopt;
     std::optional<Timestamp> begin;
     if (!points->empty()) {
       begin = points->front().time;
-      const auto first = client_.history(key, *begin, *begin + std::chrono::hours{2}, 1000);
+      const auto first = ask_history(key, *begin, *begin + std::chrono::hours{2}, 1000);
       if (first && !first->empty()) begin = first->front().time;
     }
     begins_.emplace(text, begin);
@@ -89,6 +90,7 @@ class AgentTop {
     model.simulated = simulated_;
     model.interval_s = interval_s_;
     model.warnings = view_->warnings;
+    if (!history_error_.empty()) model.warnings.push_back(history_error_);
     if (!error_.empty()) model.warnings.push_back(error_);
     model.acknowledged = acknowledged_;
     model.earlier_alerts = earlier_alerts_;
@@ -130,11 +132,8 @@ class AgentTop {
     });
     if (it == kept_.end()) {
       const Timestamp begin = from - span / 2;
-      const auto points = client_.history(key, begin, to, most * 2);
-      if (!points) {  // not kept: it is asked again
-        error_ = "the agent's history is not available: " + points.error().message;
-        return {};
-      }
+      const auto points = ask_history(key, begin, to, most * 2);
+      if (!points) return {};  // not kept: it is asked again
       Kept kept{key, begin, to, span, {}};
       for (const agent::AgentPoint& p : *points)
         kept.points.push_back({p.time, p.time, static_cast<double>(p.min), p.mean, static_cast<double>(p.max), 1});
@@ -146,10 +145,36 @@ class AgentTop {
     return kept_.front().points;
   }
 
-  void refresh_alerts() {
+  /// nullopt: it failed. What failed once need not fail for ever, but it is not asked again at every drawing.
+  std::optional<std::vector<agent::AgentPoint>> ask_history(const SeriesKey& key, Timestamp from, Timestamp to,
+                                                            std::size_t most) {
+    if (!ask_history_ || !error_.empty()) return std::nullopt;
+    auto points = client_.history(key, from, to, most);
+    history_error_.clear();
+    if (points) return std::move(*points);
+    ask_history_ = false;
+    history_error_ = "the agent's history is not available: " + points.error().message;
+    return std::nullopt;
+  }
+
+  Status identify() {
+    auto version = client_.version();
+    if (!version) return fail(version.error());
+    if (started_ && *started_ != version->started) {
+      kept_.clear();
+      begins_.clear();
+    }
+    started_ = version->started;
+    name_ = fmt::format("agent pid {}", version->pid);
+    simulated_ = version->simulated;
+    return {};
+  }
+
+  /// Whether an acknowledgement has changed.
+  bool refresh_alerts() {
     const auto alerts = client_.alerts();
-    if (!alerts) return;
-    acknowledged_.clear();
+    if (!alerts) return false;
+    const std::set<AlertId> before = std::exchange(acknowledged_, {});
     earlier_alerts_.clear();
     for (const agent::AgentAlert& told : *alerts) {
       if (told.acknowledged) acknowledged_.insert({told.key, told.alert.raised});
@@ -163,6 +188,7 @@ class AgentTop {
       }
       earlier_alerts_.push_back({told.key, alert_who(series), told.alert});
     }
+    return acknowledged_ != before;
   }
 
   agent::AgentClient client_;
@@ -176,9 +202,12 @@ class AgentTop {
   std::map<std::string, std::optional<Timestamp>> begins_;
   std::set<AlertId> acknowledged_;
   std::vector<AlertRow> earlier_alerts_;  ///< also those of the View: whoever shows them takes each once
-  std::string error_;
+  std::optional<Timestamp> started_;      ///< of the agent
+  std::string error_;                     ///< it does not answer
+  std::string history_error_;
+  bool ask_history_ = true;
   SteadyTime next_{};
-  SteadyTime next_alerts_{};
+  SteadyTime next_questions_{};
 };
 
 }  // namespace

@@ -42,6 +42,7 @@ struct AlertId {
     };
     return tied(a) < tied(b);
   }
+  friend bool operator==(const AlertId&, const AlertId&) = default;
 };
 
 enum class Mode : std::uint8_t { live, agent, replay, simulation };

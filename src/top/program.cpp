@@ -112,6 +112,8 @@ class Program {
       stale_ = false;
     }
     source_.describe(model_);
+    // What an agent did not take holds here.
+    model_.acknowledged.insert(unkept_.begin(), unkept_.end());
     if (!model_.warnings.empty() && model_.warnings.back() != told_) {
       told_ = model_.warnings.back();
       if (model_.ui.message.empty()) model_.ui.message = told_;

@@ -186,6 +186,7 @@ TEST(Outbox, ARefusedMessageDoesNotStandInTheWay) {
   o.take(note(AlertNews::raised, device()), at(0));
   o.take(note(AlertNews::raised, device("GPU-1")), at(0));
   o.settle("webhook", o.due("webhook", at(0))->id, kRefused, at(0));
+  EXPECT_EQ(o.dropped(), 1U);
   ASSERT_NE(o.due("webhook", at(0)), nullptr);
   EXPECT_EQ(o.due("webhook", at(0))->device, "GPU-1");
   EXPECT_THAT(o.take_warnings(), ElementsAre(HasSubstr("status 400")));
@@ -211,8 +212,10 @@ TEST(Outbox, WhatNobodyTakesIsGivenUp) {
   o.take(note(AlertNews::raised, device()), at(0));
   o.tick(at(99));
   EXPECT_EQ(o.messages().size(), 1U);
+  EXPECT_EQ(o.dropped(), 0U);
   o.tick(at(100));
   EXPECT_TRUE(o.messages().empty());
+  EXPECT_EQ(o.dropped(), 1U);
   EXPECT_THAT(o.take_warnings(), ElementsAre(HasSubstr("dropped")));
 }
 
@@ -225,6 +228,7 @@ TEST(Outbox, TheQueueIsBounded) {
   EXPECT_EQ(o.incidents(), Outbox::kMaxIncidents);
   EXPECT_EQ(o.messages().back().pid, 2000U);
   EXPECT_THAT(o.take_warnings(), ElementsAre(HasSubstr("1744 notifications dropped")));
+  EXPECT_EQ(o.dropped(), 1744U);
 }
 
 TEST(Outbox, ARestartLosesNothingAndTellsNothingTwice) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -301,6 +302,22 @@ TEST(FinishNotifications, SaysHowManyWereNotDelivered) {
   watch.warnings.clear();
   EXPECT_FALSE(finish_notifications(*notifier, false, watch.warn));
   EXPECT_THAT(watch.warnings, ElementsAre("2 notifications were not delivered"));
+}
+
+TEST(FinishNotifications, WhatWasGivenUpWasNotDelivered) {
+  Watch watch;
+  watch.to_one_that_fails();
+  watch.config.notify.keep_hours = 1;
+  const auto time = std::make_shared<std::atomic<Timestamp>>(kNow);
+  const auto notifier = open_notifier(
+      watch.config, "", {}, [time] { return time->load(); }, watch.warn);
+  ASSERT_NE(notifier, nullptr);
+  notifier->tell(Watch::note());
+  notifier->settle(kPatience_s);
+  *time = kNow + std::chrono::hours{3};
+  while (notifier->counts().waiting > 0) notifier->settle(0.1);
+  EXPECT_FALSE(finish_notifications(*notifier, false, watch.warn));
+  EXPECT_THAT(watch.warnings, Contains(HasSubstr("dropped after 1 h")));
 }
 
 TEST(FinishNotifications, WhatIsKeptGoesOutWithTheNextWatch) {

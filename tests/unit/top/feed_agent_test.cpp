@@ -278,6 +278,56 @@ TEST_F(AgentFeedTest, AnAgentThatGoesAwayIsAWarningAndAskedAgain) {
   EXPECT_THAT(described(source).warnings, Not(Contains(HasSubstr("does not answer"))));
 }
 
+TEST_F(AgentFeedTest, ThatItIsBackIsAChangeOfItsOwn) {
+  publish(view_at(0));
+  const TopSource source = attach();
+  step(source, begin_);
+  stop();
+  step(source, begin_ + 1s);
+  start();
+  step(source, begin_ + 3s);
+  EXPECT_TRUE(changed_) << "the warning goes";
+}
+
+TEST_F(AgentFeedTest, AnAgentThatDoesNotAnswerIsNotAskedForHistory) {
+  publish(view_at(0));
+  const TopSource source = attach();
+  step(source, begin_);
+  stop();
+  step(source, begin_ + 1s);
+  EXPECT_THAT(history(source, at(0), at(7200)), testing::SizeIs(1));
+  EXPECT_THAT(described(source).warnings.back(), HasSubstr("showing data from"));
+}
+
+TEST_F(AgentFeedTest, AHistoryThatFailedIsNotAskedForAtEveryDrawing) {
+  publish(view_at(0));
+  const TopSource source = attach();
+  step(source, begin_);
+  const auto requests = server_->requests();
+  for (int drawing = 0; drawing < 10; ++drawing) {
+    history(source, at(0), at(7200));
+    source.feed.history_begin(device_key());
+  }
+  EXPECT_EQ(server_->requests(), requests + 1);
+  publish(view_at(1));
+  step(source, begin_ + 1s);
+  EXPECT_THAT(described(source).warnings, Contains(HasSubstr("history is not available"))) << "it does not flicker";
+  step(source, begin_ + 5s);
+  const auto later = server_->requests();
+  history(source, at(0), at(7200));
+  EXPECT_EQ(server_->requests(), later + 1) << "asked again after a while";
+}
+
+TEST_F(AgentFeedTest, AnotherAgentInItsPlaceIsNoticed) {
+  publish(view_at(0));
+  const TopSource source = attach();
+  step(source, begin_);
+  EXPECT_EQ(described(source).simulated, "");
+  configure("churn");
+  step(source, begin_ + 5s);
+  EXPECT_EQ(described(source).simulated, "churn");
+}
+
 TEST_F(AgentFeedTest, TheAgentHasTheAlertsOfBefore) {
   publish(view_at(0));
   const TopSource source = attach();
