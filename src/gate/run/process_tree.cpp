@@ -3,7 +3,8 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+
+#include "core/read_all.hpp"
 
 namespace vramtrack::gate {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 /// Field 4 of /proc/PID/stat; the name before it may hold blanks and parentheses.
 std::uint32_t parent_of(const std::filesystem::path& folder) {
   std::ifstream in(folder / "stat");
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string text = read_all(in).value_or("");  // it may end at any moment
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 4 >= text.size()) return 0;
   std::uint32_t parent = 0;

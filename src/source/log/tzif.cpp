@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <system_error>
+
+#include "core/read_all.hpp"
 
 namespace vramtrack {
 namespace {
@@ -220,9 +221,9 @@ Result<std::string> read_zone_file(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return fail(path.string() + ": no such file");
   std::ifstream in(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.good() && bytes.empty()) return fail(path.string() + ": cannot be read");
-  return bytes;
+  auto bytes = read_all(in);
+  if (!bytes || bytes->empty()) return fail(path.string() + ": cannot be read");
+  return std::move(*bytes);
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <set>
 
+#include "core/read_all.hpp"
 #include "source/sim/table_reader.hpp"
 
 namespace vramtrack::sim {
@@ -269,9 +269,9 @@ Result<Scenario> parse_scenario(std::string_view text, std::string_view file_nam
 Result<Scenario> load_scenario(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return fail(fmt::format("{}: cannot be opened; check the path and its permissions", path));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) return fail(fmt::format("{}: reading failed", path));
-  return parse_scenario(text, path);
+  const auto text = read_all(file);
+  if (!text) return fail(fmt::format("{}: cannot be read; give a file with a scenario", path));
+  return parse_scenario(*text, path);
 }
 
 }  // namespace vramtrack::sim

@@ -32,6 +32,13 @@ TEST(ProcessTree, IsARootAndAllBelowIt) {
   EXPECT_THAT(process_tree(proc.path(), 77), ElementsAre(77U)) << "one that has ended";
 }
 
+TEST(ProcessTree, AProcessThatEndsWhileItIsReadIsNoError) {
+  const TempFolder folder;
+  // Reading a directory fails as reading the file of a process that is gone does: after it was opened.
+  std::filesystem::create_directories(folder.file("4242/stat"));
+  EXPECT_THAT(process_tree(folder.path(), 1), testing::ElementsAre(1));
+}
+
 TEST(ProcessTreeMemory, AddsUpWhatTheTreeHoldsOnAllDevices) {
   SourcesConfig config;
   config.enabled = {"drm"};

@@ -101,6 +101,12 @@ TEST(SimScenario, OfSeveralMistakesTheFirstInTheFileIsTold) {
   EXPECT_THAT(error_of("duration_s = 3\nx = 1\n[[device]]\ncapacity_bytes = \"much\"\n"), HasSubstr("a.toml:2:"));
 }
 
+TEST(SimScenario, AFolderIsAnError) {
+  const auto scenario = load_scenario("/tmp");
+  ASSERT_FALSE(scenario);
+  EXPECT_THAT(scenario.error().message, testing::StartsWith("/tmp: cannot be read"));
+}
+
 TEST(SimScenario, AMissingFileIsAnError) {
   EXPECT_THAT(load_scenario("/nonexistent/x.toml").error().message, HasSubstr("/nonexistent/x.toml"));
 }
