@@ -45,6 +45,20 @@ export interface Suspect {
   // end
 }
 
+/** How a process, or the run of a device, ended. */
+export interface End {
+  // fields: End
+  how: "ended" | "ended_near_limit" | "out_of_memory";
+  time: Time;
+  pid: number;
+  pid_start_ticks: number;
+  used_bytes: number;
+  command: string;
+  growth_bytes_per_s: number | null;
+  onset: Time | null;
+  // end
+}
+
 export interface Verdict {
   // fields: Verdict
   time: Time;
@@ -54,6 +68,7 @@ export interface Verdict {
   suspect: Suspect | null;
   framework: string;
   causes: string[];
+  end: End | null;
   // end
 }
 

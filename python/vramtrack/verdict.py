@@ -29,6 +29,22 @@ class Suspect(NamedTuple):
     # end
 
 
+class End(NamedTuple):
+    """How a process, or the run of a device, ended. `pid` None: not known. Times are seconds since the first sample."""
+
+    # fields: End
+    how: str
+    time: Optional[str]
+    time_s: float
+    pid: Optional[int]
+    used_bytes: int
+    command: Optional[str]
+    growth_bytes_per_s: Optional[float]
+    onset: Optional[str]
+    onset_s: Optional[float]
+    # end
+
+
 @dataclass(frozen=True)
 class Finding:
     """The finding of one of the other detectors."""
@@ -92,6 +108,7 @@ class Verdict:
     suspect: Optional[Suspect] = None
     framework: Optional[str] = None
     causes: Tuple[str, ...] = ()
+    ending: Optional[End] = None
     # end
     alerts: Tuple[Alert, ...] = ()
     metric: str = "device_used"
@@ -195,6 +212,7 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
         _of_line(Verdict, v),
         dissent=tuple(_of_line(Finding, f) for f in v["dissent"]),
         suspect=None if v["suspect"] is None else _of_line(Suspect, v["suspect"]),
+        ending=None if v.get("end") is None else _of_line(End, v["end"]),
         alerts=tuple(_of_line(Alert, a) for a in line.get("alerts", ())),
         metric=metric,
         capacity_bytes=line.get("capacity_bytes"),

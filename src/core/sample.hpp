@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/health.hpp"
@@ -32,6 +33,9 @@ struct Event {
   };
   static constexpr std::array<std::string_view, 7> kKindNames = {
       "process_ended", "device_lost", "device_resumed", "xid", "note", "capacity", "watch_started"};
+
+  /// The text of a process_ended whose memory ran out, as the source was told.
+  static constexpr std::string_view kOutOfMemory = "out of memory";
 
   Timestamp time;
   Kind kind = Kind::note;

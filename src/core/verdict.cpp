@@ -10,6 +10,7 @@ constexpr std::array<std::string_view, 6> kPatterns = {"none",   "gradual_leak",
 constexpr std::array<std::string_view, 3> kOutcomes = {"none", "stabilised", "still_growing"};
 constexpr std::array<std::string_view, 4> kSeverities = {"ok", "watch", "warning", "critical"};
 constexpr std::array<std::string_view, 4> kEnds = {"standing", "released", "process_ended", "withdrawn"};
+constexpr std::array<std::string_view, 3> kEndKinds = {"ended", "ended_near_limit", "out_of_memory"};
 constexpr std::array<std::string_view, 3> kNews = {"raised", "escalated", "cleared"};
 
 template <class E>
@@ -43,6 +44,10 @@ template <>
 std::span<const std::string_view> words_of<AlertNews>() {
   return kNews;
 }
+template <>
+std::span<const std::string_view> words_of<EndKind>() {
+  return kEndKinds;
+}
 
 std::string_view to_string(State state) {
   return word_of(state);
@@ -61,6 +66,9 @@ std::string_view to_string(AlertEnd end) {
 }
 std::string_view to_string(AlertNews news) {
   return word_of(news);
+}
+std::string_view to_string(EndKind kind) {
+  return word_of(kind);
 }
 
 std::optional<double> lead_s(const Alert& alert) {

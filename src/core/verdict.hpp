@@ -41,6 +41,10 @@ enum class AlertEnd : std::uint8_t { standing, released, process_ended, withdraw
 /// What has just become of an alert. `escalated`: it stood already, and its severity has gone up.
 enum class AlertNews : std::uint8_t { raised, escalated, cleared };
 
+/// How a run came to its end. `out_of_memory`: it grew, and its next samples would have met the limit, or it was said;
+/// `ended_near_limit`: little was free, and nothing shows that this was why.
+enum class EndKind : std::uint8_t { ended, ended_near_limit, out_of_memory };
+
 /// The words of one of the enumerations above, in its order.
 template <class E>
 std::span<const std::string_view> words_of();
@@ -56,6 +60,8 @@ template <>
 std::span<const std::string_view> words_of<AlertEnd>();
 template <>
 std::span<const std::string_view> words_of<AlertNews>();
+template <>
+std::span<const std::string_view> words_of<EndKind>();
 
 std::string_view to_string(State state);
 std::string_view to_string(Pattern pattern);
@@ -63,6 +69,7 @@ std::string_view to_string(SpikeOutcome outcome);
 std::string_view to_string(Severity severity);
 std::string_view to_string(AlertEnd end);
 std::string_view to_string(AlertNews news);
+std::string_view to_string(EndKind kind);
 
 /// A quantity with its uncertainty: 10th, 50th and 90th percentile. low <= mid <= high.
 struct Interval {
@@ -98,6 +105,27 @@ struct Suspect {
   double share = 0;  ///< of the device's growth since onset, 0..1
 };
 
+/// The end of a process or, for a device, of the process that used most of it or that grew.
+struct End {
+  EndKind how = EndKind::ended;
+  Timestamp time;         ///< of the last sample before it
+  std::uint32_t pid = 0;  ///< 0: not known
+  std::uint64_t pid_start_ticks = 0;
+  std::string command;                       ///< empty when unknown
+  std::uint64_t used_bytes = 0;              ///< of the series, at `time`
+  std::optional<double> growth_bytes_per_s;  ///< at `time`, where it grew
+  std::optional<Timestamp> onset;            ///< of that growth
+};
+
+/// One stretch in which a device was in use: more than a driver keeps for itself was used.
+struct Run {
+  Timestamp begin;               ///< its first sample
+  std::optional<Timestamp> end;  ///< its last; nullopt: it goes on
+  std::uint64_t peak_bytes = 0;
+  EndKind how = EndKind::ended;  ///< where it has ended
+  std::uint32_t pid = 0;         ///< of the process that ended with it; 0: not known
+};
+
 /// The judged conclusion about one series.
 struct Verdict {
   Timestamp time;
@@ -108,6 +136,7 @@ struct Verdict {
   std::optional<Suspect> suspect;
   std::string framework;            ///< empty when unknown
   std::vector<std::string> causes;  ///< the framework's usual causes, and what to try next
+  std::optional<End> end;           ///< of a process that has ended; of a device, the last one, while no other leaks
 };
 
 /// One alert from raise to end. The figures are those at the raise; severity is the highest reached.

@@ -1,7 +1,8 @@
-// The fields of Finding, Suspect, Verdict and Alert, each declared once: its name, its member, where it stands in the
-// flat lines, and what it means. JSON out (report/fields_json.hpp), JSON in (report/view_json_read.cpp) and the store's
-// columns (store/alert_row.cpp) are made by visiting these tables; the tables of the documents, the types of the page
-// and Python's classes are compared with them by tests/unit/core/field_documents_test.cpp, which rewrites them, too.
+// The fields of Finding, Suspect, End, Verdict and Alert, each declared once: its name, its member, where it stands in
+// the flat lines, and what it means. JSON out (report/fields_json.hpp), JSON in (report/view_json_read.cpp) and the
+// store's columns (store/alert_row.cpp) are made by visiting these tables; the tables of the documents, the types of
+// the page and Python's classes are compared with them by tests/unit/core/field_documents_test.cpp, which rewrites
+// them, too.
 //
 // A kind needs no word here: it is the member's type. bool, std::string, an enumeration, Timestamp, Interval, a double
 // (see Unit), another declared struct, and optionals and vectors of these.
@@ -22,6 +23,8 @@ struct Places {
   std::uint8_t verdict = 0;  ///< "verdict" of vramtrack.analysis.v1, of a Verdict and its Finding
   std::uint8_t dissent = 0;  ///< one of its "dissent", of a Finding
   std::uint8_t suspect = 0;  ///< its "suspect", of a Suspect
+  std::uint8_t end = 0;      ///< its "end", of an End
+  std::uint8_t run = 0;      ///< one of the "runs" of a device, a Run
   std::uint8_t alert = 0;    ///< one of the "alerts", of an Alert and its Finding
   std::uint8_t status = 0;   ///< a device of vramtrack.status.v1, of a Verdict and its Finding
 };
@@ -32,8 +35,9 @@ enum class Unit : std::uint8_t { none, ratio, seconds };
 /// What is the exception.
 struct FieldOptions {
   Unit unit = Unit::none;
-  bool null_when_none = false;  ///< in lines an empty text, 0 and an enumeration's first word are null
-  std::string_view columns{};   ///< in the store, where it is not the name: "oom_*_s" for low, mid and high
+  bool null_when_none = false;   ///< in lines an empty text, 0 and an enumeration's first word are null
+  std::string_view attribute{};  ///< in Python, where its Verdict has another attribute of this name
+  std::string_view columns{};    ///< in the store, where it is not the name: "oom_*_s" for low, mid and high
 };
 
 /// `Get` is a pointer to the member, or a function of the object: such a field is derived, written and never read or
@@ -104,6 +108,28 @@ inline constexpr auto kFields<Suspect> = std::make_tuple(
     field("share", &Suspect::share, {.suspect = 3}, "of the device's growth since the onset", {.unit = Unit::ratio}));
 
 template <>
+inline constexpr auto kFields<End> = std::make_tuple(
+    field("how", &End::how, {.end = 1},
+          "`out_of_memory`: it grew, and its next samples would have met the limit, or it was said; "
+          "`ended_near_limit`: little was free; `ended`"),
+    field("time", &End::time, {.end = 2}, "of the last sample before the end"),
+    field("pid", &End::pid, {.end = 3}, "of the process that ended; null: not known", {.null_when_none = true}),
+    field("pid_start_ticks", &End::pid_start_ticks, {}, "its start, which tells a reused pid apart"),
+    field("used_bytes", &End::used_bytes, {.end = 4}, "of the series, at that time"),
+    field("command", &End::command, {.end = 5}, "of the process that ended", {.null_when_none = true}),
+    field("growth_bytes_per_s", &End::growth_bytes_per_s, {.end = 6}, "at that time; null: it did not grow"),
+    field("onset", &End::onset, {.end = 7}, "when that growth began"));
+
+template <>
+inline constexpr auto kFields<Run> = std::make_tuple(
+    field("begin", &Run::begin, {.run = 1}, "its first sample"),
+    field("end", &Run::end, {.run = 2}, "its last sample; null: it goes on"),
+    field("peak_bytes", &Run::peak_bytes, {.run = 3}, "of the device"),
+    field("how", &Run::how, {.run = 4}, "how it ended: see `verdict.end`; `ended` while it goes on, too"),
+    field("pid", &Run::pid, {.run = 5}, "of the process that ended with it; null: not known",
+          {.null_when_none = true}));
+
+template <>
 inline constexpr auto kFields<Verdict> = std::make_tuple(
     field("time", &Verdict::time, {}, "of the sample it was concluded at"),
     field(
@@ -116,7 +142,10 @@ inline constexpr auto kFields<Verdict> = std::make_tuple(
     field("framework", &Verdict::framework, {.verdict = 15},
           "of the process or the suspect: \"PyTorch\", \"vLLM\", ...", {.null_when_none = true}),
     field("causes", &Verdict::causes, {.verdict = 16},
-          "the framework's usual causes of a leak; then what to try, each beginning with \"try: \""));
+          "the framework's usual causes of a leak; then what to try, each beginning with \"try: \""),
+    field("end", &Verdict::end, {.verdict = 17},
+          "how the process ended; of a device, how the last process ended that grew or used most of it",
+          {.attribute = "ending"}));
 
 template <>
 inline constexpr auto kFields<Alert> = std::make_tuple(

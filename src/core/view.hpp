@@ -35,6 +35,7 @@ struct SeriesView {
   std::optional<LastXid> last_xid;          ///< of a device, since the watch (or the recording) began
   Verdict verdict;
   std::vector<Alert> alerts;         ///< all, in the order raised; at most the last 256
+  std::vector<Run> runs;             ///< of a device, in order; at most the last 64
   std::vector<std::string> explain;  ///< only when asked for
 };
 

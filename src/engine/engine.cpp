@@ -20,6 +20,7 @@ void Engine::Core::take(const Sample& sample) {
   tick = std::max(tick, sample.time);
   tick_open = true;
   SeriesState& s = state(sample.series);
+  notice_fall(s, sample);
   if (!s.observe(sample)) return;
   touched.push_back(s.id);
   if (s.detector->alerting() != s.alerting && !s.queued) {
@@ -31,6 +32,9 @@ void Engine::Core::take(const Sample& sample) {
 void Engine::Core::complete_tick() {
   tick_open = false;
   refresh_catalog();
+  conclude_falls();
+  for (const SeriesId id : touched)
+    if (SeriesState* s = series.find(id); s != nullptr && s->key.metric == Metric::device_used) s->note_run();
   refresh_limits();
   touched.clear();
   if (undecided.empty()) return;
@@ -107,8 +111,8 @@ void Engine::Core::refresh_limits() {
     if (SeriesState* s = series.find(id); s != nullptr && !s->ended) s->refresh_limit();
 }
 
-void Engine::Core::end(SeriesState& s) {
-  s.end();
+void Engine::Core::end(SeriesState& s, const std::string& said) {
+  process_ends(s, said);
   if (s.alerting) clear(s, AlertEnd::process_ended, "the process has ended");
   ended.push_back(s.id);
   if (SeriesState* device = series.device_of(s).used) device->process_ended = tick;
@@ -121,7 +125,7 @@ void Engine::Core::apply(const Event& event) {
   switch (event.kind) {
     case Event::Kind::process_ended:
       series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
-        if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id)) end(s);
+        if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id)) end(s, event.text);
       });
       forget_oldest_ended();
       return;

@@ -1,4 +1,5 @@
-// What the engine is made of: shared by engine.cpp (the loop) and conclude.cpp (verdicts and the View).
+// What the engine is made of: shared by engine.cpp (the loop), endings.cpp (how runs end) and conclude.cpp (verdicts
+// and the View).
 #pragma once
 
 #include <deque>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/endings.hpp"
 #include "engine/engine.hpp"
 #include "engine/series_table.hpp"
 
@@ -26,8 +28,20 @@ struct Engine::Core {
   void clear(SeriesState& series, AlertEnd end, std::string reason);
   void refresh_limits();
   void refresh_catalog();
-  void end(SeriesState& series);
+  void end(SeriesState& series, const std::string& said);
   void forget_oldest_ended();
+  // endings.cpp
+  void notice_fall(const SeriesState& device, const Sample& sample);
+  void conclude_falls();
+  [[nodiscard]] std::optional<End> end_by_fall(const SeriesState& device, const Fall& fall) const;
+  [[nodiscard]] End end_of_process(const SeriesState& process, const std::string& said) const;
+  void process_ends(SeriesState& process, const std::string& said);
+  void end_device_with(SeriesState& device, const SeriesState& process, const End& its);
+  [[nodiscard]] LastFigures last_figures(const SeriesState& series, const End& end) const;
+  void device_ends(SeriesState& device, End end);
+  void name(End& end, const SeriesState& process) const;
+  void leave_the_past(const SeriesState& device, Verdict& verdict) const;
+  // conclude.cpp
   [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
   [[nodiscard]] Verdict verdict(const SeriesState& series) const;
 
@@ -40,6 +54,7 @@ struct Engine::Core {
   std::vector<SeriesId> undecided;  ///< whose detector's opinion changed, or that are held or alerting
   std::vector<SeriesId> deciding;   ///< scratch of complete_tick
   std::vector<SeriesId> touched;    ///< in this tick
+  std::vector<Fall> falls;          ///< likewise
   std::deque<SeriesId> ended;
   std::uint64_t catalog_revision = 0;  ///< up to which `series` knows the catalog
   std::deque<Notice> notices;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/driver_share.hpp"
 #include "core/framework.hpp"
 #include "engine/series_table.hpp"
 
@@ -47,6 +48,7 @@ bool SeriesState::observe(const Sample& sample) {
     first_time = sample.time;
   }
   ++samples;
+  prior_time = last_time;
   last_time = sample.time;
   last_bytes = sample.bytes;
   peak_bytes = std::max(peak_bytes, sample.bytes);
@@ -71,8 +73,33 @@ void SeriesState::refresh_limit() {
   for (auto& d : dissenters) d->set_limit(limit_bytes);
 }
 
-void SeriesState::end() {
+void SeriesState::note_run() {
+  const auto capacity = device->capacity_bytes;
+  const double idle = driver_share_bytes(capacity ? std::optional(static_cast<std::uint64_t>(*capacity))
+                                                  : std::optional<std::uint64_t>());
+  const bool used = static_cast<double>(last_bytes) > idle;
+  const bool is_open = !runs.empty() && !runs.back().end;
+  if (used && !is_open) {
+    runs.push_back({last_time, {}, last_bytes, EndKind::ended, 0});
+    if (runs.size() > kMaxRuns) runs.erase(runs.begin());
+  } else if (used) {
+    runs.back().peak_bytes = std::max(runs.back().peak_bytes, last_bytes);
+  } else if (is_open) {
+    Run& run = runs.back();
+    run.end = prior_time;
+    if (last_end && last_end->time >= run.begin) {
+      run.how = last_end->how;
+      run.pid = last_end->pid;
+    }
+  }
+}
+
+void SeriesState::end(End how) {
   final_verdict = verdict(severity_);
+  final_verdict.end = std::move(how);
+  // Nothing is foretold of what is over.
+  final_verdict.finding.oom_in_s.reset();
+  final_verdict.severity = severity_of(final_verdict.finding, severity_);
   detector.reset();
   dissenters.clear();
   ended = true;
@@ -139,6 +166,7 @@ void SeriesState::name_framework(Verdict& verdict, const Catalog& catalog) const
     process = catalog.process({verdict.suspect->pid, verdict.suspect->pid_start_ticks, key.host});
   if (process == nullptr || process->framework.empty()) return;
   verdict.framework = process->framework;
+  if (ended) return;  // and nothing advised
   if (verdict.finding.leak || verdict.finding.state == State::growing || verdict.finding.state == State::slow_growth)
     verdict.causes = framework_causes(process->framework);
 }
@@ -163,6 +191,7 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   v.health = health;
   v.last_xid = last_xid;
   v.alerts = alerts;
+  v.runs = runs;
   if (explain && detector) v.explain = detector->explain();
   return v;
 }

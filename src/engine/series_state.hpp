@@ -33,6 +33,7 @@ struct DeviceState;
 
 struct SeriesState {
   static constexpr std::size_t kMaxAlerts = 256;
+  static constexpr std::size_t kMaxRuns = 64;
 
   SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
 
@@ -41,8 +42,10 @@ struct SeriesState {
   /// Tells the detectors where memory ends, when its device's capacity is known: a device ends at its capacity less
   /// what the driver keeps, a process at what it holds plus what its device has free. REQUIRES: device.
   void refresh_limit();
+  /// Of a device, after a sample: whether a run begins, goes on or has ended.
+  void note_run();
   /// The process has ended: keeps the verdict and the past, frees the detectors.
-  void end();
+  void end(End how);
 
   [[nodiscard]] double rise_since(Timestamp onset) const;
   /// See SeriesView::level_bytes; nullopt without an onset.
@@ -60,7 +63,9 @@ struct SeriesState {
   History history;
   PeriodEstimate period;
   std::vector<Alert> alerts;
+  std::vector<Run> runs;
   Verdict final_verdict;                ///< once `ended`
+  std::optional<End> last_end;          ///< of a device: see Verdict::end
   const DeviceState* device = nullptr;  ///< set by the SeriesTable that owns both
   std::optional<double> limit_bytes;    ///< as the detectors know it
   std::optional<double> utilisation_ratio;
@@ -68,6 +73,7 @@ struct SeriesState {
   std::optional<LastXid> last_xid;
   std::optional<Timestamp> reviewed;
   std::optional<Timestamp> process_ended;  ///< of a device: when a process on it last ended
+  Timestamp prior_time{};                  ///< of the sample before the last
   Timestamp first_time{};
   Timestamp last_time{};
   std::uint64_t samples = 0;

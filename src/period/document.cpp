@@ -81,12 +81,16 @@ std::string used_of(const PeriodSeries& s) {
 std::string title_of(const PeriodReport& report) {
   std::size_t devices = 0;
   std::size_t leaks = 0;
+  std::size_t unknown = 0;
+  std::size_t ran_out = 0;
   const PeriodSeries* first = nullptr;
   for (const PeriodSeries& s : report.series) {
     const bool leak = s.has_verdict && s.view.verdict.finding.leak && !s.view.ended && !s.gone;
     if (s.view.key.metric == Metric::device_used && is_device(s.view)) {
       ++devices;
       if (leak) ++leaks;
+      if (!s.has_verdict || s.view.verdict.finding.state == State::too_short) ++unknown;
+      if (s.view.verdict.end && s.view.verdict.end->how == EndKind::out_of_memory) ++ran_out;
     }
     const auto& eta = s.view.verdict.finding.oom_in_s;
     if (leak && eta && (first == nullptr || eta->mid < first->view.verdict.finding.oom_in_s->mid)) first = &s;
@@ -94,8 +98,10 @@ std::string title_of(const PeriodReport& report) {
   std::string out =
       leaks > 0 ? fmt::format("{} of {} GPU{} leak{}", leaks, devices, devices == 1 ? "" : "s", leaks == 1 ? "s" : "")
       : first != nullptr ? std::string("a process leaks")
+      : ran_out > 0      ? fmt::format("{} of {} GPU{} ran out of memory", ran_out, devices, devices == 1 ? "" : "s")
       : has_leak(report) ? std::string("no leak now; there was one")
-                         : std::string("no leak");
+      : devices > 0 && unknown == devices ? std::string("not known yet: too few samples")
+                                          : std::string("no leak");
   if (first != nullptr) out += ", " + format_oom(*first->view.verdict.finding.oom_in_s);
   return out;
 }

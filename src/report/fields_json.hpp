@@ -127,6 +127,11 @@ struct LineWriter {
     return v ? value(*v, options) : json(nullptr);
   }
 
+  template <class T>
+  [[nodiscard]] json line_or_null(std::uint8_t Places::*places, const std::optional<T>& object) const {
+    return object ? line(places, clock, *object) : json(nullptr);
+  }
+
   template <class Get, class Object>
   void operator()(const Field<Get>& field, const Object& object) const {
     using T = std::remove_cvref_t<decltype(field.of(object))>;
@@ -138,8 +143,9 @@ struct LineWriter {
       out[name] = json::array();
       for (const Finding& f : field.of(object)) out[name].push_back(line(&Places::dissent, clock, f));
     } else if constexpr (std::same_as<T, std::optional<Suspect>>) {
-      const auto& suspect = field.of(object);
-      out[name] = suspect ? line(&Places::suspect, clock, *suspect) : json(nullptr);
+      out[name] = line_or_null(&Places::suspect, field.of(object));
+    } else if constexpr (std::same_as<T, std::optional<End>>) {
+      out[name] = line_or_null(&Places::end, field.of(object));
     } else if constexpr (!std::same_as<T, Finding>) {  // a finding's fields stand in the line themselves
       out[name] = value(field.of(object), field.options);
     }
@@ -156,6 +162,9 @@ json line(std::uint8_t Places::*places, const LineClock& clock, const Objects&..
 
 inline json verdict_line(const Verdict& v, const LineClock& clock) {
   return line(&Places::verdict, clock, v.finding, v);
+}
+inline json run_line(const Run& run, const LineClock& clock) {
+  return line(&Places::run, clock, run);
 }
 inline json alert_line(const Alert& a, const LineClock& clock) {
   return line(&Places::alert, clock, a.finding, a);

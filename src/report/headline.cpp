@@ -14,6 +14,9 @@ namespace {
 
 using Devices = std::vector<const SeriesView*>;
 
+/// How long the end of a run stays the first thing to say.
+constexpr double kTold_s = 24 * 3600;
+
 /// "GPU 0"; without an index its id.
 std::string short_name(const SeriesView& s) {
   const DeviceInfo& d = s.device;
@@ -57,6 +60,22 @@ Headline of_leak(const Devices& leaking, const CommandOf& command_of) {
   return {std::string(to_string(v.severity == Severity::ok ? Severity::watch : v.severity)), text};
 }
 
+Headline of_end(const Devices& ended, const View& view, const CommandOf& command_of) {
+  const SeriesView& last = **std::max_element(ended.begin(), ended.end(), [](const SeriesView* a, const SeriesView* b) {
+    return a->verdict.end->time < b->verdict.end->time;
+  });
+  const End& end = *last.verdict.end;
+  std::string text =
+      fmt::format("{} {} at {}", short_name(last),
+                  end.how == EndKind::out_of_memory ? "ran out of memory" : "leaked until its process ended",
+                  format_moment(end.time, view.clock_is_relative));
+  if (end.pid != 0) {
+    const Suspect who{end.pid, end.pid_start_ticks, end.command, 1};
+    text += fmt::format(": pid {} {}", end.pid, printable(command_of ? command_of(last, who) : end.command));
+  }
+  return {"warning", text + '.'};
+}
+
 }  // namespace
 
 Headline headline(const View& view, const CommandOf& command_of) {
@@ -66,6 +85,12 @@ Headline headline(const View& view, const CommandOf& command_of) {
   if (devices.empty()) return {"faint", "No GPU is being watched."};
   const Devices leaking = those(devices, [](const SeriesView& s) { return s.verdict.finding.leak; });
   if (!leaking.empty()) return of_leak(leaking, command_of);
+  // A run that ended badly in the last day: whoever looks in the morning wants to know first.
+  const Devices ended = those(devices, [&](const SeriesView& s) {
+    return s.verdict.end && seconds_between(s.verdict.end->time, view.time) <= kTold_s &&
+           (s.verdict.end->how == EndKind::out_of_memory || alert_at_end(s) != nullptr);
+  });
+  if (!ended.empty()) return of_end(ended, view, command_of);
   const Devices growing = those(devices, [](const SeriesView& s) { return tone_of(s) == Tone::notice; });
   if (!growing.empty())
     return {"notice", fmt::format("No leak so far; {} {}, and it is too early to tell why.", short_names(growing),

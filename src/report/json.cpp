@@ -57,6 +57,10 @@ std::string render(const View& view, const ReportStyle&) {
     row["verdict"] = fields::verdict_line(s.verdict, clock);
     row["alerts"] = json::array();
     for (const Alert& a : s.alerts) row["alerts"].push_back(fields::alert_line(a, clock));
+    if (s.key.metric == Metric::device_used) {
+      row["runs"] = json::array();
+      for (const Run& run : s.runs) row["runs"].push_back(fields::run_line(run, clock));
+    }
     row["warnings"] = warnings;
     if (!s.explain.empty()) row["explain"] = s.explain;
     out += dump(row);

@@ -33,6 +33,24 @@ std::string title(const SeriesView& s) {
   return words;
 }
 
+/// "  2026-01-01 08:00:00Z to 2026-01-01 09:32:00Z, 1h 32m: 24.0/24.0 GiB at most, ran out of memory, pid 4242"
+std::string run_words(const Run& run, const SeriesView& s, const View& view) {
+  const auto peak = static_cast<double>(run.peak_bytes);
+  std::string out = fmt::format("  {} to {}", format_moment(run.begin, view.clock_is_relative),
+                                run.end ? format_moment(*run.end, view.clock_is_relative) : "the end");
+  const auto until = run.end ? run.end : s.last;
+  if (until) out += ", " + format_duration(seconds_between(run.begin, *until));
+  out += fmt::format(": {} at most, ", s.device.capacity_bytes
+                                           ? format_bytes_of(peak, static_cast<double>(*s.device.capacity_bytes))
+                                           : format_bytes(peak));
+  if (!run.end) return out + "goes on";
+  out += run.how == EndKind::out_of_memory      ? "ran out of memory"
+         : run.how == EndKind::ended_near_limit ? "ended near the limit"
+                                                : "ended";
+  if (run.pid != 0) out += fmt::format(", pid {}", run.pid);
+  return out;
+}
+
 bool worth_details(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
   return s.key.pid == 0 || f.leak || !s.alerts.empty() || f.state == State::growing || f.state == State::slow_growth ||
@@ -92,6 +110,7 @@ void details(std::string& out, const SeriesView& s, const View& view) {
                    format_duration(s.first && s.last ? seconds_between(*s.first, *s.last) : 0.0),
                    format_duration(s.interval_s)));
   if (!v.finding.because.empty()) line(out, "because", fmt::format("{} ({})", v.finding.because, v.finding.detector));
+  if (const std::string story = end_story(s, view); !story.empty()) line(out, "end", story);
   if (v.finding.onset && (v.finding.leak || v.finding.state == State::growing))
     line(out, "since", format_moment(*v.finding.onset, view.clock_is_relative));
   if (v.suspect)
@@ -110,9 +129,25 @@ void details(std::string& out, const SeriesView& s, const View& view) {
   if (const std::string next = next_step(s); !next.empty()) line(out, "next", next);
 }
 
+/// "0 of 98 leak", where there are too many to read each; and of each GPU its runs, where there were several.
+void summary(std::string& out, const View& view) {
+  if (view.series.size() > kMaxBriefLines) {
+    const auto leaks = std::count_if(view.series.begin(), view.series.end(), [](const SeriesView& s) {
+      return s.verdict.finding.leak || alert_at_end(s) != nullptr;
+    });
+    out += fmt::format("{} of {} leak{}\n", leaks, view.series.size(), leaks == 1 ? "s" : "");
+  }
+  for (const SeriesView& s : view.series) {
+    if (s.runs.size() < 2) continue;
+    out += fmt::format("{}: {} runs\n", title(s), s.runs.size());
+    for (const Run& run : s.runs) out += run_words(run, s, view) + '\n';
+  }
+}
+
 std::string render(const View& view, const ReportStyle& style) {
   std::string out;
   for (const std::string& file : view.files) out += printable(file) + '\n';
+  summary(out, view);
   bool shown_before = false;
   std::size_t brief = 0;
   for (const SeriesView& s : view.series) {

@@ -21,20 +21,21 @@ json alert_object(const SeriesKey& key, const Alert& a) {
   return out;
 }
 
-/// The command of a suspect, where the client may see that process's.
-std::string suspect_command(const View& view, const std::string& host, const Suspect& suspect,
-                            const MaySeeCommand& may_see) {
-  if (!may_see || suspect.pid == 0) return suspect.command;
+/// The command of a suspect or of what has ended, where the client may see that process's.
+template <class Named>
+std::string command_of(const View& view, const std::string& host, const Named& named, const MaySeeCommand& may_see) {
+  if (!may_see || named.pid == 0) return named.command;
   for (const SeriesView& s : view.series)
-    if (s.process && s.process->pid == suspect.pid && s.process->start_ticks == suspect.pid_start_ticks &&
+    if (s.process && s.process->pid == named.pid && s.process->start_ticks == named.pid_start_ticks &&
         s.key.host == host)
-      return may_see(*s.process) ? suspect.command : s.process->name;
+      return may_see(*s.process) ? named.command : s.process->name;
   return {};  // forgotten by now: nobody can say whose it was
 }
 
 json verdict_json(const View& view, const std::string& host, const Verdict& v, const MaySeeCommand& may_see) {
   json out = exact(v);
-  if (v.suspect) out["suspect"]["command"] = suspect_command(view, host, *v.suspect, may_see);
+  if (v.suspect) out["suspect"]["command"] = command_of(view, host, *v.suspect, may_see);
+  if (v.end) out["end"]["command"] = command_of(view, host, *v.end, may_see);
   return out;
 }
 
@@ -118,7 +119,7 @@ json trend_json(const SeriesView& s) {
 
 json headline_json(const View& view, const MaySeeCommand& may_see) {
   const Headline said = headline(view, [&](const SeriesView& device, const Suspect& suspect) {
-    return suspect_command(view, device.key.host, suspect, may_see);
+    return command_of(view, device.key.host, suspect, may_see);
   });
   return {{"tone", said.tone}, {"text", said.text}};
 }
@@ -153,6 +154,7 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"trend", trend_json(s)},
       {"verdict", verdict_json(view, s.key.host, s.verdict, may_see)},
       {"alerts", json::array()},
+      {"runs", exact(s.runs)},
       {"explain", s.explain}};
   if (!s.key.host.empty()) out["host"] = s.key.host;
   for (const Alert& a : s.alerts) out["alerts"].push_back(alert_object(s.key, a));

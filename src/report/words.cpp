@@ -15,8 +15,65 @@ std::string_view pattern_words(Pattern pattern) {
   return kWords[static_cast<std::size_t>(pattern)];
 }
 
+const Alert* alert_at_end(const SeriesView& series) {
+  if (!series.verdict.end) return nullptr;
+  const Timestamp end = series.verdict.end->time;
+  const auto stood = [end](const Alert& a) {
+    return a.finding.leak && a.ended != AlertEnd::withdrawn && a.raised <= end && (!a.cleared || *a.cleared >= end);
+  };
+  const auto alert = std::find_if(series.alerts.begin(), series.alerts.end(), stood);
+  return alert == series.alerts.end() ? nullptr : &*alert;
+}
+
+namespace {
+
+/// Of a run that is over and is worth a word: "LEAKED until memory ran out".
+std::string ended_words(const SeriesView& series) {
+  const std::string_view did = alert_at_end(series) != nullptr ? "LEAKED" : "";
+  switch (series.verdict.end->how) {
+    case EndKind::out_of_memory:
+      return did.empty() ? "ran out of memory" : "LEAKED until memory ran out";
+    case EndKind::ended_near_limit:
+      return did.empty() ? "ended near the limit" : "LEAKED and ended near the limit";
+    case EndKind::ended:
+      return did.empty() ? "" : "LEAKED until its process ended";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string end_story(const SeriesView& series, const View& view) {
+  if (!series.verdict.end) return {};
+  const End& end = *series.verdict.end;
+  const auto moment = [&](Timestamp at) { return format_moment(at, view.clock_is_relative); };
+  const auto used = static_cast<double>(end.used_bytes);
+  const bool of = series.key.pid == 0 && series.device.capacity_bytes;
+  std::string out =
+      fmt::format("{} {} at {}", end.how == EndKind::ended ? "was at" : "reached",
+                  of ? format_bytes_of(used, static_cast<double>(*series.device.capacity_bytes)) : format_bytes(used),
+                  moment(end.time));
+  if (end.pid == 0)
+    out += "; then its memory was released";
+  else
+    out += fmt::format("; pid {}{} ended then", end.pid,
+                       end.command.empty() ? "" : fmt::format(" ({})", printable(end.command)));
+  const Alert* const alert = alert_at_end(series);
+  if (end.growth_bytes_per_s) {
+    out +=
+        fmt::format("; it had {} {}", alert != nullptr ? "leaked" : "grown by", format_rate(*end.growth_bytes_per_s));
+    if (end.onset) out += " since " + moment(*end.onset);
+  }
+  if (alert != nullptr)
+    out += fmt::format("; the first alert {} {} before", view.files.empty() ? "came" : "would have come",
+                       format_duration(seconds_between(alert->raised, end.time)));
+  return out;
+}
+
 std::string verdict_words(const SeriesView& series) {
   const Finding& f = series.verdict.finding;
+  if (series.verdict.end)
+    if (std::string words = ended_words(series); !words.empty()) return words;
   if (f.leak) return fmt::format("LEAK ({})", pattern_words(f.pattern));
   switch (f.state) {
     case State::steady:
@@ -75,6 +132,8 @@ std::string end_words(const SeriesView& series) {
 
 std::string next_step(const SeriesView& series) {
   const Verdict& v = series.verdict;
+  if (v.end && !v.finding.leak) return {};  // no advice for the dead
+  if (series.ended) return {};
   const Finding& f = v.finding;
   const bool device = series.key.pid == 0;
   if (f.leak) {
@@ -96,7 +155,9 @@ std::string next_step(const SeriesView& series) {
 
 Tone tone_of(const SeriesView& series) {
   const Finding& f = series.verdict.finding;
-  if (f.leak) return Tone::bad;
+  if (f.leak ||
+      (series.verdict.end && (alert_at_end(series) != nullptr || series.verdict.end->how == EndKind::out_of_memory)))
+    return Tone::bad;
   switch (f.state) {
     case State::growing:
     case State::leaking:

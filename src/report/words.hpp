@@ -21,6 +21,12 @@ std::string process_words(const SeriesView& series);
 std::string suspect_words(const Suspect& suspect);
 /// "out of memory in 0h 24m (19m–30m)"; empty without a leak or an end.
 std::string end_words(const SeriesView& series);
+/// The leak alert that stood when the run of `series` ended; null: none did, or it has not ended.
+const Alert* alert_at_end(const SeriesView& series);
+/// How the run of `series` ended: "reached 24.0/24.0 GiB at 2026-01-01 09:32:00Z; pid 4242 (python train.py) ended
+/// then; it had leaked 120 MiB/min since 2026-01-01 08:10:00Z; the first alert would have come 1h 01m before". Empty:
+/// it has not.
+std::string end_story(const SeriesView& series, const View& view);
 /// What a person should do now; empty when there is nothing to do.
 std::string next_step(const SeriesView& series);
 

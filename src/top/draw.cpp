@@ -45,6 +45,7 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   const View& view = *m.view;
   int x = r.x + screen.put(r.x, r.y, r.width, "vramtrack", Role::title) + 2;
   std::size_t leaking = 0;
+  std::size_t unknown = 0;
   std::size_t count = 0;
   for (const DeviceRow& d : devices(view)) {
     ++count;
@@ -52,11 +53,14 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
       return s.key.device_id == d.id && !s.ended && s.verdict.finding.leak;
     });
     leaking += leaks ? 1 : 0;
+    unknown += d.used == nullptr || d.used->verdict.finding.state == State::too_short ? 1 : 0;
   }
   x += screen.put(x, r.y, r.right() - x, fmt::format("{} GPU{}", count, count == 1 ? "" : "s")) + 2;
-  x += screen.put(x, r.y, r.right() - x, leaking == 0 ? "no leak" : fmt::format("{} LEAKING", leaking),
-                  leaking == 0 ? Role::good : Role::bad) +
-       2;
+  // Of a GPU that has been seen too briefly nothing is known, so not that it is healthy either.
+  const bool known = unknown < count;
+  const std::string verdict = leaking > 0 ? fmt::format("{} LEAKING", leaking) : known ? "no leak" : "not known yet";
+  const Role role = leaking > 0 ? Role::bad : known ? Role::good : Role::faint;
+  x += screen.put(x, r.y, r.right() - x, verdict, role) + 2;
   if (const std::size_t open = open_alerts(m); open > 0)
     x += screen.put(x, r.y, r.right() - x, fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad) + 2;
   // The day is told where there is room for it.

@@ -54,6 +54,7 @@ template <HasFields T>
 constexpr std::string_view name_of() {
   if (std::same_as<T, Interval>) return "Interval";
   if (std::same_as<T, Finding>) return "Finding";
+  if (std::same_as<T, End>) return "End";
   return std::same_as<T, Suspect> ? "Suspect" : "";
 }
 
@@ -136,7 +137,8 @@ Lines python(std::uint8_t Places::*line) {
           const std::string type = python_type<T>(field.options);
           const bool sequence = type.rfind("Tuple", 0) == 0;
           defaults = defaults || sequence;
-          out.push_back(fmt::format("{}: {}{}", field.name, type, !defaults ? "" : sequence ? " = ()" : " = None"));
+          const std::string_view name = field.options.attribute.empty() ? field.name : field.options.attribute;
+          out.push_back(fmt::format("{}: {}{}", name, type, !defaults ? "" : sequence ? " = ()" : " = None"));
         }
       },
       Objects{}...);
@@ -250,20 +252,25 @@ std::vector<Region> regions() {
   return {{analysis, "verdict", markdown<Finding, Verdict>(&Places::verdict)},
           {analysis, "dissent", markdown<Finding>(&Places::dissent)},
           {analysis, "suspect", markdown<Suspect>(&Places::suspect)},
+          {analysis, "end", markdown<End>(&Places::end)},
+          {analysis, "run", markdown<vramtrack::Run>(&Places::run)},
           {analysis, "alert", markdown<Finding, Alert>(&Places::alert)},
           {api, "words", openapi_words()},
           {api, "Interval", openapi<Interval>()},
           {api, "Suspect", openapi<Suspect>()},
+          {api, "End", openapi<End>()},
           {api, "Finding", openapi<Finding>()},
           {api, "Verdict", openapi<Verdict>()},
           {api, "Alert", openapi<Alert>()},
           {page, "words", typescript_words()},
           {page, "Interval", typescript<Interval>()},
           {page, "Suspect", typescript<Suspect>()},
+          {page, "End", typescript<End>()},
           {page, "Finding", typescript<Finding>()},
           {page, "Verdict", typescript<Verdict>()},
           {page, "Alert", typescript<Alert>()},
           {python_file, "Suspect", python<Suspect>(&Places::suspect)},
+          {python_file, "End", python<End>(&Places::end)},
           {python_file, "Finding", python<Finding>(&Places::dissent)},
           {python_file, "Alert", python<Finding, Alert>(&Places::alert)},
           {python_file, "Verdict", python<Finding, Verdict>(&Places::verdict)}};
@@ -332,6 +339,8 @@ TEST(VerdictFields, PlacesOfALineAreCountedFromOneWithoutAGap) {
   expect_places<Finding, Verdict>(&Places::verdict, "verdict");
   expect_places<Finding>(&Places::dissent, "dissent");
   expect_places<Suspect>(&Places::suspect, "suspect");
+  expect_places<End>(&Places::end, "end");
+  expect_places<vramtrack::Run>(&Places::run, "run");
   expect_places<Finding, Alert>(&Places::alert, "alert");
   expect_places<Finding, Verdict>(&Places::status, "status");
 }
@@ -344,8 +353,13 @@ TEST(VerdictFields, EveryMemberIsDeclared) {
   EXPECT_EQ(count(kFields<Finding>), 11U);
   [[maybe_unused]] const auto& [pid, start_ticks, command, share] = Suspect{};
   EXPECT_EQ(count(kFields<Suspect>), 4U);
-  [[maybe_unused]] const auto& [time, series, severity, finding, dissent, suspect, framework, causes] = Verdict{};
-  EXPECT_EQ(count(kFields<Verdict>), 8U - 1) << "all but the series, which says whose verdict it is";
+  [[maybe_unused]] const auto& [how, end_time, end_pid, end_ticks, end_command, used, grew, since] = End{};
+  EXPECT_EQ(count(kFields<End>), 8U);
+  [[maybe_unused]] const auto& [begin, run_end, peak, run_how, run_pid] = vramtrack::Run{};
+  EXPECT_EQ(count(kFields<vramtrack::Run>), 5U);
+  [[maybe_unused]] const auto& [time, series, severity, finding, dissent, suspect, framework, causes, last_end] =
+      Verdict{};
+  EXPECT_EQ(count(kFields<Verdict>), 9U - 1) << "all but the series, which says whose verdict it is";
   [[maybe_unused]] const auto& [of, raised, cleared, ended, worst, found, end_reason] = Alert{};
   EXPECT_EQ(count(kFields<Alert>), 7U - 1 + 1) << "all but the series, and lead_s, which is derived";
 }

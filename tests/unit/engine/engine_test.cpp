@@ -5,75 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "one_gpu.hpp"
+
 namespace vramtrack {
 namespace {
 
-constexpr std::uint64_t kMiB = 1048576;
-constexpr std::uint64_t kGiB = 1024 * kMiB;
-
-Timestamp at(double s) {
-  return Timestamp{from_seconds(s)};
-}
-
-/// One GPU of 24 GiB and what is put on it, fed a second at a time.
-class EngineTest : public testing::Test {
- protected:
-  EngineTest() {
-    DeviceInfo device;
-    device.id = "GPU-a";
-    device.index = 0;
-    device.capacity_bytes = 24 * kGiB;
-    catalog.describe(device);
-    device_series = catalog.intern({Metric::device_used, "GPU-a", 0, 0});
-  }
-
-  SeriesId process(std::uint32_t pid, const std::string& command) {
-    ProcessInfo info;
-    info.pid = pid;
-    info.start_ticks = 1000 + pid;
-    info.command = command;
-    catalog.describe(info);
-    return catalog.intern({Metric::process_used, "GPU-a", pid, info.start_ticks});
-  }
-
-  void start(const Config& config = {}) {
-    engine = std::make_unique<Engine>(config, catalog);
-    engine->on_alert([this](const AlertChange& change) { changes.push_back(change); });
-  }
-
-  /// The device first, then its processes: the order the engine must not depend on.
-  void tick(double t, std::uint64_t device_bytes,
-            const std::vector<std::pair<SeriesId, std::uint64_t>>& processes = {}) {
-    Batch batch;
-    batch.samples.push_back({at(t), device_series, device_bytes});
-    for (const auto& [id, bytes] : processes) batch.samples.push_back({at(t), id, bytes});
-    engine->ingest(batch);
-  }
-
-  void end_process(double t, std::uint32_t pid) {
-    Batch batch;
-    Event event;
-    event.time = at(t);
-    event.kind = Event::Kind::process_ended;
-    event.pid = pid;
-    event.pid_start_ticks = 1000 + pid;
-    batch.events.push_back(event);
-    engine->ingest(batch);
-  }
-
-  const SeriesView& seen(SeriesId id) {
-    view = engine->view();
-    return *std::find_if(view->series.begin(), view->series.end(), [&](const SeriesView& s) { return s.id == id; });
-  }
-
-  static std::uint64_t leak(double t) { return 4 * kGiB + static_cast<std::uint64_t>(t) * 2 * kMiB; }
-
-  Catalog catalog;
-  SeriesId device_series{};
-  std::unique_ptr<Engine> engine;
-  std::vector<AlertChange> changes;
-  std::shared_ptr<const View> view;
-};
+using EngineTest = OneGpu;
 
 TEST_F(EngineTest, NamesTheGrowerAndNotTheLargest) {
   const SeriesId big = process(10, "vllm serve");

@@ -69,7 +69,7 @@ class Draw {
   }
   Verdict verdict(SeriesId id) {
     Verdict v;
-    auto& [at, series, severity, winner, dissent, suspect, framework, causes] = v;
+    auto& [at, series, severity, winner, dissent, suspect, framework, causes, over] = v;
     at = time();
     series = id;
     severity = static_cast<Severity>(below(4));
@@ -78,7 +78,32 @@ class Draw {
     suspect = maybe<Suspect>([this] { return Suspect{static_cast<std::uint32_t>(next()), next(), text(), figure()}; });
     framework = text();
     causes = texts();
+    over = maybe<End>([this] { return end(); });
     return v;
+  }
+  EndKind how() { return static_cast<EndKind>(below(3)); }
+  End end() {
+    End e;
+    auto& [kind, at, pid, start, command, used, grew, since] = e;
+    kind = how();
+    at = time();
+    pid = static_cast<std::uint32_t>(next());
+    start = next();
+    command = text();
+    used = next();
+    grew = maybe<double>([this] { return figure(); });
+    since = maybe<Timestamp>([this] { return time(); });
+    return e;
+  }
+  Run run() {
+    Run r;
+    auto& [begin, until, peak, kind, pid] = r;
+    begin = time();
+    until = maybe<Timestamp>([this] { return time(); });
+    peak = next();
+    kind = how();
+    pid = static_cast<std::uint32_t>(next());
+    return r;
   }
   Alert alert(SeriesId id) {
     Alert a;
@@ -122,7 +147,7 @@ class Draw {
   SeriesView series() {
     SeriesView s;
     auto& [id, key, device, of, samples, first, last, interval_s, used, peak, level, ended, paused, ignored,
-           utilisation, state, xid, judged, alerts, explain] = s;
+           utilisation, state, xid, judged, alerts, runs, explain] = s;
     id = SeriesId{static_cast<std::uint32_t>(next())};
     key.metric = static_cast<Metric>(below(6));
     key.device_id = "GPU-" + std::to_string(below(100)) + (flag() ? "/x" : "");
@@ -152,6 +177,7 @@ class Draw {
     xid = maybe<LastXid>([this] { return LastXid{time(), next(), text()}; });
     judged = verdict(id);
     for (std::uint64_t i = below(3); i > 0; --i) alerts.push_back(alert(id));
+    for (std::uint64_t i = below(3); i > 0; --i) runs.push_back(run());
     explain = texts();
     return s;
   }
@@ -183,7 +209,8 @@ template <HasFields T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const T& x, const T& y) { return same(x, y); });
 }
-bool same(const std::optional<Suspect>& a, const std::optional<Suspect>& b) {
+template <HasFields T>
+requires(!std::same_as<T, Interval>) bool same(const std::optional<T>& a, const std::optional<T>& b) {
   return a.has_value() == b.has_value() && (!a || same(*a, *b));
 }
 /// Every declared field, those that are derived, too.
@@ -223,6 +250,7 @@ RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
               a.ended == b.ended);
     RC_ASSERT(a.paused == b.paused && a.ignored == b.ignored && a.utilisation_ratio == b.utilisation_ratio);
     RC_ASSERT(a.health == b.health && a.last_xid == b.last_xid);
+    RC_ASSERT(same(a.runs, b.runs));
     RC_ASSERT(a.explain == b.explain && a.alerts.size() == b.alerts.size());
     RC_ASSERT(a.verdict.series == b.verdict.series);
     RC_ASSERT(same(a.verdict, b.verdict));

@@ -1,0 +1,36 @@
+// How a run ended: from a fall of its device's memory, from the end of its process, or from both.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/verdict.hpp"
+
+namespace vramtrack {
+
+/// A run's last figures, for end_kind().
+struct LastFigures {
+  double used_bytes = 0;
+  std::optional<double> limit_bytes;
+  std::optional<double> onset_bytes;         ///< where the growth began; nullopt: it did not grow
+  std::optional<double> growth_bytes_per_s;  ///< likewise
+  double unseen_s = 0;                       ///< the time after the last sample in which it went on unseen
+};
+
+/// A device's series as it was before a sample that is far lower than the one before.
+struct Fall {
+  SeriesId device{};
+  Verdict before;
+  End end;  ///< how it ended, and whose end it was, are found out later
+  LastFigures last;
+};
+
+/// How it ended, by the figures alone. Out of memory: what was still free when it was seen last, less what it grew
+/// unseen at its last rate, is at most a tenth of what was free when the growth began. Near the limit: at most a tenth
+/// of the limit was free. Pure.
+EndKind end_kind(const LastFigures& last);
+
+/// Whether the finding speaks of growth.
+bool grows(const Finding& finding);
+
+}  // namespace vramtrack
