@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/driver_share.hpp"
 #include "core/format.hpp"
+#include "core/units.hpp"
 #include "engine/engine_core.hpp"
 
 namespace vramtrack {
@@ -13,12 +15,15 @@ namespace {
 
 /// Smaller falls are no end of what explains a device's growth: such a process holds more than this share of it.
 constexpr double kLeastFall = 0.1;
-/// A process whose memory is gone to this share has ended: a living one keeps at least its context.
-constexpr double kAllOfIt = 0.9;
+/// A process that has given back all it held but for less than this has ended: a living one keeps at least its context,
+/// and no CUDA context is as small.
+constexpr double kLeastContext_bytes = 128 * kMiB;
 /// A process that held this share of what was used is the run of its device.
 constexpr double kMostOfIt = 0.5;
 constexpr double kNearLimit = 0.1;    ///< of the limit, was free
 constexpr double kOutOfMemory = 0.1;  ///< of what was free at the onset, is still free
+/// The probability of a leak where nothing speaks for one: the judge's.
+constexpr double kUnknown = 0.02;
 /// A run that is missing for longer than so many periods was not watched: what it did then is nobody's guess.
 constexpr double kMostUnseenPeriods = 2;
 
@@ -80,7 +85,15 @@ void Engine::Core::notice_fall(const SeriesState& s, const Sample& sample) {
 void Engine::Core::conclude_falls() {
   for (const Fall& fall : falls)
     if (SeriesState* device = series.find(fall.device); device != nullptr)
-      if (auto end = end_by_fall(*device, fall)) device_ends(*device, std::move(*end));
+      if (auto found = end_by_fall(*device, fall)) {
+        device_ends(*device, std::move(*found));
+        // It is not listed any more; a log of processes may say so much later, or end before.
+        const End& its = *device->last_end;
+        if (its.pid != 0)
+          series.for_process({its.pid, its.pid_start_ticks, device->key.host}, [&](SeriesState& s) {
+            if (!s.ended && s.key.device_id == device->key.device_id) end(s, {});
+          });
+      }
   falls.clear();
 }
 
@@ -106,7 +119,7 @@ std::optional<End> Engine::Core::end_by_fall(const SeriesState& device, const Fa
     who = most;
   if (who != nullptr) {
     if (lives(*who, tick)) return std::nullopt;  // it gave the memory back
-    if (!who->ended && fallen < kAllOfIt * static_cast<double>(who->last_bytes)) return std::nullopt;
+    if (!who->ended && fallen < static_cast<double>(who->last_bytes) - kLeastContext_bytes) return std::nullopt;
     name(end, *who);
     return end;
   }
@@ -189,29 +202,40 @@ LastFigures Engine::Core::last_figures(const SeriesState& s, const End& end) con
 
 void Engine::Core::device_ends(SeriesState& device, End end) {
   device.last_end = std::move(end);
+  const bool has_fallen = device.last_bytes < device.last_end->used_bytes;
+  device.floor_since_end = has_fallen ? device.last_bytes : std::numeric_limits<std::uint64_t>::max();
+  device.samples_since_end = has_fallen ? 1 : 0;
   if (device.alerting) clear(device, AlertEnd::process_ended, reason_of(*device.last_end));
 }
 
 /// What was concluded from growth before the end is about a run that is over, until the series is as high again.
 void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
   if (!device.last_end) return;
-  Finding& f = v.finding;
   const End& end = *device.last_end;
-  const bool of_before = grows(f) && (!f.onset || *f.onset <= end.time) && device.last_bytes < end.used_bytes;
-  if (of_before) {
-    f.leak = false;
-    f.pattern = Pattern::none;
-    f.spike = SpikeOutcome::none;
-    f.confidence = 0;
-    f.growth_bytes_per_s = {};
-    f.r_squared = 0;
-    f.oom_in_s.reset();
-    f.onset.reset();
-    f.state = State::too_short;
-    f.because = "the growth ended with the run that made it; too little has been seen since to tell what comes";
+  const auto is_past = [&](const Finding& f) {
+    return grows(f) && (!f.onset || *f.onset <= end.time) && device.last_bytes < end.used_bytes;
+  };
+  const auto forget = [&](Finding& f) {
+    const DetectionConfig& c = config.detection;
+    const bool flat = device.last_bytes <= device.floor_since_end + static_cast<std::uint64_t>(c.min_growth_mb * kMiB);
+    const bool long_enough = device.samples_since_end >= static_cast<std::uint64_t>(c.minimum_samples) &&
+                             seconds_between(end.time, device.last_time) >= c.minimum_duration_minutes * 60;
+    Finding now;
+    now.detector = f.detector;
+    now.confidence = kUnknown;
+    now.state = flat && long_enough ? State::steady : State::too_short;
+    now.because = fmt::format("the growth ended with the run that made it; {}",
+                              now.state == State::steady ? "memory has not grown since"
+                                                         : "too little has been seen since to tell what comes");
+    f = std::move(now);
+  };
+  if (is_past(v.finding)) {
+    forget(v.finding);
     v.severity = Severity::ok;
   }
-  if (!f.leak) v.end = end;
+  for (Finding& dissent : v.dissent)
+    if (is_past(dissent)) forget(dissent);
+  if (!v.finding.leak) v.end = end;
 }
 
 }  // namespace vramtrack

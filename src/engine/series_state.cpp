@@ -52,6 +52,8 @@ bool SeriesState::observe(const Sample& sample) {
   last_time = sample.time;
   last_bytes = sample.bytes;
   peak_bytes = std::max(peak_bytes, sample.bytes);
+  floor_since_end = std::min(floor_since_end, sample.bytes);
+  ++samples_since_end;
   if (ended || !detector) return false;
   const auto bytes = static_cast<double>(sample.bytes);
   history.observe(sample.time, bytes);

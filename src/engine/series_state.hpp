@@ -64,8 +64,10 @@ struct SeriesState {
   PeriodEstimate period;
   std::vector<Alert> alerts;
   std::vector<Run> runs;
-  Verdict final_verdict;                ///< once `ended`
-  std::optional<End> last_end;          ///< of a device: see Verdict::end
+  Verdict final_verdict;              ///< once `ended`
+  std::optional<End> last_end;        ///< of a device: see Verdict::end
+  std::uint64_t floor_since_end = 0;  ///< likewise, with the number of samples
+  std::uint64_t samples_since_end = 0;
   const DeviceState* device = nullptr;  ///< set by the SeriesTable that owns both
   std::optional<double> limit_bytes;    ///< as the detectors know it
   std::optional<double> utilisation_ratio;

@@ -27,6 +27,31 @@ const Alert* alert_at_end(const SeriesView& series) {
 
 namespace {
 
+std::string state_words(const Finding& f) {
+  switch (f.state) {
+    case State::steady:
+      return "steady";
+    case State::warming_up:
+      return "warming up";
+    case State::cycling:
+      return "cycling";
+    case State::growing:
+      return "growing, not yet decidable";
+    case State::leaking:
+      return "rising like a leak, not enough evidence";
+    case State::slow_growth:
+      return "slow growth";
+    case State::spiked:
+      if (f.spike == SpikeOutcome::stabilised) return "spiked, then stabilised";
+      return f.spike == SpikeOutcome::still_growing ? "spiked, still growing" : "spiked";
+    case State::falling:
+      return "falling";
+    case State::too_short:
+      return "too short to tell";
+  }
+  return "unknown";
+}
+
 /// Of a run that is over and is worth a word: "LEAKED until memory ran out".
 std::string ended_words(const SeriesView& series) {
   const std::string_view did = alert_at_end(series) != nullptr ? "LEAKED" : "";
@@ -73,30 +98,10 @@ std::string end_story(const SeriesView& series, const View& view) {
 std::string verdict_words(const SeriesView& series) {
   const Finding& f = series.verdict.finding;
   if (series.verdict.end)
-    if (std::string words = ended_words(series); !words.empty()) return words;
-  if (f.leak) return fmt::format("LEAK ({})", pattern_words(f.pattern));
-  switch (f.state) {
-    case State::steady:
-      return "steady";
-    case State::warming_up:
-      return "warming up";
-    case State::cycling:
-      return "cycling";
-    case State::growing:
-      return "growing, not yet decidable";
-    case State::leaking:
-      return "rising like a leak, not enough evidence";
-    case State::slow_growth:
-      return "slow growth";
-    case State::spiked:
-      if (f.spike == SpikeOutcome::stabilised) return "spiked, then stabilised";
-      return f.spike == SpikeOutcome::still_growing ? "spiked, still growing" : "spiked";
-    case State::falling:
-      return "falling";
-    case State::too_short:
-      return "too short to tell";
-  }
-  return "unknown";
+    if (std::string words = ended_words(series); !words.empty())
+      return series.key.pid != 0 || f.state == State::too_short ? words
+                                                                : fmt::format("{}; now {}", words, state_words(f));
+  return f.leak ? fmt::format("LEAK ({})", pattern_words(f.pattern)) : state_words(f);
 }
 
 std::string device_words(const SeriesView& series) {
@@ -132,8 +137,7 @@ std::string end_words(const SeriesView& series) {
 
 std::string next_step(const SeriesView& series) {
   const Verdict& v = series.verdict;
-  if (v.end && !v.finding.leak) return {};  // no advice for the dead
-  if (series.ended) return {};
+  if (v.end) return {};  // no advice for the dead
   const Finding& f = v.finding;
   const bool device = series.key.pid == 0;
   if (f.leak) {

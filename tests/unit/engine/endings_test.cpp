@@ -70,11 +70,14 @@ TEST_P(OutOfMemory, IsTheSameStoryHoweverMuchComesAfter) {
   EXPECT_EQ(s.alerts[0].ended, AlertEnd::process_ended);
   EXPECT_THAT(verdict_words(s), testing::HasSubstr("LEAKED until memory ran out"));
   EXPECT_THAT(end_story(s, *view), testing::HasSubstr("the first alert came"));
-  if (knows == Knows::end || (knows == Knows::late_end && readings >= 3)) {
+  if (knows != Knows::nothing) {
     const SeriesView& process = seen(trainer);
     ASSERT_TRUE(process.verdict.end);
     EXPECT_EQ(process.verdict.end->how, EndKind::out_of_memory);
     EXPECT_FALSE(process.verdict.finding.oom_in_s);
+    EXPECT_TRUE(process.ended);
+    EXPECT_EQ(process.alerts.back().ended, AlertEnd::process_ended);
+    EXPECT_EQ(verdict_words(process), "LEAKED until memory ran out");
     EXPECT_EQ(next_step(process), "");
   }
 }
@@ -125,6 +128,7 @@ TEST_F(Endings, BesideAnotherProgramTheLeakersEndIsTold) {
   EXPECT_EQ(device().verdict.end->how, EndKind::out_of_memory);
   EXPECT_EQ(device().verdict.end->pid, kPid);
   EXPECT_FALSE(device().verdict.finding.leak);
+  EXPECT_EQ(device().verdict.finding.state, State::steady) << "5 min of the server alone";
 }
 
 TEST_F(Endings, LittleFreeWithoutGrowthIsNearTheLimitOnly) {
