@@ -168,7 +168,6 @@ void SeriesState::name_framework(Verdict& verdict, const Catalog& catalog) const
     process = catalog.process({verdict.suspect->pid, verdict.suspect->pid_start_ticks, key.host});
   if (process == nullptr || process->framework.empty()) return;
   verdict.framework = process->framework;
-  if (ended) return;  // and nothing advised
   if (verdict.finding.leak || verdict.finding.state == State::growing || verdict.finding.state == State::slow_growth)
     verdict.causes = framework_causes(process->framework);
 }

@@ -59,7 +59,7 @@ TEST_F(EngineTest, JobsThatArriveAreNoLeakOfTheDevice) {
   EXPECT_FALSE(seen(device_series).verdict.finding.leak);
 }
 
-TEST_F(EngineTest, AnEndedProcessEndsItsAlertAndReleasesTheDevices) {
+TEST_F(EngineTest, AnEndedProcessEndsItsAlertAndTheDevices) {
   const SeriesId small = process(20, "python train.py");
   start();
   for (int t = 0; t < 1800; ++t) tick(t, 3 * kGiB + leak(t), {{small, leak(t)}});
@@ -68,7 +68,7 @@ TEST_F(EngineTest, AnEndedProcessEndsItsAlertAndReleasesTheDevices) {
   for (int t = 1801; t < 1900; ++t) tick(t, 3 * kGiB);
   ASSERT_EQ(changes.size(), 4U);
   EXPECT_EQ(changes[2].alert.ended, AlertEnd::process_ended);
-  EXPECT_EQ(changes[3].alert.ended, AlertEnd::released);
+  EXPECT_EQ(changes[3].alert.ended, AlertEnd::process_ended);
   EXPECT_TRUE(seen(small).ended);
 }
 
