@@ -25,7 +25,7 @@ from vramtrack.profiler import (
 from vramtrack.memory_source import Counters, MemorySource, Site
 from vramtrack.simulated import SimulatedDevice
 from vramtrack.sources import default_source, set_default_source, use_source
-from vramtrack.verdict import Alert, End, Finding, Interval, Suspect, Verdict, detect
+from vramtrack.verdict import Alert, End, Finding, Interval, Run, Suspect, Verdict, detect
 from vramtrack.version import __version__
 from vramtrack.watch import Confirmation, Watch, WatchSample
 
@@ -47,6 +47,7 @@ __all__ = [
     "NoDeviceError",
     "PerformanceInsight",
     "ProfileResult",
+    "Run",
     "SimulatedDevice",
     "SimulatedOutOfMemoryError",
     "Site",

@@ -45,6 +45,20 @@ class End(NamedTuple):
     # end
 
 
+class Run(NamedTuple):
+    """A stretch of time in which a device was in use. `pid` None: not known. Times are seconds since the first sample."""
+
+    # fields: Run
+    begin: Optional[str]
+    begin_s: float
+    end: Optional[str]
+    end_s: Optional[float]
+    peak_bytes: int
+    how: str
+    pid: Optional[int]
+    # end
+
+
 @dataclass(frozen=True)
 class Finding:
     """The finding of one of the other detectors."""
@@ -111,6 +125,7 @@ class Verdict:
     ending: Optional[End] = None
     # end
     alerts: Tuple[Alert, ...] = ()
+    runs: Tuple[Run, ...] = ()
     metric: str = "device_used"
     capacity_bytes: Optional[int] = None
     samples: int = 0
@@ -214,6 +229,7 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
         suspect=None if v["suspect"] is None else _of_line(Suspect, v["suspect"]),
         ending=None if v.get("end") is None else _of_line(End, v["end"]),
         alerts=tuple(_of_line(Alert, a) for a in line.get("alerts", ())),
+        runs=tuple(_of_line(Run, r) for r in line.get("runs", ())),
         metric=metric,
         capacity_bytes=line.get("capacity_bytes"),
         samples=line.get("samples", 0),

@@ -114,10 +114,7 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
                        severity_words(alert.severity), oom_in_s ? ", " + format_oom(*oom_in_s) : std::string());
   }
   if (news == AlertNews::cleared) {
-    const std::string reason = alert.ended == AlertEnd::process_ended ? "" : alert.end_reason;
-    const std::string_view how = alert.ended == AlertEnd::process_ended ? "process ended" : to_string(alert.ended);
-    return fmt::format("{}  {}  {}: {}{}{}\n", when, toned("CLEARED", Tone::good, style), who, how,
-                       reason.empty() ? "" : ", ", reason);
+    return fmt::format("{}  {}  {}: {}\n", when, toned("CLEARED", Tone::good, style), who, end_of_alert_words(alert));
   }
   std::string out = fmt::format("{}  {}  {}: {}, {}, probability of a leak {}", when,
                                 toned(severity_words(alert.severity), Tone::bad, style), who, pattern_words(f.pattern),

@@ -135,6 +135,11 @@ std::string end_words(const SeriesView& series) {
   return f.leak && f.oom_in_s ? format_oom(*f.oom_in_s) : std::string();
 }
 
+std::string end_of_alert_words(const Alert& alert) {
+  if (alert.ended == AlertEnd::process_ended) return alert.end_reason.empty() ? "process ended" : alert.end_reason;
+  return fmt::format("{}{}{}", to_string(alert.ended), alert.end_reason.empty() ? "" : ", ", alert.end_reason);
+}
+
 std::string next_step(const SeriesView& series) {
   const Verdict& v = series.verdict;
   if (v.end) return {};  // no advice for the dead

@@ -27,6 +27,8 @@ const Alert* alert_at_end(const SeriesView& series);
 /// then; it had leaked 120 MiB/min since 2026-01-01 08:10:00Z; the first alert would have come 1h 01m before". Empty:
 /// it has not.
 std::string end_story(const SeriesView& series, const View& view);
+/// How an alert ended: "withdrawn, the growth did not continue", "memory ran out at 24.0 GiB, and pid 4242 ended".
+std::string end_of_alert_words(const Alert& alert);
 /// What a person should do now; empty when there is nothing to do.
 std::string next_step(const SeriesView& series);
 

@@ -94,6 +94,62 @@ class Analyze(CliTest):
         self.assertIn(b"'nonsense'", self.run_ok("analyze", "a.csv", "--set", "nonsense", exit_code=2).stderr)
 
 
+class CrashLog(CliTest):
+    """A log that goes on after the crash tells the same story however long it goes on."""
+
+    GPU = "GPU-51e00000-0000-4000-8000-000000000000"
+
+    def write_logs(self, readings_after):
+        gpu = ["timestamp, index, uuid, name, memory.used [MiB], memory.total [MiB]"]
+        apps = ["timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]"]
+        used, second = 4000.0, 0
+        while used < 24576 - 420:
+            stamp = f"2026/01/05 {8 + second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.000"
+            gpu.append(f"{stamp}, 0, {self.GPU}, NVIDIA A10, {used + 420:.0f} MiB, 24576 MiB")
+            apps.append(f"{stamp}, {self.GPU}, 4242, python train.py, {used:.0f} MiB")
+            last, used, second = stamp, used + 10, second + 5
+        for _ in range(readings_after):
+            stamp = f"2026/01/05 {8 + second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.000"
+            gpu.append(f"{stamp}, 0, {self.GPU}, NVIDIA A10, 420 MiB, 24576 MiB")
+            second += 5
+        self.box.write("gpu.csv", "\n".join(gpu) + "\n")
+        self.box.write("apps.csv", "\n".join(apps) + "\n")
+        return last[11:19]
+
+    def test_one_story_whatever_comes_after(self):
+        for readings_after in (1, 3, 60, 360):
+            end = self.write_logs(readings_after)
+            for logs, pid in ((["gpu.csv", "apps.csv"], 4242), (["gpu.csv"], None)):
+                with self.subTest(readings_after=readings_after, logs=logs):
+                    out = self.run_ok("analyze", "--timezone", "UTC", *logs, exit_code=1).stdout.decode()
+                    device = out.split("\n\n")[1]
+                    self.assertIn("GPU 0 NVIDIA A10: LEAKED until memory ran out", device)
+                    self.assertRegex(device, rf"reached 24\.0/24\.0 GiB at 2026-01-05T{end}Z; "
+                                             + (r"pid 4242 \(python train\.py\) ended then" if pid else "then its memory was released"))
+                    self.assertRegex(device, r"it had leaked \+120 MiB/min since 2026-01-05T.*; the first alert would have come \d+h \d\dm before")
+                    for wrong in ("checkpoint", "no visible process", "out of memory now", "growing", "out of memory in 0"):
+                        self.assertNotIn(wrong, device.replace("then predicted out of memory in 0", ""))
+                    lines = lines_of(self.run_ok("analyze", "--timezone", "UTC", "--format", "json", *logs, exit_code=1).stdout)
+                    verdict = lines[0]["verdict"]
+                    self.assertFalse(verdict["leak"])
+                    self.assertEqual((verdict["end"]["how"], verdict["end"]["pid"]), ("out_of_memory", pid))
+                    self.assertEqual(verdict["end"]["used_bytes"] // 2**20, 24570)
+                    self.assertEqual(lines[0]["runs"][0]["how"], "out_of_memory")
+
+    def test_each_run_of_a_log_has_a_line(self):
+        rows = ["timestamp, index, name, memory.used [MiB], memory.total [MiB]"]
+        second = 0
+        for used in (8000, 12000, 6000):
+            for level in [used] * 120 + [420] * 60:
+                rows.append(f"2026/01/05 08:{second // 60:02}:{second % 60:02}.000, 0, NVIDIA A10, {level} MiB, 24576 MiB")
+                second += 1
+        self.box.write("gpu.csv", "\n".join(rows) + "\n")
+        out = self.run_ok("analyze", "--timezone", "UTC", "gpu.csv").stdout.decode()
+        self.assertIn("GPU 0 NVIDIA A10: 3 runs\n", out)
+        self.assertIn("  2026-01-05T08:00:00Z to 2026-01-05T08:01:59Z, 2m: 7.8/24.0 GiB at most, ended\n", out)
+        self.assertIn("  2026-01-05T08:03:00Z to 2026-01-05T08:04:59Z, 2m: 11.7/24.0 GiB at most, ended\n", out)
+
+
 class Pipes(CliTest):
     def test_a_reader_that_goes_away_is_no_error(self):
         self.box.write("leak.csv", leak_log())

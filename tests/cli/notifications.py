@@ -87,7 +87,7 @@ class Simulated(NotificationTest):
         with Receiver() as receiver:
             self.simulate(*self.settings(webhook=receiver.url))
             bodies = [b for _, _, _, b in receiver.all()]
-        self.assertEqual([b["event"] for b in bodies if b["event"] != "escalated"], ["raised"])
+        self.assertEqual([b["event"] for b in bodies if b["event"] != "escalated"], ["raised", "resolved"])
         self.assertEqual({b["incident"] for b in bodies}, {bodies[0]["incident"]})
         self.assertEqual(len({b["id"] for b in bodies}), len(bodies))
         first = bodies[0]
@@ -125,7 +125,7 @@ class Simulated(NotificationTest):
         script.chmod(0o755)
         self.simulate(*self.settings(exec=f'["{script}", "a b;c"]'))
         told = (self.box.work / "told.txt").read_text().splitlines()
-        self.assertEqual([t.split()[0] for t in told if not t.startswith("escalated")], ["raised"])
+        self.assertEqual([t.split()[0] for t in told if not t.startswith("escalated")], ["raised", "resolved"])
         self.assertTrue(all(t.endswith("a b;c") for t in told))
         rows = [json.loads(line) for line in (self.box.work / "told.json").read_text().splitlines()]
         self.assertEqual(rows[0]["event"], "raised")

@@ -271,6 +271,7 @@ std::vector<Region> regions() {
           {page, "Alert", typescript<Alert>()},
           {python_file, "Suspect", python<Suspect>(&Places::suspect)},
           {python_file, "End", python<End>(&Places::end)},
+          {python_file, "Run", python<vramtrack::Run>(&Places::run)},
           {python_file, "Finding", python<Finding>(&Places::dissent)},
           {python_file, "Alert", python<Finding, Alert>(&Places::alert)},
           {python_file, "Verdict", python<Finding, Verdict>(&Places::verdict)}};
