@@ -53,6 +53,9 @@ void TrendWindow::turn_over() {
   // What lies before this now lies before it for good: both ends of the window only move ahead.
   const Timestamp from = recent_from();
   suffix_.clear();
+  std::size_t recent = 0;
+  while (recent < closed_.size() && closed_[closed_.size() - 1 - recent].first >= from) ++recent;
+  suffix_.reserve(recent);
   Moments sum;
   for (std::size_t i = closed_.size(); i-- > 0;) {
     sum.merge(closed_[i].moments);

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+"""Writes a CSV with many series: many_series.py pid|container|uuid SERIES READINGS >log.csv
+
+One reading a minute of each. One series in a hundred leaks, one in seven saws, the others waver.
+"""
+
+import datetime
+import random
+import sys
+
+
+def main(kind: str, series: int, readings: int) -> None:
+    random.seed(40)
+    base = [random.randrange(200, 4000) for _ in range(series)]
+    start = datetime.datetime(2026, 3, 1, 10)
+    title = {"pid": "gpu_uuid,pid,process_name", "container": "container", "uuid": "uuid"}[kind]
+    print(f"timestamp,{title},mem_used_mib")
+    for reading in range(readings):
+        time = start + datetime.timedelta(minutes=reading)
+        for i in range(series):
+            used = base[i] + random.randrange(0, 8)
+            if i % 100 == 0:
+                used += 40 * reading
+            elif i % 7 == 0:
+                used += 100 * (reading % 5)
+            name = {"pid": f"GPU-{i % 8},{1000 + i},python", "container": f"c{i:06x}", "uuid": f"GPU-{i:08x}"}[kind]
+            print(f"{time:%Y-%m-%dT%H:%M:%SZ},{name},{used}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4 or sys.argv[1] not in ("pid", "container", "uuid"):
+        sys.exit(__doc__)
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
