@@ -1,14 +1,14 @@
 #!/bin/sh
 # Prints the figures of docs/BENCHMARKS.md, each with the command that gives it and the target it is held against.
 #
-#   bench/run.sh [replay] [detect] [watch] [agent] [disk] [snapshot] [python] [traces]      (default: all; about 8 minutes)
+#   bench/run.sh [replay] [many] [detect] [watch] [agent] [disk] [snapshot] [python] [traces]      (default: all; about 8 minutes)
 #
 # `make bench` builds what it needs. Run it on an otherwise idle machine.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/bench
 [ -x $build/vramtrack ] || { echo "bench: build first: make bench" >&2; exit 1; }
-[ $# -gt 0 ] || set -- replay detect watch agent disk snapshot python traces
+[ $# -gt 0 ] || set -- replay many detect watch agent disk snapshot python traces
 
 heading() { printf '\n== %s\n' "$1"; }
 show() { printf '$ %s\n' "$*"; }
@@ -33,6 +33,14 @@ replay() {
     printf "fastest of 5: %.2f s by the clock, %.2f s of CPU for %d rows, %d bytes: ", $1, cpu, rows, bytes
     printf "%.2f million samples/s and %.0f MB/s by the clock, %.2f and %.0f by CPU time\n",
       rows / $1 / 1e6, bytes / $1 / 1e6, rows / cpu / 1e6, bytes / cpu / 1e6 }'
+}
+
+many() {
+  heading "40,000 series with 25 readings each (target: 32 KB a series)"
+  log=$build/many-40000.csv
+  [ -s $log ] || { python3 bench/many_series.py uuid 40000 25 >$log.part && mv $log.part $log; }
+  show "$build/vramtrack analyze --timezone UTC --format json $log"
+  python3 bench/many_series.py measure $build/vramtrack analyze --timezone UTC --format json $log
 }
 
 detect() {

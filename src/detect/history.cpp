@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "detect/ring.hpp"
+
 namespace vramtrack {
 
 void History::observe(Timestamp time, double bytes) {
-  if (spans_.empty()) {
-    first_ = time;
-    spans_.reserve(kCapacity);
-  }
+  if (spans_.empty()) first_ = time;
   const auto value = static_cast<float>(bytes);
   std::int64_t slot = (time - first_) / width_;
   if (!spans_.empty() && spans_.back().slot >= slot) {
@@ -23,6 +22,7 @@ void History::observe(Timestamp time, double bytes) {
     slot = (time - first_) / width_;
     if (spans_.back().slot >= slot) return observe(time, bytes);
   }
+  reserve_one_more(spans_, kCapacity);
   spans_.push_back({slot, value, value, 1});
 }
 

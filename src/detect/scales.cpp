@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/median.hpp"
+#include "detect/ring.hpp"
 
 namespace vramtrack {
 namespace {
@@ -57,7 +58,13 @@ void Level::push(Bucket bucket) {
     ring_[head_] = bucket;
     head_ = (head_ + 1) % kCapacity;
   } else {
-    ring_[(head_ + size_) % kCapacity] = bucket;
+    // Before the ring is full its oldest is at 0.
+    if (size_ < ring_.size()) {
+      ring_[size_] = bucket;
+    } else {
+      reserve_one_more(ring_, kCapacity);
+      ring_.push_back(bucket);
+    }
     ++size_;
   }
 }

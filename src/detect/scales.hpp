@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/time.hpp"
 
@@ -61,7 +62,9 @@ class Level {
 
   [[nodiscard]] std::size_t size() const { return size_; }
   /// i = 0 is the oldest kept.
-  [[nodiscard]] const Bucket& operator[](std::size_t i) const { return ring_[(head_ + i) % kCapacity]; }
+  [[nodiscard]] const Bucket& operator[](std::size_t i) const {
+    return ring_[head_ + i < kCapacity ? head_ + i : head_ + i - kCapacity];
+  }
   [[nodiscard]] const Bucket& back() const { return (*this)[size_ - 1]; }
 
   /// Highest floor of buckets that have left the ring, and of earlier epochs where those count.
@@ -72,7 +75,7 @@ class Level {
   [[nodiscard]] const DriftEvidence& drift() const { return drift_; }
 
  private:
-  std::array<Bucket, kCapacity> ring_{};
+  std::vector<Bucket> ring_;  ///< grows with what it holds: most programs are younger than the coarse levels
   std::size_t head_ = 0;
   std::size_t size_ = 0;
   std::array<std::uint32_t, DriftEvidence::kBets> moves_{};

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core/format.hpp"
 #include "core/units.hpp"
 #include "detect/linear_trend.hpp"
 #include "detect/period.hpp"
+#include "detect/ring.hpp"
 #include "detect/trend_window.hpp"
 
 namespace vramtrack {
@@ -49,27 +49,20 @@ class ShortWindow {
 
   void observe(Timestamp time, double bytes) {
     // Two entries in one step become one; the one before the last is kept, so that the steps do not drift.
-    if (count_ >= 2 && time - at(count_ - 2).time < step_) --count_;
-    if (count_ > 0 && at(count_ - 1).time == time) --count_;
-    if (count_ == ring_.size()) drop_oldest();
-    ring_[(oldest_ + count_++) % ring_.size()] = {time, bytes};
-    while (count_ > 1 && time - at(0).time > length_) drop_oldest();
+    if (entries_.size() >= 2 && time - entries_[entries_.size() - 2].time < step_) entries_.pop_back();
+    if (!entries_.empty() && entries_.back().time == time) entries_.pop_back();
+    if (entries_.full()) entries_.pop_front();
+    entries_.push_back({time, bytes});
+    while (entries_.size() > 1 && time - entries_.front().time > length_) entries_.pop_front();
   }
   /// The window's start: its oldest sample.
-  [[nodiscard]] const Entry& start() const { return ring_[oldest_]; }
-  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] const Entry& start() const { return entries_.front(); }
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
  private:
   static constexpr std::size_t kSteps = 64;
-  [[nodiscard]] const Entry& at(std::size_t i) const { return ring_[(oldest_ + i) % ring_.size()]; }
-  void drop_oldest() {
-    oldest_ = (oldest_ + 1) % ring_.size();
-    --count_;
-  }
 
-  std::array<Entry, 2 * kSteps> ring_{};  ///< the steps, and what jitter and the kept last ones add
-  std::size_t oldest_ = 0;
-  std::size_t count_ = 0;
+  Ring<Entry, 2 * kSteps> entries_;  ///< the steps, and what jitter and the kept last ones add
   Duration step_{};
   Duration length_{};
 };
@@ -215,7 +208,7 @@ class Spike final : public Detector {
     const double height = spike_->top_bytes - spike_->from_bytes;
     if (last_bytes_ <= spike_->from_bytes + kGoneShare * height) {
       end(AlertEnd::released, "the memory of the spike was released");
-      spike_.reset();
+      forget();
       return;
     }
     // As in linear_trend: look when the line may have moved, and again at a replaced value.
@@ -237,7 +230,12 @@ class Spike final : public Detector {
       end(AlertEnd::withdrawn, "the growth after the spike did not continue");
       spike_->outcome = SpikeOutcome::stabilised;
     }
-    if (!alerting_ && seconds_between(spike_->top, last_time_) > forget_s_) spike_.reset();
+    if (!alerting_ && seconds_between(spike_->top, last_time_) > forget_s_) forget();
+  }
+
+  void forget() {
+    spike_.reset();
+    after_.clear();
   }
 
   void end(AlertEnd how, std::string reason) {

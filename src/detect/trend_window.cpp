@@ -44,27 +44,43 @@ void TrendWindow::commit_pending() {
 void TrendWindow::close_open() {
   back_.merge(open_.moments);
   closed_n_ += open_.moments.n;
-  closed(count_) = open_;
-  ++count_;
+  closed_.push_back(open_);
   open_ = Bucket{};
 }
 
+/// The back becomes the front: suffix sums from its newest bucket to its oldest.
+void TrendWindow::turn_over() {
+  // What lies before this now lies before it for good: both ends of the window only move ahead.
+  const Timestamp from = recent_from();
+  suffix_.clear();
+  std::size_t recent = 0;
+  while (recent < closed_.size() && closed_[closed_.size() - 1 - recent].first >= from) ++recent;
+  suffix_.reserve(recent);
+  Moments sum;
+  for (std::size_t i = closed_.size(); i-- > 0;) {
+    sum.merge(closed_[i].moments);
+    if (closed_[i].first >= from)
+      suffix_.push_back(sum);
+    else
+      closed_[i].moments = sum;
+  }
+  front_ = closed_.size();
+  back_ = Moments{};
+}
+
+Moments TrendWindow::front_sum() const {
+  if (front_ == 0) return {};
+  return front_ > suffix_.size() ? closed_.front().moments : suffix_.back();
+}
+
 void TrendWindow::evict_before(std::int64_t slot) {
-  while (count_ > 0 && closed(0).slot < slot) {
-    if (front_ == 0) {
-      // The back becomes the front: suffix sums from its newest bucket to its oldest.
-      Moments sum;
-      for (std::size_t i = count_; i-- > 0;) {
-        sum.merge(closed(i).moments);
-        suffix_[(oldest_ + i) % ring_.size()] = sum;
-      }
-      front_ = count_;
-      back_ = Moments{};
-    }
-    closed_n_ -= closed(0).moments.n;
-    oldest_ = (oldest_ + 1) % ring_.size();
-    --count_;
+  while (!closed_.empty() && closed_.front().slot < slot) {
+    if (front_ == 0) turn_over();
+    const double before_n = front_sum().n;
+    if (front_ == suffix_.size()) suffix_.pop_back();
+    closed_.pop_front();
     --front_;
+    closed_n_ -= before_n - front_sum().n;  // counts: exact
   }
   if (open_.moments.n > 0 && open_.slot < slot) {  // after a gap longer than the window
     open_ = Bucket{};
@@ -73,7 +89,7 @@ void TrendWindow::evict_before(std::int64_t slot) {
 }
 
 Moments TrendWindow::all() const {
-  Moments sum = front_ > 0 ? suffix_[oldest_] : Moments{};
+  Moments sum = front_sum();
   sum.merge(back_);
   sum.merge(open_.moments);
   if (has_pending_) {
@@ -86,15 +102,15 @@ Moments TrendWindow::all() const {
 Moments TrendWindow::recent() const {
   Moments sum;
   if (!has_pending_) return sum;
-  const Timestamp from = last() - (last() - first()) / kRecentPart;
-  for (std::size_t i = count_; i-- > 0 && closed(i).first >= from;) sum.merge(closed(i).moments);
+  const Timestamp from = recent_from();
+  for (std::size_t i = closed_.size(); i-- > 0 && closed_[i].first >= from;) sum.merge(closed_[i].moments);
   sum.merge(open_.moments);
   sum.add(at(pending_time_), pending_y_);
   return sum;
 }
 
 Timestamp TrendWindow::first() const {
-  if (count_ > 0) return closed(0).first;
+  if (!closed_.empty()) return closed_.front().first;
   return open_.moments.n > 0 ? open_.first : pending_time_;
 }
 

@@ -9,16 +9,17 @@
 // & Schneider, "Low-latency sliding-window aggregation in worst-case constant time", DEBS 2017).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/time.hpp"
 #include "detect/regression.hpp"
+#include "detect/ring.hpp"
 
 namespace vramtrack {
 
-/// About 11 KiB. Not thread-safe.
+/// Up to 11 KiB, with what it holds. Not thread-safe.
 class TrendWindow {
  public:
   static constexpr std::int64_t kBuckets = 64;  ///< the window's length is exact to 1/64
@@ -52,23 +53,24 @@ class TrendWindow {
     Moments moments;
   };
 
-  [[nodiscard]] Bucket& closed(std::size_t i) { return ring_[(oldest_ + i) % ring_.size()]; }
-  [[nodiscard]] const Bucket& closed(std::size_t i) const { return ring_[(oldest_ + i) % ring_.size()]; }
   void commit_pending();
   void close_open();
   void evict_before(std::int64_t slot);
+  void turn_over();
+  [[nodiscard]] Moments front_sum() const;
+  [[nodiscard]] Timestamp recent_from() const { return last() - (last() - first()) / kRecentPart; }
 
   double window_s_;
   Duration width_;
   Timestamp origin_{};    ///< of the first sample since clear()
   Timestamp slot_end_{};  ///< of the pending sample's slot
   std::int64_t pending_slot_ = 0;
-  std::array<Bucket, kBuckets + 2> ring_{};
-  std::array<Moments, kBuckets + 2> suffix_{};  ///< suffix_[i]: sum of the front's buckets from ring_[i] on
-  std::size_t oldest_ = 0;
-  std::size_t count_ = 0;  ///< closed buckets
-  std::size_t front_ = 0;  ///< of them the oldest, which have suffix sums
-  Moments back_;           ///< sum of the rest
+  Ring<Bucket, kBuckets + 2> closed_;
+  std::size_t front_ = 0;  ///< of them the oldest, which have suffix sums: from each to the front's newest
+  /// Those of the front's newest buckets, the newest first: recent() still asks for these buckets' own moments. The
+  /// others have their sum in their place.
+  std::vector<Moments> suffix_;
+  Moments back_;  ///< sum of the other closed buckets
   double closed_n_ = 0;
   Bucket open_;
   bool has_pending_ = false;

@@ -28,6 +28,6 @@ extern const LogFormatInfo compute_apps_log_format;
 const LogFormatInfo compute_apps_log_format{
     "compute-apps",
     "nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory --format=csv -l 1", recognise,
-    make};
+    make, each_line_is_a_record};
 
 }  // namespace vramtrack

@@ -19,7 +19,8 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 }  // namespace
 
 extern const LogFormatInfo csv_log_format;
-const LogFormatInfo csv_log_format{
-    "csv", "any table with a time column and a used-memory column, see docs/formats/logs.md", recognise, make};
+const LogFormatInfo csv_log_format{"csv",
+                                   "any table with a time column and a used-memory column, see docs/formats/logs.md",
+                                   recognise, make, each_line_is_a_record};
 
 }  // namespace vramtrack

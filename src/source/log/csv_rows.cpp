@@ -127,7 +127,10 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
     if (auto plan = plan_header(line, plan_.delimiter)) {
       const bool same_clock = (plan->time >= 0) == (stamp_.kind() != StampReader::Kind::none);
       if (same_clock) {
-        if (plan_.has_header && plan->header != plan_.header) adopt(std::move(*plan));
+        if (plan_.has_header && plan->header != plan_.header) {
+          columns_change_ = true;
+          adopt(std::move(*plan));
+        }
         fields_.resize(std::max(fields_.size(), needed_));
         return;
       }
@@ -152,6 +155,7 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   } else if (plan_.time >= 0 && !stamp_.read(field(plan_.time), time)) {
     return "no readable time";
   }
+  if (plan_.time >= 0) rows.row_time(time);
 
   if (!plan_.wide.empty()) return read_wide_row(time, last_is_whole, rows);
 
@@ -339,7 +343,7 @@ CsvEntry* CsvRows::make_entry(LogRows& rows, Timestamp time) {
   LogDevice device;
   if (positions_ > 1) {
     // Without any id the GPUs of one reading are told apart by their order in it.
-    position_ = seconds_between(position_time_, time) > 0.1 || entries_.empty() ? 0 : position_ + 1;
+    position_ = std::abs(seconds_between(position_time_, time)) > 0.1 || entries_.empty() ? 0 : position_ + 1;
     position_time_ = time;
     if (position_ >= positions_) return nullptr;
     if (position_ < entries_.size()) return entries_[position_].get();

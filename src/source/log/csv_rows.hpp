@@ -52,6 +52,11 @@ class CsvRows final : public LogParser {
   std::uint64_t parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) override;
 
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
+  [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
+  [[nodiscard]] std::string_view needs_file_order() const override {
+    if (positions_ > 1) return "its rows do not name the GPU";
+    return columns_change_ ? "its columns change on the way" : std::string_view{};
+  }
   [[nodiscard]] bool processes_only() const override { return plan_.pid >= 0; }
 
  private:
@@ -76,7 +81,8 @@ class CsvRows final : public LogParser {
   std::uint64_t default_unit_ = kBytesPerMiB;
   double percent_bytes_ = static_cast<double>(kBytesPerGiB);
   std::uint64_t used_unit_ = 0, free_unit_ = 0, total_unit_ = 0;
-  bool comma_ = false;  ///< decimal commas may occur
+  bool comma_ = false;           ///< decimal commas may occur
+  bool columns_change_ = false;  ///< a later header had other columns
 
   std::size_t needed_ = 0;  ///< fields that must be cut from a line
   std::vector<int> key_columns_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/units.hpp"
 #include "source/log/csv_rows.hpp"
@@ -100,10 +101,16 @@ void settle_percent(const std::vector<std::vector<std::string_view>>& rows, bool
   if (!has_total && !rows.empty()) plan.total = -1;
 }
 
-/// A column of ids that differs in every row is a row number, not a GPU.
-bool is_row_counter(const std::vector<std::vector<std::string_view>>& rows, int column) {
+/// A column of ids that differs in every row is a row number, not a GPU, if time goes on: of so many series that not
+/// all have had their first reading, no id has come again either.
+bool is_row_counter(const std::vector<std::vector<std::string_view>>& rows, int column, int time) {
   constexpr std::size_t kRows = 24;
+  constexpr int kReadings = 3;
   if (rows.size() < kRows) return false;
+  int readings = 1;
+  for (std::size_t i = 1; i < rows.size() && time >= 0 && readings < kReadings; ++i)
+    if (cell(rows[i], time) != cell(rows[i - 1], time)) ++readings;
+  if (time >= 0 && readings < kReadings) return false;
   std::vector<std::string_view> values;
   values.reserve(rows.size());
   for (const auto& row : rows) values.push_back(cell(row, column));
@@ -120,8 +127,8 @@ std::size_t count_positions(const std::vector<std::vector<std::string_view>>& ro
   for (const auto& row : rows) {
     Timestamp now;
     if (!stamp.read(cell(row, time), now)) continue;
-    const double gap_s = seconds_between(before, now);
-    if (!groups.empty() && gap_s >= 0 && gap_s <= kTogether_s) {
+    const double gap_s = std::abs(seconds_between(before, now));  // newest first, too
+    if (!groups.empty() && gap_s <= kTogether_s) {
       ++groups.back();
     } else {
       if (!groups.empty()) shortest_gap_s = std::min(shortest_gap_s, gap_s);
@@ -203,7 +210,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
 
   settle_percent(rows, comma, plan);
 
-  if (plan.index >= 0 && is_row_counter(rows, plan.index)) {
+  if (plan.index >= 0 && is_row_counter(rows, plan.index, plan.time)) {
     assumptions.emplace_back("the index column numbers the rows: it is not read as a GPU's index");
     if (plan.time < 0) {
       plan.time = plan.index;
@@ -211,7 +218,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
     }
     plan.index = -1;
   }
-  std::erase_if(plan.series, [&](int column) { return is_row_counter(rows, column); });
+  std::erase_if(plan.series, [&](int column) { return is_row_counter(rows, column, plan.time); });
 
   // "date,time" in two columns, unless the time column has the date in it.
   if (plan.date >= 0 && !rows.empty()) {

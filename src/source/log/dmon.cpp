@@ -36,6 +36,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 }  // namespace
 
 extern const LogFormatInfo dmon_log_format;
-const LogFormatInfo dmon_log_format{"dmon", "nvidia-smi dmon -s um -o DT", recognise, make};
+const LogFormatInfo dmon_log_format{"dmon", "nvidia-smi dmon -s um -o DT", recognise, make, each_line_is_a_record};
 
 }  // namespace vramtrack

@@ -28,6 +28,7 @@ class LineParser : public LogParser {
   }
 
   [[nodiscard]] bool clock_is_relative() const final { return stamp_.is_relative(); }
+  [[nodiscard]] bool clock_wraps() const final { return stamp_.wraps(); }
 
  protected:
   /// `whole` is false for a last line without its newline, which may have been cut anywhere.

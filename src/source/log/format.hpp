@@ -44,6 +44,11 @@ class LogParser {
   [[nodiscard]] virtual bool clock_is_relative() const = 0;
   /// True when the log has only processes in it: a candidate for joining to a device log.
   [[nodiscard]] virtual bool processes_only() const { return false; }
+  /// Why the rows read so far mean something in the order of the file only, as "its rows do not name the GPU"; empty
+  /// when each record can be read by itself.
+  [[nodiscard]] virtual std::string_view needs_file_order() const { return {}; }
+  /// True when times have no dates and pass midnight.
+  [[nodiscard]] virtual bool clock_wraps() const { return false; }
   /// Assumptions made from the head, as warnings that end with what to do.
   [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
 
@@ -59,6 +64,14 @@ struct LogFormatInfo {
   int (*recognise)(std::string_view head);
   /// Errors say what is missing in this log, without the file's name (the caller adds it).
   Result<std::unique_ptr<LogParser>> (*make)(const LogHead& head);
+  /// Whether a record, lines that one reading of the parser needs together, begins with `line`; `before` is the last
+  /// line before it that is not blank. nullptr: records cannot be told apart, and a log out of order is refused.
+  bool (*begins_record)(std::string_view line, std::string_view before) = nullptr;
 };
+
+/// For formats whose every line can be read by itself.
+inline bool each_line_is_a_record(std::string_view /*line*/, std::string_view /*before*/) {
+  return true;
+}
 
 }  // namespace vramtrack

@@ -188,9 +188,15 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   return std::make_unique<Gpustat>(std::move(*stamp), std::move(assumptions));
 }
 
+/// Printed over several lines, what lies within an object is indented.
+bool begins_record(std::string_view line, std::string_view /*before*/) {
+  return line.starts_with('{');
+}
+
 }  // namespace
 
 extern const LogFormatInfo gpustat_log_format;
-const LogFormatInfo gpustat_log_format{"gpustat", "while sleep 1; do gpustat --json; done", recognise, make};
+const LogFormatInfo gpustat_log_format{"gpustat", "while sleep 1; do gpustat --json; done", recognise, make,
+                                       begins_record};
 
 }  // namespace vramtrack

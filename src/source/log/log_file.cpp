@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "source/log/recognise.hpp"
+
 namespace vramtrack {
 namespace {
 
-/// A log that lists series one after another is sorted in memory; 24 bytes a sample make this 768 MiB.
-constexpr std::size_t kMostSorted = 32 * 1024 * 1024;
+/// Records of a log that was sorted are read in stretches of so many.
+constexpr std::size_t kRecordsAtOnce = 4096;
 /// A character of UTF-16 may need four bytes: TextInput must never be asked for less.
 constexpr std::size_t kRoom = 4;
 
@@ -106,15 +108,71 @@ Result<LineInput::Stretch> LineInput::next(LogRows& rows) {
   }
 }
 
-LogFile::LogFile(std::unique_ptr<LineInput> input, std::unique_ptr<LogParser> parser, std::unique_ptr<LogRows> rows,
-                 const Probe& probe)
-    : input_(std::move(input)),
-      parser_(std::move(parser)),
-      rows_(std::move(rows)),
-      blocks_(probe.blocks),
-      hold_(probe.disorder) {
-  if (blocks_) rows_->expect_blocks();
-  for (const std::string& text : parser_->assumptions()) rows_->warn(text);
+Status LineInput::copy_to(Spool& spool) {
+  do {
+    if (auto ok = spool.append({buffer_.data() + begin_, end_ - begin_}); !ok) return ok;
+    begin_ = end_ = 0;
+    if (!done_)
+      if (auto ok = fill(); !ok) return ok;
+  } while (end_ > 0);
+  return {};
+}
+
+LogFile::LogFile(std::vector<std::unique_ptr<PlannedFile>> parts, std::unique_ptr<LogRows> rows)
+    : parts_(std::move(parts)), rows_(std::move(rows)) {}
+LogFile::~LogFile() = default;
+
+Result<std::unique_ptr<LogFile>> LogFile::open(std::vector<std::unique_ptr<PlannedFile>> parts,
+                                               std::unique_ptr<LogRows> rows) {
+  std::unique_ptr<LogFile> file(new LogFile(std::move(parts), std::move(rows)));
+  if (auto ok = file->begin_part(); !ok) return fail(std::move(ok.error()));
+  return file;
+}
+
+Status LogFile::begin_part() {
+  PlannedFile& part = *parts_[part_];
+  if (part_ > 0) rows_->continue_in(part.shown);
+  hold_ = std::max(hold_, part.probe.disorder);
+  auto text = open_text(part, *rows_);
+  if (!text) return fail(std::move(text.error()));
+  text_ = std::make_unique<LogText>(std::move(*text));
+  return {};
+}
+
+/// The next lines of a log that is read as written; false at its end.
+Result<bool> LogFile::read_lines() {
+  auto stretch = text_->lines->next(*rows_);
+  if (!stretch) return fail(std::move(stretch.error()));
+  if (stretch->text.empty()) return false;
+  const std::uint64_t line = text_->parser->parse(stretch->text, stretch->first_line, stretch->complete, *rows_);
+  if (stretch->complete) text_->lines->set_line(line);
+  return true;
+}
+
+/// The next records of a log that was sorted; false at its end.
+Result<bool> LogFile::read_records() {
+  LogRecord record;
+  for (std::size_t i = 0; i < kRecordsAtOnce; ++i) {
+    auto more = text_->records->next(record);
+    if (!more || !*more) return more;
+    text_->parser->parse(record.text, record.line, record.complete, *rows_);
+  }
+  return true;
+}
+
+Status LogFile::read_some() {
+  const auto more = text_->records != nullptr ? read_records() : read_lines();
+  if (!more) return fail(more.error());
+  if (!*more) {
+    text_->parser->finish(*rows_);
+    if (text_->lines != nullptr && !text_->lines->bytes().warning().empty())
+      rows_->warn(text_->lines->bytes().warning());
+    ended_ = ++part_ == parts_.size();
+    if (!ended_)
+      if (auto ok = begin_part(); !ok) return ok;
+  }
+  if (!rows_->refusal().empty()) return fail(rows_->refusal());
+  return {};
 }
 
 Status LogFile::fill() {
@@ -122,20 +180,7 @@ Status LogFile::fill() {
   events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(taken_events));
   taken_samples = taken_events = 0;
   while (samples.empty() && !ended_) {
-    auto stretch = input_->next(*rows_);
-    if (!stretch) return fail(std::move(stretch.error()));
-    if (stretch->text.empty()) {
-      parser_->finish(*rows_);
-      if (!input_->bytes().warning().empty()) rows_->warn(input_->bytes().warning());
-      ended_ = true;
-    } else {
-      const std::uint64_t line = parser_->parse(stretch->text, stretch->first_line, stretch->complete, *rows_);
-      if (stretch->complete) input_->set_line(line);
-    }
-    if (blocks_ && waiting_.size() + rows_->samples.size() > kMostSorted)
-      return fail(
-          "the log lists one series after another and is too large to sort by time in memory; sort it by "
-          "its time column first");
+    if (auto ok = read_some(); !ok) return ok;
     order();
   }
   return {};
@@ -144,7 +189,7 @@ Status LogFile::fill() {
 /// Moves what is settled from the parser's rows to `samples`.
 void LogFile::order() {
   LogRows& rows = *rows_;
-  if (!blocks_ && hold_ == Duration{} && rows.disorder() == Duration{} && waiting_.empty()) {
+  if (hold_ == Duration{} && rows.disorder() == Duration{} && waiting_.empty()) {
     // In order throughout, the usual case; events may lead or trail the rows around them.
     if (!std::is_sorted(rows.events.begin(), rows.events.end(), earlier_event))
       std::stable_sort(rows.events.begin(), rows.events.end(), earlier_event);
@@ -164,10 +209,9 @@ void LogFile::order() {
   waiting_events_.insert(waiting_events_.end(), std::make_move_iterator(rows.events.begin()),
                          std::make_move_iterator(rows.events.end()));
   rows.events.clear();
-  if (blocks_ && !ended_) return;
   std::stable_sort(waiting_.begin(), waiting_.end(), earlier);
   std::stable_sort(waiting_events_.begin(), waiting_events_.end(), earlier_event);
-  if (rows.series_follow_one_another() && !blocks_) {
+  if (rows.series_follow_one_another()) {
     rows.warn(
         "the log lists one series after another beyond its first 256 KiB: its series are analysed one after another, "
         "too; sort it by its time column to analyse them together");

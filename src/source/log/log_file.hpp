@@ -11,6 +11,7 @@
 #include "core/units.hpp"
 #include "source/log/format.hpp"
 #include "source/log/rows.hpp"
+#include "source/log/spool.hpp"
 #include "source/log/text_input.hpp"
 
 namespace vramtrack {
@@ -21,7 +22,6 @@ struct Probe {
   std::vector<LogDevice> devices;  ///< named in the head
   bool processes_only = false;
   bool relative = false;  ///< its times are no dates
-  bool blocks = false;    ///< lists one series after another
   Duration disorder{};    ///< by which series interleave loosely
 };
 
@@ -47,6 +47,9 @@ class LineInput {
   /// Number of the line that the next stretch begins with, as its parser counted.
   void set_line(std::uint64_t line) { line_ = line; }
 
+  /// Writes all of the text. Only before the first next(), and instead of it.
+  Status copy_to(Spool& spool);
+
   [[nodiscard]] TextInput& bytes() { return *input_; }
 
  private:
@@ -60,13 +63,18 @@ class LineInput {
   bool dropping_ = false;  ///< inside a line that is too long
 };
 
-/// A log being read.
+struct LogText;
+struct PlannedFile;
+
+/// A log being read: one file, or several that continue one another.
 class LogFile {
  public:
-  LogFile(std::unique_ptr<LineInput> input, std::unique_ptr<LogParser> parser, std::unique_ptr<LogRows> rows,
-          const Probe& probe);
+  /// Opens the first of `parts` (at least one, in order of time), and each of the others where the one before ended.
+  static Result<std::unique_ptr<LogFile>> open(std::vector<std::unique_ptr<PlannedFile>> parts,
+                                               std::unique_ptr<LogRows> rows);
+  ~LogFile();
 
-  /// Makes at least one sample ready, unless the log has ended. Errors: reading failed, or too large to sort.
+  /// Makes at least one sample ready, unless the log has ended. Errors: reading failed, or it is not in order of time.
   Status fill();
   [[nodiscard]] bool ended() const { return ended_; }
 
@@ -80,12 +88,17 @@ class LogFile {
   [[nodiscard]] LogRows& rows() { return *rows_; }
 
  private:
+  LogFile(std::vector<std::unique_ptr<PlannedFile>> parts, std::unique_ptr<LogRows> rows);
+  Status begin_part();
+  Status read_some();
+  Result<bool> read_lines();
+  Result<bool> read_records();
   void order();
 
-  std::unique_ptr<LineInput> input_;
-  std::unique_ptr<LogParser> parser_;
+  std::vector<std::unique_ptr<PlannedFile>> parts_;
+  std::size_t part_ = 0;
+  std::unique_ptr<LogText> text_;  ///< of the present part
   std::unique_ptr<LogRows> rows_;
-  bool blocks_ = false;
   Duration hold_{};  ///< samples younger than this, by the newest, wait for stragglers
   std::vector<Sample> waiting_;
   std::vector<Event> waiting_events_;

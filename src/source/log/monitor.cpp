@@ -162,6 +162,7 @@ void MonitorParser::read_line(std::string_view line, std::uint64_t number, bool 
       ++round_;
     }
     time_ = time;
+    rows.row_time(time);
   }
   started_ = true;
   gpu_ = *gpu;

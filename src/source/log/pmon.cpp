@@ -47,6 +47,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 }  // namespace
 
 extern const LogFormatInfo pmon_log_format;
-const LogFormatInfo pmon_log_format{"pmon", "nvidia-smi pmon -s um -o DT", recognise, make};
+const LogFormatInfo pmon_log_format{"pmon", "nvidia-smi pmon -s um -o DT", recognise, make, each_line_is_a_record};
 
 }  // namespace vramtrack

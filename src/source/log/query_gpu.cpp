@@ -27,6 +27,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 extern const LogFormatInfo query_gpu_log_format;
 const LogFormatInfo query_gpu_log_format{
     "query-gpu", "nvidia-smi --query-gpu=timestamp,index,uuid,memory.used,memory.total --format=csv -l 1", recognise,
-    make};
+    make, each_line_is_a_record};
 
 }  // namespace vramtrack

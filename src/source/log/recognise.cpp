@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "source/log/text.hpp"
 
 namespace vramtrack {
 namespace {
-
-constexpr std::size_t kTailBytes = 64 * 1024;
 
 /// NUL bytes alone do not make a log binary: a crash leaves runs of them.
 bool looks_binary(std::string_view head) {
@@ -33,32 +32,19 @@ std::string format_names() {
   return names;
 }
 
-/// Whether the end of a plain file has other device series than its head: it lists one series after another.
-bool tail_has_other_series(const LogFormatInfo& format, const LogHead& head, LineInput& lines, const Catalog& seen,
-                           std::size_t device_series) {
-  TextInput& bytes = lines.bytes();
-  if (device_series != 1 || bytes.plain_size() < LineInput::kHeadBytes + kTailBytes ||
-      !bytes.seek(bytes.plain_size() - kTailBytes))
-    return false;
-  std::string tail(kTailBytes, '\0');
-  std::size_t size = 0;
-  while (size < tail.size()) {
-    const auto n = bytes.read(tail.data() + size, tail.size() - size);
-    if (!n || *n == 0) break;
-    size += *n;
-    if (tail.size() - size < 4) break;
-  }
-  std::string_view text = std::string_view(tail).substr(0, size);
-  text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
-  auto parser = format.make(head);
-  if (!parser) return false;
-  Catalog catalog;
-  DeviceRoster roster;
-  LogRows rows(catalog, roster, head.file, std::nullopt);
-  (*parser)->parse(text, 1, false, rows);
-  for (const SeriesId id : rows.device_series_seen())
-    if (!seen.find(catalog.key(id))) return true;
-  return false;
+/// A stream out of order is copied, because it has to be read more than once.
+Status copy(PlannedFile& planned, LineInput& lines) {
+  auto spool = Spool::make();
+  if (!spool) return fail(std::move(spool.error()));
+  if (auto ok = lines.copy_to(*spool); !ok) return ok;
+  planned.spool.emplace(std::move(*spool));
+  return {};
+}
+
+/// A file can be read as often as wanted; of standard input and pipes nothing comes twice.
+bool is_readable_again(const std::string& path) {
+  std::error_code ignored;
+  return path != "-" && std::filesystem::is_regular_file(path, ignored);
 }
 
 }  // namespace
@@ -123,27 +109,50 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   LogRows rows(catalog, roster, planned->shown, std::nullopt);
   found->parser->parse(text, 1, true, rows);
   for (std::size_t i = 0; i < roster.size(); ++i) probe.devices.push_back(roster.device(i));
-  probe.blocks = rows.series_follow_one_another();
-  probe.disorder = probe.blocks ? Duration{} : rows.disorder();
-  if (path == "-") {
-    planned->input = std::move(*lines);
-  } else if (!probe.blocks && !probe.processes_only) {
-    probe.blocks = tail_has_other_series(*probe.format, head, **lines, catalog, rows.device_series_seen().size());
+  if (!rows.series_follow_one_another()) probe.disorder = rows.disorder();
+  if (!is_readable_again(path)) {
+    if (!is_out_of_order(*planned, text)) {
+      planned->input = std::move(*lines);
+      return planned;
+    }
+    if (auto ok = copy(*planned, **lines); !ok) return fail(fmt::format("{}: {}", planned->shown, ok.error().message));
   }
+  auto times = survey_log(*planned);
+  if (!times) return fail(std::move(times.error()));
+  planned->times = std::move(*times);
+  probe.devices = planned->times.devices;
   return planned;
 }
 
-Result<std::unique_ptr<LogFile>> open_log(PlannedFile& planned, Catalog& catalog, DeviceRoster& roster) {
-  std::unique_ptr<LineInput> input = std::move(planned.input);
-  if (input == nullptr) {
-    auto opened = LineInput::open(planned.path);
+Result<LogText> open_text(PlannedFile& planned, LogRows& rows) {
+  LogText text;
+  if (planned.is_stream()) {
+    text.lines = std::move(planned.input);
+    rows.expect_any_order();
+  } else {
+    auto opened = LineInput::open(planned.opened_as());
     if (!opened) return fail(std::move(opened.error()));
-    input = std::move(*opened);
+    text.lines = std::move(*opened);
   }
-  auto parser = planned.probe.format->make({input->head(), planned.shown, &planned.options, &planned.zone});
+  auto parser = planned.probe.format->make({text.lines->head(), planned.shown, &planned.options, &planned.zone});
   if (!parser) return fail(fmt::format("{}: {}", planned.shown, parser.error().message));
-  auto rows = std::make_unique<LogRows>(catalog, roster, planned.shown, planned.options.capacity_bytes);
-  return std::make_unique<LogFile>(std::move(input), std::move(*parser), std::move(rows), planned.probe);
+  text.parser = std::move(*parser);
+  for (const std::string& assumption : text.parser->assumptions()) rows.warn(assumption);
+  const LogTimes& times = planned.times;
+  if (times.order == LogOrder::as_written) return text;
+  if (times.order == LogOrder::newest_first)
+    rows.warn(
+        fmt::format("{}:{}: the log lists its newest rows first: it is read from its end", planned.shown, times.line));
+  else if (times.line > 0)
+    rows.warn(fmt::format(
+        "{}:{}: time goes back to where the log has no other rows: its rows are sorted by time; if a clock was "
+        "set here, analyse the rows before and after it separately",
+        planned.shown, times.line));
+  auto records = sort_log(planned, times, rows);
+  if (!records) return fail(std::move(records.error()));
+  text.records = std::move(*records);
+  text.lines.reset();
+  return text;
 }
 
 }  // namespace vramtrack

@@ -7,6 +7,7 @@
 #include "core/result.hpp"
 #include "source/log/log_file.hpp"
 #include "source/log/recording.hpp"
+#include "source/log/reorder.hpp"
 #include "source/log/zone.hpp"
 
 namespace vramtrack {
@@ -18,7 +19,12 @@ struct PlannedFile {
   LogOptions options;
   Zone zone;
   Probe probe;
-  std::unique_ptr<LineInput> input;  ///< of standard input, which cannot be opened twice
+  LogTimes times;                    ///< of a stream: only that it is read as written
+  std::unique_ptr<LineInput> input;  ///< of a stream (standard input, a pipe), which cannot be opened twice
+  std::optional<Spool> spool;        ///< of a stream out of order: a copy
+
+  [[nodiscard]] bool is_stream() const { return input != nullptr; }
+  [[nodiscard]] std::string opened_as() const { return spool ? spool->path() : path; }
 };
 
 /// Recognises `path`; errors name it.
@@ -32,7 +38,13 @@ struct RecognisedText {
 };
 Result<RecognisedText> recognise_text(const LogHead& head);
 
-/// Opens a planned file for reading from its start. `catalog` and `roster` must outlive the result.
-Result<std::unique_ptr<LogFile>> open_log(PlannedFile& planned, Catalog& catalog, DeviceRoster& roster);
+/// A log as it is read: its text in order, and the parser for it.
+struct LogText {
+  std::unique_ptr<LineInput> lines;
+  std::unique_ptr<RecordSorter> records;  ///< instead, of a log that was out of order
+  std::unique_ptr<LogParser> parser;
+};
+/// Opens a planned file for reading from its start, into `rows`.
+Result<LogText> open_text(PlannedFile& planned, LogRows& rows);
 
 }  // namespace vramtrack

@@ -88,9 +88,74 @@ std::string name_of(const LogDevice& device) {
   return device_id(device);
 }
 
+bool earlier_log(const LogTimes& a, const LogTimes& b) {
+  return a.earliest != b.earliest ? a.earliest < b.earliest : a.latest < b.latest;
+}
+
+/// Whether one ends before the other begins, or where it does.
+bool are_apart(const PlannedFile& a, const PlannedFile& b) {
+  const LogTimes& first = std::min(a.times, b.times, earlier_log);
+  const LogTimes& second = &first == &a.times ? b.times : a.times;
+  return first.earliest < second.earliest && first.latest < second.latest &&
+         first.latest - second.earliest <= kClockJitter;
+}
+
+/// Whether both are files with dates, of one kind, that have a GPU in common.
+bool may_continue(const PlannedFile& a, const PlannedFile& b) {
+  for (const PlannedFile* file : {&a, &b})
+    if (file->is_stream() || file->probe.relative || !file->times.has_samples) return false;
+  if (a.probe.processes_only != b.probe.processes_only) return false;
+  for (const LogDevice& device : a.probe.devices)
+    for (const LogDevice& other : b.probe.devices)
+      if (compare(device, other) >= SameDevice::by_pci) return true;
+  return false;
+}
+
+/// Sets of files, merged where they belong together; each has the number of its first file.
+class Groups {
+ public:
+  explicit Groups(std::size_t files) : group_(files) { std::iota(group_.begin(), group_.end(), std::size_t{0}); }
+  void merge(std::size_t a, std::size_t b) {
+    const auto [into, from] = std::minmax(group_[a], group_[b]);
+    std::replace(group_.begin(), group_.end(), std::size_t{from}, std::size_t{into});
+  }
+  [[nodiscard]] std::size_t operator[](std::size_t file) const { return group_[file]; }
+  [[nodiscard]] std::size_t size() const { return group_.size(); }
+  void dissolve(std::size_t group) {
+    for (std::size_t i = 0; i < group_.size(); ++i)
+      if (group_[i] == group) group_[i] = i;
+  }
+
+ private:
+  std::vector<std::size_t> group_;
+};
+
+/// Files that continue one another: logs of one GPU (by UUID or PCI bus id) whose times do not overlap. Where some of
+/// one GPU's do, nobody can say which continues which: each stays alone.
+Groups find_continuations(const std::vector<std::unique_ptr<PlannedFile>>& files) {
+  Groups logs(files.size());
+  for (std::size_t i = 0; i < files.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (may_continue(*files[i], *files[j])) logs.merge(i, j);
+  for (std::size_t i = 0; i < files.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (logs[i] == logs[j] && !are_apart(*files[i], *files[j])) logs.dissolve(logs[i]);
+  return logs;
+}
+
+/// The files of one log, in order of time.
+std::vector<std::unique_ptr<PlannedFile>> take_log(std::vector<std::unique_ptr<PlannedFile>>& files, const Groups& logs,
+                                                   std::size_t log) {
+  std::vector<std::unique_ptr<PlannedFile>> parts;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (logs[i] == log) parts.push_back(std::move(files[i]));
+  std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return earlier_log(a->times, b->times); });
+  return parts;
+}
+
 /// Which device logs the process log `process` belongs to; an Error when that is not clear.
 Result<std::vector<std::size_t>> device_logs_of(const std::vector<std::unique_ptr<PlannedFile>>& files,
-                                                std::size_t process) {
+                                                const Groups& logs, std::size_t process) {
   const PlannedFile& p = *files[process];
   std::vector<std::size_t> joined;
   std::size_t undecided = SIZE_MAX;
@@ -106,7 +171,7 @@ Result<std::vector<std::size_t>> device_logs_of(const std::vector<std::unique_pt
       for (const LogDevice& known : files[i]->probe.devices) best = std::max(best, compare(known, device));
       if (best == SameDevice::unknown) undecided = i;
       if (best <= SameDevice::unknown) continue;
-      if (found != SIZE_MAX && best == how)
+      if (found != SIZE_MAX && best == how && logs[found] != logs[i])
         return fail(
             fmt::format("{} and {} both have GPU {}, so the processes of {} may belong to either; analyse them "
                         "separately, or record uuid in all of them",
@@ -120,8 +185,9 @@ Result<std::vector<std::size_t>> device_logs_of(const std::vector<std::unique_pt
   }
   if (joined.empty() && undecided != SIZE_MAX) {
     // No kind of name in common: clear only where there is one GPU on either side.
-    const auto device_logs =
-        std::count_if(files.begin(), files.end(), [](const auto& f) { return !f->probe.processes_only; });
+    std::size_t device_logs = 0;  // files that continue another are the same log
+    for (std::size_t i = 0; i < files.size(); ++i)
+      if (!files[i]->probe.processes_only && logs[i] == i) ++device_logs;
     if (device_logs == 1 && files[undecided]->probe.devices.size() == 1 && p.probe.devices.size() == 1) {
       join(undecided);
     } else {
@@ -158,32 +224,31 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
     files.push_back(std::move(*planned));
   }
 
-  // Groups by union: a process log ties the device logs of its GPUs together.
-  std::vector<std::size_t> group(files.size());
-  std::iota(group.begin(), group.end(), std::size_t{0});
-  const auto merge = [&group](std::size_t a, std::size_t b) {
-    const std::size_t from = std::max(group[a], group[b]);
-    const std::size_t into = std::min(group[a], group[b]);
-    std::replace(group.begin(), group.end(), from, into);
-  };
+  // A process log ties the device logs of its GPUs together.
+  const Groups logs = find_continuations(files);
+  Groups group = logs;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!files[i]->probe.processes_only) continue;
-    auto logs = device_logs_of(files, i);
-    if (!logs) return fail(std::move(logs.error()));
-    for (const std::size_t log : *logs) merge(i, log);
+    auto joined = device_logs_of(files, logs, i);
+    if (!joined) return fail(std::move(joined.error()));
+    for (const std::size_t log : *joined) group.merge(i, log);
   }
 
   std::vector<Recording> recordings;
   for (std::size_t g = 0; g < files.size(); ++g) {
     Recording recording;
-    for (const bool processes : {false, true})
+    for (const bool processes : {false, true}) {
+      std::vector<std::size_t> members;
       for (std::size_t i = 0; i < files.size(); ++i)
-        if (group[i] == g && files[i] != nullptr && files[i]->probe.processes_only == processes) {
-          recording.files_.push_back(files[i]->path);
-          recording.formats_.emplace_back(files[i]->probe.format->name);
-          recording.planned_.push_back(std::move(files[i]));
-        }
-    if (!recording.planned_.empty()) recordings.push_back(std::move(recording));
+        if (group[i] == g && files[i] != nullptr && files[i]->probe.processes_only == processes) members.push_back(i);
+      for (const std::size_t i : members) {
+        recording.files_.push_back(files[i]->path);
+        recording.formats_.emplace_back(files[i]->probe.format->name);
+      }
+      for (const std::size_t i : members)
+        if (logs[i] == i) recording.logs_.push_back(take_log(files, logs, i));
+    }
+    if (!recording.files_.empty()) recordings.push_back(std::move(recording));
   }
   return recordings;
 }
@@ -191,17 +256,21 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
 Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& catalog) {
   auto roster = std::make_unique<DeviceRoster>();
   std::size_t most_devices = 0;
-  for (const auto& planned : recording.planned_) most_devices = std::max(most_devices, planned->probe.devices.size());
-  roster->single_device = recording.planned_.size() > 1 && most_devices == 1;
-  for (const auto& planned : recording.planned_)
-    for (const LogDevice& device : planned->probe.devices) roster->resolve(device);
+  for (const auto& log : recording.logs_)
+    for (const auto& part : log) most_devices = std::max(most_devices, part->probe.devices.size());
+  roster->single_device = recording.logs_.size() > 1 && most_devices == 1;
+  for (const auto& log : recording.logs_)
+    for (const auto& part : log) {
+      for (const LogDevice& device : part->probe.devices) roster->resolve(device);
+      catalog.clock_is_relative |= part->probe.relative;
+    }
   roster->settle_ids();
   std::vector<std::unique_ptr<LogFile>> files;
-  for (const auto& planned : recording.planned_) {
-    auto file = open_log(*planned, catalog, *roster);
+  for (auto& log : recording.logs_) {
+    auto rows = std::make_unique<LogRows>(catalog, *roster, log.front()->shown, log.front()->options.capacity_bytes);
+    auto file = LogFile::open(std::move(log), std::move(rows));
     if (!file) return fail(std::move(file.error()));
     files.push_back(std::move(*file));
-    catalog.clock_is_relative |= planned->probe.relative;
   }
   return std::make_unique<RecordedSource>(std::move(roster), std::move(files));
 }

@@ -1,4 +1,4 @@
-// Recorded logs as sources: recognises what each file is, joins process logs to device logs, and streams
+// Recorded logs as sources: recognises what each file is, joins what belongs together, and streams
 // the samples in time order. Formats: docs/formats/logs.md; one parser a format, listed in formats.def.
 #pragma once
 
@@ -31,7 +31,8 @@ struct LogFormatInfo;
 class LogFile;
 struct PlannedFile;
 
-/// One independent recording: a log, or device logs with the process logs that are joined to them.
+/// One independent recording: a log, files that continue one another, or device logs with the process logs that are
+/// joined to them.
 /// Move-only. Holds no open file except standard input.
 class Recording {
  public:
@@ -51,17 +52,18 @@ class Recording {
 
   std::vector<std::string> files_;
   std::vector<std::string> formats_;
-  std::vector<std::unique_ptr<PlannedFile>> planned_;
+  std::vector<std::vector<std::unique_ptr<PlannedFile>>> logs_;  ///< each in order of time
 };
 
-/// Reads the first 256 KiB of every file ("-": standard input), recognises its format and groups the files
-/// into recordings, in the order given. Errors name the file and what to do: unreadable, binary, empty, of no
-/// known format, an ambiguous join (both files), an unknown time zone or format name.
+/// Recognises the format of every file ("-": standard input), reads it once for its times, and groups the files into
+/// recordings, in the order given. Errors name the file and what to do: unreadable, binary, empty, of no known format,
+/// out of order in a way that cannot be undone, an ambiguous join (both files), an unknown time zone or format name.
 Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& paths, const LogOptions& options);
 
 /// Opens a planned recording on `catalog`, which must outlive the source. poll() appends a few thousand samples
-/// a call, in time order over all series, and reads ahead no further than that needs. Broken lines are counted
-/// and the first eight named in notes(); a read error in mid-file is an Error of poll().
+/// a call, in time order over all series, and reads ahead no further than that needs. A log out of order is sorted
+/// first. Broken lines are counted and the first eight named in notes(); a read error in mid-file is an Error of
+/// poll().
 Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& catalog);
 
 /// The registered formats in the order of formats.def; nullptr for an unknown name.

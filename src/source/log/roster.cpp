@@ -42,22 +42,69 @@ std::string device_id(const LogDevice& device) {
   return std::to_string(device.index.value_or(0));
 }
 
+namespace {
+
+/// visit(word) for each of the words by which a device can be the same as another, by compare().
+template <class Visit>
+void for_words(const LogDevice& device, Visit visit) {
+  if (!device.uuid.empty()) visit("u" + device.uuid);
+  if (!device.pci_bus_id.empty()) visit("p" + device.pci_bus_id);
+  if (!device.text.empty())
+    visit("t" + device.text);
+  else if (device.index)
+    visit("i" + std::to_string(*device.index));
+}
+
+}  // namespace
+
+std::size_t DeviceRoster::find(const LogDevice& device) const {
+  std::size_t found = entries_.size();
+  if (single_device) {
+    for (std::size_t i = 0; i < entries_.size() && found == entries_.size(); ++i)
+      if (compare(entries_[i].device, device) != SameDevice::no) found = i;
+    return found;
+  }
+  // Where all have a UUID, nothing else tells whether they are the same.
+  const bool by_uuid = !device.uuid.empty() && without_uuid_ == 0;
+  for_words(device, [&](const std::string& word) {
+    const auto it = by_word_.find(word);
+    if (by_uuid && word.front() != 'u') return;
+    if (it == by_word_.end()) return;
+    for (const std::size_t i : it->second) {
+      if (i >= found) break;
+      if (compare(entries_[i].device, device) > SameDevice::unknown) found = i;
+    }
+  });
+  return found;
+}
+
+void DeviceRoster::index(std::size_t at, const LogDevice& device) {
+  for_words(device, [&](const std::string& word) {
+    std::vector<std::size_t>& positions = by_word_[word];
+    const auto place = std::lower_bound(positions.begin(), positions.end(), at);
+    if (place == positions.end() || *place != at) positions.insert(place, at);
+  });
+}
+
 std::size_t DeviceRoster::resolve(const LogDevice& device) {
+  const std::size_t at = find(device);
+  if (at == entries_.size()) {
+    entries_.push_back({device, device_id(device)});
+    if (device.uuid.empty()) ++without_uuid_;
+    index(at, device);
+    return at;
+  }
   const auto take = [](std::string& into, const std::string& from) {
     if (into.empty()) into = from;
   };
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    LogDevice& known = entries_[i].device;
-    const SameDevice same = compare(known, device);
-    if (same == SameDevice::no || (same == SameDevice::unknown && !single_device)) continue;
-    take(known.uuid, device.uuid);
-    take(known.pci_bus_id, device.pci_bus_id);
-    take(known.name, device.name);
-    if (!known.index) known.index = device.index;
-    return i;
-  }
-  entries_.push_back({device, device_id(device)});
-  return entries_.size() - 1;
+  LogDevice& known = entries_[at].device;
+  if (known.uuid.empty() && !device.uuid.empty()) --without_uuid_;
+  take(known.uuid, device.uuid);
+  take(known.pci_bus_id, device.pci_bus_id);
+  take(known.name, device.name);
+  if (!known.index) known.index = device.index;
+  index(at, known);
+  return at;
 }
 
 void DeviceRoster::settle_ids() {

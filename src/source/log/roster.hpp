@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/series.hpp"
@@ -30,7 +31,8 @@ SameDevice compare(const LogDevice& a, const LogDevice& b);
 class DeviceRoster {
  public:
   /// Position of the device, added when none matches; what `device` knows in addition is taken over, except that
-  /// an id once given out does not change.
+  /// an id once given out does not change. O(1), unless many
+  /// devices without a UUID have one index or PCI bus id.
   std::size_t resolve(const LogDevice& device);
   [[nodiscard]] const std::string& id(std::size_t at) const { return entries_[at].id; }
   [[nodiscard]] const LogDevice& device(std::size_t at) const { return entries_[at].device; }
@@ -47,7 +49,13 @@ class DeviceRoster {
     LogDevice device;
     std::string id;
   };
+  [[nodiscard]] std::size_t find(const LogDevice& device) const;
+  void index(std::size_t at, const LogDevice& device);
+
   std::vector<Entry> entries_;
+  /// Positions of the entries that have a word in common with a device: the first that compare() finds the same is it.
+  std::unordered_map<std::string, std::vector<std::size_t>> by_word_;
+  std::size_t without_uuid_ = 0;  ///< entries
 };
 
 /// Catalog id of a device: UUID, else PCI bus id, else text, else index, else "0".

@@ -12,10 +12,9 @@ namespace {
 
 constexpr std::size_t kNamedSkips = 8;
 constexpr std::size_t kWarnings = 16;
-/// Steps back up to this are jitter between rows (clock slew, threads): such a row gets the time before it.
-constexpr Duration kJitter = std::chrono::seconds{2};
-/// Rows of different series further apart than this are blocks, not interleaving.
-constexpr Duration kInterleaving = std::chrono::seconds{60};
+/// Of a log that is read while it is written: so many steps back, one in so many lines or more, are no clock's.
+constexpr std::uint64_t kManySteps = 8;
+constexpr std::uint64_t kLinesPerStep = 20;
 /// In total; keeps times far from the ends of 64 bits.
 constexpr Duration kLongestShift = std::chrono::hours{24 * 365 * 100};
 constexpr std::size_t kCommandBytes = 256;
@@ -32,6 +31,12 @@ std::string short_name(std::string_view command) {
 
 SeriesId LogRows::intern(const SeriesKey& key) {
   const SeriesId id = catalog_.intern(key);
+  if (catalog_.size() > kMostSeries && refusal_.empty())
+    refusal_ = fmt::format(
+        "{}:{}: more than {} GPUs and processes, the most that can be analysed together; if a column of other numbers "
+        "is "
+        "read as their ids, remove it, else split the log",
+        file_, line, kMostSeries);
   if (last_of_.size() <= index_of(id)) last_of_.resize(index_of(id) + 1, kNever);
   return id;
 }
@@ -40,9 +45,11 @@ std::size_t LogRows::device(const LogDevice& device) {
   const std::size_t at = roster_.resolve(device);
   const LogDevice& known = roster_.device(at);
   const std::string& id = roster_.id(at);
-  std::size_t i = 0;
-  while (i < devices_.size() && devices_[i].roster != at) ++i;
-  if (i == devices_.size()) devices_.push_back({at, id, std::nullopt, 0});
+  if (device_of_.size() <= at) device_of_.resize(at + 1, SIZE_MAX);
+  if (device_of_[at] == SIZE_MAX) {
+    device_of_[at] = devices_.size();
+    devices_.push_back({id, std::nullopt, 0});
+  }
   DeviceInfo info;
   info.id = id;
   info.index = known.index;
@@ -52,7 +59,7 @@ std::size_t LogRows::device(const LogDevice& device) {
   const DeviceInfo* before = catalog_.device(id);
   if (before == nullptr || !before->capacity_bytes) info.capacity_bytes = default_capacity_;
   catalog_.describe(info);
-  return i;
+  return device_of_[at];
 }
 
 SeriesId LogRows::device_series(std::size_t device) {
@@ -77,8 +84,8 @@ Timestamp LogRows::event_time(Timestamp time, std::size_t device) const {
   const Device& d = devices_[device];
   const Timestamp last = d.used ? last_of_[index_of(*d.used)] : kNever;
   time += shift_;
-  if (time >= last || blocks_expected_) return time;
-  return last - time <= kJitter ? last : newest_ + step_;
+  if (time >= last) return time;
+  return last - time <= kClockJitter ? last : newest_ + step_;
 }
 
 void LogRows::set_total(Timestamp time, std::size_t device, std::uint64_t bytes) {
@@ -106,16 +113,16 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
     p.series = intern({Metric::process_used, devices_[p.device].id, p.pid, p.ticks});
     p.has_series = true;
   };
-  for (const std::size_t at : alive_) {
+  const auto [it, fresh] = pids_.try_emplace(pid);
+  Pid& known = it->second;
+  for (const std::size_t at : known.listed) {
     Process& p = processes_[at];
-    if (p.pid == pid && p.device == device && p.name == name) {
+    if (p.device == device && p.name == name) {
       if (has_bytes && !p.has_series) make_series(p);
       return at;
     }
   }
   // Ticks tell the processes apart that had this pid: a new one begins with another name, or after an end.
-  const auto [it, fresh] = pids_.try_emplace(pid);
-  Pid& known = it->second;
   if (fresh) {
     known.name = name;
   } else if (known.name != name || known.alive == 0) {
@@ -145,6 +152,7 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
   catalog_.describe(info);
   processes_.push_back(std::move(p));
   alive_.push_back(processes_.size() - 1);
+  known.listed.push_back(processes_.size() - 1);
   return processes_.size() - 1;
 }
 
@@ -158,7 +166,10 @@ void LogRows::end_unseen(std::size_t device, double clock_s, Timestamp time) {
     }
     p.ended = true;
     const auto pid = pids_.find(p.pid);
-    if (pid != pids_.end() && pid->second.ticks == p.ticks && pid->second.alive > 0) --pid->second.alive;
+    if (pid != pids_.end()) {
+      if (pid->second.ticks == p.ticks && pid->second.alive > 0) --pid->second.alive;
+      std::erase(pid->second.listed, alive_[i]);
+    }
     if (p.has_series) {
       Event event;
       event.time = std::max(time + shift_, newest_);
@@ -181,13 +192,15 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
     if (newest_ - time > kInterleaving) blocks_ = true;
     return time;
   }
-  if (blocks_expected_) {
-    // Sorted later as a whole; within one series a step back stays what it is and is told.
-    warn(fmt::format("{}:{}: time goes back by {:.0f} s within one series; the rows are sorted by time", file_, line,
-                     seconds_between(time, last)));
-    return time;
-  }
-  if (last - time <= kJitter) return last;
+  if (last - time <= kClockJitter) return last;
+  ++steps_back_;
+  const bool before_all = time - shift_ < oldest_ - kClockJitter;
+  if (any_order_ && refusal_.empty() &&
+      (before_all || (steps_back_ >= kManySteps && line < kLinesPerStep * steps_back_)))
+    refusal_ = fmt::format(
+        "{}:{}: time goes back {}: the rows are not in order of time, and of {} the rows before cannot be sorted any "
+        "more; write it into a file and read that",
+        file_, line, before_all ? "to before the first row" : "again and again", file_);
   if (newest_ - time > kLongestShift - shift_) {
     warn(fmt::format("{}:{}: time goes back by more than a lifetime; such rows get the time of the row before", file_,
                      line));
@@ -203,6 +216,12 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
   time += by;
   newest_ = time;
   return time;
+}
+
+void LogRows::continue_in(std::string file) {
+  file_ = std::move(file);
+  line = 0;
+  for (const std::size_t at : alive_) processes_[at].seen_s = 0;
 }
 
 void LogRows::skip(std::uint64_t at_line, std::string_view reason) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,10 +11,14 @@
 
 #include "core/sample.hpp"
 #include "core/series.hpp"
+#include "source/log/order.hpp"
 #include "source/log/roster.hpp"
 #include "source/source.hpp"
 
 namespace vramtrack {
+
+/// Series of a recording, ended ones too; more are refused. At up to 32 KiB each they take up to 3 GiB of memory.
+inline constexpr std::size_t kMostSeries = 100'000;
 
 /// Rows of one log. Not thread-safe. `catalog` and `roster` must outlive it.
 class LogRows {
@@ -51,11 +56,13 @@ class LogRows {
 
   // --- samples ---
   void add(Timestamp time, SeriesId series, std::uint64_t bytes) {
+    if (observer_) return observer_(line, time, series);
     time += shift_;
     if (time < newest_) {
       time = out_of_order(time, series);
     } else {
       if (time > newest_) {
+        if (newest_ == kNever) oldest_ = time;
         step_ = newest_ == kNever ? Duration{std::chrono::seconds{1}} : time - newest_;
         newest_ = time;
       }
@@ -64,6 +71,17 @@ class LogRows {
     if (time > last) last = time;
     samples.push_back({time, series, bytes});
   }
+
+  /// The row being read is of `time`, whether or not it has a value.
+  void row_time(Timestamp time) {
+    if (observer_) observer_(line, time, kNoSeries);
+  }
+
+  /// Gives each sample's line, time and series, as written, instead of keeping samples: for who looks at the order of a
+  /// log. kNoSeries: the time of a row, which may have no value.
+  using Observer = std::function<void(std::uint64_t line, Timestamp time, SeriesId series)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+  static constexpr SeriesId kNoSeries{UINT32_MAX};
 
   /// Earlier than any time in a log (those are 1970 to 2100, so that no difference overflows).
   static constexpr Timestamp kNever{Duration{-1'000'000'000'000'000'000}};
@@ -81,20 +99,26 @@ class LogRows {
   [[nodiscard]] const SourceNotes& notes() const { return notes_; }
   /// The log's name, as messages give it.
   [[nodiscard]] const std::string& file() const { return file_; }
+  /// The rows that follow are those of `file`, which goes on where the one before ended. Its parser counts anew: a
+  /// process that it does not list has ended.
+  void continue_in(std::string file);
+  /// Why the log cannot be read on; empty while it can.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
   // --- order of time ---
   /// Largest distance by which a sample of another series came after a later one. Zero: in order throughout.
   [[nodiscard]] Duration disorder() const { return disorder_; }
   /// Series follow one another in the file instead of interleaving: only a sort of the whole puts them in order.
   [[nodiscard]] bool series_follow_one_another() const { return blocks_; }
-  /// The file is known to list one series after another: times that go back are then its layout, not a clock's.
-  void expect_blocks() { blocks_expected_ = true; }
+  /// The order of the log is not known: it is read once only, while it is being written. Then a step back to before its
+  /// beginning, or one in every few rows, is refused: it is no clock's, and what has been read cannot be sorted any
+  /// more.
+  void expect_any_order() { any_order_ = true; }
   [[nodiscard]] Timestamp newest() const { return newest_; }
   [[nodiscard]] const std::vector<SeriesId>& device_series_seen() const { return device_series_; }
 
  private:
   struct Device {
-    std::size_t roster = 0;
     std::string id;
     std::optional<SeriesId> used;
     std::uint64_t total_bytes = 0;  ///< as last said; 0: not yet
@@ -112,7 +136,8 @@ class LogRows {
   struct Pid {
     std::string name;
     std::uint64_t ticks = 0;
-    std::size_t alive = 0;  ///< devices it is listed on
+    std::size_t alive = 0;            ///< devices it is listed on
+    std::vector<std::size_t> listed;  ///< positions in processes_ that have not ended, of earlier processes too
   };
 
   void set_total(Timestamp time, std::size_t device, std::uint64_t bytes);
@@ -126,6 +151,7 @@ class LogRows {
   std::string file_;
   std::optional<std::uint64_t> default_capacity_;
   std::vector<Device> devices_;
+  std::vector<std::size_t> device_of_;  ///< position in devices_ by that in the roster; SIZE_MAX: none
   std::vector<SeriesId> device_series_;
   std::vector<Process> processes_;
   bool bytes_withheld_ = false;     ///< some process was listed without its memory: then an empty list says nothing
@@ -138,7 +164,11 @@ class LogRows {
   Duration shift_{};
   Duration disorder_{};
   bool blocks_ = false;
-  bool blocks_expected_ = false;
+  bool any_order_ = false;
+  Timestamp oldest_ = kNever;
+  std::uint64_t steps_back_ = 0;
+  std::string refusal_;
+  Observer observer_;
 };
 
 }  // namespace vramtrack

@@ -67,6 +67,8 @@ class StampReader {
   [[nodiscard]] Kind kind() const { return kind_; }
   /// True when the times are offsets from the epoch rather than dates.
   [[nodiscard]] bool is_relative() const { return relative_; }
+  /// True for times of day: the date is counted, one more at each midnight.
+  [[nodiscard]] bool wraps() const { return kind_ == Kind::time_of_day; }
 
  private:
   bool read_civil_slowly(std::string_view text, Timestamp& out);

@@ -323,10 +323,19 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   return std::make_unique<Table>(std::move(*stamp), std::move(assumptions));
 }
 
+/// A dump begins with the first line outside the tables before it, its time.
+bool begins_record(std::string_view line, std::string_view before) {
+  const auto is_of_table = [](std::string_view text) {
+    text = trim(text);
+    return !text.empty() && (text.front() == '|' || text.front() == '+');
+  };
+  return !trim(line).empty() && !is_of_table(line) && (before.empty() || is_of_table(before));
+}
+
 }  // namespace
 
 extern const LogFormatInfo table_log_format;
 const LogFormatInfo table_log_format{"table", "nvidia-smi -l 10 > gpu.log (the plain table, dumped in a loop)",
-                                     recognise, make};
+                                     recognise, make, begins_record};
 
 }  // namespace vramtrack

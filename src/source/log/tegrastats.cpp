@@ -105,6 +105,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 
 extern const LogFormatInfo tegrastats_log_format;
 const LogFormatInfo tegrastats_log_format{"tegrastats", "tegrastats --interval 1000 --logfile tegra.log", recognise,
-                                          make};
+                                          make, each_line_is_a_record};
 
 }  // namespace vramtrack

@@ -342,6 +342,23 @@ TEST(Csv, SaysWhichOfSeveralUsedColumnsItPassesOver) {
   EXPECT_THAT(r.warnings(), HasSubstr("'rss_mb' also holds used memory"));
 }
 
+TEST(Csv, IdsThatDifferWhileTimeStandsStillAreSeries) {
+  std::string text = "timestamp,container,mem_used_mib\n";
+  for (int reading = 0; reading < 3; ++reading)
+    for (int i = 0; i < 5000; ++i) text += fmt::format("2026-03-01T10:{:02}:00Z,c{},{}\n", reading, i, 100 + i % 7);
+  const auto r = read_text(text);
+  EXPECT_EQ(r.series(), 5000U);
+  EXPECT_THAT(r.samples, testing::SizeIs(15'000));
+}
+
+TEST(Csv, MoreSeriesThanCanBeAnalysedAreRefused) {
+  std::string text = "timestamp,gpu_uuid,pid,used_gpu_memory [MiB]\n";
+  for (int i = 0; i < 100'010; ++i) text += fmt::format("2026-03-01T10:00:{:02}Z,GPU-a,{},5\n", i / 10'000, 1 + i);
+  const auto r = read_text(text);
+  EXPECT_THAT(r.error, HasSubstr("more than 100000 GPUs and processes"));
+  EXPECT_THAT(r.error, HasSubstr("split the log"));
+}
+
 TEST(Csv, TakesARowNumberForNoGpu) {
   std::string text = "index,timestamp,mem_used_mib\n";
   for (int i = 0; i < 40; ++i)

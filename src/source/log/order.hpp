@@ -1,0 +1,120 @@
+// In which order a log lists its times, and what a step back in them means: see "Order of time" in
+// docs/formats/logs.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/sample.hpp"
+
+namespace vramtrack {
+
+/// How a log must be read so that its times rise.
+enum class LogOrder : std::uint8_t {
+  as_written,    ///< in order, or a clock was set back
+  newest_first,  ///< from its end
+  by_time,       ///< its rows sorted by their times
+  unclear,       ///< some steps back say this, some that
+};
+
+/// Steps back within one series up to this are jitter between rows (clock slew, threads).
+inline constexpr Duration kClockJitter = std::chrono::seconds{2};
+/// Rows of different series further apart than this do not interleave: one series is listed after another.
+inline constexpr Duration kInterleaving = std::chrono::seconds{60};
+
+/// What one pass over the times of a log tells. 64 bytes a series.
+class OrderSurvey {
+ public:
+  /// The next sample, in the order of the file.
+  void see(std::uint64_t line, Timestamp time, SeriesId series);
+
+  /// Whether time steps back at all.
+  [[nodiscard]] bool steps_back() const { return ahead_.steps > 0; }
+  /// Some series is listed after another.
+  [[nodiscard]] bool in_blocks() const { return ahead_.blocks; }
+  /// Rows go back so often that they are in no order at all.
+  [[nodiscard]] bool is_shuffled() const;
+  /// Every series steps back and none goes ahead. `wraps`: times of day, which go ahead at each midnight.
+  [[nodiscard]] bool newest_first(bool wraps) const;
+  /// With newest_first(): read from its end, some series is listed after another.
+  [[nodiscard]] bool in_blocks_from_end() const { return behind_.blocks; }
+  /// The line where time steps back first; 0: nowhere.
+  [[nodiscard]] std::uint64_t line() const { return line_; }
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }
+  /// Of all samples. REQUIRES: samples() > 0.
+  [[nodiscard]] Timestamp earliest() const { return earliest_; }
+  [[nodiscard]] Timestamp latest() const { return latest_; }
+  /// Time between two samples of a series, as far as samples in such an order show it.
+  [[nodiscard]] Duration period() const;
+
+ private:
+  /// Counts the steps against one direction of time.
+  struct Direction {
+    struct Last {
+      std::int64_t furthest = 0;
+      std::uint64_t stretch = 0;  ///< of the file, between two steps
+    };
+    std::vector<Last> last;  ///< by series
+    std::int64_t furthest = INT64_MIN / 2;
+    std::uint64_t stretch = 1;
+    std::uint64_t steps = 0;
+    bool blocks = false;
+    bool see(std::size_t series, std::int64_t time_ns);
+  };
+  struct Extent {
+    Timestamp last{};
+    Timestamp earliest{};
+    Timestamp latest{};
+    std::uint64_t samples = 0;
+  };
+  void keep_rise(Duration rise);
+
+  Direction ahead_;
+  Direction behind_;
+  std::vector<Extent> extents_;  ///< by series
+  std::vector<Duration> rises_;  ///< some of the steps ahead, evenly over the log
+  std::uint64_t rises_seen_ = 0;
+  std::uint64_t falls_seen_ = 0;
+  std::uint64_t rise_every_ = 1;
+  std::uint64_t samples_ = 0;
+  std::uint64_t line_ = 0;
+  Timestamp earliest_ = Timestamp::max();
+  Timestamp latest_ = Timestamp::min();
+};
+
+/// A second pass, over a log whose times step back: is it its order, or was a clock set? A stretch is a run of samples
+/// of one series without a step back and without a pause. A step back is one of order when the stretch that begins
+/// there lies where its series has no other samples, and a clock's when it lies among others. A clock with dates does
+/// not go back over the whole log, nor twice over the same time: that is neither.
+class StretchSurvey {
+ public:
+  /// `period`: OrderSurvey::period(). A stretch ends where no sample comes for one and a half of it. `is_dated`: times
+  /// are not those since a start.
+  StretchSurvey(Duration period, bool is_dated) : pause_(period + period / 2), is_dated_(is_dated) {}
+
+  void see(Timestamp time, SeriesId series);
+  /// REQUIRES: all samples were seen. by_time, as_written (a clock) or unclear.
+  [[nodiscard]] LogOrder order();
+
+ private:
+  /// More are not kept; those that are decide. 32 MiB.
+  static constexpr std::size_t kMostStretches = 1U << 20;
+
+  struct Stretch {
+    std::int64_t first_ns = 0;
+    std::int64_t last_ns = 0;
+    std::int64_t back_ns = 0;  ///< how far the step before it went; 0: none
+    std::uint32_t series = 0;
+    bool is_open = false;
+  };
+  [[nodiscard]] bool begins_before(const Stretch& a, const Stretch& b) const;
+  void close(const Stretch& stretch);
+
+  Duration pause_;
+  bool is_dated_;
+  std::vector<Stretch> open_;  ///< by series
+  std::vector<Stretch> closed_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,78 @@
+// RecordSorter: puts the records of a log in order, in bounded memory (an external merge sort).
+//
+//   add   |  buffer, 32 MiB  | full: sorted and written as a run ->  Spool  | run | run | run |
+//   next  <- the smallest front of all runs, or of the buffer where nothing was written
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "source/log/spool.hpp"
+
+namespace vramtrack {
+
+/// Whole lines of a log that belong together.
+struct LogRecord {
+  std::int64_t key = 0;    ///< by which they are sorted
+  std::uint64_t line = 1;  ///< of the first of them in the file
+  bool complete = true;    ///< false for a last line without its newline
+  std::string_view text;
+};
+
+/// Records of one key keep the order in which they were added. Takes up to 64 MiB of memory, and as much temporary disk
+/// as the records have bytes, where those are more than 32 MiB. Not thread-safe.
+class RecordSorter {
+ public:
+  /// `buffer_bytes`: for tests.
+  explicit RecordSorter(std::size_t buffer_bytes = kBufferBytes) : buffer_bytes_(buffer_bytes) {}
+
+  /// Copies the record. Errors are the Spool's. REQUIRES: before the first next().
+  Status add(const LogRecord& record);
+  /// The next record by key; false at the end. Its text is valid until the next call.
+  Result<bool> next(LogRecord& out);
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+ private:
+  static constexpr std::size_t kBufferBytes = 32 * kBytesPerMiB;
+
+  struct Entry {
+    std::int64_t key = 0;
+    std::uint64_t line = 0;
+    std::size_t offset = 0;
+    std::uint32_t length = 0;
+    bool complete = true;
+  };
+  /// A sorted stretch of the spool, read through a window.
+  struct Run {
+    std::uint64_t at = 0;
+    std::uint64_t end = 0;
+    std::vector<char> window;
+    std::size_t begin = 0;
+    std::size_t filled = 0;
+    LogRecord front;
+  };
+
+  Status spill();
+  Status start();
+  Result<bool> advance(Run& run);
+  Status fill(Run& run, std::size_t least);
+  [[nodiscard]] bool later(std::size_t a, std::size_t b) const;
+
+  std::size_t buffer_bytes_;
+  std::uint64_t size_ = 0;
+  std::string text_;
+  std::vector<Entry> entries_;
+  std::size_t taken_ = 0;  ///< of entries_, where nothing was spilled
+  std::optional<Spool> spool_;
+  std::vector<Run> runs_;
+  std::vector<std::size_t> heap_;   ///< of runs_, the one with the smallest front first
+  std::size_t current_ = SIZE_MAX;  ///< run whose front was handed out
+  bool started_ = false;
+};
+
+}  // namespace vramtrack

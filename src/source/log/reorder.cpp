@@ -1,0 +1,257 @@
+#include "source/log/reorder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "source/log/recognise.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// A record is held in memory; no dump of a real machine is longer.
+constexpr std::size_t kMostRecordBytes = 16 * kBytesPerMiB;
+
+/// A log being read for its times only, by a parser of its own.
+struct TimesReader {
+  Catalog catalog;
+  DeviceRoster roster;
+  std::unique_ptr<LogParser> parser;
+  LogRows rows;
+
+  TimesReader(const PlannedFile& file, std::string_view head, LogRows::Observer observer)
+      : rows(catalog, roster, file.shown, std::nullopt) {
+    rows.observe(std::move(observer));
+    auto made = file.probe.format->make({head, file.shown, &file.options, &file.zone});
+    if (made) parser = std::move(*made);
+  }
+};
+
+std::string during(const PlannedFile& file, const Error& error) {
+  return error.message.starts_with(file.shown) ? error.message : file.shown + ": " + error.message;
+}
+
+/// Shows `observer` every time of the log. `done` gets the parser, which knows the whole log by then.
+Status read_times(const PlannedFile& file, LogRows::Observer observer,
+                  const std::function<void(const LogParser&, const DeviceRoster&)>& done) {
+  auto lines = LineInput::open(file.opened_as());
+  if (!lines) return fail(std::move(lines.error()));
+  TimesReader reader(file, (*lines)->head(), std::move(observer));
+  if (reader.parser == nullptr) return fail("the log changed while it was being read");
+  while (true) {
+    auto stretch = (*lines)->next(reader.rows);
+    if (!stretch) return fail(std::move(stretch.error()));
+    if (stretch->text.empty()) break;
+    const std::uint64_t line = reader.parser->parse(stretch->text, stretch->first_line, stretch->complete, reader.rows);
+    if (stretch->complete) (*lines)->set_line(line);
+    reader.rows.events.clear();
+    if (!reader.rows.refusal().empty()) return fail(reader.rows.refusal());
+  }
+  reader.parser->finish(reader.rows);
+  done(*reader.parser, reader.roster);
+  return {};
+}
+
+/// What the first pass leaves open: whether the order of the rows or a clock explains the steps back.
+Result<LogOrder> judge_steps(const PlannedFile& file, const OrderSurvey& survey) {
+  StretchSurvey stretches(survey.period(), !file.probe.relative);
+  const auto see = [&](std::uint64_t, Timestamp time, SeriesId series) {
+    if (series != LogRows::kNoSeries) stretches.see(time, series);
+  };
+  if (auto ok = read_times(file, see, [](const LogParser&, const DeviceRoster&) {}); !ok)
+    return fail(std::move(ok.error()));
+  const LogOrder order = stretches.order();
+  if (order == LogOrder::unclear)
+    return fail(fmt::format(
+        "{}:{}: time goes back, here or further on, as neither a clock that was set nor the order of the rows "
+        "explains; sort the log by its time column if it is one recording, or analyse its parts one by one",
+        file.shown, survey.line()));
+  return order;
+}
+
+/// Cuts stretches of lines into records.
+class RecordCutter {
+ public:
+  using Take = std::function<Status(const LogRecord& record)>;
+  RecordCutter(const LogFormatInfo& format, Take take) : format_(format), take_(std::move(take)) {}
+
+  /// Returns the number of the line after the last.
+  Result<std::uint64_t> cut(std::string_view lines, std::uint64_t line, bool complete) {
+    while (!lines.empty()) {
+      const std::size_t newline = lines.find('\n');
+      const std::size_t length = newline == std::string_view::npos ? lines.size() : newline + 1;
+      std::string_view rest = lines.substr(0, length);
+      const std::string_view text = logtext::take_line(rest);
+      if (text_.empty() || format_.begins_record(text, before_)) {
+        if (auto ok = flush(true); !ok) return fail(std::move(ok.error()));
+        line_ = line;
+      }
+      text_ += lines.substr(0, length);
+      if (text_.size() > kMostRecordBytes)
+        return fail(fmt::format("line {}: a record of more than 16 MiB cannot be put in order", line_));
+      if (!logtext::trim(text).empty()) before_ = text;
+      lines.remove_prefix(length);
+      ++line;
+    }
+    if (!complete)
+      if (auto ok = flush(false); !ok) return fail(std::move(ok.error()));
+    return line;
+  }
+  Status flush(bool complete) {
+    if (text_.empty()) return {};
+    const Status ok = take_({0, line_, complete, text_});
+    text_.clear();
+    return ok;
+  }
+
+ private:
+  const LogFormatInfo& format_;
+  Take take_;
+  std::string text_;
+  std::string before_;
+  std::uint64_t line_ = 1;
+};
+
+/// Gives records the key of their time: that of their first row. Records without one (headers, comments) stay with what
+/// follows them.
+class TimeKeys {
+ public:
+  TimeKeys(const PlannedFile& file, std::string_view head, bool is_shuffled, RecordSorter& sorter)
+      : reader_(file, head,
+                [this](std::uint64_t, Timestamp time, SeriesId series) {
+                  if (!time_ || series != LogRows::kNoSeries) see(time, series);
+                }),
+        is_shuffled_(is_shuffled),
+        sorter_(sorter) {}
+
+  Status take(const LogRecord& record) {
+    time_.reset();
+    has_series_ = false;
+    if (reader_.parser != nullptr) reader_.parser->parse(record.text, record.line, record.complete, reader_.rows);
+    reader_.rows.events.clear();
+    if (pending_.empty()) line_ = record.line;
+    pending_ += record.text;
+    return time_ ? add(time_->time_since_epoch().count(), record.complete) : Status{};
+  }
+  /// What follows the last row stays at the end.
+  Status finish() { return pending_.empty() ? Status{} : add(INT64_MAX, true); }
+
+ private:
+  Status add(std::int64_t key, bool complete) {
+    const Status ok = sorter_.add({key, line_, complete, pending_});
+    pending_.clear();
+    return ok;
+  }
+
+  /// Jitter within a series is left to who reads the rows, as in a log in order.
+  void see(Timestamp time, SeriesId series) {
+    if (series != LogRows::kNoSeries && !is_shuffled_) {
+      if (index_of(series) >= last_.size()) last_.resize(index_of(series) + 1, LogRows::kNever);
+      Timestamp& last = last_[index_of(series)];
+      if (time < last && last - time <= kClockJitter) time = last;
+      last = time;
+    }
+    if (!time_ || !has_series_) time_ = time;
+    has_series_ |= series != LogRows::kNoSeries;
+  }
+
+  std::optional<Timestamp> time_;
+  bool has_series_ = false;
+  std::vector<Timestamp> last_;  ///< by series
+  TimesReader reader_;
+  bool is_shuffled_;
+  RecordSorter& sorter_;
+  std::string pending_;
+  std::uint64_t line_ = 1;
+};
+
+}  // namespace
+
+Result<LogTimes> survey_log(const PlannedFile& file) {
+  LogTimes times;
+  OrderSurvey survey;
+  bool wraps = false;
+  std::string reason;
+  const auto see = [&](std::uint64_t line, Timestamp time, SeriesId series) {
+    if (series != LogRows::kNoSeries) survey.see(line, time, series);
+  };
+  auto read = read_times(file, see, [&](const LogParser& parser, const DeviceRoster& roster) {
+    wraps = parser.clock_wraps();
+    reason = parser.needs_file_order();
+    for (std::size_t i = 0; i < roster.size(); ++i) times.devices.push_back(roster.device(i));
+  });
+  if (!read) return fail(during(file, read.error()));
+  times.has_samples = survey.samples() > 0;
+  if (!times.has_samples) return times;
+  times.earliest = survey.earliest();
+  times.latest = survey.latest();
+  times.line = survey.line();
+  if (!survey.steps_back()) {
+    if (survey.in_blocks()) times.order = LogOrder::by_time;
+  } else if (survey.newest_first(wraps)) {
+    times.order = survey.in_blocks_from_end() ? LogOrder::by_time : LogOrder::newest_first;
+  } else {
+    auto order = judge_steps(file, survey);
+    if (!order) return fail(during(file, order.error()));
+    times.order = *order;
+  }
+  times.is_shuffled = survey.is_shuffled();
+  if (times.order == LogOrder::as_written) return times;
+  // Without dates, what lies before and what after a midnight is known by the order of the file only.
+  if (times.order == LogOrder::by_time && wraps && times.latest - times.earliest > std::chrono::hours{12})
+    reason = "its times have no dates";
+  if (file.probe.format->begins_record == nullptr)
+    reason =
+        fmt::format("where one reading of a {} log ends and the next begins is not known", file.probe.format->name);
+  if (reason.empty()) return times;
+  return fail(
+      fmt::format("{}:{}: the rows are not in order of time, and they cannot be sorted: {}; write the log in order "
+                  "of time",
+                  file.shown, std::max<std::uint64_t>(times.line, 1), reason));
+}
+
+bool is_out_of_order(const PlannedFile& file, std::string_view head) {
+  OrderSurvey survey;
+  TimesReader reader(file, head, [&](std::uint64_t line, Timestamp time, SeriesId series) {
+    if (series != LogRows::kNoSeries) survey.see(line, time, series);
+  });
+  if (reader.parser == nullptr) return false;
+  reader.parser->parse(head, 1, false, reader.rows);
+  return survey.steps_back() || survey.in_blocks();
+}
+
+Result<std::unique_ptr<RecordSorter>> sort_log(const PlannedFile& file, const LogTimes& times, LogRows& rows) {
+  auto lines = LineInput::open(file.opened_as());
+  if (!lines) return fail(std::move(lines.error()));
+  auto sorter = std::make_unique<RecordSorter>();
+  std::optional<TimeKeys> by_time;
+  if (times.order == LogOrder::by_time) by_time.emplace(file, (*lines)->head(), times.is_shuffled, *sorter);
+  RecordCutter cutter(*file.probe.format, [&](const LogRecord& record) -> Status {
+    if (by_time) return by_time->take(record);
+    LogRecord last = record;
+    last.key = -static_cast<std::int64_t>(sorter->size());
+    return sorter->add(last);
+  });
+  while (true) {
+    auto stretch = (*lines)->next(rows);
+    if (!stretch) return fail(during(file, stretch.error()));
+    if (stretch->text.empty()) break;
+    const auto line = cutter.cut(stretch->text, stretch->first_line, stretch->complete);
+    if (!line) return fail(during(file, line.error()));
+    if (stretch->complete) (*lines)->set_line(*line);
+  }
+  if (auto ok = cutter.flush(true); !ok) return fail(during(file, ok.error()));
+  if (by_time)
+    if (auto ok = by_time->finish(); !ok) return fail(during(file, ok.error()));
+  if (!(*lines)->bytes().warning().empty()) rows.warn((*lines)->bytes().warning());
+  if (sorter->size() == 1)
+    return fail(
+        fmt::format("{}: the rows are not in order of time, and where one reading ends and the next begins cannot "
+                    "be told; write one reading per line",
+                    file.shown));
+  return sorter;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,42 @@
+// Spool: a temporary file that nobody else sees, for what does not fit into memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+
+namespace vramtrack {
+
+/// Lies in $TMPDIR, else in /tmp, without a name: it is gone with this object, however the program ends. Not
+/// thread-safe. Errors name the folder and say what to do.
+class Spool {
+ public:
+  static constexpr std::uint64_t kMostBytes = 8 * kBytesPerGiB;
+
+  static Result<Spool> make();
+  Spool(Spool&& other) noexcept;
+  Spool& operator=(Spool&& other) noexcept;
+  ~Spool();
+
+  /// Errors: the disk is full, or more than kMostBytes.
+  Status append(std::string_view bytes);
+  /// Fills `into` from `offset` on; fewer bytes at the end only.
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<char> into) const;
+  [[nodiscard]] std::uint64_t size_bytes() const { return size_; }
+  /// Opens it anew from its beginning, while this object lives.
+  [[nodiscard]] std::string path() const;
+
+ private:
+  Spool(int fd, std::string folder) : fd_(fd), folder_(std::move(folder)) {}
+
+  int fd_ = -1;
+  std::string folder_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace vramtrack
