@@ -16,11 +16,12 @@ export class AlertsPage implements Page {
   close(): void {}
 
   draw(): void {
-    const all = this.live.alerts?.alerts ?? [];
+    const all = this.live.stories();
     const chosen = {
       all,
       standing: all.filter((a) => a.ended === "standing"),
-      open: all.filter((a) => a.acknowledged === null),
+      // What has ended needs nobody's attention.
+      open: all.filter((a) => a.ended === "standing" && a.acknowledged === null),
     };
     const names: [Which, string][] = [["all", "All"], ["standing", "Standing"], ["open", "Not acknowledged"]];
     render(this.root, [

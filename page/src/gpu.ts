@@ -78,7 +78,7 @@ export class GpuPage implements Page {
     const tone = toneOf(v);
     const used = this.live.bytesOf(d);
     const end = d.end;
-    const alerts = (this.live.alerts?.alerts ?? []).filter((a) => a.device.id === this.id);
+    const alerts = this.live.stories().filter((a) => a.device.id === this.id);
     render(this.root, [
       h("div", { class: "toolbar" },
         h("h1", {}, deviceShort(d.device), " ", h("span", { class: "faint name" }, printable(d.device.name))),

@@ -1,7 +1,7 @@
 // What the page knows of the agent now, kept up by its event stream. Pages listen; nobody polls while the stream runs.
 import { ApiError, getAlerts, getStatus, getView, readEvents } from "./api";
 import { seconds } from "./format";
-import type { Alerts, Series, Status, Tick, View } from "./types";
+import type { Alert, Alerts, Series, Status, Tick, View } from "./types";
 import type { ServerEvent } from "./sse";
 
 type Link = "connecting" | "live" | "lost" | "locked";
@@ -15,6 +15,11 @@ const kSilentMs = 40_000;
 export class Live {
   view: View | null = null;
   alerts: Alerts | null = null;
+
+  /** One for each leak, though its process's series shows it as well as its device's. */
+  stories(): Alert[] {
+    return (this.alerts?.alerts ?? []).filter((a) => !a.told_with);
+  }
   status: Status | null = null;
   /** The last sample's time in seconds: the agent's clock, which a simulation drives faster than the browser's. */
   nowS = 0;

@@ -171,6 +171,8 @@ export interface Alert {
   finding: Finding;
   // end
   acknowledged: Acknowledgement | null;
+  /** Of a process's alert: the id of the device's alert that tells the same leak. */
+  told_with: string | null;
 }
 
 export interface Alerts {

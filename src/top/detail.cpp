@@ -63,7 +63,7 @@ void add_verdict(std::vector<Fact>& facts, const Model& m, const SeriesView& s) 
 
 void add_alerts(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   const bool relative = m.view->clock_is_relative;
-  for (const AlertRow& row : alerts(m)) {
+  for (const AlertRow& row : every_alert(m)) {
     if (!(row.key == s.key)) continue;
     const Alert& a = row.alert;
     std::string words =
@@ -170,7 +170,7 @@ void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const Seri
   const Finding& f = s.verdict.finding;
   chart.trend = trend_line(s);
   if (f.onset) chart.marks.push_back({*f.onset, U'^', Role::mark});
-  for (const AlertRow& row : alerts(m)) {
+  for (const AlertRow& row : every_alert(m)) {
     if (!(row.key == s.key)) continue;
     if (row.alert.cleared) chart.marks.push_back({*row.alert.cleared, U'.', Role::good});
     chart.marks.push_back({row.alert.raised, U'!', Role::bad});

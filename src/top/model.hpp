@@ -26,12 +26,6 @@ struct Feed {
 };
 
 /// An alert, of this program's time or of an earlier one's, with what is needed to show it without its series.
-struct AlertRow {
-  SeriesKey key;
-  std::string who;  ///< as alert_who() has it: "GPU 0, pid 4242 python train.py; NVIDIA A10"
-  Alert alert;
-};
-
 /// Identity of an alert over restarts.
 struct AlertId {
   SeriesKey key;
@@ -43,6 +37,13 @@ struct AlertId {
     return tied(a) < tied(b);
   }
   friend bool operator==(const AlertId&, const AlertId&) = default;
+};
+
+struct AlertRow {
+  SeriesKey key;
+  std::string who;  ///< as alert_who() has it: "GPU 0, pid 4242 python train.py; NVIDIA A10"
+  Alert alert;
+  std::vector<AlertId> also{};  ///< of a device's: the alerts of processes that tell the same leak
 };
 
 enum class Mode : std::uint8_t { live, agent, replay, simulation };

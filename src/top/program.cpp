@@ -127,7 +127,7 @@ class Program {
     if (!acknowledged_ || now < next_acknowledged_) return false;
     next_acknowledged_ = now + kAcknowledgedEvery;
     std::set<AlertId> seen;
-    for (const AlertRow& row : alerts(model_))
+    for (const AlertRow& row : every_alert(model_))
       if (acknowledged_->find(alert_id(row.key, row.alert.raised))) seen.insert({row.key, row.alert.raised});
     // What could not be kept in the file holds here.
     seen.insert(unkept_.begin(), unkept_.end());
@@ -140,7 +140,7 @@ class Program {
   bool on_key(Key key, Terminal& terminal) {
     const Request request = handle(model_, key);
     if (request.redraw) terminal.redraw();
-    if (request.acknowledge) acknowledge(*request.acknowledge);
+    if (request.acknowledge) acknowledge_story(*request.acknowledge);
     if (request.ask_signal) ask_signal(*request.ask_signal);
     if (request.drop_signal) held_.reset();
     if (request.send_signal) send_signal(*request.send_signal);
@@ -149,6 +149,18 @@ class Program {
       stale_ = true;
     }
     return request.quit;
+  }
+
+  /// The device's alert and its process's are one leak: acknowledged once.
+  void acknowledge_story(const AlertId& id) {
+    const auto rows = alerts(model_);
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const AlertRow& r) {
+      return AlertId{r.key, r.alert.raised} == id;
+    });
+    if (row != rows.end())
+      for (const AlertId& also : row->also)
+        if (!model_.acknowledged.contains(also)) acknowledge(also);
+    acknowledge(id);
   }
 
   void acknowledge(const AlertId& id) {

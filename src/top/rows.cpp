@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/format.hpp"
+#include "report/story.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack::top {
@@ -136,7 +137,29 @@ std::string alert_who(const SeriesView& series) {
   return series.device.name.empty() ? who : who + "; " + printable(series.device.name);
 }
 
-std::vector<AlertRow> alerts(const Model& model) {
+namespace {
+
+/// The row of a device's alert tells its process's, too, and says whose it is.
+void fold(std::vector<AlertRow>& rows) {
+  std::vector<AlertOf> all;
+  all.reserve(rows.size());
+  for (const AlertRow& row : rows) all.push_back({row.key, row.alert});
+  const std::vector<std::size_t> with = told_with(all);
+  std::vector<AlertRow> kept;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (with[i] == i) continue;
+    AlertRow& device = rows[with[i]];
+    device.who = device.also.empty() ? rows[i].who : device.who;
+    device.also.push_back({rows[i].key, rows[i].alert.raised});
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (with[i] == i) kept.push_back(std::move(rows[i]));
+  rows = std::move(kept);
+}
+
+}  // namespace
+
+std::vector<AlertRow> every_alert(const Model& model) {
   std::vector<AlertRow> rows;
   std::set<AlertId> seen;
   for (const SeriesView& s : model.view->series)
@@ -151,6 +174,12 @@ std::vector<AlertRow> alerts(const Model& model) {
   return rows;
 }
 
+std::vector<AlertRow> alerts(const Model& model) {
+  std::vector<AlertRow> rows = every_alert(model);
+  fold(rows);
+  return rows;
+}
+
 std::size_t selected_alert(const Model& model, const std::vector<AlertRow>& rows) {
   for (std::size_t i = 0; model.ui.alert && i < rows.size(); ++i)
     if (rows[i].key == model.ui.alert->key && rows[i].alert.raised == model.ui.alert->raised) return i;
@@ -158,11 +187,10 @@ std::size_t selected_alert(const Model& model, const std::vector<AlertRow>& rows
 }
 
 std::size_t open_alerts(const Model& model) {
-  std::size_t open = 0;
-  for (const SeriesView& s : model.view->series)
-    for (const Alert& alert : s.alerts)
-      if (alert.ended == AlertEnd::standing && !model.acknowledged.contains({s.key, alert.raised})) ++open;
-  return open;
+  const auto rows = alerts(model);
+  return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](const AlertRow& row) {
+    return row.alert.ended == AlertEnd::standing && !model.acknowledged.contains({row.key, row.alert.raised});
+  }));
 }
 
 const SeriesView* find(const View& view, const SeriesKey& key) {

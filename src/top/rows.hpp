@@ -38,6 +38,8 @@ std::optional<std::size_t> selected_process(const Model& model, const std::vecto
 std::string alert_who(const SeriesView& series);
 
 /// All alerts, latest first, those of earlier programs too, each once.
+std::vector<AlertRow> every_alert(const Model& model);
+/// The same, one for each leak: the alert of a process is told with that of its device (report/story.hpp).
 std::vector<AlertRow> alerts(const Model& model);
 std::size_t selected_alert(const Model& model, const std::vector<AlertRow>& rows);
 /// Standing and not acknowledged.

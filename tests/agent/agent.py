@@ -136,6 +136,21 @@ class Answers(AgentTest):
             self.assertEqual(status, 400, (wrong, body))
             self.assertTrue(json.loads(body)["error"]["message"])
 
+    def test_one_leak_is_acknowledged_once(self):
+        agent = self.agent(speed=1200)
+
+        def pair():
+            listed = {a["id"]: a for a in agent.get("/api/v1/alerts?limit=1000")["alerts"]}
+            return next(((listed[a["told_with"]], a) for a in listed.values() if a["told_with"]), None)
+
+        device, process = until(pair, 60, "an alert of the process beside that of its device")
+        self.assertIsNone(device["pid"])
+        self.assertIsNotNone(process["pid"])
+        status, _, body = agent.ask("POST", f"/api/v1/alerts/{device['id']}/acknowledge", json.dumps({"by": "ada"}), JSON)
+        self.assertEqual(status, 200, body)
+        listed = {a["id"]: a for a in agent.get("/api/v1/alerts?limit=1000")["alerts"]}
+        self.assertEqual(listed[process["id"]]["acknowledged"]["by"], "ada")
+
     def test_an_acknowledgement_outlives_the_agent(self):
         store = ["--set", f"store.path={self.box.work}/kept.db"]
         agent = self.agent(*store, speed=1200)

@@ -340,7 +340,15 @@ Response Api::acknowledge(const Request& request, const ApiConfig& config) {
     return error(404, "no_alert", "there is no alert of that id; GET /api/v1/alerts lists them");
   acknowledgement->time = now_();
   if (acknowledgement->by.empty()) acknowledgement->by = rights(request, config).user;
-  if (Status set = acknowledgements_.set(id, *acknowledgement); !set) return error(500, "store", set.error().message);
+  // One leak is acknowledged once: the alert of its process goes with that of the device.
+  const auto with = told_with(alerts_of(known));
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const KnownAlert& a = known[i];
+    const KnownAlert& told = known[with[i]];
+    if (alert_id(a.key, a.alert.raised) != id && alert_id(told.key, told.alert.raised) != id) continue;
+    if (Status set = acknowledgements_.set(alert_id(a.key, a.alert.raised), *acknowledgement); !set)
+      return error(500, "store", set.error().message);
+  }
   return json_response(acknowledgement_json(*acknowledgement));
 }
 

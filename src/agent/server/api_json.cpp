@@ -187,10 +187,20 @@ std::string series_json(const std::vector<KnownSeries>& series) {
   return dump({{"series", all}});
 }
 
+std::vector<AlertOf> alerts_of(const std::vector<KnownAlert>& alerts) {
+  std::vector<AlertOf> out;
+  out.reserve(alerts.size());
+  for (const KnownAlert& a : alerts) out.push_back({a.key, a.alert});
+  return out;
+}
+
 std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAlert>& alerts,
                         const FindAcknowledgement& acknowledged) {
   json all = json::array();
-  for (const KnownAlert& a : alerts) {
+  const auto with = told_with(alerts_of(alerts));
+  for (std::size_t i = 0; i < alerts.size(); ++i) {
+    const KnownAlert& a = alerts[i];
+    const KnownAlert& told = alerts[with[i]];
     json one = json::parse(alert_object_json(a.key, a.alert));
     one["key"] = series_key_text(a.key);
     one["device"] = {{"id", a.key.device_id},
@@ -200,6 +210,7 @@ std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAl
     one["process"] = a.process.empty() ? json(nullptr) : json(a.process);
     const auto ack = acknowledged(one["id"].get<std::string>());
     one["acknowledged"] = ack ? acknowledgement_object(*ack) : json(nullptr);
+    one["told_with"] = with[i] == i ? json(nullptr) : json(alert_id(told.key, told.alert.raised));
     all.push_back(std::move(one));
   }
   return dump({{"time", time ? json(exact_time(*time)) : json(nullptr)}, {"alerts", all}});

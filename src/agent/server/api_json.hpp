@@ -11,6 +11,7 @@
 #include "agent/server/api.hpp"
 #include "agent/server/history.hpp"
 #include "agent/server/published.hpp"
+#include "report/story.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::agent {
@@ -41,6 +42,9 @@ struct KnownAlert {
 };
 using FindAcknowledgement = std::function<std::optional<Acknowledgement>(const std::string& id)>;
 /// As given; the caller sorts and cuts.
+/// For told_with().
+std::vector<AlertOf> alerts_of(const std::vector<KnownAlert>& alerts);
+
 std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAlert>& alerts,
                         const FindAcknowledgement& acknowledged);
 

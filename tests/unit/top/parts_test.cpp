@@ -166,9 +166,19 @@ TEST(Rows, StartIsOfTheBootElseAnUpperBound) {
 
 TEST(Rows, AnAcknowledgedAlertIsNotOpen) {
   Model m = model_of(one_gpu());
-  EXPECT_EQ(open_alerts(m), 2U);
+  EXPECT_EQ(open_alerts(m), 1U) << "the device's and its process's are one leak";
   m.acknowledged.insert({m.view->series[0].key, m.view->series[0].alerts[0].raised});
-  EXPECT_EQ(open_alerts(m), 1U);
+  EXPECT_EQ(open_alerts(m), 0U);
+}
+
+TEST(Rows, TheAlertsOfADeviceAndItsProcessAreOneAndNameTheProcess) {
+  const Model m = model_of(one_gpu());
+  ASSERT_EQ(alerts(m).size(), 1U);
+  EXPECT_EQ(alerts(m)[0].key.pid, 0U);
+  EXPECT_THAT(alerts(m)[0].who, testing::HasSubstr("pid 4242"));
+  ASSERT_EQ(alerts(m)[0].also.size(), 1U);
+  EXPECT_EQ(alerts(m)[0].also[0].key.pid, 4242U);
+  EXPECT_EQ(every_alert(m).size(), 2U);
 }
 
 TEST(Keys, EveryPageOfTheTableHasItsKeyAndALineOfHelp) {
@@ -277,7 +287,7 @@ TEST(Keys, PlaybackKeysOnlyInAPlayback) {
 }
 
 TEST(Keys, AcknowledgeNamesTheChosenAlert) {
-  Model m = model_of(one_gpu());
+  Model m = model_of(eight_gpus());
   handle(m, U'A');
   handle(m, kDown);
   const Request request = handle(m, U'a');
