@@ -41,6 +41,15 @@ TEST(Published, WaitingEndsWithTheNextOneOrTheClose) {
   EXPECT_EQ(published.wait_after(0, std::chrono::minutes{1}), nullptr);
 }
 
+TEST(Published, TheCloseEndsAWaitForWhatDoesNotCome) {
+  Published published;
+  published.publish(view_of(1), {});
+  published.close();
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(published.wait_after(1, std::chrono::seconds{10}), nullptr);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{5});
+}
+
 /// Without its lock a reader takes hold of what the writer frees: this ends in a crash or in an older generation.
 TEST(Published, ReadersHoldWhatTheWriterReplaces) {
   constexpr int kRounds = 200'000;

@@ -78,6 +78,16 @@ TEST(Judge, TheDocumentsOwnExampleIsCaught) {  // 12.4 MB/min: under their 1 MB/
   EXPECT_LE(*o.raised_s, 20 * 60);
 }
 
+TEST(Judge, TheIntervalOfTheRateIsNarrowAndHoldsIt) {
+  constexpr double kRate = 50 * kMiB / 60;
+  const Outcome o = watch([](double t) { return 12 * kGiB + kRate * t + 20 * kMiB * noise(t); }, 3600, 5);
+  ASSERT_TRUE(o.last.leak);
+  EXPECT_GT(o.last.growth_bytes_per_s.low, 0.9 * kRate);
+  EXPECT_LE(o.last.growth_bytes_per_s.low, kRate);
+  EXPECT_GE(o.last.growth_bytes_per_s.high, kRate);
+  EXPECT_LT(o.last.growth_bytes_per_s.high, 1.1 * kRate);
+}
+
 TEST(Judge, ForetellsTheEndOfALinearLeakWithinItsInterval) {
   // From 12 to 24 GiB at 64 MiB/min: 192 min. Half-way the rest is 96 min.
   const Outcome o = watch([](double t) { return 12 * kGiB + 64 * kMiB / 60 * t; }, 96 * 60, 5);

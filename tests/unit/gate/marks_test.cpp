@@ -31,6 +31,20 @@ TEST(Marks, ALineWithoutEndIsForgottenAndTheNextOneIsRead) {
   EXPECT_EQ(reader.skipped_lines(), 1u);
 }
 
+TEST(Marks, ALineMayHave512Bytes) {
+  for (const std::size_t size : {512U, 513U}) {
+    const std::string line = "step " + std::string(size - 6, '0') + '5';
+    for (const std::size_t cut : {std::size_t{0}, std::size_t{300}, size}) {
+      MarkReader reader;
+      EXPECT_TRUE(reader.read(line.substr(0, cut)).empty());
+      const std::vector<Mark> marks = reader.read(line.substr(cut) + "\nstep 6\n");
+      EXPECT_EQ(marks.size(), size == 512 ? 2U : 1U) << size << " cut at " << cut;
+      EXPECT_EQ(marks.back(), (Mark{"step", 6.0, ""}));
+      EXPECT_EQ(reader.skipped_lines(), size == 512 ? 0U : 1U);
+    }
+  }
+}
+
 RC_GTEST_PROP(MarksProperties, HowTheBytesAreCutDoesNotMatter, ()) {
   const auto text = *rc::gen::container<std::string>(rc::gen::element('a', ' ', '1', '\n', '\r', '\0', 'z'));
   const auto cut = *rc::gen::inRange<std::size_t>(0, text.size() + 1);

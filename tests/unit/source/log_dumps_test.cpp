@@ -89,6 +89,16 @@ TEST(Dmon, AGpuBeyondTheBoundIsSkipped) {
   EXPECT_EQ(r.notes.skipped_lines, 3U);
 }
 
+TEST(Dmon, ARowThatLacksItsLastColumnIsSkipped) {
+  const auto memory = read_text("# gpu   fb\n# Idx   MB\n    0   10\n    0\n    0   11\n");
+  EXPECT_THAT(memory.device("0"), ElementsAre(Pair(0, 10), Pair(1, 11)));
+  EXPECT_THAT(memory.notes.first_skipped, ElementsAre(HasSubstr("'0' has too few columns")));
+  // The row with too few words follows one with enough: what is left of that one is not read.
+  const auto clock = read_text("# gpu   fb  Time\n# Idx   MB  HH:MM:SS\n    0   10  10:00:00\n    0   11\n");
+  EXPECT_THAT(clock.device("0"), SizeIs(1));
+  EXPECT_EQ(clock.notes.skipped_lines, 1U);
+}
+
 TEST(Dmon, CountsRoundsWithoutAClock) {
   LogOptions options = utc();
   options.interval_s = 5;

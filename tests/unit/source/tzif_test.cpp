@@ -57,6 +57,13 @@ TEST(TimeZone, SouthOfTheEquatorSummerSpansTheNewYear) {
   EXPECT_EQ(zone.at(kNoon20260701).offset_s, 10 * 3600);
 }
 
+TEST(TimeZone, AChangeInFebruaryIsInItsOwnYear) {  // Brazil until 2019
+  const TimeZone::Span summer = zone_of("<-03>3<-02>,M10.3.0/0,M2.3.0/0").at(kNoon20260101);
+  EXPECT_EQ(summer.offset_s, -2 * 3600);
+  EXPECT_EQ(summer.begin_s, 1760842800);  // 2025-10-19T03:00:00Z
+  EXPECT_EQ(summer.end_s, 1771120800);    // 2026-02-15T02:00:00Z
+}
+
 TEST(TimeZone, RulesWithoutSummerAndWithOddOffsets) {
   EXPECT_EQ(zone_of("<+0530>-5:30").at(kNoon20260101).offset_s, 19800);
   EXPECT_EQ(zone_of("NST3:30NDT,M3.2.0,M11.1.0").at(kNoon20260101).offset_s, -12600);

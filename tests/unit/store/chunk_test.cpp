@@ -155,5 +155,32 @@ TEST(Chunk, LyingPayloadsAreRefusedWithTheOffset) {
   EXPECT_NE(decode_payload(lies[10]).error().message.find("byte 10"), std::string::npos);
 }
 
+TEST(Chunk, ATickBehindTheTimeColumnIsRefused) {
+  const auto with_gap = [](std::uint8_t gap) {  // 3 ticks, one series with one point, so many ticks from the start
+    return decode_payload(Bytes{1, 1, 0, 3, 1, 0, 0, 0, 7, 1, static_cast<std::uint8_t>(2 * gap), 0, 0});
+  };
+  const auto last = with_gap(3);
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_EQ(last->ticks, std::vector<std::uint32_t>{2});
+  for (const std::uint8_t gap : {std::uint8_t{4}, std::uint8_t{60}}) {
+    const auto behind = with_gap(gap);
+    ASSERT_FALSE(behind) << int{gap};
+    EXPECT_NE(behind.error().message.find("within the time column"), std::string::npos) << behind.error().message;
+  }
+}
+
+TEST(Chunk, AFrameThatClaimsTooMuchIsNotUnpacked) {
+  const auto claims = [](std::uint64_t bytes) {  // RFC 8878: magic, 8 bytes of size follow, an empty last block
+    Bytes frame = {0x28, 0xb5, 0x2f, 0xfd, 0xe0};
+    for (int i = 0; i < 8; ++i) frame.push_back(static_cast<std::uint8_t>(bytes >> (8 * i)));
+    frame.insert(frame.end(), {1, 0, 0});
+    const auto chunk = decode_chunk(frame);
+    return chunk ? std::string("unpacked") : chunk.error().message;
+  };
+  EXPECT_EQ(claims(kMaxChunkBytes).find("are allowed"), std::string::npos);
+  EXPECT_EQ(claims(kMaxChunkBytes + 1), "claims 16777217 bytes, at most 16777216 are allowed");
+  EXPECT_NE(claims(UINT64_MAX / 2).find("are allowed"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace vramtrack

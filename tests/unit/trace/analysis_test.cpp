@@ -182,6 +182,21 @@ TEST(Growth, OneHundredthOfSharedStacksMakesTwoSnapshotsComparable) {
   EXPECT_TRUE(comparable(10));
 }
 
+TEST(Growth, WithoutSharedStacksOnlyATenthOfTheOtherIsComparable) {
+  Symbols symbols;
+  const StackId here = line(symbols, "train.py", 1);
+  const StackId there = line(symbols, "serve.py", 1);
+  const auto comparable = [&](std::uint64_t first_mib, std::uint64_t last_mib) {
+    const Snapshot both[] = {holding({{here, first_mib * kMiB}}), holding({{there, last_mib * kMiB}})};
+    return growth_of(both).is_comparable;
+  };
+  EXPECT_FALSE(comparable(200, 100));
+  EXPECT_FALSE(comparable(100, 200));
+  EXPECT_FALSE(comparable(20, 200));
+  EXPECT_TRUE(comparable(19, 200)) << "from before the program held much";
+  EXPECT_TRUE(comparable(200, 19));
+}
+
 TEST(Growth, SegmentsThatGrewOrMovedDoNotMatter) {
   Symbols symbols;
   const StackId model = line(symbols, "model.py", 3);
