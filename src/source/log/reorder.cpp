@@ -101,7 +101,7 @@ class RecordCutter {
   }
   Status flush(bool complete) {
     if (text_.empty()) return {};
-    const Status ok = take_({0, line_, complete, text_});
+    Status ok = take_({0, line_, complete, text_});
     text_.clear();
     return ok;
   }
@@ -140,7 +140,7 @@ class TimeKeys {
 
  private:
   Status add(std::int64_t key, bool complete) {
-    const Status ok = sorter_.add({key, line_, complete, pending_});
+    Status ok = sorter_.add({key, line_, complete, pending_});
     pending_.clear();
     return ok;
   }
