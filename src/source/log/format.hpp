@@ -44,6 +44,11 @@ class LogParser {
   [[nodiscard]] virtual bool clock_is_relative() const = 0;
   /// True when the log has only processes in it: a candidate for joining to a device log.
   [[nodiscard]] virtual bool processes_only() const { return false; }
+  /// True when a line may be as long as the log (a JSON document on one line): then parse() also gets parts of lines,
+  /// which are not `complete`.
+  [[nodiscard]] virtual bool has_long_lines() const { return false; }
+  /// True when the log lists one series after another, whatever its beginning looks like.
+  [[nodiscard]] virtual bool lists_series_in_turn() const { return false; }
   /// Assumptions made from the head, as warnings that end with what to do.
   [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
 

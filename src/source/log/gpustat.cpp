@@ -5,13 +5,12 @@
 
 #include "core/units.hpp"
 #include "source/log/dumps.hpp"
+#include "source/log/json_parser.hpp"
 
 namespace vramtrack {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kMostObjectBytes = 16 * kBytesPerMiB;
 
 /// The number at `key` as a MiB count; nullopt when absent, null or not a number.
 std::optional<std::uint64_t> mib_at(const json& object, const char* key) {
@@ -36,82 +35,30 @@ std::string command_line(const json& process) {
   return out;
 }
 
-class Gpustat final : public LogParser {
+class Gpustat final : public JsonParser {
  public:
   Gpustat(StampReader stamp, std::vector<std::string> assumptions) : stamp_(std::move(stamp)) {
     assumptions_ = std::move(assumptions);
   }
 
-  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool /*complete*/, LogRows& rows) override {
-    std::uint64_t line = first_line;
-    for (const char c : lines) {
-      take(c, line, rows);
-      if (c == '\n') ++line;
-    }
-    return line;
-  }
-
-  void finish(LogRows& rows) override {
-    if (depth_ > 0) rows.skip(object_line_, "a JSON object that does not end (the log was cut off)");
-  }
-
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
 
  private:
-  /// Follows braces and strings, so that an object ends where it ends, whatever lines it spans.
-  void take(char c, std::uint64_t line, LogRows& rows) {
-    if (depth_ == 0) {
-      if (c == '{') {
-        object_ = "{";
-        object_line_ = line;
-        depth_ = 1;
-        in_string_ = escaped_ = false;
-      } else if (c != ' ' && c != '\n' && c != '\r' && c != '\t' && c != ',' && c != '[' && c != ']' &&
-                 line != junk_line_) {
-        junk_line_ = line;
-        rows.skip(line, "text outside the JSON objects");
-      }
-      return;
-    }
-    object_ += c;
-    if (in_string_) {
-      if (escaped_)
-        escaped_ = false;
-      else if (c == '\\')
-        escaped_ = true;
-      else if (c == '"' || c == '\n')
-        in_string_ = false;  // JSON strings end before the line does
-      return;
-    }
-    if (c == '"')
-      in_string_ = true;
-    else if (c == '{')
-      ++depth_;
-    else if (c == '}' && --depth_ == 0)
-      read_object(rows);
-    if (object_.size() > kMostObjectBytes) {
-      rows.skip(object_line_, "a JSON object of more than 16 MiB");
-      depth_ = 0;
-      object_.clear();
-    }
-  }
-
-  void read_object(LogRows& rows) {
-    rows.line = object_line_;
-    const json object = json::parse(object_, nullptr, false);
-    if (object.is_discarded() || !object.is_object()) return rows.skip(object_line_, "not valid JSON");
+  void read_object(std::string_view text, std::uint64_t line, LogRows& rows) override {
+    const json object = json::parse(text, nullptr, false);
+    if (object.is_discarded() || !object.is_object()) return rows.skip(line, "not valid JSON");
     const auto gpus = object.find("gpus");
-    if (gpus == object.end() || !gpus->is_array()) return rows.skip(object_line_, "no \"gpus\" list in the object");
+    if (gpus == object.end() || !gpus->is_array()) return rows.skip(line, "no \"gpus\" list in the object");
     Timestamp time;
     if (stamp_.kind() == StampReader::Kind::none) {
       time = stamp_.at_round(round_);
     } else if (!stamp_.read(text_at(object, "query_time"), time)) {
-      return rows.skip(object_line_, "no readable \"query_time\"");
+      return rows.skip(line, "no readable \"query_time\"");
     }
     ++round_;
     for (const json& gpu : *gpus) {
       if (!gpu.is_object()) {
-        rows.skip(object_line_, "an entry of \"gpus\" is not an object");
+        rows.skip(line, "an entry of \"gpus\" is not an object");
         continue;
       }
       read_gpu(gpu, time, rows);
@@ -150,13 +97,7 @@ class Gpustat final : public LogParser {
   }
 
   StampReader stamp_;
-  std::string object_;
-  std::uint64_t object_line_ = 0;
-  std::uint64_t junk_line_ = 0;
   std::uint64_t round_ = 0;
-  int depth_ = 0;
-  bool in_string_ = false;
-  bool escaped_ = false;
 };
 
 int recognise(std::string_view head) {

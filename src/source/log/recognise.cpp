@@ -123,7 +123,7 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   LogRows rows(catalog, roster, planned->shown, std::nullopt);
   found->parser->parse(text, 1, true, rows);
   for (std::size_t i = 0; i < roster.size(); ++i) probe.devices.push_back(roster.device(i));
-  probe.blocks = rows.series_follow_one_another();
+  probe.blocks = found->parser->lists_series_in_turn() || rows.series_follow_one_another();
   probe.disorder = probe.blocks ? Duration{} : rows.disorder();
   if (path == "-") {
     planned->input = std::move(*lines);
