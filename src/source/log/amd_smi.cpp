@@ -109,6 +109,15 @@ class AmdSmi final : public JsonParser {
       if (titles_[i] == "gpu") gpu = gpu_with(values_[i]);
       if (titles_[i] == "timestamp") time = read_epoch(values_[i]);
     }
+    // A partition of a GPU has rows of its own.
+    const auto xcp = std::find(titles_.begin(), titles_.end(), "xcp");
+    if (gpu && xcp != titles_.end()) {
+      const std::string& partition = values_[static_cast<std::size_t>(xcp - titles_.begin())];
+      if (partition != "0" && !logtext::is_missing(partition)) {
+        gpu->text = fmt::format("{}/xcp{}", *gpu->index, partition);
+        gpu->index.reset();
+      }
+    }
     if (!gpu) return rows.skip(line, fmt::format("no index of a GPU in '{}'", excerpt(text)));
     if (own_times_ && !time) return rows.skip(line, fmt::format("no timestamp in '{}'", excerpt(text)));
     for (std::size_t i = 0; i < titles_.size(); ++i) {
@@ -295,6 +304,35 @@ bool names_used(std::string_view head) {
   return false;
 }
 
+/// Rows under a header that could be anybody's: amd-smi counts whole MB, gives the total and a time since 1970.
+bool is_csv_of_it(std::string_view header, std::string_view rest) {
+  std::vector<std::string_view> titles, fields;
+  split_fields(header, ',', titles);
+  bool has_used = false;
+  std::size_t total = titles.size();
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    const auto field = field_named(titles[i]);
+    has_used |= field == Field::used;
+    if (field == Field::total) total = i;
+  }
+  if (!has_used || total == titles.size()) return false;
+  std::uint64_t most = 0;
+  for (int rows = 0; rows < 64 && !rest.empty();) {
+    const std::string_view line = trim(logtext::take_line(rest));
+    if (line.find(',') == std::string_view::npos || line == trim(header)) continue;
+    split_fields(line, ',', fields);
+    if (fields.size() != titles.size()) return false;
+    if (titles[0] == "timestamp" && (fields[0].size() != 10 || !logtext::whole_number<std::uint64_t>(fields[0])))
+      return false;
+    const auto mb = logtext::whole_number<std::uint64_t>(fields[total]);
+    if (!mb && !logtext::is_missing(fields[total])) return false;
+    most = std::max(most, mb.value_or(0));
+    ++rows;
+  }
+  // Smaller numbers would be GB, larger ones bytes.
+  return most >= 512 && most < 4'000'000;
+}
+
 int recognise(std::string_view head) {
   const std::string_view start = head.substr(0, 64 * kBytesPerKiB);
   if (start.find("AMD-SMI") != std::string_view::npos && start.find("Mem-Usage") != std::string_view::npos) return 94;
@@ -307,8 +345,10 @@ int recognise(std::string_view head) {
     const std::string_view line = trim(logtext::take_line(rest));
     if (!names_used(line)) continue;
     const std::string low = logtext::lowered(line);
-    if (low.starts_with("gpu ") || low.starts_with("gpu,") || low.starts_with("timestamp,gpu,") ||
-        (low.starts_with("timestamp ") && low.find(" gpu ") != std::string::npos))
+    if ((line.starts_with("gpu,") || line.starts_with("timestamp,gpu,")) && is_csv_of_it(line, rest)) return 92;
+    const bool has_units = rest.find(" MB") != std::string_view::npos || rest.find(" GB") != std::string_view::npos;
+    if (has_units &&
+        (line.starts_with("GPU ") || (line.starts_with("TIMESTAMP ") && line.find(" GPU ") != std::string_view::npos)))
       return 92;
     if (low.find("\"vram_used\":") != std::string::npos && start.find("\"gpu\":") != std::string_view::npos) return 92;
   }

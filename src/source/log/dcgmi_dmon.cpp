@@ -104,7 +104,8 @@ class DcgmiDmon final : public LogParser {
     if (!before.empty()) {
       Timestamp read;
       if (!readings_.read_time(dated_text(before), read))
-        return rows.skip(rows.line, fmt::format("no readable time in '{}'", logtext::excerpt(before)));
+        return rows.skip(rows.line, fmt::format("no readable date and time in '{}'; record with ts '%F %T'",
+                                                logtext::excerpt(before)));
       time = read;
     }
     set(time, entity, Field::used, columns_.used, rows);

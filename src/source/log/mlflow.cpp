@@ -16,6 +16,7 @@ using logtext::take_word;
 struct Row {
   std::int64_t ms = 0;
   logtext::Decimal value;
+  std::int64_t step = 0;
 };
 
 /// "1772359200000 4845.5 12"; the step is negative or missing in old files.
@@ -25,8 +26,10 @@ bool read_row(std::string_view line, Row& row) {
   row.ms = *ms;
   const std::string_view value = take_word(line);
   if (!logtext::read_decimal(value, row.value) || row.value.length != value.size()) return false;
-  const std::string_view step = take_word(line);
-  return (step.empty() || logtext::whole_number<std::int64_t>(step)) && logtext::trim(line).empty();
+  const std::string_view word = take_word(line);
+  const auto step = logtext::whole_number<std::int64_t>(word);
+  row.step = step.value_or(0);
+  return (word.empty() || step) && logtext::trim(line).empty();
 }
 
 /// The part of a path after "metrics/", else its last part.
@@ -77,13 +80,18 @@ class Mlflow final : public LogParser {
 int recognise(std::string_view head) {
   constexpr int kLines = 50;
   int lines = 0;
+  std::int64_t first = 0, last = 0;
   for (; lines < kLines && !head.empty(); ++lines) {
     Row row;
     const std::string_view line = logtext::take_line(head);
     if (head.empty() && lines > 0) break;  // it may be cut off
-    if (!read_row(line, row)) return 0;
+    if (!read_row(line, row) || (lines > 0 && row.step < last)) return 0;
+    last = row.step;
+    if (lines == 0) first = last;
   }
-  return lines > 0 ? 75 : 0;
+  // Steps rise or are all 0; another constant is someone's total memory.
+  const bool steps = last > first || last == 0 || lines == 1;
+  return lines > 0 && steps ? 75 : 0;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

@@ -111,7 +111,8 @@ class Prometheus final : public LogParser {
     if (is_cut) return rows.skip(rows.line, "truncated last line");
     std::uint64_t bytes = 0;
     const logtext::Amount amount = logtext::read_amount(sample.value, series.metric.unit_bytes, bytes);
-    if (amount == logtext::Amount::missing) return;  // NaN
+    constexpr std::size_t kBlankDigits = 19;  // DCGM's marks of missing values are just below 2^63
+    if (amount == logtext::Amount::missing || sample.value.size() == kBlankDigits) return;  // NaN
     if (amount == logtext::Amount::bad)
       return rows.skip(rows.line, fmt::format("no amount of memory in '{}'", logtext::excerpt(sample.value)));
     if (own_times_) {

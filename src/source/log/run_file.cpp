@@ -254,8 +254,15 @@ class WandbFile final : public RunFile {
 
 }  // namespace
 
-std::unique_ptr<RunFile> RunFile::recognise(std::string_view start) {
-  if (start.starts_with(WandbFile::kMagic)) return std::make_unique<WandbFile>();
+Result<std::unique_ptr<RunFile>> RunFile::recognise(std::string_view start) {
+  if (start.starts_with(WandbFile::kMagic)) {
+    const int version = start.size() > WandbFile::kMagic.size() ? start[WandbFile::kMagic.size()] : 0;
+    if (version != 0)
+      return fail(fmt::format(
+          "a .wandb file of version {}, where only version 0 is known; export the run's system metrics as CSV",
+          version));
+    return std::make_unique<WandbFile>();
+  }
   if (EventFile::begins_record(start)) return std::make_unique<EventFile>();
   return nullptr;
 }

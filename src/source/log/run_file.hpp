@@ -7,14 +7,16 @@
 #include <string>
 #include <string_view>
 
+#include "core/result.hpp"
+
 namespace vramtrack {
 
 /// Takes a file's bytes in pieces of any size and gives lines. Not thread-safe. Holds one record: at most 16 MiB.
 class RunFile {
  public:
   /// The reader of a file that begins with `start` (32 bytes or more, unless the file is shorter); nullptr when it is
-  /// no such file.
-  static std::unique_ptr<RunFile> recognise(std::string_view start);
+  /// no such file. An Error says that its version is not known.
+  static Result<std::unique_ptr<RunFile>> recognise(std::string_view start);
 
   RunFile() = default;
   RunFile(const RunFile&) = delete;

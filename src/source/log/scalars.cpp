@@ -10,7 +10,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
+#include <set>
 
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
@@ -99,8 +99,11 @@ Survey survey(const std::vector<json>& objects) {
 class Scalars final : public JsonParser {
  public:
   Scalars(StampReader stamp, std::string time_key, std::map<std::string, ScalarUse> uses,
-          std::vector<std::string> assumptions)
-      : stamp_(std::move(stamp)), time_key_(std::move(time_key)), uses_(std::move(uses)) {
+          std::set<std::string> surveyed, std::vector<std::string> assumptions)
+      : stamp_(std::move(stamp)),
+        time_key_(std::move(time_key)),
+        uses_(std::move(uses)),
+        surveyed_(std::move(surveyed)) {
     assumptions_ = std::move(assumptions);
   }
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
@@ -111,6 +114,7 @@ class Scalars final : public JsonParser {
     if (!object.is_object()) return rows.skip(line, "not valid JSON");
     Timestamp time;
     bool has_time = false;
+    tell_of_late_metrics(object, line, rows);
     // Totals first: they describe what the used memory of the same object is judged against.
     for (const bool totals : {true, false})
       for (const auto& [key, value] : object.items()) {
@@ -132,6 +136,16 @@ class Scalars final : public JsonParser {
       }
   }
 
+  /// The metrics were chosen by the beginning of the log.
+  void tell_of_late_metrics(const json& object, std::uint64_t line, LogRows& rows) {
+    constexpr std::size_t kMostKeys = 100'000;
+    for (const auto& [key, value] : object.items())
+      if (value.is_number() && known_.size() < kMostKeys && known_.insert(key).second && !surveyed_.contains(key) &&
+          scalar_metric(key))
+        rows.warn(fmt::format("{}:{}: the metric '{}' begins only here and is not read", rows.file(), line,
+                              logtext::excerpt(key)));
+  }
+
   void add(Timestamp time, const ScalarUse& use, std::uint64_t bytes, LogRows& rows) {
     const auto [it, fresh] = devices_.try_emplace(use.gpu);
     if (fresh) {
@@ -148,6 +162,8 @@ class Scalars final : public JsonParser {
   StampReader stamp_;
   std::string time_key_;
   std::map<std::string, ScalarUse> uses_;
+  std::set<std::string> surveyed_;  ///< the metrics that the head has
+  std::set<std::string> known_;     ///< keys that were looked at
   std::map<int, std::size_t> devices_;
 };
 
@@ -190,7 +206,10 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (times.empty()) return fail(fmt::format("no time under \"{}\" beside the memory", found.time_key));
   auto stamp = StampReader::detect(times, found.time_title, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  return std::make_unique<Scalars>(std::move(*stamp), found.time_key, std::move(*uses), std::move(assumptions));
+  std::set<std::string> surveyed;
+  for (const auto& [key, most] : found.most) surveyed.insert(key);
+  return std::make_unique<Scalars>(std::move(*stamp), found.time_key, std::move(*uses), std::move(surveyed),
+                                   std::move(assumptions));
 }
 
 }  // namespace

@@ -77,6 +77,8 @@ Status TextInput::settle_encoding() {
     if (start.starts_with(magic))
       return fail(fmt::format("{}: compressed with bzip2, xz or zip, which are not supported; decompress it first",
                               bytes_.name()));
+  auto records = RunFile::recognise(start);
+  if (!records) return fail(fmt::format("{}: {}", bytes_.name(), records.error().message));
   if (start.starts_with("\xff\xfe")) {
     encoding_ = Encoding::utf16_little;
     at_ = 2;
@@ -85,7 +87,8 @@ Status TextInput::settle_encoding() {
     at_ = 2;
   } else if (start.starts_with("\xef\xbb\xbf")) {
     at_ = 3;
-  } else if ((records_ = RunFile::recognise(start)) != nullptr) {
+  } else if (*records != nullptr) {
+    records_ = std::move(*records);
     encoding_ = Encoding::records;
   } else if (end_ >= 16) {
     std::size_t even = 0;

@@ -75,6 +75,15 @@ TEST(Scalars, NamesTheMetricsThatAreNotRead) {
   EXPECT_THAT(r.warnings(), HasSubstr("gpu_mem_allocated_mib"));
 }
 
+TEST(Scalars, AMetricThatBeginsLateIsNamed) {
+  std::string text;
+  for (int i = 0; i < 6000; ++i)
+    text += "{\"time\": " + std::to_string(1772359200 + i) + ", \"gpu0_mem_used_mib\": 5, \"some_other_metric\": 1}\n";
+  ASSERT_GT(text.size(), 300'000U);
+  const auto r = read_text(text + "{\"time\": 1772370000, \"gpu1_mem_used_mib\": 5}\n");
+  EXPECT_THAT(r.warnings(), HasSubstr(":6001: the metric 'gpu1_mem_used_mib' begins only here"));
+}
+
 TEST(Scalars, SaysWhichMetricsThereAre) {
   EXPECT_THAT(read_text("{\"time\": 1772359200, \"loss\": 0.5}\n").error, HasSubstr("'loss'"));
 }
@@ -128,15 +137,22 @@ TEST(RunFiles, DamageIsToldAndWhatIsWholeIsRead) {
 TEST(RunFiles, GiveTheSameLinesHoweverTheyAreCut) {
   for (const char* name : {"run.wandb", "events.out.tfevents.1772359200.node1.4242.0"}) {
     const std::string bytes = bytes_of(name);
-    const auto whole = RunFile::recognise(bytes);
+    const auto whole = std::move(*RunFile::recognise(bytes));
     ASSERT_NE(whole, nullptr);
     std::string expected;
     whole->feed(bytes, expected);
-    const auto cut = RunFile::recognise(bytes);
+    const auto cut = std::move(*RunFile::recognise(bytes));
     std::string lines;
     for (const char c : bytes) cut->feed({&c, 1}, lines);
     EXPECT_EQ(lines, expected) << name;
   }
+}
+
+TEST(RunFiles, AnUnknownVersionIsRefused) {
+  std::string wandb = bytes_of("run.wandb");
+  wandb[6] = 3;
+  logtest::Files files;
+  EXPECT_THAT(read_logs({files.write("new.wandb", wandb)}).error, HasSubstr("version 3"));
 }
 
 TEST(RunFiles, WithoutMemorySayWhatTheyHold) {
@@ -153,6 +169,11 @@ TEST(Mlflow, TakesTheMetricFromTheFilesName) {
   EXPECT_THAT(r.device("0"),
               ElementsAre(Pair(kTen, DoubleNear(8070.53, 0.01)), Pair(kTen + 10, DoubleNear(8170.53, 0.01)),
                           Pair(kTen + 20, DoubleNear(8270.53, 0.01))));
+}
+
+TEST(Mlflow, SomeonesRowsWithATotalAreNone) {
+  EXPECT_THAT(read_text("1772359200000 4845 24576\n1772359201000 4846 24576\n").formats,
+              testing::Not(ElementsAre("mlflow")));
 }
 
 TEST(Mlflow, RefusesAMetricThatIsNoMemory) {

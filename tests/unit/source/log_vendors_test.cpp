@@ -138,6 +138,22 @@ TEST(AmdSmi, ReadsTheTextOfMetricAndTheOverview) {
   EXPECT_EQ(overview.catalog->device("00000000:05:00.0")->name, "AMD Instinct MI300X");
 }
 
+TEST(AmdSmi, AnOwnTableWithSimilarTitlesIsNone) {
+  for (const std::string_view rows :
+       {"2026-03-01 10:00:00,0,4845,24576\n", "1772359200,0,5080350720,25757220864\n", "1772359200,0,4.5,24.0\n"}) {
+    const auto r = read_text("timestamp,gpu,vram_used,vram_total\n" + std::string(rows));
+    EXPECT_THAT(r.formats, ElementsAre("csv")) << rows;
+  }
+}
+
+TEST(AmdSmi, PartitionsAreDevicesOfTheirOwn) {
+  const auto r = read_text(
+      "TIMESTAMP  GPU  XCP  VRAM_USED  VRAM_TOTAL\n1772359200  0  0  16 MB  100 MB\n"
+      "1772359200  0  1  17 MB  100 MB\n");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 16)));
+  EXPECT_THAT(r.device("0/xcp1"), ElementsAre(Pair(kTen, 17)));
+}
+
 TEST(NpuSmi, ReadsChipsAndProcesses) {
   const auto r = read_logs({fixture("npu_smi.log")});
   EXPECT_THAT(r.formats, ElementsAre("npu-smi"));
