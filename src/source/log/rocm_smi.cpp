@@ -27,6 +27,9 @@ using nlohmann::json;
 using Field = DumpReadings::Field;
 
 constexpr std::string_view kVram = "VRAM Total ";
+constexpr std::string_view kUsed = "VRAM Total Used Memory (";
+/// Of rocm-smi --showmemuse. Its "GPU memory use (%)", in old versions, is how busy the memory is.
+constexpr std::string_view kPercent = "GPU Memory Allocated (VRAM%)";
 constexpr std::string_view kSystem = "ROCm System Management Interface";
 
 /// "VRAM Total Used Memory (B)": which of the two it is, and its unit. The visible part of the memory
@@ -55,8 +58,9 @@ std::optional<LogDevice> gpu_named(std::string_view name) {
 
 class RocmSmi final : public JsonParser {
  public:
-  RocmSmi(DumpClock clock, const LogOptions& options, std::vector<std::string> assumptions)
-      : readings_(std::move(clock)), capacity_(options.capacity_bytes) {
+  /// `percent_only`: no amount of used memory is in the log.
+  RocmSmi(DumpClock clock, const LogOptions& options, bool percent_only, std::vector<std::string> assumptions)
+      : readings_(std::move(clock)), capacity_(options.capacity_bytes), percent_only_(percent_only) {
     assumptions_ = std::move(assumptions);
   }
 
@@ -70,7 +74,7 @@ class RocmSmi final : public JsonParser {
   void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) override {
     rows.line = line;
     if (text.starts_with("GPU[")) return read_line(text, line, whole, rows);
-    if (text.starts_with("device,") && text.find(kVram) != std::string_view::npos) {
+    if (text.starts_with("device,")) {
       split_fields(text, ',', fields_);
       titles_.assign(fields_.begin(), fields_.end());
       return;
@@ -92,6 +96,7 @@ class RocmSmi final : public JsonParser {
   }
 
   void set(const LogDevice& gpu, std::string_view title, std::string_view value, std::uint64_t line, LogRows& rows) {
+    if (trim(title) == kPercent) return set_percent(gpu, value, rows);
     std::uint64_t unit = 0;
     const auto field = read_title(title, unit);
     if (!field) return;
@@ -102,6 +107,14 @@ class RocmSmi final : public JsonParser {
     if (amount == logtext::Amount::read) readings_.set(gpu, *field, bytes, rows);
   }
 
+  void set_percent(const LogDevice& gpu, std::string_view text, LogRows& rows) {
+    text = trim(text);
+    logtext::Decimal percent;
+    if (percent_only_ && logtext::read_decimal(text, percent) &&
+        (percent.length == text.size() || text.substr(percent.length) == "%"))
+      readings_.set_percent(gpu, percent.value(), capacity_, rows);
+  }
+
   /// "GPU[0] : VRAM Total Memory (B): 17163091968"
   void read_line(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) {
     const std::size_t close = text.find(']');
@@ -109,7 +122,7 @@ class RocmSmi final : public JsonParser {
     const std::size_t second = colon == std::string_view::npos ? colon : text.find("):", colon + 1);
     if (second == std::string_view::npos) return;
     const std::string_view title = text.substr(colon + 1, second - colon);
-    if (trim(title).starts_with(kVram) && !whole) return rows.skip(line, "truncated last line");
+    if (!whole) return rows.skip(line, "truncated last line");
     if (const auto gpu = gpu_named(text.substr(4, close - 4))) set(*gpu, title, text.substr(second + 2), line, rows);
   }
 
@@ -138,9 +151,7 @@ class RocmSmi final : public JsonParser {
     const std::string_view busy = take_last();
     const std::string_view held = take_last();
     if (!gpu || !whole || (!busy.ends_with('%') && !logtext::is_missing(busy))) return false;
-    logtext::Decimal percent;
-    if (held.ends_with('%') && logtext::read_decimal(held, percent) && percent.length + 1 == held.size())
-      readings_.set_percent(*gpu, percent.value(), capacity_, rows);
+    set_percent(*gpu, held, rows);
     return true;
   }
 
@@ -164,6 +175,7 @@ class RocmSmi final : public JsonParser {
 
   DumpReadings readings_;
   std::optional<std::uint64_t> capacity_;
+  bool percent_only_ = false;
   bool in_table_ = false;
   std::vector<std::string> titles_;  ///< of the CSV
   std::vector<std::string_view> fields_;
@@ -171,7 +183,7 @@ class RocmSmi final : public JsonParser {
 
 int recognise(std::string_view head) {
   if (head.find(kSystem) != std::string_view::npos) return 93;
-  return head.find("VRAM Total Used Memory (") != std::string_view::npos ? 92 : 0;
+  return head.find(kUsed) != std::string_view::npos || head.find(kPercent) != std::string_view::npos ? 92 : 0;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
@@ -180,7 +192,8 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   std::vector<std::string> assumptions;
   auto clock = DumpClock::detect(head, assumptions);
   if (!clock) return fail(std::move(clock.error()));
-  return std::make_unique<RocmSmi>(std::move(*clock), *head.options, std::move(assumptions));
+  const bool percent_only = head.text.find(kUsed) == std::string_view::npos;
+  return std::make_unique<RocmSmi>(std::move(*clock), *head.options, percent_only, std::move(assumptions));
 }
 
 }  // namespace

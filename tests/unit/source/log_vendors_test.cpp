@@ -62,6 +62,15 @@ TEST(RocmSmi, ReadsThePercentageOfTheTable) {
   EXPECT_THAT(read_logs({fixture("rocm_smi_concise.log")}, options).device("0")[0].second, 48 * 1024);
 }
 
+TEST(RocmSmi, APercentageIsReadOnlyWhereThereIsNoAmount) {
+  EXPECT_THAT(read_text("GPU[0] : GPU Memory Allocated (VRAM%): 12\n").device("0"), ElementsAre(Pair(0, 12 * 1024)));
+  EXPECT_THAT(read_text("{\"card0\": {\"GPU Memory Allocated (VRAM%)\": \"12\"}}\n").device("0"),
+              ElementsAre(Pair(0, 12 * 1024)));
+  const auto both =
+      read_text("GPU[0] : GPU Memory Allocated (VRAM%): 12\nGPU[0] : VRAM Total Used Memory (B): 1048576\n");
+  EXPECT_THAT(both.device("0"), ElementsAre(Pair(0, 1)));
+}
+
 TEST(RocmSmi, SaysHowToRecordTheMemory) {
   EXPECT_THAT(
       read_text("==== ROCm System Management Interface ====\nGPU[0] : Temperature (Sensor edge) (C): 47.0\n").error,
