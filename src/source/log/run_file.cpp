@@ -181,18 +181,22 @@ class WandbFile final : public RunFile {
       put_mark("wandb", lines);
       return kFileHeader;
     }
+    if (skip_ > 0) {
+      const std::size_t taken = std::min(skip_, bytes.size());
+      skip_ -= taken;
+      return taken;
+    }
     const std::size_t left = kBlock - static_cast<std::size_t>(offset_ % kBlock);
-    if (left < kRecordHeader) return bytes.size() < left ? 0 : left;  // padding: no header fits
+    if (left < kRecordHeader) return skip_rest(left, bytes, lines);  // padding: no header fits
     if (bytes.size() < kRecordHeader) return 0;
     const auto size = static_cast<std::size_t>(little_endian(bytes, 4, 2));
     const auto type = static_cast<unsigned char>(bytes[6]);
-    if (type == 0 && size == 0) return std::min(left, bytes.size());  // preallocated
+    if (type == 0 && size == 0) return skip_rest(left, bytes, lines);  // preallocated
     if (kRecordHeader + size > left || type < 1 || type > 4) {
       // The next block begins with a record again.
-      if (bytes.size() < left) return 0;
       damaged();
       record_.clear();
-      return left;
+      return skip_rest(left, bytes, lines);
     }
     if (bytes.size() < kRecordHeader + size) return 0;
     const std::string_view typed = bytes.substr(6, size + 1);
@@ -210,6 +214,12 @@ class WandbFile final : public RunFile {
       record_.clear();
     }
     return kRecordHeader + size;
+  }
+
+  /// What is left of a block holds no record.
+  std::size_t skip_rest(std::size_t left, std::string_view bytes, std::string& lines) {
+    skip_ = left;
+    return take_piece(bytes, lines);
   }
 
   static void read_record(std::string_view record, std::string& lines) {
@@ -249,7 +259,8 @@ class WandbFile final : public RunFile {
   }
 
   std::uint64_t offset_ = 0;
-  std::string record_;  ///< pieces of one that spans blocks
+  std::size_t skip_ = 0;  ///< bytes to the next block
+  std::string record_;    ///< pieces of one that spans blocks
 };
 
 }  // namespace
