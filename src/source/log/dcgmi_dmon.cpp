@@ -68,27 +68,20 @@ std::string_view time_in(std::string_view line) {
   return dated_text(cut_row(line, before, entity, values) ? before : line);
 }
 
-class DcgmiDmon final : public LogParser {
+class DcgmiDmon final : public LineReader {
  public:
   DcgmiDmon(DumpClock clock, Columns columns, std::vector<std::string> assumptions)
       : readings_(std::move(clock)), columns_(columns) {
     assumptions_ = std::move(assumptions);
   }
 
-  std::uint64_t parse(std::string_view lines, std::uint64_t number, bool complete, LogRows& rows) override {
-    for (; !lines.empty(); ++number) {
-      const bool is_cut = !complete && lines.find('\n') == std::string_view::npos;
-      const std::string_view line = trim(logtext::take_line(lines));
-      rows.line = number;
-      if (!line.empty()) read_line(line, is_cut, rows);
-    }
-    return number;
-  }
   void finish(LogRows& rows) override { readings_.finish(rows); }
   [[nodiscard]] bool clock_is_relative() const override { return readings_.clock().is_relative(); }
 
  private:
-  void read_line(std::string_view line, bool is_cut, LogRows& rows) {
+  void read_line(std::string_view text, std::uint64_t /*number*/, bool whole, LogRows& rows) override {
+    const std::string_view line = trim(text);
+    if (line.empty()) return;
     if (read_header(line, columns_)) return;
     std::string_view before, rest;
     LogDevice entity;
@@ -98,7 +91,7 @@ class DcgmiDmon final : public LogParser {
     }
     values_.clear();
     for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) values_.push_back(word);
-    if (is_cut || values_.size() != static_cast<std::size_t>(columns_.count))
+    if (!whole || values_.size() != static_cast<std::size_t>(columns_.count))
       return rows.skip(rows.line, fmt::format("{} values where the header has {}", values_.size(), columns_.count));
     std::optional<Timestamp> time;
     if (!before.empty()) {

@@ -42,27 +42,20 @@ std::string_view metric_of(std::string_view path) {
   return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
 }
 
-class Mlflow final : public LogParser {
+class Mlflow final : public LineReader {
  public:
   Mlflow(ScalarUse use, std::vector<std::string> assumptions) : use_(use) { assumptions_ = std::move(assumptions); }
 
-  std::uint64_t parse(std::string_view lines, std::uint64_t number, bool complete, LogRows& rows) override {
-    for (; !lines.empty(); ++number) {
-      const bool is_cut = !complete && lines.find('\n') == std::string_view::npos;
-      const std::string_view line = logtext::trim(logtext::take_line(lines));
-      rows.line = number;
-      if (!line.empty()) read_line(line, is_cut, rows);
-    }
-    return number;
-  }
   [[nodiscard]] bool clock_is_relative() const override { return false; }
 
  private:
-  void read_line(std::string_view line, bool is_cut, LogRows& rows) {
+  void read_line(std::string_view text, std::uint64_t /*number*/, bool whole, LogRows& rows) override {
+    const std::string_view line = logtext::trim(text);
+    if (line.empty()) return;
     Row row;
     const double bytes = read_row(line, row) ? row.value.value() * use_.unit_bytes : -1;
-    if (is_cut || !(bytes >= 0 && bytes < 1e18))
-      return rows.skip(rows.line, is_cut ? std::string("truncated last line")
+    if (!whole || !(bytes >= 0 && bytes < 1e18))
+      return rows.skip(rows.line, !whole ? std::string("truncated last line")
                                          : fmt::format("no 'milliseconds value step' in '{}'", logtext::excerpt(line)));
     if (!device_) {
       LogDevice gpu;

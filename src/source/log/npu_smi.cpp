@@ -54,32 +54,25 @@ std::optional<Pair> last_pair(std::string_view cell) {
   }
 }
 
-class NpuSmi final : public LogParser {
+class NpuSmi final : public LineReader {
  public:
   NpuSmi(DumpClock clock, std::vector<std::string> assumptions) : readings_(std::move(clock)) {
     assumptions_ = std::move(assumptions);
   }
 
-  std::uint64_t parse(std::string_view lines, std::uint64_t number, bool complete, LogRows& rows) override {
-    for (; !lines.empty(); ++number) {
-      const bool is_cut = !complete && lines.find('\n') == std::string_view::npos;
-      const std::string_view line = trim(logtext::take_line(lines));
-      rows.line = number;
-      if (!line.empty()) read_line(line, is_cut, rows);
-    }
-    return number;
-  }
   void finish(LogRows& rows) override { readings_.finish(rows); }
   [[nodiscard]] bool clock_is_relative() const override { return readings_.clock().is_relative(); }
 
  private:
-  void read_line(std::string_view line, bool is_cut, LogRows& rows) {
+  void read_line(std::string_view text, std::uint64_t /*number*/, bool whole, LogRows& rows) override {
+    const std::string_view line = trim(text);
+    if (line.empty()) return;
     if (line.front() == '+') return end_listing(rows);
     if (line.front() != '|') {
       readings_.take_time(line, rows);
       return;
     }
-    if (is_cut) return rows.skip(rows.line, "truncated last line");
+    if (!whole) return rows.skip(rows.line, "truncated last line");
     if (line.find("npu-smi") != std::string_view::npos) {
       readings_.end_dump(rows);
       npu_.reset();

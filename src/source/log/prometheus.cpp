@@ -73,22 +73,13 @@ PrometheusLabels read_labels(std::string_view text) {
   }
 }
 
-class Prometheus final : public LogParser {
+class Prometheus final : public LineReader {
  public:
   Prometheus(DumpClock clock, bool own_times, std::uint64_t unit, std::vector<std::string> assumptions)
       : readings_(std::move(clock)), own_times_(own_times), unit_(unit) {
     assumptions_ = std::move(assumptions);
   }
 
-  std::uint64_t parse(std::string_view lines, std::uint64_t number, bool complete, LogRows& rows) override {
-    for (; !lines.empty(); ++number) {
-      const bool is_cut = !complete && lines.find('\n') == std::string_view::npos;
-      const std::string_view line = trim(logtext::take_line(lines));
-      rows.line = number;
-      if (!line.empty()) read_line(line, is_cut, rows);
-    }
-    return number;
-  }
   void finish(LogRows& rows) override { readings_.finish(rows); }
   [[nodiscard]] bool clock_is_relative() const override { return !own_times_ && readings_.clock().is_relative(); }
 
@@ -99,7 +90,9 @@ class Prometheus final : public LogParser {
     std::uint64_t scrape = 0;
   };
 
-  void read_line(std::string_view line, bool is_cut, LogRows& rows) {
+  void read_line(std::string_view text, std::uint64_t /*number*/, bool whole, LogRows& rows) override {
+    const std::string_view line = trim(text);
+    if (line.empty()) return;
     Sampled sample;
     if (line.front() == '#' || !cut_sample(line, sample)) {
       if (!own_times_ && readings_.take_time(line, rows)) ++scrape_;
@@ -108,7 +101,7 @@ class Prometheus final : public LogParser {
     Series* const found = series_of(sample, rows);
     if (found == nullptr) return;
     Series& series = *found;
-    if (is_cut) return rows.skip(rows.line, "truncated last line");
+    if (!whole) return rows.skip(rows.line, "truncated last line");
     std::uint64_t bytes = 0;
     const logtext::Amount amount = logtext::read_amount(sample.value, series.metric.unit_bytes, bytes);
     constexpr std::size_t kBlankDigits = 19;  // DCGM's marks of missing values are just below 2^63
