@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
@@ -26,7 +25,6 @@ namespace {
 using logtext::excerpt;
 using logtext::take_word;
 using logtext::trim;
-using nlohmann::json;
 using Field = DumpReadings::Field;
 
 /// "VRAM_USED", "used_vram", ...: monitor and metric name them differently.
@@ -218,37 +216,32 @@ class AmdSmi final : public JsonParser {
       set_pair(*gpu, std::nullopt, right.substr(gap == std::string_view::npos ? 0 : gap + 1), line, rows);
   }
 
-  void read_object(std::string_view text, std::uint64_t line, LogRows& rows) override {
-    const json object = json::parse(text, nullptr, false);
-    if (!object.is_object()) return rows.skip(line, "not valid JSON");
+  void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
     // Newer versions put the list of GPUs into an object.
-    const auto list = object.find("gpu_data");
-    if (list == object.end()) return read_gpu(object, object, line, rows);
-    if (list->is_array())
-      for (const json& gpu : *list)
-        if (gpu.is_object()) read_gpu(gpu, object, line, rows);
+    const JsonValue* const list = object.find("gpu_data");
+    if (list == nullptr) return read_gpu(object, object, line, rows);
+    for (const auto& [ignored, gpu] : list->members()) read_gpu(gpu, object, line, rows);
   }
 
-  void read_gpu(const json& object, const json& around, std::uint64_t line, LogRows& rows) {
-    const auto index = object.find("gpu");
-    if (index == object.end() || !index->is_number_integer()) return;  // the part on CPUs
-    const auto gpu = gpu_with(index->dump());
+  void read_gpu(const JsonValue& object, const JsonValue& around, std::uint64_t line, LogRows& rows) {
+    const JsonValue* const index = object.find("gpu");
+    if (index == nullptr || !index->whole()) return;  // the part on CPUs
+    const auto gpu = gpu_with(index->text());
     if (!gpu) return rows.skip(line, "\"gpu\" is not the index of a GPU");
     std::optional<Timestamp> time;
-    for (const json* place : {&object, &around})
-      if (const auto it = place->find("timestamp"); !time && it != place->end())
-        time = read_epoch(it->is_string() ? it->get<std::string>() : it->dump());
+    for (const JsonValue* place : {&object, &around})
+      if (const JsonValue* const stamp = place->find("timestamp"); !time && stamp != nullptr)
+        time = read_epoch(stamp->text());
     if (own_times_ && !time) return rows.skip(line, "no \"timestamp\" in the object");
-    const auto nested = object.find("mem_usage");
-    const json& values = nested != object.end() && nested->is_object() ? *nested : object;
-    for (const auto& [name, value] : values.items()) {
+    const JsonValue* const nested = object.find("mem_usage");
+    const JsonValue& values = nested != nullptr && nested->is_object() ? *nested : object;
+    for (const auto& [name, value] : values.members()) {
       const auto field = field_named(name);
       if (!field) continue;
-      const bool wrapped = value.is_object() && value.contains("value");
-      const json& number = wrapped ? value["value"] : value;
-      std::string text = number.is_string() ? number.get<std::string>() : number.dump();
-      if (wrapped && value.contains("unit") && value["unit"].is_string() && number.is_number())
-        text += " " + value["unit"].get<std::string>();
+      const JsonValue* const wrapped = value.find("value");
+      const JsonValue* const unit = value.find("unit");
+      std::string text = wrapped != nullptr ? wrapped->text() : value.text();
+      if (wrapped != nullptr && wrapped->is_number() && unit != nullptr) text += " " + unit->text();
       set(*gpu, time, *field, text, line, rows);
     }
   }

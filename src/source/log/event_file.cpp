@@ -5,16 +5,15 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <optional>
 
+#include "source/log/json_value.hpp"
 #include "source/log/protobuf.hpp"
 #include "source/log/run_file_records.hpp"
 
 namespace vramtrack::runfile {
 namespace {
-
-using nlohmann::json;
 
 /// CRC-32C (Castagnoli), which zlib does not have.
 std::uint32_t crc32c(std::string_view bytes) {
@@ -110,7 +109,7 @@ class EventFile final : public RunFile {
   static void read_event(std::string_view event, std::string& lines) {
     double wall_time = 0;
     std::uint64_t step = 0;
-    json values = json::object();
+    std::map<std::string, double> values;
     for (ProtoFields field(event); field.next();) {
       if (field.number() == 1) wall_time = field.as_double();
       if (field.number() == 2) step = field.value();
@@ -120,11 +119,11 @@ class EventFile final : public RunFile {
     }
     if (values.empty() || !std::isfinite(wall_time)) return;
     values["wall_time"] = wall_time;
-    values["step"] = step;
-    put_line(values, lines);
+    values["step"] = static_cast<double>(step);
+    lines += json_line(values);
   }
 
-  static void read_value(std::string_view summary, json& values) {
+  static void read_value(std::string_view summary, std::map<std::string, double>& values) {
     std::string_view tag;
     std::optional<double> number;
     for (ProtoFields field(summary); field.next();) {

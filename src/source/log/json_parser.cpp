@@ -107,7 +107,11 @@ void JsonParser::take_inside(char c, LogRows& rows) {
     ++depth_;
   } else if (c == '}' && --depth_ == 0) {
     rows.line = object_line_;
-    read_object(object_, object_line_, rows);
+    const auto object = JsonValue::parse(object_);
+    if (object)
+      read_object(*object, object_line_, rows);
+    else
+      rows.skip(object_line_, "not valid JSON");
     object_.clear();
   }
 }

@@ -8,6 +8,7 @@
 
 #include "core/units.hpp"
 #include "source/log/format.hpp"
+#include "source/log/json_value.hpp"
 #include "source/log/rows.hpp"
 
 namespace vramtrack {
@@ -27,8 +28,8 @@ class JsonParser : public LogParser {
   [[nodiscard]] bool has_long_lines() const final { return true; }
 
  protected:
-  /// A complete object, not yet looked into; it began on `line`.
-  virtual void read_object(std::string_view object, std::uint64_t line, LogRows& rows) = 0;
+  /// A complete object; it began on `line`.
+  virtual void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) = 0;
   /// A line, or what of it stands outside of objects; never blank or brackets and commas alone. `whole` is false for a
   /// last line without its newline.
   virtual void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "core/units.hpp"
@@ -21,7 +20,6 @@
 namespace vramtrack {
 namespace {
 
-using nlohmann::json;
 using Field = DumpReadings::Field;
 
 /// Used and free memory of a GPU are two series: so many times of each are remembered until they meet.
@@ -32,13 +30,18 @@ struct Point {
   std::uint64_t bytes = 0;
 };
 
+bool is_pair(const JsonValue& pair) {
+  return pair.is_array() && pair.members().size() == 2 && pair.members()[0].second.is_number() &&
+         pair.members()[1].second.is_string();
+}
+
 /// [1772359200.123, "4845"]: false when it is none, or no number ("NaN").
-bool read_point(const json& pair, std::uint64_t unit, Point& out) {
-  if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_string()) return false;
-  const double seconds = pair[0].get<double>();
+bool read_point(const JsonValue& pair, std::uint64_t unit, Point& out) {
+  if (!is_pair(pair)) return false;
+  const double seconds = pair.members()[0].second.number();
   if (!(seconds >= 9e8 && seconds < 4.1e9)) return false;
   out.time = Timestamp{std::chrono::milliseconds{std::llround(seconds * 1000)}};
-  return logtext::read_amount(pair[1].get_ref<const std::string&>(), unit, out.bytes) == logtext::Amount::read;
+  return logtext::read_amount(pair.members()[1].second.text(), unit, out.bytes) == logtext::Amount::read;
 }
 
 class PrometheusRange final : public JsonParser {
@@ -65,21 +68,21 @@ class PrometheusRange final : public JsonParser {
     std::vector<Point> used, free;  ///< the first ones of each
   };
 
-  void read_object(std::string_view text, std::uint64_t line, LogRows& rows) override {
-    const json series = json::parse(text, nullptr, false);
-    if (!series.is_object() || !series.contains("metric") || !series["metric"].is_object())
+  void read_object(const JsonValue& series, std::uint64_t line, LogRows& rows) override {
+    const JsonValue* const named_by = series.find("metric");
+    if (named_by == nullptr || !named_by->is_object())
       return rows.skip(line, "no \"metric\" in an element of \"result\"");
     PrometheusLabels labels;
-    for (const auto& [key, value] : series["metric"].items())
-      if (value.is_string()) labels.emplace_back(key, value.get<std::string>());
+    for (const auto& [key, value] : named_by->members())
+      if (value.is_string()) labels.emplace_back(key, value.text());
     const auto metric = meaning(labels, rows);
     if (!metric) return;
     const LogDevice named = gpu_of_labels(labels);
     Gpu& gpu = gpus_[device_id(named)];
     if (gpu.device == SIZE_MAX) gpu.device = rows.device(named);
-    if (const auto it = series.find("value"); it != series.end()) read_value(*it, *metric, line, gpu, rows);
-    if (const auto it = series.find("values"); it != series.end() && it->is_array())
-      for (const json& pair : *it) read_value(pair, *metric, line, gpu, rows);
+    if (const JsonValue* const value = series.find("value")) read_value(*value, *metric, line, gpu, rows);
+    if (const JsonValue* const values = series.find("values"))
+      for (const auto& [ignored, pair] : values->members()) read_value(pair, *metric, line, gpu, rows);
   }
 
   /// By the name; an expression such as max by (gpu) (...) has none and is taken for used memory.
@@ -105,10 +108,10 @@ class PrometheusRange final : public JsonParser {
     return metric;
   }
 
-  void read_value(const json& pair, const PrometheusMetric& metric, std::uint64_t line, Gpu& gpu, LogRows& rows) {
+  void read_value(const JsonValue& pair, const PrometheusMetric& metric, std::uint64_t line, Gpu& gpu, LogRows& rows) {
     Point point;
     if (!read_point(pair, metric.unit_bytes, point)) {
-      const bool missing = pair.is_array() && pair.size() == 2 && pair[1] == "NaN";
+      const bool missing = is_pair(pair) && pair.members()[1].second.text() == "NaN";
       return missing ? void() : rows.skip(line, "no [seconds, \"bytes\"] in the values of a series");
     }
     if (metric.field == Field::total) {

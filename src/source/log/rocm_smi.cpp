@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
@@ -23,7 +22,6 @@ namespace {
 
 using logtext::excerpt;
 using logtext::trim;
-using nlohmann::json;
 using Field = DumpReadings::Field;
 
 constexpr std::string_view kVram = "VRAM Total ";
@@ -155,20 +153,13 @@ class RocmSmi final : public JsonParser {
     return true;
   }
 
-  void read_object(std::string_view text, std::uint64_t line, LogRows& rows) override {
-    const json dump = json::parse(text, nullptr, false);
-    if (!dump.is_object()) return rows.skip(line, "not valid JSON");
-    for (const auto& [card, values] : dump.items()) {
+  void read_object(const JsonValue& dump, std::uint64_t line, LogRows& rows) override {
+    for (const auto& [card, values] : dump.members()) {
       auto gpu = gpu_named(card);
-      if (!gpu || !values.is_object()) continue;  // "system"
+      if (!gpu) continue;  // "system"
       for (const char* key : {"Card Series", "Card series"})
-        if (values.contains(key) && values[key].is_string()) gpu->name = values[key].get<std::string>();
-      for (const auto& [title, value] : values.items()) {
-        if (value.is_string())
-          set(*gpu, title, value.get<std::string>(), line, rows);
-        else if (value.is_number_unsigned())
-          set(*gpu, title, std::to_string(value.get<std::uint64_t>()), line, rows);
-      }
+        if (const JsonValue* const name = values.find(key)) gpu->name = name->text();
+      for (const auto& [title, value] : values.members()) set(*gpu, title, value.text(), line, rows);
     }
     readings_.end_dump(rows);
   }

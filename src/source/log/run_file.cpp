@@ -2,17 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "source/log/run_file_records.hpp"
 #include "source/log/scalar_metric.hpp"
 
 namespace vramtrack {
-
-void runfile::put_line(const nlohmann::json& object, std::string& lines) {
-  lines += object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  lines += '\n';
-}
 
 void runfile::put_mark(std::string_view kind, std::string& lines) {
   lines += fmt::format("{}\"{}\"}}\n", kRunFileMark, kind);

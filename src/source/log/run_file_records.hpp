@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -20,8 +19,6 @@ inline std::uint64_t little_endian(std::string_view bytes, std::size_t at, std::
   return value;
 }
 
-/// Appends an object as one line of JSON.
-void put_line(const nlohmann::json& object, std::string& lines);
 /// Appends the line that tells the kind of the file.
 void put_mark(std::string_view kind, std::string& lines);
 

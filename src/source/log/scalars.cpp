@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "source/log/columns.hpp"
@@ -23,17 +22,8 @@
 namespace vramtrack {
 namespace {
 
-using nlohmann::json;
-
 /// Objects of the head from which a parser learns the keys.
 constexpr std::size_t kSurveyed = 4000;
-
-/// The text of a time, as StampReader reads it; empty when the value is none.
-std::string time_text(const json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_integer()) return value.dump();
-  return value.is_number() ? fmt::format("{:.6f}", value.get<double>()) : std::string();
-}
 
 /// What the head tells: the key of the time and the metrics that are memory.
 struct Survey {
@@ -47,18 +37,16 @@ struct Survey {
 /// Collects the objects of a text.
 class Objects final : public JsonParser {
  public:
-  std::vector<json> found;
+  std::vector<JsonValue> found;
   [[nodiscard]] bool clock_is_relative() const override { return true; }
 
  private:
-  void read_object(std::string_view text, std::uint64_t /*line*/, LogRows& /*rows*/) override {
-    if (found.size() >= kSurveyed) return;
-    json object = json::parse(text, nullptr, false);
-    if (object.is_object()) found.push_back(std::move(object));
+  void read_object(const JsonValue& object, std::uint64_t /*line*/, LogRows& /*rows*/) override {
+    if (found.size() < kSurveyed) found.push_back(object);
   }
 };
 
-std::vector<json> objects_of(std::string_view text) {
+std::vector<JsonValue> objects_of(std::string_view text) {
   Catalog catalog;
   DeviceRoster roster;
   LogRows rows(catalog, roster, "head", std::nullopt);
@@ -67,31 +55,31 @@ std::vector<json> objects_of(std::string_view text) {
   return std::move(objects.found);
 }
 
-Survey survey(const std::vector<json>& objects) {
+Survey survey(const std::vector<JsonValue>& objects) {
   Survey out;
   int best = 0;
-  for (const json& object : objects)
-    for (const auto& [key, value] : object.items()) {
+  for (const JsonValue& object : objects)
+    for (const auto& [key, value] : object.members()) {
       const Column column = classify_column(key);
       const int rank = column.role == ColumnRole::time ? column.rank : column.role == ColumnRole::step ? 1 : 0;
-      if (rank <= best || time_text(value).empty()) continue;
+      if (rank <= best || value.text().empty()) continue;
       best = rank;
       out.time_key = key;
       out.time_title.unit_ns = column.unit_ns;
       out.time_title.step = column.role == ColumnRole::step;
     }
-  for (const json& object : objects) {
+  for (const JsonValue& object : objects) {
     bool has_metric = false;
-    for (const auto& [key, value] : object.items()) {
+    for (const auto& [key, value] : object.members()) {
       if (!value.is_number() || key == out.time_key || !scalar_metric(key)) continue;
-      const double number = value.get<double>();
+      const double number = value.number();
       double& most = out.most[key];
       most = std::max(most, number);
       out.has_fraction[key] |= number != std::floor(number);
       has_metric = true;
     }
-    if (const auto time = object.find(out.time_key); has_metric && time != object.end())
-      out.times.push_back(time_text(*time));
+    if (const JsonValue* const time = object.find(out.time_key); has_metric && time != nullptr)
+      out.times.push_back(time->text());
   }
   return out;
 }
@@ -109,24 +97,22 @@ class Scalars final : public JsonParser {
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
 
  private:
-  void read_object(std::string_view text, std::uint64_t line, LogRows& rows) override {
-    const json object = json::parse(text, nullptr, false);
-    if (!object.is_object()) return rows.skip(line, "not valid JSON");
+  void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
     Timestamp time;
     bool has_time = false;
     tell_of_late_metrics(object, line, rows);
     // Totals first: they describe what the used memory of the same object is judged against.
     for (const bool totals : {true, false})
-      for (const auto& [key, value] : object.items()) {
+      for (const auto& [key, value] : object.members()) {
         const auto use = uses_.find(key);
         if (use == uses_.end() || use->second.is_total != totals || value.is_null()) continue;
         if (!has_time) {
-          const auto it = object.find(time_key_);
-          if (it == object.end() || !stamp_.read(time_text(*it), time))
+          const JsonValue* const at = object.find(time_key_);
+          if (at == nullptr || !stamp_.read(at->text(), time))
             return rows.skip(line, fmt::format("no readable time under \"{}\"", time_key_));
           has_time = true;
         }
-        const double number = value.is_number() ? value.get<double>() : -1;
+        const double number = value.is_number() ? value.number() : -1;
         const double bytes = number * use->second.unit_bytes;
         if (!(bytes >= 0 && bytes < 1e18)) {
           rows.skip(line, fmt::format("no amount of memory under \"{}\"", key));
@@ -137,9 +123,9 @@ class Scalars final : public JsonParser {
   }
 
   /// The metrics were chosen by the beginning of the log.
-  void tell_of_late_metrics(const json& object, std::uint64_t line, LogRows& rows) {
+  void tell_of_late_metrics(const JsonValue& object, std::uint64_t line, LogRows& rows) {
     constexpr std::size_t kMostKeys = 100'000;
-    for (const auto& [key, value] : object.items())
+    for (const auto& [key, value] : object.members())
       if (value.is_number() && known_.size() < kMostKeys && known_.insert(key).second && !surveyed_.contains(key) &&
           scalar_metric(key))
         rows.warn(fmt::format("{}:{}: the metric '{}' begins only here and is not read", rows.file(), line,
@@ -180,13 +166,13 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  const std::vector<json> objects = objects_of(head.text);
+  const std::vector<JsonValue> objects = objects_of(head.text);
   const Survey found = survey(objects);
   if (found.most.empty()) {
     std::string keys;
     std::map<std::string, bool> seen;
-    for (const json& object : objects)
-      for (const auto& [key, value] : object.items())
+    for (const JsonValue& object : objects)
+      for (const auto& [key, value] : object.members())
         if (value.is_number() && seen.size() < 12 && seen.try_emplace(key).second)
           keys += fmt::format("{}'{}'", keys.empty() ? "" : ", ", logtext::excerpt(key, 40));
     return fail(

@@ -5,15 +5,16 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <charconv>
+#include <cmath>
+#include <map>
 
+#include "source/log/json_value.hpp"
 #include "source/log/protobuf.hpp"
 #include "source/log/run_file_records.hpp"
 
 namespace vramtrack::runfile {
 namespace {
-
-using nlohmann::json;
 
 class WandbFile final : public RunFile {
  public:
@@ -84,7 +85,7 @@ class WandbFile final : public RunFile {
 
   /// Items of key and JSON value; a StatsRecord has its time in field 2, a HistoryRecord in the item _timestamp.
   static void read_items(std::string_view message, std::uint32_t item_number, std::string& lines) {
-    json values = json::object();
+    std::map<std::string, double> values;
     for (ProtoFields field(message); field.next();) {
       if (field.number() == item_number) read_item(field.bytes(), values);
       if (field.number() == 2 && item_number == 3) {
@@ -96,19 +97,20 @@ class WandbFile final : public RunFile {
         values["_timestamp"] = seconds;
       }
     }
-    if (values.size() > 1) put_line(values, lines);
+    if (values.size() > 1) lines += json_line(values);
   }
 
-  static void read_item(std::string_view item, json& values) {
+  static void read_item(std::string_view item, std::map<std::string, double>& values) {
     std::string key;
     std::string_view text;
     for (ProtoFields field(item); field.next();) {
       if (field.number() == 1 || field.number() == 2) key += (key.empty() ? "" : ".") + std::string(field.bytes());
       if (field.number() == 16) text = field.bytes();
     }
-    if (key.empty() || text.size() > 64) return;  // no number is so long
-    json value = json::parse(text, nullptr, false);
-    if (value.is_number()) values[key] = std::move(value);
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (!key.empty() && error == std::errc{} && end == text.data() + text.size() && std::isfinite(number))
+      values[key] = number;
   }
 
   std::uint64_t offset_ = 0;
