@@ -29,7 +29,7 @@ _vramtrack() {
     *' --detector') mapfile -t COMPREPLY < <(compgen -W "judge linear_trend spike composite" -- "$cur"); return ;;
     *' --source') mapfile -t COMPREPLY < <(compgen -W "nvml drm nvml,drm" -- "$cur"); return ;;
     'snapshot export --format') mapfile -t COMPREPLY < <(compgen -W "pprof speedscope folded chrome csv" -- "$cur"); return ;;
-    *' --input-format') mapfile -t COMPREPLY < <(compgen -W "table pmon dmon tegrastats gpustat compute-apps query-gpu csv" -- "$cur"); return ;;
+    *' --input-format') mapfile -t COMPREPLY < <(compgen -W "table pmon dmon tegrastats gpustat compute-apps query-gpu csv rocm-smi amd-smi npu-smi dcgmi-dmon prometheus prometheus-range scalars mlflow" -- "$cur"); return ;;
     'analyze --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
     'report --format') mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
     *' --config' | *' --csv' | *' --junit' | *' --output' | *' --process-csv' | *' --replay') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;

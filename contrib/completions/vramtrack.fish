@@ -44,7 +44,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from replay" -l to -x -d "End b
 complete -c vramtrack -n "__fish_seen_subcommand_from replay simulate" -l speed -x -d "Playback speed: 60 plays one minute per second, 1 real time (default: as fast as possible)"
 complete -c vramtrack -n "__fish_seen_subcommand_from replay" -l every -x -d "With --speed: time between two status tables (default 10s)"
 complete -c vramtrack -n "__fish_seen_subcommand_from replay simulate" -l explain -d "Show every figure behind the last verdicts"
-complete -c vramtrack -n "__fish_seen_subcommand_from replay analyze report" -l input-format -x -a "table pmon dmon tegrastats gpustat compute-apps query-gpu csv" -d "Read the logs as this format instead of recognising it: table, pmon, dmon, tegrastats, gpustat, compute-apps, query-gpu, csv"
+complete -c vramtrack -n "__fish_seen_subcommand_from replay analyze report" -l input-format -x -a "table pmon dmon tegrastats gpustat compute-apps query-gpu csv rocm-smi amd-smi npu-smi dcgmi-dmon prometheus prometheus-range scalars mlflow" -d "Read the logs as this format instead of recognising it: table, pmon, dmon, tegrastats, gpustat, compute-apps, query-gpu, csv, rocm-smi, amd-smi, npu-smi, dcgmi-dmon, prometheus, prometheus-range, scalars, mlflow"
 complete -c vramtrack -n "__fish_seen_subcommand_from replay analyze report" -l start -x -d "When the recording began, for logs without a clock or a date"
 complete -c vramtrack -n "__fish_seen_subcommand_from replay analyze report" -l interval -x -d "Time between two readings, for logs without a clock"
 complete -c vramtrack -n "__fish_seen_subcommand_from replay analyze report" -l unit -x -a "B KiB MiB GiB MB GB" -d "Unit of a bare used column: B, KiB, MiB, GiB, MB or GB"

@@ -35,14 +35,6 @@ std::string_view cell(const std::vector<std::string_view>& row, int column) {
   return row[static_cast<std::size_t>(column)];
 }
 
-/// The unit of --unit: MB and GB are powers of ten there, since MiB and GiB can be said.
-Result<std::uint64_t> unit_of_option(const std::string& unit) {
-  if (unit == "MB") return 1'000'000;
-  if (unit == "GB") return 1'000'000'000;
-  if (const std::uint64_t bytes = logtext::unit_bytes(unit); bytes != 0) return bytes;
-  return fail(fmt::format("unit '{}' is not known; use B, KiB, MiB, GiB, MB or GB", unit));
-}
-
 /// The unit of a used column whose title has none, from its values.
 std::uint64_t guess_unit(const std::vector<std::vector<std::string_view>>& rows, int used, bool comma,
                          std::vector<std::string>& assumptions) {
@@ -250,7 +242,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
 
   std::uint64_t unit = kBytesPerMiB;
   if (!head.options->unit.empty()) {
-    const auto given = unit_of_option(head.options->unit);
+    const auto given = unit_of(*head.options);
     if (!given) return fail(given.error());
     unit = *given;
   } else if (!plan.percent && plan.used >= 0 && plan.used_unit == 0 && !strict) {

@@ -104,6 +104,7 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   probe.format = found->format;
   probe.processes_only = found->parser->processes_only();
   probe.relative = found->parser->clock_is_relative();
+  probe.has_long_lines = found->parser->has_long_lines();
   Catalog catalog;
   DeviceRoster roster;
   LogRows rows(catalog, roster, planned->shown, std::nullopt);
@@ -112,6 +113,7 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   if (!rows.series_follow_one_another()) probe.disorder = rows.disorder();
   if (!is_readable_again(path)) {
     if (!is_out_of_order(*planned, text)) {
+      if (probe.has_long_lines) (*lines)->allow_long_lines();
       planned->input = std::move(*lines);
       return planned;
     }
@@ -124,13 +126,19 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   return planned;
 }
 
+Result<std::unique_ptr<LineInput>> open_lines(const PlannedFile& planned) {
+  auto lines = LineInput::open(planned.opened_as());
+  if (lines && planned.probe.has_long_lines) (*lines)->allow_long_lines();
+  return lines;
+}
+
 Result<LogText> open_text(PlannedFile& planned, LogRows& rows) {
   LogText text;
   if (planned.is_stream()) {
     text.lines = std::move(planned.input);
     rows.expect_any_order();
   } else {
-    auto opened = LineInput::open(planned.opened_as());
+    auto opened = open_lines(planned);
     if (!opened) return fail(std::move(opened.error()));
     text.lines = std::move(*opened);
   }

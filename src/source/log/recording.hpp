@@ -27,6 +27,10 @@ struct LogOptions {
   std::string unit;                             ///< of a bare used column: B KiB MiB GiB, or MB GB (powers of ten)
 };
 
+/// Bytes in the unit of --unit, 0 where it was not given: MB and GB are powers of ten there, since MiB and GiB can be
+/// said. An Error names the unknown unit.
+Result<std::uint64_t> unit_of(const LogOptions& options);
+
 struct LogFormatInfo;
 class LogFile;
 struct PlannedFile;

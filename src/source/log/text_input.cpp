@@ -77,6 +77,8 @@ Status TextInput::settle_encoding() {
     if (start.starts_with(magic))
       return fail(fmt::format("{}: compressed with bzip2, xz or zip, which are not supported; decompress it first",
                               bytes_.name()));
+  auto records = RunFile::recognise(start);
+  if (!records) return fail(fmt::format("{}: {}", bytes_.name(), records.error().message));
   if (start.starts_with("\xff\xfe")) {
     encoding_ = Encoding::utf16_little;
     at_ = 2;
@@ -85,6 +87,9 @@ Status TextInput::settle_encoding() {
     at_ = 2;
   } else if (start.starts_with("\xef\xbb\xbf")) {
     at_ = 3;
+  } else if (*records != nullptr) {
+    records_ = std::move(*records);
+    encoding_ = Encoding::records;
   } else if (end_ >= 16) {
     std::size_t even = 0;
     std::size_t odd = 0;
@@ -97,8 +102,33 @@ Status TextInput::settle_encoding() {
   return {};
 }
 
-/// Decodes UTF-16 that waits into UTF-8 at `to`; size >= 4.
+std::string TextInput::warning() const {
+  std::string out = bytes_.warning();
+  const std::string of_records = records_ != nullptr ? records_->warning() : std::string();
+  if (!of_records.empty()) out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", bytes_.name(), of_records);
+  return out;
+}
+
+/// Text of the bytes that wait, at `to`; 0 when more of them are needed.
 std::size_t TextInput::decode(char* to, std::size_t size) {
+  return encoding_ == Encoding::records ? decode_records(to, size) : decode_utf16(to, size);
+}
+
+std::size_t TextInput::decode_records(char* to, std::size_t size) {
+  if (lines_at_ == lines_.size()) {
+    lines_.clear();
+    lines_at_ = 0;
+    records_->feed({waiting_.data() + at_, end_ - at_}, lines_);
+    at_ = end_;
+    if (done_) records_->end();
+  }
+  const std::size_t n = lines_.copy(to, size, lines_at_);
+  lines_at_ += n;
+  return n;
+}
+
+/// Decodes UTF-16 that waits into UTF-8 at `to`; size >= 4.
+std::size_t TextInput::decode_utf16(char* to, std::size_t size) {
   std::size_t n = 0;
   while (end_ - at_ >= 2 && n + 4 <= size) {
     const auto a = static_cast<unsigned char>(waiting_[at_]);
