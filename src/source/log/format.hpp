@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,9 @@ class LogParser {
   [[nodiscard]] virtual bool clock_is_relative() const = 0;
   /// True when the log has only processes in it: a candidate for joining to a device log.
   [[nodiscard]] virtual bool processes_only() const { return false; }
+  /// What was understood and why it cannot be trusted, when too much of what was read so far does not fit it; nullopt
+  /// otherwise. Ends with what to do.
+  [[nodiscard]] virtual std::optional<std::string> misfit() const { return std::nullopt; }
   /// Assumptions made from the head, as warnings that end with what to do.
   [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
 

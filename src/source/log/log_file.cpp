@@ -126,6 +126,7 @@ Status LogFile::fill() {
     if (!stretch) return fail(std::move(stretch.error()));
     if (stretch->text.empty()) {
       parser_->finish(*rows_);
+      if (const auto wrong = parser_->misfit()) return fail(fmt::format("{}: {}", rows_->file(), *wrong));
       if (!input_->bytes().warning().empty()) rows_->warn(input_->bytes().warning());
       ended_ = true;
     } else {

@@ -125,6 +125,8 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   for (std::size_t i = 0; i < roster.size(); ++i) probe.devices.push_back(roster.device(i));
   probe.blocks = rows.series_follow_one_another();
   probe.disorder = probe.blocks ? Duration{} : rows.disorder();
+  if (const auto wrong = found->parser->misfit())
+    return fail(fmt::format("{}: as a {} log: {}", planned->shown, probe.format->name, *wrong));
   if (path == "-") {
     planned->input = std::move(*lines);
   } else if (!probe.blocks && !probe.processes_only) {
