@@ -10,6 +10,7 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kTailBytes = 64 * 1024;
+constexpr std::string_view kPatternFormat = "text";
 
 /// NUL bytes alone do not make a log binary: a crash leaves runs of them.
 bool looks_binary(std::string_view head) {
@@ -65,8 +66,10 @@ bool tail_has_other_series(const LogFormatInfo& format, const LogHead& head, Lin
 
 Result<RecognisedText> recognise_text(const LogHead& head) {
   RecognisedText out;
-  if (!head.options->format.empty()) {
-    out.format = find_log_format(head.options->format);
+  // A pattern is for text alone.
+  const std::string_view named = head.options->line_pattern.empty() ? head.options->format : kPatternFormat;
+  if (!named.empty()) {
+    out.format = find_log_format(named);
     if (out.format == nullptr)
       return fail(
           fmt::format("log format '{}' is not known; the formats are {}", head.options->format, format_names()));
@@ -85,7 +88,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
       while (!rest.empty() && logtext::trim(line).empty()) line = logtext::take_line(rest);
       return fail(
           fmt::format("the log format of '{}' is not recognised ({}); docs/formats/logs.md shows how to record each "
-                      "format, and --input-format names one",
+                      "format, --input-format names one, and --line-pattern reads lines of any text",
                       logtext::excerpt(line), format_names()));
     }
   }
@@ -122,11 +125,11 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   DeviceRoster roster;
   LogRows rows(catalog, roster, planned->shown, std::nullopt);
   found->parser->parse(text, 1, true, rows);
+  if (const auto wrong = found->parser->misfit())
+    return fail(fmt::format("{}: as a {} log: {}", planned->shown, probe.format->name, *wrong));
   for (std::size_t i = 0; i < roster.size(); ++i) probe.devices.push_back(roster.device(i));
   probe.blocks = rows.series_follow_one_another();
   probe.disorder = probe.blocks ? Duration{} : rows.disorder();
-  if (const auto wrong = found->parser->misfit())
-    return fail(fmt::format("{}: as a {} log: {}", planned->shown, probe.format->name, *wrong));
   if (path == "-") {
     planned->input = std::move(*lines);
   } else if (!probe.blocks && !probe.processes_only) {

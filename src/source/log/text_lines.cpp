@@ -1,0 +1,258 @@
+// Text for people that tells the use of GPU memory among other things: lines that --line-pattern describes, or, without
+// it, lines with a pair of used and total memory ("GPU Memory: 8123 / 24576 MB"). The time stands in the line, or in
+// the last line before it that has one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/units.hpp"
+#include "source/log/dumps.hpp"
+#include "source/log/line_pattern.hpp"
+#include "source/log/memory_pair.hpp"
+#include "source/log/stamp_search.hpp"
+#include "source/log/unit.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::Amount;
+using logtext::excerpt;
+using logtext::trim;
+
+/// What the lines of both kinds have in common: the clock.
+class TextLines : public LineParser {
+ public:
+  TextLines(StampReader stamp, std::vector<std::string> assumptions) : LineParser(std::move(stamp)) {
+    assumptions_ = std::move(assumptions);
+  }
+
+ protected:
+  /// Takes over the time that stands in `text`, if one does.
+  void read_time(std::string_view text) {
+    Timestamp time;
+    if (stamp_.kind() == StampReader::Kind::none || !stamp_.read(text, time)) return;
+    time_ = time;
+    stamped_ = true;
+  }
+  /// Without a clock, a series that comes again begins the next reading.
+  bool has_time(std::size_t device, std::uint32_t pid) {
+    if (stamp_.kind() != StampReader::Kind::none) return stamped_;
+    const std::pair<std::size_t, std::uint32_t> series{device, pid};
+    if (std::find(in_round_.begin(), in_round_.end(), series) != in_round_.end()) {
+      ++round_;
+      in_round_.clear();
+    }
+    in_round_.push_back(series);
+    time_ = stamp_.at_round(round_);
+    return true;
+  }
+
+  Timestamp time_{};
+
+ private:
+  bool stamped_ = false;
+  std::uint64_t round_ = 0;
+  std::vector<std::pair<std::size_t, std::uint32_t>> in_round_;
+};
+
+constexpr std::string_view kNoTime = "no line with a time before it";
+constexpr std::string_view kAbove = "used memory above the total";
+
+/// Whether two pairs are of one GPU, and nothing says which of them is meant.
+bool is_ambiguous(const std::vector<MemoryPair>& pairs) {
+  for (std::size_t i = 1; i < pairs.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (pairs[i].gpu == pairs[j].gpu) return true;
+  return false;
+}
+
+class PairLines final : public TextLines {
+ public:
+  using TextLines::TextLines;
+
+ private:
+  void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) override {
+    if (!whole) return;
+    read_time(find_stamp(line));
+    find_memory_pairs(line, pairs_);
+    if (is_ambiguous(pairs_))
+      return rows.skip(number, fmt::format("several pairs of used and total memory in '{}'", excerpt(line)));
+    for (const MemoryPair& pair : pairs_) {
+      LogDevice gpu;
+      gpu.index = pair.gpu >= 0 ? pair.gpu : 0;
+      const std::size_t device = rows.device(gpu);
+      if (!has_time(device, 0)) return rows.skip(number, kNoTime);
+      rows.total(time_, device, pair.total_bytes);
+      rows.add(time_, rows.device_series(device), pair.used_bytes);
+    }
+  }
+
+  std::vector<MemoryPair> pairs_;
+};
+
+class PatternLines final : public TextLines {
+ public:
+  PatternLines(LinePattern pattern, std::uint64_t unit, bool has_pid, StampReader stamp,
+               std::vector<std::string> assumptions)
+      : TextLines(std::move(stamp), std::move(assumptions)),
+        pattern_(std::move(pattern)),
+        unit_(unit),
+        has_pid_(has_pid) {}
+
+  [[nodiscard]] bool processes_only() const override { return has_pid_; }
+
+ private:
+  void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) override {
+    if (!whole) return;
+    TextReading reading;
+    const bool matches = pattern_.read(line, reading);
+    if (!pattern_.has_time())
+      read_time(find_stamp(line));
+    else if (matches)
+      read_time(trim(reading.time));
+    if (!matches) return;
+
+    std::uint64_t used = 0;
+    std::uint64_t total = 0;
+    std::uint64_t free = 0;
+    const Amount has_used = amount(reading.used, used);
+    const Amount has_total = amount(reading.total, total);
+    const Amount has_free = amount(reading.free, free);
+    for (const Amount read : {has_used, has_total, has_free})
+      if (read == Amount::bad) return rows.skip(number, fmt::format("no readable amount in '{}'", excerpt(line)));
+    bool known = has_used == Amount::read;
+    if (!known && has_free == Amount::read && has_total == Amount::read && free <= total) {
+      used = total - free;
+      known = true;
+    }
+    if (has_total != Amount::read && known && has_free == Amount::read) total = used + free;
+    if (known && total > 0 && used > total + total / 20)
+      return rows.skip(number, fmt::format("{} in '{}'", kAbove, excerpt(line)));
+
+    const std::size_t device = rows.device(named(reading));
+    const auto pid = logtext::whole_number<std::uint32_t>(trim(reading.pid));
+    if (!reading.pid.empty() && !pid) return rows.skip(number, fmt::format("no readable pid in '{}'", excerpt(line)));
+    if (!has_time(device, pid.value_or(0))) return rows.skip(number, kNoTime);
+    if (total > 0) rows.total(time_, device, total);
+    if (!pid) {
+      if (known) rows.add(time_, rows.device_series(device), used);
+      return;
+    }
+    const std::size_t process =
+        rows.process(device, *pid, trim(reading.name), {}, trim(reading.user), trim(reading.name), known);
+    if (known) rows.add(time_, rows.process_series(process), used);
+  }
+
+  Amount amount(std::string_view text, std::uint64_t& bytes) const {
+    text = trim(text);
+    return text.empty() ? Amount::missing : logtext::read_amount(text, unit_, bytes, true);
+  }
+
+  static LogDevice named(const TextReading& reading) {
+    LogDevice gpu;
+    gpu.uuid = trim(reading.uuid);
+    const std::string_view text = trim(reading.gpu);
+    const auto index = logtext::whole_number<int>(text);
+    if (index && *index >= 0 && *index < 4096)
+      gpu.index = *index;
+    else if (text.empty())
+      gpu.index = 0;
+    else
+      gpu.text = text;
+    if (reading.pid.empty()) gpu.name = trim(reading.name);
+    return gpu;
+  }
+
+  LinePattern pattern_;
+  std::uint64_t unit_;
+  bool has_pid_;
+};
+
+/// The times of a head: of the lines that `of` finds one in.
+template <class Of>
+Result<StampReader> settle_clock(const LogHead& head, Of of, std::vector<std::string>& assumptions) {
+  constexpr std::size_t kMost = 600;
+  std::vector<std::string_view> samples;
+  std::string_view rest = head.text;
+  while (!rest.empty() && samples.size() < kMost)
+    if (const std::string_view stamp = of(logtext::take_line(rest)); !stamp.empty()) samples.push_back(stamp);
+  if (samples.empty()) return StampReader::without_clock(*head.options, assumptions);
+  return StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
+}
+
+Result<std::unique_ptr<LogParser>> make_by_pattern(const LogHead& head) {
+  auto pattern = LinePattern::compile(head.options->line_pattern);
+  if (!pattern) return fail(std::move(pattern.error()));
+  std::vector<std::string> assumptions;
+  std::vector<std::string_view> used;
+  std::string_view first;
+  std::string_view rest = head.text;
+  while (!rest.empty()) {
+    const std::string_view line = logtext::take_line(rest);
+    if (trim(first).empty()) first = line;
+    if (TextReading reading; pattern->read(line, reading))
+      used.push_back(trim(reading.used.empty() ? reading.free : reading.used));
+  }
+  if (used.empty())
+    return fail(fmt::format("no line of the first 256 KiB matches --line-pattern '{}'; the first line is '{}'",
+                            head.options->line_pattern, excerpt(first, 160)));
+  std::uint64_t unit = kBytesPerMiB;
+  if (!head.options->unit.empty()) {
+    const auto given = unit_of_option(head.options->unit);
+    if (!given) return fail(given.error());
+    unit = *given;
+  } else {
+    unit = guess_unit(used, true, assumptions);
+  }
+  const auto stamp_of = [&](std::string_view line) {
+    if (!pattern->has_time()) return find_stamp(line);
+    TextReading reading;
+    return pattern->read(line, reading) ? trim(reading.time) : std::string_view{};
+  };
+  auto stamp = settle_clock(head, stamp_of, assumptions);
+  if (!stamp) return fail(std::move(stamp.error()));
+  const bool has_pid = pattern->has_pid();
+  return std::make_unique<PatternLines>(std::move(*pattern), unit, has_pid, std::move(*stamp), std::move(assumptions));
+}
+
+Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
+  if (!head.options->line_pattern.empty()) return make_by_pattern(head);
+  std::vector<std::string> assumptions;
+  std::vector<MemoryPair> pairs;
+  std::string_view rest = head.text;
+  bool found = false;
+  while (!rest.empty() && !found) {
+    find_memory_pairs(logtext::take_line(rest), pairs);
+    found = !pairs.empty();
+    if (is_ambiguous(pairs))
+      return fail("a line has several pairs of used and total memory; pass --line-pattern to say which is meant");
+  }
+  if (!found)
+    return fail(
+        "no line has a pair of used and total GPU memory with a unit, such as 'GPU Memory: 8123 / 24576 MB'; pass "
+        "--line-pattern to say what a line holds");
+  auto stamp = settle_clock(head, find_stamp, assumptions);
+  if (!stamp) return fail(std::move(stamp.error()));
+  return std::make_unique<PairLines>(std::move(*stamp), std::move(assumptions));
+}
+
+/// By a few lines that have pairs: one alone is a word in passing.
+int recognise(std::string_view head) {
+  constexpr std::size_t kLooked = 2000;
+  std::vector<MemoryPair> pairs;
+  std::size_t lines = 0;
+  for (std::size_t i = 0; i < kLooked && !head.empty() && lines < 2; ++i) {
+    find_memory_pairs(logtext::take_line(head), pairs);
+    if (!pairs.empty()) ++lines;
+  }
+  return lines >= 2 ? 34 : lines == 1 ? 4 : 0;
+}
+
+}  // namespace
+
+extern const LogFormatInfo text_log_format;
+const LogFormatInfo text_log_format{"text", "lines of any text with used and total memory, or as --line-pattern says",
+                                    recognise, make};
+
+}  // namespace vramtrack
