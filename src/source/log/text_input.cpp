@@ -52,7 +52,7 @@ Result<std::unique_ptr<TextInput>> TextInput::open(const std::string& path) {
   if (!bytes) return fail(std::move(bytes.error()));
   std::unique_ptr<TextInput> input(new TextInput(std::move(*bytes)));
   if (auto ok = input->settle_encoding(); !ok) return fail(std::move(ok.error()));
-  if (input->encoding_ == Encoding::utf8 && path != "-")
+  if (input->encoding_ == Encoding::utf8 && input->terminal_.passes_text() && path != "-")
     input->plain_size_ = static_cast<std::size_t>(input->bytes_.size_bytes().value_or(0));
   return input;
 }
@@ -70,7 +70,7 @@ Status TextInput::refill() {
 
 /// Looks at the first bytes: a byte-order mark, or the zero bytes of UTF-16 without one.
 Status TextInput::settle_encoding() {
-  while (end_ < kTellingBytes && !done_)
+  while (end_ < waiting_.size() && !done_)
     if (auto ok = refill(); !ok) return ok;
   const std::string_view start(waiting_.data(), end_);
   for (const std::string_view magic : kNotRead)
@@ -94,6 +94,7 @@ Status TextInput::settle_encoding() {
     if (odd * 2 == looked && even == 0) encoding_ = Encoding::utf16_little;
     if (even * 2 == looked && odd == 0) encoding_ = Encoding::utf16_big;
   }
+  if (encoding_ == Encoding::utf8 && TerminalText::draws_screen(start)) terminal_.keep_screen();
   return {};
 }
 
@@ -118,6 +119,32 @@ std::size_t TextInput::decode(char* to, std::size_t size) {
 }
 
 Result<std::size_t> TextInput::read(char* to, std::size_t size) {
+  while (true) {
+    if (shown_at_ < shown_.size()) {
+      const std::size_t n = std::min(size, shown_.size() - shown_at_);
+      std::memcpy(to, shown_.data() + shown_at_, n);
+      shown_at_ += n;
+      return n;
+    }
+    shown_.clear();
+    shown_at_ = 0;
+    auto n = read_raw(to, size);
+    if (!n) return n;
+    if (*n == 0) {
+      if (finished_) return n;
+      finished_ = true;
+      terminal_.finish(shown_);
+      if (shown_.empty()) return n;
+    } else if (terminal_.passes_text() && std::memchr(to, '\x1b', *n) == nullptr) {
+      terminal_.pass({to, *n});
+      return n;
+    } else {
+      terminal_.feed({to, *n}, shown_);
+    }
+  }
+}
+
+Result<std::size_t> TextInput::read_raw(char* to, std::size_t size) {
   if (encoding_ == Encoding::utf8) {
     if (at_ == end_) return bytes_.read({reinterpret_cast<std::uint8_t*>(to), size});
     const std::size_t n = std::min(size, end_ - at_);
@@ -136,6 +163,10 @@ Result<std::size_t> TextInput::read(char* to, std::size_t size) {
 bool TextInput::seek(std::size_t offset) {
   if (plain_size_ == 0 || !bytes_.seek(offset)) return false;
   at_ = end_ = 0;
+  shown_.clear();
+  shown_at_ = 0;
+  terminal_ = {};
+  finished_ = false;
   return true;
 }
 

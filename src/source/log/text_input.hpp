@@ -9,11 +9,12 @@
 
 #include "core/byte_input.hpp"
 #include "core/result.hpp"
+#include "source/log/terminal_text.hpp"
 
 namespace vramtrack {
 
-/// Reads a file once, front to back, as UTF-8 without a byte-order mark. Holds under 1 MiB whatever the size.
-/// Not thread-safe.
+/// Reads a file once, front to back, as UTF-8 without a byte-order mark and without a terminal's escape sequences.
+/// Holds under 1 MiB whatever the size. Not thread-safe.
 class TextInput {
  public:
   /// Opens `path`; "-" is standard input. Errors name the file and the reason.
@@ -24,7 +25,7 @@ class TextInput {
 
   /// What was noticed that is not fatal (a compressed file that is cut off); empty when nothing.
   [[nodiscard]] const std::string& warning() const { return bytes_.warning(); }
-  /// Size on disk when this is a plain, seekable, uncompressed UTF-8 file; 0 otherwise.
+  /// Size on disk when this is a plain, seekable, uncompressed UTF-8 file that draws no screen; 0 otherwise.
   [[nodiscard]] std::size_t plain_size() const { return plain_size_; }
   /// Moves a plain file (plain_size() > 0) to `offset` bytes from its start.
   bool seek(std::size_t offset);
@@ -33,6 +34,7 @@ class TextInput {
   enum class Encoding : std::uint8_t { utf8, utf16_little, utf16_big };
 
   explicit TextInput(ByteInput bytes);
+  Result<std::size_t> read_raw(char* to, std::size_t size);
   Status refill();
   Status settle_encoding();
   std::size_t decode(char* to, std::size_t size);
@@ -44,6 +46,10 @@ class TextInput {
   bool done_ = false;
   std::size_t plain_size_ = 0;
   unsigned high_surrogate_ = 0;
+  TerminalText terminal_;
+  std::string shown_;  ///< what it made plain; [shown_at_, end) waits to be handed out
+  std::size_t shown_at_ = 0;
+  bool finished_ = false;
 };
 
 }  // namespace vramtrack
