@@ -1,6 +1,7 @@
 // Lines that are no plain row: quoted line breaks, headers again, dates, and what does not fit.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "source/log/csv_rows.hpp"
@@ -90,12 +91,15 @@ void CsvRows::does_not_fit(std::string_view line, std::uint64_t number, const st
     if (line.find(message) != std::string_view::npos) return;
   if (unfit_ + unfit_since_ == 0) first_unfit_ = fmt::format("line {}: {}", number, why);
   ++unfit_since_;
+  const bool row_like =
+      line.find(plan_.delimiter) != std::string_view::npos && std::any_of(line.begin(), line.end(), logtext::is_digit);
+  if (row_like) ++unfit_rows_since_;
 }
 
 std::optional<std::string> CsvRows::misfit() const {
   constexpr std::uint64_t kFew = 4;
-  // What comes after the last row that fits (a crash, another program's words) does not speak against it.
-  const std::uint64_t unfit = fit_ == 0 ? unfit_since_ : unfit_;
+  // Words after the last row that fits (a crash, another program's) do not speak against it; rows do.
+  const std::uint64_t unfit = unfit_ + (fit_ == 0 ? unfit_since_ : unfit_rows_since_);
   if (unfit == 0 || (fit_ > 0 && (unfit < kFew || unfit * 2 < fit_))) return std::nullopt;
   return fmt::format(
       "{} of the lines are no rows of what was understood, {} are ({}); {}; keep one kind of row in the file, mend the "

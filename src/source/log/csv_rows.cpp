@@ -168,6 +168,10 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
     e->total_text = field(plan_.total);
     std::uint64_t total = 0;
     if (logtext::read_amount(e->total_text, total_unit_, total, comma_) == Amount::read) {
+      if (!plan_.has_header && e->total_bytes != 0 && total != e->total_bytes) {
+        e->total_text.clear();
+        return "another total than before, so the column is none,";
+      }
       e->total_bytes = total;
       rows.total(time, e->device, total);
     }

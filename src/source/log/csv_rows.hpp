@@ -72,7 +72,7 @@ class CsvRows final : public LogParser {
   void fits() {
     ++fit_;
     unfit_ += unfit_since_;
-    unfit_since_ = 0;
+    unfit_since_ = unfit_rows_since_ = 0;
   }
   void does_not_fit(std::string_view line, std::uint64_t number, const std::string& why);
   /// Rounding apart; a total that is not known is above everything.
@@ -106,8 +106,9 @@ class CsvRows final : public LogParser {
   std::uint64_t quoted_line_ = 0;       ///< line it begins in
   std::optional<Timestamp> line_time_;  ///< of the last line that is a time
   bool header_seen_ = false;
-  std::uint64_t fit_ = 0, unfit_ = 0;  ///< lines that are rows; lines before the last of them that are none
-  std::uint64_t unfit_since_ = 0;      ///< lines that are no rows since then
+  std::uint64_t fit_ = 0, unfit_ = 0;   ///< lines that are rows; lines before the last of them that are none
+  std::uint64_t unfit_rows_since_ = 0;  ///< of the following, those that look like rows
+  std::uint64_t unfit_since_ = 0;       ///< lines that are no rows since then
   std::string first_unfit_;
 
   std::vector<std::optional<std::uint64_t>> wide_used_;

@@ -74,11 +74,21 @@ struct Relation {
 };
 
 Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
+  /// Each amount was rounded, and the driver's own share wavers.
   constexpr std::uint64_t kRounding = 2 * kBytesPerMiB;
-  struct Known {
-    std::uint64_t second, sum;
+  constexpr std::uint64_t kOfTheChange = 100;
+  struct Range {
+    std::uint64_t low, high;
+    void take(std::uint64_t value) {
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    [[nodiscard]] std::uint64_t width() const { return high - low; }
   };
-  std::map<std::string_view, Known> known;
+  struct Gpu {
+    Range first, second, sum;
+  };
+  std::map<std::string_view, Gpu> gpus;
   Relation out;
   for (const auto& row : rows) {
     std::uint64_t a = 0;
@@ -86,12 +96,17 @@ Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
     if (std::max(first, second) >= row.size() || logtext::read_amount(row[first], kBytesPerMiB, a) != Amount::read ||
         logtext::read_amount(row[second], kBytesPerMiB, b) != Amount::read)
       continue;
-    const auto gpu = key >= 0 && static_cast<std::size_t>(key) < row.size() ? row[static_cast<std::size_t>(key)] : "";
-    const Known& seen = known.try_emplace(gpu, Known{b, a + b}).first->second;
+    const auto id = key >= 0 && static_cast<std::size_t>(key) < row.size() ? row[static_cast<std::size_t>(key)] : "";
+    Gpu& gpu = gpus.try_emplace(id, Gpu{{a, a}, {b, b}, {a + b, a + b}}).first->second;
+    gpu.first.take(a);
+    gpu.second.take(b);
+    gpu.sum.take(a + b);
     out.below &= a <= b;
     out.alike &= a == b;
-    out.second_fixed &= b == seen.second;
-    out.sum_fixed &= std::max(a + b, seen.sum) - std::min(a + b, seen.sum) <= kRounding;
+  }
+  for (const auto& [id, gpu] : gpus) {
+    out.second_fixed &= gpu.second.width() == 0;
+    out.sum_fixed &= gpu.sum.width() <= kRounding + gpu.first.width() / kOfTheChange;
   }
   return out;
 }
@@ -189,8 +204,11 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
       const bool neighbours = memory.size() == 2 || std::max(used, total) - std::min(used, total) == 1;
       const Relation r = relate(rows, used, total, key);
       // Without units any constant passes for a total, and a small number for a use: a GPU has at least 1000 MiB, and
-      // what stays below 101 may be a percentage or a temperature.
-      const bool plausible = with_units || (columns[total].low >= kLeastTotal && columns[used].high > kMostPercent);
+      // what stays below 101 may be a percentage or a temperature,
+      // what has a fraction a power.
+      const bool plausible =
+          with_units || (columns[total].low >= kLeastTotal && columns[used].high > kMostPercent &&
+                         columns[used].all(columns[used].integers) && columns[total].all(columns[total].integers));
       if (neighbours && plausible && r.below && r.second_fixed && !r.alike) pairs.emplace_back(used, total);
       const bool large = with_units || columns[used].high + columns[total].high >= kLeastTotal;
       if (used < total && neighbours && large && r.sum_fixed && !columns[used].constant()) halves = {used, total};

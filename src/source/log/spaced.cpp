@@ -154,8 +154,8 @@ class SpacedRows final : public LogParser {
 int recognise(std::string_view head) {
   constexpr std::size_t kLooked = 16 * kBytesPerKiB;
   head = head.substr(0, head.substr(0, kLooked).rfind('\n') + 1);
-  // Where commas cut the lines, spaces do not.
-  if (find_delimiter(head.substr(0, head.find('\n'))) == ',') return 0;
+  // Where other delimiters cut the lines, spaces do not.
+  if (find_delimiter(head.substr(0, head.find('\n'))) != '\0') return 0;
   bool with_header = false;
   if (!find_spacing(head, with_header)) return 0;
   return with_header ? 52 : 20;

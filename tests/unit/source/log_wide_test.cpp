@@ -93,6 +93,21 @@ TEST(Infer, ReadsUsedAndFreeByTheirConstantSum) {
   EXPECT_THAT(r.warnings(), HasSubstr("the first is read as used and the second as free"));
 }
 
+TEST(Infer, PassesOverAPowerBesideTheTotal) {
+  const auto r =
+      read_text(timed("", 20, [](int i) { return fmt::format("45, {}, 24576, {:.2f}", 8000 + i, 120 + i * 0.37); }));
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.device("0").back().second, 8019);
+}
+
+TEST(Infer, ATotalThatChangesWasNone) {
+  // Used and free, which are constant in the first 256 KiB.
+  std::string text;
+  for (int i = 0; text.size() < 300'000; ++i) text += fmt::format("{}, 0, 300, 24276\n", 1772359200 + i);
+  for (int i = 0; i < 8000; ++i) text += fmt::format("{}, 0, {}, {}\n", 1772459200 + i, 301 + i, 24275 - i);
+  EXPECT_THAT(read_text(text).error, HasSubstr("another total than before"));
+}
+
 TEST(Infer, DoesNotGuessWhatMayBeAMeasure) {
   // A temperature beside a constant clock.
   EXPECT_THAT(read_text(timed("", 20, [](int i) { return fmt::format("{}, 1500", 40 + i % 5); })).error,
