@@ -16,6 +16,7 @@ using logtext::is_digit;
 struct Amount {
   logtext::Decimal number;
   std::uint64_t unit_bytes = 0;  ///< 0: none
+  bool binary = false;           ///< MiB or GiB, which hardly anything but memory is counted in
   std::size_t end = 0;
 };
 
@@ -37,6 +38,7 @@ std::optional<Amount> amount_at(std::string_view line, std::size_t at) {
   std::size_t end = word;
   while (end < line.size() && is_alpha(line[end])) ++end;
   out.unit_bytes = unit_of(line.substr(word, end - word));
+  out.binary = line.substr(word, end - word) == "MiB" || line.substr(word, end - word) == "GiB";
   // Nobody writes use in bare bytes here; "B" and a rate's "MB/s" are not what is meant.
   const bool rate = end + 1 < line.size() && line[end] == '/' && line[end + 1] == 's';
   if (out.unit_bytes == 1 || rate) return std::nullopt;
@@ -137,14 +139,18 @@ void find_memory_pairs(std::string_view line, std::vector<MemoryPair>& pairs) {
     label_from = total->end;
     if (label.gpu) whole.gpu = true;
     if (label.index >= 0) whole.index = label.index;
-    if (label.other || !(label.gpu || label.memory)) continue;
     MemoryPair pair;
+    pair.bare = !label.gpu && !label.memory;
+    if (label.other || (pair.bare && !(used->binary && total->binary))) continue;
     pair.used_bytes = bytes_of(used->number, used->unit_bytes != 0 ? used->unit_bytes : total->unit_bytes);
     pair.total_bytes = bytes_of(total->number, total->unit_bytes);
     pair.gpu = label.index >= 0 ? label.index : label.gpu ? -1 : whole.index;
     pair.names_gpu = label.gpu || whole.gpu;
     if (pair.total_bytes > 0 && pair.used_bytes <= pair.total_bytes) pairs.push_back(pair);
   }
+  // Where some are said to be memory, the bare ones are something else.
+  if (std::any_of(pairs.begin(), pairs.end(), [](const MemoryPair& p) { return !p.bare; }))
+    std::erase_if(pairs, [](const MemoryPair& p) { return p.bare; });
   // "memory 10/64 GB, GPU memory 8/24 GB": where one is said to be a GPU's, the other is not.
   if (std::any_of(pairs.begin(), pairs.end(), [](const MemoryPair& p) { return p.names_gpu; }))
     std::erase_if(pairs, [](const MemoryPair& p) { return !p.names_gpu; });

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <utility>
 
 #include "core/units.hpp"
@@ -48,13 +50,74 @@ class TextLines : public LineParser {
     return true;
   }
 
+  /// The index of a GPU that its line does not name: its place among the lines of one time. nullopt: beyond the last.
+  std::optional<int> place() {
+    if (places_ <= 1) return 0;
+    place_ = time_ == place_time_ ? place_ + 1 : 0;
+    place_time_ = time_;
+    if (place_ >= places_) return std::nullopt;
+    return static_cast<int>(place_);
+  }
+
   Timestamp time_{};
 
+ public:
+  /// Each time has lines of `n` GPUs that they do not name.
+  void expect_places(std::size_t n) { places_ = n; }
+
  private:
+  std::size_t places_ = 1;
+  std::size_t place_ = 0;
+  Timestamp place_time_ = LogRows::kNever;
   bool stamped_ = false;
   std::uint64_t round_ = 0;
   std::vector<std::pair<std::size_t, std::uint32_t>> in_round_;
 };
+
+/// A line of the head whose GPU has no name.
+struct Unnamed {
+  std::string_view stamp;
+  double used_bytes = 0;
+};
+
+/// How many GPUs the lines are of: by the constant number of lines a time. Without times, an Error where the use
+/// jumps from line to line as that of several does.
+Result<std::size_t> count_places(const std::vector<Unnamed>& lines, std::vector<std::string>& assumptions) {
+  constexpr std::size_t kMost = 16;
+  constexpr double kSmoother = 8;
+  if (lines.size() < 3 || lines.front().stamp.empty()) {
+    const auto travelled = [&](std::size_t step) {
+      double sum = 0;
+      for (std::size_t i = kMost; i < lines.size(); ++i)
+        sum += std::abs(lines[i].used_bytes - lines[i - step].used_bytes);
+      return sum;
+    };
+    for (std::size_t n = 2; n <= kMost && lines.size() > 2 * kMost; ++n)
+      if (travelled(1) > kSmoother * travelled(n))
+        return fail(
+            fmt::format("the lines seem to be of {} GPUs in turn, and neither name them nor have a time; pass "
+                        "--line-pattern with a "
+                        "group gpu, or record the time of each reading",
+                        n));
+    return 1;
+  }
+  std::vector<std::size_t> groups;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0 && lines[i].stamp == lines[i - 1].stamp)
+      ++groups.back();
+    else
+      groups.push_back(1);
+  }
+  if (groups.size() < 3) return 1;
+  groups.pop_back();
+  const bool constant = std::all_of(groups.begin(), groups.end(), [&](std::size_t n) { return n == groups.front(); });
+  if (!constant || groups.front() == 1) return 1;
+  assumptions.push_back(fmt::format(
+      "{} lines per time and no GPU index: they are taken for {} GPUs in that order; name them in a group gpu of "
+      "--line-pattern",
+      groups.front(), groups.front()));
+  return groups.front();
+}
 
 constexpr std::string_view kNoTime = "no line with a time before it";
 constexpr std::string_view kAbove = "used memory above the total";
@@ -80,7 +143,8 @@ class PairLines final : public TextLines {
       return rows.skip(number, fmt::format("several pairs of used and total memory in '{}'", excerpt(line)));
     for (const MemoryPair& pair : pairs_) {
       LogDevice gpu;
-      gpu.index = pair.gpu >= 0 ? pair.gpu : 0;
+      gpu.index = pair.gpu >= 0 ? pair.gpu : place();
+      if (!gpu.index) return rows.skip(number, fmt::format("one GPU more than at other times: '{}'", excerpt(line)));
       const std::size_t device = rows.device(gpu);
       if (!has_time(device, 0)) return rows.skip(number, kNoTime);
       rows.total(time_, device, pair.total_bytes);
@@ -130,7 +194,12 @@ class PatternLines final : public TextLines {
     if (known && total > 0 && used > total + total / 20)
       return rows.skip(number, fmt::format("{} in '{}'", kAbove, excerpt(line)));
 
-    const std::size_t device = rows.device(named(reading));
+    LogDevice gpu = named(reading);
+    if (reading.gpu.empty() && gpu.uuid.empty() && reading.pid.empty()) {
+      gpu.index = place();
+      if (!gpu.index) return rows.skip(number, fmt::format("one GPU more than at other times: '{}'", excerpt(line)));
+    }
+    const std::size_t device = rows.device(gpu);
     const auto pid = logtext::whole_number<std::uint32_t>(trim(reading.pid));
     if (!reading.pid.empty() && !pid) return rows.skip(number, fmt::format("no readable pid in '{}'", excerpt(line)));
     if (!has_time(device, pid.value_or(0))) return rows.skip(number, kNoTime);
@@ -186,13 +255,25 @@ Result<std::unique_ptr<LogParser>> make_by_pattern(const LogHead& head) {
   if (!pattern) return fail(std::move(pattern.error()));
   std::vector<std::string> assumptions;
   std::vector<std::string_view> used;
+  std::vector<Unnamed> unnamed;
+  std::string_view stamp_text;
   std::string_view first;
   std::string_view rest = head.text;
   while (!rest.empty()) {
     const std::string_view line = logtext::take_line(rest);
     if (trim(first).empty()) first = line;
-    if (TextReading reading; pattern->read(line, reading))
-      used.push_back(trim(reading.used.empty() ? reading.free : reading.used));
+    TextReading reading;
+    const bool matches = pattern->read(line, reading);
+    const std::string_view stamp = !pattern->has_time() ? find_stamp(line)
+                                   : matches            ? reading.time
+                                                        : std::string_view{};
+    if (!stamp.empty()) stamp_text = stamp;
+    if (!matches) continue;
+    used.push_back(trim(reading.used.empty() ? reading.free : reading.used));
+    logtext::Decimal number;
+    if (reading.gpu.empty() && reading.uuid.empty() && reading.pid.empty() &&
+        logtext::read_decimal(used.back(), number))
+      unnamed.push_back({stamp_text, number.value()});
   }
   if (used.empty())
     return fail(fmt::format("no line of the first 256 KiB matches --line-pattern '{}'; the first line is '{}'",
@@ -212,29 +293,49 @@ Result<std::unique_ptr<LogParser>> make_by_pattern(const LogHead& head) {
   };
   auto stamp = settle_clock(head, stamp_of, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
+  const auto places = count_places(unnamed, assumptions);
+  if (!places) return fail(places.error());
   const bool has_pid = pattern->has_pid();
-  return std::make_unique<PatternLines>(std::move(*pattern), unit, has_pid, std::move(*stamp), std::move(assumptions));
+  auto parser =
+      std::make_unique<PatternLines>(std::move(*pattern), unit, has_pid, std::move(*stamp), std::move(assumptions));
+  parser->expect_places(*places);
+  return parser;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (!head.options->line_pattern.empty()) return make_by_pattern(head);
   std::vector<std::string> assumptions;
   std::vector<MemoryPair> pairs;
+  std::vector<Unnamed> unnamed;
+  std::string_view stamp_text;
   std::string_view rest = head.text;
   bool found = false;
-  while (!rest.empty() && !found) {
-    find_memory_pairs(logtext::take_line(rest), pairs);
-    found = !pairs.empty();
-    if (is_ambiguous(pairs))
+  bool bare = false;
+  while (!rest.empty()) {
+    const std::string_view line = logtext::take_line(rest);
+    if (const std::string_view stamp = find_stamp(line); !stamp.empty()) stamp_text = stamp;
+    find_memory_pairs(line, pairs);
+    if (pairs.empty()) continue;
+    if (!found && is_ambiguous(pairs))
       return fail("a line has several pairs of used and total memory; pass --line-pattern to say which is meant");
+    found = true;
+    bare |= pairs.front().bare;
+    if (pairs.front().gpu < 0) unnamed.push_back({stamp_text, static_cast<double>(pairs.front().used_bytes)});
   }
   if (!found)
     return fail(
         "no line has a pair of used and total GPU memory with a unit, such as 'GPU Memory: 8123 / 24576 MB'; pass "
         "--line-pattern to say what a line holds");
+  if (bare)
+    assumptions.emplace_back(
+        "pairs such as '841MiB / 8192MiB' are read as used and total GPU memory; pass --line-pattern if they are not");
   auto stamp = settle_clock(head, find_stamp, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  return std::make_unique<PairLines>(std::move(*stamp), std::move(assumptions));
+  const auto places = count_places(unnamed, assumptions);
+  if (!places) return fail(places.error());
+  auto parser = std::make_unique<PairLines>(std::move(*stamp), std::move(assumptions));
+  parser->expect_places(*places);
+  return parser;
 }
 
 /// By a few lines that have pairs: one alone is a word in passing.

@@ -1,4 +1,5 @@
 // Text for people: gpustat's, tables set apart by spaces, pairs of used and total memory, --line-pattern.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
@@ -61,6 +62,32 @@ TEST(Text, TakesTheTimeFromALineBefore) {
   ASSERT_EQ(r.error, "");
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1024), Pair(kTen + 9, 1536)));
   EXPECT_THAT(r.device("1"), ElementsAre(Pair(kTen, 2560), Pair(kTen + 9, 2560)));
+}
+
+TEST(Text, ReadsRowsGreppedFromTheTable) {
+  std::string text;
+  for (int i = 0; i < 5; ++i) {
+    text += fmt::format("Sun Mar  1 10:00:{:02} UTC 2026\n", i);
+    for (int gpu = 0; gpu < 2; ++gpu)
+      text += fmt::format("| 30%   45C    P8    18W / 170W |   {}MiB / 12053MiB |      0%      Default |\n",
+                          gpu == 0 ? 8000 + i : 300);
+  }
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(5));
+  EXPECT_EQ(r.device("1").back(), std::make_pair(kTen + 4, 300.0));
+  EXPECT_THAT(r.warnings(), HasSubstr("are taken for 2 GPUs"));
+}
+
+TEST(Text, SeveralGpusInTurnWithoutNamesOrTimesAreRefused) {
+  std::string two;
+  std::string one;
+  for (int i = 0; i < 60; ++i) {
+    one += fmt::format("Memory-Usage {}MiB / 12053MiB\n", 8000 + i);
+    two += fmt::format("Memory-Usage {}MiB / 12053MiB\n", i % 2 == 0 ? 8000 + i : 300);
+  }
+  EXPECT_THAT(read_text(one).device("0"), SizeIs(60));
+  EXPECT_THAT(read_text(two).error, HasSubstr("2 GPUs in turn"));
 }
 
 TEST(MemoryPairs, AreOfMemoryAndOfAGpu) {
