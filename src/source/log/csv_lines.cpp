@@ -27,7 +27,10 @@ void CsvRows::go_on_in_quotes(std::string_view text, std::uint64_t line, bool wh
   quoted_ += '\n';
   quoted_ += text;
   if (quoted_.size() > kLongestRecord) return unquote(rows);
-  if (text.find('"') == std::string_view::npos || ends_in_quotes(quoted_, plan_.delimiter)) return;
+  const auto more = std::count(text.begin(), text.end(), '"');
+  quotes_ += static_cast<std::uint64_t>(more);
+  // A whole record has an even number of them: most lines need not be looked at from its beginning.
+  if (more == 0 || quotes_ % 2 != 0 || ends_in_quotes(quoted_, plan_.delimiter)) return;
   const std::string record = std::exchange(quoted_, {});
   rows.line = quoted_line_;
   read_line(record, quoted_line_, whole, rows);

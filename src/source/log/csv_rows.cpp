@@ -111,6 +111,7 @@ std::uint64_t CsvRows::parse(std::string_view lines, std::uint64_t line, bool co
     } else if (whole && text.find('"') != std::string_view::npos && ends_in_quotes(text, plan_.delimiter)) {
       quoted_ = text;
       quoted_line_ = line;
+      quotes_ = static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '"'));
     } else {
       read_line(text, line, whole, rows);
     }

@@ -103,6 +103,7 @@ class CsvRows final : public LogParser {
 
   std::size_t cut_ = 0;                 ///< fields of the line that cut_oddly() cut last
   std::string quoted_;                  ///< a record so far whose quoted field has a line break
+  std::uint64_t quotes_ = 0;            ///< in it
   std::uint64_t quoted_line_ = 0;       ///< line it begins in
   std::optional<Timestamp> line_time_;  ///< of the last line that is a time
   bool header_seen_ = false;

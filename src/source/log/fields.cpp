@@ -62,11 +62,15 @@ std::string_view take_record(std::string_view& rest, char delimiter) {
   std::string_view record = logtext::take_line(after);
   if (record.find('"') != std::string_view::npos && ends_in_quotes(record, delimiter)) {
     std::string_view longer = after;
+    auto quotes = std::count(record.begin(), record.end(), '"');
     while (!longer.empty()) {
       const std::string_view next = logtext::take_line(longer);
+      const auto more = std::count(next.begin(), next.end(), '"');
+      quotes += more;
       const auto size = static_cast<std::size_t>(next.data() + next.size() - rest.data());
       if (size > kLongestRecord) break;
-      if (next.find('"') == std::string_view::npos || ends_in_quotes(rest.substr(0, size), delimiter)) continue;
+      // A whole record has an even number of them: most lines need not be looked at from its beginning.
+      if (more == 0 || quotes % 2 != 0 || ends_in_quotes(rest.substr(0, size), delimiter)) continue;
       record = rest.substr(0, size);
       after = longer;
       break;

@@ -63,7 +63,9 @@ void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
         (logtext::same_letters(words[i + n], "am") || logtext::same_letters(words[i + n], "pm")))
       ++n;
     const std::string_view next = i + n < words.size() ? words[i + n] : std::string_view{};
-    if (n == 1 && ((is_number(words[i]) && (logtext::unit_bytes(next) != 0 || next == "%")) ||
+    // The titles of a date's words stay together as those do.
+    if (n == 1 && ((logtext::same_letters(words[i], "date") && logtext::same_letters(next, "time")) ||
+                   (is_number(words[i]) && (logtext::unit_bytes(next) != 0 || next == "%")) ||
                    (!next.empty() && (next.front() == '[' || next.front() == '(') && !is_number(words[i]))))
       ++n;
     fields.push_back(span(i, n));

@@ -172,6 +172,12 @@ TEST(Spaced, ReadsSingleSpacesAndDatesOfSeveralWords) {
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 8123), Pair(kTen + 1, 8124)));
 }
 
+TEST(Spaced, ReadsDateAndTimeUnderTitlesOfTheirOwn) {
+  const auto r = read_text("Date Time GPU Used Total\n2026-03-01 10:00:00 0 5 10\n2026-03-01 10:00:01 0 6 10\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 5), Pair(kTen + 1, 6)));
+}
+
 TEST(Spaced, ATableWithNamesOfRowsIsRefused) {
   // free -m -s 1
   EXPECT_NE(read_text("       total  used  free\nMem:  64000  1000 63000\nMem:  64000  1000 63000\n").error, "");
