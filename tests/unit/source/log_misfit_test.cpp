@@ -100,6 +100,13 @@ TEST(Misfit, AConstantZeroIsNoIndexWhereAReadingHasSeveralRows) {
   EXPECT_EQ(r.device("1").back().second, 300);
 }
 
+TEST(Misfit, RowsOfDmonMustHaveTheColumnsOfTheirHeader) {
+  // The header of another selection.
+  std::string text = "# gpu     fb   bar1\n# Idx     MB     MB\n";
+  for (int i = 0; i < 10; ++i) text += fmt::format("    0     63     40    {}      5\n", 1000 + i);
+  EXPECT_THAT(read_text(text).error, HasSubstr("has 5 columns, and the header has 3"));
+}
+
 TEST(BehavesLikeIndex, TellsGpusFromMeasures) {
   using Rows = std::vector<std::vector<std::string_view>>;
   EXPECT_TRUE(behaves_like_index(Rows{{"t", "0"}, {"t", "1"}, {"u", "0"}, {"u", "1"}}, 1, 0));
