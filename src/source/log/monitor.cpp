@@ -59,6 +59,8 @@ bool read_monitor_header(std::string_view line, MonitorColumns& columns) {
       found.command = at;
   }
   if (found.gpu < 0) return false;
+  // A command takes the rest of its line, so only the last column can be one.
+  if (static_cast<std::size_t>(found.command + 1) != found.count) found.command = -1;
   columns = found;
   return true;
 }
@@ -136,11 +138,9 @@ void MonitorParser::read_line(std::string_view line, std::uint64_t number, bool 
     return;
   }
   cut_monitor_row(text, columns_, words_);
-  const auto last =
-      static_cast<std::size_t>(std::max({columns_.date, columns_.time, columns_.gpu, columns_.fb, columns_.pid}));
   // The last word of a line cut short may lack digits. A command may be empty.
   const std::size_t least = columns_.count - (columns_.command >= 0 && whole ? 1 : 0);
-  if (words_.size() <= last || words_.size() < least || words_.size() > columns_.count) {
+  if (words_.size() < least || words_.size() > columns_.count) {
     const std::string why =
         fmt::format("{}: '{}' has {} columns, and the header has {}", whole ? "not a row" : "truncated last line",
                     excerpt(text), words_.size(), columns_.count);
