@@ -6,6 +6,7 @@
 
 #include "core/units.hpp"
 #include "source/log/csv_rows.hpp"
+#include "source/log/interleave.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/stamp_search.hpp"
 #include "source/log/unit.hpp"
@@ -36,6 +37,24 @@ std::vector<std::vector<std::string_view>> head_rows(std::string_view head, char
 
 std::string_view cell(const std::vector<std::string_view>& row, int column) {
   return row[static_cast<std::size_t>(column)];
+}
+
+/// Without a time and an id, rows of several GPUs in turn would be read as one that jumps.
+Status check_one_gpu(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan, bool comma) {
+  const bool named = plan.uuid >= 0 || plan.pci >= 0 || plan.pid >= 0 || !plan.series.empty() || !plan.wide.empty();
+  if (named || plan.used < 0 || plan.clock_lines || plan.time >= 0) return {};
+  std::vector<double> used;
+  for (const auto& row : rows) {
+    if (plan.index >= 0 && cell(row, plan.index) != cell(rows.front(), plan.index)) return {};
+    logtext::Decimal number;
+    if (logtext::read_decimal(cell(row, plan.used), number, comma)) used.push_back(number.value());
+  }
+  const std::size_t n = count_interleaved(used);
+  if (n <= 1) return {};
+  return fail(
+      fmt::format("the rows seem to be of {} GPUs in turn, and neither name them nor have a time; record index or "
+                  "uuid, and timestamp",
+                  n));
 }
 
 /// Whether every value of a column is a percentage ("10.0%"); false when it has none.
@@ -277,6 +296,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
     if (Status ok = check_measure(rows, plan, comma); !ok) return fail(std::move(ok.error()));
   settle_clock_lines(head.text, plan);
+  if (Status ok = check_one_gpu(rows, plan, comma); !ok) return fail(std::move(ok.error()));
 
   if (plan.index_is_unsure && plan.index >= 0 &&
       !behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) {

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "core/units.hpp"
 #include "source/log/dumps.hpp"
+#include "source/log/interleave.hpp"
 #include "source/log/line_pattern.hpp"
 #include "source/log/memory_pair.hpp"
 #include "source/log/stamp_search.hpp"
@@ -83,22 +83,14 @@ struct Unnamed {
 /// How many GPUs the lines are of: by the constant number of lines a time. Without times, an Error where the use
 /// jumps from line to line as that of several does.
 Result<std::size_t> count_places(const std::vector<Unnamed>& lines, std::vector<std::string>& assumptions) {
-  constexpr std::size_t kMost = 16;
-  constexpr double kSmoother = 8;
   if (lines.size() < 3 || lines.front().stamp.empty()) {
-    const auto travelled = [&](std::size_t step) {
-      double sum = 0;
-      for (std::size_t i = kMost; i < lines.size(); ++i)
-        sum += std::abs(lines[i].used_bytes - lines[i - step].used_bytes);
-      return sum;
-    };
-    for (std::size_t n = 2; n <= kMost && lines.size() > 2 * kMost; ++n)
-      if (travelled(1) > kSmoother * travelled(n))
-        return fail(
-            fmt::format("the lines seem to be of {} GPUs in turn, and neither name them nor have a time; pass "
-                        "--line-pattern with a "
-                        "group gpu, or record the time of each reading",
-                        n));
+    std::vector<double> used;
+    for (const Unnamed& line : lines) used.push_back(line.used_bytes);
+    if (const std::size_t n = count_interleaved(used); n > 1)
+      return fail(fmt::format(
+          "the lines seem to be of {} GPUs in turn, and neither name them nor have a time; pass --line-pattern with a "
+          "group gpu, or record the time of each reading",
+          n));
     return 1;
   }
   std::vector<std::size_t> groups;

@@ -107,6 +107,19 @@ TEST(Misfit, RowsOfDmonMustHaveTheColumnsOfTheirHeader) {
   EXPECT_THAT(read_text(text).error, HasSubstr("has 5 columns, and the header has 3"));
 }
 
+TEST(Misfit, RowsOfSeveralGpusInTurnWithoutTimeAndIdAreRefused) {
+  std::string one;
+  std::string two;
+  for (int i = 0; i < 60; ++i) {
+    one += fmt::format("0, {}, 24576\n", 8000 + 10 * i);
+    two += fmt::format("0, {}, 24576\n", i % 2 == 0 ? 8000 + 10 * i : 300);
+  }
+  EXPECT_THAT(read_text(one).device("0"), SizeIs(60));
+  EXPECT_THAT(read_text(two).error, HasSubstr("2 GPUs in turn"));
+  EXPECT_THAT(read_text("utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n" + two).error,
+              HasSubstr("2 GPUs in turn"));
+}
+
 TEST(BehavesLikeIndex, TellsGpusFromMeasures) {
   using Rows = std::vector<std::vector<std::string_view>>;
   EXPECT_TRUE(behaves_like_index(Rows{{"t", "0"}, {"t", "1"}, {"u", "0"}, {"u", "1"}}, 1, 0));
