@@ -8,8 +8,8 @@ namespace vramtrack {
 namespace {
 
 constexpr char kEscape = '\x1b';
-constexpr std::size_t kMostRows = 500;
-constexpr std::size_t kMostColumns = 1000;
+constexpr std::size_t kMostRows = 300;
+constexpr std::size_t kMostColumns = 500;
 /// `watch` writes the time into the first row: to go there begins a picture.
 constexpr std::size_t kHeaderRows = 3;
 

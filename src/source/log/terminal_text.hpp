@@ -11,7 +11,7 @@ namespace vramtrack {
 
 /// Takes colours and the like out of a stream of text. Where the stream moves a cursor about a screen, as `watch` does,
 /// which after the first picture writes only the characters that differ, it keeps that screen and gives each picture as
-/// lines. Holds one screen of at most 500 rows of 1000 characters.
+/// lines. Holds one screen of at most 300 rows of 500 characters.
 class TerminalText {
  public:
   /// Whether `start`, the beginning of a stream, moves a cursor about a screen.
@@ -52,7 +52,7 @@ class TerminalText {
 
   std::vector<std::vector<Cell>> rows_;
   std::size_t at_row_ = 0, at_column_ = 0;
-  std::size_t height_ = 500;
+  std::size_t height_ = 300;
   bool changed_ = false;  ///< since the last picture
   bool parked_ = true;    ///< nothing was written since the cursor was moved
   std::string last_picture_;

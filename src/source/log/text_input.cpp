@@ -12,6 +12,7 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kWaitingBytes = 64 * kBytesPerKiB;
+constexpr std::size_t kScreenStretch = kBytesPerKiB;
 /// Of the beginning, this much tells UTF-16 without a byte-order mark from UTF-8.
 constexpr std::size_t kTellingBytes = 64;
 
@@ -128,7 +129,8 @@ Result<std::size_t> TextInput::read(char* to, std::size_t size) {
     }
     shown_.clear();
     shown_at_ = 0;
-    auto n = read_raw(to, size);
+    // A few bytes may change a whole screen: little is read at a time.
+    auto n = read_raw(to, terminal_.passes_text() ? size : std::min(size, kScreenStretch));
     if (!n) return n;
     if (*n == 0) {
       if (finished_) return n;

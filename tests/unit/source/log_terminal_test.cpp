@@ -57,5 +57,17 @@ TEST(TerminalText, IsTheSameHoweverItIsCut) {
   EXPECT_THAT(show(7), HasSubstr("8006MiB / 12053MiB"));
 }
 
+TEST(TerminalText, KeepsWithinItsBoundsWhateverItIsTold) {
+  TerminalText terminal;
+  terminal.keep_screen();
+  std::string out;
+  for (const char command : std::string_view("HfdABCDEFGJKXPLM@bSTrm`hlZ"))
+    for (const std::string_view parameters : {"", "0", "1", "2", "7;9", "99999;99999", ";;", "?1049", "99999999999"}) {
+      terminal.feed("x\x1b[" + std::string(parameters) + command + "y\n\b\t\xc3\xa9\x1bM\x1b]0;t\a", out);
+      EXPECT_LT(out.size(), 100U << 20);
+    }
+  terminal.finish(out);
+}
+
 }  // namespace
 }  // namespace vramtrack
