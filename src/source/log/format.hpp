@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,9 @@ class LogParser {
   /// True when a line may be as long as the log (a JSON document on one line): then parse() also gets parts of lines,
   /// which are not `complete`.
   [[nodiscard]] virtual bool has_long_lines() const { return false; }
+  /// What was understood and why it cannot be trusted, when too much of what was read so far does not fit it; nullopt
+  /// otherwise. Ends with what to do.
+  [[nodiscard]] virtual std::optional<std::string> misfit() const { return std::nullopt; }
   /// Assumptions made from the head, as warnings that end with what to do.
   [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
 

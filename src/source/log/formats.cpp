@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <array>
 
 #include "source/log/recording.hpp"
@@ -18,14 +16,6 @@ std::span<const LogFormatInfo* const> log_formats() {
 #undef VRAMTRACK_LOG_FORMAT
   };
   return formats;
-}
-
-Result<std::uint64_t> unit_of(const LogOptions& options) {
-  if (options.unit.empty()) return 0;
-  if (options.unit == "MB") return 1'000'000;
-  if (options.unit == "GB") return 1'000'000'000;
-  if (const std::uint64_t bytes = logtext::unit_bytes(options.unit); bytes != 0) return bytes;
-  return fail(fmt::format("unit '{}' is not known; use B, KiB, MiB, GiB, MB or GB", options.unit));
 }
 
 const LogFormatInfo* find_log_format(std::string_view name) {

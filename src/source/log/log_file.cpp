@@ -173,6 +173,7 @@ Status LogFile::read_some() {
   if (!more) return fail(more.error());
   if (!*more) {
     text_->parser->finish(*rows_);
+    if (const auto wrong = text_->parser->misfit()) return fail(fmt::format("{}: {}", rows_->file(), *wrong));
     if (text_->lines != nullptr && !text_->lines->bytes().warning().empty())
       rows_->warn(text_->lines->bytes().warning());
     ended_ = ++part_ == parts_.size();

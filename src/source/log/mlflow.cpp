@@ -7,6 +7,7 @@
 #include "source/log/dumps.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/scalar_metric.hpp"
+#include "source/log/unit.hpp"
 
 namespace vramtrack {
 namespace {

@@ -12,6 +12,7 @@
 #include "source/log/dumps.hpp"
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"
+#include "source/log/unit.hpp"
 
 namespace vramtrack {
 namespace {

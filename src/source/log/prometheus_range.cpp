@@ -18,6 +18,7 @@
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
+#include "source/log/unit.hpp"
 
 namespace vramtrack {
 namespace {

@@ -10,6 +10,8 @@
 namespace vramtrack {
 namespace {
 
+constexpr std::string_view kPatternFormat = "text";
+
 /// NUL bytes alone do not make a log binary: a crash leaves runs of them.
 bool looks_binary(std::string_view head) {
   const std::string_view start = head.substr(0, 8192);
@@ -51,8 +53,10 @@ bool is_readable_again(const std::string& path) {
 
 Result<RecognisedText> recognise_text(const LogHead& head) {
   RecognisedText out;
-  if (!head.options->format.empty()) {
-    out.format = find_log_format(head.options->format);
+  // A pattern is for text alone.
+  const std::string_view named = head.options->line_pattern.empty() ? head.options->format : kPatternFormat;
+  if (!named.empty()) {
+    out.format = find_log_format(named);
     if (out.format == nullptr)
       return fail(
           fmt::format("log format '{}' is not known; the formats are {}", head.options->format, format_names()));
@@ -71,7 +75,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
       while (!rest.empty() && logtext::trim(line).empty()) line = logtext::take_line(rest);
       return fail(
           fmt::format("the log format of '{}' is not recognised ({}); docs/formats/logs.md shows how to record each "
-                      "format, and --input-format names one",
+                      "format, --input-format names one, and --line-pattern reads lines of any text",
                       logtext::excerpt(line), format_names()));
     }
   }
@@ -109,6 +113,8 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   DeviceRoster roster;
   LogRows rows(catalog, roster, planned->shown, std::nullopt);
   found->parser->parse(text, 1, true, rows);
+  if (const auto wrong = found->parser->misfit())
+    return fail(fmt::format("{}: as a {} log: {}", planned->shown, probe.format->name, *wrong));
   for (std::size_t i = 0; i < roster.size(); ++i) probe.devices.push_back(roster.device(i));
   if (!rows.series_follow_one_another()) probe.disorder = rows.disorder();
   if (!is_readable_again(path)) {

@@ -25,11 +25,8 @@ struct LogOptions {
   std::optional<Timestamp> start;               ///< for logs without a clock or without a date
   std::optional<double> interval_s;             ///< between readings, for logs without a clock
   std::string unit;                             ///< of a bare used column: B KiB MiB GiB, or MB GB (powers of ten)
+  std::string line_pattern;                     ///< what a line of text holds: see line_pattern.hpp
 };
-
-/// Bytes in the unit of --unit, 0 where it was not given: MB and GB are powers of ten there, since MiB and GiB can be
-/// said. An Error names the unknown unit.
-Result<std::uint64_t> unit_of(const LogOptions& options);
 
 struct LogFormatInfo;
 class LogFile;

@@ -198,15 +198,18 @@ Result<LogTimes> survey_log(const PlannedFile& file) {
   OrderSurvey survey;
   bool wraps = false;
   std::string reason;
+  std::optional<std::string> misfit;
   const auto see = [&](std::uint64_t line, Timestamp time, SeriesId series) {
     if (series != LogRows::kNoSeries) survey.see(line, time, series);
   };
   auto read = read_times(file, see, [&](const LogParser& parser, const DeviceRoster& roster) {
     wraps = parser.clock_wraps();
+    misfit = parser.misfit();
     reason = parser.needs_file_order();
     for (std::size_t i = 0; i < roster.size(); ++i) times.devices.push_back(roster.device(i));
   });
   if (!read) return fail(during(file, read.error()));
+  if (misfit) return fail(fmt::format("{}: {}", file.shown, *misfit));
   times.has_samples = survey.samples() > 0;
   if (!times.has_samples) return times;
   times.earliest = survey.earliest();

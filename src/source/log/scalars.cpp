@@ -18,6 +18,7 @@
 #include "source/log/scalar_metric.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/text.hpp"
+#include "source/log/unit.hpp"
 
 namespace vramtrack {
 namespace {

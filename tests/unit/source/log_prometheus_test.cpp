@@ -73,6 +73,20 @@ TEST(Prometheus, ReadsTheTimeOfEachValue) {
   EXPECT_EQ(r.catalog->device(gpu)->capacity_bytes, 25757220864ULL);
 }
 
+TEST(Prometheus, AGpuThatIsGoneIsNoSeriesAfterTheOthers) {
+  std::string text;
+  for (int scrape = 0; scrape < 40; ++scrape)
+    for (const char* gpu : {"a", "b"})
+      if (gpu[0] == 'a' || scrape < 10)
+        text += "DCGM_FI_DEV_FB_USED{UUID=\"GPU-" + std::string(gpu) + "\"} 10 " +
+                std::to_string((1772359200 + 15LL * scrape) * 1000) + "\n";
+  const auto r = read_text(text);
+  EXPECT_EQ(r.error, "");
+  EXPECT_THAT(r.device("GPU-a"), SizeIs(40));
+  EXPECT_THAT(r.device("GPU-b"), SizeIs(10));
+  EXPECT_TRUE(r.in_order());
+}
+
 TEST(Prometheus, AScrapeBeginsWhereASeriesComesAgain) {
   // Two pods share GPU 0: both of its series are of one scrape.
   const std::string scrape =
@@ -122,6 +136,20 @@ TEST(PrometheusRange, OneLineOfManyMebibytesIsReadWhole) {
   EXPECT_THAT(r.samples, SizeIs(12 * 11'000));
   EXPECT_TRUE(r.in_order());
   EXPECT_EQ(r.notes.skipped_lines, 0U) << r.notes.first_skipped[0];
+}
+
+TEST(PrometheusRange, UsedAndFreeMemoryMeetWhereverTheyAre) {
+  std::string text = R"({"status":"success","data":{"resultType":"matrix","result":[)";
+  for (const std::string name : {"FREE", "USED"}) {
+    text += (name == "USED" ? "," : "") + (R"({"metric":{"__name__":"DCGM_FI_DEV_FB_)" + name) +
+            R"(","UUID":"GPU-a"},"values":[)";
+    for (int p = name == "USED" ? 500 : 0; p < 1000; ++p)
+      text += (text.ends_with(']') ? ",[" : "[") + std::to_string(1772359200 + 15 * p) + ",\"1000\"]";
+    text += "]}";
+  }
+  const auto r = read_text(text + "]}}");
+  EXPECT_THAT(r.device("GPU-a"), SizeIs(500));
+  EXPECT_EQ(r.catalog->device("GPU-a")->capacity_bytes, 2000ULL << 20);
 }
 
 TEST(PrometheusRange, ACutAnswerIsReadUpToItsEndAndNamed) {
