@@ -14,7 +14,7 @@ std::uint64_t JsonParser::parse(std::string_view lines, std::uint64_t first_line
   std::uint64_t line = first_line;
   for (const char c : lines) {
     if (depth_ > 0)
-      take_inside(c, rows);
+      take_inside(c, line, rows);
     else if (!array_key_.empty() && !in_array_)
       take_around(c);
     else
@@ -83,8 +83,20 @@ void JsonParser::take_around(char c) {
   }
 }
 
+/// Whether an object that begins on a line of its own cannot be a part of the present one: a value follows one of three
+/// characters. Then the present one was cut off.
+bool JsonParser::begins_another(char c) const {
+  if (c != '{' || in_string_ || object_.back() != '\n') return false;
+  const char before = object_[object_.find_last_not_of(" \t\r\n")];
+  return before != ',' && before != '[' && before != ':';
+}
+
 /// Follows braces and strings, so that an object ends where it ends.
-void JsonParser::take_inside(char c, LogRows& rows) {
+void JsonParser::take_inside(char c, std::uint64_t line, LogRows& rows) {
+  if (begins_another(c)) {
+    rows.skip(object_line_, "a JSON object that does not end");
+    return begin_object(line);
+  }
   object_ += c;
   if (object_.size() > kMostObjectBytes) {
     rows.skip(object_line_, "a JSON object of more than 16 MiB");

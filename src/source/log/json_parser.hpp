@@ -37,7 +37,8 @@ class JsonParser : public LogParser {
  private:
   void take_outside(char c, std::uint64_t line, LogRows& rows);
   void take_around(char c);
-  void take_inside(char c, LogRows& rows);
+  [[nodiscard]] bool begins_another(char c) const;
+  void take_inside(char c, std::uint64_t line, LogRows& rows);
   void begin_object(std::uint64_t line);
   void end_text(std::uint64_t line, bool whole, LogRows& rows);
 

@@ -113,8 +113,10 @@ class RecordCutter {
     std::string last;
     last.swap(part_);
     has_long_lines_ = false;
-    if (!last.empty())
+    if (!last.empty()) {
+      last += '\n';  // another record may follow it
       if (auto ok = cut(last, line, false); !ok) return fail(std::move(ok.error()));
+    }
     return flush(true);
   }
 

@@ -375,6 +375,22 @@ TEST(LogOrder, ALineOfMoreThanAMebibyteIsSortedAsAWhole) {
   }
 }
 
+TEST(LogOrder, AnObjectThatIsCutOffLosesItselfAlone) {
+  const auto line = [](int s) {
+    return fmt::format(R"({{"_timestamp": {}, "gpu0_mem_used_mib": {}{})", 1772359200 + s, 1000 + s,
+                       s % 8 == 0 ? "" : "}");
+  };
+  for (const bool is_reversed : {false, true}) {
+    std::string text = by_second(is_reversed ? kNewestFirst : std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, line);
+    text.pop_back();
+    const Reading r = read_text(text);
+    EXPECT_EQ(r.error, "");
+    EXPECT_TRUE(r.in_order());
+    EXPECT_THAT(r.samples, SizeIs(8));
+    EXPECT_EQ(r.notes.skipped_lines, 2U);
+  }
+}
+
 TEST(LogOrder, RowsWithoutATimeOfTheirOwnAreNotSorted) {
   const Reading text = read_text(by_second(
       kNewestFirst, [](int s) { return fmt::format("2026-03-01 10:00:0{}\nGPU Memory: {} / 24576 MB", s, 1000 + s); }));
