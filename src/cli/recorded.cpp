@@ -66,6 +66,13 @@ void add_log_arguments(Arguments& arguments, LogArguments& into) {
   arguments.option("--unit", "UNIT", "Unit of a bare used column: B, KiB, MiB, GiB, MB or GB", text(into.unit))
       .completes({std::begin(kUnits), std::end(kUnits)})
       .in_manual("MB and GB are powers of ten.");
+  arguments
+      .option("--line-pattern", "REGEX",
+              "What lines of other text hold: a regular expression with the group (?<used>...) and others",
+              text(into.line_pattern))
+      .in_manual(
+          "An ECMAScript regular expression with named groups: time, used, total, free, gpu, uuid, pid, name and user. "
+          "Lines that do not match are passed over. For example '(?<used>[0-9]+) / (?<total>[0-9]+) MiB'.");
   arguments.put_in_group(Group::logs, first);
 }
 
@@ -76,6 +83,9 @@ Result<LogOptions> log_options(const LogArguments& o) {
   logs.capacity_bytes = o.capacity_bytes;
   logs.interval_s = o.interval_s;
   logs.unit = o.unit;
+  logs.line_pattern = o.line_pattern;
+  if (!o.line_pattern.empty() && !o.format.empty() && o.format != "text")
+    return fail("--line-pattern reads text: leave out --input-format, or pass --input-format text");
   if (!o.start.empty()) {
     const Timestamp now = time_of_day();
     const auto start = parse_moment("--start", o.start, o.timezone, now);

@@ -19,7 +19,8 @@ struct LogArguments {
   std::optional<std::uint64_t> capacity_bytes;
   std::string start;  ///< empty: the log says it
   std::optional<double> interval_s;
-  std::string unit;  ///< empty: the log says it
+  std::string unit;          ///< empty: the log says it
+  std::string line_pattern;  ///< empty: none
 };
 
 /// Declares all of LogArguments.

@@ -37,4 +37,19 @@ bool Regex::found_in(const std::string& text) const {
   return std::regex_search(text, compiled_->regex);
 }
 
+bool Regex::find(std::string_view text, std::vector<std::string_view>& groups) const {
+  groups.clear();
+  try {
+    std::cmatch match;
+    if (!std::regex_search(text.data(), text.data() + text.size(), match, compiled_->regex)) return false;
+    for (const auto& group : match)
+      groups.push_back(group.matched ? text.substr(static_cast<std::size_t>(group.first - text.data()),
+                                                   static_cast<std::size_t>(group.length()))
+                                     : std::string_view{});
+    return true;
+  } catch (const std::regex_error&) {
+    return false;
+  }
+}
+
 }  // namespace vramtrack

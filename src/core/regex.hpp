@@ -1,9 +1,11 @@
-// A regular expression of the configuration. <regex> takes two seconds a file to compile: regex.cpp alone includes
-// it.
+// A regular expression of the configuration or the command line. <regex> takes two seconds a file to compile: regex.cpp
+// alone includes it.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -17,6 +19,10 @@ class Regex {
 
   /// Whether the expression matches anywhere in `text`.
   [[nodiscard]] bool found_in(const std::string& text) const;
+
+  /// The first match in `text`: the whole, then each group, empty where it took no part. False when nothing matches, or
+  /// matching would cost too much. The views are into `text`, which should be a line: the cost may grow fast with it.
+  bool find(std::string_view text, std::vector<std::string_view>& groups) const;
 
  private:
   struct Compiled;

@@ -15,6 +15,9 @@ using logtext::is_digit;
 using logtext::lower;
 using logtext::trim;
 
+/// Rank of a total that may be a peak.
+constexpr int kCapacityOrPeak = 20;
+
 /// A title cut into lower-case words, its unit apart.
 struct Words {
   std::vector<std::string> words;
@@ -153,7 +156,15 @@ void classify_memory(const Words& w, Column& out) {
   if ((memory || alone || w.has({"gpu"})) && w.has({"free", "available", "avail"})) return set(ColumnRole::free, 50);
   if ((memory || alone || w.has({"gpu"})) && w.has({"total", "capacity", "limit", "size"}))
     return set(ColumnRole::total, w.has({"total"}) ? 60 : 50);
+  // "Memory Max" is a capacity or a peak: the values tell (csv_settle.cpp).
+  if (memory && w.words.size() <= 3 && w.words.back() == "max" && !w.has({"used", "usage", "allocated", "reserved"}))
+    return set(ColumnRole::total, kCapacityOrPeak);
   if (w.has({"max", "min", "avg", "mean", "limit"})) return;
+  // wandb's system.gpu.0.memoryAllocated is a percentage; its bytes are memoryAllocatedBytes.
+  const std::size_t n = w.words.size();
+  if (n >= 5 && w.words[n - 5] == "system" && w.words[n - 4] == "gpu" && w.words[n - 2] == "memory" &&
+      w.words[n - 1] == "allocated" && w.unit_bytes == 0)
+    return set(ColumnRole::percent, 50);
   if (memory && w.has({"used", "usage", "use", "inuse", "consumed", "occupied"})) return set(ColumnRole::used, 90);
   if (alone && w.has({"used"})) return set(ColumnRole::used, 85);
   if (w.has({"used"}) && (w.has({"gpu"}) || w.unit_bytes != 0)) return set(ColumnRole::used, 80);
@@ -166,56 +177,46 @@ void classify_memory(const Words& w, Column& out) {
   if (alone && w.has({"bytes", "mib", "mb", "gib", "gb"})) return set(ColumnRole::used, 20);
 }
 
-/// The one number in a title, and the title without it; -1 when there is none, or several.
-int number_in(std::string_view title, std::string& rest) {
-  int number = -1;
-  rest.clear();
-  for (std::size_t i = 0; i < title.size();) {
-    if (!is_digit(title[i])) {
-      rest += title[i++];
-      continue;
-    }
-    std::size_t end = i;
-    while (end < title.size() && is_digit(title[end])) ++end;
-    const auto value = logtext::whole_number<int>(title.substr(i, end - i));
-    if (number >= 0 || !value || *value > 1023) return -1;
-    number = *value;
-    rest += '#';
-    i = end;
-  }
-  return number;
+/// "gpu0", "GPU 1", "cuda:0", "GPU-8f1c...": the name of a GPU and nothing else.
+bool names_gpu(std::string_view title, const Words& w) {
+  if (title.starts_with("GPU-") && title.size() >= 12) return true;
+  if (w.percent || w.unit_bytes != 0) return false;
+  const auto kind = [](std::string_view word) {
+    return word == "gpu" || word == "cuda" || word == "card" || word == "device";
+  };
+  const auto number = [](std::string_view word) { return logtext::whole_number<unsigned>(word).has_value(); };
+  if (w.words.size() == 2) return kind(w.words[0]) && number(w.words[1]);
+  if (w.words.size() != 1) return false;
+  const std::string_view word = w.words[0];
+  const std::size_t digits = word.find_first_of("0123456789");
+  return digits != std::string_view::npos && kind(word.substr(0, digits)) && number(word.substr(digits));
 }
 
-/// Whether the used columns are one a GPU: alike but for a number.
-void find_wide(std::span<const std::string_view> titles, std::span<const Column> columns, ColumnPlan& plan) {
-  const Column& used = columns[static_cast<std::size_t>(plan.used)];
-  std::string pattern;
-  std::string other;
-  const bool numbered = number_in(titles[static_cast<std::size_t>(plan.used)], pattern) >= 0;
-  std::string total_pattern;
-  if (plan.total >= 0) number_in(titles[static_cast<std::size_t>(plan.total)], total_pattern);
-  std::vector<ColumnPlan::Wide> wide;
-  for (std::size_t i = 0; i < titles.size(); ++i) {
-    if (columns[i].role != used.role) continue;
-    const int gpu = number_in(titles[i], other);
-    if (numbered && gpu >= 0 && other == pattern && columns[i].unit_bytes == used.unit_bytes) {
-      ColumnPlan::Wide column{static_cast<int>(i), -1, gpu};
-      for (std::size_t t = 0; t < titles.size(); ++t)
-        if (columns[t].role == ColumnRole::total && number_in(titles[t], other) == gpu && other == total_pattern)
-          column.total = static_cast<int>(t);
-      wide.push_back(column);
-    } else if (static_cast<int>(i) != plan.used) {
-      plan.passed_over.emplace_back(titles[i]);
-    }
-  }
-  const bool one_row_a_gpu =
-      plan.index >= 0 || plan.uuid >= 0 || plan.pci >= 0 || plan.pid >= 0 || !plan.series.empty();
-  if (wide.size() > 1 && !one_row_a_gpu && !plan.percent) plan.wide = std::move(wide);
-}
+Column classify_words(std::string_view title);
 
 }  // namespace
 
 Column classify_column(std::string_view title) {
+  title = trim(title);
+  // Prometheus' series: the labels say whose value it is, the name what it is. Alone they name a series.
+  if (const std::size_t brace = title.find('{'); brace != std::string_view::npos) {
+    if (brace > 0) return classify_words(title.substr(0, brace));
+    Column out;
+    if (title.find("gpu=") != std::string_view::npos || title.find("UUID=") != std::string_view::npos)
+      out.role = ColumnRole::gpu;
+    return out;
+  }
+  // "run - metric" of Weights & Biases: the words of a run's name are anybody's.
+  if (const std::size_t dash = title.rfind(" - "); dash != std::string_view::npos) {
+    const Column metric = classify_words(title.substr(dash + 3));
+    if (metric.role != ColumnRole::other && metric.role != ColumnRole::gpu) return metric;
+  }
+  return classify_words(title);
+}
+
+namespace {
+
+Column classify_words(std::string_view title) {
   const Words w = read_title(title);
   Column out;
   out.unit_bytes = w.unit_bytes;
@@ -250,59 +251,33 @@ Column classify_column(std::string_view title) {
     if (w.is({"name"}) || w.is({"gpu", "name"}) || w.is({"model"}) || w.is({"device", "name"}) ||
         w.is({"product", "name"}))
       return as(ColumnRole::device_name, 50);
+    if (names_gpu(title, w)) return as(ColumnRole::gpu, 50);
   }
   classify_memory(w, out);
   return out;
 }
 
-void split_fields(std::string_view line, char delimiter, std::vector<std::string_view>& fields) {
-  fields.clear();
-  while (true) {
-    while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
-    std::size_t end = std::string_view::npos;
-    if (!line.empty() && line.front() == '"') {
-      const std::size_t close = line.find('"', 1);
-      if (close != std::string_view::npos) {
-        end = line.find(delimiter, close);
-        fields.push_back(line.substr(1, close - 1));
-      } else {
-        end = line.find(delimiter);
-        fields.push_back(trim(line.substr(0, end)));
-      }
-    } else {
-      end = line.find(delimiter);
-      fields.push_back(trim(line.substr(0, end)));
-    }
-    if (end == std::string_view::npos) return;
-    line.remove_prefix(end + 1);
-  }
-}
-
-char find_delimiter(std::string_view line) {
-  char best = '\0';
-  std::ptrdiff_t most = 0;
-  for (const char c : {',', ';', '\t'}) {
-    const auto n = std::count(line.begin(), line.end(), c);
-    if (n > most) {
-      most = n;
-      best = c;
-    }
-  }
-  return best;
-}
+}  // namespace
 
 bool looks_like_header(std::string_view line, char delimiter) {
   std::vector<std::string_view> fields;
   split_fields(line, delimiter, fields);
   bool used = false;
+  bool time = false;
+  bool gpus = false;
   for (const std::string_view field : fields) {
     logtext::Decimal number;
     if (!field.empty() && (is_digit(field.front()) || field.front() == '-') && logtext::read_decimal(field, number))
       return false;
+    if (const std::size_t colon = field.find(": ");
+        colon != std::string_view::npos && colon + 2 < field.size() && is_digit(field[colon + 2]))
+      return false;  // "GPU memory: 8123 MB" says its value
     const ColumnRole role = classify_column(field).role;
     used |= role == ColumnRole::used || role == ColumnRole::percent || role == ColumnRole::free;
+    time |= role == ColumnRole::time || role == ColumnRole::step;
+    gpus |= role == ColumnRole::gpu;
   }
-  return used;
+  return used || (time && gpus);
 }
 
 Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
@@ -310,8 +285,10 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   split_fields(line, delimiter, titles);
   ColumnPlan plan;
   plan.delimiter = delimiter;
+  while (titles.size() > 1 && titles.back().empty()) titles.pop_back();  // "a,b,"
   plan.count = titles.size();
   plan.header = trim(line);
+  std::erase(plan.header, '\r');  // within a quoted title
   std::vector<Column> columns;
   columns.reserve(titles.size());
   for (const std::string_view title : titles) columns.push_back(classify_column(title));
@@ -332,6 +309,10 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
     plan.used = best(ColumnRole::percent);
     plan.percent = plan.used >= 0;
   }
+  if (plan.used < 0 && plan.free < 0) {
+    plan.used = best(ColumnRole::gpu);
+    plan.unnamed_measure = plan.used >= 0;
+  }
   if (plan.used < 0 && (plan.free < 0 || plan.total < 0))
     return fail(
         fmt::format("no column of used memory among '{}'; expected a title such as memory.used [MiB], "
@@ -340,6 +321,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   if (plan.used >= 0) plan.used_unit = column(plan.used).unit_bytes;
   if (plan.free >= 0) plan.free_unit = column(plan.free).unit_bytes;
   if (plan.total >= 0) plan.total_unit = column(plan.total).unit_bytes;
+  plan.total_may_be_peak = plan.total >= 0 && column(plan.total).rank == kCapacityOrPeak;
 
   plan.time = best(ColumnRole::time);
   plan.date = best(ColumnRole::date);
@@ -351,6 +333,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   if (plan.time >= 0) plan.time_title.unit_ns = column(plan.time).unit_ns;
 
   plan.index = best(ColumnRole::index);
+  plan.index_is_unsure = plan.index >= 0 && column(plan.index).rank < 60;
   plan.uuid = best(ColumnRole::uuid);
   plan.pci = best(ColumnRole::pci);
   plan.device_name = best(ColumnRole::device_name);
@@ -368,6 +351,25 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
     if (columns[i].role == ColumnRole::series) plan.series.push_back(static_cast<int>(i));
   if (plan.used >= 0) find_wide(titles, columns, plan);
   return plan;
+}
+
+std::string describe(const ColumnPlan& plan) {
+  std::vector<std::string_view> titles;
+  if (plan.has_header) split_fields(plan.header, plan.delimiter, titles);
+  std::string out;
+  const auto tell = [&](std::string_view what, int at) {
+    if (at < 0) return;
+    out += fmt::format("{}{} in column {}", out.empty() ? "" : ", ", what, at + 1);
+    if (static_cast<std::size_t>(at) < titles.size())
+      out += fmt::format(" '{}'", logtext::excerpt(titles[static_cast<std::size_t>(at)]));
+  };
+  tell("time", plan.time);
+  tell("the GPU", plan.uuid >= 0 ? plan.uuid : plan.pci >= 0 ? plan.pci : plan.index);
+  tell("the pid", plan.pid);
+  tell(plan.percent ? "the percentage of used memory" : "used memory", plan.used);
+  tell("free memory", plan.free);
+  tell("total memory", plan.total);
+  return out;
 }
 
 }  // namespace vramtrack

@@ -25,6 +25,7 @@ enum class ColumnRole : std::uint8_t {
   index,
   uuid,
   pci,
+  gpu,  ///< a title that names a GPU and not what is measured of it: "gpu0"
   series,
   device_name,
   pid,
@@ -52,13 +53,18 @@ struct ColumnPlan {
   int index = -1, uuid = -1, pci = -1, device_name = -1;
   int pid = -1, process_name = -1, process_kind = -1, user = -1;
   std::vector<int> series;  ///< further columns that tell series apart
-  /// One used column a GPU ("gpu0_mem_used_mib,gpu1_mem_used_mib"); empty in the usual layout of one row a GPU.
+  /// One used column a series ("gpu0_mem_used_mib,gpu1_mem_used_mib"); empty in the usual layout of one row a GPU.
   struct Wide {
     int used = -1;
     int total = -1;
-    int gpu = 0;
+    int gpu = -1;       ///< index; -1: the title has none
+    std::string label;  ///< what else tells the series apart (a run, a host); mostly empty
   };
   std::vector<Wide> wide;
+  bool unnamed_measure = false;          ///< the titles of `wide` name GPUs and not what is measured
+  bool index_is_unsure = false;          ///< the index may be a measure: "gpu" is titled so by both
+  bool total_may_be_peak = false;        ///< the title of the total fits a peak as well ("Memory Max")
+  bool clock_lines = false;              ///< the time stands on lines of its own, before the rows of each reading
   std::vector<std::string> passed_over;  ///< further columns of used memory, which are not read
   StampReader::Title time_title;
   std::uint64_t used_unit = 0, free_unit = 0, total_unit = 0;  ///< 0: not said
@@ -66,6 +72,13 @@ struct ColumnPlan {
   bool has_header = true;
   std::string header;  ///< the line that was read; empty when inferred
 };
+
+/// Takes the next record off `rest`, without its "\n" or "\r\n": a line, or several where a quoted field has line
+/// breaks. A quote that does not end within 64 KiB is taken for a character.
+std::string_view take_record(std::string_view& rest, char delimiter);
+
+/// Whether `line` ends within a quoted field: the record goes on in the next line.
+bool ends_in_quotes(std::string_view line, char delimiter);
 
 /// Splits a line at `delimiter` into trimmed fields; a field in double quotes may contain it.
 void split_fields(std::string_view line, char delimiter, std::vector<std::string_view>& fields);
@@ -79,9 +92,21 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter);
 /// Whether a line is a header at all: titles with a used column, none of its fields a number.
 bool looks_like_header(std::string_view line, char delimiter);
 
+/// Finds the columns that hold one series each, alike but for a GPU's number, a run or a host, and puts them into
+/// `plan`: `wide`, and `passed_over` what else holds used memory. REQUIRES plan.used >= 0.
+void find_wide(std::span<const std::string_view> titles, std::span<const Column> columns, ColumnPlan& plan);
+
+/// Whether a column of whole numbers tells GPUs apart: it counts through them in each reading, or lists one GPU after
+/// another, or is constant where a reading has one row. A measure (utilization, temperature) does neither.
+bool behaves_like_index(std::span<const std::vector<std::string_view>> rows, std::size_t column, int time);
+
+/// "time in column 1 'timestamp', used memory in column 3 'memory.used [MiB]'": what was understood, for messages.
+std::string describe(const ColumnPlan& plan);
+
 /// Infers the columns of a log without a header from its rows (each split into fields, at least one). Only what
-/// can be told is told; else an Error says why and asks for the header. `assumptions` says what was inferred.
-Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> rows, char delimiter,
+/// can be told is told; else an Error says why and asks for the header. `dated`: dates stand on lines between the rows.
+/// `assumptions` says what was inferred.
+Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> rows, char delimiter, bool dated,
                                  std::vector<std::string>& assumptions);
 
 }  // namespace vramtrack

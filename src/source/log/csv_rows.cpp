@@ -10,7 +10,6 @@ namespace vramtrack {
 namespace {
 
 using logtext::Amount;
-using logtext::excerpt;
 using logtext::trim;
 
 /// A process that is not listed for this many periods has ended.
@@ -61,7 +60,11 @@ CsvRows::Cut CsvRows::cut(const char* p, const char* end) {
     const char* field_end = stop == nullptr ? end : stop;
     while (field_end != p && field_end[-1] == ' ') --field_end;
     fields_[n++] = {p, static_cast<std::size_t>(field_end - p)};
-    if (n == needed_) return Cut::done;
+    if (n == needed_) {
+      // A row that does not fit its header must not be read by it.
+      const std::size_t rest = stop == nullptr ? 0 : static_cast<std::size_t>(std::count(stop, end, delimiter));
+      return n + rest == plan_.count ? Cut::done : Cut::odd;
+    }
     if (stop == nullptr) return Cut::short_line;
     p = stop + 1;
   }
@@ -80,7 +83,10 @@ CsvRows::Cut CsvRows::cut_oddly(std::string_view line) {
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(name) + 1,
               all.begin() + static_cast<std::ptrdiff_t>(name + extra) + 1);
   }
-  if (all.size() < needed_) return Cut::short_line;
+  while (all.size() > plan_.count && all.back().empty()) all.pop_back();  // "1,2,"
+  cut_ = all.size();
+  if (cut_ < plan_.count) return Cut::short_line;
+  if (cut_ > plan_.count) return Cut::long_line;
   std::copy_n(all.begin(), needed_, fields_.begin());
   return Cut::done;
 }
@@ -96,52 +102,21 @@ std::uint64_t CsvRows::parse(std::string_view lines, std::uint64_t line, bool co
     while (stop != p && (stop[-1] == '\r' || stop[-1] == ' ')) --stop;
     rows.line = line;
     const bool whole = newline != nullptr || complete;
-    // A process name may contain the delimiter: such lines have too many fields.
-    const bool plain = whole && (plan_.process_name < 0 ||
-                                 static_cast<std::size_t>(std::count(p, stop, plan_.delimiter)) + 1 <= plan_.count);
-    if (!plain || cut(p, stop) != Cut::done || read_row(rows, true) != nullptr)
-      read_line({p, static_cast<std::size_t>(stop - p)}, line, whole, rows);
+    const std::string_view text{p, static_cast<std::size_t>(stop - p)};
     p = next;
+    if (!quoted_.empty()) {
+      go_on_in_quotes(text, line, whole, rows);
+    } else if (whole && cut(text.data(), text.data() + text.size()) == Cut::done && read_row(rows, true) == nullptr) {
+      fits();
+    } else if (whole && text.find('"') != std::string_view::npos && ends_in_quotes(text, plan_.delimiter)) {
+      quoted_ = text;
+      quoted_line_ = line;
+      quotes_ = static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '"'));
+    } else {
+      read_line(text, line, whole, rows);
+    }
   }
   return line;
-}
-
-void CsvRows::read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows) {
-  if (trim(line).empty() || trim(line).front() == '#') return;
-  const Cut result = cut_oddly(line);
-  const char* reason = nullptr;
-  if (result == Cut::done) {
-    // A last line without its newline may have been cut anywhere: only one that has all its fields counts.
-    bool last_is_whole = true;
-    if (!complete) {
-      std::vector<std::string_view> all;
-      split_fields(line, plan_.delimiter, all);
-      const bool used_is_last = plan_.used >= 0 && static_cast<std::size_t>(plan_.used) + 1 == plan_.count;
-      last_is_whole = all.size() >= plan_.count && (!used_is_last || field(plan_.used).size() >= value_length_);
-    }
-    reason = read_row(rows, last_is_whole);
-    if (reason == nullptr) return;
-  }
-  // Not a row: a header again (perhaps of other columns), or broken.
-  if (looks_like_header(line, plan_.delimiter)) {
-    if (auto plan = plan_header(line, plan_.delimiter)) {
-      const bool same_clock = (plan->time >= 0) == (stamp_.kind() != StampReader::Kind::none);
-      if (same_clock) {
-        if (plan_.has_header && plan->header != plan_.header) {
-          columns_change_ = true;
-          adopt(std::move(*plan));
-        }
-        fields_.resize(std::max(fields_.size(), needed_));
-        return;
-      }
-    }
-  }
-  if (result == Cut::short_line) {
-    rows.skip(number, fmt::format("{}: '{}' has too few fields, {} are needed",
-                                  complete ? "not a row" : "truncated last line", excerpt(line), needed_));
-  } else {
-    rows.skip(number, fmt::format("{} in '{}'", reason, excerpt(line)));
-  }
 }
 
 /// Reads the cut fields; nullptr when that went well, else the reason.
@@ -154,6 +129,9 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
     if (!stamp_.read(stamp_buffer_, time)) return "no readable time";
   } else if (plan_.time >= 0 && !stamp_.read(field(plan_.time), time)) {
     return "no readable time";
+  } else if (plan_.clock_lines) {
+    if (!line_time_) return "no line with a date before it";
+    time = *line_time_;
   }
   if (plan_.time >= 0) rows.row_time(time);
 
@@ -181,7 +159,7 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
 
   CsvEntry* const e = entry(rows, time);
   if (e == nullptr) return "no readable identity (gpu, pid)";
-  if (plan_.time < 0) {
+  if (plan_.time < 0 && !plan_.clock_lines) {
     // No clock: the same GPU again is the next reading.
     if (e->round == round_ + 1) ++round_;
     e->round = round_ + 1;
@@ -192,6 +170,10 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
     e->total_text = field(plan_.total);
     std::uint64_t total = 0;
     if (logtext::read_amount(e->total_text, total_unit_, total, comma_) == Amount::read) {
+      if (!plan_.has_header && e->total_bytes != 0 && total != e->total_bytes) {
+        e->total_text.clear();
+        return "another total than before, so the column is none,";
+      }
       e->total_bytes = total;
       rows.total(time, e->device, total);
     }
@@ -214,42 +196,10 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
       rows.total(time, e->device, e->total_bytes);
     }
   }
+  if (amount == Amount::read && !plan_.percent && is_above(used, e->total_bytes)) return "used memory above the total";
 
   if (plan_.pid >= 0 && !follow_process(*e, time, amount == Amount::read, rows)) return "no readable pid";
   if (amount == Amount::read) rows.add(time, e->series, used);
-  return nullptr;
-}
-
-/// A row with a column for each GPU. A missing value is that GPU's alone; an unreadable one makes the row broken.
-const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& rows) {
-  if (!last_is_whole) return "truncated last line";
-  wide_used_.assign(plan_.wide.size(), std::nullopt);
-  for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
-    std::uint64_t bytes = 0;
-    const Amount amount = logtext::read_amount(field(plan_.wide[i].used), used_unit_, bytes, comma_);
-    if (amount == Amount::bad) return "no readable amount of used memory";
-    if (amount == Amount::read) wide_used_[i] = bytes;
-  }
-  if (plan_.time < 0) time = stamp_.at_round(round_++);
-  if (entries_.empty())
-    for (const ColumnPlan::Wide& wide : plan_.wide) {
-      LogDevice device;
-      device.index = wide.gpu;
-      auto e = std::make_unique<CsvEntry>();
-      e->device = rows.device(device);
-      e->series = rows.device_series(e->device);
-      entries_.push_back(std::move(e));
-    }
-  for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
-    CsvEntry& e = *entries_[i];
-    if (plan_.wide[i].total >= 0 && field(plan_.wide[i].total) != e.total_text) {
-      e.total_text = field(plan_.wide[i].total);
-      std::uint64_t total = 0;
-      if (logtext::read_amount(e.total_text, total_unit_, total, comma_) == Amount::read)
-        rows.total(time, e.device, total);
-    }
-    if (wide_used_[i]) rows.add(time, e.series, *wide_used_[i]);
-  }
   return nullptr;
 }
 

@@ -51,16 +51,21 @@ class CsvRows final : public LogParser {
 
   std::uint64_t parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) override;
 
+  void finish(LogRows& rows) override;
+
+  [[nodiscard]] std::optional<std::string> misfit() const override;
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
   [[nodiscard]] std::string_view needs_file_order() const override {
     if (positions_ > 1) return "its rows do not name the GPU";
+    if (plan_.clock_lines) return "the times stand on lines of their own";
+    if (spans_lines_) return "some of its rows span several lines";
     return columns_change_ ? "its columns change on the way" : std::string_view{};
   }
   [[nodiscard]] bool processes_only() const override { return plan_.pid >= 0; }
 
  private:
-  enum class Cut : std::uint8_t { done, short_line, odd };
+  enum class Cut : std::uint8_t { done, short_line, long_line, odd };
 
   void adopt(ColumnPlan plan);
   void apply_units();
@@ -68,6 +73,17 @@ class CsvRows final : public LogParser {
   Cut cut_oddly(std::string_view line);
   const char* read_row(LogRows& rows, bool last_is_whole);
   void read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows);
+  void go_on_in_quotes(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);
+  void unquote(LogRows& rows);
+  bool read_clock_line(std::string_view line);
+  void fits() {
+    ++fit_;
+    unfit_ += unfit_since_;
+    unfit_since_ = unfit_rows_since_ = 0;
+  }
+  void does_not_fit(std::string_view line, std::uint64_t number, const std::string& why);
+  /// Rounding apart; a total that is not known is above everything.
+  static bool is_above(std::uint64_t used, std::uint64_t total) { return total > 0 && used > total + total / 20; }
   CsvEntry* entry(LogRows& rows, Timestamp time);
   CsvEntry* make_entry(LogRows& rows, Timestamp time);
   logtext::Amount read_percent(std::string_view text, double& percent) const;
@@ -92,6 +108,18 @@ class CsvRows final : public LogParser {
   std::unordered_map<std::string, std::size_t> entry_of_;
   std::size_t last_ = 0;  ///< entry of the row before: the next one usually follows it
   std::string key_buffer_;
+
+  std::size_t cut_ = 0;                 ///< fields of the line that cut_oddly() cut last
+  std::string quoted_;                  ///< a record so far whose quoted field has a line break
+  std::uint64_t quotes_ = 0;            ///< in it
+  std::uint64_t quoted_line_ = 0;       ///< line it begins in
+  bool spans_lines_ = false;            ///< there was such a record
+  std::optional<Timestamp> line_time_;  ///< of the last line that is a time
+  bool header_seen_ = false;
+  std::uint64_t fit_ = 0, unfit_ = 0;   ///< lines that are rows; lines before the last of them that are none
+  std::uint64_t unfit_rows_since_ = 0;  ///< of the following, those that look like rows
+  std::uint64_t unfit_since_ = 0;       ///< lines that are no rows since then
+  std::string first_unfit_;
 
   std::vector<std::optional<std::uint64_t>> wide_used_;
   std::size_t positions_ = 0;

@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 
 #include "core/units.hpp"
 #include "source/log/csv_rows.hpp"
+#include "source/log/interleave.hpp"
 #include "source/log/recording.hpp"
+#include "source/log/stamp_search.hpp"
+#include "source/log/unit.hpp"
 
 namespace vramtrack {
 namespace {
@@ -18,15 +21,16 @@ constexpr std::size_t kHeaderLines = 50;  ///< how far into a log its header may
 constexpr std::size_t kSurveyRows = 4000;
 constexpr std::size_t kMaxFields = 512;
 
-/// The data rows of a head, cut into fields.
+/// The data rows of a head, cut into `count` fields each: what does not fit tells nothing about the columns.
 std::vector<std::vector<std::string_view>> head_rows(std::string_view head, char delimiter, std::size_t count) {
   std::vector<std::vector<std::string_view>> rows;
   std::vector<std::string_view> fields;
   while (!head.empty() && rows.size() < kSurveyRows) {
-    const std::string_view line = logtext::take_line(head);
+    const std::string_view line = take_record(head, delimiter);
     if (trim(line).empty() || line.front() == '#' || looks_like_header(line, delimiter)) continue;
     split_fields(line, delimiter, fields);
-    if (fields.size() >= count && fields.size() <= kMaxFields) rows.push_back(fields);
+    while (fields.size() > count && fields.back().empty()) fields.pop_back();
+    if (fields.size() == count) rows.push_back(fields);
   }
   return rows;
 }
@@ -35,33 +39,22 @@ std::string_view cell(const std::vector<std::string_view>& row, int column) {
   return row[static_cast<std::size_t>(column)];
 }
 
-/// The unit of --unit: MB and GB are powers of ten there, since MiB and GiB can be said.
-Result<std::uint64_t> unit_of_option(const std::string& unit) {
-  if (unit == "MB") return 1'000'000;
-  if (unit == "GB") return 1'000'000'000;
-  if (const std::uint64_t bytes = logtext::unit_bytes(unit); bytes != 0) return bytes;
-  return fail(fmt::format("unit '{}' is not known; use B, KiB, MiB, GiB, MB or GB", unit));
-}
-
-/// The unit of a used column whose title has none, from its values.
-std::uint64_t guess_unit(const std::vector<std::vector<std::string_view>>& rows, int used, bool comma,
-                         std::vector<std::string>& assumptions) {
-  double most = 0;
-  bool fraction = false;
+/// Without a time and an id, rows of several GPUs in turn would be read as one that jumps.
+Status check_one_gpu(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan, bool comma) {
+  const bool named = plan.uuid >= 0 || plan.pci >= 0 || plan.pid >= 0 || !plan.series.empty() || !plan.wide.empty();
+  if (named || plan.used < 0 || plan.clock_lines || plan.time >= 0) return {};
+  std::vector<double> used;
   for (const auto& row : rows) {
+    if (plan.index >= 0 && cell(row, plan.index) != cell(rows.front(), plan.index)) return {};
     logtext::Decimal number;
-    const std::string_view text = cell(row, used);
-    if (!logtext::read_decimal(text, number, comma)) continue;
-    if (number.length != text.size()) return kBytesPerMiB;  // the values have units
-    most = std::max(most, number.value());
-    fraction |= number.has_fraction;
+    if (logtext::read_decimal(cell(row, plan.used), number, comma)) used.push_back(number.value());
   }
-  if (rows.empty()) return kBytesPerMiB;
-  // No GPU has 4 TiB, and none is watched whose use stays below 512 MiB to the fraction of a MiB.
-  const std::string_view unit = most >= 4e6 ? "bytes" : fraction && most <= 512 ? "GiB" : "MiB";
-  assumptions.push_back(fmt::format(
-      "the used column has no unit: {} are assumed from its values (up to {:.6g}); else give --unit", unit, most));
-  return unit == "bytes" ? 1 : unit == "GiB" ? kBytesPerGiB : kBytesPerMiB;
+  const std::size_t n = count_interleaved(used);
+  if (n <= 1) return {};
+  return fail(
+      fmt::format("the rows seem to be of {} GPUs in turn, and neither name them nor have a time; record index or "
+                  "uuid, and timestamp",
+                  n));
 }
 
 /// Whether every value of a column is a percentage ("10.0%"); false when it has none.
@@ -79,26 +72,63 @@ bool all_percent(const std::vector<std::vector<std::string_view>>& rows, int col
 /// Settles by the values what the titles leave open about percentages.
 void settle_percent(const std::vector<std::vector<std::string_view>>& rows, bool comma, ColumnPlan& plan) {
   if (!plan.percent && plan.used >= 0 && all_percent(rows, plan.used)) {
-    if (!plan.wide.empty()) {
-      std::vector<std::string_view> titles;
-      split_fields(plan.header, plan.delimiter, titles);
-      for (const ColumnPlan::Wide& wide : plan.wide)
-        if (wide.used != plan.used) plan.passed_over.emplace_back(cell(titles, wide.used));
-      plan.wide.clear();
-    }
     // Sizes say more than a percentage does.
-    if (plan.free >= 0 && plan.total >= 0)
+    if (plan.free >= 0 && plan.total >= 0 && plan.wide.empty())
       plan.used = -1;
     else
       plan.percent = true;
     plan.used_unit = 0;
   }
   if (!plan.percent || plan.total < 0) return;
+  if (!plan.wide.empty()) {
+    for (ColumnPlan::Wide& wide : plan.wide) wide.total = -1;
+    plan.total = -1;
+    return;
+  }
   const bool has_total = std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
     std::uint64_t bytes = 0;
     return logtext::read_amount(cell(row, plan.total), kBytesPerMiB, bytes, comma) == logtext::Amount::read;
   });
   if (!has_total && !rows.empty()) plan.total = -1;
+}
+
+/// "Memory Max" is a capacity where it is constant and above all use, and a peak otherwise.
+bool is_capacity(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan, bool comma) {
+  std::uint64_t capacity = 0;
+  std::uint64_t most_used = 0;
+  for (const auto& row : rows) {
+    std::uint64_t bytes = 0;
+    const std::uint64_t used_unit = plan.used_unit != 0 ? plan.used_unit : 1;
+    const std::uint64_t total_unit = plan.total_unit != 0 ? plan.total_unit : used_unit;
+    if (logtext::read_amount(cell(row, plan.total), total_unit, bytes, comma) == logtext::Amount::read) {
+      if (capacity != 0 && bytes != capacity) return false;
+      capacity = bytes;
+    }
+    if (plan.used >= 0 && logtext::read_amount(cell(row, plan.used), used_unit, bytes, comma) == logtext::Amount::read)
+      most_used = std::max(most_used, bytes);
+  }
+  return capacity > most_used;
+}
+
+/// What the values of columns that only name GPUs measure, where that can be told: memory in bytes, or with units.
+Status check_measure(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan, bool comma) {
+  constexpr double kBytesFrom = 4e6;  // no temperature, clock, power or percentage is so large
+  double most = 0;
+  for (const auto& row : rows)
+    for (const ColumnPlan::Wide& wide : plan.wide) {
+      logtext::Decimal number;
+      const std::string_view text = cell(row, wide.used);
+      if (!logtext::read_decimal(text, number, comma)) continue;
+      std::uint64_t bytes = 0;
+      bool has_unit = false;
+      if (logtext::read_amount(text, 1, bytes, comma, &has_unit) == logtext::Amount::read && has_unit) return {};
+      most = std::max(most, number.value());
+    }
+  if (most >= kBytesFrom) return {};
+  return fail(fmt::format(
+      "the columns name GPUs and not what is measured of them, and values up to {:.6g} may be memory, a temperature or "
+      "a utilization; if they are used memory, pass --unit (for example --unit MiB)",
+      most));
 }
 
 /// A column of ids that differs in every row is a row number, not a GPU, if time goes on: of so many series that not
@@ -116,6 +146,58 @@ bool is_row_counter(const std::vector<std::vector<std::string_view>>& rows, int 
   for (const auto& row : rows) values.push_back(cell(row, column));
   std::sort(values.begin(), values.end());
   return std::adjacent_find(values.begin(), values.end()) == values.end();
+}
+
+/// The times that stand on lines of their own.
+std::vector<std::string_view> clock_lines(std::string_view head) {
+  constexpr std::size_t kMost = 600;
+  std::vector<std::string_view> stamps;
+  while (!head.empty() && stamps.size() < kMost) {
+    const std::string_view line = logtext::take_line(head);
+    const std::string_view stamp = find_stamp(line);
+    // Nothing else on the line but marks ("==== ... ====") and a word or two ("Timestamp: ").
+    if (!stamp.empty() && trim(line).size() <= stamp.size() + 24) stamps.push_back(stamp);
+  }
+  return stamps;
+}
+
+bool is_row(std::string_view line, const ColumnPlan& plan) {
+  std::vector<std::string_view> fields;
+  split_fields(line, plan.delimiter, fields);
+  return fields.size() == plan.count && !looks_like_header(line, plan.delimiter);
+}
+
+/// "date; nvidia-smi --query-gpu=..." in a loop: rows without a time after a line that is one.
+void settle_clock_lines(std::string_view head, ColumnPlan& plan) {
+  if (plan.time >= 0) return;
+  bool dated = false;
+  while (!head.empty()) {
+    const std::string_view line = logtext::take_line(head);
+    if (trim(line).empty()) continue;
+    if (!clock_lines(line).empty() && (plan.count > 1 ? !is_row(line, plan) : find_stamp(line).size() > 10))
+      dated = true;
+    else if (is_row(line, plan))
+      break;
+  }
+  plan.clock_lines = dated;
+}
+
+/// How many rows come after each date, 1 when their number differs.
+std::size_t count_rows_a_date(std::string_view head, const ColumnPlan& plan) {
+  std::vector<std::size_t> groups;
+  while (!head.empty()) {
+    const std::string_view line = logtext::take_line(head);
+    if (is_row(line, plan) && clock_lines(line).empty()) {
+      if (!groups.empty()) ++groups.back();
+    } else if (!clock_lines(line).empty()) {
+      groups.push_back(0);
+    }
+  }
+  if (groups.size() < 3) return 1;
+  groups.pop_back();
+  for (const std::size_t n : groups)
+    if (n != groups.front() || n == 0) return 1;
+  return groups.front();
 }
 
 /// How many GPUs a log without ids interleaves: the constant number of rows a reading, 1 when there is no such.
@@ -147,7 +229,8 @@ std::size_t count_positions(const std::vector<std::vector<std::string_view>>& ro
 
 std::optional<ColumnPlan> find_header(std::string_view head) {
   for (std::size_t i = 0; i < kHeaderLines && !head.empty(); ++i) {
-    std::string_view line = logtext::take_line(head);
+    const std::string_view first = head.substr(0, head.find('\n'));
+    std::string_view line = take_record(head, find_delimiter(first) == '\0' ? ',' : find_delimiter(first));
     // "# timestamp, memory.used": a commented header.
     while (!line.empty() && (line.front() == '#' || line.front() == ' ')) line.remove_prefix(1);
     const char delimiter = find_delimiter(line);
@@ -161,27 +244,33 @@ std::optional<ColumnPlan> find_header(std::string_view head) {
 }
 
 Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions) {
+  // What most of the first lines have in common: among them may be dates, messages, a line that was cut.
   std::string_view rest = head;
-  char delimiter = '\0';
-  std::size_t width = 0;
-  std::size_t tried = 0;
-  // The first line that looks like the others: the commonest would cost a pass for nothing.
-  while (!rest.empty() && tried < kHeaderLines) {
+  std::map<std::pair<char, std::size_t>, std::size_t> kinds;
+  for (std::size_t tried = 0; !rest.empty() && tried < kHeaderLines;) {
     const std::string_view line = logtext::take_line(rest);
     if (trim(line).empty()) continue;
     ++tried;
     const char c = find_delimiter(line);
     const auto n = static_cast<std::size_t>(std::count(line.begin(), line.end(), c));
-    if (c != '\0' && n > width) {
-      delimiter = c;
-      width = n;
-    }
+    if (c != '\0' || logtext::is_digit(line.front())) ++kinds[{c, c == '\0' ? 0 : n}];
   }
+  char delimiter = '\0';
+  std::size_t width = 0;
+  std::size_t most = 0;
+  for (const auto& [kind, lines] : kinds)
+    if (lines >= most) {
+      most = lines;
+      delimiter = kind.first;
+      width = kind.second;
+    }
   const char cut = delimiter == '\0' ? ',' : delimiter;
-  const auto rows = head_rows(head, cut, width + 1);
+  auto rows = head_rows(head, cut, width + 1);
+  // Dates on lines of their own, where rows are single words, too.
+  if (width == 0) std::erase_if(rows, [](const auto& row) { return !clock_lines(row.front()).empty(); });
   if (rows.empty()) return fail("there is no header line and no row of values");
   if (rows.front().size() > kMaxFields) return fail("more than 512 columns: not a log of memory");
-  return infer_columns(rows, cut, assumptions);
+  return infer_columns(rows, cut, !clock_lines(head).empty(), assumptions);
 }
 
 Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool strict) {
@@ -208,11 +297,24 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   const auto rows = head_rows(head.text, plan.delimiter, plan.count);
   const bool comma = plan.delimiter != ',';
 
+  if (plan.total_may_be_peak && !is_capacity(rows, plan, comma)) plan.total = -1;
   settle_percent(rows, comma, plan);
+  if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
+    if (Status ok = check_measure(rows, plan, comma); !ok) return fail(std::move(ok.error()));
+  settle_clock_lines(head.text, plan);
+  if (Status ok = check_one_gpu(rows, plan, comma); !ok) return fail(std::move(ok.error()));
 
+  if (plan.index_is_unsure && plan.index >= 0 &&
+      !behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) {
+    assumptions.push_back(fmt::format(
+        "column {} does not number GPUs (its values do not count through them): it is not read; if it does, title it "
+        "'index'",
+        plan.index + 1));
+    plan.index = -1;
+  }
   if (plan.index >= 0 && is_row_counter(rows, plan.index, plan.time)) {
     assumptions.emplace_back("the index column numbers the rows: it is not read as a GPU's index");
-    if (plan.time < 0) {
+    if (plan.time < 0 && !plan.clock_lines) {
       plan.time = plan.index;
       plan.time_title.step = true;
     }
@@ -228,7 +330,12 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   }
 
   StampReader stamp;
-  if (plan.time < 0) {
+  if (plan.clock_lines) {
+    const std::vector<std::string_view> samples = clock_lines(head.text);
+    auto detected = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
+    if (!detected) return fail(std::move(detected.error()));
+    stamp = std::move(*detected);
+  } else if (plan.time < 0) {
     stamp = StampReader::without_clock(*head.options, assumptions);
   } else {
     constexpr std::size_t kEnds = 300;
@@ -250,11 +357,13 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
 
   std::uint64_t unit = kBytesPerMiB;
   if (!head.options->unit.empty()) {
-    const auto given = unit_of_option(head.options->unit);
+    const auto given = unit_of(*head.options);
     if (!given) return fail(given.error());
     unit = *given;
   } else if (!plan.percent && plan.used >= 0 && plan.used_unit == 0 && !strict) {
-    unit = guess_unit(rows, plan.used, comma, assumptions);
+    std::vector<std::string_view> values;
+    for (const auto& row : rows) values.push_back(cell(row, plan.used));
+    unit = guess_unit(values, comma, assumptions);
   }
   double percent_bytes = 0;
   if (plan.percent) {
@@ -275,6 +384,9 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   if (plan.wide.empty() && plan.index < 0 && plan.uuid < 0 && plan.pci < 0 && plan.pid < 0 && plan.series.empty() &&
       plan.time >= 0 && plan.date < 0)
     positions = count_positions(rows, plan.time, stamp);
+  else if (plan.clock_lines && plan.wide.empty() && plan.index < 0 && plan.uuid < 0 && plan.pci < 0 && plan.pid < 0 &&
+           plan.series.empty())
+    positions = count_rows_a_date(head.text, plan);
   if (positions > 1)
     assumptions.push_back(
         fmt::format("{} rows per reading and no GPU index: the rows are taken for {} GPUs in that order; "

@@ -1,4 +1,4 @@
-// What the line-by-line formats (table, dmon, pmon, tegrastats) have in common.
+// What the line-by-line formats have in common.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,9 @@
 
 namespace vramtrack {
 
-/// A parser that reads one line at a time, with a clock that may be missing.
-class LineParser : public LogParser {
+/// A parser that reads one line at a time.
+class LineReader : public LogParser {
  public:
-  explicit LineParser(StampReader stamp) : stamp_(std::move(stamp)) {}
-
   std::uint64_t parse(std::string_view lines, std::uint64_t number, bool complete, LogRows& rows) final {
     for (; !lines.empty(); ++number) {
       const bool last_is_cut = !complete && lines.find('\n') == std::string_view::npos;
@@ -27,13 +25,19 @@ class LineParser : public LogParser {
     return number;
   }
 
+ protected:
+  /// `whole` is false for a last line without its newline, which may have been cut anywhere.
+  virtual void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) = 0;
+};
+
+/// One with a clock that may be missing (table, dmon, pmon, tegrastats).
+class LineParser : public LineReader {
+ public:
+  explicit LineParser(StampReader stamp) : stamp_(std::move(stamp)) {}
   [[nodiscard]] bool clock_is_relative() const final { return stamp_.is_relative(); }
   [[nodiscard]] bool clock_wraps() const final { return stamp_.wraps(); }
 
  protected:
-  /// `whole` is false for a last line without its newline, which may have been cut anywhere.
-  virtual void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) = 0;
-
   StampReader stamp_;
 };
 

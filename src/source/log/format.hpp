@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,12 @@ class LogParser {
   [[nodiscard]] virtual std::string_view needs_file_order() const { return {}; }
   /// True when times have no dates and pass midnight.
   [[nodiscard]] virtual bool clock_wraps() const { return false; }
+  /// True when a line may be as long as the log (a JSON document on one line): then parse() also gets parts of lines,
+  /// which are not `complete`.
+  [[nodiscard]] virtual bool has_long_lines() const { return false; }
+  /// What was understood and why it cannot be trusted, when too much of what was read so far does not fit it; nullopt
+  /// otherwise. Ends with what to do.
+  [[nodiscard]] virtual std::optional<std::string> misfit() const { return std::nullopt; }
   /// Assumptions made from the head, as warnings that end with what to do.
   [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
 

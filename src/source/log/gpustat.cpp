@@ -1,143 +1,80 @@
 // gpustat --json: a stream of JSON objects, each one reading, pretty-printed or one a line.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/units.hpp"
 #include "source/log/dumps.hpp"
+#include "source/log/json_parser.hpp"
 
 namespace vramtrack {
 namespace {
 
-using nlohmann::json;
-
-constexpr std::size_t kMostObjectBytes = 16 * kBytesPerMiB;
-
 /// The number at `key` as a MiB count; nullopt when absent, null or not a number.
-std::optional<std::uint64_t> mib_at(const json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_number()) return std::nullopt;
-  const double mib = it->get<double>();
+std::optional<std::uint64_t> mib_at(const JsonValue& object, std::string_view key) {
+  const JsonValue* const value = object.find(key);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  const double mib = value->number();
   if (!(mib >= 0 && mib < 1e12)) return std::nullopt;
   return static_cast<std::uint64_t>(std::llround(mib * static_cast<double>(kBytesPerMiB)));
 }
 
-std::string text_at(const json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+std::string text_at(const JsonValue& object, std::string_view key) {
+  const JsonValue* const value = object.find(key);
+  return value != nullptr && value->is_string() ? value->text() : std::string();
 }
 
-std::string command_line(const json& process) {
-  const auto it = process.find("full_command");
+std::string command_line(const JsonValue& process) {
   std::string out;
-  if (it != process.end() && it->is_array())
-    for (const json& word : *it)
-      if (word.is_string() && out.size() < 256) out += (out.empty() ? "" : " ") + word.get<std::string>();
+  if (const JsonValue* const words = process.find("full_command"))
+    for (const auto& [ignored, word] : words->members())
+      if (word.is_string() && out.size() < 256) out += (out.empty() ? "" : " ") + word.text();
   return out;
 }
 
-class Gpustat final : public LogParser {
+class Gpustat final : public JsonParser {
  public:
   Gpustat(StampReader stamp, std::vector<std::string> assumptions) : stamp_(std::move(stamp)) {
     assumptions_ = std::move(assumptions);
   }
 
-  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool /*complete*/, LogRows& rows) override {
-    std::uint64_t line = first_line;
-    for (const char c : lines) {
-      take(c, line, rows);
-      if (c == '\n') ++line;
-    }
-    return line;
-  }
-
-  void finish(LogRows& rows) override {
-    if (depth_ > 0) rows.skip(object_line_, "a JSON object that does not end (the log was cut off)");
-  }
-
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
+  [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
 
  private:
-  /// Follows braces and strings, so that an object ends where it ends, whatever lines it spans.
-  void take(char c, std::uint64_t line, LogRows& rows) {
-    if (depth_ == 0) {
-      if (c == '{') {
-        object_ = "{";
-        object_line_ = line;
-        depth_ = 1;
-        in_string_ = escaped_ = false;
-      } else if (c != ' ' && c != '\n' && c != '\r' && c != '\t' && c != ',' && c != '[' && c != ']' &&
-                 line != junk_line_) {
-        junk_line_ = line;
-        rows.skip(line, "text outside the JSON objects");
-      }
-      return;
-    }
-    object_ += c;
-    if (in_string_) {
-      if (escaped_)
-        escaped_ = false;
-      else if (c == '\\')
-        escaped_ = true;
-      else if (c == '"' || c == '\n')
-        in_string_ = false;  // JSON strings end before the line does
-      return;
-    }
-    if (c == '"')
-      in_string_ = true;
-    else if (c == '{')
-      ++depth_;
-    else if (c == '}' && --depth_ == 0)
-      read_object(rows);
-    if (object_.size() > kMostObjectBytes) {
-      rows.skip(object_line_, "a JSON object of more than 16 MiB");
-      depth_ = 0;
-      object_.clear();
-    }
-  }
-
-  void read_object(LogRows& rows) {
-    rows.line = object_line_;
-    const json object = json::parse(object_, nullptr, false);
-    if (object.is_discarded() || !object.is_object()) return rows.skip(object_line_, "not valid JSON");
-    const auto gpus = object.find("gpus");
-    if (gpus == object.end() || !gpus->is_array()) return rows.skip(object_line_, "no \"gpus\" list in the object");
+  void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
+    const JsonValue* const gpus = object.find("gpus");
+    if (gpus == nullptr || !gpus->is_array()) return rows.skip(line, "no \"gpus\" list in the object");
     Timestamp time;
     if (stamp_.kind() == StampReader::Kind::none) {
       time = stamp_.at_round(round_);
     } else if (!stamp_.read(text_at(object, "query_time"), time)) {
-      return rows.skip(object_line_, "no readable \"query_time\"");
+      return rows.skip(line, "no readable \"query_time\"");
     }
     ++round_;
-    for (const json& gpu : *gpus) {
+    for (const auto& [ignored, gpu] : gpus->members()) {
       if (!gpu.is_object()) {
-        rows.skip(object_line_, "an entry of \"gpus\" is not an object");
+        rows.skip(line, "an entry of \"gpus\" is not an object");
         continue;
       }
       read_gpu(gpu, time, rows);
     }
   }
 
-  void read_gpu(const json& gpu, Timestamp time, LogRows& rows) {
+  void read_gpu(const JsonValue& gpu, Timestamp time, LogRows& rows) {
     LogDevice named;
     named.uuid = text_at(gpu, "uuid");
     named.name = text_at(gpu, "name");
-    const auto index = gpu.find("index");
-    if (index != gpu.end() && index->is_number_integer()) {
-      const auto number = index->get<std::int64_t>();
-      if (number >= 0 && number < 4096) named.index = static_cast<int>(number);
-    }
+    if (const JsonValue* const index = gpu.find("index"))
+      if (const auto number = index->whole(); number && *number >= 0 && *number < 4096)
+        named.index = static_cast<int>(*number);
     const std::size_t device = rows.device(named);
     if (const auto total = mib_at(gpu, "memory.total")) rows.total(time, device, *total);
     if (const auto used = mib_at(gpu, "memory.used")) rows.add(time, rows.device_series(device), *used);
-    const auto processes = gpu.find("processes");
+    const JsonValue* const processes = gpu.find("processes");
     // null: gpustat could not list them, which ends none.
-    if (processes == gpu.end() || !processes->is_array()) return;
-    for (const json& process : *processes) {
-      if (!process.is_object()) continue;
-      const auto pid = process.find("pid");
-      if (pid == process.end() || !pid->is_number_integer()) continue;
-      const auto number = pid->get<std::int64_t>();
+    if (processes == nullptr || !processes->is_array()) return;
+    for (const auto& [ignored, process] : processes->members()) {
+      const JsonValue* const pid = process.find("pid");
+      const std::int64_t number = pid == nullptr ? 0 : pid->whole().value_or(0);
       if (number <= 0 || number > UINT32_MAX) continue;
       const auto bytes = mib_at(process, "gpu_memory_usage");
       const std::size_t listed =
@@ -150,13 +87,7 @@ class Gpustat final : public LogParser {
   }
 
   StampReader stamp_;
-  std::string object_;
-  std::uint64_t object_line_ = 0;
-  std::uint64_t junk_line_ = 0;
   std::uint64_t round_ = 0;
-  int depth_ = 0;
-  bool in_string_ = false;
-  bool escaped_ = false;
 };
 
 int recognise(std::string_view head) {

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
@@ -60,18 +63,52 @@ Values survey(std::span<const std::vector<std::string_view>> rows, std::size_t c
   return v;
 }
 
-/// Whether column `total` is at least column `used` in every row.
-bool bounds(std::span<const std::vector<std::string_view>> rows, std::size_t used, std::size_t total) {
+using Rows = std::span<const std::vector<std::string_view>>;
+
+/// What two columns of memory are to each other, over all rows.
+struct Relation {
+  bool below = true;         ///< the first is never above the second
+  bool second_fixed = true;  ///< the second is constant for each GPU
+  bool sum_fixed = true;     ///< their sum is, but for rounding
+  bool alike = true;         ///< they are equal throughout
+};
+
+Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
+  /// Each amount was rounded, and the driver's own share wavers.
+  constexpr std::uint64_t kRounding = 2 * kBytesPerMiB;
+  constexpr std::uint64_t kOfTheChange = 100;
+  struct Range {
+    std::uint64_t low, high;
+    void take(std::uint64_t value) {
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    [[nodiscard]] std::uint64_t width() const { return high - low; }
+  };
+  struct Gpu {
+    Range first, second, sum;
+  };
+  std::map<std::string_view, Gpu> gpus;
+  Relation out;
   for (const auto& row : rows) {
     std::uint64_t a = 0;
     std::uint64_t b = 0;
-    if (std::max(used, total) >= row.size()) continue;
-    if (logtext::read_amount(row[used], kBytesPerMiB, a) != Amount::read ||
-        logtext::read_amount(row[total], kBytesPerMiB, b) != Amount::read)
+    if (std::max(first, second) >= row.size() || logtext::read_amount(row[first], kBytesPerMiB, a) != Amount::read ||
+        logtext::read_amount(row[second], kBytesPerMiB, b) != Amount::read)
       continue;
-    if (a > b) return false;
+    const auto id = key >= 0 && static_cast<std::size_t>(key) < row.size() ? row[static_cast<std::size_t>(key)] : "";
+    Gpu& gpu = gpus.try_emplace(id, Gpu{{a, a}, {b, b}, {a + b, a + b}}).first->second;
+    gpu.first.take(a);
+    gpu.second.take(b);
+    gpu.sum.take(a + b);
+    out.below &= a <= b;
+    out.alike &= a == b;
   }
-  return true;
+  for (const auto& [id, gpu] : gpus) {
+    out.second_fixed &= gpu.second.width() == 0;
+    out.sum_fixed &= gpu.sum.width() <= kRounding + gpu.first.width() / kOfTheChange;
+  }
+  return out;
 }
 
 bool looks_like_gpu_name(std::string_view text) {
@@ -82,12 +119,15 @@ bool looks_like_gpu_name(std::string_view text) {
   return false;
 }
 
+constexpr double kLeastTotal = 1000;  ///< MiB of a GPU
+constexpr double kMostPercent = 100;
+
 constexpr std::string_view kAsk =
     "put the header line back as the first line, for example 'timestamp, index, memory.used [MiB], memory.total [MiB]'";
 
 }  // namespace
 
-Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> rows, char delimiter,
+Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> rows, char delimiter, bool dated,
                                  std::vector<std::string>& assumptions) {
   ColumnPlan plan;
   plan.delimiter = delimiter;
@@ -112,14 +152,11 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     else if (v.all(v.numbers))
       numbers.push_back(i);
   }
-  if (plan.time < 0) {
+  if (plan.time < 0 && !numbers.empty()) {
     for (const std::size_t i : numbers)
       if (plan.time < 0 && columns[i].rising && columns[i].low >= 9e8) plan.time = static_cast<int>(i);
     std::erase(numbers, static_cast<std::size_t>(plan.time));
   }
-  if (plan.time < 0 && sizes.empty())
-    return fail(fmt::format("there is no header line and no column that is a time; {}", kAsk));
-
   // A process list: a pid followed by a command. (A GPU's name follows its index, and a temperature is below 128.)
   for (const std::size_t i : numbers) {
     const Values& v = columns[i];
@@ -134,10 +171,11 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     if (columns[i].is_text() && static_cast<int>(i) != plan.process_name && looks_like_gpu_name(columns[i].sample))
       plan.device_name = static_cast<int>(i);
 
-  // An index is a small whole number near the front.
+  // An index is a small whole number near the front, which counts through the GPUs.
   if (!numbers.empty() && numbers.size() + sizes.size() > 1) {
     const Values& v = columns[numbers.front()];
-    if (numbers.front() <= 2 && v.all(v.integers) && v.high < 32) {
+    if (numbers.front() <= 2 && v.all(v.integers) && v.high < 32 &&
+        behaves_like_index(rows, numbers.front(), plan.time)) {
       plan.index = static_cast<int>(numbers.front());
       numbers.erase(numbers.begin());
     }
@@ -145,28 +183,53 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
 
   const bool with_units = !sizes.empty();
   const std::vector<std::size_t>& memory = with_units ? sizes : numbers;
+  const int key = plan.uuid >= 0 ? plan.uuid : plan.pci >= 0 ? plan.pci : plan.index;
   const auto told = [&](std::string_view columns_text) {
-    assumptions.push_back(fmt::format("the log has no header: {}; if that is wrong, {}", columns_text, kAsk));
+    assumptions.push_back(fmt::format("the log has no header: {}{}; if that is wrong, {}", columns_text,
+                                      with_units ? "" : " in MiB", kAsk));
   };
-  if (!with_units) plan.used_unit = plan.total_unit = kBytesPerMiB;
-  if (memory.size() == 1) {
+  if (!with_units) plan.used_unit = plan.free_unit = plan.total_unit = kBytesPerMiB;
+  if (memory.size() == 1 && (plan.time >= 0 || dated || with_units)) {
     plan.used = static_cast<int>(memory[0]);
-    told(fmt::format("column {} is read as used memory{}", plan.used + 1, with_units ? "" : " in MiB"));
+    told(fmt::format("column {} is read as used memory", plan.used + 1));
     return plan;
   }
-  if (memory.size() == 2 && plan.pid < 0) {
+
+  // Used and total stand side by side, the total constant and never the smaller.
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  std::optional<std::pair<std::size_t, std::size_t>> halves;
+  for (const std::size_t used : memory)
     for (const std::size_t total : memory) {
-      const std::size_t used = total == memory[0] ? memory[1] : memory[0];
-      // Without units any constant passes for a total; a GPU has at least 1000 MiB.
-      if (!columns[total].constant() || !bounds(rows, used, total)) continue;
-      if (!with_units && columns[total].low < 1000) continue;
-      if (columns[used].constant() && bounds(rows, total, used)) continue;
-      plan.used = static_cast<int>(used);
-      plan.total = static_cast<int>(total);
-      told(fmt::format("column {} is read as used and column {} as total memory{}", used + 1, total + 1,
-                       with_units ? "" : " in MiB"));
-      return plan;
+      if (used == total || plan.pid >= 0) continue;
+      const bool neighbours = memory.size() == 2 || std::max(used, total) - std::min(used, total) == 1;
+      const Relation r = relate(rows, used, total, key);
+      // Without units any constant passes for a total, and a small number for a use: a GPU has at least 1000 MiB, and
+      // what stays below 101 may be a percentage or a temperature,
+      // what has a fraction a power.
+      const bool plausible =
+          with_units || (columns[total].low >= kLeastTotal && columns[used].high > kMostPercent &&
+                         columns[used].all(columns[used].integers) && columns[total].all(columns[total].integers));
+      if (neighbours && plausible && r.below && r.second_fixed && !r.alike) pairs.emplace_back(used, total);
+      const bool large = with_units || columns[used].high + columns[total].high >= kLeastTotal;
+      if (used < total && neighbours && large && r.sum_fixed && !columns[used].constant()) halves = {used, total};
     }
+  if (pairs.size() == 1 && !halves) {
+    const auto [used, total] = pairs.front();
+    plan.used = static_cast<int>(used);
+    plan.total = static_cast<int>(total);
+    told(fmt::format("column {} is read as used and column {} as total memory", used + 1, total + 1));
+    return plan;
+  }
+  // Used and free add up to a constant. Which is which the values cannot tell: the used one comes first in
+  // nvidia-smi's own list. With a total besides, people write them in any order.
+  const bool total_besides = with_units ? memory.size() > 2 : !pairs.empty();
+  if (halves && !total_besides) {
+    plan.used = static_cast<int>(halves->first);
+    plan.free = static_cast<int>(halves->second);
+    told(fmt::format(
+        "columns {} and {} add up to a constant, so the first is read as used and the second as free memory",
+        plan.used + 1, plan.free + 1));
+    return plan;
   }
   return fail(
       fmt::format("there is no header line, and which of {} columns is the used memory cannot be told from "

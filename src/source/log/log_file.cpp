@@ -92,6 +92,14 @@ Result<LineInput::Stretch> LineInput::next(LogRows& rows) {
       return stretch;
     }
     if (done_) return Stretch{{}, line_, true};
+    if (available.size() >= kLongestLine && cuts_long_lines_) {
+      const std::size_t nul = std::min(available.find('\0'), available.size());
+      const std::size_t after = std::min(available.find_first_not_of('\0', nul), available.size());
+      if (nul < after) rows.skip(line_, fmt::format("{} NUL bytes (the writer crashed?)", after - nul));
+      begin_ += after;
+      if (nul > 0) return Stretch{available.substr(0, nul), line_, false};
+      continue;
+    }
     if (available.size() >= kLongestLine) {
       rows.skip(line_, "a line of more than 1 MiB");
       dropping_ = true;
@@ -165,6 +173,7 @@ Status LogFile::read_some() {
   if (!more) return fail(more.error());
   if (!*more) {
     text_->parser->finish(*rows_);
+    if (const auto wrong = text_->parser->misfit()) return fail(fmt::format("{}: {}", rows_->file(), *wrong));
     if (text_->lines != nullptr && !text_->lines->bytes().warning().empty())
       rows_->warn(text_->lines->bytes().warning());
     ended_ = ++part_ == parts_.size();

@@ -23,10 +23,11 @@ struct Probe {
   bool processes_only = false;
   bool relative = false;  ///< its times are no dates
   Duration disorder{};    ///< by which series interleave loosely
+  bool has_long_lines = false;
 };
 
-/// Cuts a file into stretches of whole lines. Lines above 1 MiB are dropped and told; NUL bytes (left by a crash
-/// of the machine that wrote the log) end the line they are in.
+/// Cuts a file into stretches of whole lines. Lines above 1 MiB are dropped and told, or cut if that is allowed; NUL
+/// bytes (left by a crash of the machine that wrote the log) end the line they are in.
 class LineInput {
  public:
   static constexpr std::size_t kHeadBytes = 256 * 1024;
@@ -44,6 +45,8 @@ class LineInput {
     bool complete = true;
   };
   Result<Stretch> next(LogRows& rows);
+  /// Lines above 1 MiB are cut into stretches that are not complete instead of being dropped.
+  void allow_long_lines() { cuts_long_lines_ = true; }
   /// Number of the line that the next stretch begins with, as its parser counted.
   void set_line(std::uint64_t line) { line_ = line; }
 
@@ -61,6 +64,7 @@ class LineInput {
   std::uint64_t line_ = 1;
   bool done_ = false;
   bool dropping_ = false;  ///< inside a line that is too long
+  bool cuts_long_lines_ = false;
 };
 
 struct LogText;

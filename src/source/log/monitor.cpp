@@ -59,6 +59,8 @@ bool read_monitor_header(std::string_view line, MonitorColumns& columns) {
       found.command = at;
   }
   if (found.gpu < 0) return false;
+  // A command takes the rest of its line, so only the last column can be one.
+  if (static_cast<std::size_t>(found.command + 1) != found.count) found.command = -1;
   columns = found;
   return true;
 }
@@ -136,12 +138,15 @@ void MonitorParser::read_line(std::string_view line, std::uint64_t number, bool 
     return;
   }
   cut_monitor_row(text, columns_, words_);
-  const auto last =
-      static_cast<std::size_t>(std::max({columns_.date, columns_.time, columns_.gpu, columns_.fb, columns_.pid}));
-  // The last word of a line cut short may lack digits.
-  if (words_.size() <= last || (!whole && words_.size() < columns_.count))
-    return rows.skip(number, fmt::format("{}: '{}' has too few columns", whole ? "not a row" : "truncated last line",
-                                         excerpt(text)));
+  // The last word of a line cut short may lack digits. A command may be empty.
+  const std::size_t least = columns_.count - (columns_.command >= 0 && whole ? 1 : 0);
+  if (words_.size() < least || words_.size() > columns_.count) {
+    const std::string why =
+        fmt::format("{}: '{}' has {} columns, and the header has {}", whole ? "not a row" : "truncated last line",
+                    excerpt(text), words_.size(), columns_.count);
+    if (whole && unfit_++ == 0) first_unfit_ = fmt::format("line {}: {}", number, why);
+    return rows.skip(number, why);
+  }
   const auto gpu = whole_number<int>(word(columns_.gpu));
   if (!gpu || *gpu < 0 || *gpu > 4095) return rows.skip(number, fmt::format("no GPU index in '{}'", excerpt(text)));
   if (stamp_.kind() == StampReader::Kind::none) {
@@ -165,8 +170,17 @@ void MonitorParser::read_line(std::string_view line, std::uint64_t number, bool 
     rows.row_time(time);
   }
   started_ = true;
+  ++fit_;
   gpu_ = *gpu;
   read_row(number, rows);
+}
+
+std::optional<std::string> MonitorParser::misfit() const {
+  constexpr std::uint64_t kFew = 4;
+  if (unfit_ == 0 || (fit_ > 0 && (unfit_ < kFew || unfit_ * 2 < fit_))) return std::nullopt;
+  return fmt::format(
+      "{} of the lines do not fit their '# gpu ...' header, {} do; {}; put the header back that belongs to them",
+      unfit_, fit_, first_unfit_);
 }
 
 std::size_t MonitorParser::device(LogRows& rows) {

@@ -41,6 +41,8 @@ class MonitorParser : public LineParser {
     assumptions_ = std::move(head.assumptions);
   }
 
+  [[nodiscard]] std::optional<std::string> misfit() const final;
+
  protected:
   void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) final;
   /// One row's words, at `time_`, of GPU `gpu_`.
@@ -66,6 +68,8 @@ class MonitorParser : public LineParser {
   std::vector<std::size_t> device_of_;  ///< by GPU index
   std::vector<std::uint32_t> round_pids_;
   std::string stamp_text_;
+  std::uint64_t fit_ = 0, unfit_ = 0;  ///< lines with the header's columns, and others
+  std::string first_unfit_;
   bool started_ = false;
 };
 

@@ -10,6 +10,8 @@
 namespace vramtrack {
 namespace {
 
+constexpr std::string_view kPatternFormat = "text";
+
 /// NUL bytes alone do not make a log binary: a crash leaves runs of them.
 bool looks_binary(std::string_view head) {
   const std::string_view start = head.substr(0, 8192);
@@ -51,8 +53,10 @@ bool is_readable_again(const std::string& path) {
 
 Result<RecognisedText> recognise_text(const LogHead& head) {
   RecognisedText out;
-  if (!head.options->format.empty()) {
-    out.format = find_log_format(head.options->format);
+  // A pattern is for text alone.
+  const std::string_view named = head.options->line_pattern.empty() ? head.options->format : kPatternFormat;
+  if (!named.empty()) {
+    out.format = find_log_format(named);
     if (out.format == nullptr)
       return fail(
           fmt::format("log format '{}' is not known; the formats are {}", head.options->format, format_names()));
@@ -71,7 +75,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
       while (!rest.empty() && logtext::trim(line).empty()) line = logtext::take_line(rest);
       return fail(
           fmt::format("the log format of '{}' is not recognised ({}); docs/formats/logs.md shows how to record each "
-                      "format, and --input-format names one",
+                      "format, --input-format names one, and --line-pattern reads lines of any text",
                       logtext::excerpt(line), format_names()));
     }
   }
@@ -104,14 +108,18 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   probe.format = found->format;
   probe.processes_only = found->parser->processes_only();
   probe.relative = found->parser->clock_is_relative();
+  probe.has_long_lines = found->parser->has_long_lines();
   Catalog catalog;
   DeviceRoster roster;
   LogRows rows(catalog, roster, planned->shown, std::nullopt);
   found->parser->parse(text, 1, true, rows);
+  if (const auto wrong = found->parser->misfit())
+    return fail(fmt::format("{}: as a {} log: {}", planned->shown, probe.format->name, *wrong));
   for (std::size_t i = 0; i < roster.size(); ++i) probe.devices.push_back(roster.device(i));
   if (!rows.series_follow_one_another()) probe.disorder = rows.disorder();
   if (!is_readable_again(path)) {
     if (!is_out_of_order(*planned, text)) {
+      if (probe.has_long_lines) (*lines)->allow_long_lines();
       planned->input = std::move(*lines);
       return planned;
     }
@@ -124,13 +132,19 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   return planned;
 }
 
+Result<std::unique_ptr<LineInput>> open_lines(const PlannedFile& planned) {
+  auto lines = LineInput::open(planned.opened_as());
+  if (lines && planned.probe.has_long_lines) (*lines)->allow_long_lines();
+  return lines;
+}
+
 Result<LogText> open_text(PlannedFile& planned, LogRows& rows) {
   LogText text;
   if (planned.is_stream()) {
     text.lines = std::move(planned.input);
     rows.expect_any_order();
   } else {
-    auto opened = LineInput::open(planned.opened_as());
+    auto opened = open_lines(planned);
     if (!opened) return fail(std::move(opened.error()));
     text.lines = std::move(*opened);
   }

@@ -31,6 +31,9 @@ struct PlannedFile {
 Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, const LogOptions& options,
                                                    const Zone& zone);
 
+/// Opens a planned file that can be read again.
+Result<std::unique_ptr<LineInput>> open_lines(const PlannedFile& planned);
+
 /// Recognises text already at hand (the fuzzer's way in): the format and its parser.
 struct RecognisedText {
   const LogFormatInfo* format = nullptr;

@@ -25,6 +25,7 @@ struct LogOptions {
   std::optional<Timestamp> start;               ///< for logs without a clock or without a date
   std::optional<double> interval_s;             ///< between readings, for logs without a clock
   std::string unit;                             ///< of a bare used column: B KiB MiB GiB, or MB GB (powers of ten)
+  std::string line_pattern;                     ///< what a line of text holds: see line_pattern.hpp
 };
 
 struct LogFormatInfo;

@@ -36,7 +36,7 @@ std::string during(const PlannedFile& file, const Error& error) {
 /// Shows `observer` every time of the log. `done` gets the parser, which knows the whole log by then.
 Status read_times(const PlannedFile& file, LogRows::Observer observer,
                   const std::function<void(const LogParser&, const DeviceRoster&)>& done) {
-  auto lines = LineInput::open(file.opened_as());
+  auto lines = open_lines(file);
   if (!lines) return fail(std::move(lines.error()));
   TimesReader reader(file, (*lines)->head(), std::move(observer));
   if (reader.parser == nullptr) return fail("the log changed while it was being read");
@@ -75,10 +75,20 @@ Result<LogOrder> judge_steps(const PlannedFile& file, const OrderSurvey& survey)
 class RecordCutter {
  public:
   using Take = std::function<Status(const LogRecord& record)>;
-  RecordCutter(const LogFormatInfo& format, Take take) : format_(format), take_(std::move(take)) {}
+  RecordCutter(const Probe& probe, Take take)
+      : format_(*probe.format), has_long_lines_(probe.has_long_lines), take_(std::move(take)) {}
 
   /// Returns the number of the line after the last.
   Result<std::uint64_t> cut(std::string_view lines, std::uint64_t line, bool complete) {
+    std::string whole;
+    if (has_long_lines_) {
+      // What is not complete is a part of a line: the rest of it follows.
+      part_ += lines;
+      if (part_.size() > kMostRecordBytes + lines.size()) return fail(too_long(line));
+      if (!complete) return line;
+      whole.swap(part_);
+      lines = whole;
+    }
     while (!lines.empty()) {
       const std::size_t newline = lines.find('\n');
       const std::size_t length = newline == std::string_view::npos ? lines.size() : newline + 1;
@@ -89,8 +99,7 @@ class RecordCutter {
         line_ = line;
       }
       text_ += lines.substr(0, length);
-      if (text_.size() > kMostRecordBytes)
-        return fail(fmt::format("line {}: a record of more than 16 MiB cannot be put in order", line_));
+      if (text_.size() > kMostRecordBytes) return fail(too_long(line_));
       if (!logtext::trim(text).empty()) before_ = text;
       lines.remove_prefix(length);
       ++line;
@@ -99,6 +108,22 @@ class RecordCutter {
       if (auto ok = flush(false); !ok) return fail(std::move(ok.error()));
     return line;
   }
+  /// What is left at the end of the log.
+  Status finish(std::uint64_t line) {
+    std::string last;
+    last.swap(part_);
+    has_long_lines_ = false;
+    if (!last.empty()) {
+      last += '\n';  // another record may follow it
+      if (auto ok = cut(last, line, false); !ok) return fail(std::move(ok.error()));
+    }
+    return flush(true);
+  }
+
+ private:
+  static std::string too_long(std::uint64_t line) {
+    return fmt::format("line {}: a record of more than 16 MiB cannot be put in order", line);
+  }
   Status flush(bool complete) {
     if (text_.empty()) return {};
     Status ok = take_({0, line_, complete, text_});
@@ -106,9 +131,10 @@ class RecordCutter {
     return ok;
   }
 
- private:
   const LogFormatInfo& format_;
+  bool has_long_lines_ = false;
   Take take_;
+  std::string part_;  ///< of a line whose end was not seen yet
   std::string text_;
   std::string before_;
   std::uint64_t line_ = 1;
@@ -174,15 +200,18 @@ Result<LogTimes> survey_log(const PlannedFile& file) {
   OrderSurvey survey;
   bool wraps = false;
   std::string reason;
+  std::optional<std::string> misfit;
   const auto see = [&](std::uint64_t line, Timestamp time, SeriesId series) {
     if (series != LogRows::kNoSeries) survey.see(line, time, series);
   };
   auto read = read_times(file, see, [&](const LogParser& parser, const DeviceRoster& roster) {
     wraps = parser.clock_wraps();
+    misfit = parser.misfit();
     reason = parser.needs_file_order();
     for (std::size_t i = 0; i < roster.size(); ++i) times.devices.push_back(roster.device(i));
   });
   if (!read) return fail(during(file, read.error()));
+  if (misfit) return fail(fmt::format("{}: {}", file.shown, *misfit));
   times.has_samples = survey.samples() > 0;
   if (!times.has_samples) return times;
   times.earliest = survey.earliest();
@@ -223,26 +252,28 @@ bool is_out_of_order(const PlannedFile& file, std::string_view head) {
 }
 
 Result<std::unique_ptr<RecordSorter>> sort_log(const PlannedFile& file, const LogTimes& times, LogRows& rows) {
-  auto lines = LineInput::open(file.opened_as());
+  auto lines = open_lines(file);
   if (!lines) return fail(std::move(lines.error()));
   auto sorter = std::make_unique<RecordSorter>();
   std::optional<TimeKeys> by_time;
   if (times.order == LogOrder::by_time) by_time.emplace(file, (*lines)->head(), times.is_shuffled, *sorter);
-  RecordCutter cutter(*file.probe.format, [&](const LogRecord& record) -> Status {
+  RecordCutter cutter(file.probe, [&](const LogRecord& record) -> Status {
     if (by_time) return by_time->take(record);
     LogRecord last = record;
     last.key = -static_cast<std::int64_t>(sorter->size());
     return sorter->add(last);
   });
+  std::uint64_t last_line = 1;
   while (true) {
     auto stretch = (*lines)->next(rows);
     if (!stretch) return fail(during(file, stretch.error()));
+    last_line = stretch->first_line;
     if (stretch->text.empty()) break;
     const auto line = cutter.cut(stretch->text, stretch->first_line, stretch->complete);
     if (!line) return fail(during(file, line.error()));
     if (stretch->complete) (*lines)->set_line(*line);
   }
-  if (auto ok = cutter.flush(true); !ok) return fail(during(file, ok.error()));
+  if (auto ok = cutter.finish(last_line); !ok) return fail(during(file, ok.error()));
   if (by_time)
     if (auto ok = by_time->finish(); !ok) return fail(during(file, ok.error()));
   if (!(*lines)->bytes().warning().empty()) rows.warn((*lines)->bytes().warning());

@@ -104,6 +104,10 @@ class LogRows {
   void continue_in(std::string file);
   /// Why the log cannot be read on; empty while it can.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
+  /// The log cannot be read on; the first reason counts, and who reads the log stops soon.
+  void refuse(std::string reason) {
+    if (refusal_.empty()) refusal_ = std::move(reason);
+  }
 
   // --- order of time ---
   /// Largest distance by which a sample of another series came after a later one. Zero: in order throughout.

@@ -12,6 +12,7 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kWaitingBytes = 64 * kBytesPerKiB;
+constexpr std::size_t kScreenStretch = kBytesPerKiB;
 /// Of the beginning, this much tells UTF-16 without a byte-order mark from UTF-8.
 constexpr std::size_t kTellingBytes = 64;
 
@@ -52,8 +53,6 @@ Result<std::unique_ptr<TextInput>> TextInput::open(const std::string& path) {
   if (!bytes) return fail(std::move(bytes.error()));
   std::unique_ptr<TextInput> input(new TextInput(std::move(*bytes)));
   if (auto ok = input->settle_encoding(); !ok) return fail(std::move(ok.error()));
-  if (input->encoding_ == Encoding::utf8 && path != "-")
-    input->plain_size_ = static_cast<std::size_t>(input->bytes_.size_bytes().value_or(0));
   return input;
 }
 
@@ -70,13 +69,15 @@ Status TextInput::refill() {
 
 /// Looks at the first bytes: a byte-order mark, or the zero bytes of UTF-16 without one.
 Status TextInput::settle_encoding() {
-  while (end_ < kTellingBytes && !done_)
+  while (end_ < waiting_.size() && !done_)
     if (auto ok = refill(); !ok) return ok;
   const std::string_view start(waiting_.data(), end_);
   for (const std::string_view magic : kNotRead)
     if (start.starts_with(magic))
       return fail(fmt::format("{}: compressed with bzip2, xz or zip, which are not supported; decompress it first",
                               bytes_.name()));
+  auto records = RunFile::recognise(start);
+  if (!records) return fail(fmt::format("{}: {}", bytes_.name(), records.error().message));
   if (start.starts_with("\xff\xfe")) {
     encoding_ = Encoding::utf16_little;
     at_ = 2;
@@ -85,6 +86,9 @@ Status TextInput::settle_encoding() {
     at_ = 2;
   } else if (start.starts_with("\xef\xbb\xbf")) {
     at_ = 3;
+  } else if (*records != nullptr) {
+    records_ = std::move(*records);
+    encoding_ = Encoding::records;
   } else if (end_ >= 16) {
     std::size_t even = 0;
     std::size_t odd = 0;
@@ -94,11 +98,37 @@ Status TextInput::settle_encoding() {
     if (odd * 2 == looked && even == 0) encoding_ = Encoding::utf16_little;
     if (even * 2 == looked && odd == 0) encoding_ = Encoding::utf16_big;
   }
+  if (encoding_ == Encoding::utf8 && TerminalText::draws_screen(start)) terminal_.keep_screen();
   return {};
 }
 
-/// Decodes UTF-16 that waits into UTF-8 at `to`; size >= 4.
+std::string TextInput::warning() const {
+  std::string out = bytes_.warning();
+  const std::string of_records = records_ != nullptr ? records_->warning() : std::string();
+  if (!of_records.empty()) out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", bytes_.name(), of_records);
+  return out;
+}
+
+/// Text of the bytes that wait, at `to`; 0 when more of them are needed.
 std::size_t TextInput::decode(char* to, std::size_t size) {
+  return encoding_ == Encoding::records ? decode_records(to, size) : decode_utf16(to, size);
+}
+
+std::size_t TextInput::decode_records(char* to, std::size_t size) {
+  if (lines_at_ == lines_.size()) {
+    lines_.clear();
+    lines_at_ = 0;
+    records_->feed({waiting_.data() + at_, end_ - at_}, lines_);
+    at_ = end_;
+    if (done_) records_->end();
+  }
+  const std::size_t n = lines_.copy(to, size, lines_at_);
+  lines_at_ += n;
+  return n;
+}
+
+/// Decodes UTF-16 that waits into UTF-8 at `to`; size >= 4.
+std::size_t TextInput::decode_utf16(char* to, std::size_t size) {
   std::size_t n = 0;
   while (end_ - at_ >= 2 && n + 4 <= size) {
     const auto a = static_cast<unsigned char>(waiting_[at_]);
@@ -118,6 +148,33 @@ std::size_t TextInput::decode(char* to, std::size_t size) {
 }
 
 Result<std::size_t> TextInput::read(char* to, std::size_t size) {
+  while (true) {
+    if (shown_at_ < shown_.size()) {
+      const std::size_t n = std::min(size, shown_.size() - shown_at_);
+      std::memcpy(to, shown_.data() + shown_at_, n);
+      shown_at_ += n;
+      return n;
+    }
+    shown_.clear();
+    shown_at_ = 0;
+    // A few bytes may change a whole screen: little is read at a time.
+    auto n = read_raw(to, terminal_.passes_text() ? size : std::min(size, kScreenStretch));
+    if (!n) return n;
+    if (*n == 0) {
+      if (finished_) return n;
+      finished_ = true;
+      terminal_.finish(shown_);
+      if (shown_.empty()) return n;
+    } else if (terminal_.passes_text() && std::memchr(to, '\x1b', *n) == nullptr) {
+      terminal_.pass({to, *n});
+      return n;
+    } else {
+      terminal_.feed({to, *n}, shown_);
+    }
+  }
+}
+
+Result<std::size_t> TextInput::read_raw(char* to, std::size_t size) {
   if (encoding_ == Encoding::utf8) {
     if (at_ == end_) return bytes_.read({reinterpret_cast<std::uint8_t*>(to), size});
     const std::size_t n = std::min(size, end_ - at_);
@@ -131,12 +188,6 @@ Result<std::size_t> TextInput::read(char* to, std::size_t size) {
     if (done_) return std::size_t{0};
     if (auto ok = refill(); !ok) return fail(std::move(ok.error()));
   }
-}
-
-bool TextInput::seek(std::size_t offset) {
-  if (plain_size_ == 0 || !bytes_.seek(offset)) return false;
-  at_ = end_ = 0;
-  return true;
 }
 
 }  // namespace vramtrack

@@ -1,4 +1,5 @@
-// The text of a log file as UTF-8, whatever it is stored as: plain, .gz or .zst, UTF-8 or UTF-16, or standard input.
+// The text of a log file as UTF-8, whatever it is stored as: plain, .gz or .zst, UTF-8 or UTF-16, the records of a
+// binary file as lines, or standard input.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,13 @@
 
 #include "core/byte_input.hpp"
 #include "core/result.hpp"
+#include "source/log/run_file.hpp"
+#include "source/log/terminal_text.hpp"
 
 namespace vramtrack {
 
-/// Reads a file once, front to back, as UTF-8 without a byte-order mark. Holds under 1 MiB whatever the size.
-/// Not thread-safe.
+/// Reads a file once, front to back, as UTF-8 without a byte-order mark and without a terminal's escape sequences.
+/// Holds under 1 MiB whatever the size. Not thread-safe.
 class TextInput {
  public:
   /// Opens `path`; "-" is standard input. Errors name the file and the reason.
@@ -23,27 +26,32 @@ class TextInput {
   Result<std::size_t> read(char* to, std::size_t size);
 
   /// What was noticed that is not fatal (a compressed file that is cut off); empty when nothing.
-  [[nodiscard]] const std::string& warning() const { return bytes_.warning(); }
-  /// Size on disk when this is a plain, seekable, uncompressed UTF-8 file; 0 otherwise.
-  [[nodiscard]] std::size_t plain_size() const { return plain_size_; }
-  /// Moves a plain file (plain_size() > 0) to `offset` bytes from its start.
-  bool seek(std::size_t offset);
+  [[nodiscard]] std::string warning() const;
 
  private:
-  enum class Encoding : std::uint8_t { utf8, utf16_little, utf16_big };
+  enum class Encoding : std::uint8_t { utf8, utf16_little, utf16_big, records };
 
   explicit TextInput(ByteInput bytes);
+  Result<std::size_t> read_raw(char* to, std::size_t size);
   Status refill();
   Status settle_encoding();
   std::size_t decode(char* to, std::size_t size);
+  std::size_t decode_utf16(char* to, std::size_t size);
+  std::size_t decode_records(char* to, std::size_t size);
 
   ByteInput bytes_;
   Encoding encoding_ = Encoding::utf8;
   std::vector<char> waiting_;  ///< [at_, end_) waits to be handed out or decoded
   std::size_t at_ = 0, end_ = 0;
   bool done_ = false;
-  std::size_t plain_size_ = 0;
   unsigned high_surrogate_ = 0;
+  std::unique_ptr<RunFile> records_;
+  std::string lines_;  ///< of the records, [lines_at_, end) waits to be handed out
+  std::size_t lines_at_ = 0;
+  TerminalText terminal_;
+  std::string shown_;  ///< what it made plain; [shown_at_, end) waits to be handed out
+  std::size_t shown_at_ = 0;
+  bool finished_ = false;
 };
 
 }  // namespace vramtrack

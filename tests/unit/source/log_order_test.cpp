@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -317,6 +318,86 @@ TEST(LogOrder, RowsThatNameNoGpuAreNotSorted) {
     for (int gpu = 0; gpu < 2; ++gpu)
       text += fmt::format("{}, {} MiB\n", iso8601(Timestamp{std::chrono::seconds{kTen + 10 * s}}), 100 * gpu + s);
   EXPECT_THAT(read_text(text).error, HasSubstr("cannot be sorted: its rows do not name the GPU"));
+}
+
+/// `lines` at ten o'clock and the seconds after, each with its second, MiB and place in the loop.
+std::string by_second(const std::vector<int>& seconds, const std::function<std::string(int)>& line) {
+  std::string out;
+  for (const int second : seconds) out += line(second) + "\n";
+  return out;
+}
+const std::vector<int> kNewestFirst{9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
+
+TEST(LogOrder, OtherLineFormatsAreReadFromTheirEndToo) {
+  const std::vector<std::pair<std::string, std::function<std::string(int)>>> formats{
+      {"text",
+       [](int s) { return fmt::format("2026-03-01 10:00:0{} step {} GPU Memory: {} / 24576 MB", s, s, 1000 + s); }},
+      {"spaced", [](int s) { return fmt::format("2026-03-01 10:00:0{}    0        {}        24576", s, 1000 + s); }},
+      {"gpustat-text",
+       [](int s) {
+         return fmt::format(
+             "node7  Sun Mar  1 10:00:0{} 2026  390.48\n[0] GeForce GTX 1070 | 63'C,  10 % |   {} /  8116 MB |", s,
+             1000 + s);
+       }},
+      {"scalars",
+       [](int s) { return fmt::format(R"({{"_timestamp": {}, "gpu0_mem_used_mib": {}}})", 1772359200 + s, 1000 + s); }},
+      {"mlflow", [](int s) { return fmt::format("{} {} {}", 1772359200000 + 1000 * s, 1000 + s, 0); }},
+  };
+  for (const auto& [format, line] : formats) {
+    LogOptions options = utc();
+    if (format == "mlflow") options.unit = "MiB";
+    const std::string titles = format == "spaced" ? "time                 gpu  used (MiB)  total (MiB)\n" : "";
+    const Reading r = read_text(titles + by_second(kNewestFirst, line), options);
+    EXPECT_EQ(r.error, "") << format;
+    EXPECT_THAT(r.formats, ElementsAre(format));
+    EXPECT_TRUE(r.in_order()) << format;
+    ASSERT_THAT(r.samples, SizeIs(10)) << format;
+    EXPECT_EQ(r.samples.front().bytes >> 20, 1000U) << format;
+    EXPECT_EQ(r.notes.skipped_lines, 0U) << format << r.notes.first_skipped[0];
+    EXPECT_THAT(r.warnings(), HasSubstr("newest rows first")) << format;
+  }
+}
+
+TEST(LogOrder, ALineOfMoreThanAMebibyteIsSortedAsAWhole) {
+  const auto line = [](int s) {
+    return fmt::format(R"({{"_timestamp": {}, "gpu0_mem_used_mib": {}, "note": "{}"}})", 1772359200 + s, 1000 + s,
+                       std::string(s == 4 || s == 0 ? 3U << 20 : 10, 'x'));
+  };
+  std::string text = by_second(kNewestFirst, line);
+  text.pop_back();  // the last line has no newline
+  for (const bool is_shuffled : {false, true}) {
+    const Reading r = read_text(is_shuffled ? by_second({5, 6, 7, 8, 9, 0, 1, 2, 3, 4}, line) : text);
+    EXPECT_EQ(r.error, "");
+    EXPECT_TRUE(r.in_order());
+    ASSERT_THAT(r.samples, SizeIs(10));
+    EXPECT_EQ(r.samples[4].bytes >> 20, 1004U);
+    EXPECT_EQ(r.notes.skipped_lines, 0U);
+  }
+}
+
+TEST(LogOrder, AnObjectThatIsCutOffLosesItselfAlone) {
+  const auto line = [](int s) {
+    return fmt::format(R"({{"_timestamp": {}, "gpu0_mem_used_mib": {}{})", 1772359200 + s, 1000 + s,
+                       s % 8 == 0 ? "" : "}");
+  };
+  for (const bool is_reversed : {false, true}) {
+    std::string text = by_second(is_reversed ? kNewestFirst : std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, line);
+    text.pop_back();
+    const Reading r = read_text(text);
+    EXPECT_EQ(r.error, "");
+    EXPECT_TRUE(r.in_order());
+    EXPECT_THAT(r.samples, SizeIs(8));
+    EXPECT_EQ(r.notes.skipped_lines, 2U);
+  }
+}
+
+TEST(LogOrder, RowsWithoutATimeOfTheirOwnAreNotSorted) {
+  const Reading text = read_text(by_second(
+      kNewestFirst, [](int s) { return fmt::format("2026-03-01 10:00:0{}\nGPU Memory: {} / 24576 MB", s, 1000 + s); }));
+  EXPECT_THAT(text.error, HasSubstr("no time of their own"));
+  const Reading rows = read_text(by_second(
+      kNewestFirst, [](int s) { return fmt::format("Sun Mar  1 10:00:0{} UTC 2026\n0, 35, {}, 24576", s, 8123 + s); }));
+  EXPECT_THAT(rows.error, HasSubstr("lines of their own"));
 }
 
 TEST(LogOrder, ReversedPackedAndRecodedFilesAreReadToo) {

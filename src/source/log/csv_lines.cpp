@@ -1,0 +1,125 @@
+// Lines that are no plain row: quoted line breaks, headers again, dates, and what does not fit.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "source/log/csv_rows.hpp"
+#include "source/log/stamp_search.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::excerpt;
+using logtext::trim;
+
+/// A record with quoted line breaks is no longer than this.
+constexpr std::size_t kLongestRecord = 64 * kBytesPerKiB;
+
+}  // namespace
+
+void CsvRows::finish(LogRows& rows) {
+  if (!quoted_.empty()) unquote(rows);
+}
+
+/// The record of a quoted field with line breaks grows by a line.
+void CsvRows::go_on_in_quotes(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) {
+  quoted_ += '\n';
+  quoted_ += text;
+  if (quoted_.size() > kLongestRecord) return unquote(rows);
+  const auto more = std::count(text.begin(), text.end(), '"');
+  quotes_ += static_cast<std::uint64_t>(more);
+  // A whole record has an even number of them: most lines need not be looked at from its beginning.
+  if (more == 0 || quotes_ % 2 != 0 || ends_in_quotes(quoted_, plan_.delimiter)) return;
+  const std::string record = std::exchange(quoted_, {});
+  spans_lines_ = true;
+  rows.line = quoted_line_;
+  read_line(record, quoted_line_, whole, rows);
+  rows.line = line;
+}
+
+/// The quote never ended: its line is broken, and those after it are lines of their own.
+void CsvRows::unquote(LogRows& rows) {
+  const std::string text = std::exchange(quoted_, {});
+  std::string_view rest = text;
+  std::uint64_t number = quoted_line_;
+  for (; !rest.empty(); ++number) {
+    const std::string_view line = logtext::take_line(rest);
+    rows.line = number;
+    read_line(line, number, true, rows);
+  }
+}
+
+void CsvRows::read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows) {
+  if (trim(line).empty() || trim(line).front() == '#' || line.starts_with("sep=")) return;
+  const Cut result = cut_oddly(line);
+  const char* reason = nullptr;
+  if (result == Cut::done) {
+    // A last line without its newline may have been cut anywhere: only one that has all its fields counts.
+    const bool used_is_last = plan_.used >= 0 && static_cast<std::size_t>(plan_.used) + 1 == plan_.count;
+    const bool last_is_whole = complete || !used_is_last || field(plan_.used).size() >= value_length_;
+    reason = read_row(rows, last_is_whole);
+    if (reason == nullptr) return fits();
+  }
+  if (plan_.clock_lines && read_clock_line(line)) return;
+  // Not a row: a header again (perhaps of other columns), or broken.
+  if (looks_like_header(line, plan_.delimiter)) {
+    if (auto plan = plan_header(line, plan_.delimiter)) {
+      const bool same_clock = (plan->time >= 0) == (stamp_.kind() != StampReader::Kind::none) || plan_.clock_lines;
+      header_seen_ = true;
+      if (same_clock) {
+        plan->clock_lines = plan_.clock_lines;
+        if (plan_.has_header && plan->header != plan_.header) {
+          columns_change_ = true;
+          adopt(std::move(*plan));
+        }
+        fields_.resize(std::max(fields_.size(), needed_));
+        return;
+      }
+    }
+  }
+  std::string why;
+  if (result == Cut::done)
+    why = fmt::format("{} in '{}'", reason, excerpt(line));
+  else if (!complete)
+    why = fmt::format("truncated last line: '{}'", excerpt(line));
+  else
+    why = fmt::format("not a row: '{}' has {} fields, and {} has {}", excerpt(line), cut_,
+                      plan_.has_header ? "the header" : "the first rows' layout", plan_.count);
+  if (complete) does_not_fit(line, number, why);
+  rows.skip(number, why);
+}
+
+/// Notes a line that is no row. A preamble is none, nor are the tool's own messages in place of readings.
+void CsvRows::does_not_fit(std::string_view line, std::uint64_t number, const std::string& why) {
+  if (plan_.has_header && !header_seen_ && fit_ == 0) return;
+  for (const std::string_view message : {"NVIDIA-SMI has failed", "Unable to determine", "No devices", "Failed to ini",
+                                         "No running", "Unable to query", "GPU is lost", "Error"})
+    if (line.find(message) != std::string_view::npos) return;
+  if (unfit_ + unfit_since_ == 0) first_unfit_ = fmt::format("line {}: {}", number, why);
+  ++unfit_since_;
+  const bool row_like =
+      line.find(plan_.delimiter) != std::string_view::npos && std::any_of(line.begin(), line.end(), logtext::is_digit);
+  if (row_like) ++unfit_rows_since_;
+}
+
+std::optional<std::string> CsvRows::misfit() const {
+  constexpr std::uint64_t kFew = 4;
+  // Words after the last row that fits (a crash, another program's) do not speak against it; rows do.
+  const std::uint64_t unfit = unfit_ + (fit_ == 0 ? unfit_since_ : unfit_rows_since_);
+  if (unfit == 0 || (fit_ > 0 && (unfit < kFew || unfit * 2 < fit_))) return std::nullopt;
+  return fmt::format(
+      "{} of the lines are no rows of what was understood, {} are ({}); {}; keep one kind of row in the file, mend the "
+      "header so that it names every column, or pass --line-pattern to say what a line holds",
+      unfit, fit_, describe(plan_), first_unfit_);
+}
+
+/// "Thu Oct  9 23:47:45 2025" on a line of its own.
+bool CsvRows::read_clock_line(std::string_view line) {
+  Timestamp time;
+  if (!stamp_.read(find_stamp(line), time)) return false;
+  line_time_ = time;
+  return true;
+}
+
+}  // namespace vramtrack

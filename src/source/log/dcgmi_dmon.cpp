@@ -1,0 +1,161 @@
+// dcgmi dmon -e 250,252 -d 1000: a row a GPU a reading, the memory in MB of 2^20 bytes. It prints no time; where the
+// user put one before each row (| ts '%F %T'), that is read.
+//
+//   #Entity   FBTTL        FBUSD
+//   ID
+//   GPU 0     40960        500
+//   GPU-I 0   4864         10          an instance of a MIG GPU
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/units.hpp"
+#include "source/log/dump_readings.hpp"
+#include "source/log/dumps.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::take_word;
+using logtext::trim;
+using Field = DumpReadings::Field;
+
+/// Positions of the values after the entity, by the header; -1: there is none.
+struct Columns {
+  int used = -1, free = -1, total = -1;
+  int count = 0;
+};
+
+/// "#Entity  GPUTL  FBUSD", "# Entity ..."; false for any other line.
+bool read_header(std::string_view line, Columns& columns) {
+  const std::size_t at = line.find('#');
+  if (at == std::string_view::npos) return false;
+  line.remove_prefix(at + 1);
+  if (take_word(line) != "Entity") return false;
+  columns = {};
+  for (std::string_view word = take_word(line); !word.empty(); word = take_word(line), ++columns.count) {
+    if (word == "FBUSD") columns.used = columns.count;
+    if (word == "FBFRE") columns.free = columns.count;
+    if (word == "FBTTL") columns.total = columns.count;
+  }
+  return true;
+}
+
+/// Cuts "2026-03-01 10:00:00 GPU-I 0  4864  10" into what is before the entity, the entity and the values.
+bool cut_row(std::string_view line, std::string_view& before, LogDevice& entity, std::string_view& values) {
+  std::size_t at = line.find("GPU");
+  if (at == std::string_view::npos || (at > 0 && !logtext::is_space(line[at - 1]))) return false;
+  before = trim(line.substr(0, at));
+  std::string_view rest = line.substr(at);
+  const std::string_view kind = take_word(rest);
+  const auto number = logtext::whole_number<int>(take_word(rest));
+  if (!number || *number < 0 || *number > 4095) return false;
+  entity = {};
+  if (kind == "GPU")
+    entity.index = number;
+  else if (kind == "GPU-I" || kind == "GPU-CI")
+    entity.text = fmt::format("{} {}", kind, *number);
+  else
+    return false;
+  values = rest;
+  return true;
+}
+
+/// The time before a row, or in a line of its own.
+std::string_view time_in(std::string_view line) {
+  std::string_view before, values;
+  LogDevice entity;
+  return dated_text(cut_row(line, before, entity, values) ? before : line);
+}
+
+class DcgmiDmon final : public LineReader {
+ public:
+  DcgmiDmon(DumpClock clock, Columns columns, std::vector<std::string> assumptions)
+      : readings_(std::move(clock)), columns_(columns) {
+    assumptions_ = std::move(assumptions);
+  }
+
+  void finish(LogRows& rows) override { readings_.finish(rows); }
+  [[nodiscard]] bool clock_is_relative() const override { return readings_.clock().is_relative(); }
+
+ private:
+  void read_line(std::string_view text, std::uint64_t /*number*/, bool whole, LogRows& rows) override {
+    const std::string_view line = trim(text);
+    if (line.empty()) return;
+    if (read_header(line, columns_)) return;
+    std::string_view before, rest;
+    LogDevice entity;
+    if (!cut_row(line, before, entity, rest)) {
+      readings_.take_time(line, rows);
+      return;
+    }
+    values_.clear();
+    for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) values_.push_back(word);
+    if (!whole || values_.size() != static_cast<std::size_t>(columns_.count))
+      return rows.skip(rows.line, fmt::format("{} values where the header has {}", values_.size(), columns_.count));
+    std::optional<Timestamp> time;
+    if (!before.empty()) {
+      Timestamp read;
+      if (!readings_.read_time(dated_text(before), read))
+        return rows.skip(rows.line, fmt::format("no readable date and time in '{}'; record with ts '%F %T'",
+                                                logtext::excerpt(before)));
+      time = read;
+    }
+    set(time, entity, Field::used, columns_.used, rows);
+    set(time, entity, Field::free, columns_.free, rows);
+    set(time, entity, Field::total, columns_.total, rows);
+  }
+
+  void set(const std::optional<Timestamp>& time, const LogDevice& entity, Field field, int column, LogRows& rows) {
+    if (column < 0) return;
+    const std::string_view text = values_[static_cast<std::size_t>(column)];
+    std::uint64_t bytes = 0;
+    const logtext::Amount amount = logtext::read_amount(text, kBytesPerMiB, bytes);
+    // DCGM's own marks of missing values are just below 2^63; no device has 2^60 bytes.
+    if (amount != logtext::Amount::read) {
+      if (amount == logtext::Amount::bad && text.size() < 16)
+        rows.skip(rows.line, fmt::format("no amount of memory in '{}'", logtext::excerpt(text)));
+      return;
+    }
+    if (time)
+      readings_.set_at(*time, entity, field, bytes, rows);
+    else
+      readings_.set(entity, field, bytes, rows);
+  }
+
+  DumpReadings readings_;
+  Columns columns_;
+  std::vector<std::string_view> values_;
+};
+
+bool find_header(std::string_view head, Columns& columns) {
+  for (int i = 0; i < 200 && !head.empty(); ++i)
+    if (read_header(logtext::take_line(head), columns)) return true;
+  return false;
+}
+
+int recognise(std::string_view head) {
+  Columns columns;
+  return find_header(head, columns) ? 92 : 0;
+}
+
+Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
+  Columns columns;
+  if (!find_header(head.text, columns)) return fail("no '#Entity ...' header line of dcgmi dmon in the first lines");
+  if (columns.used < 0 && (columns.free < 0 || columns.total < 0))
+    return fail(
+        "this dcgmi dmon log has no FBUSD column, the used memory; record the fields 250 and 252, for example dcgmi "
+        "dmon -e 250,252 -d 1000");
+  std::vector<std::string> assumptions;
+  auto clock = DumpClock::detect(head, assumptions, time_in);
+  if (!clock) return fail(std::move(clock.error()));
+  return std::make_unique<DcgmiDmon>(std::move(*clock), columns, std::move(assumptions));
+}
+
+}  // namespace
+
+extern const LogFormatInfo dcgmi_dmon_log_format;
+const LogFormatInfo dcgmi_dmon_log_format{
+    "dcgmi-dmon", "dcgmi dmon -e 250,252 -d 1000 | ts '%F %T' > dcgm.log (ts is in moreutils)", recognise, make};
+
+}  // namespace vramtrack

@@ -1,0 +1,142 @@
+#include "source/log/dump_readings.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "core/units.hpp"
+
+namespace vramtrack {
+
+DumpReadings::Gpu& DumpReadings::gpu_of(const LogDevice& named) {
+  const auto [it, fresh] = gpu_of_.try_emplace(device_id(named), gpus_.size());
+  if (fresh) {
+    gpus_.emplace_back();
+    gpus_.back().named = named;
+  }
+  return gpus_[it->second];
+}
+
+void DumpReadings::begin(Gpu& gpu, LogRows& rows) {
+  if (gpu.is_open) return;
+  if (open_.empty()) line_ = rows.line;
+  gpu.is_open = true;
+  open_.push_back(static_cast<std::size_t>(&gpu - gpus_.data()));
+}
+
+void DumpReadings::set(const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {
+  Gpu& gpu = gpu_of(named);
+  if (gpu.values[static_cast<std::size_t>(field)]) end_dump(rows);
+  begin(gpu, rows);
+  gpu.values[static_cast<std::size_t>(field)] = bytes;
+}
+
+void DumpReadings::put(const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {
+  Gpu& gpu = gpu_of(named);
+  begin(gpu, rows);
+  gpu.values[static_cast<std::size_t>(field)] = bytes;
+}
+
+void DumpReadings::set_percent(const LogDevice& named, double percent, const std::optional<std::uint64_t>& capacity,
+                               LogRows& rows) {
+  if (!(percent >= 0 && percent <= 100)) return;
+  if (!capacity)
+    rows.warn(
+        "the log gives memory in percent only: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes");
+  const double scale_bytes = capacity ? static_cast<double>(*capacity) / 100 : static_cast<double>(kBytesPerGiB);
+  set(named, Field::used, static_cast<std::uint64_t>(std::llround(percent * scale_bytes)), rows);
+}
+
+void DumpReadings::list_process(const LogDevice& named, std::uint32_t pid, std::string_view name,
+                                std::optional<std::uint64_t> bytes, LogRows& rows) {
+  Gpu& gpu = gpu_of(named);
+  begin(gpu, rows);
+  gpu.processes.push_back({pid, std::string(name), bytes});
+}
+
+void DumpReadings::list_is_complete(const LogDevice& named, LogRows& rows) {
+  Gpu& gpu = gpu_of(named);
+  begin(gpu, rows);
+  gpu.lists_all = true;
+}
+
+bool DumpReadings::take_time(std::string_view line, LogRows& rows) {
+  const std::string_view text = dated_text(line);
+  if (text.empty() || clock_.counts()) return false;
+  end_dump(rows);
+  return clock_.take(text);
+}
+
+void DumpReadings::end_dump(LogRows& rows) {
+  if (open_.empty()) return;
+  const auto time = clock_.next();
+  if (!time)
+    rows.skip(line_, "no time before this dump (other dumps have one); print the time in each turn of the loop");
+  else
+    ++dump_;
+  for (const std::size_t at : open_) {
+    if (time) deliver(gpus_[at], *time, rows);
+    Gpu& gpu = gpus_[at];
+    for (auto& value : gpu.values) value.reset();
+    gpu.processes.clear();
+    gpu.lists_all = gpu.is_open = false;
+  }
+  open_.clear();
+}
+
+void DumpReadings::set_at(Timestamp time, const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {
+  Gpu& gpu = gpu_of(named);
+  if (gpu.time && *gpu.time != time) {
+    deliver(gpu, *gpu.time, rows);
+    for (auto& value : gpu.values) value.reset();
+  }
+  if (gpu.delivered == time) return;  // stale: it is repeated until the GPU is back
+  gpu.time = time;
+  gpu.values[static_cast<std::size_t>(field)] = bytes;
+  if (time <= newest_) return;
+  newest_ = time;
+  deliver_late(rows);
+}
+
+/// A GPU that is gone has no next time: its last values must not wait for the end of the log, far behind the others.
+void DumpReadings::deliver_late(LogRows& rows) {
+  for (Gpu& gpu : gpus_) {
+    if (!gpu.time || newest_ - *gpu.time < kInterleaving) continue;
+    deliver(gpu, *gpu.time, rows);
+    for (auto& value : gpu.values) value.reset();
+    gpu.delivered = std::exchange(gpu.time, std::nullopt);
+  }
+}
+
+void DumpReadings::finish(LogRows& rows) {
+  end_dump(rows);
+  for (Gpu& gpu : gpus_)
+    if (gpu.time) {
+      deliver(gpu, *gpu.time, rows);
+      gpu.time.reset();
+    }
+}
+
+void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
+  auto& [used, free, total] = gpu.values;
+  if (!used && !free && !total && gpu.processes.empty() && !gpu.lists_all) return;
+  if (gpu.device == SIZE_MAX) gpu.device = rows.device(gpu.named);
+  if (!total && used && free) {
+    // Rounded values do not always give the same sum: that is no other capacity.
+    const std::uint64_t sum = *used + *free;
+    const std::uint64_t apart = sum > gpu.sum_bytes ? sum - gpu.sum_bytes : gpu.sum_bytes - sum;
+    if (apart > gpu.sum_bytes / 1000) gpu.sum_bytes = sum;
+    total = gpu.sum_bytes;
+  }
+  if (!used && free && total && *free <= *total) used = *total - *free;
+  if (total) rows.total(time, gpu.device, *total);
+  if (used) rows.add(time, rows.device_series(gpu.device), *used);
+  for (const Process& process : gpu.processes) {
+    const std::size_t listed =
+        rows.process(gpu.device, process.pid, process.name, {}, {}, process.name, process.bytes.has_value());
+    rows.seen(listed, static_cast<double>(dump_));
+    if (process.bytes) rows.add(time, rows.process_series(listed), *process.bytes);
+  }
+  if (gpu.lists_all) rows.end_unseen(gpu.device, static_cast<double>(dump_), time);
+}
+
+}  // namespace vramtrack

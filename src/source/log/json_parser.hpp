@@ -1,0 +1,57 @@
+// What the formats with JSON in them have in common: a log is a stream of JSON objects, one a line, pretty-printed, in
+// an array or several documents one after another, perhaps with lines of plain text between them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/units.hpp"
+#include "source/log/format.hpp"
+#include "source/log/json_value.hpp"
+#include "source/log/rows.hpp"
+
+namespace vramtrack {
+
+/// Hands over one object after another, whatever lines it spans, so that a log of any size takes the memory of its
+/// largest object: at most 16 MiB.
+class JsonParser : public LogParser {
+ public:
+  static constexpr std::size_t kMostObjectBytes = 16 * kBytesPerMiB;
+
+  /// With an `array_key`, the objects handed over are the elements of the array that stands under this key, and what
+  /// is around the array is skipped: a whole result may be one object that no memory holds.
+  explicit JsonParser(std::string_view array_key = {}) : array_key_(array_key) {}
+
+  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) final;
+  void finish(LogRows& rows) override;
+  [[nodiscard]] bool has_long_lines() const final { return true; }
+
+ protected:
+  /// A complete object; it began on `line`.
+  virtual void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) = 0;
+  /// A line, or what of it stands outside of objects; never blank or brackets and commas alone. `whole` is false for a
+  /// last line without its newline.
+  virtual void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);
+
+ private:
+  void take_outside(char c, std::uint64_t line, LogRows& rows);
+  void take_around(char c);
+  [[nodiscard]] bool begins_another(char c) const;
+  void take_inside(char c, std::uint64_t line, LogRows& rows);
+  void begin_object(std::uint64_t line);
+  void end_text(std::uint64_t line, bool whole, LogRows& rows);
+
+  std::string array_key_;
+  bool in_array_ = false;    ///< between the brackets of that array
+  std::string last_string_;  ///< around the array: the key before what follows
+  std::string text_;         ///< outside of objects: the present line
+  std::string object_;
+  std::uint64_t object_line_ = 0;
+  std::uint64_t last_line_ = 1;
+  int depth_ = 0;
+  bool in_string_ = false;
+  bool escaped_ = false;
+};
+
+}  // namespace vramtrack

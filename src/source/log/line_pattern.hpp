@@ -1,0 +1,43 @@
+// --line-pattern: a regular expression with named groups that says what a line of home-made text holds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/regex.hpp"
+#include "core/result.hpp"
+
+namespace vramtrack {
+
+/// What one line says; empty where it does not.
+struct TextReading {
+  std::string_view time, used, total, free, gpu, uuid, pid, name, user;
+};
+
+/// A compiled pattern. ECMAScript with named groups, (?<used>...) or (?P<used>...): time, used, total, free, gpu, uuid,
+/// pid, name, user.
+class LinePattern {
+ public:
+  /// REQUIRES a group `used`, or `free` and `total`. Errors quote the pattern and say what is wrong.
+  static Result<LinePattern> compile(const std::string& text);
+
+  /// False when the line does not match. Lines above 4 KiB never do.
+  bool read(std::string_view line, TextReading& out);
+
+  [[nodiscard]] bool has_time() const { return has_time_; }
+  [[nodiscard]] bool has_pid() const { return has_pid_; }
+
+ private:
+  explicit LinePattern(Regex regex) : regex_(std::move(regex)) {}
+
+  Regex regex_;
+  std::vector<std::string_view TextReading::*> groups_;  ///< by number of the group, from 1; nullptr: not named
+  std::vector<std::string_view> found_;
+  bool has_time_ = false;
+  bool has_pid_ = false;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,31 @@
+// What Prometheus's metrics of GPU memory are called and how their labels name the GPU: dcgm-exporter,
+// nvidia_gpu_exporter, AMD's and Ascend's exporters, vramtrack itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "source/log/dump_readings.hpp"
+
+namespace vramtrack {
+
+struct PrometheusMetric {
+  DumpReadings::Field field = DumpReadings::Field::used;
+  std::uint64_t unit_bytes = 0;  ///< 0: the name does not say
+};
+
+/// The meaning of a metric by its name; nullopt when it is not the memory of a GPU. A percentage is none: of what is
+/// not said.
+std::optional<PrometheusMetric> gpu_memory_metric(std::string_view name);
+
+using PrometheusLabels = std::vector<std::pair<std::string, std::string>>;
+
+/// The GPU that labels name: by UUID, PCI address, or index and host. Other labels (the pod that uses the GPU at the
+/// moment) are no identity, unless there is nothing else.
+LogDevice gpu_of_labels(const PrometheusLabels& labels);
+
+}  // namespace vramtrack

@@ -1,0 +1,194 @@
+// The answers of Prometheus's HTTP API, /api/v1/query_range and /api/v1/query (see its documentation, "HTTP API"):
+//
+//   {"status": "success", "data": {"resultType": "matrix", "result": [
+//     {"metric": {"__name__": "DCGM_FI_DEV_FB_USED", "gpu": "0", "UUID": "GPU-..."},
+//      "values": [[1772359200, "4845"], [1772359215, "4846"]]}, ...]}}
+//
+// A series is one object and is read when it is complete; the document around them is never in memory. The series come
+// one after another: their values are put in order of time when all are known.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <unordered_map>
+
+#include "core/units.hpp"
+#include "source/log/json_parser.hpp"
+#include "source/log/prometheus_metric.hpp"
+#include "source/log/recording.hpp"
+#include "source/log/text.hpp"
+#include "source/log/unit.hpp"
+
+namespace vramtrack {
+namespace {
+
+using Field = DumpReadings::Field;
+
+/// 768 MiB of memory.
+constexpr std::size_t kMostPoints = 32'000'000;
+
+struct Point {
+  Timestamp time;
+  std::uint64_t bytes = 0;
+  std::uint32_t gpu = 0;
+  Field field = Field::used;
+};
+
+/// Of one GPU at one time the total first, then the free and the used memory.
+bool earlier(const Point& a, const Point& b) {
+  return std::tuple(a.time, a.gpu, b.field, a.bytes) < std::tuple(b.time, b.gpu, a.field, b.bytes);
+}
+
+bool is_pair(const JsonValue& pair) {
+  return pair.is_array() && pair.members().size() == 2 && pair.members()[0].second.is_number() &&
+         pair.members()[1].second.is_string();
+}
+
+/// [1772359200.123, "4845"]: false when it is none, or no number ("NaN").
+bool read_point(const JsonValue& pair, std::uint64_t unit, Point& out) {
+  if (!is_pair(pair)) return false;
+  const double seconds = pair.members()[0].second.number();
+  if (!(seconds >= 9e8 && seconds < 4.1e9)) return false;
+  out.time = Timestamp{std::chrono::milliseconds{std::llround(seconds * 1000)}};
+  return logtext::read_amount(pair.members()[1].second.text(), unit, out.bytes) == logtext::Amount::read;
+}
+
+class PrometheusRange final : public JsonParser {
+ public:
+  explicit PrometheusRange(std::uint64_t unit) : JsonParser("result"), unit_(unit) {}
+
+  void finish(LogRows& rows) override {
+    JsonParser::finish(rows);
+    deliver(rows);
+    for (const std::string& name : other_)
+      rows.warn(fmt::format("the metric {} is not the used, free or total memory of a GPU and is not read", name));
+    for (const Gpu& gpu : gpus_)
+      if (!gpu.has_used)
+        return rows.warn(
+            fmt::format("GPU {} has free or total memory, but no used memory; query DCGM_FI_DEV_FB_USED as well",
+                        rows.device_id(gpu.device)));
+  }
+  [[nodiscard]] bool clock_is_relative() const override { return false; }
+
+ private:
+  struct Gpu {
+    std::size_t device = SIZE_MAX;
+    bool has_used = false;
+    bool has_total = false;
+    std::optional<Timestamp> free_time;  ///< of the last free memory that was delivered
+    std::uint64_t free_bytes = 0;
+  };
+
+  void read_object(const JsonValue& series, std::uint64_t line, LogRows& rows) override {
+    const JsonValue* const named_by = series.find("metric");
+    if (named_by == nullptr || !named_by->is_object())
+      return rows.skip(line, "no \"metric\" in an element of \"result\"");
+    PrometheusLabels labels;
+    for (const auto& [key, value] : named_by->members())
+      if (value.is_string()) labels.emplace_back(key, value.text());
+    const auto metric = meaning(labels, rows);
+    if (!metric) return;
+    const LogDevice named = gpu_of_labels(labels);
+    const auto [known, fresh] = gpu_of_.try_emplace(device_id(named), static_cast<std::uint32_t>(gpus_.size()));
+    if (fresh) gpus_.push_back({rows.device(named)});
+    if (const JsonValue* const value = series.find("value")) read_value(*value, *metric, line, known->second, rows);
+    if (const JsonValue* const values = series.find("values"))
+      for (const auto& [ignored, pair] : values->members()) read_value(pair, *metric, line, known->second, rows);
+  }
+
+  /// By the name; an expression such as max by (gpu) (...) has none and is taken for used memory.
+  std::optional<PrometheusMetric> meaning(const PrometheusLabels& labels, LogRows& rows) {
+    const auto name = std::find_if(labels.begin(), labels.end(), [](const auto& l) { return l.first == "__name__"; });
+    std::optional<PrometheusMetric> metric;
+    if (name != labels.end()) {
+      metric = gpu_memory_metric(name->second);
+      if (!metric && other_.size() < 4 && std::find(other_.begin(), other_.end(), name->second) == other_.end())
+        other_.push_back(name->second);
+    } else {
+      metric.emplace();
+    }
+    if (metric && metric->unit_bytes == 0) {
+      metric->unit_bytes = unit_ != 0 ? unit_ : kBytesPerMiB;
+      if (unit_ == 0)
+        rows.warn(
+            name == labels.end()
+                ? std::string("the query is an expression: its values are taken for used memory in MiB; else give "
+                              "--unit, or query the metric itself")
+                : fmt::format("the metric {} does not name its unit: MiB is assumed; else give --unit", name->second));
+    }
+    return metric;
+  }
+
+  void read_value(const JsonValue& pair, const PrometheusMetric& metric, std::uint64_t line, std::uint32_t gpu,
+                  LogRows& rows) {
+    Point point;
+    point.gpu = gpu;
+    point.field = metric.field;
+    if (!read_point(pair, metric.unit_bytes, point)) {
+      const bool missing = is_pair(pair) && pair.members()[1].second.text() == "NaN";
+      return missing ? void() : rows.skip(line, "no [seconds, \"bytes\"] in the values of a series");
+    }
+    if (points_.size() == kMostPoints)
+      return rows.refuse(
+          fmt::format("{}: more than {} million values, the most that can be put in order of time; query a "
+                      "shorter time or a longer step",
+                      rows.file(), kMostPoints / 1'000'000));
+    gpus_[gpu].has_used |= metric.field == Field::used;
+    gpus_[gpu].has_total |= metric.field == Field::total;
+    points_.push_back(point);
+  }
+
+  void deliver(LogRows& rows) {
+    std::sort(points_.begin(), points_.end(), earlier);
+    for (const Point& point : points_) {
+      Gpu& gpu = gpus_[point.gpu];
+      if (point.field == Field::total) {
+        rows.total(point.time, gpu.device, point.bytes);
+      } else if (point.field == Field::free) {
+        gpu.free_time = point.time;
+        gpu.free_bytes = point.bytes;
+      } else {
+        // Without a total of its own, used and free together, once: rounded values do not always give the same sum.
+        if (!gpu.has_total && gpu.free_time == point.time) {
+          gpu.has_total = true;
+          rows.total(point.time, gpu.device, point.bytes + gpu.free_bytes);
+        }
+        rows.add(point.time, rows.device_series(gpu.device), point.bytes);
+      }
+    }
+    points_ = {};
+  }
+
+  std::uint64_t unit_ = 0;
+  std::vector<Gpu> gpus_;
+  std::unordered_map<std::string, std::uint32_t> gpu_of_;
+  std::vector<Point> points_;
+  std::vector<std::string> other_;
+};
+
+int recognise(std::string_view head) {
+  const std::string_view start = head.substr(0, 4096);
+  const bool ranged = start.find("\"matrix\"") != std::string_view::npos;
+  const bool instant = start.find("\"vector\"") != std::string_view::npos;
+  return start.find("\"resultType\"") != std::string_view::npos && (ranged || instant) ? 95 : 0;
+}
+
+Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
+  const auto unit = unit_of(*head.options);
+  if (!unit) return fail(unit.error());
+  if (head.text.find("\"metric\"") == std::string_view::npos)
+    return fail("the query found no series; query for example DCGM_FI_DEV_FB_USED");
+  return std::make_unique<PrometheusRange>(*unit);
+}
+
+}  // namespace
+
+extern const LogFormatInfo prometheus_range_log_format;
+const LogFormatInfo prometheus_range_log_format{
+    "prometheus-range",
+    "curl -G prometheus:9090/api/v1/query_range -d 'query={__name__=~\"DCGM_FI_DEV_FB_(USED|FREE)\"}' -d "
+    "start=... -d end=... -d step=15s",
+    recognise, make};
+
+}  // namespace vramtrack

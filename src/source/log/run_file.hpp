@@ -1,0 +1,47 @@
+// Binary files of training runs as text: W&B's .wandb files and TensorBoard's event files become JSON lines, which the
+// format `scalars` reads. To what reads a log they are one more encoding of text.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vramtrack {
+
+/// Takes a file's bytes in pieces of any size and gives lines. Not thread-safe. Holds one record: at most 16 MiB.
+class RunFile {
+ public:
+  /// The reader of a file that begins with `start` (32 bytes or more, unless the file is shorter); nullptr when it is
+  /// no such file. An Error says that its version is not known.
+  static Result<std::unique_ptr<RunFile>> recognise(std::string_view start);
+
+  RunFile() = default;
+  RunFile(const RunFile&) = delete;
+  RunFile& operator=(const RunFile&) = delete;
+  virtual ~RunFile() = default;
+
+  /// Takes the next bytes; appends the lines of the records that are complete.
+  void feed(std::string_view bytes, std::string& lines);
+  /// The file has ended.
+  void end();
+  /// What was damaged or cut off; empty when nothing.
+  [[nodiscard]] std::string warning() const;
+
+ protected:
+  /// Takes one record, or padding, off the front of `bytes`: how many bytes it took, 0 when more are needed.
+  virtual std::size_t take(std::string_view bytes, std::string& lines) = 0;
+  void damaged() { ++damaged_; }
+  /// Nothing after this can be found.
+  void give_up() { gave_up_ = true; }
+
+ private:
+  std::string waiting_;
+  std::uint64_t damaged_ = 0;
+  bool gave_up_ = false;
+  bool cut_off_ = false;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,189 @@
+// Tables whose columns are set apart by spaces: each line is written anew with tabs and read as a CSV.
+//
+//   time                 gpu  used_mib  total_mib
+//   2026-03-01 10:00:00    0      8123      24576
+#include <algorithm>
+
+#include "source/log/csv_rows.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::is_space;
+using logtext::trim;
+
+/// How fields are set apart: by two spaces or more, so that titles may have one; or by any.
+enum class Spacing : std::uint8_t { gaps, words };
+
+bool is_stamp(std::string_view text) {
+  Civil civil;
+  return (read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil)) &&
+         civil.has_date && civil.has_time && civil.length == text.size();
+}
+
+bool is_number(std::string_view text) {
+  logtext::Decimal number;
+  return logtext::read_decimal(text, number) && number.length == text.size();
+}
+
+void cut_gaps(std::string_view line, std::vector<std::string_view>& fields) {
+  fields.clear();
+  for (std::size_t i = 0; i < line.size();) {
+    while (i < line.size() && is_space(line[i])) ++i;
+    std::size_t end = i;
+    while (end < line.size() && line[end] != '\t' &&
+           !(line[end] == ' ' && (end + 1 == line.size() || is_space(line[end + 1]))))
+      ++end;
+    if (end > i) fields.push_back(line.substr(i, end - i));
+    i = end;
+  }
+}
+
+/// Words; those of a date, of an amount with its unit, and of a title with its unit stay together.
+void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
+  constexpr std::size_t kMostDateWords = 7;
+  std::vector<std::string_view> words;
+  std::string_view rest = line;
+  for (std::string_view word = logtext::take_word(rest); !word.empty(); word = logtext::take_word(rest))
+    words.push_back(word);
+  const auto span = [&](std::size_t from, std::size_t n) {
+    const std::string_view last = words[from + n - 1];
+    return std::string_view(words[from].data(),
+                            static_cast<std::size_t>(last.data() + last.size() - words[from].data()));
+  };
+  fields.clear();
+  for (std::size_t i = 0; i < words.size();) {
+    std::size_t n = 1;
+    for (std::size_t k = 2; k <= kMostDateWords && i + k <= words.size(); ++k)
+      if (is_stamp(span(i, k))) {
+        n = k;
+        break;
+      }
+    if (n > 1 && i + n < words.size() &&
+        (logtext::same_letters(words[i + n], "am") || logtext::same_letters(words[i + n], "pm")))
+      ++n;
+    const std::string_view next = i + n < words.size() ? words[i + n] : std::string_view{};
+    // The titles of a date's words stay together as those do.
+    if (n == 1 && ((logtext::same_letters(words[i], "date") && logtext::same_letters(next, "time")) ||
+                   (is_number(words[i]) && (logtext::unit_bytes(next) != 0 || next == "%")) ||
+                   (!next.empty() && (next.front() == '[' || next.front() == '(') && !is_number(words[i]))))
+      ++n;
+    fields.push_back(span(i, n));
+    i += n;
+  }
+}
+
+/// `text` with the fields of each line set apart by tabs.
+std::string tabbed(std::string_view text, Spacing spacing) {
+  std::string out;
+  out.reserve(text.size());
+  std::vector<std::string_view> fields;
+  while (!text.empty()) {
+    const bool ends = text.find('\n') != std::string_view::npos;
+    std::string_view line = trim(logtext::take_line(text));
+    if (line.starts_with('#')) {
+      out += '#';
+      line = trim(line.substr(1));
+    }
+    spacing == Spacing::gaps ? cut_gaps(line, fields) : cut_words(line, fields);
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (i > 0) out += '\t';
+      out += fields[i];
+    }
+    if (ends) out += '\n';
+  }
+  return out;
+}
+
+/// Whether most lines of a table have the fields of its columns; `with_header`: it has titles.
+bool is_table(std::string_view tabs, bool& with_header) {
+  ColumnPlan plan;
+  if (auto header = find_header(tabs)) {
+    plan = std::move(*header);
+    with_header = true;
+  } else {
+    std::vector<std::string> ignored;
+    auto inferred = infer_from_head(tabs, ignored);
+    if (!inferred) return false;
+    plan = std::move(*inferred);
+    with_header = false;
+  }
+  if (plan.delimiter != '\t' || plan.count < 2) return false;
+  std::size_t rows = 0;
+  std::size_t lines = 0;
+  // Two numbers with one space between them are two columns that the gaps did not set apart.
+  const auto two_numbers = [](std::string_view field) {
+    const std::string_view first = logtext::take_word(field);
+    return is_number(first) && is_number(logtext::take_word(field));
+  };
+  std::vector<std::string_view> fields;
+  while (!tabs.empty()) {
+    const std::string_view line = logtext::take_line(tabs);
+    if (trim(line).empty() || line.starts_with('#')) continue;
+    ++lines;
+    split_fields(line, '\t', fields);
+    if (fields.size() == plan.count && std::none_of(fields.begin(), fields.end(), two_numbers)) ++rows;
+  }
+  return rows >= 2 && rows * 2 > lines;
+}
+
+/// The spacing by which `head` is a table; nullopt where it is none.
+std::optional<Spacing> find_spacing(std::string_view head, bool& with_header) {
+  for (const Spacing spacing : {Spacing::gaps, Spacing::words})
+    if (is_table(tabbed(head, spacing), with_header)) return spacing;
+  return std::nullopt;
+}
+
+class SpacedRows final : public LogParser {
+ public:
+  SpacedRows(Spacing spacing, std::unique_ptr<LogParser> rows) : spacing_(spacing), rows_(std::move(rows)) {
+    assumptions_ = rows_->assumptions();
+  }
+
+  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) override {
+    return rows_->parse(tabbed(lines, spacing_), first_line, complete, rows);
+  }
+  void finish(LogRows& rows) override { rows_->finish(rows); }
+  [[nodiscard]] std::optional<std::string> misfit() const override { return rows_->misfit(); }
+  [[nodiscard]] bool clock_is_relative() const override { return rows_->clock_is_relative(); }
+  [[nodiscard]] bool clock_wraps() const override { return rows_->clock_wraps(); }
+  [[nodiscard]] std::string_view needs_file_order() const override { return rows_->needs_file_order(); }
+  [[nodiscard]] bool processes_only() const override { return rows_->processes_only(); }
+
+ private:
+  Spacing spacing_;
+  std::unique_ptr<LogParser> rows_;
+};
+
+int recognise(std::string_view head) {
+  constexpr std::size_t kLooked = 16 * kBytesPerKiB;
+  head = head.substr(0, head.substr(0, kLooked).rfind('\n') + 1);
+  // Where other delimiters cut the lines, spaces do not.
+  if (find_delimiter(head.substr(0, head.find('\n'))) != '\0') return 0;
+  bool with_header = false;
+  if (!find_spacing(head, with_header)) return 0;
+  return with_header ? 52 : 20;
+}
+
+Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
+  bool with_header = false;
+  const auto spacing = find_spacing(head.text, with_header);
+  if (!spacing)
+    return fail(
+        "no lines of words set apart by spaces with a time and a used-memory column; the first line should name the "
+        "columns, for example 'time gpu used_mib total_mib'");
+  const std::string text = tabbed(head.text, *spacing);
+  LogHead tabs = head;
+  tabs.text = text;
+  auto rows = make_csv_parser(tabs, false);
+  if (!rows) return fail(std::move(rows.error()));
+  return std::make_unique<SpacedRows>(*spacing, std::move(*rows));
+}
+
+}  // namespace
+
+extern const LogFormatInfo spaced_log_format;
+const LogFormatInfo spaced_log_format{"spaced", "any table whose columns are set apart by spaces", recognise, make,
+                                      each_line_is_a_record};
+
+}  // namespace vramtrack

@@ -1,0 +1,72 @@
+#include "source/log/stamp_search.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "source/log/stamp.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::is_alpha;
+using logtext::is_digit;
+
+/// A stamp stands near the start of a line; a longer line is not searched beyond.
+constexpr std::size_t kSearched = 512;
+
+constexpr std::array<std::string_view, 19> kDateWords = {
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",  "sunday",  "january",  "february", "march",
+    "april",  "may",     "june",      "july",     "august", "september", "october", "november", "december"};
+
+/// Whether a date may begin with this word: read_civil() passes over words before the month.
+bool begins_date(std::string_view word) {
+  return std::any_of(kDateWords.begin(), kDateWords.end(), [&](std::string_view name) {
+    return logtext::same_letters(word, name) || logtext::same_letters(word, name.substr(0, 3));
+  });
+}
+
+/// "1772359200" or "1772359200.25" or milliseconds, alone or before a space, a comma or a bracket.
+std::string_view leading_epoch(std::string_view line) {
+  while (!line.empty() && (line.front() == '[' || line.front() == '(' || logtext::is_space(line.front())))
+    line.remove_prefix(1);
+  std::size_t digits = 0;
+  while (digits < line.size() && is_digit(line[digits])) ++digits;
+  if ((digits != 10 && digits != 13) || line.front() != '1') return {};
+  std::size_t end = digits;
+  if (end < line.size() && line[end] == '.')
+    for (++end; end < line.size() && is_digit(line[end]);) ++end;
+  if (end < line.size() && !logtext::is_space(line[end]) && line[end] != ',' && line[end] != ']' && line[end] != ')' &&
+      line[end] != ':')
+    return {};
+  return line.substr(0, end);
+}
+
+}  // namespace
+
+std::string_view find_stamp(std::string_view line) {
+  line = line.substr(0, kSearched);
+  std::string_view time_of_day;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool starts = i == 0 || (!is_digit(line[i - 1]) && !is_alpha(line[i - 1]) && line[i - 1] != '.');
+    if (!starts) continue;
+    const std::string_view rest = line.substr(i);
+    if (is_alpha(rest.front())) {
+      std::size_t letters = 0;
+      while (letters < rest.size() && is_alpha(rest[letters])) ++letters;
+      if (!begins_date(rest.substr(0, letters))) continue;
+    } else if (!is_digit(rest.front())) {
+      continue;
+    }
+    Civil civil;
+    if (!read_civil(rest, DateOrder::month_first, civil) || !civil.has_time)
+      if (!read_civil(rest, DateOrder::day_first, civil)) continue;
+    const std::string_view found = rest.substr(0, civil.length);
+    if (civil.has_date && civil.has_time) return logtext::trim(found);
+    if (civil.has_time && !civil.has_date && time_of_day.empty() && std::count(found.begin(), found.end(), ':') >= 2)
+      time_of_day = logtext::trim(found);
+  }
+  return time_of_day.empty() ? leading_epoch(line) : time_of_day;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,61 @@
+// What a terminal would show: text with escape sequences (ECMA-48, xterm) made plain again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramtrack {
+
+/// Takes colours and the like out of a stream of text. Where the stream moves a cursor about a screen, as `watch` does,
+/// which after the first picture writes only the characters that differ, it keeps that screen and gives each picture as
+/// lines. Holds one screen of at most 300 rows of 500 characters.
+class TerminalText {
+ public:
+  /// Whether `start`, the beginning of a stream, moves a cursor about a screen.
+  static bool draws_screen(std::string_view start);
+
+  /// The stream draws a screen. Only before the first feed().
+  void keep_screen() { screen_ = true; }
+  /// True when text without escape sequences would pass unchanged.
+  [[nodiscard]] bool passes_text() const { return !screen_ && state_ == State::text; }
+
+  /// Reads `bytes`, cut anywhere, and appends the plain text to `out`.
+  void feed(std::string_view bytes, std::string& out);
+  /// `bytes`, which have no escape sequence, passed unchanged. REQUIRES passes_text().
+  void pass(std::string_view bytes) { line_begun_ = !bytes.empty() && bytes.back() != '\n'; }
+  /// The stream has ended: appends the last picture if it is whole.
+  void finish(std::string& out);
+
+ private:
+  enum class State : std::uint8_t { text, escape, sequence, title, title_escape, skip_one };
+  using Cell = std::string;  ///< one character; empty: never written
+
+  void take_text(char c, std::string& out);
+  void take_escape(char c);
+  void run(char command, std::string& out);
+  void run_on_screen(char command, std::string& out);
+  void erase_display(std::size_t how, std::string& out);
+  void move_to(std::size_t row, std::size_t column, std::string& out);
+  void put(char c);
+  void line_feed();
+  void give_picture(std::string& out);
+  [[nodiscard]] std::size_t number(std::size_t at, std::size_t missing) const;
+  std::vector<Cell>& row();
+
+  State state_ = State::text;
+  std::string parameters_;
+  bool screen_ = false;
+  bool line_begun_ = false;  ///< of plain text
+
+  std::vector<std::vector<Cell>> rows_;
+  std::size_t at_row_ = 0, at_column_ = 0;
+  std::size_t height_ = 300;
+  bool changed_ = false;  ///< since the last picture
+  bool parked_ = true;    ///< nothing was written since the cursor was moved
+  std::string last_picture_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,179 @@
+// Prometheus: its exposition text and the answers of its API.
+#include <gmock/gmock.h>
+
+#include "log_testing.hpp"
+#include "source/log/prometheus_metric.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtest::fixture;
+using logtest::read_logs;
+using logtest::read_text;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::SizeIs;
+using Field = DumpReadings::Field;
+
+constexpr double kTen = 1'772'359'200;  // 2026-03-01T10:00:00Z
+const std::string kGpu = "GPU-34319582-d595-d1c7-d1d2-179bcfa61660";
+
+TEST(PrometheusMetrics, OfManyExportersAreKnownByTheirNames) {
+  const auto field = [](std::string_view name) { return gpu_memory_metric(name).value().field; };
+  const auto unit = [](std::string_view name) { return gpu_memory_metric(name).value().unit_bytes; };
+  EXPECT_EQ(field("DCGM_FI_DEV_FB_USED"), Field::used);
+  EXPECT_EQ(unit("DCGM_FI_DEV_FB_USED"), 1ULL << 20);
+  EXPECT_EQ(field("DCGM_FI_DEV_FB_FREE"), Field::free);
+  EXPECT_EQ(field("DCGM_FI_DEV_FB_TOTAL"), Field::total);
+  EXPECT_EQ(field("nvidia_smi_memory_used_bytes"), Field::used);
+  EXPECT_EQ(unit("nvidia_smi_memory_used_bytes"), 1U);
+  EXPECT_EQ(field("nvidia_gpu_memory_total_bytes"), Field::total);
+  EXPECT_EQ(field("gpu_used_vram"), Field::used);
+  EXPECT_EQ(unit("gpu_used_vram"), 1ULL << 20);
+  EXPECT_EQ(field("npu_chip_info_hbm_used_memory"), Field::used);
+  EXPECT_EQ(field("container_accelerator_memory_used_bytes"), Field::used);
+  EXPECT_EQ(field("vramtrack_device_memory_used_bytes"), Field::used);
+}
+
+TEST(PrometheusMetrics, OfOtherThingsAreNone) {
+  for (const std::string_view name :
+       {"node_memory_MemFree_bytes", "process_resident_memory_bytes", "DCGM_FI_DEV_MEM_COPY_UTIL",
+        "DCGM_FI_DEV_FB_RESERVED", "DCGM_FI_DEV_FB_USED_PERCENT", "DCGM_FI_DEV_BAR1_USED", "DCGM_FI_DEV_MEM_CLOCK",
+        "vramtrack_device_memory_peak_bytes", "vramtrack_process_memory_used_bytes", "container_memory_usage_bytes",
+        "nvidia_smi_utilization_memory_ratio", "go_memstats_alloc_bytes"})
+    EXPECT_FALSE(gpu_memory_metric(name)) << name;
+}
+
+TEST(PrometheusMetrics, LabelsNameTheGpu) {
+  EXPECT_EQ(device_id(gpu_of_labels({{"gpu", "3"}, {"UUID", "GPU-a"}, {"Hostname", "n"}, {"pod", "p"}})), "GPU-a");
+  EXPECT_EQ(device_id(gpu_of_labels({{"gpu", "3"}, {"Hostname", "n"}, {"pod", "p"}})), "n/3");
+  EXPECT_EQ(device_id(gpu_of_labels({{"device", "nvidia2"}})), "2");
+  EXPECT_EQ(device_id(gpu_of_labels({{"UUID", "GPU-a"}, {"GPU_I_ID", "4"}})), "GPU-a/gi4");
+  EXPECT_EQ(gpu_of_labels({{"UUID", "GPU-a"}, {"GPU_I_ID", "4"}}).parent_id, "GPU-a");
+  EXPECT_EQ(device_id(gpu_of_labels({{"pod", "p"}, {"namespace", "ns"}})), "p/ns");
+  EXPECT_EQ(device_id(gpu_of_labels({})), "0");
+}
+
+TEST(Prometheus, ReadsScrapesWithDatesBetween) {
+  const auto r = read_logs({fixture("dcgm_exporter.prom")});
+  EXPECT_THAT(r.formats, ElementsAre("prometheus"));
+  EXPECT_THAT(r.device(kGpu), ElementsAre(Pair(kTen, 4845), Pair(kTen + 15, 4945))) << "another pod, the same GPU";
+  EXPECT_EQ(r.catalog->device(kGpu)->capacity_bytes, 40535ULL << 20) << "used and free";
+  EXPECT_EQ(r.catalog->device(kGpu)->name, "NVIDIA A100-PCIE-40GB");
+  EXPECT_THAT(r.device("GPU-2d20791a-b4a6-ba59-97f1-e95b99fe5b49/gi3"), ElementsAre(Pair(kTen, 20)));
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Prometheus, ReadsTheTimeOfEachValue) {
+  const auto r = read_logs({fixture("federate.prom")});
+  EXPECT_THAT(r.formats, ElementsAre("prometheus"));
+  const std::string gpu = "a1b2c3d4-0000-0000-0000-000000000001";
+  EXPECT_THAT(r.device(gpu), ElementsAre(Pair(kTen + 0.123, 1024), Pair(kTen + 15.123, 1124)));
+  EXPECT_EQ(r.catalog->device(gpu)->capacity_bytes, 25757220864ULL);
+}
+
+TEST(Prometheus, AGpuThatIsGoneIsNoSeriesAfterTheOthers) {
+  std::string text;
+  for (int scrape = 0; scrape < 40; ++scrape)
+    for (const char* gpu : {"a", "b"})
+      if (gpu[0] == 'a' || scrape < 10)
+        text += "DCGM_FI_DEV_FB_USED{UUID=\"GPU-" + std::string(gpu) + "\"} 10 " +
+                std::to_string((1772359200 + 15LL * scrape) * 1000) + "\n";
+  const auto r = read_text(text);
+  EXPECT_EQ(r.error, "");
+  EXPECT_THAT(r.device("GPU-a"), SizeIs(40));
+  EXPECT_THAT(r.device("GPU-b"), SizeIs(10));
+  EXPECT_TRUE(r.in_order());
+}
+
+TEST(Prometheus, AScrapeBeginsWhereASeriesComesAgain) {
+  // Two pods share GPU 0: both of its series are of one scrape.
+  const std::string scrape =
+      "DCGM_FI_DEV_FB_USED{gpu=\"0\",pod=\"a\"} 10\nDCGM_FI_DEV_FB_USED{gpu=\"0\",pod=\"b\"} 10\n"
+      "DCGM_FI_DEV_FB_USED{gpu=\"1\"} 20\n";
+  const auto r = read_text(scrape + scrape);
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(0, 10), Pair(1, 10)));
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(0, 20), Pair(1, 20)));
+}
+
+TEST(Prometheus, ReadsLabelsWithAnyCharacters) {
+  const auto r = read_text("DCGM_FI_DEV_FB_USED{gpu=\"0\",x=\"a} \\\"b\\\\\",UUID=\"GPU-a\"} 10\n");
+  EXPECT_THAT(r.device("GPU-a"), SizeIs(1));
+}
+
+TEST(Prometheus, SaysWhichMetricIsMissing) {
+  EXPECT_THAT(read_text("# TYPE up gauge\nup{job=\"dcgm\"} 1\n").error, HasSubstr("DCGM_FI_DEV_FB_USED"));
+}
+
+TEST(PrometheusRange, ReadsSeriesOneAfterAnotherInOrderOfTime) {
+  const auto r = read_logs({fixture("prometheus_range.json")});
+  EXPECT_THAT(r.formats, ElementsAre("prometheus-range"));
+  EXPECT_THAT(r.device(kGpu), ElementsAre(Pair(kTen, 4845), Pair(kTen + 15, 4945), Pair(kTen + 30, 5045)));
+  EXPECT_EQ(r.catalog->device(kGpu)->capacity_bytes, 40535ULL << 20);
+  EXPECT_THAT(r.device("GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52"), ElementsAre(Pair(kTen, 500), Pair(kTen + 30, 501)));
+  EXPECT_TRUE(r.in_order());
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+std::string range_of(int series, int points) {
+  std::string out = R"({"status":"success","data":{"resultType":"matrix","result":[)";
+  for (int s = 0; s < series; ++s) {
+    out += std::string(s > 0 ? "," : "") + R"({"metric":{"__name__":"DCGM_FI_DEV_FB_USED","UUID":"GPU-)" +
+           std::to_string(s) + R"("},"values":[)";
+    for (int p = 0; p < points; ++p)
+      out += std::string(p > 0 ? "," : "") + "[" + std::to_string(1772359200 + 15 * p) + ",\"" +
+             std::to_string(1000 + p) + "\"]";
+    out += "]}";
+  }
+  return out + "]}}";
+}
+
+TEST(PrometheusRange, OneLineOfManyMebibytesIsReadWhole) {
+  const std::string text = range_of(12, 11'000);
+  ASSERT_GT(text.size(), 2U << 20);
+  const auto r = read_text(text);
+  EXPECT_THAT(r.samples, SizeIs(12 * 11'000));
+  EXPECT_TRUE(r.in_order());
+  EXPECT_EQ(r.notes.skipped_lines, 0U) << r.notes.first_skipped[0];
+}
+
+TEST(PrometheusRange, UsedAndFreeMemoryMeetWhereverTheyAre) {
+  std::string text = R"({"status":"success","data":{"resultType":"matrix","result":[)";
+  for (const std::string name : {"FREE", "USED"}) {
+    text += (name == "USED" ? "," : "") + (R"({"metric":{"__name__":"DCGM_FI_DEV_FB_)" + name) +
+            R"(","UUID":"GPU-a"},"values":[)";
+    for (int p = name == "USED" ? 500 : 0; p < 1000; ++p)
+      text += (text.ends_with(']') ? ",[" : "[") + std::to_string(1772359200 + 15 * p) + ",\"1000\"]";
+    text += "]}";
+  }
+  const auto r = read_text(text + "]}}");
+  EXPECT_THAT(r.device("GPU-a"), SizeIs(500));
+  EXPECT_EQ(r.catalog->device("GPU-a")->capacity_bytes, 2000ULL << 20);
+}
+
+TEST(PrometheusRange, ACutAnswerIsReadUpToItsEndAndNamed) {
+  std::string text = range_of(2, 100);
+  text.resize(text.size() - 20);
+  const auto r = read_text(text);
+  EXPECT_THAT(r.samples, SizeIs(100));
+  ASSERT_EQ(r.notes.skipped_lines, 1U);
+  EXPECT_THAT(r.notes.first_skipped[0], HasSubstr("does not end"));
+}
+
+TEST(PrometheusRange, AnExpressionIsTakenForUsedMemory) {
+  const auto r = read_text(
+      R"({"status":"success","data":{"resultType":"matrix","result":[{"metric":{"pod":"a"},"values":[[1772359200,"5"]]}]}})");
+  EXPECT_THAT(r.device("a"), ElementsAre(Pair(kTen, 5)));
+  EXPECT_THAT(r.warnings(), HasSubstr("--unit"));
+}
+
+TEST(PrometheusRange, NamesMetricsThatAreNoMemory) {
+  const auto r = read_text(
+      R"({"data":{"resultType":"matrix","result":[{"metric":{"__name__":"up"},"values":[[1772359200,"1"]]}]}})");
+  EXPECT_THAT(r.samples, SizeIs(0));
+  EXPECT_THAT(r.warnings(), HasSubstr("the metric up is not"));
+}
+
+}  // namespace
+}  // namespace vramtrack
