@@ -142,8 +142,8 @@ void MonitorParser::read_line(std::string_view line, std::uint64_t number, bool 
   const std::size_t least = columns_.count - (columns_.command >= 0 && whole ? 1 : 0);
   if (words_.size() < least || words_.size() > columns_.count) {
     const std::string why =
-        fmt::format("{}: '{}' has {} columns, and the header has {}", whole ? "not a row" : "truncated last line",
-                    excerpt(text), words_.size(), columns_.count);
+        fmt::format("{}: '{}' has {} column{}, and the header has {}", whole ? "not a row" : "truncated last line",
+                    excerpt(text), words_.size(), words_.size() == 1 ? "" : "s", columns_.count);
     if (whole && unfit_++ == 0) first_unfit_ = fmt::format("line {}: {}", number, why);
     return rows.skip(number, why);
   }

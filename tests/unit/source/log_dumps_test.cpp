@@ -92,7 +92,7 @@ TEST(Dmon, AGpuBeyondTheBoundIsSkipped) {
 TEST(Dmon, ARowThatLacksItsLastColumnIsSkipped) {
   const auto memory = read_text("# gpu   fb\n# Idx   MB\n    0   10\n    0\n    0   11\n");
   EXPECT_THAT(memory.device("0"), ElementsAre(Pair(0, 10), Pair(1, 11)));
-  EXPECT_THAT(memory.notes.first_skipped, ElementsAre(HasSubstr("'0' has too few columns")));
+  EXPECT_THAT(memory.notes.first_skipped, ElementsAre(HasSubstr("'0' has 1 column, and the header has 2")));
   // The row with too few words follows one with enough: what is left of that one is not read.
   const auto clock = read_text("# gpu   fb  Time\n# Idx   MB  HH:MM:SS\n    0   10  10:00:00\n    0   11\n");
   EXPECT_THAT(clock.device("0"), SizeIs(1));
