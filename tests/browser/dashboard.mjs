@@ -69,24 +69,29 @@ const drawn = async (page, what, selector, test, least) => {
 
 describe("dashboard", { concurrency: false }, () => {
   it("a leak appears without reload", async () => {
-    // Slowly enough that a page which opens late still opens before the alarm.
-    const own = await startAgent(binary, { speed: 60 });
-    try {
-      await on(own.url, async (page) => {
-        await page.waitForSelector(kHeadline);
-        const first = await page.textContent(kHeadline);
-        assert.doesNotMatch(first, /GPU \d leaks/);
-        await page.evaluate(() => { window.sameDocument = true; });
-        await leak(page);
-        assert.equal(await page.evaluate(() => window.sameDocument), true);
-        const text = await page.textContent(kHeadline);
-        assert.match(text, /pid 4242 python train\.py/);
-        assert.match(text, /out of memory in \d+h \d\dm \(.+–.+\)/);
-        assert.match(await page.title(), /^\(\d\)/);
-      });
-    } finally {
-      await own.stop();
+    // Slowly enough that a page which opens late still opens before the alarm, however busy the machine is.
+    let opened = false;
+    for (const speed of [60, 20, 6]) {
+      if (opened) break;
+      const own = await startAgent(binary, { speed });
+      try {
+        await on(own.url, async (page) => {
+          await page.waitForSelector(kHeadline);
+          opened = !/GPU \d leaks/.test(await page.textContent(kHeadline));
+          if (!opened) return;
+          await page.evaluate(() => { window.sameDocument = true; });
+          await page.waitForSelector(`${kHeadline}:has-text("GPU 0 leaks")`, { ...kLeaks, timeout: 600_000 });
+          assert.equal(await page.evaluate(() => window.sameDocument), true);
+          const text = await page.textContent(kHeadline);
+          assert.match(text, /pid 4242 python train\.py/);
+          assert.match(text, /out of memory in \d+h \d\dm \(.+–.+\)/);
+          assert.match(await page.title(), /^\(\d\)/);
+        });
+      } finally {
+        await own.stop();
+      }
     }
+    assert.ok(opened, "no page opened before the alarm");
   });
 
   it("draws history, trend, band of ends, onset and pattern", async () => {
@@ -229,6 +234,9 @@ describe("dashboard", { concurrency: false }, () => {
       await page.keyboard.type("seen at 3");
       await page.keyboard.press("Enter");
       await page.waitForSelector('.acknowledged:has-text("seen at 3")');
+      // Undone again: the leak is one alert, and what comes after wants to acknowledge it, too.
+      await page.click(".acknowledged button");
+      await page.waitForSelector("button.acknowledge");
       await page.keyboard.press("?");
       await page.waitForSelector("dialog[open]");
       await page.keyboard.press("Escape");

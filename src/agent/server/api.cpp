@@ -324,8 +324,19 @@ Response Api::history(const Request& request, const ApiConfig& config) {
 
 Response Api::acknowledge(const Request& request, const ApiConfig& config) {
   const std::string id = alert_of_path(request.path);
+  const auto snapshot = published_.latest();
+  const auto known = all_alerts(snapshot ? snapshot->view.get() : nullptr, config.store_path);
+  // One leak is acknowledged once: the alert of its process goes with that of the device.
+  std::vector<std::string> ids = {id};
+  const auto with = told_with(alerts_of(known));
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const KnownAlert& told = known[with[i]];
+    if (with[i] != i && alert_id(told.key, told.alert.raised) == id)
+      ids.push_back(alert_id(known[i].key, known[i].alert.raised));
+  }
   if (request.method == "DELETE") {
-    if (Status removed = acknowledgements_.remove(id); !removed) return error(500, "store", removed.error().message);
+    for (const std::string& one : ids)
+      if (Status removed = acknowledgements_.remove(one); !removed) return error(500, "store", removed.error().message);
     Response out;
     out.status = 204;
     return out;
@@ -333,22 +344,14 @@ Response Api::acknowledge(const Request& request, const ApiConfig& config) {
   if (request.method != "POST") return error(405, "method", "acknowledge takes POST and DELETE");
   auto acknowledgement = parse_acknowledgement(request.body);
   if (!acknowledgement) return error(400, "bad_body", acknowledgement.error().message);
-  const auto snapshot = published_.latest();
-  const auto known = all_alerts(snapshot ? snapshot->view.get() : nullptr, config.store_path);
   if (std::none_of(known.begin(), known.end(),
                    [&](const KnownAlert& a) { return alert_id(a.key, a.alert.raised) == id; }))
     return error(404, "no_alert", "there is no alert of that id; GET /api/v1/alerts lists them");
   acknowledgement->time = now_();
   if (acknowledgement->by.empty()) acknowledgement->by = rights(request, config).user;
-  // One leak is acknowledged once: the alert of its process goes with that of the device.
-  const auto with = told_with(alerts_of(known));
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    const KnownAlert& a = known[i];
-    const KnownAlert& told = known[with[i]];
-    if (alert_id(a.key, a.alert.raised) != id && alert_id(told.key, told.alert.raised) != id) continue;
-    if (Status set = acknowledgements_.set(alert_id(a.key, a.alert.raised), *acknowledgement); !set)
+  for (const std::string& one : ids)
+    if (Status set = acknowledgements_.set(one, *acknowledgement); !set)
       return error(500, "store", set.error().message);
-  }
   return json_response(acknowledgement_json(*acknowledgement));
 }
 

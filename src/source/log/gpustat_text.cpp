@@ -11,7 +11,6 @@
 namespace vramtrack {
 namespace {
 
-using logtext::is_digit;
 using logtext::trim;
 using logtext::whole_number;
 

@@ -60,7 +60,7 @@ bool read_monitor_header(std::string_view line, MonitorColumns& columns) {
   }
   if (found.gpu < 0) return false;
   // A command takes the rest of its line, so only the last column can be one.
-  if (static_cast<std::size_t>(found.command + 1) != found.count) found.command = -1;
+  if (static_cast<std::size_t>(found.command) + 1 != found.count) found.command = -1;
   columns = found;
   return true;
 }
