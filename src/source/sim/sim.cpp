@@ -149,7 +149,8 @@ class Simulation final : public Source {
 
   void emit_endings(Batch& out) {
     for (const Ending& ending : processes_.take_endings()) {
-      Event ended = event(Event::Kind::process_ended, ending.out_of_memory ? std::string(Event::kOutOfMemory) : "exited");
+      Event ended =
+          event(Event::Kind::process_ended, ending.out_of_memory ? std::string(Event::kOutOfMemory) : "exited");
       ended.pid = ending.pid;
       ended.pid_start_ticks = ending.start_ticks;
       out.events.push_back(std::move(ended));

@@ -70,7 +70,8 @@ TEST(OwnUse, ResidentMemoryIsWhatIsInUse) {
   std::memset(memory, 1, kBytes);
   const std::uint64_t written = cost_of(use, "").resident_bytes;
   ::munmap(memory, kBytes);
-  EXPECT_GT(written, reserved_only + kBytes / 2);  // no upper bound: a sanitizer keeps bytes of its own for each of these
+  EXPECT_GT(written,
+            reserved_only + kBytes / 2);  // no upper bound: a sanitizer keeps bytes of its own for each of these
 }
 
 TEST(OwnUse, TheStoreIsItsFileAndTheLogBesideIt) {
