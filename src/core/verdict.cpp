@@ -71,6 +71,10 @@ std::string_view to_string(EndKind kind) {
   return word_of(kind);
 }
 
+bool grows(const Finding& finding) {
+  return finding.leak || finding.state == State::growing || finding.state == State::slow_growth;
+}
+
 std::optional<double> lead_s(const Alert& alert) {
   if (!alert.cleared) return std::nullopt;
   return seconds_between(alert.raised, *alert.cleared);

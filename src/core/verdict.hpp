@@ -96,6 +96,9 @@ struct Finding {
   std::string because;               ///< in words, with the figures
 };
 
+/// Whether the finding speaks of growth that may end in out-of-memory: a leak, or what may be one.
+bool grows(const Finding& finding);
+
 /// The process, of the device's host, whose growth explains the device's growth. pid 0: the device grows and no visible
 /// process does ("command" then says so).
 struct Suspect {

@@ -14,6 +14,9 @@
 
 namespace vramtrack {
 
+/// Confidence before anything is known. Not zero: a leak may be there.
+inline constexpr double kUnknownConfidence = 0.02;
+
 /// One instance per series; memory bounded whatever the length of the series. Not thread-safe.
 class Detector {
  public:

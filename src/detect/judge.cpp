@@ -79,8 +79,6 @@ constexpr double kAboutAsProbable = 0.03;
 
 // What a finding says.
 
-/// Confidence before anything is known. Not zero: a leak may be there.
-constexpr double kUnknownConfidence = 0.02;
 /// Without an alert, nothing is said before the series is this old, or minimum-duration-minutes where that is less.
 constexpr double kSpeaksAfter_s = 5 * kSecondsPerMinute;
 /// A rise of at least this probability and size is called growing; below that, the series is at rest, and its

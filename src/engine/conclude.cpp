@@ -17,8 +17,7 @@ Attribution Engine::Core::attribution(const SeriesState& device, const Finding& 
 Verdict Engine::Core::verdict(const SeriesState& s) const {
   Verdict v = s.verdict(config.severity);
   if (s.key.pid == 0) leave_the_past(s, v);
-  if (s.key.pid == 0 && s.key.metric == Metric::device_used &&
-      (v.finding.leak || v.finding.state == State::growing || v.finding.state == State::slow_growth)) {
+  if (s.key.pid == 0 && s.key.metric == Metric::device_used && grows(v.finding)) {
     const Attribution a = attribution(s, v.finding);
     v.suspect = a.suspect;
     if (!v.suspect && !a.any_process && catalog.processes_are_listed)

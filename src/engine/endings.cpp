@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/driver_share.hpp"
 #include "core/format.hpp"
 #include "core/units.hpp"
 #include "engine/engine_core.hpp"
@@ -22,8 +21,6 @@ constexpr double kLeastContext_bytes = 128 * kMiB;
 constexpr double kMostOfIt = 0.5;
 constexpr double kNearLimit = 0.1;    ///< of the limit, was free
 constexpr double kOutOfMemory = 0.1;  ///< of what was free at the onset, is still free
-/// The probability of a leak where nothing speaks for one: the judge's.
-constexpr double kUnknown = 0.02;
 /// A run that is missing for longer than so many periods was not watched: what it did then is nobody's guess.
 constexpr double kMostUnseenPeriods = 2;
 
@@ -52,10 +49,6 @@ std::string reason_of(const End& end) {
 }
 
 }  // namespace
-
-bool grows(const Finding& finding) {
-  return finding.leak || finding.state == State::growing || finding.state == State::slow_growth;
-}
 
 EndKind end_kind(const LastFigures& last) {
   if (!last.limit_bytes || *last.limit_bytes <= 0) return EndKind::ended;
@@ -124,9 +117,7 @@ std::optional<End> Engine::Core::end_by_fall(const SeriesState& device, const Fa
     return end;
   }
   // Nobody visible: what is left must be no more than a driver keeps, or the run ended where memory does.
-  const auto capacity = device.device->capacity_bytes;
-  const double idle = driver_share_bytes(capacity ? std::optional(static_cast<std::uint64_t>(*capacity))
-                                                  : std::optional<std::uint64_t>());
+  const double idle = device.device->idle_bytes();
   const auto left = static_cast<double>(device.last_bytes);
   const bool all_gone = left <= idle && fall.last.used_bytes > idle;
   const bool growth_gone = end.how != EndKind::ended && fall.last.onset_bytes && left <= *fall.last.onset_bytes;
@@ -222,7 +213,7 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
                              seconds_between(end.time, device.last_time) >= c.minimum_duration_minutes * 60;
     Finding now;
     now.detector = f.detector;
-    now.confidence = kUnknown;
+    now.confidence = kUnknownConfidence;
     now.state = flat && long_enough ? State::steady : State::too_short;
     now.because = fmt::format("the growth ended with the run that made it; {}",
                               now.state == State::steady ? "memory has not grown since"

@@ -30,7 +30,4 @@ struct Fall {
 /// of the limit was free. Pure.
 EndKind end_kind(const LastFigures& last);
 
-/// Whether the finding speaks of growth.
-bool grows(const Finding& finding);
-
 }  // namespace vramtrack

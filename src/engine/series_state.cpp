@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/driver_share.hpp"
 #include "core/framework.hpp"
 #include "engine/series_table.hpp"
 
@@ -76,10 +75,7 @@ void SeriesState::refresh_limit() {
 }
 
 void SeriesState::note_run() {
-  const auto capacity = device->capacity_bytes;
-  const double idle = driver_share_bytes(capacity ? std::optional(static_cast<std::uint64_t>(*capacity))
-                                                  : std::optional<std::uint64_t>());
-  const bool used = static_cast<double>(last_bytes) > idle;
+  const bool used = static_cast<double>(last_bytes) > device->idle_bytes();
   const bool is_open = !runs.empty() && !runs.back().end;
   if (used && !is_open) {
     runs.push_back({last_time, {}, last_bytes, EndKind::ended, 0});
@@ -142,7 +138,7 @@ ProcessGrowth SeriesState::growth_since(Timestamp onset, const Catalog& catalog)
   if (!ended && samples > 0) g.now_bytes = static_cast<double>(history.spans().back().mean_bytes);
   if (detector && !ended) {
     const Finding finding = detector->finding();
-    g.growing = finding.leak || finding.state == State::growing || finding.state == State::slow_growth;
+    g.growing = grows(finding);
     g.since_birth_bytes = rise_since(std::max(onset, finding.onset.value_or(first_time)));
   }
   return g;
@@ -168,8 +164,7 @@ void SeriesState::name_framework(Verdict& verdict, const Catalog& catalog) const
     process = catalog.process({verdict.suspect->pid, verdict.suspect->pid_start_ticks, key.host});
   if (process == nullptr || process->framework.empty()) return;
   verdict.framework = process->framework;
-  if (verdict.finding.leak || verdict.finding.state == State::growing || verdict.finding.state == State::slow_growth)
-    verdict.causes = framework_causes(process->framework);
+  if (grows(verdict.finding)) verdict.causes = framework_causes(process->framework);
 }
 
 SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {

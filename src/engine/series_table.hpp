@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/driver_share.hpp"
 #include "engine/series_state.hpp"
 
 namespace vramtrack {
@@ -21,6 +22,12 @@ struct DeviceState {
   SeriesState* reserved = nullptr;  ///< its device_reserved series, likewise
   std::optional<double> capacity_bytes;
   std::map<SeriesId, SeriesState*> series;  ///< all of the device, its processes' too
+
+  /// What the driver keeps for itself: a device that has no more in use is idle.
+  [[nodiscard]] double idle_bytes() const {
+    return driver_share_bytes(capacity_bytes ? std::optional(static_cast<std::uint64_t>(*capacity_bytes))
+                                             : std::optional<std::uint64_t>());
+  }
 };
 
 /// Owns the series. What an event or a change of the catalog concerns is found through an index, so that it costs the

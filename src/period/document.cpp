@@ -19,8 +19,7 @@ bool is_device(const SeriesView& s) {
 }
 
 bool interesting(const PeriodSeries& s) {
-  const Finding& f = s.view.verdict.finding;
-  return f.leak || !s.alerts.empty() || f.state == State::growing || f.state == State::slow_growth;
+  return grows(s.view.verdict.finding) || !s.alerts.empty();
 }
 
 std::string verdict_of(const PeriodSeries& s) {

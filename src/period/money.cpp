@@ -200,9 +200,8 @@ std::vector<bool> charted_series(const PeriodReport& report) {
   std::map<std::string, std::size_t> taken;
   std::vector<bool> out;
   for (const PeriodSeries& s : report.series) {
-    const Finding& f = s.view.verdict.finding;
-    const bool grows = f.leak || f.state == State::growing || f.state == State::slow_growth;
-    out.push_back(s.view.key.pid == 0 || !s.alerts.empty() || grows || ++taken[s.view.key.device_id] <= kMostOfDevice);
+    out.push_back(s.view.key.pid == 0 || !s.alerts.empty() || grows(s.view.verdict.finding) ||
+                  ++taken[s.view.key.device_id] <= kMostOfDevice);
   }
   return out;
 }

@@ -17,7 +17,7 @@ constexpr std::size_t kRateWidth = 16;
 
 bool interesting(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
-  return f.leak || f.state == State::growing || f.state == State::slow_growth || f.state == State::spiked;
+  return grows(f) || f.state == State::spiked;
 }
 
 /// Verdict, confidence and end: the last, free-width column.

@@ -1,5 +1,7 @@
 #include "report/story.hpp"
 
+#include <unordered_map>
+
 namespace vramtrack {
 namespace {
 
@@ -7,21 +9,24 @@ bool stood_together(const Alert& a, const Alert& b) {
   return (!b.cleared || a.raised <= *b.cleared) && (!a.cleared || b.raised <= *a.cleared);
 }
 
-bool same_leak(const AlertOf& device, const AlertOf& process) {
-  return device.key.metric == Metric::device_used && device_key(device.key) == device_key(process.key) &&
-         device.alert.finding.leak && process.alert.finding.leak && stood_together(device.alert, process.alert) &&
-         (device.alert.ended == AlertEnd::standing || process.alert.ended != AlertEnd::standing);
+bool same_leak(const Alert& device, const Alert& process) {
+  return device.finding.leak && process.finding.leak && stood_together(device, process) &&
+         (device.ended == AlertEnd::standing || process.ended != AlertEnd::standing);
 }
 
 }  // namespace
 
 std::vector<std::size_t> told_with(const std::vector<AlertOf>& alerts) {
+  std::unordered_map<DeviceKey, std::vector<std::size_t>, KeyHash> of_device;
+  for (std::size_t i = 0; i < alerts.size(); ++i)
+    if (alerts[i].key.metric == Metric::device_used) of_device[device_key(alerts[i].key)].push_back(i);
   std::vector<std::size_t> out(alerts.size());
   for (std::size_t i = 0; i < alerts.size(); ++i) {
     out[i] = i;
-    if (alerts[i].key.pid == 0) continue;
-    for (std::size_t k = 0; k < alerts.size(); ++k)
-      if (same_leak(alerts[k], alerts[i])) out[i] = k;
+    const auto device = of_device.find(device_key(alerts[i].key));
+    if (alerts[i].key.pid == 0 || device == of_device.end()) continue;
+    for (const std::size_t k : device->second)
+      if (same_leak(alerts[k].alert, alerts[i].alert)) out[i] = k;
   }
   return out;
 }

@@ -16,8 +16,8 @@ struct AlertOf {
 };
 
 /// Of each alert of a process the place of the alert of its device that tells the same leak, because they stood at the
-/// same time; the place itself for all others. An alert that stands is never told with one that has ended. Pure; O(n^2)
-/// in the number of alerts.
+/// same time; the place itself for all others. An alert that stands is never told with one that has ended. Pure; O(n)
+/// for the alerts of processes, times the alerts of their device.
 std::vector<std::size_t> told_with(const std::vector<AlertOf>& alerts);
 
 }  // namespace vramtrack

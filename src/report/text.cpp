@@ -53,8 +53,7 @@ std::string run_words(const Run& run, const SeriesView& s, const View& view) {
 
 bool worth_details(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
-  return s.key.pid == 0 || f.leak || !s.alerts.empty() || f.state == State::growing || f.state == State::slow_growth ||
-         !s.explain.empty();
+  return s.key.pid == 0 || grows(f) || !s.alerts.empty() || !s.explain.empty();
 }
 
 std::string headline(const SeriesView& s, const ReportStyle& style) {

@@ -21,21 +21,13 @@ json alert_object(const SeriesKey& key, const Alert& a) {
   return out;
 }
 
-/// The command of a suspect or of what has ended, where the client may see that process's.
-template <class Named>
-std::string command_of(const View& view, const std::string& host, const Named& named, const MaySeeCommand& may_see) {
-  if (!may_see || named.pid == 0) return named.command;
-  for (const SeriesView& s : view.series)
-    if (s.process && s.process->pid == named.pid && s.process->start_ticks == named.pid_start_ticks &&
-        s.key.host == host)
-      return may_see(*s.process) ? named.command : s.process->name;
-  return {};  // forgotten by now: nobody can say whose it was
-}
-
 json verdict_json(const View& view, const std::string& host, const Verdict& v, const MaySeeCommand& may_see) {
   json out = exact(v);
-  if (v.suspect) out["suspect"]["command"] = command_of(view, host, *v.suspect, may_see);
-  if (v.end) out["end"]["command"] = command_of(view, host, *v.end, may_see);
+  if (v.suspect)
+    out["suspect"]["command"] =
+        visible_command(view, host, v.suspect->pid, v.suspect->pid_start_ticks, v.suspect->command, may_see);
+  if (v.end)
+    out["end"]["command"] = visible_command(view, host, v.end->pid, v.end->pid_start_ticks, v.end->command, may_see);
   return out;
 }
 
@@ -119,7 +111,7 @@ json trend_json(const SeriesView& s) {
 
 json headline_json(const View& view, const MaySeeCommand& may_see) {
   const Headline said = headline(view, [&](const SeriesView& device, const Suspect& suspect) {
-    return command_of(view, device.key.host, suspect, may_see);
+    return visible_command(view, device.key.host, suspect.pid, suspect.pid_start_ticks, suspect.command, may_see);
   });
   return {{"tone", said.tone}, {"text", said.text}};
 }
@@ -167,6 +159,15 @@ std::string dump(const json& value) {
 }
 
 }  // namespace
+
+std::string visible_command(const View& view, const std::string& host, std::uint32_t pid, std::uint64_t start_ticks,
+                            const std::string& command, const MaySeeCommand& may_see) {
+  if (!may_see || pid == 0) return command;
+  for (const SeriesView& s : view.series)
+    if (s.process && s.process->pid == pid && s.process->start_ticks == start_ticks && s.key.host == host)
+      return may_see(*s.process) ? command : s.process->name;
+  return {};  // forgotten by now: nobody can say whose it was
+}
 
 std::string view_json(const View& view, const MaySeeCommand& may_see) {
   json out = {{"schema", "vramtrack.view.v1"},

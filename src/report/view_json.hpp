@@ -19,6 +19,11 @@ using MaySeeCommand = std::function<bool(const ProcessInfo&)>;
 /// the process's short name stands for its command line, in suspects too. O(series), some 20 us each.
 std::string view_json(const View& view, const MaySeeCommand& may_see = {});
 
+/// The command of the process of that pid and start on `host`, as a client may see it: `command`, its short name where
+/// the command is hidden, or nothing where the view does not know the process any more.
+std::string visible_command(const View& view, const std::string& host, std::uint32_t pid, std::uint64_t start_ticks,
+                            const std::string& command, const MaySeeCommand& may_see);
+
 /// The View that view_json wrote. Fields that are missing keep their defaults and unknown ones are ignored, so versions
 /// mix; a wrong type or word is an Error that names the place ("series[3].verdict.severity"). Pure.
 Result<View> parse_view_json(std::string_view text);

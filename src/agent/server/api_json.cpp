@@ -38,16 +38,6 @@ std::string_view origin_kind(std::string_view origin) {
   return origin.rfind("--", 0) == 0 ? "command line" : "file";
 }
 
-std::string suspect_name(const View& view, const std::string& host, const Suspect& suspect,
-                         const MaySeeCommand& may_see) {
-  if (!may_see || suspect.pid == 0) return suspect.command;
-  for (const SeriesView& s : view.series)
-    if (s.process && s.process->pid == suspect.pid && s.process->start_ticks == suspect.pid_start_ticks &&
-        s.key.host == host)
-      return may_see(*s.process) ? suspect.command : s.process->name;
-  return {};
-}
-
 json device_status(const View& view, const SeriesView& d, const MaySeeCommand& may_see) {
   std::uint64_t processes = 0;
   std::uint64_t held = 0;
@@ -71,7 +61,8 @@ json device_status(const View& view, const SeriesView& d, const MaySeeCommand& m
   out.update(fields::exact_line(&Places::status, v.finding, v));
   if (v.suspect) {
     out["suspect"].erase("pid_start_ticks");
-    out["suspect"]["command"] = suspect_name(view, d.key.host, *v.suspect, may_see);
+    out["suspect"]["command"] =
+        visible_command(view, d.key.host, v.suspect->pid, v.suspect->pid_start_ticks, v.suspect->command, may_see);
   }
   return out;
 }
