@@ -12,11 +12,17 @@ configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run build test test-anywhere dev tsan fuzz mutants damage-snapshots soak bench accuracy lint lint-all format install deb \
+.PHONY: help run build test test-anywhere dev tsan fuzz mutants damage-snapshots soak bench accuracy gate check lint lint-all format format-check install deb \
         portable wheels container clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 26
+
+gate: ## check what must pass before a change is merged: the tests and the format (what .ci/run runs)
+	@scripts/steps.sh gate
+
+check: ## check the rest: packages, clang-tidy, the tests under sanitizers, fuzzing (an hour on two cores)
+	@scripts/steps.sh check
 
 run: build ## watch this machine's GPUs; without a GPU, simulate a training job that leaks
 	@trap : INT; build/release/vramtrack watch --or-simulate; status=$$?; scripts/next_steps.sh; [ $$status = 130 ] || exit $$status
@@ -112,6 +118,10 @@ lint-all: ## run clang-format and clang-tidy on every file
 format: ## rewrite the sources with clang-format
 	@scripts/setup.sh lint
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format -i
+
+format-check: ## check that every source is as clang-format writes it
+	@scripts/setup.sh format
+	@scripts/lint.sh --format
 
 install: build ## install into $(DESTDIR)$(PREFIX)
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' --strip

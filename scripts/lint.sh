@@ -3,6 +3,7 @@
 # out, such as the extension where there is no virtual environment for it, is not looked at.
 #
 #   scripts/lint.sh BUILD_DIR [--changed | FILE...]      BUILD_DIR has compile_commands.json
+#   scripts/lint.sh --format                             clang-format only
 #
 # --changed: clang-tidy over what changed since the branch left origin/main or, without such a branch, in the last 20 commits.
 #
@@ -14,12 +15,16 @@ shift
 
 sources=$(find src python/native tests bench fuzz -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.c' | sort)
 status=0
-unformatted=$(for file in $sources; do clang-format --dry-run -Werror "$file" 2>/dev/null || echo "$file"; done)
+unformatted=$(echo "$sources" | xargs -P "$(nproc)" -n 1 sh -c 'clang-format --dry-run -Werror "$1" 2>/dev/null || echo "$1"' format | sort)
 if [ -n "$unformatted" ]; then
   echo "lint: not as clang-format ($(clang-format --version | grep -o 'version [0-9.]*')) writes them:"
   printf '  %s\n' $unformatted
   echo "lint: 'make format' rewrites them"
   status=1
+fi
+if [ "$build" = --format ]; then
+  [ $status = 0 ] && echo "lint: $(echo "$sources" | wc -l) files formatted"
+  exit $status
 fi
 
 # What the compiler is told that clang does not know (GCC's own warnings) is no finding.

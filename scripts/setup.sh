@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what a build needs and this machine lacks, with apt, on Debian 12 or newer and Ubuntu 24.04 or newer.
 #
-#   scripts/setup.sh [build] [test] [lint] [fuzz] [bench] [package] [ci] [wheel] [wheels] [web] [browser] [python] [anywhere]
+#   scripts/setup.sh [build] [test] [format] [lint] [fuzz] [bench] [package] [ci] [wheel] [wheels] [web] [browser] [python] [anywhere]
 #                                                                                            (default: build)
 #
 # web (what the dashboard is built with), browser (what it is tested with) and python (what the Python package is built and
@@ -16,6 +16,7 @@ build="g++ cmake ninja-build pkg-config libfmt-dev libsqlite3-dev zlib1g-dev lib
        libcli11-dev libncurses-dev libexpected-dev libtomlplusplus-dev libboost-dev tzdata
        libcpp-httplib-dev libssl-dev prometheus-cpp-dev"
 test="libgtest-dev libgmock-dev librapidcheck-dev python3 tmux prometheus prometheus-alertmanager"
+format="clang-format"
 lint="clang clang-format clang-tidy"
 fuzz="clang libclang-rt-dev"
 bench="libbenchmark-dev python3"
@@ -45,9 +46,9 @@ optional= # what a build and its tests can do without
 for group in "${@:-build}"; do
   case $group in
     web | browser | python) eval "optional=\"\$optional \$$group\"" ;;
-    build | test | lint | fuzz | bench | package | ci | wheel | wheels | anywhere) eval "wanted=\"\$wanted \$$group\"" ;;
+    build | test | format | lint | fuzz | bench | package | ci | wheel | wheels | anywhere) eval "wanted=\"\$wanted \$$group\"" ;;
     *)
-      echo "setup: unknown group '$group'; expected build, test, lint, fuzz, bench, package, ci, wheel, wheels, web, browser,
+      echo "setup: unknown group '$group'; expected build, test, format, lint, fuzz, bench, package, ci, wheel, wheels, web, browser,
 python or anywhere" >&2
       exit 2
       ;;

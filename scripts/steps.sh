@@ -1,0 +1,55 @@
+#!/bin/sh
+# Runs the steps of a check, one after the other. A step that fails does not hide what the others have to say.
+#
+#   scripts/steps.sh gate      what must pass before a change is merged: the tests and the format
+#   scripts/steps.sh check     what is longer: packages, clang-tidy, sanitizers, fuzzing
+#
+# Prints what each step took. Exits non-zero when a step failed, and names it. The totals of the test runner come last.
+set -u
+cd "$(dirname "$0")/.."
+which=$1
+export LC_ALL=C.UTF-8 CTEST_OUTPUT_ON_FAILURE=1
+failed=
+logs=build/$which
+rm -rf "$logs"
+mkdir -p "$logs"
+
+# step NAME COMMAND...: runs COMMAND and shows the end of what it printed.
+step() {
+  name=$1
+  shift
+  echo "=== $name"
+  begun=$(date +%s)
+  if "$@" >"$logs/$name.log" 2>&1; then outcome=ok; else
+    outcome=FAILED
+    failed="$failed $name"
+  fi
+  tail -n 60 "$logs/$name.log"
+  echo "=== $name: $outcome in $(($(date +%s) - begun)) s"
+}
+
+case $which in
+  gate)
+    scripts/setup.sh build test format ci || exit 1
+    step test make test
+    step format make format-check
+    ;;
+  check)
+    scripts/setup.sh build test lint fuzz package ci || exit 1
+    step deb make deb
+    step damaged-snapshots make damage-snapshots
+    step lint make lint
+    step dev make dev
+    step fuzz make fuzz FUZZ_SECONDS=5
+    step tsan make tsan
+    ;;
+  *)
+    echo "steps: expected gate or check, not '$which'" >&2
+    exit 2
+    ;;
+esac
+
+if [ -n "$failed" ]; then echo "$which: failed:$failed"; else echo "$which: all passed"; fi
+grep -hE '^[0-9]+% tests passed|^Total Test time|tests failed out of|^The following tests FAILED|^[[:space:]]+[0-9]+ - .*\((Failed|Timeout|SEGFAULT|Not Run)' \
+  "$logs"/*.log
+[ -z "$failed" ]
