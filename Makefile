@@ -12,8 +12,9 @@ configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run build test test-anywhere dev tsan fuzz mutants damage-snapshots soak bench accuracy gate check lint lint-all format format-check install deb \
-        portable wheels container clean
+.PHONY: help run build test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet containment accuracy probe-accuracy \
+         gate-families gate check lint lint-all format format-check \
+        install deb try-deb portable try-portable wheels aarch64 dist container clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 26
@@ -34,7 +35,7 @@ build: ## build the release binary, build/release/vramtrack
 	@$(if $(filter-out build,$(MAKECMDGOALS)),,scripts/next_steps.sh)
 
 test: ## build and run every test
-	@scripts/setup.sh build test web browser python
+	@scripts/setup.sh build test web browser python devices
 	@$(call configure,test)
 	@$(call compile,test)
 	@$(CTEST) --test-dir build/test
@@ -46,6 +47,44 @@ test-anywhere: ## run the tests at midnight, at clock changes, in another zone a
 	@$(call compile,test)
 	@scripts/test_anywhere.sh build/test $(ANYWHERE)
 
+# Real PyTorch on doubles of CUDA (tests/torch). Where its wheel cannot be had, lane.py says why and exits with 77.
+TORCH ?= 2.15.0
+TORCH_ALL ?= 2.1.2 2.6.0 2.15.0
+lane = tests/torch/lane.py $(1) || test $$? = 77
+define build_lane
+	@scripts/setup.sh build test web python
+	@$(call configure,test)
+	@$(call compile,test) --target torch_lane
+endef
+test-torch: ## run the tests that need real PyTorch, without a GPU: installs TORCH (2.15.0) into build/torch (1.4 GB)
+	$(build_lane)
+	@$(call lane,test $(TORCH))
+
+test-torch-all: ## the same with the oldest version, one between and the newest
+	$(build_lane)
+	@$(call lane,test $(TORCH_ALL))
+
+TORCH_SNAPSHOTS ?=
+test-torch-snapshots: ## make 326 snapshots with five versions of PyTorch, and compare what vramtrack says with torch's own counters
+	$(build_lane)
+	@$(call lane,snapshots $(TORCH_SNAPSHOTS))
+
+test-apis: ## run pyopencl and wgpu under the probe, on devices of the processor: installs them into build/apis (120 MB)
+	@scripts/setup.sh build test web python devices
+	@$(call configure,test)
+	@$(call compile,test) --target probe_library
+	@tests/probe/apis/third_party.py --build build/test || test $$? = 77
+
+KUBERNETES ?=
+KUBERNETES_ARGS ?=
+test-kubernetes: ## run the actions for Kubernetes on a real kube-apiserver: Debian's 1.20, built once into build/kubernetes (0.8 GB), or release KUBERNETES
+	@scripts/setup.sh build test kubernetes
+	@$(call configure,test)
+	@$(call compile,test) --target act_once
+	@scripts/kubernetes/build.sh
+	@$(if $(KUBERNETES),scripts/kubernetes/build_release.sh $(KUBERNETES))
+	@tests/kubernetes/apiserver.py build/test/act_once build/kubernetes$(addprefix -,$(KUBERNETES))/bin $(KUBERNETES_ARGS)
+
 dev: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang; builds the fuzz targets too)
 	@scripts/setup.sh build test web browser fuzz
 	@$(call configure,dev)
@@ -54,12 +93,13 @@ dev: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer (cla
 
 # ThreadSanitizer cannot start where the kernel lays out memory too randomly; without randomness it always does.
 same_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
-# The modules that have threads; the rest of the code runs in one. agent_load measures, which says nothing here.
-tsan: ## run the tests of the server, the agent, act and live under ThreadSanitizer
+# The modules that have threads; the rest of the code runs in one. agent_load measures, which says nothing here. The probe's
+# unwinder reads stacks that the sanitizer lays out, and its programs are run by others.
+tsan: ## run the tests of the server, the agent, act, live, run and the probe under ThreadSanitizer
 	@scripts/setup.sh build test web
 	@$(call configure,tsan)
 	@$(call compile,tsan) --target threaded_tests
-	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) $(CTEST) --test-dir build/tsan -L '^(act|agent|live)$$' -E '^agent_load$$'
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) $(CTEST) --test-dir build/tsan -L '^(act|agent|fleet|live|run|probe)$$' -E '^agent_load$$|^probe[._]|^(Unwind|Stacks|FindFunction)'
 
 FUZZ_SECONDS ?= 20
 fuzz: ## run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20) of new input
@@ -67,6 +107,21 @@ fuzz: ## run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20)
 	@$(call configure,dev)
 	@$(call compile,dev) --target fuzz_targets
 	@scripts/fuzz.sh build/dev $(FUZZ_SECONDS)
+
+FAULT_ROUNDS ?= 100
+faults: ## let every I/O call and allocation of store, outbox and trace reader fail, the power go FAULT_ROUNDS (100) times 6, and kill the agent as often
+	@scripts/setup.sh build test
+	@$(call configure,test)
+	@$(call compile,test) --target faults_test vramtrack fake_nvml_current
+	@VRAMTRACK_FAULTS=all VRAMTRACK_FAULT_ROUNDS=$(FAULT_ROUNDS) build/test/faults_test --gtest_brief=1
+	@VRAMTRACK_KILLS=$(FAULT_ROUNDS) VRAMTRACK_FAKE_LIBRARY=$(CURDIR)/build/test/fake_nvml/current/libnvidia-ml.so.1 python3 tests/cli/outbox_kill.py $(CURDIR)/build/test/vramtrack
+
+FUZZ_LONG_SECONDS ?= 3600
+fuzz-long: ## run every fuzz target for FUZZ_LONG_SECONDS (3600) in all, and print executions, coverage and findings
+	@scripts/setup.sh build test fuzz
+	@$(call configure,fuzz)
+	@$(call compile,fuzz) --target fuzz_targets
+	@scripts/fuzz_long.py build/fuzz --seconds $(FUZZ_LONG_SECONDS)
 
 MUTANTS_ARGS ?=
 mutants: ## check that a test kills each one-line mutation of tests/mutations.txt
@@ -90,11 +145,31 @@ soak: build ## run an agent through SOAK_DAYS (7) simulated days and a watch for
 	@bench/agent.py soak $(SOAK_DAYS) --churn
 	@bench/watch.sh --soak $(SOAK_SECONDS)
 
+soak-clock: ## set the clocks of simulated machines at random for SOAK_SECONDS (3600): no sample may be lost
+	@scripts/setup.sh build test
+	@$(call configure,test)
+	@$(call compile,test) --target live_test
+	@VRAMTRACK_SOAK_SECONDS=$(SOAK_SECONDS) build/test/live_test --gtest_filter=ClockSteps.Soak
+
 bench: ## measure the figures of docs/BENCHMARKS.md
 	@scripts/setup.sh build test bench python
 	@$(call configure,bench)
 	@$(call compile,bench)
 	@bench/run.sh
+
+bench-fleet: ## measure `vramtrack fleet` on real servers: speed, and how often it is right beside PromQL rules (15 minutes)
+	@scripts/setup.sh build test bench
+	@$(call configure,bench)
+	@$(call compile,bench) --target vramtrack load_fleet
+	@python3 bench/fleet/fleet.py speed build/bench
+	@python3 bench/fleet/fleet.py accuracy build/bench
+
+containment: ## put policies to the test: a thousand random processes, and a hundred leaking jobs and their checkpoints (40 minutes)
+	@scripts/setup.sh build test bench
+	@$(call configure,bench)
+	@$(call compile,bench) --target containment
+	@build/bench/containment chaos
+	@build/bench/containment checkpoints
 
 ACCURACY_ARGS ?= --seed 3 --per-family 40 --jobs $(JOBS)
 TRACES ?= ../shared/traces/series
@@ -104,6 +179,23 @@ accuracy: ## measure how often the verdict is right, beside other rules: the tab
 	@$(call compile,bench) --target accuracy
 	@build/bench/accuracy --split test $(ACCURACY_ARGS) --recordings tests/recordings \
 	  $(if $(wildcard $(TRACES)),--traces $(TRACES))
+
+PROBE_ACCURACY_ARGS ?= --jobs $(JOBS)
+probe-accuracy: ## measure how often `vramtrack run` names the right line: 40 programs that leak and 40 healthy ones (docs/BENCHMARKS.md)
+	@scripts/setup.sh build test web python devices
+	@$(call configure,test)
+	@$(call compile,test) --target torch_lane vramtrack probe_library probe_library_cuda probe_driver fake_amdhip64 fake_ze_loader
+	@bench/programs/measure.py --build build/test $(PROBE_ACCURACY_ARGS)
+
+GATE_RUNS ?= 200
+# The gate was tuned on GATE_SEED 0; another seed measures it on series that nobody has seen.
+GATE_RUNS ?= 200
+GATE_SEED ?= 0
+gate-families: ## run the leak gate GATE_RUNS (200) times on each family of healthy bodies and of leaks, with seeds from GATE_SEED (0) on
+	@scripts/setup.sh build test
+	@$(call configure,test)
+	@$(call compile,test) --target gate_families
+	@build/test/gate_families $(GATE_RUNS) $(GATE_SEED)
 
 lint: ## run clang-format on every file, and clang-tidy on those that changed since origin/main (or in the last 20 commits)
 	@scripts/setup.sh build test lint
@@ -126,6 +218,13 @@ format-check: ## check that every source is as clang-format writes it
 install: build ## install into $(DESTDIR)$(PREFIX)
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' --strip
 
+# The time that packages carry is that of the commit: the same sources give the same packages, and `make try-deb` after `make dist`
+# leaves the checksums right.
+committed := $(shell git log -1 --format=%ct 2>/dev/null)
+ifneq ($(committed),)
+deb portable wheels aarch64 dist: export SOURCE_DATE_EPOCH ?= $(committed)
+endif
+
 deb: ## build dist/vramtrack_VERSION_ARCH.deb from the binary that `make test` tests
 	@scripts/setup.sh build test web package
 	@$(call configure,test)
@@ -133,15 +232,32 @@ deb: ## build dist/vramtrack_VERSION_ARCH.deb from the binary that `make test` t
 	@cd build/test && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
 	@mkdir -p dist && cp build/test/vramtrack_*.deb dist/ && ls -l dist/*.deb
 
-portable: ## build dist/vramtrack-VERSION-linux-ARCH.tar.gz: one binary that needs only glibc
-	@scripts/setup.sh build package
+try-deb: deb ## try the .deb's installation, upgrade, removal and purge in a bare Debian (needs root)
+	@scripts/setup.sh chroot
+	@scripts/try_deb.sh build/test
+
+portable: ## build dist/vramtrack-VERSION-linux-ARCH.tar.gz: one binary, with the agent, that needs only glibc
+	@scripts/setup.sh build web package
+	@scripts/library_sources.sh
 	@$(call configure,portable)
-	@$(call compile,portable)
+	@$(call compile,portable) --target product
 	@scripts/portable.sh build/portable
+
+try-portable: portable ## start the portable program and its agent in a bare Debian (needs root)
+	@scripts/setup.sh chroot
+	@scripts/try_portable.sh dist/vramtrack-$(VERSION)-linux-$(shell uname -m).tar.gz
 
 wheels: ## build dist/*.whl of the Python package for every Python found, and test each
 	@scripts/setup.sh wheel wheels
 	@JOBS=$(JOBS) scripts/wheels.sh
+
+aarch64: ## cross-build the .deb and the portable archive for aarch64, and run its unit tests under qemu (needs root)
+	@scripts/setup.sh web package chroot
+	@JOBS=$(JOBS) scripts/aarch64.sh
+
+DIST ?=
+dist: ## build every package into dist/, with checksums, an SBOM and release notes; DIST: steps and options of scripts/dist.py
+	@scripts/dist.py $(DIST)
 
 container: ## build an image with the binary, with podman or docker
 	@$$(command -v podman || command -v docker) build -t vramtrack:$(VERSION) -f Containerfile .

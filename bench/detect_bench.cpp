@@ -56,6 +56,7 @@ constexpr Shape kShapes[] = {
     {"rising_sawtooth", [](double t, double) { return 20000 + 0.1 * t + 15000 * std::fmod(t, 420) / 420; }},
     {"staircase", [](double t, double) { return 10000 + 512 * std::floor(t / 1800); }},
     {"bursty", [](double t, double noise) { return 9000 + (std::fmod(t, 97) < 9 ? 30000.0 : 0.0) + 200 * noise; }},
+    {"serving", [](double t, double) { return 12000 + 700 * std::fmod(std::floor(t / 60) * 7, 11); }},
     {"diurnal", [](double t, double noise) { return 40000 + 20000 * std::sin(t / 13751) + 300 * noise; }},
 };
 
@@ -77,7 +78,8 @@ double cpu_s() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-void detect(benchmark::State& state, const DetectorInfo& info, const Shape& shape) {
+/// `period_s`: of the samples; the shape is stretched along with it.
+void detect(benchmark::State& state, const DetectorInfo& info, const Shape& shape, int period_s) {
   const std::vector<double> used = make_series(shape);
   const DetectionConfig config;
   std::int64_t state_bytes = 0;
@@ -90,7 +92,7 @@ void detect(benchmark::State& state, const DetectorInfo& info, const Shape& shap
     Timestamp time{};
     bool was_alerting = false;
     for (const double bytes : used) {
-      time += std::chrono::seconds(1);
+      time += std::chrono::seconds(period_s);
       detector->observe(time, bytes);
       const bool alerting = detector->alerting();
       alerts += alerting && !was_alerting ? 1 : 0;
@@ -140,8 +142,13 @@ const bool registered = [] {
     for (const Shape& shape : kShapes) {
       const std::string name = std::string(info->name) + "/" + std::string(shape.name);
       benchmark::RegisterBenchmark(name.c_str(), [info, &shape](benchmark::State& state) {
-        detect(state, *info, shape);
+        detect(state, *info, shape, 1);
       })->Unit(benchmark::kMillisecond);
+      for (const int period_s : {10, 60})
+        benchmark::RegisterBenchmark(
+            (name + "/every_" + std::to_string(period_s) + "_s").c_str(),
+            [info, &shape, period_s](benchmark::State& state) { detect(state, *info, shape, period_s); })
+            ->Unit(benchmark::kMillisecond);
       benchmark::RegisterBenchmark((name + "/72_series").c_str(), [info, &shape](benchmark::State& state) {
         detect_interleaved(state, *info, shape);
       })->Unit(benchmark::kMillisecond);

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Prints the figures of docs/BENCHMARKS.md, each with the command that gives it and the target it is held against.
 #
-#   bench/run.sh [replay] [many] [detect] [watch] [agent] [disk] [snapshot] [python] [traces]      (default: all; about 8 minutes)
+#   bench/run.sh [replay] [many] [detect] [watch] [agent] [disk] [snapshot] [python] [traces] [probe]      (default: all; about 8 minutes)
 #
 # `make bench` builds what it needs. Run it on an otherwise idle machine.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/bench
 [ -x $build/vramtrack ] || { echo "bench: build first: make bench" >&2; exit 1; }
-[ $# -gt 0 ] || set -- replay many detect watch agent disk snapshot python traces
+[ $# -gt 0 ] || set -- replay many detect watch agent disk snapshot python traces probe
 
 heading() { printf '\n== %s\n' "$1"; }
 show() { printf '$ %s\n' "$*"; }
@@ -102,12 +102,23 @@ traces() {
   bench/traces.py $build/vramtrack "$folder/raw" "$folder/series"
 }
 
+probe() {
+  heading "the probe's stacks, beside libunwind and glibc"
+  depth=$(find $build -name libprobe_depth.so | head -n 1)
+  if [ -z "$depth" ]; then
+    echo "skipped: libunwind is not installed"
+    return 0
+  fi
+  show "python3 bench/probe_stacks.py $build/probe/libprobe_call.so $depth"
+  python3 bench/probe_stacks.py "$PWD/$build/probe/libprobe_call.so" "$PWD/$depth"
+}
+
 machine
 for part in "$@"; do
   case $part in
-    replay | detect | watch | agent | disk | snapshot | python | traces) $part ;;
+    replay | detect | watch | agent | disk | snapshot | python | traces | probe) $part ;;
     *)
-      echo "bench: unknown part '$part'; expected replay, detect, watch, agent, disk, snapshot, python or traces" >&2
+      echo "bench: unknown part '$part'; expected replay, detect, watch, agent, disk, snapshot, python, traces or probe" >&2
       exit 2
       ;;
   esac

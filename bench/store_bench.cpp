@@ -156,7 +156,10 @@ int main(int argc, char** argv) {
   double slowest_ms = 0;
   for (std::size_t t = 0; t < seconds; ++t) {
     make_tick(t);
+    const Duration passed = std::chrono::seconds{t};
+    const Timestamp now = Timestamp{Duration(start)} + passed;
     const auto from = std::chrono::steady_clock::now();
+    (*store)->keep_time({.boot_id = "boot", .since_boot = passed, .wall = now, .stamp = now});
     if (auto s = (*store)->append(batch); !s) {
       fmt::print(stderr, "{}\n", s.error().message);
       return 1;

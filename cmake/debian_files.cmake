@@ -1,9 +1,15 @@
-# Runs on the staged files of the .deb: the two files that Debian policy wants in every package.
+# Runs on the staged files of the .deb: the configuration file, and the two files that Debian policy wants in every package.
 file(GLOB roots "${CPACK_TEMPORARY_INSTALL_DIRECTORY}" "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*")
 foreach(root ${roots})
   set(folder ${root}/usr/share/doc/vramtrack)
   if(IS_DIRECTORY ${folder})
-    execute_process(COMMAND date -R OUTPUT_VARIABLE now OUTPUT_STRIP_TRAILING_WHITESPACE)
+    file(MAKE_DIRECTORY ${root}/etc/vramtrack)
+    file(COPY ${CPACK_VRAMTRACK_CONFIG} DESTINATION ${root}/etc/vramtrack FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+    set(date date -R)
+    if(DEFINED ENV{SOURCE_DATE_EPOCH})
+      set(date date -R -u -d @$ENV{SOURCE_DATE_EPOCH})
+    endif()
+    execute_process(COMMAND ${date} OUTPUT_VARIABLE now OUTPUT_STRIP_TRAILING_WHITESPACE)
     file(WRITE ${folder}/changelog
          "vramtrack (${CPACK_PACKAGE_VERSION}) stable; urgency=medium\n\n  * What is new: CHANGELOG.md in this folder.\n\n"
          " -- ${CPACK_PACKAGE_CONTACT}  ${now}\n")

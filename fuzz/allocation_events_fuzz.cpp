@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::int64_t held = 0;
     for (const StackBytes& site : replay.sites()) held += site.bytes;
     if (held != static_cast<std::int64_t>(total_usage(*snapshot, device).requested_bytes)) std::abort();
-    const Timeline streamed = replay.timeline();
+    const Timeline streamed = replay.timeline(symbols);
     if (streamed.end.live_bytes != held) std::abort();
     const Timeline whole = timeline_of(*snapshot, device, symbols);
     if (whole.event_count > 0 && whole.end.live_bytes != held) std::abort();

@@ -25,7 +25,7 @@ if (tests) {
 } else {
   await mkdir(join(out, "assets"), { recursive: true });
   await build({
-    entryPoints: { app: join(here, "src/main.ts") },
+    entryPoints: { app: join(here, "src/main.ts"), fleet: join(here, "src/fleet.ts") },
     outdir: join(out, "assets"),
     bundle: true,
     minify: true,
@@ -43,6 +43,7 @@ if (tests) {
     logLevel: "warning",
   });
   await cp(join(here, "src/index.html"), join(out, "index.html"));
+  await cp(join(here, "src/fleet.html"), join(out, "fleet.html"));
   // What others wrote and the page contains, with the terms they ask to be handed on.
   await cp(join(here, "node_modules/uplot/LICENSE"), join(out, "assets/uplot-licence.txt"));
   await cp(join(here, "src/icon.svg"), join(out, "assets/icon.svg"));

@@ -2,14 +2,14 @@
 # Packs the portable binary into dist/vramtrack-VERSION-linux-ARCH.tar.gz, after checking that it needs glibc and
 # nothing else, and that README.md names the oldest glibc it runs on.
 #
-#   scripts/portable.sh BUILD_DIR      of the preset `portable`
+#   scripts/portable.sh BUILD_DIR [ARCH]      of the preset `portable`; ARCH: this machine's. OBJDUMP: that of ARCH
 set -eu
 cd "$(dirname "$0")/.."
 binary=$1/vramtrack
 version=$(cat VERSION)
-name=vramtrack-$version-linux-$(uname -m)
+name=vramtrack-$version-linux-${2:-$(uname -m)}
 
-foreign=$(objdump -p "$binary" | awk '/NEEDED/ { print $2 }' |
+foreign=$("${OBJDUMP:-objdump}" -p "$binary" | awk '/NEEDED/ { print $2 }' |
   grep -v -E '^(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[a-z0-9-]*)\.so\.[0-9]+$' || true)
 if [ -n "$foreign" ]; then
   echo "portable: $binary also needs these libraries, which not every machine has:" $foreign >&2
@@ -30,7 +30,20 @@ fi
 stage=$1/$name
 rm -rf "$stage"
 cmake --install "$1" --prefix "$PWD/$stage" --strip >/dev/null
-scripts/third_party_licenses.sh >"$stage/THIRD_PARTY_LICENSES"
+scripts/third_party_licenses.sh portable >"$stage/THIRD_PARTY_LICENSES"
+
+# The probe lies beside the binary, loads into old containers, and names a line. Another processor's can be looked at only.
+for probe in "$stage"/lib/vramtrack/libvramtrack_probe.so "$stage"/lib/vramtrack/libvramtrack_probe_cuda.so; do
+  floor_of_probe=$(scripts/glibc_floor.sh "$probe")
+  if [ "$(printf '%s\n' "$floor_of_probe" 2.17 | sort -V | tail -n 1)" != 2.17 ]; then
+    echo "portable: $(basename "$probe") needs glibc $floor_of_probe; it is to load into programs of containers with 2.17" >&2
+    exit 1
+  fi
+done
+if [ "${2:-$(uname -m)}" = "$(uname -m)" ]; then
+  tests/packages/named_line.sh make "$1/named_line"
+  tests/packages/named_line.sh run "$1/named_line" "$stage/bin/vramtrack"
+fi
 
 mkdir -p dist
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null ||

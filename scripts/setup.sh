@@ -1,34 +1,40 @@
 #!/bin/sh
 # Installs what a build needs and this machine lacks, with apt, on Debian 12 or newer and Ubuntu 24.04 or newer.
 #
-#   scripts/setup.sh [build] [test] [format] [lint] [fuzz] [bench] [package] [ci] [wheel] [wheels] [web] [browser] [python] [anywhere]
-#                                                                                            (default: build)
+#   scripts/setup.sh [build] [test] [format] [lint] [fuzz] [bench] [package] [chroot] [ci] [wheel] [wheels] [web] [browser] [python] [anywhere]
+#                    [devices] [slurm] [kubernetes]                                                  (default: build)
 #
-# web (what the dashboard is built with), browser (what it is tested with) and python (what the Python package is built and
-# tested with, in the virtual environment build/python) are optional: it goes on without them. wheel is what
-# `pip install .` needs of the system, wheels what scripts/wheels.sh needs besides.
+# web (what the dashboard is built with), browser (what it is tested with), python (what the Python package is built and
+# tested with, in the virtual environment build/python), devices (OpenCL and Vulkan on the processor, which the probe is
+# tested with), slurm (what the actions for Slurm are tested with) and kubernetes (what scripts/kubernetes/build.sh needs) are
+# optional: it goes on without them. wheel is what `pip install .` needs of the system, wheels what scripts/wheels.sh needs
+# besides.
 #
 # Nothing to install: says nothing and takes some hundredths of a second. Never asks a question. Set
 # VRAMTRACK_SETUP=0 to skip it, where the libraries come from somewhere else than Debian packages.
 set -eu
 
-build="g++ cmake ninja-build pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev
+build="g++ cmake ninja-build pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev libdw-dev libbz2-dev nlohmann-json3-dev
        libcli11-dev libncurses-dev libexpected-dev libtomlplusplus-dev libboost-dev tzdata
-       libcpp-httplib-dev libssl-dev prometheus-cpp-dev"
-test="libgtest-dev libgmock-dev librapidcheck-dev python3 tmux prometheus prometheus-alertmanager"
+       libcpp-httplib-dev libssl-dev libsnappy-dev prometheus-cpp-dev opencl-c-headers libvulkan-dev"
+test="libgtest-dev libgmock-dev librapidcheck-dev python3 python3-yaml tmux prometheus prometheus-alertmanager victoria-metrics"
 format="clang-format"
 lint="clang clang-format clang-tidy"
 fuzz="clang libclang-rt-dev"
 bench="libbenchmark-dev python3"
-package="dpkg-dev file binutils"
+package="dpkg-dev file binutils python3"
+chroot="mmdebstrap util-linux"
 ci="ccache git make"
 anywhere="locales"
 python="python3-venv python3-dev"
-wheel="g++ pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libcli11-dev libncurses-dev
-       libexpected-dev libtomlplusplus-dev libboost-dev tzdata python3-dev"
+wheel="g++ pkg-config libfmt-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libexpected-dev libtomlplusplus-dev libboost-dev
+       python3-dev"
 wheels="python3-venv ccache"
 web="nodejs npm"
 browser="chromium"
+devices="pocl-opencl-icd ocl-icd-opencl-dev mesa-vulkan-drivers"
+slurm="slurm-wlm munge"
+kubernetes="golang-go dpkg-dev make openssl python3"
 
 [ "${VRAMTRACK_SETUP:-1}" = 0 ] && exit 0
 
@@ -45,11 +51,11 @@ wanted=
 optional= # what a build and its tests can do without
 for group in "${@:-build}"; do
   case $group in
-    web | browser | python) eval "optional=\"\$optional \$$group\"" ;;
-    build | test | format | lint | fuzz | bench | package | ci | wheel | wheels | anywhere) eval "wanted=\"\$wanted \$$group\"" ;;
+    web | browser | python | devices | slurm | kubernetes) eval "optional=\"\$optional \$$group\"" ;;
+    build | test | format | lint | fuzz | bench | package | chroot | ci | wheel | wheels | anywhere) eval "wanted=\"\$wanted \$$group\"" ;;
     *)
-      echo "setup: unknown group '$group'; expected build, test, format, lint, fuzz, bench, package, ci, wheel, wheels, web, browser,
-python or anywhere" >&2
+      echo "setup: unknown group '$group'; expected build, test, format, lint, fuzz, bench, package, chroot, ci, wheel, wheels, web, browser,
+python, anywhere, devices, slurm or kubernetes" >&2
       exit 2
       ;;
   esac
@@ -109,7 +115,9 @@ component 'universe' must be enabled (sudo add-apt-repository universe)." >&2
 require $wanted
 if [ -n "$optional" ] && [ -n "$(missing_of $optional)" ] && ! (require $optional); then
   echo "setup: continuing without:$optional. Without nodejs and npm, the agent has no dashboard. Without chromium, its tests
-are skipped. Without python3-venv, the Python package is neither built nor tested." >&2
+are skipped. Without python3-venv, the Python package is neither built nor tested. Without pocl-opencl-icd and
+mesa-vulkan-drivers, the probe's tests of OpenCL and Vulkan are skipped where there is no GPU. Without slurm-wlm and munge,
+the tests on Slurm are skipped. Without golang-go, kube-apiserver cannot be built." >&2
 fi
 
 # The virtual environment of the Python package: the distribution's interpreter, and pinned packages by pip.

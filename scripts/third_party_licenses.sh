@@ -1,10 +1,18 @@
 #!/bin/sh
-# Prints the licences of what the portable binary and the wheels have linked in: they ask to travel with it.
+# Prints the licences of what is linked into a binary: they ask to travel with it.
 #
-#   scripts/third_party_licenses.sh
+#   scripts/third_party_licenses.sh wheel | portable
 set -eu
-for package in libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libcli11-dev \
-  libexpected-dev libtomlplusplus-dev libstdc++6; do
+packages="libfmt-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libexpected-dev libtomlplusplus-dev libboost-dev libstdc++6"
+case $1 in
+  wheel) ;;
+  portable) packages="$packages libsqlite3-dev libcli11-dev libncurses-dev libcpp-httplib-dev prometheus-cpp-dev libssl-dev libdw-dev liblzma-dev libbz2-dev" ;;
+  *)
+    echo "third_party_licenses: unknown binary '$1'; expected wheel or portable" >&2
+    exit 2
+    ;;
+esac
+for package in $packages; do
   if [ -r "/usr/share/doc/$package/copyright" ]; then
     printf '==== %s\n\n' "$package"
     cat "/usr/share/doc/$package/copyright"

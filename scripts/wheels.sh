@@ -8,6 +8,9 @@
 # each holds VERSION/bin/python3; the first of each minor version from 3.9 on. 3.9, 3.10 and 3.11 get a wheel each; the
 # oldest from 3.12 on builds one for the stable ABI, which serves all newer ones.
 #
+# A free-threaded one is listed and gets no wheel: nothing in the extension locks a Stream against two threads, since the GIL does, and
+# no free-threaded interpreter was there to test it with. Versions that are not here are listed as well.
+#
 # Everything is built from the source distribution, not from the tree, and auditwheel says on which glibc a wheel runs.
 # Needs a package index for the build's and the tests' packages. One line a Python; fails when one of them fails. With
 # VRAMTRACK_BUILD_DIR, an absolute path of a build with tests, those run too that need its binary or its fake driver.
@@ -26,12 +29,11 @@ probe='
 import os, platform, sys, sysconfig
 if platform.python_implementation() != "CPython" or sys.version_info < (3, 9):
     sys.exit(0)
-if sysconfig.get_config_var("Py_GIL_DISABLED"):
-    sys.exit(0)  # free-threaded: neither the stable ABI nor tested
+free_threaded = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
 import venv, ensurepip
 header = os.path.join(sysconfig.get_path("include"), "Python.h")
 path = getattr(sys, "_base_executable", None) or sys.executable
-print("\t".join(["3.%d" % sys.version_info[1], platform.python_version(), str(os.path.exists(header)), path]))
+print("\t".join(["3.%d%s" % (sys.version_info[1], free_threaded), platform.python_version(), str(os.path.exists(header)), path]))
 '
 
 candidates() {
@@ -51,14 +53,14 @@ rm -rf "$work"
 mkdir -p "$work/raw" "$work/run" dist
 candidates | while read -r python; do
   if [ -x "$python" ]; then "$python" -c "$probe" 2>/dev/null || true; fi
-done | awk -F '\t' '!seen[$1]++' | sort -t. -k2,2n >"$work/pythons"
+done | awk -F '\t' '!seen[$1]++' | sort -t. -k2,2V >"$work/pythons"
 if [ ! -s "$work/pythons" ]; then
   echo "wheels: no CPython 3.9 or newer with venv and ensurepip here; on Debian: apt-get install python3-venv python3-dev" >&2
   exit 1
 fi
 
 echo "wheels: found Python $(cut -f2 "$work/pythons" | tr '\n' ' ')"
-"$(tail -n 1 "$work/pythons" | cut -f4)" -m venv "$tools"
+"$(grep -v "^3[.][0-9]*t" "$work/pythons" | tail -n 1 | cut -f4)" -m venv "$tools"
 if ! "$tools/bin/pip" install -q -r python/requirements-wheels.txt >"$work/tools.log" 2>&1; then
   tell "$work/tools.log"
   exit 1
@@ -119,6 +121,12 @@ tab=$(printf '\t')
 while IFS=$tab read -r minor version headers python <&3; do
   venv=$work/$minor
   log=$work/$minor.log
+  case $minor in
+    *t)
+      line "$version" "" "not built: free-threaded, which the extension is not made for"
+      continue
+      ;;
+  esac
   if ! "$python" -m venv "$venv" >"$log" 2>&1; then
     tell "$log"
     line "$version" "" "FAILED: no virtual environment"
@@ -152,6 +160,17 @@ while IFS=$tab read -r minor version headers python <&3; do
   fi
   line "$version" "$(basename "$wheel")" "$summary"
 done 3<"$work/pythons"
+
+# Nothing is left out in silence.
+for minor in 3.9 3.10 3.11 3.12 3.13 3.14 3.14t; do
+  if cut -f1 "$work/pythons" | grep -q -x "$minor"; then continue; fi
+  case $minor in
+    3.1[2-9]) [ -z "$stable" ] && reason="not built: there is no such Python here" ||
+      reason="not tested: there is no such Python here; $(basename "$stable") is for it" ;;
+    *) reason="not built: there is no such Python here" ;;
+  esac
+  line "$minor" "" "$reason"
+done
 
 ls -l dist/*.whl "dist/vramtrack-$release.tar.gz" 2>/dev/null | awk '{ printf "%8.0f KiB  %s\n", $5 / 1024, $NF }'
 exit $failed

@@ -5,36 +5,19 @@
 #include <mutex>
 #include <thread>
 
-#include "families.hpp"
-
 namespace vramtrack::accuracy {
 
-std::vector<Run> run_all(const std::vector<Trace>& traces, const Config& config, std::span<const RivalInfo> rivals,
-                         unsigned jobs) {
-  std::vector<Run> runs(traces.size());
+void in_parallel(std::size_t count, unsigned jobs, const std::function<void(std::size_t)>& each) {
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex mutex;
   const auto work = [&] {
     try {
-      for (std::size_t i = next++; i < traces.size(); i = next++) {
-        Run& run = runs[i];
-        run.trace = traces[i];
-        run.played = play(run.trace, config);
-        run.samples = run.played.points.size();
-        run.ours = score(run.trace, run.played, run.played.ours);
-        for (const RivalInfo& rival : rivals) {
-          const Outcome outcome = play_rival(rival, run.trace, run.played.points);
-          run.rivals.push_back(score(run.trace, run.played, outcome));
-          run.rival_seconds.push_back(outcome.seconds_spent);
-        }
-        run.played.points = {};
-        run.trace.points = {};
-      }
+      for (std::size_t i = next++; i < count; i = next++) each(i);
     } catch (...) {
       const std::lock_guard lock(mutex);
       failure = std::current_exception();
-      next = traces.size();
+      next = count;
     }
   };
   std::vector<std::thread> threads;
@@ -42,6 +25,26 @@ std::vector<Run> run_all(const std::vector<Trace>& traces, const Config& config,
   work();
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
+}
+
+std::vector<Run> run_all(const std::vector<Trace>& traces, const Config& config, std::span<const RivalInfo> rivals,
+                         unsigned jobs) {
+  std::vector<Run> runs(traces.size());
+  in_parallel(traces.size(), jobs, [&](std::size_t i) {
+    Run& run = runs[i];
+    run.trace = traces[i];
+    run.played = play(run.trace, config);
+    run.samples = run.played.points.size();
+    run.ours = score(run.trace, run.played, run.played.ours);
+    run.suspected = score_suspicions(run.trace, run.played);
+    for (const RivalInfo& rival : rivals) {
+      const Outcome outcome = play_rival(rival, run.trace, run.played.points);
+      run.rivals.push_back(score(run.trace, run.played, outcome));
+      run.rival_seconds.push_back(outcome.seconds_spent);
+    }
+    run.played.points = {};
+    run.trace.points = {};
+  });
   return runs;
 }
 

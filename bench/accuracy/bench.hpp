@@ -1,6 +1,8 @@
 // All contenders on all traces.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,10 +17,14 @@ struct Run {
   Trace trace;
   Played played;
   Scored ours;
+  Scored suspected;
   std::vector<Scored> rivals;  ///< in the order given
   std::vector<double> rival_seconds;
   std::size_t samples = 0;
 };
+
+/// `each` of 0 to `count` - 1, on `jobs` threads. Throws what `each` throws.
+void in_parallel(std::size_t count, unsigned jobs, const std::function<void(std::size_t)>& each);
 
 /// Runs on `jobs` threads; the result does not depend on their number.
 std::vector<Run> run_all(const std::vector<Trace>& traces, const Config& config, std::span<const RivalInfo> rivals,

@@ -16,11 +16,22 @@ struct Family {
   bool leak = false;
   bool test_only = false;  ///< never seen while thresholds were chosen
   void (*make)(Draw& draw, Trace& trace) = nullptr;
-  bool apart = false;  ///< nobody could tell in time: shown by itself, and left out of the rates
+  Group group = Group::usual;
 };
 
-/// Leaking families first.
+/// Programs by themselves. Leaking families first.
 std::span<const Family> families();
+
+/// Jobs of eight ranks. Leaking ones first.
+std::span<const Family> rank_families();
+/// Leaks that come to their end, and what follows it.
+std::span<const Family> crash_families();
+
+/// Scenes of several programs, which have a table of their own. Leaking ones first.
+std::span<const Family> part_families();
+
+/// The family of that name, of all; nullptr: there is none.
+const Family* find_family(std::string_view name);
 
 /// The `number`-th trace of a family in a split. Deterministic.
 Trace make_trace(const Family& family, Split split, std::uint64_t seed, std::uint64_t number);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "families.hpp"
 #include "families_tables.hpp"
@@ -11,19 +12,13 @@
 namespace vramtrack::accuracy {
 namespace {
 
-/// A straight rise that takes more than half of what is free before it ends by itself cannot be told from a leak that
-/// must be told by then: such are the family beyond_half, apart.
-constexpr double kRampShare = 0.5;
-
 double length(Draw& draw) {
   return draw.log_uniform(2 * 3600.0, draw.by_split(30 * 3600.0, 48 * 3600.0));
 }
 
 Stage stage_for(Draw& draw, bool quiet = false, double duration_s = 0) {
   const double wanted = duration_s > 0 ? duration_s : length(draw);
-  Stage stage = set_stage(draw, wanted, quiet);
-  while (stage.free_bytes < 0.25 * stage.capacity_bytes) stage = set_stage(draw, wanted, quiet);
-  return stage;
+  return roomy_stage(draw, wanted, quiet, 0.25);
 }
 
 void finish(Draw& draw, Trace& trace, const Stage& stage) {
@@ -35,29 +30,35 @@ void at_work(Draw& draw, Trace& trace) {
   finish(draw, trace, stage_for(draw));
 }
 
-void warm_up(Draw& draw, Trace& trace, const char* form, double shortest_s, double longest_s, double most) {
+void warm_up(Draw& draw, Trace& trace, std::string_view form, double shortest_s, double longest_s) {
   Stage stage = stage_for(draw);
-  stage.shape("warm_up", fmt::format("bytes = {:.0f}\nover_s = {:.0f}\nform = \"{}\"\nonset_s = {:.0f}",
-                                     stage.free_bytes * draw.uniform(0.05, most),
-                                     draw.log_uniform(shortest_s, longest_s), form, stage.load_s));
+  const double share = draw.uniform(0.05, form == "linear" ? 0.9 : 0.75);
+  if (form == "linear") trace.straight_share = share;
+  stage.shape("warm_up",
+              fmt::format("bytes = {:.0f}\nover_s = {:.0f}\nform = \"{}\"\nonset_s = {:.0f}", stage.free_bytes * share,
+                          draw.log_uniform(shortest_s, longest_s), form, stage.load_s));
   finish(draw, trace, stage);
 }
 
 void warm_up_exponential(Draw& draw, Trace& trace) {
-  warm_up(draw, trace, "exponential", 60, draw.by_split(2400.0, 3600.0), 0.75);
+  warm_up(draw, trace, "exponential", 60, draw.by_split(2400.0, 3600.0));
 }
 void warm_up_log(Draw& draw, Trace& trace) {
-  warm_up(draw, trace, "log", 600, draw.by_split(6.0, 10.0) * 3600, 0.75);
+  warm_up(draw, trace, "log", 600, draw.by_split(6.0, 10.0) * 3600);
 }
 void warm_up_linear(Draw& draw, Trace& trace) {
-  warm_up(draw, trace, "linear", 60, draw.by_split(1.0, 3.0) * 3600, kRampShare);
+  warm_up(draw, trace, "linear", 60, draw.by_split(1.0, 3.0) * 3600);
 }
 
 void load_in_shards(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw);
+  const double share = draw.uniform(0.2, 0.85);
+  const int shards = draw.whole(4, 40);
+  const double over_s = draw.log_uniform(60, draw.by_split(600.0, 900.0));
+  // Few shards are steps, and what takes less than five minutes is no ramp to be told from a leak.
+  if (shards >= 8 && over_s >= 300) trace.straight_share = share;
   stage.shape("load", fmt::format("bytes = {:.0f}\nshards = {}\nover_s = {:.0f}\nonset_s = {:.0f}",
-                                  stage.free_bytes * draw.uniform(0.2, 0.85), draw.whole(4, 40),
-                                  draw.log_uniform(60, draw.by_split(600.0, 900.0)), stage.load_s));
+                                  stage.free_bytes * share, shards, over_s, stage.load_s));
   finish(draw, trace, stage);
 }
 
@@ -77,14 +78,18 @@ void running_maximum(Draw& draw, Trace& trace) {
   finish(draw, trace, stage);
 }
 
+/// `most`: of what is free, at the highest peak of a usual amplitude.
 void sawtooth(Draw& draw, Trace& trace, double shortest_s, double longest_s, double spread, const char* more,
               double most = 0.7) {
   Stage stage = stage_for(draw, true);
+  const double share = draw.uniform(0.1, most);
+  const double period_s = draw.log_uniform(shortest_s, longest_s);
+  // The first rise of what takes a quarter of an hour and more looks like any other ramp.
+  if (period_s >= 900 && std::string_view(more).find("square") == std::string_view::npos) trace.straight_share = share;
   stage.shape(
       "sawtooth",
       fmt::format("amplitude_bytes = {:.0f}\nperiod_s = {:.0f}\nperiod_spread = {:.2f}\namplitude_spread = {:.2f}{}",
-                  stage.free_bytes * draw.uniform(0.1, most), draw.log_uniform(shortest_s, longest_s), spread,
-                  0.7 * spread, more));
+                  stage.free_bytes * share, period_s, spread, 0.7 * spread, more));
   finish(draw, trace, stage);
 }
 
@@ -99,23 +104,17 @@ void modulated_sawtooth(Draw& draw, Trace& trace) {
            draw.chance(0.5) ? "\nmodulation = 0.4\nmodulation_s = 5400" : "\nperiod_drift = 0.2");
 }
 void long_sawtooth(Draw& draw, Trace& trace) {
-  sawtooth(draw, trace, 900, draw.by_split(5400.0, 9000.0), 0.1, "", kRampShare);
+  sawtooth(draw, trace, 900, draw.by_split(5400.0, 9000.0), 0.1, "", 0.9);
 }
 
 void garbage_collection(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw, true);
-  const double threshold = stage.free_bytes * draw.uniform(0.1, kRampShare);
+  const double spread = draw.uniform(0.02, 0.2);
+  trace.straight_share = draw.uniform(0.1, 0.9 / (1 + spread));
+  const double threshold = stage.free_bytes * trace.straight_share;
   const double period_s = draw.log_uniform(300, draw.by_split(3600.0, 7200.0));
   stage.shape("gc", fmt::format("threshold_bytes = {:.0f}\nrate_bytes_per_s = {:.0f}\nthreshold_spread = {:.2f}",
-                                threshold, threshold / period_s, draw.uniform(0.02, 0.2)));
-  finish(draw, trace, stage);
-}
-
-void beyond_half(Draw& draw, Trace& trace) {
-  Stage stage = stage_for(draw);
-  stage.shape("warm_up", fmt::format("bytes = {:.0f}\nover_s = {:.0f}\nform = \"linear\"\nonset_s = {:.0f}",
-                                     stage.free_bytes * draw.uniform(kRampShare, 0.9),
-                                     draw.log_uniform(900, 3 * 3600.0), stage.load_s));
+                                threshold, threshold / period_s, spread));
   finish(draw, trace, stage);
 }
 
@@ -144,14 +143,6 @@ void wander(Draw& draw, Trace& trace) {
   stage.shape("wander", fmt::format("sigma_bytes = {:.0f}\ncorrelation_s = {:.0f}",
                                     stage.free_bytes * draw.log_uniform(0.01, 0.12),
                                     draw.log_uniform(30, draw.by_split(2400.0, 3600.0))));
-  finish(draw, trace, stage);
-}
-
-void day_and_night(Draw& draw, Trace& trace) {
-  Stage stage = stage_for(draw, false, draw.uniform(1.2, draw.by_split(2.5, 4.0)) * 86400);
-  stage.shape("diurnal", fmt::format("high_bytes = {:.0f}\npeak_s = {:.0f}\nsharpness = {:.1f}",
-                                     stage.free_bytes * draw.uniform(0.2, 0.8), draw.uniform(0, 86400),
-                                     draw.uniform(1, draw.by_split(2.0, 3.0))));
   finish(draw, trace, stage);
 }
 
@@ -185,7 +176,8 @@ void reservation(Draw& draw, Trace& trace) {
 
 void cache_to_limit(Draw& draw, Trace& trace) {
   Stage stage = stage_for(draw);
-  const double limit = stage.free_bytes * draw.uniform(0.1, kRampShare);
+  trace.straight_share = draw.uniform(0.1, 0.9);
+  const double limit = stage.free_bytes * trace.straight_share;
   const double item = draw.log_uniform(1, 64) * kMiB;
   const double filled_s = draw.log_uniform(300, draw.by_split(2.0, 4.0) * 3600);
   stage.shape("cache", fmt::format("limit_bytes = {:.0f}\nitem_bytes = {:.0f}\nrequests_per_s = {:.6f}", limit, item,
@@ -279,7 +271,6 @@ std::span<const Family> healthy_families() {
       Family{"evaluation", "spikes that go away", false, false, evaluation},
       Family{"bursty_serving", "requests in bursts", false, false, bursty_serving},
       Family{"wander", "mean-reverting, seconds to an hour", false, false, wander},
-      Family{"day_and_night", "daily load", false, false, day_and_night},
       Family{"job_churn", "jobs come and go, and are seen", false, false, job_churn},
       Family{"unseen_churn", "jobs come and go; only the total is known", false, false, unseen_churn},
       Family{"reservation", "a KV cache taken at once", false, false, reservation},
@@ -287,8 +278,6 @@ std::span<const Family> healthy_families() {
       Family{"fragmentation", "ever smaller steps, ever more rarely", false, false, fragmentation},
       Family{"spike_stays", "one jump that stays or goes", false, false, spike_stays},
       Family{"idle_desktop", "drift of some hundred MiB", false, false, idle_desktop},
-      Family{"beyond_half", "straight, and takes more than half of what is free: undecidable", false, false,
-             beyond_half, true},
       Family{"cache_universe", "a cache whose hits grow with its fill", false, true, cache_universe},
       Family{"square_wave", "square and triangular waves", false, true, square_wave},
       Family{"adapter_swaps", "adapters in stretches", false, true, adapter_swaps},

@@ -31,9 +31,7 @@ Plan usual(Draw& draw) {
 }
 
 Stage stage_for(Draw& draw, const Plan& p, bool quiet = false) {
-  Stage stage = set_stage(draw, p.onset_s + 1.25 * p.life_s, quiet);
-  while (stage.free_bytes < 0.2 * stage.capacity_bytes) stage = set_stage(draw, p.onset_s + 1.25 * p.life_s, quiet);
-  return stage;
+  return roomy_stage(draw, p.onset_s + 1.25 * p.life_s, quiet, 0.2);
 }
 
 /// `onset_s` of a shape counts from its program's start, which is the trace's; the load comes first.
@@ -241,19 +239,6 @@ void partial_release(Draw& draw, Trace& trace) {
   finish(draw, trace, stage, p.life_s, onset, Pattern::gradual_leak, Pattern::cyclic, {});
 }
 
-/// One of eight ranks leaks; the others do the same work and do not.
-void one_rank(Draw& draw, Trace& trace) {
-  Plan p = usual(draw);
-  p.life_s = std::min(p.life_s, 6 * 3600.0);
-  Stage stage = stage_for(draw, p);
-  const double onset = onset_after_load(p, stage);
-  const double rate = stage.free_bytes / p.life_s;
-  for (int i = 1; i < 8; ++i) stage.device += "\n" + stage.device.substr(0, stage.device.find("\n\n", 1));
-  stage.shapes = "devices = [0, 1, 2, 3, 4, 5, 6, 7]\none_per_device = true\n" + stage.shapes;
-  stage.shape("linear", fmt::format("rate_bytes_per_s = {:.1f}\nonset_s = {:.0f}\nonly_rank = 0", rate, onset));
-  finish(draw, trace, stage, p.life_s, onset, Pattern::gradual_leak, Pattern::none, rate);
-}
-
 void tenants_beside(Draw& draw, Trace& trace) {
   const Plan p = usual(draw);
   Stage stage = stage_for(draw, p);
@@ -338,7 +323,6 @@ std::span<const Family> leaking_families() {
       Family{"under_daily_load", "a steady leak under day and night", true, false, under_daily_load},
       Family{"after_warm_up", "a warm-up that settles, then a leak", true, false, after_warm_up},
       Family{"partial_release", "a leak of which a little comes back now and then", true, false, partial_release},
-      Family{"one_rank", "one rank of eight leaks", true, false, one_rank},
       Family{"tenants_beside", "a leak beside jobs that come and go", true, false, tenants_beside},
       Family{"concave", "ever slower, and reaches the end all the same", true, true, concave},
       Family{"adapters", "adapter swaps that leak", true, true, adapters},

@@ -4,13 +4,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
-#include "bench.hpp"
 #include "core/settings.hpp"
 #include "detect/detector.hpp"
 #include "families.hpp"
+#include "must_show.hpp"
 #include "recordings.hpp"
 #include "tables.hpp"
 
@@ -21,35 +23,48 @@ constexpr const char* kUsage =
     R"(accuracy: runs vramtrack and its rivals on labelled traces and prints the tables of docs/ACCURACY.md
 
   --split tune|test     which half of everything (tune)
-  --per-family N        generated traces a family (20)
   --seed N              of the generator (1)
+  --sections LIST       of first,seen,ranks,parts,crash,ends,forecast,recordings (all of them)
+  --per-family N        generated traces a family: first runs and crashes (20)
+  --seen N              programs a family with earlier runs and siblings (6)
+  --ranks N             jobs of eight ranks a family (10)
+  --parts N             scenes of several programs a family (67)
+  --ends N              leaks of each class, for the forecast of their ends (400)
   --family NAME         of the generated, this family alone
-  --traces FOLDER       others' recordings, as a second part
-  --recordings FOLDER   this project's own recordings, as part of the first
+  --traces FOLDER       others' recordings
+  --recordings FOLDER   this project's own recordings, among the first runs
   --set KEY=VALUE       a setting of vramtrack (detection.confidence-threshold=0.9)
   --no-rivals           vramtrack alone
-  --each FILE           a line of tab-separated figures for every trace
+  --each FILE           a line of tab-separated figures for every first run and recording
+  --looks FILE          a line for every look at a verdict of the first runs
   --show FAMILY NUMBER  prints that trace's scenario and exits
   --follow FAMILY|FILE NUMBER EVERY_S  prints the detector's word and its figures along that trace and exits
   --jobs N              threads (2)
 )";
 
+const std::set<std::string> kSections{"first", "seen", "ranks", "parts", "crash", "ends", "forecast", "recordings"};
+
 struct Options {
   Split split = Split::tune;
+  std::set<std::string> sections = kSections;
   std::uint64_t per_family = 20;
   std::uint64_t seed = 1;
+  std::uint64_t seen = 6;
+  std::uint64_t ranks = 10;
+  std::uint64_t parts = 67;
+  std::uint64_t ends = 400;
   std::string family;
   std::string traces;
   std::string recordings;
   std::string each;
+  std::string looks;
   bool rivals = true;
   unsigned jobs = 2;
   Config config;
 };
 
 const Family& family_named(const std::string& name) {
-  for (const Family& family : families())
-    if (family.name == name) return family;
+  if (const Family* family = find_family(name)) return *family;
   throw std::runtime_error("no family '" + name + "'");
 }
 
@@ -88,6 +103,16 @@ void follow(const Trace& trace, const Config& config, double every_s) {
   }
 }
 
+std::set<std::string> sections_of(const std::string& list) {
+  std::set<std::string> sections;
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (!kSections.contains(word)) throw std::runtime_error("no section '" + word + "'");
+    sections.insert(word);
+  }
+  return sections;
+}
+
 Options parse(int argc, char** argv) {
   Options o;
   LayeredConfig settings;
@@ -105,6 +130,16 @@ Options parse(int argc, char** argv) {
       o.per_family = std::stoull(value(i));
     } else if (arg == "--seed") {
       o.seed = std::stoull(value(i));
+    } else if (arg == "--sections") {
+      o.sections = sections_of(value(i));
+    } else if (arg == "--seen") {
+      o.seen = std::stoull(value(i));
+    } else if (arg == "--ranks") {
+      o.ranks = std::stoull(value(i));
+    } else if (arg == "--ends") {
+      o.ends = std::stoull(value(i));
+    } else if (arg == "--parts") {
+      o.parts = std::stoull(value(i));
     } else if (arg == "--family") {
       o.family = value(i);
     } else if (arg == "--traces") {
@@ -113,6 +148,8 @@ Options parse(int argc, char** argv) {
       o.recordings = value(i);
     } else if (arg == "--each") {
       o.each = value(i);
+    } else if (arg == "--looks") {
+      o.looks = value(i);
     } else if (arg == "--no-rivals") {
       o.rivals = false;
     } else if (arg == "--jobs") {
@@ -138,38 +175,102 @@ Options parse(int argc, char** argv) {
   return o;
 }
 
-std::vector<Trace> generated(const Options& o) {
+std::vector<Trace> generated(const Options& o, std::span<const Family> from, std::uint64_t per_family) {
   std::vector<Trace> traces;
-  for (const Family& family : families()) {
+  for (const Family& family : from) {
     if (!o.family.empty() && family.name != o.family) continue;
     if (family.test_only && o.split == Split::tune) continue;
-    for (std::uint64_t i = 0; i < o.per_family; ++i) traces.push_back(make_trace(family, o.split, o.seed, i));
+    for (std::uint64_t i = 0; i < per_family; ++i) traces.push_back(make_trace(family, o.split, o.seed, i));
   }
   return traces;
 }
 
-int run(const Options& o) {
-  std::vector<Trace> first = generated(o);
+/// `count` leaks of each class of ends_table(), spread over families of that class.
+std::vector<Trace> leaks_for_ends(const Options& o, std::uint64_t count) {
+  const std::vector<std::vector<std::string>> classes{
+      {"linear", "from_start", "late"},
+      {"requests", "under_bursts", "after_warm_up", "partial_release", "two_megabytes", "kept_graphs"},
+      {"rising_sawtooth", "floor_only"},
+      {"regular_stairs", "epoch_stairs", "random_stairs", "spike_part_stays", "best_models"},
+      {"accelerating"},
+  };
+  std::vector<Trace> traces;
+  for (const std::vector<std::string>& names : classes)
+    for (std::uint64_t i = 0; i < count; ++i)
+      // Beyond the numbers of the first runs.
+      traces.push_back(make_trace(family_named(names[i % names.size()]), o.split, o.seed, 100000 + i));
+  return traces;
+}
+
+void print(const std::string& heading, const std::string& text) {
+  std::fputs(("## " + heading + "\n\n" + text + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void first_runs(const Options& o, std::span<const RivalInfo> rivals, Everything& all) {
+  std::vector<Trace> traces = generated(o, families(), o.per_family);
   if (!o.recordings.empty())
-    for (Trace& trace : own_recordings(o.recordings, o.split)) first.push_back(std::move(trace));
+    for (Trace& trace : own_recordings(o.recordings, o.split)) traces.push_back(std::move(trace));
+  all.first = run_all(traces, o.config, rivals, o.jobs);
+  print("Generated traces, first run ever",
+        contender_tables(all.first, rivals) + group_table(all.first) + family_table(all.first));
+  print("The frontier", frontier_table(all.first));
+  print("Calibration", reliability_table(all.first, false) + reliability_table(all.first, true));
+  print("Several days", day_table(all.first));
+  if (!o.each.empty()) std::ofstream(o.each) << each_line(all.first);
+  if (!o.looks.empty()) std::ofstream(o.looks) << look_lines(all.first);
+}
+
+void several_programs(const Options& o, Everything& all) {
+  std::vector<Trace> traces = generated(o, part_families(), o.parts);
+  all.parts = run_all(traces, o.config, {}, o.jobs);
+  for (Trace& trace : traces) trace.processes = ProcessLog::none;
+  all.parts_total = run_all(traces, o.config, {}, o.jobs);
+  print("Several programs on one card, with and without a log of processes", parts_table(all.parts, all.parts_total));
+}
+
+void recordings(const Options& o, std::span<const RivalInfo> rivals, Everything& all) {
+  if (o.traces.empty()) return;
+  const std::vector<Trace> healthy = recordings_of_others(o.traces, o.split);
+  if (healthy.empty()) throw std::runtime_error("no recordings in " + o.traces);
+  std::vector<Trace> traces = with_leaks(healthy, o.seed);
+  traces.insert(traces.end(), healthy.begin(), healthy.end());
+  all.recordings = run_all(traces, o.config, rivals, o.jobs);
+  print("Recordings of others, and leaks added to them",
+        contender_tables(all.recordings, rivals) + family_table(all.recordings));
+  if (!o.each.empty()) std::ofstream(o.each, std::ios::app) << each_line(all.recordings);
+}
+
+int run(const Options& o) {
+  const auto asked = [&](const char* section) { return o.sections.contains(section); };
   const auto rivals_now = o.rivals ? rivals() : std::span<const RivalInfo>{};
-  const char* split = o.split == Split::tune ? "tune" : "test";
-  const std::vector<Run> runs = run_all(first, o.config, rivals_now, o.jobs);
-  std::fputs(
-      fmt::format("## Generated traces ({} split, seed {}, {} a family)\n\n", split, o.seed, o.per_family).c_str(),
-      stdout);
-  std::fputs(tables(runs, rivals_now).c_str(), stdout);
-  if (!o.each.empty()) std::ofstream(o.each) << each_line(runs);
-  if (!o.traces.empty()) {
-    const std::vector<Trace> healthy = recordings_of_others(o.traces, o.split);
-    if (healthy.empty()) throw std::runtime_error("no recordings in " + o.traces);
-    std::vector<Trace> second = with_leaks(healthy, o.seed);
-    second.insert(second.end(), healthy.begin(), healthy.end());
-    const std::vector<Run> real = run_all(second, o.config, rivals_now, o.jobs);
-    std::fputs(fmt::format("\n## Recordings of others, and leaks added to them ({} split)\n\n", split).c_str(), stdout);
-    std::fputs(tables(real, rivals_now).c_str(), stdout);
-    if (!o.each.empty()) std::ofstream(o.each, std::ios::app) << each_line(real);
+  fmt::print("# Accuracy: {} split, seed {}, {} a family\n\n", o.split == Split::tune ? "tune" : "test", o.seed,
+             o.per_family);
+  Everything all;
+  if (asked("first")) first_runs(o, rivals_now, all);
+  if (asked("recordings")) recordings(o, rivals_now, all);
+  if (asked("seen")) {
+    all.beside = run_beside(generated(o, families(), o.seen), o.config, o.jobs);
+    print("Seen before, and with siblings", beside_table(all.beside) + beside_family_table(all.beside));
   }
+  if (asked("ranks")) {
+    all.ranks = run_ranks(generated(o, rank_families(), o.ranks), o.config, o.jobs);
+    print("Jobs of eight ranks", rank_table(all.ranks));
+  }
+  if (asked("parts")) several_programs(o, all);
+  if (asked("crash")) {
+    all.crash = run_all(generated(o, crash_families(), o.per_family), o.config, {}, o.jobs);
+    print("The end of memory, and what follows", crash_table(all.crash));
+  }
+  if (asked("ends")) {
+    all.ends = run_all(leaks_for_ends(o, o.ends), o.config, {}, o.jobs);
+    print("The end, by fifths of life", ends_table(all.ends));
+  }
+  if (asked("forecast")) {
+    all.forecast = measure_forecast(20, 1000, o.seed, o.config, o.jobs);
+    print("The forecast along the demo and along lines", all.forecast->tables);
+  }
+  if (const std::string table = must_show_table(all); !table.empty()) print("Requirements and figures", table);
   return 0;
 }
 

@@ -18,15 +18,24 @@ Scored score(const Trace& trace, const Played& played, const Outcome& outcome) {
     if (healthy && alarm.raised_s > last_end + 3600) ++s.false_episodes;
     last_end = alarm.cleared_s;
     if (!trace.label.leak || alarm.cleared_s <= onset || s.detected) continue;
+    if (played.oom_s && alarm.raised_s > *played.oom_s) continue;  // the next life
     s.detected = true;
     s.delay_s = std::max(0.0, alarm.raised_s - onset);
   }
   if (!trace.label.leak) return s;
+  s.slow = !s.detected && outcome.slow_growth;
   s.life_s = played.oom_s ? *played.oom_s - onset : std::max(trace.label.life_s, played.end_s - onset);
   s.before_half = s.detected && s.delay_s <= 0.5 * s.life_s;
   const double period_s = played.points.size() < 2 ? 1 : played.end_s / static_cast<double>(played.points.size());
   s.limit_s = std::max({0.05 * s.life_s, 300.0, 20 * period_s});
   return s;
+}
+
+Scored score_suspicions(const Trace& trace, const Played& played) {
+  Outcome outcome;
+  outcome.alarms = played.ours.suspicions;
+  outcome.slow_growth = played.ours.slow_growth;
+  return score(trace, played, outcome);
 }
 
 Interval poisson_rate(int count, double days) {
@@ -41,7 +50,7 @@ Interval poisson_rate(int count, double days) {
 double quantile(std::vector<double> values, double q) {
   if (values.empty()) return std::nan("");
   std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+  return values[static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)))];
 }
 
 double Summary::recall() const {
@@ -79,6 +88,7 @@ Summary summarise(const std::vector<Scored>& scored) {
     const bool fast = rate * 3600 > 0.01 * capacity;
     sum.fast += fast ? 1 : 0;
     sum.late += fast && !s.before_half ? 1 : 0;
+    sum.slow += s.slow ? 1 : 0;
     if (!s.detected) continue;
     ++sum.detected;
     sum.delay_s.push_back(s.delay_s);

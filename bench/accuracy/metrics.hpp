@@ -16,6 +16,7 @@ struct Scored {
   double healthy_s = 0;    ///< watched without a leak
   int false_episodes = 0;  ///< alarms raised while nothing leaked; raises within an hour of an alarm's end are one
   bool detected = false;   ///< some alarm stood between onset and the end of memory
+  bool slow = false;       ///< not detected, and reported as slow growth
   bool before_half = false;
   double delay_s = 0;  ///< from onset to the first alarm that counts
   double life_s = 0;   ///< onset to the end of memory, as it came or was planned
@@ -23,6 +24,8 @@ struct Scored {
 };
 
 Scored score(const Trace& trace, const Played& played, const Outcome& outcome);
+/// Of the suspicions instead of the alarms.
+Scored score_suspicions(const Trace& trace, const Played& played);
 
 /// An interval for a Poisson rate: `count` events in `days`, 95 % (Garwood 1936).
 Interval poisson_rate(int count, double days);
@@ -32,6 +35,7 @@ double quantile(std::vector<double> values, double q);
 struct Summary {
   int leaks = 0;
   int detected = 0;
+  int slow = 0;  ///< leaks reported as slow growth, without an alert
   int healthy = 0;
   int alarmed = 0;  ///< healthy traces with any alarm, withdrawn or not
   double healthy_days = 0;

@@ -107,6 +107,7 @@ std::vector<Trace> recordings_of_others(const std::string& folder, Split split) 
       // Without a capacity some of the rivals cannot be run.
       if (series.points.size() < 60 || series.capacity_bytes <= 0) continue;
       Trace trace;
+      trace.group = Group::recorded;
       trace.family = serving ? "serving" : file.starts_with("smi_") ? "workstations" : "training";
       trace.source = file + "/" + series.name;
       trace.capacity_bytes = series.capacity_bytes;
@@ -196,6 +197,7 @@ std::vector<Trace> own_recordings(const std::string& folder, Split split) {
     const bool odd = std::stoi(label("wave")) % 2 == 1;
     if (odd != (split == Split::tune)) continue;
     Trace trace;
+    trace.group = Group::recorded;
     trace.family = "recorded " + label("framework");
     trace.source = label("name");
     trace.capacity_bytes = std::stod(label("cap_bytes"));

@@ -13,7 +13,7 @@ constexpr std::string_view kGpumemprof = "stormlog (gpumemprof), stormlog/analyz
 constexpr std::string_view kPrometheus = "Prometheus, Querying / Functions: predict_linear; Alerting rules: for";
 constexpr std::string_view kDeriv = "Prometheus, Querying / Functions: deriv; thresholds from published alert rules";
 
-constexpr std::array<RivalInfo, 18> kRivals{{
+constexpr std::array<RivalInfo, 29> kRivals{{
     {"gpulse_linear",
      "least squares over 1 h, each sample: slope >= 1 MiB/s, R2 >= 0.8, confidence >= 0.75 (vramtrack's formula: "
      "gpulse "
@@ -71,6 +71,33 @@ constexpr std::array<RivalInfo, 18> kRivals{{
      "1 GiB; each sample",
      "TraceML, diagnostics/step_memory: memory creep, confirmed", make_traceml},
     {"static_90", "used > 90 % of capacity; each sample", "public Prometheus rules for GPUs", make_static_90},
+    {"node_mixin_warning",
+     "used > 60 % and predict_linear(used[6h], 24h) > capacity, for: 1h; scraped each 15 s, evaluated each 60 s",
+     "prometheus/node_exporter, docs/node-mixin: NodeFilesystemSpaceFillingUp, warning", make_node_mixin_warning},
+    {"node_mixin_critical",
+     "used > 80 % and predict_linear(used[6h], 4h) > capacity, for: 1h; scraped each 15 s, evaluated each 60 s",
+     "prometheus/node_exporter, docs/node-mixin: NodeFilesystemSpaceFillingUp, critical", make_node_mixin_critical},
+    {"kubernetes_mixin",
+     "used > 85 % and predict_linear(used[6h], 4d) > capacity, for: 5m; scraped each 15 s, evaluated each 60 s",
+     "kubernetes-monitoring/kubernetes-mixin: KubePersistentVolumeFullInFourDays", make_kubernetes_mixin},
+    {"gpu_leak_1h", "predict_linear(used[1h], 1h) > capacity, for: 15m; scraped each 15 s, evaluated each 60 s",
+     "published rules for dcgm-exporter: GPUMemoryLeak", make_gpu_leak_1h},
+    {"gpu_oom_30m", "predict_linear(used[30m], 30m) > capacity; scraped each 15 s, evaluated each 60 s",
+     "published queries for dcgm-exporter: \"predict OOM in next 30 min\"", make_gpu_oom_30m},
+    {"gpu_leak_deriv",
+     "deriv(used[1h]) > 100 MiB/s, for: 2h (as it is written: the metric is in MiB); scraped each 15 s, evaluated each "
+     "60 s",
+     "published rules for dcgm-exporter: GPUMemoryLeak", make_gpu_leak_deriv},
+    {"elastic_90", "highest of the last 5 min > 90 %, three times in a row; each 60 s",
+     "elastic/integrations, nvidia_gpu_otel: Framebuffer memory utilization high", make_elastic_90},
+    {"gpu_85_for5m", "used > 85 %, for: 5m; each 60 s", "mitchross/k3s-argocd-proxmox, gpu-alerts.yaml: warning",
+     make_gpu_85_for5m},
+    {"gpu_95_for2m", "used > 95 %, for: 2m; each 60 s", "mitchross/k3s-argocd-proxmox, gpu-alerts.yaml: critical",
+     make_gpu_95_for2m},
+    {"hami_90_for10m", "used > 90 %, for: 10m; each 60 s", "Project-HAMi, alerting guide: gpuMemoryNearlyExhausted",
+     make_hami_90_for10m},
+    {"vllm_98_for10m", "used > 98 %, for: 10m; each 60 s", "published runbooks for vLLM: VllmGPUMemoryHigh",
+     make_vllm_98_for10m},
 }};
 
 }  // namespace

@@ -89,6 +89,18 @@ std::unique_ptr<Rival> make_predict_linear_for10m(double capacity_bytes);
 std::unique_ptr<Rival> make_deriv_for10m(double capacity_bytes);
 std::unique_ptr<Rival> make_deriv_low_for10m(double capacity_bytes);
 std::unique_ptr<Rival> make_static_90(double capacity_bytes);
+// rivals_published.cpp
+std::unique_ptr<Rival> make_node_mixin_warning(double capacity_bytes);
+std::unique_ptr<Rival> make_node_mixin_critical(double capacity_bytes);
+std::unique_ptr<Rival> make_kubernetes_mixin(double capacity_bytes);
+std::unique_ptr<Rival> make_gpu_leak_1h(double capacity_bytes);
+std::unique_ptr<Rival> make_gpu_oom_30m(double capacity_bytes);
+std::unique_ptr<Rival> make_gpu_leak_deriv(double capacity_bytes);
+std::unique_ptr<Rival> make_elastic_90(double capacity_bytes);
+std::unique_ptr<Rival> make_gpu_85_for5m(double capacity_bytes);
+std::unique_ptr<Rival> make_gpu_95_for2m(double capacity_bytes);
+std::unique_ptr<Rival> make_hami_90_for10m(double capacity_bytes);
+std::unique_ptr<Rival> make_vllm_98_for10m(double capacity_bytes);
 // rivals_netdata.cpp, rivals_coroot.cpp, rivals_traceml.cpp
 std::unique_ptr<Rival> make_netdata(double capacity_bytes);
 std::unique_ptr<Rival> make_coroot(double capacity_bytes);

@@ -109,6 +109,13 @@ Stage set_stage(Draw& draw, double duration_s, bool quiet) {
   return stage;
 }
 
+Stage roomy_stage(Draw& draw, double duration_s, bool quiet, double least_free) {
+  for (;;) {
+    Stage stage = set_stage(draw, duration_s, quiet);
+    if (stage.free_bytes >= least_free * stage.capacity_bytes) return stage;
+  }
+}
+
 std::string write_scenario(Draw& draw, const Stage& stage, std::uint64_t seed, const std::string& name) {
   std::string text = fmt::format("name = \"{}\"\nseed = {}\nperiod_s = {}\nduration_s = {:.0f}\n", name,
                                  seed % 1000000007, stage.period_s, stage.duration_s);
@@ -121,8 +128,8 @@ std::string write_scenario(Draw& draw, const Stage& stage, std::uint64_t seed, c
     text += fmt::format("gaps_per_s = {:.8f}\ngap_s = {:.0f}\n", draw.uniform(0.5, 3) / stage.duration_s,
                         draw.log_uniform(30, 0.01 * stage.duration_s + 60));
   text += "\n" + stage.device;
-  text += fmt::format("\n[[process]]\nname = \"trainer\"\npid = {}\ncommand = \"python train.py\"\nuser = \"ada\"\n",
-                      kVictim);
+  text += fmt::format("\n[[process]]\nname = \"trainer\"\npid = {}\ncommand = \"{}\"\nuser = \"ada\"\n{}", kVictim,
+                      stage.command, stage.program_keys);
   return text + stage.shapes + stage.tail;
 }
 

@@ -22,6 +22,8 @@ struct Stage {
   std::string shapes;     ///< of the program, so far
   std::string tail;       ///< neighbours, faults
   std::string device;
+  std::string command = "python train.py";
+  std::string program_keys;  ///< of the program, beside its shapes
 
   /// Adds `kind = ...` and lines of keys to the program.
   void shape(const std::string& kind, const std::string& keys);
@@ -31,6 +33,9 @@ struct Stage {
 /// and then works in one of the usual ways (noise, batches, evaluation, requests), whose peak is accounted for;
 /// `quiet` leaves that out. Neighbours come with half of the stages.
 Stage set_stage(Draw& draw, double duration_s, bool quiet = false);
+
+/// A stage of which at least `least_free` of the card is left to the family.
+Stage roomy_stage(Draw& draw, double duration_s, bool quiet, double least_free);
 
 /// The scenario's text.
 std::string write_scenario(Draw& draw, const Stage& stage, std::uint64_t seed, const std::string& name);

@@ -3,16 +3,51 @@
 _vramtrack() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report simulate snapshot test doctor config --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report fleet actuate simulate snapshot run control attach trace oom test silence holders reclaim policy programs doctor config --help --version" -- "$cur")
     return
   fi
   case $command in
+    fleet)
+      if [ "$COMP_CWORD" -eq 2 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "scan watch exporters --help" -- "$cur")
+        return
+      fi
+      command="fleet ${COMP_WORDS[2]}"
+      ;;
     snapshot)
       if [ "$COMP_CWORD" -eq 2 ]; then
         mapfile -t COMPREPLY < <(compgen -W "summary leaks timeline oom flamegraph export --help" -- "$cur")
         return
       fi
       command="snapshot ${COMP_WORDS[2]}"
+      ;;
+    trace)
+      if [ "$COMP_CWORD" -eq 2 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "report top diff flamegraph export --help" -- "$cur")
+        return
+      fi
+      command="trace ${COMP_WORDS[2]}"
+      ;;
+    oom)
+      if [ "$COMP_CWORD" -eq 2 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "show --help" -- "$cur")
+        return
+      fi
+      command="oom ${COMP_WORDS[2]}"
+      ;;
+    silence)
+      if [ "$COMP_CWORD" -eq 2 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "add list end --help" -- "$cur")
+        return
+      fi
+      command="silence ${COMP_WORDS[2]}"
+      ;;
+    policy)
+      if [ "$COMP_CWORD" -eq 2 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "check explain test --help" -- "$cur")
+        return
+      fi
+      command="policy ${COMP_WORDS[2]}"
       ;;
     config)
       if [ "$COMP_CWORD" -eq 2 ]; then
@@ -23,45 +58,83 @@ _vramtrack() {
       ;;
   esac
   case "$command $prev" in
-    *' --capacity' | *' --checkpoint-every' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --from' | *' --gpu' | *' --interval' | *' --last-checkpoint' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --seed' | *' --set' | *' --since' | *' --speed' | *' --start' | *' --timezone' | *' --to' | *' --top' | *' --until' | *' --used' | *' --within') return ;;
+    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | 'oom show --format' | *' --from' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --junit-inconclusive' | *' --last-checkpoint' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --reason' | *' --seed' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --to' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within') return ;;
     *' --unit') mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
+    *' --fail-on') mapfile -t COMPREPLY < <(compgen -W "critical warning" -- "$cur"); return ;;
     *' --theme') mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
     *' --detector') mapfile -t COMPREPLY < <(compgen -W "judge linear_trend spike composite" -- "$cur"); return ;;
     *' --source') mapfile -t COMPREPLY < <(compgen -W "nvml drm nvml,drm" -- "$cur"); return ;;
-    'snapshot export --format') mapfile -t COMPREPLY < <(compgen -W "pprof speedscope folded chrome csv" -- "$cur"); return ;;
+    'snapshot export --format' | 'trace export --format') mapfile -t COMPREPLY < <(compgen -W "pprof speedscope folded chrome csv" -- "$cur"); return ;;
+    *' --read-by') mapfile -t COMPREPLY < <(compgen -W "remote-read export query-range" -- "$cur"); return ;;
     *' --input-format') mapfile -t COMPREPLY < <(compgen -W "table pmon dmon tegrastats gpustat compute-apps query-gpu csv rocm-smi amd-smi npu-smi dcgmi-dmon prometheus prometheus-range scalars mlflow gpustat-text text spaced" -- "$cur"); return ;;
-    'analyze --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
+    'doctor --format') mapfile -t COMPREPLY < <(compgen -W "text json npd" -- "$cur"); return ;;
+    'analyze --format' | 'fleet scan --format' | 'trace report --format' | 'trace diff --format' | 'holders --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
     'report --format') mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
-    *' --config' | *' --csv' | *' --junit' | *' --output' | *' --process-csv' | *' --replay') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    *' --basic-auth-file' | *' --bearer-token-file' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --token-file') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     *' --scenario') mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur"); return ;;
   esac
   case "$command $cur" in
-    'watch -'*) mapfile -t COMPREPLY < <(compgen -W "--json --once --interval --duration --every --no-record --source --or-simulate --detector --config --set --help" -- "$cur") ;;
-    'agent -'*) mapfile -t COMPREPLY < <(compgen -W "--listen --interval --no-record --source --or-simulate --scenario --speed --seed --detector --config --set --help" -- "$cur") ;;
-    'top -'*) mapfile -t COMPREPLY < <(compgen -W "--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --timezone --capacity --theme --no-agent --read-only --detector --config --set --help" -- "$cur") ;;
+    'watch -'*) mapfile -t COMPREPLY < <(compgen -W "--json --once --interval --duration --every --no-record --no-experience --source --or-simulate --detector --config --set --help" -- "$cur") ;;
+    'agent -'*) mapfile -t COMPREPLY < <(compgen -W "--listen --interval --no-record --no-experience --source --or-simulate --scenario --speed --seed --detector --config --set --help" -- "$cur") ;;
+    'top -'*) mapfile -t COMPREPLY < <(compgen -W "--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --timezone --capacity --theme --no-agent --read-only --user --pid --gpu --no-mouse --detector --config --set --help" -- "$cur") ;;
     'replay -'*) mapfile -t COMPREPLY < <(compgen -W "--from --to --speed --every --json --explain --input-format --timezone --capacity --start --interval --unit --line-pattern --detector --config --set --help" -- "$cur") ;;
     'replay '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'analyze -'*) mapfile -t COMPREPLY < <(compgen -W "--format --explain --detector --input-format --timezone --capacity --start --interval --unit --line-pattern --config --set --help" -- "$cur") ;;
+    'analyze -'*) mapfile -t COMPREPLY < <(compgen -W "--format --explain --history --detector --input-format --timezone --capacity --start --interval --unit --line-pattern --config --set --help" -- "$cur") ;;
     'analyze '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'report -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --gpu --format --output --checkpoint-every --last-checkpoint --input-format --timezone --capacity --start --interval --unit --line-pattern --detector --config --set --help" -- "$cur") ;;
     'report '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'fleet scan -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --format --limit --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
+    'fleet watch -'*) mapfile -t COMPREPLY < <(compgen -W "--every --history --listen --token-file --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
+    'fleet exporters -'*) mapfile -t COMPREPLY < <(compgen -W "--help" -- "$cur") ;;
+    'actuate -'*) mapfile -t COMPREPLY < <(compgen -W "--policy --listen --agents --node --state --enforce --by --reason --json --set --help" -- "$cur") ;;
+    'actuate '*) mapfile -t COMPREPLY < <(compgen -W "status reset" -- "$cur") ;;
     'simulate -'*) mapfile -t COMPREPLY < <(compgen -W "--list --speed --within --seed --csv --process-csv --notify --json --explain --detector --config --set --help" -- "$cur") ;;
     'simulate '*) mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur") ;;
-    'snapshot summary -'*) mapfile -t COMPREPLY < <(compgen -W "--device --output --json --top --help" -- "$cur") ;;
+    'snapshot summary -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device --output --json --top --help" -- "$cur") ;;
     'snapshot summary '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'snapshot leaks -'*) mapfile -t COMPREPLY < <(compgen -W "--device --output --json --top --used --help" -- "$cur") ;;
+    'snapshot leaks -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device --output --json --top --used --help" -- "$cur") ;;
     'snapshot leaks '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'snapshot timeline -'*) mapfile -t COMPREPLY < <(compgen -W "--device --output --json --top --help" -- "$cur") ;;
+    'snapshot timeline -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device --output --json --top --help" -- "$cur") ;;
     'snapshot timeline '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'snapshot oom -'*) mapfile -t COMPREPLY < <(compgen -W "--device --output --json --top --capacity --help" -- "$cur") ;;
+    'snapshot oom -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device --output --json --top --capacity --help" -- "$cur") ;;
     'snapshot oom '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'snapshot flamegraph -'*) mapfile -t COMPREPLY < <(compgen -W "--device --output --peak --help" -- "$cur") ;;
+    'snapshot flamegraph -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device --output --peak --help" -- "$cur") ;;
     'snapshot flamegraph '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'snapshot export -'*) mapfile -t COMPREPLY < <(compgen -W "--device --output --format --peak --help" -- "$cur") ;;
+    'snapshot export -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device --output --format --peak --help" -- "$cur") ;;
     'snapshot export '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'test -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --error-rate --mark --interval --junit --config --set --help" -- "$cur") ;;
+    'run -'*) mapfile -t COMPREPLY < <(compgen -W "--output --watch --limit --soft-limit --fail-on-leak --exact --quiet --probe --source --config --set --help" -- "$cur") ;;
+    'run '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
+    'control -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --soft-limit --mark --help" -- "$cur") ;;
+    'control '*)  ;;
+    'attach -'*) mapfile -t COMPREPLY < <(compgen -W "--duration --output --kept --help" -- "$cur") ;;
+    'attach '*)  ;;
+    'trace report -'*) mapfile -t COMPREPLY < <(compgen -W "--output --library --own --format --top --suppressions --help" -- "$cur") ;;
+    'trace report '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'trace top -'*) mapfile -t COMPREPLY < <(compgen -W "--output --library --own --top --suppressions --help" -- "$cur") ;;
+    'trace top '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'trace diff -'*) mapfile -t COMPREPLY < <(compgen -W "--output --library --own --format --top --host --from --to --help" -- "$cur") ;;
+    'trace diff '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'trace flamegraph -'*) mapfile -t COMPREPLY < <(compgen -W "--output --library --own --host --from --to --help" -- "$cur") ;;
+    'trace flamegraph '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'trace export -'*) mapfile -t COMPREPLY < <(compgen -W "--output --library --own --host --from --to --format --help" -- "$cur") ;;
+    'trace export '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'oom show -'*) mapfile -t COMPREPLY < <(compgen -W "--top --format --output --help" -- "$cur") ;;
+    'oom show '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'test -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --error-rate --mark --interval --junit --junit-inconclusive --config --set --help" -- "$cur") ;;
     'test '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
-    'doctor -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
+    'silence add -'*) mapfile -t COMPREPLY < <(compgen -W "--gpu --command --user --pid --all --for --in --comment --by --json --config --set --help" -- "$cur") ;;
+    'silence list -'*) mapfile -t COMPREPLY < <(compgen -W "--json --config --set --help" -- "$cur") ;;
+    'silence end -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
+    'silence end '*)  ;;
+    'holders -'*) mapfile -t COMPREPLY < <(compgen -W "--format --gpu --source --config --set --help" -- "$cur") ;;
+    'reclaim -'*) mapfile -t COMPREPLY < <(compgen -W "--yes --dry-run --user --source --config --set --help" -- "$cur") ;;
+    'policy check -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
+    'policy explain -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
+    'policy explain '*)  ;;
+    'policy test -'*) mapfile -t COMPREPLY < <(compgen -W "--json --input-format --timezone --capacity --start --interval --unit --line-pattern --detector --config --set --help" -- "$cur") ;;
+    'policy test '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'programs -'*) mapfile -t COMPREPLY < <(compgen -W "--json --store --forget --config --set --help" -- "$cur") ;;
+    'doctor -'*) mapfile -t COMPREPLY < <(compgen -W "--health --format --fail-on --kernel-log --no-kernel-log --since --expect-empty --gpu --config --set --help" -- "$cur") ;;
     'config show -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'config path -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'config init -'*) mapfile -t COMPREPLY < <(compgen -W "--force --config --set --help" -- "$cur") ;;

@@ -23,7 +23,7 @@ export class AlertsPage implements Page {
       // What has ended needs nobody's attention.
       open: all.filter((a) => a.ended === "standing" && a.acknowledged === null),
     };
-    const names: [Which, string][] = [["all", "All"], ["standing", "Standing"], ["open", "Not acknowledged"]];
+    const names: [Which, string][] = [["all", "All"], ["standing", "Active"], ["open", "Not acknowledged"]];
     render(this.root, [
       h("div", { class: "toolbar" }, h("h1", {}, "Alerts"),
         h("div", { class: "ranges", role: "group", "aria-label": "Alerts shown" }, names.map(([which, name]) =>

@@ -1,7 +1,8 @@
 // The agent's API: one place that knows its URLs, its token and its errors.
+import type { Fleet } from "./fleet_types";
 import { keep, recall } from "./memory";
 import { EventParser, type ServerEvent } from "./sse";
-import type { Acknowledgement, Alerts, History, KnownSeries, Status, View } from "./types";
+import type { Acknowledgement, Acts, Alerts, History, KnownSeries, SitesReport, Status, View } from "./types";
 
 /** What the agent said, to be shown as it is: its messages say what to do. */
 export class ApiError extends Error {
@@ -40,11 +41,33 @@ async function json<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await (await request(path, signal ? { signal } : {})).json()) as T;
 }
 
+export const getFleet = (): Promise<Fleet> => json<Fleet>("/api/v1/fleet");
 export const getStatus = (): Promise<Status> => json<Status>("/api/v1/status");
 export const getView = (): Promise<View> => json<View>("/api/v1/view");
 export const getAlerts = (): Promise<Alerts> => json<Alerts>("/api/v1/alerts");
 export const getSeries = async (signal?: AbortSignal): Promise<KnownSeries[]> =>
   (await json<{ series: KnownSeries[] }>("/api/v1/series", signal)).series;
+
+/** The processes under `vramtrack run` whose lines this client may see. */
+export const getProbedPids = async (signal: AbortSignal): Promise<number[]> =>
+  (await json<{ processes: { pid: number }[] }>("/api/v1/sites", signal)).processes.map((p) => p.pid);
+
+/** The lines of one of them; null: its run has no report yet. */
+export async function getSites(pid: number, signal: AbortSignal): Promise<SitesReport | null> {
+  try {
+    return await json<SitesReport>(`/api/v1/sites?pid=${pid}`, signal);
+  } catch (error) {
+    if (error instanceof ApiError && [404, 429, 503].includes(error.status)) return null;
+    throw error;
+  }
+}
+
+export const getActs = (signal: AbortSignal): Promise<Acts> => json<Acts>("/api/v1/acts", signal);
+
+/** Switches what the policies do off, or on again. */
+export async function switchActs(off: boolean): Promise<void> {
+  await request("/api/v1/acts/off", { method: off ? "POST" : "DELETE", headers: { "Content-Type": "application/json" } });
+}
 
 const iso = (atS: number): string => new Date(atS * 1000).toISOString();
 

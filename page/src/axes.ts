@@ -42,10 +42,9 @@ export function axes(compact: boolean): uPlot.Axis[] {
     },
     {
       ...common,
-      show: !compact,
       size: 62,
       gap: 6,
-      space: 38,
+      space: compact ? 26 : 38,
       incrs: kSizes,
       values: (_, splits) => splits.map(sizeLabel),
     },

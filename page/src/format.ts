@@ -19,6 +19,16 @@ export function bytes(value: number): string {
   return Math.abs(v) >= kGiB ? `${(v / kGiB).toFixed(1)} GiB` : `${(v / kMiB).toFixed(0)} MiB`;
 }
 
+/** "12.3 GiB", "45.6 MiB", "7.8 KiB", "90 bytes": sizes of any order beside one another. */
+export function size(value: number): string {
+  let v = Math.abs(Math.trunc(finite(value)));
+  const sign = value < 0 && v > 0 ? "-" : "";
+  if (v < 1024) return `${sign}${v} ${v === 1 ? "byte" : "bytes"}`;
+  let unit = 0;
+  for (v /= 1024; v >= 1023.95 && unit < 3; v /= 1024) ++unit;
+  return `${sign}${v.toFixed(1)} ${["KiB", "MiB", "GiB", "TiB"][unit]}`;
+}
+
 /** "12.3/24.0 GiB": both in the unit of the greater one. */
 export function bytesOf(used: number, capacity: number): string {
   return finite(capacity) >= kGiB

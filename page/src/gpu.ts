@@ -7,9 +7,11 @@ import { stack, withGaps, type Layer } from "./history";
 import type { Live } from "./live";
 import { MemoryChart, type MemoryData, type Point } from "./memory_chart";
 import { StackChart } from "./stack_chart";
-import { alertList, healthLines, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
+import { alertList, gaugeList, healthLines, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
 import type { AlertDesk } from "./parts";
 import type { Page } from "./page";
+import { ProcessList } from "./processes";
+import { Sites } from "./sites";
 import { colour } from "./theme";
 import type { Series } from "./types";
 import { h, mount, render, type Child, type Node_ } from "./vdom";
@@ -35,11 +37,15 @@ export class GpuPage implements Page {
   private asked = "";
   private point: Point | null = null;
   private at: number | null = null;
-  private all = false;
+  private readonly list: ProcessList;
+  private readonly sites: Sites;
+  private fit = false;
 
   constructor(private readonly root: HTMLElement, private readonly live: Live, private readonly desk: AlertDesk,
               private readonly id: string, private range: Range, private readonly remember: (r: Range) => void) {
     this.book = new Book(live, range);
+    this.list = new ProcessList(live);
+    this.sites = new Sites(live, () => live.processes(id));
     this.memory = new MemoryChart({
       height: 320,
       compact: false,
@@ -62,6 +68,7 @@ export class GpuPage implements Page {
     this.book.close();
     this.memory.close();
     this.shares.close();
+    this.sites.close();
   }
 
   draw(): void {
@@ -86,6 +93,7 @@ export class GpuPage implements Page {
       d.paused ? h("p", { key: "paused", class: "failed" }, "The device does not answer.") : null,
       usedBar(used, d.device.capacity_bytes, tone),
       end ? h("p", { key: "eta", class: `eta big ${tone}` }, end) : null,
+      gaugeList(d, false),
       healthLines(d, this.live.nowS, false),
       h("section", { key: "memory", class: "panel" },
         h("div", { class: "toolbar" }, h("h2", {}, "Memory"), this.ranges()),
@@ -98,12 +106,12 @@ export class GpuPage implements Page {
         h("h2", {}, "Who holds it"),
         mount(this.shares.element, "shares"),
         this.layerLegend(d, used),
-        processTable(this.live, this.live.processes(this.id), {
+        this.list.node(this.live.processes(this.id), {
           withDevice: false,
-          most: this.all ? Infinity : kFewProcesses,
-          all: () => { this.all = true; this.live.changed(); },
+          few: kFewProcesses,
           swatch: (key) => this.colourOf(this.layers.some((l) => l.key === key) ? key : "others"),
         })),
+      this.sites.node(),
       alerts.length > 0 ? h("section", { key: "alerts", class: "panel" }, h("h2", {}, "Alerts"),
         alertList(alerts, this.desk, this.live.nowS)) : null,
     ]);
@@ -113,8 +121,12 @@ export class GpuPage implements Page {
   key(event: KeyboardEvent): boolean {
     if (event.key === "+" || event.key === "=") this.zoom(0.5);
     else if (event.key === "-") this.zoom(2);
+    else if (event.key === "z") this.choose({ lastS: this.wholeS() });
+    else if (event.key === "y") this.scale(!this.fit);
+    else if (event.key === "ArrowLeft") this.move(-0.25);
+    else if (event.key === "ArrowRight") this.move(0.25);
     else if (event.key === "Escape" && !isLive(this.range)) this.choose({ lastS: 3600 });
-    else return false;
+    else return this.list.key(event);
     return true;
   }
 
@@ -157,6 +169,23 @@ export class GpuPage implements Page {
     const middle = centre ?? (from + to) / 2;
     const end = Math.min(this.live.nowS, middle + width / 2);
     this.choose({ fromS: end - width, toS: end });
+  }
+
+  /** All that this agent has seen, and at least the shortest of the ranges. */
+  private wholeS(): number {
+    const first = this.device()?.first;
+    return Math.max(900, first ? Math.ceil(this.live.nowS - seconds(first)) : 0);
+  }
+
+  private scale(fit: boolean): void {
+    this.fit = fit;
+    this.live.changed();
+  }
+
+  private move(by: number): void {
+    const width = this.book.toS() - this.book.fromS();
+    const to = Math.min(this.live.nowS, this.book.toS() + by * width);
+    this.choose({ fromS: to - width, toS: to });
   }
 
   private load(d: Series): void {
@@ -211,6 +240,7 @@ export class GpuPage implements Page {
     this.memory.set({
       ...range,
       columns,
+      fit: this.fit,
       stepS: Math.max(this.book.stepS, d.interval_s),
       trend,
       band: live ? bandOf(v, d.used_bytes, d.device.capacity_bytes, trend) : null,
@@ -224,18 +254,15 @@ export class GpuPage implements Page {
   private ranges(): Node_ {
     const button = (text: string, name: string, act: () => void): Node_ =>
       h("button", { key: name, type: "button", "aria-label": name, title: name, onclick: act }, text);
-    const width = this.book.toS() - this.book.fromS();
-    const move = (by: number): void => {
-      const to = Math.min(this.live.nowS, this.book.toS() + by * width);
-      this.choose({ fromS: to - width, toS: to });
-    };
     return h("div", { class: "controls" },
       rangeButtons(isLive(this.range) ? this.range.lastS : null, (lastS) => this.choose({ lastS })),
       h("div", { class: "ranges", role: "group", "aria-label": "Move and zoom" },
-        button("◀", "Earlier", () => move(-0.5)),
-        button("▶", "Later", () => move(0.5)),
+        button("◀", "Earlier", () => this.move(-0.5)),
+        button("▶", "Later", () => this.move(0.5)),
         button("+", "Zoom in", () => this.zoom(0.5)),
         button("−", "Zoom out", () => this.zoom(2)),
+        h("button", { key: "scale", type: "button", "aria-pressed": String(this.fit), title: "Scale to the curve (y)",
+                      onclick: () => this.scale(!this.fit) }, "Fit"),
         isLive(this.range) ? null : button("Now", "Back to now", () => this.choose({ lastS: 3600 }))));
   }
 

@@ -1,4 +1,5 @@
-// What the page knows of the agent now, kept up by its event stream. Pages listen; nobody polls while the stream runs.
+// What the page knows of the agent now, kept up by its event stream. Pages listen; while the stream runs, only what it does
+// not carry is asked for (sites.ts).
 import { ApiError, getAlerts, getStatus, getView, readEvents } from "./api";
 import { seconds } from "./format";
 import type { Alert, Alerts, Series, Status, Tick, View } from "./types";
@@ -9,6 +10,8 @@ type Link = "connecting" | "live" | "lost" | "locked";
 const kRedrawMs = 200;
 const kRetryMs = 2000;
 const kRecent = 240;
+/** While paused: of more than this the oldest are left out of the charts until they are read from the store again. */
+const kMostHeld = 3600;
 /** The agent sends a comment every 15 s at least: silence for longer is a dead connection. */
 const kSilentMs = 40_000;
 
@@ -32,6 +35,10 @@ export class Live {
 
   /** The latest samples: the store is some seconds behind, as it writes several at once. */
   readonly recent: [Tick, number][] = [];
+
+  /** The display stands still; what comes meanwhile is kept and shown afterwards. */
+  paused = false;
+  private held: ServerEvent[] = [];
 
   private redraw: () => void = () => undefined;
   private samplers = new Set<(tick: Tick, atS: number) => void>();
@@ -115,7 +122,18 @@ export class Live {
     this.changed();
   }
 
+  pause(on: boolean): void {
+    this.paused = on;
+    if (!on) for (const event of this.held.splice(0)) this.take(event);
+    this.changed();
+  }
+
   private take(event: ServerEvent): void {
+    if (this.paused) {
+      this.held.push(event);
+      if (this.held.length > kMostHeld) this.held.shift();
+      return;
+    }
     if (event.event === "view") {
       this.takeView(JSON.parse(event.data) as View);
     } else if (event.event === "tick") {

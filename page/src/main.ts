@@ -53,8 +53,8 @@ function open(): void {
 
 function link(): Node_ {
   const silentS = (performance.now() - live.sampledMs) / 1000;
-  const late = live.link === "live" && silentS > Math.max(10, 5 * (live.status?.interval_s ?? 1));
-  const words = late ? `no sample for ${silentS.toFixed(0)} s`
+  const late = !live.paused && live.link === "live" && silentS > Math.max(10, 5 * (live.status?.interval_s ?? 1));
+  const words = live.paused ? "paused" : late ? `no sample for ${silentS.toFixed(0)} s`
     : { connecting: "connecting", live: "live", lost: "not connected", locked: "locked" }[live.link];
   return h("span", { class: `link ${late ? "lost" : live.link}` }, h("span", { class: "dot", "aria-hidden": "true" }),
     h("span", { class: "words" }, words),
@@ -73,7 +73,7 @@ function draw(): void {
     h("a", { class: "brand", href: "#/" }, "vramtrack"),
     live.status ? h("span", { class: "host" }, printable(live.status.host)) : null,
     h("nav", { "aria-label": "Pages" }, nav("#/", "Overview"),
-      nav("#/alerts", "Alerts", open > 0 ? h("span", { class: "count", title: "standing, not acknowledged" }, open) : null)),
+      nav("#/alerts", "Alerts", open > 0 ? h("span", { class: "count", title: "active, not acknowledged" }, open) : null)),
     link(),
     h("button", { type: "button", onclick: toggle, "aria-label": theme() === "dark" ? "Light colours" : "Dark colours",
                   title: theme() === "dark" ? "Light colours (t)" : "Dark colours (t)" }, theme() === "dark" ? "☀" : "☾"),
@@ -81,6 +81,7 @@ function draw(): void {
     live.status?.simulated
       ? h("p", { class: "strip", key: "simulated" }, `Simulated: ${printable(live.status.simulated)}. No GPU of this machine is shown, and time runs fast.`)
       : null,
+    live.paused ? h("p", { class: "strip", key: "paused" }, "The display is paused; watching continues. Press p to resume.") : null,
     live.link === "lost" ? h("p", { class: "strip trouble", key: "trouble", role: "alert" }, live.trouble) : null,
   ]);
   if (live.link === "locked") askToken();
@@ -110,20 +111,47 @@ function askToken(): void {
   ]);
 }
 
+/** Opens the GPU whose card or alert has the focus, or the page's first. */
+function openGpu(): void {
+  const near = document.activeElement?.closest(".gpu, .alert")?.querySelector<HTMLAnchorElement>('a[href^="#/gpu/"]');
+  const chosen = page?.chosen?.();
+  if (near) location.hash = near.hash;
+  else if (chosen) location.hash = `#/gpu/${encodeURIComponent(chosen)}`;
+}
+
+/** Asks for the note of the alert that has the focus, or of the first that is open. */
+function acknowledge(): void {
+  const near = document.activeElement?.closest(".alert") ?? main;
+  near.querySelector<HTMLButtonElement>("button.acknowledge")?.click();
+}
+
+/** The keys of `vramtrack top`, where they mean something here (docs/top.md). */
+const kKeys: Record<string, () => void> = {
+  o: () => { location.hash = "#/"; },
+  A: () => { location.hash = "#/alerts"; },
+  P: openGpu,
+  d: openGpu,
+  a: acknowledge,
+  p: () => live.pause(!live.paused),
+  t: toggle,
+  "?": () => help.showModal(),
+  h: () => help.showModal(),
+  Escape: () => { location.hash = "#/"; },
+};
+
 function onKey(event: KeyboardEvent): void {
   const target = event.target as HTMLElement;
-  if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, dialog[open]")) return;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (target.closest("input, dialog[open]")) return;
   if (page?.key?.(event)) {
     event.preventDefault();
     return;
   }
   const gpu = /^[0-9]$/.test(event.key)
     ? live.devices().find((d) => String(d.device.index) === event.key) : undefined;
+  const act = kKeys[event.key];
   if (gpu) location.hash = `#/gpu/${encodeURIComponent(gpu.device.id)}`;
-  else if (event.key === "o") location.hash = "#/";
-  else if (event.key === "a") location.hash = "#/alerts";
-  else if (event.key === "t") toggle();
-  else if (event.key === "?") help.showModal();
+  else if (act) act();
   else return;
   event.preventDefault();
 }

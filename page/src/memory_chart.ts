@@ -15,6 +15,8 @@ export interface MemoryData {
   fromS: number;
   toS: number;
   capacityBytes: number | null;
+  /** The scale is what the curve needs, and not from 0 to the capacity. */
+  fit?: boolean;
   trend: Trend | null;
   band: Band | null;
   /** Instants to mark: the onset, alerts. `early` is shown at the edge when the instant is before the range. */
@@ -73,6 +75,16 @@ export class MemoryChart extends Chart<MemoryData> {
     return most > 0 ? most * 1.06 : 1;
   }
 
+  private yRange(u: uPlot): [number, number] {
+    if (!this.data!.fit) return [0, this.yMax(u)];
+    const known = (values: (number | null | undefined)[]): number[] => values.filter((v): v is number => typeof v === "number");
+    const low = Math.min(...known(u.data[1]! as (number | null)[]));
+    const high = Math.max(...known(u.data[2]! as (number | null)[]));
+    if (!Number.isFinite(low) || !Number.isFinite(high)) return [0, this.yMax(u)];
+    const margin = Math.max(0.08 * (high - low), 1024 * 1024);
+    return [Math.max(0, low - margin), high + margin];
+  }
+
   private make(columns: uPlot.AlignedData): uPlot {
     const { compact, hover, select } = this.options;
     const line = (name: string, width: number): uPlot.Series =>
@@ -80,12 +92,12 @@ export class MemoryChart extends Chart<MemoryData> {
     return new uPlot({
       width: widthOf(this.element),
       height: this.height,
-      padding: compact ? [4, 16, 0, 16] : [8, 12, 0, 0],
+      padding: compact ? [8, 16, 0, 0] : [8, 12, 0, 0],
       legend: { show: false },
       cursor: compact ? { show: false } : { y: false, drag: { x: true, y: false, setScale: false } },
       scales: {
         x: { time: true, range: () => this.xRange() },
-        y: { range: (u) => [0, this.yMax(u)] },
+        y: { range: (u) => this.yRange(u) },
       },
       axes: axes(compact),
       series: [{}, { ...line("spread", 0), stroke: "transparent" }, { ...line("spread", 0), stroke: "transparent" },

@@ -1,12 +1,14 @@
 // The machine at a glance: is anything leaking, who, when does it end.
+import { ActsList } from "./acts";
 import { Book } from "./book";
 import { rate, seconds } from "./format";
 import { bandOf, trendOf } from "./forecast";
 import type { Live } from "./live";
 import { MemoryChart } from "./memory_chart";
-import { alertList, gpuLink, healthLines, processTable, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
+import { alertList, gaugeList, gpuLink, healthLines, rangeButtons, severityWord, stallList, usedBar, verdictBadge } from "./parts";
 import type { AlertDesk } from "./parts";
 import type { Page } from "./page";
+import { ProcessList } from "./processes";
 import type { Series } from "./types";
 import { h, mount, render, type Child, type Node_ } from "./vdom";
 import { deviceShort, kRank, suspectWords, toneOf } from "./words";
@@ -25,16 +27,29 @@ export class Overview implements Page {
   private readonly book: Book;
   private charts = new Map<string, MemoryChart>();
   private asked = "";
-  private all = false;
+  private readonly list: ProcessList;
+  private readonly acts: ActsList;
 
   constructor(private readonly root: HTMLElement, private readonly live: Live, private readonly desk: AlertDesk,
               private lastS: number, private readonly remember: (lastS: number) => void) {
     this.book = new Book(live, { lastS }, 400);
+    this.list = new ProcessList(live);
+    this.acts = new ActsList(live);
   }
 
   close(): void {
     this.book.close();
+    this.acts.close();
     for (const chart of this.charts.values()) chart.close();
+  }
+
+  key(event: KeyboardEvent): boolean {
+    return this.list.key(event);
+  }
+
+  /** The first card's. */
+  chosen(): string | undefined {
+    return order(this.live.devices())[0]?.device.id;
   }
 
   draw(): void {
@@ -48,18 +63,16 @@ export class Overview implements Page {
     const { tone, text } = live.view.headline;
     const standing = live.stories().filter((a) => a.ended === "standing");
     render(this.root, [
-      h("h1", { class: `headline ${tone}`, role: "status" }, printable(text)),
+      h("h1", { class: `headline ${tone}` }, h("span", { role: "status" }, printable(text))),
       h("div", { class: "toolbar" }, h("h2", {}, "GPUs"), rangeButtons(this.lastS, (lastS) => this.choose(lastS))),
       this.book.trouble ? h("p", { key: "hint", class: "hint" }, this.book.trouble) : null,
       h("ul", { class: "gpus" }, order(devices).map((d) => this.card(d))),
-      standing.length > 0 ? h("section", { key: "alerts" }, h("h2", {}, "Standing alerts"),
+      standing.length > 0 ? h("section", { key: "alerts" }, h("h2", {}, "Active alerts"),
         alertList(standing, this.desk, live.nowS)) : null,
+      stallList(live.processes()),
       h("section", { key: "processes", class: "panel" }, h("h2", {}, "Processes"),
-        processTable(live, live.processes(), {
-          withDevice: devices.length > 1,
-          most: this.all ? Infinity : kFewProcesses,
-          all: () => { this.all = true; live.changed(); },
-        })),
+        this.list.node(live.processes(), { withDevice: devices.length > 1, few: kFewProcesses })),
+      this.acts.node(),
       ...this.notes(),
     ]);
     for (const d of devices) this.feed(d);
@@ -94,9 +107,8 @@ export class Overview implements Page {
       usedBar(this.live.bytesOf(d), d.device.capacity_bytes, toneOf(v)),
       mount(chart.element, "chart"),
       d.end ? h("p", { key: "eta", class: "eta" }, d.end) : null,
-      h("p", { class: "growth" },
-        told ? `growth ${rate(f.growth_bytes_per_s.mid)}` : "too few samples to tell",
-        d.utilisation_ratio !== null ? h("span", { class: "faint" }, ` · busy ${Math.round(d.utilisation_ratio * 100)} %`) : null),
+      h("p", { class: "growth" }, told ? `growth ${rate(f.growth_bytes_per_s.mid)}` : "too few samples to tell"),
+      gaugeList(d, true),
       healthLines(d, this.live.nowS, true),
       f.leak && v.suspect ? h("p", { key: "suspect", class: "suspect" }, suspectWords(v.suspect)) : null,
       f.leak ? h("p", { key: "next", class: "next" }, printable(d.next)) : null);

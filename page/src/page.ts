@@ -7,5 +7,7 @@ export interface Page {
   /** Ends what the page has begun; it is not drawn again. */
   close(): void;
   /** A key that no field of input took; true when it meant something here. */
+  /** The GPU that d and P open, where no card has the focus. */
+  chosen?(): string | undefined;
   key?(event: KeyboardEvent): boolean;
 }

@@ -1,16 +1,16 @@
 // Pieces that several pages show: a verdict's badge, the bar, a table of processes, an alert.
-import { bytes, bytesOf, eta, moment, percent, printable, rate, seconds } from "./format";
-import type { Live } from "./live";
+import { bytes, bytesOf, eta, moment, percent, printable, seconds } from "./format";
 import type { Alert, Series, Verdict } from "./types";
 import { h, type Node_ } from "./vdom";
 import {
-  alertEnd, commandOf, conditionTone, deviceShort, healthWords, patternWords, toneMark, toneOf, verdictWords,
+  alertEnd, alertWords, commandOf, conditionTone, deviceShort, gauges, healthWords, stallTone, toneMark, toneOf,
+  verdictWords,
 } from "./words";
 import type { Tone } from "./words";
 
 export const gpuLink = (id: string): string => `#/gpu/${encodeURIComponent(id)}`;
 
-function badge(tone: Tone, words: string): Node_ {
+export function badge(tone: Tone, words: string): Node_ {
   return h("span", { class: `badge ${tone}` }, h("span", { "aria-hidden": "true" }, toneMark[tone]), ` ${words}`);
 }
 
@@ -28,6 +28,28 @@ export function healthLines(s: Series, nowS: number, brief: boolean): Node_ | nu
         brief ? null : h("span", { class: "next" }, printable(p.next)))));
 }
 
+/** Processes that hold memory and make no progress, each with its reasons; nothing where there is none. Idle ones rest
+    by their nature and are no news. */
+export function stallList(processes: Series[]): Node_ | null {
+  const rank = { stalled: 2, unclear: 1, idle: 0 };
+  const shown = new Map<string, Series>();  // a process on several devices is one
+  for (const s of processes)
+    if (s.stall && s.stall.judgement !== "idle" && !s.ended) shown.set(`${s.pid} ${s.first ?? ""}`, s);
+  if (shown.size === 0) return null;
+  const rows = [...shown.values()].sort((a, b) => rank[b.stall!.judgement] - rank[a.stall!.judgement]
+    || b.stall!.held_bytes - a.stall!.held_bytes);
+  return h("section", { key: "stalls" }, h("h2", {}, "Processes without progress"),
+    h("ul", { class: "stalls" }, rows.map((s) => {
+      const stall = s.stall!;
+      return h("li", { key: s.key, "data-stall": String(s.pid) },
+        h("p", {}, badge(stallTone(stall.judgement), printable(stall.words)), " ",
+          h("span", {}, `pid ${s.pid} ${printable(commandOf(s))}`), " ",
+          h("span", { class: "faint" }, `holds ${bytes(stall.held_bytes)}`)),
+        h("p", { class: "because" }, printable(stall.evidence.join("; "))),
+        stall.next ? h("p", { class: "next" }, printable(stall.next)) : null);
+    })));
+}
+
 /** "critical" beside the words of a leak; nothing for what is well. */
 export function severityWord(v: Verdict): Node_ | null {
   return v.severity === "ok" ? null : h("span", { class: `severity ${v.severity}` }, v.severity);
@@ -42,6 +64,17 @@ export function usedBar(used: number, capacity: number | null, tone: Tone): Node
     h("span", { class: "figures" }, `${bytesOf(used, capacity)} `, h("span", { class: "faint" }, percent(share))));
 }
 
+/** Temperature, power, fan and what is busy. Nothing where the driver tells none of it. */
+export function gaugeList(s: Series, brief: boolean): Node_ | null {
+  const all = gauges(s);
+  if (all.length === 0) return null;
+  // On a card what is not known is left out, and a word goes where the figure says it all.
+  const shown = brief ? all.filter(([, words]) => words !== "–").slice(0, 4) : all;
+  return h("ul", { key: "gauges", class: "gauges", "aria-label": "Gauges" }, shown.map(([name, words]) =>
+    h("li", { key: name }, h("span", { class: brief && (name === "temperature" || name === "power") ? "quiet" : "faint" }, name),
+      " ", h("span", { class: "figures" }, words))));
+}
+
 export function rangeButtons(chosenS: number | null, choose: (lastS: number) => void): Node_ {
   const all: [string, string, number][] = [
     ["15m", "15 minutes", 900], ["1h", "1 hour", 3600], ["6h", "6 hours", 21600], ["24h", "24 hours", 86400],
@@ -49,60 +82,9 @@ export function rangeButtons(chosenS: number | null, choose: (lastS: number) => 
   ];
   return h("div", { class: "ranges", role: "group", "aria-label": "Time shown" }, all.map(([text, name, lastS]) =>
     h("button", {
-      key: text, type: "button", "aria-label": `Last ${name}`, "aria-pressed": String(chosenS === lastS),
+      key: text, type: "button", "aria-label": `${text}: the last ${name}`, "aria-pressed": String(chosenS === lastS),
       onclick: () => choose(lastS),
     }, text)));
-}
-
-// Processes.
-
-const place = (s: Series): string =>
-  [s.process?.pod, s.process?.container, s.process?.slurm_job ? `job ${s.process.slurm_job}` : ""]
-    .filter((t): t is string => Boolean(t)).map(printable).join(", ");
-
-/** Those that grow first, then the largest. */
-function processOrder(live: Live): (a: Series, b: Series) => number {
-  const growth = (s: Series): number =>
-    s.verdict.finding.leak ? 2 : ["growing", "leaking", "slow_growth"].includes(s.verdict.finding.state) ? 1 : 0;
-  return (a, b) => growth(b) - growth(a) || live.bytesOf(b) - live.bytesOf(a) || (a.key < b.key ? -1 : 1);
-}
-
-export function processTable(live: Live, rows: Series[], options: {
-  withDevice: boolean; most: number; all: () => void; swatch?: (key: string) => string;
-}): Node_ {
-  if (rows.length === 0) return h("p", { class: "faint" }, "No process is visible here.");
-  const shown = [...rows].sort(processOrder(live)).slice(0, options.most);
-  const where = shown.some((s) => place(s) !== "");
-  const head = (text: string, cls = ""): Node_ => h("th", { scope: "col", class: cls, key: text }, text);
-  const cell = (label: string, cls: string, ...content: (Node_ | string | null)[]): Node_ =>
-    h("td", { key: label, class: cls, "data-label": label }, content);
-  return h("div", {},
-    h("table", { class: "processes" },
-      h("thead", {}, h("tr", {},
-        head("Process"), options.withDevice && head("GPU"), head("User", "wide"), head("Framework", "wide"),
-        head("Memory", "number"), head("Growth", "number"), head("Verdict"), head("Since", "wide"),
-        where && head("Container, job", "wide"))),
-      h("tbody", {}, shown.map((s) => {
-        const f = s.verdict.finding;
-        const told = f.state !== "too_short";
-        const command = commandOf(s);
-        return h("tr", { key: s.key },
-          cell("Process", "command",
-            options.swatch ? h("span", { class: "swatch", css: { background: options.swatch(s.key) }, "aria-hidden": "true" }) : null,
-            h("span", { class: "pid" }, String(s.pid)), " ",
-            h("span", { class: "text", title: command }, command),
-            s.process?.command_hidden ? h("span", { class: "faint", title: "The command line is for its owner and root" }, " (hidden)") : null),
-          options.withDevice ? cell("GPU", "", h("a", { href: gpuLink(s.device.id) }, deviceShort(s.device))) : null,
-          cell("User", "wide", printable(s.process?.user ?? "") || "?"),
-          cell("Framework", "wide", printable(s.process?.framework || s.verdict.framework || "") || "–"),
-          cell("Memory", "number", bytes(live.bytesOf(s))),
-          cell("Growth", "number", told ? rate(f.growth_bytes_per_s.mid) : "–"),
-          cell("Verdict", "", verdictBadge(s.verdict)),
-          cell("Since", "wide", s.first ? moment(seconds(s.first), live.nowS) : "?"),
-          where ? cell("Container, job", "wide", place(s)) : null);
-      }))),
-    rows.length > shown.length
-      ? h("button", { type: "button", class: "more", onclick: options.all }, `Show all ${rows.length} processes`) : null);
 }
 
 // Alerts.
@@ -129,12 +111,17 @@ function alertItem(a: Alert, desk: AlertDesk, nowS: number): Node_ {
     h("div", { class: "line" },
       badge(a.severity === "ok" ? "watch" : a.severity, a.severity), " ",
       h("a", { href: gpuLink(a.device.id) }, deviceShort(a.device)), h("span", {}, who, ": "),
-      h("strong", {}, patternWords(f.pattern)),
+      h("strong", {}, alertWords(a)),
       h("span", { class: "faint" },
-        ` raised ${moment(seconds(a.raised), nowS)}, probability of a leak ${percent(f.confidence)}${oom}; ${alertEnd(a)}`,
+        ` raised ${moment(seconds(a.raised), nowS)}, `,
+        `${a.kind === "unreleased" ? "" : `${a.kind === "stall" ? "confidence" : "probability of a leak"} ${percent(f.confidence)}${oom}; `}${alertEnd(a)}`,
         a.cleared ? ` ${moment(seconds(a.cleared), nowS)}` : "",
         a.end_reason && a.ended !== "process_ended" ? `: ${printable(a.end_reason)}` : "")),
     f.because ? h("p", { class: "because" }, printable(f.because)) : null,
+    a.silenced
+      ? h("p", { class: "silenced" }, a.silenced.ends ? `silenced until ${moment(seconds(a.silenced.ends), Date.now() / 1000)}` : "silenced",
+          a.silenced.by ? ` by ${printable(a.silenced.by)}` : "", a.silenced.comment ? `: ${printable(a.silenced.comment)}` : "")
+      : null,
     acked
       ? h("p", { class: "acknowledged" }, "✓ acknowledged",
           acked.by ? ` by ${printable(acked.by)}` : "", ` ${moment(seconds(acked.time), Date.now() / 1000)}`,

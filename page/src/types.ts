@@ -31,6 +31,8 @@ export interface Finding {
   r_squared: number;
   oom_in_s: Interval | null;
   onset: Time | null;
+  oom_if_growth_continues_s: number | null;
+  stage: "none" | "suspected" | "confirmed" | "confirmed_at_end";
   because: string;
   // end
 }
@@ -99,6 +101,40 @@ export interface Condition {
   problems: { level: "degraded" | "failing"; text: string; next: string }[];
 }
 
+/** What the driver tells of a device; null is not known. */
+export interface Gauges {
+  memory_utilisation_ratio: number | null;
+  temperature_celsius: number | null;
+  power_watts: number | null;
+  power_limit_watts: number | null;
+  fan_ratio: number | null;
+}
+
+/** What a process does on its device and takes of its host; null is not known. */
+export interface Load {
+  gpu_ratio: number | null;
+  cpu_ratio: number | null;
+  host_bytes: number | null;
+}
+
+/** A process that holds memory and makes no progress. */
+export interface Stall {
+  // fields: Stall
+  judgement: "unclear" | "idle" | "stalled";
+  cause: "unknown" | "waits" | "stopped" | "uninterruptible" | "exited" | "orphaned" | "collective" | "busy_loop" | "unread_requests";
+  since: Time;
+  stalled_s: number;
+  confidence: number;
+  held_bytes: number;
+  what: string;
+  evidence: string[];
+  // end
+  /** "stalled for 43m (confidence 80 %)". */
+  words: string;
+  /** What to do; empty for an idle process. */
+  next: string;
+}
+
 export interface Series {
   key: string;
   metric: string;
@@ -114,6 +150,9 @@ export interface Series {
   paused: boolean;
   ignored: boolean;
   utilisation_ratio: number | null;
+  gauges: Gauges | null;
+  load: Load | null;
+  stall: Stall | null;
   /** More of it is in docs/openapi.yaml; the page needs no more. */
   health: { hears_xids: boolean | null } | null;
   last_xid: { time: Time; code: number; text: string } | null;
@@ -155,6 +194,39 @@ export interface Acknowledgement {
   note: string;
 }
 
+/** One line of the record of acts (vramtrack.act.v1), as far as it is shown. */
+export interface Act {
+  event: string;
+  time: Time;
+  climb: string;
+  policy: string;
+  step?: number;
+  action?: string;
+  text?: string;
+  dry_run: boolean;
+  process: { pid: number; user?: string; command?: string };
+  evidence: { because?: string };
+}
+
+/** vramtrack.acts.v1 */
+export interface Acts {
+  enabled: boolean;
+  dry_run: boolean;
+  off: boolean;
+  off_because: string | null;
+  policies: string[];
+  climbs: { id: string; policy: string; phase: string; step: number; steps: number; next: string | null; pid: number; command: string; because: string }[];
+  acts: Act[];
+}
+
+export interface Silence {
+  id: string;
+  /** null: one of the configuration, which does not end. */
+  ends: Time | null;
+  by: string;
+  comment: string;
+}
+
 export interface Alert {
   id: string;
   key: string;
@@ -165,12 +237,16 @@ export interface Alert {
   raised: Time;
   cleared: Time | null;
   lead_s: number | null;
-  ended: "standing" | "released" | "process_ended" | "withdrawn";
+  ended: "standing" | "released" | "process_ended" | "withdrawn" | "resumed";
+  suspected_s: number | null;
   end_reason: string;
   severity: Severity;
   finding: Finding;
+  kind: "leak" | "stall" | "unreleased";
   // end
   acknowledged: Acknowledgement | null;
+  /** The silence under which nobody is notified of it. */
+  silenced: Silence | null;
   /** Of a process's alert: the id of the device's alert that tells the same leak. */
   told_with: string | null;
 }
@@ -202,4 +278,24 @@ export interface KnownSeries {
   pid: number | null;
   first: Time;
   last: Time;
+}
+
+/** A line of a program under `vramtrack run`, and what it holds. */
+export interface MemorySite {
+  leak: boolean;
+  /** The line in words: "train.py:57 train_step". */
+  site: string;
+  call: string;
+  live_bytes: number;
+  live_count: number;
+  growth_bytes_per_s: number;
+  frames: { function: string; file: string; line: number; python: boolean }[];
+}
+
+export interface SitesReport {
+  program: string;
+  verdict: { leak: boolean; can_tell: boolean; because: string; next_step: string; growth_bytes_per_s: number };
+  /** Leaking ones first. */
+  sites: MemorySite[];
+  sites_left_out: number;
 }

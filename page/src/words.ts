@@ -1,6 +1,6 @@
 // A verdict in words: those of src/report/words.cpp. Pure.
 import { bytes, moment, percent, printable } from "./format";
-import type { Alert, Condition, Finding, Pattern, Series, Severity, Suspect, Verdict } from "./types";
+import type { Alert, Condition, Finding, Pattern, Series, Severity, Stall, Suspect, Verdict } from "./types";
 import { seconds } from "./format";
 
 const kPatterns: Record<Pattern, string> = {
@@ -16,6 +16,7 @@ export const patternWords = (pattern: Pattern): string => kPatterns[pattern] ?? 
 
 export function verdictWords(f: Finding): string {
   if (f.leak) return `LEAK (${patternWords(f.pattern)})`;
+  if (f.stage === "suspected") return "suspected leak, not confirmed";
   switch (f.state) {
     case "steady":
     case "cycling":
@@ -47,6 +48,7 @@ export type Tone = Exclude<Severity, "ok"> | "ok" | "notice" | "faint";
 export function toneOf(v: Verdict): Tone {
   const f = v.finding;
   if (f.leak) return v.severity === "ok" ? "watch" : v.severity;
+  if (f.stage === "suspected") return "notice";
   if (f.state === "growing" || f.state === "leaking" || f.state === "slow_growth") return "notice";
   if (f.state === "spiked") return f.spike === "stabilised" ? "ok" : "notice";
   return f.state === "too_short" ? "faint" : "ok";
@@ -73,6 +75,28 @@ export const toneMark: Record<Tone, string> = {
   ok: "✓",
   faint: "…",
 };
+
+const figure = (value: number | null | undefined, unit: string): string =>
+  value === null || value === undefined || !Number.isFinite(value) ? "–" : `${value.toFixed(0)}${unit}`;
+
+/** 0.87 -> "87 %"; "–" where the driver does not tell. */
+export const ratioOrDash = (ratio: number | null | undefined): string =>
+  figure(ratio === null || ratio === undefined ? ratio : ratio * 100, " %");
+
+/** What a device does and shows: name and figure, the most telling first. Empty where nothing is told. */
+export function gauges(s: Series): [string, string][] {
+  const g = s.gauges;
+  if (s.utilisation_ratio === null && !g) return [];
+  const limit = g?.power_limit_watts ?? null;
+  const power = limit === null ? figure(g?.power_watts, " W") : `${figure(g?.power_watts, "")}/${figure(limit, " W")}`;
+  return [
+    ["busy", ratioOrDash(s.utilisation_ratio)],
+    ["temperature", figure(g?.temperature_celsius, " °C")],
+    ["power", g?.power_watts === null || g?.power_watts === undefined ? "–" : power],
+    ["fan", ratioOrDash(g?.fan_ratio)],
+    ["memory bus", ratioOrDash(g?.memory_utilisation_ratio)],
+  ];
+}
 
 interface Named {
   id: string;
@@ -105,9 +129,17 @@ export function causesAndAdvice(v: Verdict): { causes: string[]; advice: string[
 }
 
 export function alertEnd(a: Alert): string {
-  if (a.ended === "standing") return "stands";
-  return { released: "memory released", process_ended: "process ended", withdrawn: "withdrawn" }[a.ended] ?? a.ended;
+  return {
+    standing: "still active", released: "memory released", process_ended: "process ended", withdrawn: "withdrawn",
+    resumed: "makes progress again",
+  }[a.ended] ?? "ended";
 }
+
+/** What an alert is about. */
+export const alertWords = (a: Alert): string => (a.kind === "stall" ? "stalled process" : a.kind === "unreleased" ? "not released" : patternWords(a.finding.pattern));
+
+export const stallTone = (judgement: Stall["judgement"]): Tone =>
+  ({ stalled: "warning", unclear: "notice", idle: "faint" } as const)[judgement] ?? "faint";
 
 const kDriverBytes = 768 * 1024 * 1024;
 

@@ -13,6 +13,11 @@ test("sizes", () => {
   assert.equal(f.bytesOf(20.2 * GiB, 24 * GiB), "20.2/24.0 GiB");
 });
 
+test("sizes of any order", () => {
+  assert.deepEqual([0, 1, 90, 4096, 7.8 * 1024, 1023.96 * 1024, 45.6 * MiB, 12.34 * GiB, 5000 * GiB, -2 * MiB, NaN].map(f.size),
+    ["0 bytes", "1 byte", "90 bytes", "4.0 KiB", "7.8 KiB", "1.0 MiB", "45.6 MiB", "12.3 GiB", "4.9 TiB", "-2.0 MiB", "0 bytes"]);
+});
+
 test("rates", () => {
   assert.equal(f.rate((12.4 * MiB) / 60), "+12.4 MiB/min");
   assert.equal(f.rate((-0.3 * MiB) / 60), "-0.30 MiB/min");

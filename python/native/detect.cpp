@@ -23,7 +23,7 @@ Result<Analysis> analyze(const Column& times_s, const Column& used_bytes, std::o
   if (capacity_bytes)
     if (auto ok = stream->set_capacity(*capacity_bytes); !ok) return fail(ok.error());
   if (auto ok = stream->observe(times_s.data(), used_bytes.data(), times_s.size()); !ok) return fail(ok.error());
-  return stream->analysis(explain);
+  return stream->final_analysis(explain);
 }
 
 Analysis analyze_columns(const Column& times_s, const Column& used_bytes, std::optional<double> capacity_bytes,
@@ -73,7 +73,25 @@ void add_detect(nb::module_& module) {
           "observe",
           [](Stream& s, double time_s, double used_bytes) { check_or_raise(s.observe(&time_s, &used_bytes, 1)); },
           nb::arg("time_s"), nb::arg("used_bytes"), "The next sample; NaN where nothing could be read.")
-      .def("analysis", &Stream::analysis, nb::arg("explain"), "The verdict so far.");
+      .def(
+          "set_ceiling",
+          [](Stream& s, const std::string& metric, double bytes) { check_or_raise(s.set_ceiling(metric, bytes)); },
+          nb::arg("metric"), nb::arg("bytes"))
+      .def(
+          "observe_beside",
+          [](Stream& s, const std::string& metric, double time_s, double used_bytes) {
+            check_or_raise(s.observe_beside(metric, time_s, used_bytes));
+          },
+          nb::arg("metric"), nb::arg("time_s"), nb::arg("used_bytes"),
+          "The same of another metric of the same process and device.")
+      .def("analysis", &Stream::analysis, nb::arg("explain"), "The verdict so far.")
+      .def("final_analysis", &Stream::final_analysis, nb::arg("explain"), "The verdict where nothing more will come.")
+      .def(
+          "analysis_beside",
+          [](Stream& s, const std::string& metric, bool explain) {
+            return value_or_raise(s.analysis_beside(metric, explain));
+          },
+          nb::arg("metric"), nb::arg("explain"), "The verdict so far of another metric.");
   module.def("largest", &largest, nb::arg("values").noconvert());
   module.def("analyze", &analyze_columns, nb::arg("times_s").noconvert(), nb::arg("used_bytes").noconvert(),
              nb::arg("capacity_bytes").none(), nb::arg("metric"), nb::arg("settings"), nb::arg("explain"),

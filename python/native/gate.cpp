@@ -2,6 +2,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
+
 #include "bindings.hpp"
 #include "core/format.hpp"
 #include "gate/leak_gate.hpp"
@@ -15,7 +17,9 @@ gate::GrowthLimits limits(double limit_bytes, double error_rate, std::size_t con
     throw nb::value_error("the limit must be 0 bytes per iteration or more");
   if (!(error_rate >= 1e-6 && error_rate <= 0.05)) throw nb::value_error("error_rate must be from 1e-6 to 0.05");
   if (contaminated_blocks > 16) throw nb::value_error("contaminated_blocks must be from 0 to 16");
-  return {limit_bytes, error_rate, contaminated_blocks, unit, {}};
+  gate::GrowthLimits limits{limit_bytes, error_rate, contaminated_blocks};
+  limits.unit = unit;
+  return limits;
 }
 
 }  // namespace
@@ -25,6 +29,7 @@ void add_gate(nb::module_& module) {
   nb::class_<GrowthResult>(module, "GrowthResult")
       .def_prop_ro("outcome", [](const GrowthResult& r) { return std::string(to_string(r.outcome)); })
       .def_prop_ro("failed", [](const GrowthResult& r) { return r.outcome == gate::Outcome::fails; })
+      .def_prop_ro("passed", [](const GrowthResult& r) { return r.outcome == gate::Outcome::passes; })
       .def_ro("iterations", &GrowthResult::iterations)
       .def_ro("warm_up_iterations", &GrowthResult::warm_up_iterations)
       .def_ro("blocks", &GrowthResult::blocks)
@@ -33,6 +38,7 @@ void add_gate(nb::module_& module) {
       .def_ro("high_bytes", &GrowthResult::high_bytes)
       .def_ro("late_to_early", &GrowthResult::late_to_early)
       .def_ro("settled", &GrowthResult::settled)
+      .def_ro("nothing_measured", &GrowthResult::nothing_measured)
       .def_ro("because", &GrowthResult::because)
       .def("__repr__", [](const GrowthResult& r) {
         return "<GrowthResult " + std::string(to_string(r.outcome)) + ": " + r.because + ">";
@@ -50,12 +56,15 @@ void add_gate(nb::module_& module) {
       .def(
           "__init__",
           [](gate::LeakGate* self, double limit_bytes, double error_rate, std::size_t first, std::size_t most,
-             std::size_t contaminated_blocks, const std::string& unit) {
+             std::size_t contaminated_blocks, const std::string& unit, double capacity_bytes) {
             if (most > 10'000'000) throw nb::value_error("at most 10,000,000 iterations");
-            new (self) gate::LeakGate(limits(limit_bytes, error_rate, contaminated_blocks, unit), {first, most});
+            gate::GrowthLimits of_gate = limits(limit_bytes, error_rate, contaminated_blocks, unit);
+            of_gate.zeros_are_counted = true;  // what nobody counts is added as NaN
+            new (self) gate::LeakGate(of_gate, {first, most},
+                                      capacity_bytes > 0 ? capacity_bytes : std::numeric_limits<double>::infinity());
           },
           nb::arg("limit_bytes"), nb::arg("error_rate"), nb::arg("first"), nb::arg("most"),
-          nb::arg("contaminated_blocks"), nb::arg("unit"))
+          nb::arg("contaminated_blocks"), nb::arg("unit"), nb::arg("capacity_bytes") = 0.0)
       .def("add", &gate::LeakGate::add, nb::arg("used_bytes"))
       .def_prop_ro("finished", &gate::LeakGate::finished)
       .def_prop_ro("result", [](const gate::LeakGate& g) { return g.result(); })

@@ -1,10 +1,12 @@
-// The straight line through points, for MemoryAnalyzer's trend.
+// The straight line through points, for MemoryAnalyzer's trend; texts made printable.
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <cmath>
 #include <tuple>
 
 #include "bindings.hpp"
+#include "core/printable.hpp"
 #include "detect/regression.hpp"
 #include "detect/stats.hpp"
 
@@ -30,6 +32,12 @@ std::tuple<double, double, double> linear_fit(const Column& x, const Column& y) 
 
 void add_statistics(nb::module_& module) {
   module.def("linear_fit", &linear_fit, nb::arg("x").noconvert(), nb::arg("y").noconvert());
+  module.def(
+      "printable",
+      [](const nb::bytes& text) {
+        return printable({text.c_str(), text.size()});
+      },
+      nb::arg("text"));
 }
 
 }  // namespace vramtrack::python

@@ -69,23 +69,33 @@ void Outline::write(Analysis& out) const {
 }
 
 Result<Stream> Stream::open(const std::string& metric, const std::vector<std::string>& settings, unsigned device_id) {
-  const auto kind = parse_metric(metric);
-  if (!kind)
-    return fail(
-        fmt::format("unknown metric '{}'; expected device_used, process_used, allocator_allocated, "
-                    "allocator_reserved, device_reserved or probe_live",
-                    metric));
   const auto config = configure(settings);
-  if (!config) return fail(config.error());
   Stream stream;
   stream.catalog_ = std::make_unique<Catalog>();
   stream.catalog_->clock_is_relative = true;
   DeviceInfo device;
   device.id = stream.device_id_ = std::to_string(device_id);
   stream.catalog_->describe(device);
-  stream.series_ = stream.catalog_->intern({*kind, device.id, 0, 0});
+  // Only one of its processes is told: what the others hold is not known.
+  stream.catalog_->devices_withholding.insert(device.id);
+  const auto main = stream.find(metric);
+  if (!main) return fail(main.error());
+  if (!config) return fail(config.error());
+  stream.main_ = *main;
   stream.engine_ = std::make_unique<Engine>(*config, *stream.catalog_);
   return stream;
+}
+
+Result<Stream::One*> Stream::find(const std::string& metric) {
+  const auto kind = parse_metric(metric);
+  if (!kind)
+    return fail(
+        fmt::format("unknown metric '{}'; expected device_used, process_used, allocator_allocated, "
+                    "allocator_reserved, device_reserved or probe_live",
+                    metric));
+  const auto [it, is_new] = series_.try_emplace(*kind);
+  if (is_new) it->second.id = catalog_->intern({*kind, device_id_, 0, 0});
+  return &it->second;
 }
 
 Status Stream::set_capacity(double capacity_bytes) {
@@ -96,6 +106,15 @@ Status Stream::set_capacity(double capacity_bytes) {
   device.id = device_id_;
   device.capacity_bytes = static_cast<std::uint64_t>(capacity_bytes);
   catalog_->describe(device);
+  return {};
+}
+
+Status Stream::set_ceiling(const std::string& metric, double bytes) {
+  const auto one = find(metric);
+  if (!one) return fail(one.error());
+  if (!(bytes > 0 && bytes <= kMostBytes))
+    return fail(fmt::format("the ceiling is {}: it must be greater than zero", bytes));
+  engine_->set_ceiling((*one)->id, bytes);
   return {};
 }
 
@@ -116,6 +135,16 @@ Status Stream::check(const double* times_s, const double* used_bytes, std::size_
 }
 
 Status Stream::observe(const double* times_s, const double* used_bytes, std::size_t n) {
+  return observe(*main_, times_s, used_bytes, n);
+}
+
+Status Stream::observe_beside(const std::string& metric, double time_s, double used_bytes) {
+  const auto one = find(metric);
+  if (!one) return fail(one.error());
+  return observe(**one, &time_s, &used_bytes, 1);
+}
+
+Status Stream::observe(One& one, const double* times_s, const double* used_bytes, std::size_t n) {
   if (auto ok = check(times_s, used_bytes, n); !ok) return ok;
   if (n == 0) return {};
   if (!last_s_) catalog_->clock_is_relative = times_s[0] < kFirstDate_s;
@@ -125,21 +154,33 @@ Status Stream::observe(const double* times_s, const double* used_bytes, std::siz
     for (std::size_t i = begin; i < std::min(n, begin + kChunk); ++i) {
       if (std::isnan(used_bytes[i])) continue;
       batch_.samples.push_back(
-          {Timestamp(from_seconds(times_s[i])), series_, static_cast<std::uint64_t>(used_bytes[i])});
-      outline_.observe(times_s[i], used_bytes[i]);
+          {Timestamp(from_seconds(times_s[i])), one.id, static_cast<std::uint64_t>(used_bytes[i])});
+      one.outline.observe(times_s[i], used_bytes[i]);
     }
     engine_->ingest(batch_);
   }
   return {};
 }
 
-Analysis Stream::analysis(bool explain) {
+Analysis Stream::final_analysis(bool explain) {
+  engine_->end_of_recording();
+  return analysis(explain);
+}
+
+Result<Analysis> Stream::analysis_beside(const std::string& metric, bool explain) {
+  const auto one = find(metric);
+  if (!one) return fail(one.error());
+  return analysis_of(**one, explain);
+}
+
+Analysis Stream::analysis_of(const One& one, bool explain) {
   engine_->finish();
-  const std::shared_ptr<const View> view = engine_->view(explain);
+  View view = *engine_->view(explain);
+  std::erase_if(view.series, [&](const SeriesView& s) { return s.id != one.id; });
   Analysis analysis;
-  analysis.line = find_report("json")->render(*view, {});
-  analysis.text = find_report("text")->render(*view, {});
-  outline_.write(analysis);
+  analysis.line = find_report("json")->render(view, {});
+  analysis.text = find_report("text")->render(view, {});
+  one.outline.write(analysis);
   return analysis;
 }
 

@@ -1,7 +1,9 @@
-// Stream: one series through the engine, sample by sample: the verdict that a live watch of the same samples gives.
+// Stream: one series through the engine, sample by sample, with what is measured beside it of the same process and
+// device: the verdict that a live watch of the same samples gives.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,7 +53,8 @@ class Outline {
   std::vector<Stretch> stretches_;
 };
 
-/// One series of one device. Memory is bounded whatever the length of the series. Not thread-safe.
+/// Series of one process and its device, each of another metric; one is the main one. Memory is bounded whatever their
+/// length. Not thread-safe.
 class Stream {
  public:
   /// `settings`: assignments such as "detection.leak-prior=0.2". An Error: a metric or setting that does not exist.
@@ -59,24 +62,41 @@ class Stream {
 
   /// Where memory ends from the next sample on. An Error unless it is above 0.
   Status set_capacity(double capacity_bytes);
+  /// To what the main metric or another can come at most, if that is less than what is free. An Error unless it is
+  /// above 0.
+  Status set_ceiling(const std::string& metric, double bytes);
   /// The next samples: seconds since 1970, or since some beginning, that do not decrease; bytes, or NaN where nothing
   /// could be read. An Error names the first value that is neither, and then none of the samples is taken. About 0.2 us
   /// a sample.
   Status observe(const double* times_s, const double* used_bytes, std::size_t n);
+  /// The same of one value of another metric, which the verdicts take into account. Its time is not before any other.
+  Status observe_beside(const std::string& metric, double time_s, double used_bytes);
   /// The verdict so far, as if the series ended here: a later sample of the same instant is one more tick. `explain`
   /// adds every gate and figure. Does not depend on the number of samples: some 0.1 ms.
-  [[nodiscard]] Analysis analysis(bool explain);
+  [[nodiscard]] Analysis analysis(bool explain) { return analysis_of(*main_, explain); }
+  /// Likewise, of another metric: as if there were no sample where none was observed.
+  [[nodiscard]] Result<Analysis> analysis_beside(const std::string& metric, bool explain);
+  /// The same where nothing more will come: see Engine::end_of_recording.
+  [[nodiscard]] Analysis final_analysis(bool explain);
 
  private:
+  struct One {
+    SeriesId id{};
+    Outline outline;
+  };
+
   Stream() = default;
+  Result<One*> find(const std::string& metric);
+  [[nodiscard]] Status observe(One& one, const double* times_s, const double* used_bytes, std::size_t n);
+  [[nodiscard]] Analysis analysis_of(const One& one, bool explain);
   [[nodiscard]] Status check(const double* times_s, const double* used_bytes, std::size_t n) const;
 
   std::unique_ptr<Catalog> catalog_;  ///< the engine refers to it
   std::unique_ptr<Engine> engine_;
   std::string device_id_;
-  SeriesId series_{};
+  std::map<Metric, One> series_;  ///< nodes: a One never moves
+  One* main_ = nullptr;
   Batch batch_;
-  Outline outline_;
   std::optional<double> last_s_;
 };
 

@@ -1,4 +1,5 @@
 """A simulated device for every test, driven by the test; the real one is asked for by name."""
+import gc
 import os
 import sys
 
@@ -33,7 +34,8 @@ class Clock:
 
 @pytest.fixture
 def library(tmp_path, monkeypatch):
-    """The fake NVML library; call it with a scenario."""
+    """The fake NVML library; call it with a scenario. It reads that when it is loaded: who had it before has to be gone."""
+    gc.collect()
     path = os.path.join(os.environ.get("VRAMTRACK_BUILD_DIR", ""), "fake_nvml", "current", "libnvidia-ml.so.1")
     if not os.path.exists(path):
         pytest.skip("the fake NVML library was not built")

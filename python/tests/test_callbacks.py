@@ -33,7 +33,7 @@ def test_lightning(device, monkeypatch):
             callback.on_train_batch_end(trainer, None, None, None, n)
         callback.on_train_epoch_end(trainer, None)
     callback.on_fit_end(trainer, None)
-    assert callback.watch._series["step"].count == 10 and callback.watch._series["epoch"].count == 2
+    assert callback.watch._marks.series["step"].count == 10 and callback.watch._marks.series["epoch"].count == 2
     assert callback.watch._thread is None
 
 
@@ -66,7 +66,7 @@ def test_hugging_face_saves_in_time(device, monkeypatch):
     assert not control.should_save, "once"
     callback.on_epoch_end(None, None, control)
     callback.on_train_end(None, None, control)
-    assert callback.watch._series["step"].count == 3
+    assert callback.watch._marks.series["step"].count == 3
 
 
 @pytest.mark.parametrize("module, base, begin", [
@@ -83,6 +83,21 @@ def test_training_that_is_tried_again_after_an_error(device, monkeypatch, tmp_pa
     assert callback.watch is not first and first._thread is None
     assert (len(vramtrack.marks._listeners), len(device._observers)) == (listeners, observers)
     callback.watch.stop()
+
+
+@pytest.mark.parametrize("module, base, calls", [
+    ("vramtrack.lightning", ("lightning.pytorch.callbacks", "Callback"),
+     lambda c: (c.on_fit_start(None, None), c.on_train_batch_end(None, None, None, None, 0), c.on_train_epoch_end(None, None), c.on_fit_end(None, None))),
+    ("vramtrack.huggingface", ("transformers", "TrainerCallback"),
+     lambda c: (c.on_train_begin(None, None, None), c.on_step_end(None, None, None), c.on_epoch_end(None, None, None), c.on_train_end(None, None, None))),
+])  # fmt: skip
+def test_without_a_device_it_warns_and_stays_idle(monkeypatch, module, base, calls):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    stand_in(monkeypatch, base[0], **{base[1]: type(base[1], (), {})})
+    callback = load(monkeypatch, module).VramtrackCallback()
+    with pytest.warns(UserWarning, match="vramtrack watches nothing: PyTorch cannot be imported"):
+        calls(callback)
+    assert callback.watch is None
 
 
 @pytest.mark.parametrize("module, hidden, words", [

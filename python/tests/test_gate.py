@@ -4,6 +4,7 @@ import warnings
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from plugin_options import plugin_options
 
 import vramtrack
 from vramtrack.gate import test_growth as growth_of
@@ -25,7 +26,7 @@ def test_a_leak_fails_with_bound_and_lines(device):
     with pytest.raises(vramtrack.LeakError) as failed:
         vramtrack.check(body, "0.2 MiB/iter", collect=False)
     assert isinstance(failed.value, AssertionError)
-    assert failed.value.result.low_bytes == pytest.approx(MIB / 2)
+    assert failed.value.result.low_bytes == pytest.approx(MIB / 2) and failed.value.result.iterations == 1024
     text = str(failed.value)
     assert "grows 0.50 MiB/iteration (at least 0.50 MiB/iteration" in text and "in body: +8.0 MiB" in text
     assert failed.value.sites[0].file == __file__
@@ -61,7 +62,7 @@ def test_healthy_and_leaking_under_noise(device):
             device.allocate(int(leak_mib * MIB))
 
         report = vramtrack.run_gate(body, collect=False, source=device)
-        assert report.passed == passes, str(report)
+        assert report.failed == (not passes), str(report)
 
 
 def test_garbage_in_cycles_is_no_leak(device):
@@ -73,6 +74,103 @@ def test_garbage_in_cycles_is_no_leak(device):
             device.free(self.handle)
 
     assert vramtrack.check(Node, "0.1 MiB/iter", iterations=(100, 200)).passed
+
+
+def filling(device, entries, mib=5):
+    """A body with a cache that takes one entry per iteration until it is full."""
+    kept = []
+
+    def body():
+        if len(kept) < entries:
+            kept.append(device.allocate(mib * MIB))
+
+    return body
+
+
+def test_a_cache_that_fills_is_inconclusive(device):
+    with pytest.warns(UserWarning, match="the leak gate is inconclusive: GPU memory grows 5.00 MiB/iteration"):
+        report = vramtrack.check(filling(device, 800), collect=False)
+    assert report.inconclusive and not report.passed and not report.failed
+    with pytest.raises(vramtrack.LeakError, match="inconclusive after 1024 iterations"):
+        vramtrack.check(filling(device, 800), collect=False, inconclusive="fail")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vramtrack.check(filling(device, 800), collect=False, inconclusive="ignore")
+    with pytest.raises(ValueError, match="expected warn, fail or ignore"):
+        vramtrack.check(lambda: None, inconclusive="skip")
+
+
+def test_a_leak_that_would_not_fit_is_told_before_memory_is_full(device):
+    report = vramtrack.run_gate(lambda: device.allocate(60 * MIB), collect=False, evidence=False)
+    assert report.failed and report.result.iterations == 256
+
+
+def test_a_leak_that_runs_out_of_memory_is_a_leak(device):
+    device.allowed_bytes = 100 * 2 * MIB
+    held = []
+    with pytest.raises(vramtrack.LeakError, match="grows 2.00 MiB/iteration.*; call 101 ran out of memory"):
+        vramtrack.check(lambda: held.append(device.allocate(2 * MIB)), collect=False)
+    with pytest.raises(vramtrack.SimulatedOutOfMemoryError):  # without growth before, it is the body's error
+        vramtrack.check(lambda: device.allocate(10 * 2**30), collect=False)
+
+
+@pytest.mark.parametrize("broken", ["start_stacks", "snapshot", "growing_sites", "stop_stacks"])
+def test_an_error_while_collecting_evidence_leaves_the_verdict(device, monkeypatch, broken):
+    def fail(*arguments):
+        raise RuntimeError("no recorder\nmore")
+
+    monkeypatch.setattr(device, broken, fail)
+    with pytest.raises(vramtrack.LeakError, match="the lines could not be found: RuntimeError: no recorder$"):
+        vramtrack.check(lambda: device.allocate(MIB), collect=False)
+
+
+def test_a_body_that_fails_while_lines_are_looked_for_leaks_all_the_same(device):
+    calls = []
+
+    def body():
+        calls.append(device.allocate(MIB))
+        if len(calls) > 1030:
+            raise KeyError("worn out")
+
+    with pytest.raises(vramtrack.LeakError, match="the lines could not be found: KeyError: 'worn out'"):
+        vramtrack.check(body, collect=False)
+
+
+class NotCounting(vramtrack.SimulatedDevice):
+    """As PyTorch without its caching allocator: all counters are 0. The driver sees what is used."""
+
+    driver_sees = True
+
+    def counters(self):
+        return vramtrack.Counters(0, 0, 0, 0, 0, 0, 0)
+
+    def device_used_bytes(self):
+        return super().device_used_bytes() if self.driver_sees else None
+
+
+def test_counters_that_stay_0_never_pass():
+    device = NotCounting()
+    device.allocate(100 * MIB)
+    report = vramtrack.run_gate(lambda: device.free(device.allocate(MIB)), source=device, collect=False)
+    assert report.passed and report.metric == "device_used" and "the driver's figure of the whole device was tested" in str(report)
+    leak = vramtrack.run_gate(lambda: device.allocate(2 * MIB), source=device, collect=False, evidence=False)
+    assert leak.failed and leak.metric == "device_used"
+    device.driver_sees = False
+    for body in (lambda: None, lambda: device.allocate(2 * MIB)):
+        blind = vramtrack.run_gate(body, source=device, collect=False)
+        assert blind.inconclusive and "nothing was measured; the allocator's counters are 0 and there is no figure of the driver" in str(blind)
+
+
+def test_an_allocator_that_begins_late_is_read_from_then_on(device):
+    calls = []
+
+    def body():
+        calls.append(0)
+        if len(calls) > 3:
+            device.free(device.allocate(MIB))
+
+    report = vramtrack.run_gate(body, collect=False)
+    assert report.passed and report.metric == "allocator_allocated" and report.notes == ()
 
 
 def test_a_series_that_is_already_there():
@@ -161,15 +259,7 @@ SUITE = """
 
 def run_suite(pytester, *options, suite=SUITE):
     pytester.makepyfile(suite)
-    plugin = [] if _plugin_is_installed() else ["-p", "vramtrack.pytest_plugin"]
-    return pytester.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", *options)
-
-
-def _plugin_is_installed():
-    from importlib.metadata import entry_points
-
-    found = entry_points(group="pytest11") if sys.version_info >= (3, 10) else entry_points().get("pytest11", ())
-    return any(entry.name == "vramtrack" for entry in found)
+    return pytester.runpytest_subprocess(*plugin_options(), "-p", "no:cacheprovider", *options)
 
 
 def test_plugin_fails_what_leaks(pytester):
@@ -231,6 +321,34 @@ def test_wrong_arguments_of_the_fixture_are_one_line(pytester):
     done.assert_outcomes(failed=1)
     assert "gpu_leaks.check() has no argument 'eror_rate'; did you mean error_rate?" in done.stdout.str()
     assert "pytest_plugin.py" not in done.stdout.str()
+
+
+INCONCLUSIVE = """
+    import pytest, vramtrack
+    device = vramtrack.SimulatedDevice()
+    kept = []
+
+    @pytest.fixture(autouse=True)
+    def simulated():
+        with vramtrack.use_source(device):
+            yield
+
+    @pytest.mark.limit_gpu_leaks("0.2 MiB/iter", collect=False)
+    def test_fills():
+        if len(kept) < 800:
+            kept.append(device.allocate(5 * 2**20))
+"""
+
+
+def test_what_is_inconclusive_is_skipped_or_fails_by_choice(pytester):
+    done = run_suite(pytester, "--vramtrack", "--junitxml=out.xml", suite=INCONCLUSIVE)
+    done.assert_outcomes(skipped=1)
+    done.stdout.fnmatch_lines(["inconclusive *test_fills*: grows 5.00 MiB/iteration*"])
+    (case,) = ElementTree.parse(pytester.path / "out.xml").iter("testcase")
+    assert "the leak gate is inconclusive" in case.find("skipped").get("message")
+    run_suite(pytester, "--vramtrack", "--vramtrack-inconclusive=fail", suite=INCONCLUSIVE).assert_outcomes(failed=1)
+    pytester.makeini("[pytest]\nvramtrack_inconclusive = fail\n")
+    run_suite(pytester, "--vramtrack", suite=INCONCLUSIVE).assert_outcomes(failed=1)
 
 
 NO_GPU = """
@@ -315,7 +433,6 @@ def test_what_is_not_gated_is_warned_of(pytester):
 
 def test_plugin_leaves_async_tests_alone(pytester):
     pytester.makepyfile('import pytest\n\n@pytest.mark.limit_gpu_leaks("1 MiB/iter")\nasync def test_body(): assert False\n')
-    plugin = [] if _plugin_is_installed() else ["-p", "vramtrack.pytest_plugin"]
-    done = pytester.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", "--vramtrack")
+    done = pytester.runpytest_subprocess(*plugin_options(), "-p", "no:cacheprovider", "--vramtrack")
     assert "is async: limit_gpu_leaks cannot repeat it" in done.stdout.str()
     assert "1 passed" not in done.stdout.str()

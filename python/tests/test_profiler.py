@@ -9,6 +9,35 @@ import vramtrack
 MIB = 2**20
 
 
+def test_the_published_names(device):
+    """What the tests of the published profiler use."""
+    with vramtrack.GPUMemoryProfiler(source=device) as profiler:
+        assert (profiler.device.type, profiler.device.index, str(profiler.device)) == (device.name, 0, f"{device.name}:0")
+        assert profiler._baseline_snapshot.operation == "baseline" and profiler._take_snapshot("now").operation == "now"
+        profiler.start_monitoring(60)
+        assert profiler._monitoring
+    assert not profiler._monitoring
+    vramtrack.set_global_profiler(profiler)
+    try:
+        with vramtrack.profile_context("block") as used:
+            assert used is profiler
+
+        @vramtrack.profile_function(name="step", device=None)
+        def step():
+            return 7
+
+        assert step() == 7 and step._is_profiled and step._profile_name == "step"
+    finally:
+        vramtrack.set_global_profiler(None)
+
+
+def test_without_peaks_a_call_allocated_what_stayed(device):
+    profiler = vramtrack.GPUMemoryProfiler(source=device, track_peak=False)
+    device.free(device.allocate(50 * MIB))
+    result = profiler.profile_function(lambda: device.allocate(10 * MIB))
+    assert (result.memory_allocated, result.memory_freed) == (10 * MIB, 0)
+
+
 def test_a_call_is_measured(device, profiler):
     kept = []
 
@@ -19,7 +48,8 @@ def test_a_call_is_measured(device, profiler):
     device.allocate(100 * MIB)
     result = profiler.profile_function(load, 30, temporary_mib=70)
     assert result.function_name == "load"
-    assert result.memory_diff() == result.memory_allocated == 30 * MIB and result.memory_freed == 0
+    assert result.memory_diff() == result.memory_kept == 30 * MIB and result.memory_released == 0
+    assert (result.memory_allocated, result.memory_freed) == (100 * MIB, 70 * MIB), "its peak over its start, and over its end"
     assert result.memory_before.allocated_memory == 100 * MIB
     assert result.memory_after.allocated_memory == 130 * MIB
     assert result.memory_peak.allocated_memory == result.peak_memory_usage() == 200 * MIB
@@ -203,6 +233,19 @@ def test_monitoring_thread(device, profiler):
         seen.wait(0.001)
     profiler.stop_monitoring()
     assert profiler.snapshots[0].operation == "monitor"
+
+
+def test_monitoring_keeps_the_last_snapshots(device):
+    profiler = vramtrack.GPUMemoryProfiler(None, False, False, False, 3, source=device)  # in the order of the published one
+    profiler.start_monitoring(0.001)
+    first, waited = None, threading.Event()
+    while first is None or first in profiler.snapshots:
+        first = first or next(iter(profiler.snapshots), None)
+        waited.wait(0.001)
+    profiler.stop_monitoring()
+    assert len(profiler.snapshots) == 3
+    with pytest.raises(ValueError, match="max_snapshots must be >= 1"):
+        vramtrack.GPUMemoryProfiler(source=device, max_snapshots=0)
 
 
 def test_without_a_gpu_the_error_says_what_to_do():

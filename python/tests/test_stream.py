@@ -35,6 +35,11 @@ def with_gaps(n):
 
 
 def assert_same(streamed, batch):
+    # Samples in hand are a whole recording: there the end itself confirms a suspicion, and a stream may go on.
+    if batch.stage == "confirmed_at_end":
+        assert streamed.stage == "suspected"
+        assert streamed.confidence == batch.confidence
+        return
     assert streamed.to_json() == batch.to_json()
     assert str(streamed) == str(batch)
     assert streamed.series == batch.series

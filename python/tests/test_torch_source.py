@@ -1,6 +1,7 @@
-"""TorchSource on a stand-in for torch: what it asks of it, and what it leaves behind."""
+"""TorchSource on a stand-in for torch that a test sets by hand: what no real PyTorch does on demand. The rest is test_on_torch.py."""
 import pickle
 import sys
+import types
 
 import pytest
 from fake_torch import GIB, MIB, FakeTorch, nested
@@ -18,20 +19,6 @@ def torch(monkeypatch):
     monkeypatch.delenv("PYTORCH_ALLOC_CONF", raising=False)
     monkeypatch.delenv("PYTORCH_CUDA_ALLOC_CONF", raising=False)
     return fake
-
-
-def test_which_device(torch):
-    torch.current = 1
-    assert [TorchSource(device).device_id for device in (None, 0, "cuda:0", "cuda")] == [1, 0, 0, 1]
-    assert TorchSource(0).name == "Fake H200"
-    with pytest.raises(ValueError, match="cuda:7 does not exist: 2 devices are visible"):
-        TorchSource(7)
-
-
-def test_counters(torch):
-    torch.stats = {1: nested(1, 2, 3, 4, 5, 6, 7)}
-    assert TorchSource(1).counters() == vramtrack.Counters(1, 2, 3, 4, 5, 6, 7)
-    assert TorchSource(0).counters() == (0,) * 7, "nothing was allocated yet"
 
 
 def test_counters_where_only_the_module_has_them(torch):
@@ -93,16 +80,6 @@ def test_a_trace_within_a_recording_has_its_own_beginning(torch):
     source.stop_stacks()
 
 
-def test_profilers_on_one_device_share_its_peak(torch):
-    """Each makes a source of its own, as the global profiler does."""
-    outer, inner = vramtrack.GPUMemoryProfiler(), vramtrack.GPUMemoryProfiler()
-    assert outer.source is not inner.source
-    peaks = iter([0, 500, 0, 20, 20])  # before the outer, before and at the beginning of the inner, at the ends
-    outer.source._stats = inner.source._stats = lambda index: nested(0, 0, next(peaks) * MIB, 0, 0, 0, 0)
-    result = outer.profile_function(lambda: inner.profile_function(lambda: None))
-    assert result.peak_memory_usage() == 500 * MIB and inner.results[0].peak_memory_usage() == 20 * MIB
-
-
 def test_sources_share_the_one_recorder_of_the_process(torch):
     """A watch's evidence within a profiled call: the end of one is not the end of the other's, whichever comes first."""
     watch, profiler = TorchSource(0), TorchSource(1)
@@ -124,6 +101,63 @@ def test_a_recording_of_somebody_else_goes_on(torch):
     source.start_stacks()
     source.stop_stacks()
     assert torch.history == [STATE, None]
+
+
+@pytest.mark.parametrize("enabled", ["all", None])
+def test_a_recording_that_the_program_begins_or_ends_meanwhile_stays_as_it_is(torch, enabled):
+    """PyTorch's _record_memory_history() calls this one in torch._C."""
+    below = torch._C._cuda_record_memory_history = lambda enabled=None, *arguments: setattr(torch, "recording", enabled)
+    source = TorchSource(0)
+    source.start_stacks()
+    torch._C._cuda_record_memory_history(enabled)
+    source.stop_stacks()
+    assert torch.recording == enabled and torch.history == [STATE]
+    assert torch._C._cuda_record_memory_history is below
+    torch.recording = None
+    source.start_stacks()
+    source.stop_stacks()
+    assert torch.history == [STATE, STATE, None], "the next one is ours again"
+
+
+def test_devices_that_are_none(torch):
+    torch.device = lambda text: types.SimpleNamespace(type=text.partition(":")[0], index=int(text.partition(":")[2] or 0) if ":" in text else None)
+    for device, words in ((7, "2 devices are visible"), (-1, "count from 0"), ("cpu", "a device of type cpu; expected a CUDA device")):
+        with pytest.raises(ValueError, match=words):
+            vramtrack.default_source(device)
+    assert vramtrack.default_source("cuda:1").device_id == 1
+    with pytest.raises(ValueError, match="type cpu"):
+        vramtrack.GPUMemoryProfiler(device="cpu")
+
+
+def test_an_allocator_that_counts_nothing(torch, monkeypatch):
+    """PYTORCH_NO_CUDA_MEMORY_CACHING=1 leaves the counters at 0, and a pluggable allocator has none."""
+    source = TorchSource(0)
+    torch.cuda.mem_get_info = lambda index: (60 * GIB, 80 * GIB)
+    report = vramtrack.run_gate(lambda: None, source=source, collect=False)
+    assert report.passed and report.metric == "device_used"
+    watch = vramtrack.Watch(source, driver_library=None)
+    watch.sample()
+    assert watch.verdict().metric == "device_used"
+
+    def no_stats(index):
+        raise RuntimeError("CUDAPluggableAllocator does not yet support getDeviceStats")
+
+    source._stats = no_stats
+    with pytest.raises(RuntimeError):
+        source.counters()
+    torch.cuda.get_allocator_backend = lambda: "pluggable"
+    assert source.counters() == (0,) * 7
+
+
+def test_the_snapshot_of_an_oom_has_the_error_in_its_history(torch):
+    source = TorchSource(1)
+    (event,) = source.snapshot_at_oom(20, 3)["device_traces"][1]
+    assert (event["action"], event["size"], event["device_free"]) == ("oom", 20, 3)
+    assert event["frames"][0]["filename"] == __file__
+    torch.taken = {"segments": []}
+    assert source.snapshot_at_oom(20, 3)["device_traces"][1], "of a version without traces"
+    torch.taken = {"segments": [], "device_traces": [[], [{"action": "oom", "size": 4}]]}
+    assert len(source.snapshot_at_oom(20, 3)["device_traces"][1]) == 1, "PyTorch has recorded it itself"
 
 
 def test_a_recorder_that_fails_was_not_begun(torch):
@@ -207,6 +241,27 @@ def test_an_oom_of_another_device_is_not_this_ones(torch):
     assert len(seen) == 1
 
 
+def test_the_memory_fraction_is_the_limit(torch):
+    source = TorchSource(1)
+    torch.cuda.get_per_process_memory_fraction = lambda index: 0.25 if index == 1 else 1.0
+    assert source.limit_bytes() == 10 * GIB and source.capacity_bytes() == 40 * GIB
+    assert TorchSource(0).limit_bytes() is None, "all of it"
+    torch.cuda.mem_get_info = lambda index: (30 * GIB, 40 * GIB)
+    assert vramtrack.Watch(source, driver_library=None).sample().allocator_limit == 10 * GIB
+
+
+def test_a_version_that_cannot_be_asked_tells_the_limit_when_memory_runs_out(torch):
+    source = TorchSource(1)
+    source.observe_oom(lambda asked, free: None)
+    assert source.limit_bytes() is None
+    torch.observers[0](0, 1, 5 * GIB, 3)
+    assert source.limit_bytes() is None, "another device's"
+    torch.observers[0](1, 1, 5 * GIB, 3)
+    assert source.limit_bytes() == 5 * GIB
+    torch.observers[0](1, 1, 40 * GIB, 3)
+    assert source.limit_bytes() is None, "the whole device: there is no fraction any more"
+
+
 def test_an_oom_observer_by_its_older_name_or_none(torch):
     torch._C._cuda_attachOutOfMemoryObserver = torch._C._cuda_attach_out_of_memory_observer
     del torch._C._cuda_attach_out_of_memory_observer
@@ -241,12 +296,3 @@ def test_settings_in_force_are_those_of_the_snapshot(torch, monkeypatch):
 def test_commas_in_brackets_belong_to_a_value():
     assert parse_alloc_conf("expandable_segments:True,roundup_power2_divisions:[256:1,>:2],") == {
         "expandable_segments": "True", "roundup_power2_divisions": "[256:1,>:2]"}  # fmt: skip
-
-
-def test_a_watch_and_a_profiler_on_it(torch):
-    torch.stats = {0: nested(1 * GIB, 2 * GIB, 3 * GIB, 4 * GIB, 1 * GIB, 0, 9)}
-    watch = vramtrack.Watch(driver_library=None)
-    sample = watch.sample()
-    assert (sample.allocator_allocated, sample.device_used, sample.device_total) == (1 * GIB, 20 * GIB, 80 * GIB)
-    result = vramtrack.GPUMemoryProfiler().profile_function(lambda: None)
-    assert result.memory_peak.reserved_memory == 4 * GIB and ("reset_peak", 0) in torch.calls

@@ -1,6 +1,7 @@
 import gc
 import json
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ import threading
 import pytest
 
 import vramtrack
+from vramtrack import watch_sample
 from vramtrack.mark_series import MarkSeries
 from vramtrack.snapshots import growing_sites
 
@@ -148,29 +150,58 @@ def test_before_oom_is_looked_for_more_often_near_the_end(device):
     job = leaking(device, leak(device), interval_s=2.0, evidence=False)
     verdict = job.watch.verdict()
     low = verdict.oom_in_s.low
-    assert low > 60 and job.watch._next_check_in(verdict) == 15
+
+    def next_check_in():
+        return job.watch._callbacks.next_check_in(verdict, check_every_s=15, interval_s=2)
+
+    assert low > 60 and next_check_in() == 15
     job.watch.before_oom(lambda verdict: None, seconds=low - 12)
     job.watch.before_oom(lambda verdict: None, seconds=1)
-    assert job.watch._next_check_in(verdict) == pytest.approx(6)
-    job.watch._before_oom[0][1] = low - 0.5
-    assert job.watch._next_check_in(verdict) == 1, "and not at every moment"
-    job.watch._before_oom[0][2] = True
-    assert job.watch._next_check_in(verdict) == 15, "it was called"
+    assert next_check_in() == pytest.approx(6)
+    job.watch._callbacks.before_oom[0].seconds = low - 0.5
+    assert next_check_in() == 1, "and not at every moment"
+    job.watch._callbacks.before_oom[0].was_called = True
+    assert next_check_in() == 15, "it was called"
 
 
 def test_the_nearer_end_is_told(device):
     """Both grow: slowly within the allocator, ten times as fast beside it."""
     def step():
-        device.allocate(MIB // 4)
-        device.outside_bytes += 10 * MIB // 4
+        device.allocate(MIB)
+        device.outside_bytes += 10 * MIB
 
     job = Job(device, evidence=False)
     job.run(900)
-    job.run(2000, step)
+    job.run(1500, step)
     inside, outside = job.watch.verdict("allocator_allocated"), job.watch.verdict("device_used")
     assert inside.leak and outside.leak
     assert job.watch.verdict().metric == "device_used"
-    assert leaking(vramtrack.SimulatedDevice(), leak(device)).watch.verdict().metric == "allocator_allocated"
+    other = vramtrack.SimulatedDevice()
+    assert leaking(other, leak(other)).watch.verdict().metric == "allocator_allocated"
+
+
+def test_before_oom_under_a_memory_fraction(device):
+    """Memory ends at 8 of 24 GiB: in 1,024 s, not in 3,000."""
+    device.allowed_bytes = 8 * GIB
+    device.allocate(4 * GIB)
+    told = []
+    job = Job(device)
+    job.watch.before_oom(lambda verdict: told.append(verdict), 120)
+    job.run(600)
+    with pytest.raises(vramtrack.SimulatedOutOfMemoryError):
+        job.run(2000, leak(device, 4), check_every=15)
+    (verdict,) = told
+    assert verdict.metric == "allocator_allocated" and verdict.oom_in_s.low < 120
+
+
+@pytest.mark.parametrize("metric, end_gib", [
+    ("allocator_allocated", 8), ("allocator_reserved", 8), ("process_used", 9), ("device_used", 24),
+])  # fmt: skip
+def test_where_memory_ends_under_a_fraction(metric, end_gib):
+    taken = vramtrack.WatchSample(0.0, 2 * GIB, 3 * GIB, 10 * GIB, 4 * GIB, 24 * GIB, 8 * GIB)
+    assert watch_sample.limit_bytes(taken, metric) == end_gib * GIB
+    others = taken._replace(device_used=22 * GIB)  # the fraction is more than what others leave
+    assert watch_sample.limit_bytes(others, "allocator_allocated") == 5 * GIB
 
 
 def test_before_oom_is_called_once(device):
@@ -233,7 +264,8 @@ def test_confirming_a_cache_that_grows(device):
 
     sizes = [1000]
     job = leaking(device, step, evidence=False)
-    assert job.watch.verdict("device_used").leak
+    before = job.watch.verdict("device_used")
+    assert not before.leak and before.state == "growing" and "cache or fragmentation" in before.because
     verdict = job.watch.verdict("device_used", confirm=True)
     assert not verdict.leak and "so this is not a leak" in verdict.because
     assert verdict.raw["verdict"]["leak"] is False and json.loads(verdict.to_json())["verdict"]["oom_in_s"] is None
@@ -314,10 +346,12 @@ def test_samples_and_marks_are_bounded(device):
 @pytest.mark.parametrize("metric", ["allocator_allocated", "allocator_reserved", "device_used"])
 def test_a_watchs_verdict_is_that_of_its_samples(device, metric):
     job = leaking(device, leak(device), evidence=False)
-    column = {"allocator_allocated": 1, "allocator_reserved": 2, "device_used": 3}[metric]
     samples = job.watch.samples
     assert len(samples) == 2400
-    same = vramtrack.detect([s.time_s for s in samples], [s[column] for s in samples], 24 * GIB, metric=metric)
+    beside = {"device_used": [s.device_used for s in samples], "allocator_allocated": [s.allocator_allocated for s in samples],
+              "allocator_reserved": [s.allocator_reserved for s in samples]}  # fmt: skip
+    times, used = [s.time_s for s in samples], beside.pop(metric)
+    same = vramtrack.detect(times, used, 24 * GIB, metric=metric, beside=beside)
     verdict = job.watch.verdict(metric)
     assert verdict.leak and (verdict.to_json(), verdict.series) == (same.to_json(), same.series)
 
@@ -351,9 +385,9 @@ def test_the_thread_and_marks_of_the_program(device):
         watch.mark("other")
         while len(watch.samples) < 3 or watch.last_verdict is None:
             got.wait(0.001)
-    assert watch._series["request"].count == 2 and watch._series["other"].count == 1
+    assert watch._marks.series["request"].count == 2 and watch._marks.series["other"].count == 1
     vramtrack.mark("request")
-    assert watch._series["request"].count == 2, "a watch that has ended hears nothing"
+    assert watch._marks.series["request"].count == 2, "a watch that has ended hears nothing"
     assert watch.errors == []
 
 
@@ -373,6 +407,9 @@ def test_evidence_of_an_out_of_memory_error(device, tmp_path):
     (snapshot,) = (tmp_path / "evidence").glob("*.pickle")
     assert len(document["samples"]) == 600
     assert "step" in [site.name for site in growing_sites(vramtrack.SimulatedDevice().snapshot(), snapshot.read_bytes())]
+    note = pickle.loads(snapshot.read_bytes())["vramtrack_oom"]  # what `vramtrack snapshot oom` judges where there is no trace
+    assert note == {"device": 0, "asked_bytes": document["asked_bytes"], "device_free_bytes": document["device_free_bytes"],
+                    "device_total_bytes": device.capacity_bytes()}  # fmt: skip
 
 
 class Comparing(vramtrack.SimulatedDevice):
@@ -418,7 +455,7 @@ def test_counters_that_cannot_be_read_do_not_end_the_training(device, monkeypatc
     monkeypatch.setattr(device, "counters", lambda: 1 / 0)
     watch.step()
     watch.epoch()
-    assert watch.errors == ["mark: division by zero"] and watch._series["step"].count == 1 and watch.epoch_growth == []
+    assert watch.errors == ["mark: division by zero"] and watch._marks.series["step"].count == 1 and watch.epoch_growth == []
 
 
 def test_the_verdict_names_the_device():
@@ -433,14 +470,14 @@ def test_a_forked_child_can_use_its_watch():
     code = ("import os, signal, vramtrack\nw = vramtrack.Watch(vramtrack.SimulatedDevice()).start()\n"
             "w._lock.acquire()\nw.evidence._lock.acquire()\nif os.fork() == 0:\n  signal.alarm(20)\n  import threading\n"
             "  t = threading.Thread(target=lambda: (w.step(), w.verdict(), w.stop()))\n  t.start()\n  t.join()\n"
-            "  os._exit(w._series['step'].count)\nprint(os.wait()[1] >> 8)\nos._exit(0)\n")  # fmt: skip
+            "  os._exit(w._marks.series['step'].count)\nprint(os.wait()[1] >> 8)\nos._exit(0)\n")  # fmt: skip
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["1"], done.stderr
 
 
 def test_a_forked_child_marks_for_nobody():
     code = ("import os, vramtrack\nw = vramtrack.Watch(vramtrack.SimulatedDevice()).start()\nw._lock.acquire()\n"
-            "if os.fork() == 0:\n  vramtrack.mark('step')\n  os._exit(len(w._series))\nprint(os.wait()[1])\n")  # fmt: skip
+            "if os.fork() == 0:\n  vramtrack.mark('step')\n  os._exit(len(w._marks.series))\nprint(os.wait()[1])\n")  # fmt: skip
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout == "0\n", done.stderr
 
@@ -468,4 +505,5 @@ def test_memory_that_others_have_taken_since(device):
     device.empty_cache()
     device.outside_bytes = 20 * GIB
     job.run(30)
-    assert job.watch.verdict("allocator_allocated").capacity_bytes < 5 * GIB
+    explained = job.watch._stream.verdict(explain=True, metric="allocator_allocated").explain
+    assert "limit 4.0 GiB" in explained[0]

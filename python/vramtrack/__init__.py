@@ -5,10 +5,17 @@ Watch, mark()        watch this process while it runs; before_oom() saves a chec
 GPUMemoryProfiler,   measure the effect of each call on memory and find patterns in the results
 MemoryAnalyzer
 check(), run_gate()  a leak gate for tests; see also `pytest --vramtrack` and `vramtrack test`
+kept_by()            which variables and containers keep tensors alive
+allow_attach()       lets `vramtrack attach` record this process for a while
 
-Importing the package does not import a framework. docs/python.md is the manual.
+Importing the package does not import a framework, start a thread or open a file, unless VRAMTRACK_ATTACHABLE=1 or `vramtrack run` asks for
+the socket of allow_attach(). docs/python.md is the manual.
 """
 from vramtrack.analyzer import MemoryAnalyzer
+from vramtrack.breakdown import Breakdown
+from vramtrack.categories import Categories, Label, categorize, dump_snapshot
+from vramtrack.confirmation import Confirmation
+from vramtrack.door import allow_attach, open_if_asked
 from vramtrack.errors import LeakError, NoDeviceError, SimulatedOutOfMemoryError
 from vramtrack.findings import GapFinding, MemoryPattern, PerformanceInsight
 from vramtrack.gate import GateReport, check, run_gate
@@ -22,15 +29,30 @@ from vramtrack.profiler import (
     profile_function,
     set_global_profiler,
 )
-from vramtrack.memory_source import Counters, MemorySource, Site
+from vramtrack.memory_source import Counters, MemorySource, Pool, Site
+from vramtrack.rank_summary import Rank
+from vramtrack.referrers import Keeper, Kept, kept_by
 from vramtrack.simulated import SimulatedDevice
 from vramtrack.sources import default_source, set_default_source, use_source
 from vramtrack.verdict import Alert, End, Finding, Interval, Run, Suspect, Verdict, detect
 from vramtrack.version import __version__
-from vramtrack.watch import Confirmation, Watch, WatchSample
+from vramtrack.watch import Watch
+from vramtrack.watch_sample import WatchSample
+
+open_if_asked()
+
+
+def load_ipython_extension(shell: object) -> None:
+    """%load_ext vramtrack: the magic %%vramtrack (vramtrack.jupyter)."""
+    from vramtrack.jupyter import load_ipython_extension as load
+
+    load(shell)
+
 
 __all__ = [
     "Alert",
+    "Breakdown",
+    "Categories",
     "Confirmation",
     "Counters",
     "End",
@@ -39,6 +61,9 @@ __all__ = [
     "GapFinding",
     "GateReport",
     "Interval",
+    "Keeper",
+    "Kept",
+    "Label",
     "LeakError",
     "MemoryAnalyzer",
     "MemoryPattern",
@@ -46,7 +71,9 @@ __all__ = [
     "MemorySource",
     "NoDeviceError",
     "PerformanceInsight",
+    "Pool",
     "ProfileResult",
+    "Rank",
     "Run",
     "SimulatedDevice",
     "SimulatedOutOfMemoryError",
@@ -56,10 +83,14 @@ __all__ = [
     "Watch",
     "WatchSample",
     "__version__",
+    "allow_attach",
+    "categorize",
     "check",
     "default_source",
     "detect",
+    "dump_snapshot",
     "get_global_profiler",
+    "kept_by",
     "mark",
     "profile_context",
     "profile_function",

@@ -91,7 +91,7 @@ class MemoryAnalyzer:
             "summary": {
                 "total_functions_analyzed": len({r.function_name for r in found}),
                 "total_function_calls": len(found),
-                "total_memory_allocated": sum(r.memory_allocated for r in found),
+                "total_memory_allocated": sum(r.memory_kept for r in found),
                 "total_execution_time": sum(r.execution_time for r in found),
                 "analysis_timestamp": found[-1].memory_after.timestamp if found else None,
             },

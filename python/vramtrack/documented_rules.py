@@ -97,8 +97,8 @@ def inefficient_allocations(results: Sequence[ProfileResult], thresholds: Thresh
     limit = thresholds["inefficient_allocation_ratio"]
     for result in results:
         extra = result.peak_memory_usage() - result.memory_before.allocated_memory
-        if result.memory_allocated > 0 and extra > 0 and extra / result.memory_allocated < limit:
-            efficiency.setdefault(result.function_name, []).append(extra / result.memory_allocated)
+        if result.memory_kept > 0 and extra > 0 and extra / result.memory_kept < limit:
+            efficiency.setdefault(result.function_name, []).append(extra / result.memory_kept)
     worst = {
         name: mean(values) for name, values in efficiency.items() if len(values) >= thresholds["min_calls_for_analysis"]
     }
@@ -118,12 +118,12 @@ def inefficient_allocations(results: Sequence[ProfileResult], thresholds: Thresh
 
 def memory_spikes(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[MemoryPattern]:
     """Growing calls above Q3 + 1.5 IQR of all growing calls, of all functions together."""
-    grown = [result.memory_allocated for result in results if result.memory_allocated > 0]
+    grown = [result.memory_kept for result in results if result.memory_kept > 0]
     if len(grown) < 3:
         return []
     q1, q3 = quantile(grown, 0.25), quantile(grown, 0.75)
     limit = q3 + 1.5 * (q3 - q1)
-    spikes = [result.function_name for result in results if result.memory_allocated > limit]
+    spikes = [result.function_name for result in results if result.memory_kept > limit]
     if not spikes:
         return []
     return [
@@ -144,7 +144,7 @@ def repeated_allocations(results: Sequence[ProfileResult], thresholds: Threshold
     """Ten calls or more that grow by less than 50 MiB on average, including calls that do not grow."""
     frequent = []
     for name, calls in _by_function(results).items():
-        total = sum(call.memory_allocated for call in calls)
+        total = sum(call.memory_kept for call in calls)
         if len(calls) >= 10 and total / len(calls) < 50 * MIB:
             frequent.append((total, name))
     if not frequent:
@@ -229,7 +229,7 @@ def _execution_times(results: Sequence[ProfileResult], thresholds: Thresholds) -
 
 
 def _memory_efficiency(results: Sequence[ProfileResult], thresholds: Thresholds) -> List[PerformanceInsight]:
-    rates = [(r.function_name, r.memory_allocated / r.execution_time) for r in results if r.execution_time > 0]
+    rates = [(r.function_name, r.memory_kept / r.execution_time) for r in results if r.execution_time > 0]
     if not rates:
         return []
     limit = quantile([rate for _, rate in rates], thresholds["high_memory_percentile"])
@@ -252,7 +252,7 @@ def _memory_efficiency(results: Sequence[ProfileResult], thresholds: Thresholds)
 def _correlation(results: Sequence[ProfileResult]) -> List[PerformanceInsight]:
     if len(results) < 10:
         return []
-    _, r, _ = linear_fit([result.execution_time for result in results], [result.memory_allocated for result in results])
+    _, r, _ = linear_fit([result.execution_time for result in results], [result.memory_kept for result in results])
     if abs(r) <= 0.7:
         return []
     return [

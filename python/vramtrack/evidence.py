@@ -7,9 +7,11 @@ import os
 import pickle
 import threading
 import time
-from typing import Any, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
+from vramtrack import categories
 from vramtrack.memory_source import MemorySource, Site
+from vramtrack.printable import printable_values
 
 _AGAIN_AFTER_S = 1800.0
 _SETTLING_MARKS = 2
@@ -124,31 +126,65 @@ def write_evidence(watch: Any, asked_bytes: int, free_bytes: int) -> str:
     if sum(name.endswith(".json") for name in mine) >= 5:
         return ""
     stem = os.path.join(directory, f"vramtrack-oom-{os.getpid()}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{len(mine)}")
-    verdict = watch.verdict()
     counters = watch.source.counters()
-    document = {
+    # Whatever fails is left out and said: the file and the snapshot are written all the same.
+    missing: List[str] = []
+
+    def part(name: str, make: Callable[[], Any], otherwise: Any = None) -> Any:
+        try:
+            return make()
+        except Exception as error:
+            missing.append(f"{name}: {type(error).__name__}: {error}")
+            return otherwise
+
+    verdict = part("verdict", watch.verdict)
+    found = part("categories", categories.categorize)
+    document: Dict[str, Any] = {
         "schema": "vramtrack.oom.v1",
         "pid": os.getpid(),
         "asked_bytes": asked_bytes,
         "device_free_bytes": free_bytes,
+        "limit_bytes": part("limit_bytes", watch.source.limit_bytes),
         "allocated_bytes": counters.allocated,
         "reserved_bytes": counters.reserved,
-        "allocator_settings": watch.source.allocator_settings(),
-        "verdict": verdict.raw.get("verdict"),
-        "words": str(verdict),
-        "growth_bytes_per": verdict.growth_per,
+        "allocator_settings": part("allocator_settings", watch.source.allocator_settings, {}),
+        "verdict": None if verdict is None else verdict.raw.get("verdict"),
+        "words": "" if verdict is None else str(verdict),
+        "categories": found.by_category if found is not None and found.labels else {},
+        "growth_bytes_per": {} if verdict is None else verdict.growth_per,
         "sites": [site._asdict() for site in watch.sites],
-        "advice": watch.advice(),
+        "ranks": [rank._asdict() for rank in known_ranks(watch)],
+        "pools": [pool._asdict() for pool in part("pools", watch.source.pools, [])],
+        "advice": part("advice", watch.advice, []),
         "samples": [list(sample) for sample in watch.samples[-600:]],
         "sample_fields": list(type(watch.samples[0])._fields) if watch.samples else [],
     }
+    snapshot = part("snapshot", lambda: watch.source.snapshot_at_oom(asked_bytes, free_bytes))
+    document["missing"] = missing
     with open(stem + ".json", "w") as file:
-        json.dump(document, file, indent=1, default=str)
-    snapshot = watch.source.snapshot()
-    if isinstance(snapshot, bytes):
+        json.dump(printable_values(json.loads(json.dumps(document, default=str))), file, indent=1)
+    if snapshot is not None:
         with open(stem + ".pickle", "wb") as file:
-            file.write(snapshot)
-    elif snapshot is not None:
-        with open(stem + ".pickle", "wb") as file:
-            pickle.dump(snapshot, file)
+            file.write(with_oom(snapshot, watch.source, asked_bytes, free_bytes, found))
+    for what in missing:
+        watch._note(f"writing evidence: {what}")
     return stem + ".json"
+
+
+def known_ranks(watch: Any) -> List[Any]:
+    """Those that were read last: nothing is waited for where memory has run out."""
+    return [] if watch._ranks is None else list(watch._ranks.known())
+
+
+def with_oom(snapshot: Any, source: Any, asked_bytes: int, free_bytes: int, found: Optional[categories.Categories] = None) -> bytes:
+    """The snapshot as a pickle that says what was asked for, and of how much, and what the blocks are. `vramtrack snapshot` reads these
+    fields; other readers skip them."""
+    taken = pickle.loads(snapshot) if isinstance(snapshot, bytes) else snapshot
+    if not isinstance(taken, dict):
+        return pickle.dumps(taken)
+    note = {"device": getattr(source, "device_id", 0), "asked_bytes": asked_bytes, "device_free_bytes": free_bytes}
+    for name, value in (("device_total_bytes", source.capacity_bytes()), ("allowed_bytes", source.limit_bytes())):
+        if value is not None:
+            note[name] = value
+    told = {"vramtrack_categories": categories.labels_for_snapshot(found)} if found is not None and found.labels else {}
+    return pickle.dumps({**taken, "vramtrack_oom": note, **told})

@@ -2,6 +2,7 @@
 with `vramtrack test`; docs/leak-gate.md explains them."""
 from __future__ import annotations
 
+import contextlib
 import difflib
 import gc
 import warnings
@@ -10,33 +11,50 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 
 from vramtrack import _core
 from vramtrack.errors import LeakError
+from vramtrack.garbage import only_new_objects
+from vramtrack.gate_meter import GateMeter
 from vramtrack.memory_source import MemorySource, Site
+from vramtrack.printable import printable
 from vramtrack.sources import default_source
 from vramtrack.verdict import column
 
 _SETTLING_ITERATIONS = 2
 _EVIDENCE_ITERATIONS = 16
 _FIRST_LOOK = 128
+_WHEN_INCONCLUSIVE = ("warn", "fail", "ignore")
 GrowthResult = _core.GrowthResult
 
 
 @dataclass(frozen=True)
 class GateReport:
     """The result of a gate: `because` in words, `result` with the figures (outcome, growth_bytes, low_bytes, high_bytes, ...), and
-    after a failure `sites`, the lines that grew."""
+    after a failure `sites`, the lines that grew. `metric` says which memory was tested, and `notes` what else there is to know."""
 
     limit: str
     result: Any
     used_bytes: Tuple[float, ...] = field(repr=False, default=())
     sites: Tuple[Site, ...] = ()
+    metric: str = "allocator_allocated"
+    notes: Tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
-        return not self.result.failed
+        """Growth above the limit is excluded."""
+        return bool(self.result.passed)
+
+    @property
+    def failed(self) -> bool:
+        """Growth above the limit is shown, at the error rate."""
+        return bool(self.result.failed)
+
+    @property
+    def inconclusive(self) -> bool:
+        """Neither."""
+        return not self.passed and not self.failed
 
     @property
     def because(self) -> str:
-        return str(self.result.because)
+        return "; ".join((str(self.result.because), *self.notes))
 
     def __str__(self) -> str:
         lines = [self.because]
@@ -48,7 +66,7 @@ class GateReport:
 
 def _limit_bytes(limit: Union[str, float]) -> float:
     if isinstance(limit, str):
-        return float(_core.parse_growth_limit(limit))
+        return float(_core.parse_growth_limit(printable(limit)))
     if isinstance(limit, bool) or not isinstance(limit, (int, float)):
         raise TypeError(f'the limit is {limit!r}; expected for example "0.2 MiB/iter", or a number of bytes per iteration')
     if 0 < limit < 1:
@@ -58,7 +76,7 @@ def _limit_bytes(limit: Union[str, float]) -> float:
 
 def _unit(limit: Union[str, float]) -> str:
     """What the limit calls one iteration: "step" of "0.2 MiB/step"."""
-    unit = limit.partition("/")[2].strip() if isinstance(limit, str) else ""
+    unit = printable(limit).partition("/")[2].strip() if isinstance(limit, str) else ""
     return "iteration" if unit in ("", "iter") else unit
 
 
@@ -141,56 +159,107 @@ def run_gate(
                 number is `most`; `first` is then 128 or that number. If `most` is too small for a leak to be detected, it is
                 raised, with a warning
     caches      how many of 24 stretches of the run may hold a step of a growing cache
-    collect     True: calls gc.collect() after each iteration, so that garbage in cycles does not look like a leak
+    collect     True: calls gc.collect() after each iteration, so that garbage in cycles does not look like a leak. Objects from before
+                the gate are frozen meanwhile (gc.freeze()), which makes a collection take microseconds
     evidence    True: after a failure, records 18 more iterations to name the lines that grew
 
-    The result of body() is dropped. An exception in body() ends the gate. run_gate() does not raise LeakError; check() does.
+    The result of body() is dropped. An exception in body() ends the gate; if it is an out-of-memory error and memory grew with every
+    iteration until then, that is the result. If the allocator counts nothing (PYTORCH_NO_CUDA_MEMORY_CACHING=1, a pluggable
+    allocator), the driver's figure is tested, and `metric` says so. run_gate() does not raise LeakError; check() does.
     """
     __tracebackhide__ = True  # under pytest: the caller's line is of interest
     memory = source if source is not None else default_source()
     first, most = _least_and_most(iterations)
-    gate = _core.LeakGate(_limit_bytes(limit), error_rate, first, most, caches, _unit(limit))
-    if gate.most > most:
+
+    def new_gate() -> Any:
+        capacity = memory.limit_bytes() or memory.capacity_bytes() or 0
+        return _core.LeakGate(_limit_bytes(limit), error_rate, first, most, caches, _unit(limit), float(capacity))
+
+    meter = GateMeter(memory, new_gate)
+    if meter.gate.most > most:
         warnings.warn(
-            f"iterations={iterations!r} is raised to {gate.most}: fewer iterations cannot show a leak at an error rate of {_core.error_rate_words(error_rate)}",
+            f"iterations={iterations!r} is raised to {meter.gate.most}: fewer iterations cannot show a leak at an error rate of {_core.error_rate_words(error_rate)}",
             stacklevel=2,
         )
+    notes: List[str] = []
     calls = 0
-    while not gate.finished:
-        calls += 1
-        _called(body, calls, gate.most)
+    result = None
+    with only_new_objects() if collect else contextlib.nullcontext():
+        while result is None:
+            calls += 1
+            try:
+                _called(body, calls, meter.gate.most)
+            except Exception as error:
+                result = _result_at_out_of_memory(error, meter, limit, error_rate, caches)
+                if result is None:
+                    raise
+                notes.append(f"call {calls} ran out of memory")
+                evidence = False  # more iterations would fail, too
+                break
+            if collect:
+                gc.collect()
+            meter.read()
+            if meter.gate.finished:
+                result = meter.gate.result
+        sites: List[Site] = []
+        if result.failed and evidence:
+            try:
+                sites = _growing_sites(body, memory, calls, collect)
+            except Exception as error:  # the verdict stands
+                notes.append(printable(f"the lines could not be found: {type(error).__name__}: {error}".split("\n")[0]))
+    words = limit if isinstance(limit, str) else str(_core.growth_text(limit))
+    return GateReport(words, result, tuple(meter.gate.used_bytes), tuple(sites), meter.metric, (*meter.notes, *notes))
+
+
+def _result_at_out_of_memory(
+    error: Exception, meter: GateMeter, limit: Union[str, float], error_rate: float, caches: int
+) -> Optional[Any]:
+    """The failure, if the error says that memory ran out and memory grew until then."""
+    if "out of memory" not in str(error).lower():
+        return None
+    result = _core.test_growth(column(meter.gate.used_bytes, "used_bytes"), _limit_bytes(limit), error_rate, caches, _unit(limit))
+    return result if result.failed else None
+
+
+def _growing_sites(body: Callable[[], Any], memory: MemorySource, calls: int, collect: bool) -> List[Site]:
+    __tracebackhide__ = True
+    memory.start_stacks()
+    try:
+        # The first iterations replace buffers from before the recording, whose lines the recorder does not know.
+        last = calls + _SETTLING_ITERATIONS + _EVIDENCE_ITERATIONS
+        for _ in range(_SETTLING_ITERATIONS):
+            calls += 1
+            _called(body, calls, last)
         if collect:
             gc.collect()
-        gate.add(float(memory.counters().allocated))
-    sites: List[Site] = []
-    if gate.result.failed and evidence:
-        memory.start_stacks()
-        try:
-            # The first iterations replace buffers from before the recording, whose lines the recorder does not know.
-            last = calls + _SETTLING_ITERATIONS + _EVIDENCE_ITERATIONS
-            for _ in range(_SETTLING_ITERATIONS):
-                calls += 1
-                _called(body, calls, last)
+        before = memory.snapshot()
+        for _ in range(_EVIDENCE_ITERATIONS):
+            calls += 1
+            _called(body, calls, last)
+        if collect:
             gc.collect()
-            before = memory.snapshot()
-            for _ in range(_EVIDENCE_ITERATIONS):
-                calls += 1
-                _called(body, calls, last)
-            gc.collect()
-            sites = memory.growing_sites(before, memory.snapshot())
-        finally:
-            memory.stop_stacks()
-    words = limit if isinstance(limit, str) else str(_core.growth_text(limit))
-    return GateReport(words, gate.result, tuple(gate.used_bytes), tuple(sites))
+        return memory.growing_sites(before, memory.snapshot())
+    finally:
+        memory.stop_stacks()
 
 
-def check(body: Callable[[], Any], limit: Union[str, float] = "0.2 MiB/iter", **options: Any) -> GateReport:
-    """Like run_gate(), and raises LeakError if the body leaks: an AssertionError with the figures and the lines that grew."""
+def check(
+    body: Callable[[], Any], limit: Union[str, float] = "0.2 MiB/iter", *, inconclusive: str = "warn", **options: Any
+) -> GateReport:
+    """Like run_gate(), and raises LeakError if the body leaks: an AssertionError with the figures and the lines that grew.
+
+    inconclusive  what happens if growth above the limit is neither shown nor excluded: "warn" (the default), "fail" (LeakError) or
+                  "ignore"
+    """
     __tracebackhide__ = True
+    if inconclusive not in _WHEN_INCONCLUSIVE:
+        raise ValueError(f"inconclusive is {inconclusive!r}; expected warn, fail or ignore")
     refuse_unknown(options, option_names(), "check()")
     report = run_gate(body, limit, **options)
-    if not report.passed:
+    if report.failed or (report.inconclusive and inconclusive == "fail"):
         raise LeakError(f"GPU memory {report}", report.result, report.sites)
+    if report.inconclusive and inconclusive == "warn":
+        warnings.warn(f"the leak gate is inconclusive: GPU memory {report}", stacklevel=2)
     return report
 
 

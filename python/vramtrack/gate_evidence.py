@@ -10,6 +10,7 @@ import os
 from typing import Any, Dict, List, Tuple
 
 from vramtrack.memory_source import MemorySource, Site
+from vramtrack.printable import printable
 
 _BEGIN = 16  # until the first snapshot, the program has replaced its buffers
 _FIRST = 32
@@ -64,9 +65,9 @@ class GateEvidence:
         self._write(begin, end, source.growing_sites(before, after, _SITES))
 
     def _write(self, begin: int, end: int, sites: List[Site]) -> None:
-        lines = [f"{self._name} {begin} {end}"]
+        lines = [f"{printable(self._name)} {begin} {end}"]
         for site in sites:
-            where = " ".join(f"{site.file}:{site.line} in {site.name}".split())
+            where = printable(" ".join(f"{site.file}:{site.line} in {site.name}".split()))
             lines.append(f"{site.growth_bytes} {where}")
         with open(self.path + ".new", "w", encoding="utf-8", errors="replace") as file:
             file.write("\n".join(lines) + "\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from vramtrack.verdict import Verdict
+from vramtrack.optional_watch import watch_or_warn
 from vramtrack.watch import Watch
 
 try:
@@ -41,7 +42,9 @@ class VramtrackCallback(TrainerCallback):
         if self.watch is not None:  # left by an attempt that ended with an exception and is retried
             self.watch.stop()
         self._save_now = False
-        self.watch = Watch(**self._options)
+        self.watch = watch_or_warn(self._options)
+        if self.watch is None:
+            return
         self.watch.before_oom(self._closer, self._checkpoint_s)
         self.watch.start()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from vramtrack.verdict import Verdict
+from vramtrack.optional_watch import watch_or_warn
 from vramtrack.watch import Watch
 
 try:
@@ -38,7 +39,9 @@ class VramtrackCallback(Callback):
         if self.watch is not None:  # left by an attempt that ended with an exception and is retried
             self.watch.stop()
         self._due = None
-        self.watch = Watch(**self._options)
+        self.watch = watch_or_warn(self._options)
+        if self.watch is None:
+            return
         if self._before_oom is not None:
             self.watch.before_oom(self._closer, self._checkpoint_s)
         self.watch.start()

@@ -1,12 +1,16 @@
-"""Memory at each mark in a series of bounded size, and its growth per mark."""
+"""Memory at each mark in a series of bounded size, its growth per mark, and the marks of a Watch by name."""
 from __future__ import annotations
 
+import threading
 from array import array
 from bisect import bisect_left
-from typing import List, Optional
+from typing import Callable, Dict, List, Optional
 
 from vramtrack import _core
 from vramtrack.statistics import linear_fit
+from vramtrack.units import MIB
+
+_OFTEN_S = 300.0  # marks that come three times within this time are worth waiting for
 
 
 class MarkSeries:
@@ -61,3 +65,68 @@ class MarkSeries:
         rest = values[int(result.warm_up_iterations) :]
         slope, _, _ = linear_fit(array("d", range(len(rest))), rest)
         return slope / self._stride
+
+
+class Marks:
+    """The series of each name, and memory at the ends of epochs. Thread-safe."""
+
+    MOST_NAMES = 64
+
+    def __init__(self) -> None:
+        self.series: Dict[str, MarkSeries] = {}
+        self._epoch_bytes: List[int] = []
+        self._lock = threading.Lock()
+
+    def in_child(self) -> None:
+        """In a forked process the lock may belong to a thread that no longer exists."""
+        self._lock = threading.Lock()
+
+    def add(self, name: str, used_bytes: int, clock: Callable[[], float]) -> Optional[float]:
+        """The time of the mark. None: there are too many names, and it was left out."""
+        with self._lock:
+            series = self.series.get(name)
+            if series is None:
+                if len(self.series) >= self.MOST_NAMES:
+                    return None
+                series = self.series[name] = MarkSeries()
+            now = clock()
+            series.add(now, used_bytes)
+            return now
+
+    def add_epoch(self, used_bytes: int) -> None:
+        with self._lock:
+            self._epoch_bytes.append(used_bytes)
+
+    @property
+    def epoch_growth(self) -> List[int]:
+        """Growth in bytes from each epoch to the next."""
+        with self._lock:
+            return [b - a for a, b in zip(self._epoch_bytes, self._epoch_bytes[1:])]
+
+    @property
+    def grows_every_epoch(self) -> bool:
+        """Whether memory grew in each of the last three epochs, by 1 MiB or more in total. The very first epoch is warm-up and does
+        not count."""
+        growth = self.epoch_growth[1:][-3:]
+        return len(growth) == 3 and min(growth) > 0 and sum(growth) >= MIB
+
+    def growth_per(self, since_s: Optional[float]) -> Dict[str, float]:
+        """Growth in bytes by name, of those with enough marks since then (None: since the beginning)."""
+        with self._lock:
+            grown = {name: series.growth_bytes(since_s) for name, series in self.series.items()}
+        return {name: growth for name, growth in grown.items() if growth is not None}
+
+    def first_since(self, since_s: float, most: int) -> List[float]:
+        """Memory at the first `most` marks of each name since then."""
+        with self._lock:
+            return [value for series in self.series.values() for value in series.first_since(since_s, most)]
+
+    def any_grows(self) -> bool:
+        return any(series.grows() for series in self._all())
+
+    def come_often(self, now: float) -> bool:
+        return any(series.count_since(now - _OFTEN_S) >= 3 for series in self._all())
+
+    def _all(self) -> List[MarkSeries]:
+        with self._lock:
+            return list(self.series.values())

@@ -1,4 +1,4 @@
-"""mark(): reports the end of an iteration to the Watch in this process and to `vramtrack test` around it.
+"""mark(): reports the end of an iteration to the Watch in this process, and to `vramtrack test` or `vramtrack run` around it.
 
 The protocol of `vramtrack test` is one line per mark, "NAME" or "NAME BYTES KEY", written to the pipe whose number is in
 VRAMTRACK_MARK_FD (docs/leak-gate.md). Any language can use it.
@@ -120,11 +120,41 @@ def _take_evidence(name: str, source: Any) -> None:
         _evidence_lock.release()
 
 
+def _find_probe_mark() -> Optional[Callable[[bytes], None]]:
+    """The probe of `vramtrack run`, where this process has it: the mark goes into the trace, between the allocations around it."""
+    if not os.environ.get("VRAMTRACK_PROBE_DIR"):
+        return None
+    import ctypes
+
+    try:
+        function = ctypes.CDLL(None).vramtrack_probe_mark
+    except (OSError, AttributeError):  # a static or setuid program has no probe
+        return None
+    function.argtypes = [ctypes.c_char_p]
+    function.restype = None
+    return function
+
+
+_probe_mark = _find_probe_mark()
+
+
+def _look() -> None:
+    """Tells the probe what the memory is, now and then, where the program uses PyTorch on a device."""
+    if "torch" in sys.modules:
+        from vramtrack import categories
+
+        if categories.is_wanted:
+            categories.look_now_and_then()
+
+
 def mark(name: str = "iteration") -> None:
     """Reports the end of one iteration of `name`. It takes about a microsecond when nothing listens. ValueError: the name has blanks."""
     global _fd
     if not name or any(c.isspace() for c in name):
         raise ValueError(f"{name!r} is not a valid name of a mark; expected a word without blanks")
+    if _probe_mark is not None:
+        _look()  # first: the mark's moment in the trace has it
+        _probe_mark(name.encode())
     for listener in _listeners:
         listener(name)
     fd = _pipe()
@@ -132,7 +162,9 @@ def mark(name: str = "iteration") -> None:
         return
     try:
         source = _source_now()
-        used = None if source is None else source.counters().allocated
+        counters = None if source is None else source.counters()
+        # An allocator that counts nothing says nothing: the gate reads the process's memory itself.
+        used = None if counters is None or (counters.allocated == 0 and counters.reserved == 0) else counters.allocated
     except Exception:  # a mark that cannot be measured is left out: it must not end the training
         return
     line = f"{name}\n" if used is None else f"{name} {used} {_key}".rstrip() + "\n"

@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from vramtrack.driver import DeviceIdentity
 from vramtrack.peaks import OpenCalls
+from vramtrack.printable import printable
 from vramtrack.units import MIB
 
 
@@ -20,6 +21,19 @@ class Counters(NamedTuple):
     allocations: int
 
 
+class Pool(NamedTuple):
+    """A private pool of the allocator. `id` is PyTorch's: (n, 0) was made by the capture of a CUDA graph, (0, n) by MemPool() or
+    graph_pool_handle()."""
+
+    id: Tuple[int, int]
+    reserved_bytes: int
+    allocated_bytes: int
+
+    def __str__(self) -> str:
+        name = f"CUDA graph {self.id[0]}" if self.id[1] == 0 else f"pool {self.id[0]}.{self.id[1]}"
+        return f"{name}: {self.reserved_bytes / MIB:,.0f} MiB reserved, {self.allocated_bytes / MIB:,.0f} MiB of it allocated"
+
+
 class Site(NamedTuple):
     """Live bytes allocated by one line. `name` is its function; `stack` lists the frames, innermost first."""
 
@@ -31,7 +45,18 @@ class Site(NamedTuple):
     stack: Tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} in {self.name}: {self.growth_bytes / MIB:+.1f} MiB, {self.live_bytes / MIB:.1f} MiB live"
+        where = printable(f"{self.file}:{self.line} in {self.name}")
+        return f"{where}: {self.growth_bytes / MIB:+.1f} MiB, {self.live_bytes / MIB:.1f} MiB live"
+
+
+class Device(NamedTuple):
+    """A device that is not PyTorch's."""
+
+    type: str
+    index: int
+
+    def __str__(self) -> str:
+        return printable(f"{self.type}:{self.index}")
 
 
 class MemorySource:
@@ -39,6 +64,11 @@ class MemorySource:
 
     name = "memory"
     device_id = 0
+
+    @property
+    def device(self) -> Any:
+        """The framework's own object for the device, or one with `type` and `index`."""
+        return Device(self.name, self.device_id)
 
     def counters(self) -> Counters:
         """Reads all counters of the allocator. It is called before and after every profiled call, so it must be cheap."""
@@ -59,6 +89,18 @@ class MemorySource:
     def capacity_bytes(self) -> Optional[int]:
         """The size of the device's memory."""
         return None
+
+    def limit_bytes(self) -> Optional[int]:
+        """The most that this process's allocator may reserve, if that is less than the device's capacity; None: there is no such limit."""
+        return None
+
+    def host_pinned_bytes(self) -> Optional[int]:
+        """Host memory that the framework has pinned, in use or cached; None if it does not count it."""
+        return None
+
+    def pools(self) -> List[Pool]:
+        """The allocator's private pools, the largest first. It may take milliseconds."""
+        return []
 
     def identity(self) -> Optional[DeviceIdentity]:
         """How the driver identifies the device; None if it is not a CUDA device."""
@@ -90,6 +132,10 @@ class MemorySource:
     def snapshot(self) -> Any:
         """The live blocks by stack, in the form that growing_sites() of this source reads."""
         return None
+
+    def snapshot_at_oom(self, asked_bytes: int, free_bytes: int) -> Any:
+        """The snapshot that is written when memory has run out: its history has the error."""
+        return self.snapshot()
 
     def growing_sites(self, before: Any, after: Any, limit: int = 10) -> List[Site]:
         """The sites whose live bytes grew between two snapshots, the largest growth first."""

@@ -242,8 +242,8 @@ def inefficient_allocations(results: Sequence[ProfileResult], thresholds: Thresh
         kept = []
         for call in calls:
             extra = call.peak_memory_usage() - call._before.allocated
-            if call.memory_allocated >= MIB and extra > 0:
-                kept.append(call.memory_allocated / extra)
+            if call.memory_kept >= MIB and extra > 0:
+                kept.append(call.memory_kept / extra)
         enough = max(thresholds["min_calls_for_analysis"], 0.5 * len(calls))
         if len(kept) >= enough and mean(kept) < limit:
             worst[name] = mean(kept)
@@ -269,7 +269,7 @@ def memory_spikes(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
     grown_all: List[int] = []
     limits: List[float] = []
     for name, calls in documented._by_function(results).items():
-        grown = [call.memory_allocated for call in calls[1:] if call.memory_allocated > 0]
+        grown = [call.memory_kept for call in calls[1:] if call.memory_kept > 0]
         if len(grown) < 5:
             continue
         q1, q3 = quantile(grown, 0.25), quantile(grown, 0.75)
@@ -295,13 +295,13 @@ def repeated_allocations(results: Sequence[ProfileResult], thresholds: Threshold
     """Churn: ten calls or more, most of which allocate less than 50 MiB that is freed elsewhere. Memory that is not freed is reported as
     a leak."""
     ordered = in_time(results)
-    allocated = sum(r.memory_allocated for r in ordered)
-    freed = sum(r.memory_freed for r in ordered)
+    allocated = sum(r.memory_kept for r in ordered)
+    freed = sum(r.memory_released for r in ordered)
     if allocated == 0 or freed < 0.5 * allocated:
         return []
     frequent = []
     for name, calls in documented._by_function(results).items():
-        growing = [call.memory_allocated for call in calls if call.memory_allocated >= MIB]
+        growing = [call.memory_kept for call in calls if call.memory_kept >= MIB]
         if len(calls) >= 10 and len(growing) > len(calls) / 2 and mean(growing) < 50 * MIB:
             frequent.append((sum(growing), name))
     if not frequent:

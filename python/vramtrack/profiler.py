@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional, TypeVar
 
 from vramtrack.memory_source import Counters, MemorySource
+from vramtrack.printable import printable
 from vramtrack.sources import default_source
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -36,7 +37,7 @@ class MemorySnapshot:
         return asdict(self)
 
 
-def _snapshot(timestamp: float, counters: Counters, device_id: int, cpu: int, operation: str) -> MemorySnapshot:
+def _snapshot(timestamp: float, counters: Counters, device_id: int, cpu: int, operation: Optional[str]) -> MemorySnapshot:
     return MemorySnapshot(
         timestamp,
         counters.allocated,
@@ -52,7 +53,8 @@ def _snapshot(timestamp: float, counters: Counters, device_id: int, cpu: int, op
 
 
 class ProfileResult:
-    """The result of one call. The snapshots are made from the raw counters on first use, since most are never used."""
+    """The result of one call. memory_allocated is its peak over its start, memory_freed its peak over its end, so the former minus the latter
+    is memory_diff(). Without peaks (track_peak=False) they are what stayed and what was given back. The snapshots are made from the raw counters on first use, since most are never used."""
 
     __slots__ = (
         "function_name", "execution_time", "memory_allocated", "memory_freed", "call_count", "failed",
@@ -72,11 +74,12 @@ class ProfileResult:
         tensors_deleted: int = 0,
         call_count: int = 1,
     ) -> None:
-        difference = memory_after.allocated_memory - memory_before.allocated_memory
-        self.function_name = function_name
+        start, end = memory_before.allocated_memory, memory_after.allocated_memory
+        peak = max(memory_peak.allocated_memory, start, end)
+        self.function_name = printable(function_name)
         self.execution_time = execution_time
-        self.memory_allocated = max(0, difference) if memory_allocated is None else memory_allocated
-        self.memory_freed = max(0, -difference) if memory_freed is None else memory_freed
+        self.memory_allocated = peak - start if memory_allocated is None else memory_allocated
+        self.memory_freed = peak - end if memory_freed is None else memory_freed
         self.call_count = call_count
         self.failed = False
         self._time = memory_before.timestamp
@@ -112,6 +115,16 @@ class ProfileResult:
     def memory_diff(self) -> int:
         """Bytes allocated and not freed by the call. Negative if it freed more than it allocated."""
         return self._after.allocated - self._before.allocated
+
+    @property
+    def memory_kept(self) -> int:
+        """What stayed of what the call allocated: memory_diff() if it is above 0."""
+        return max(0, self.memory_diff())
+
+    @property
+    def memory_released(self) -> int:
+        """What the call gave back of what was there before it."""
+        return max(0, -self.memory_diff())
 
     def peak_memory_usage(self) -> int:
         """Allocated bytes at the call's peak."""
@@ -178,6 +191,7 @@ class GPUMemoryProfiler:
     track_tensors        has no effect and exists for compatibility: the allocator's counters include the counts
     track_cpu_memory     True: records this process's resident memory at each call (a few microseconds)
     collect_stack_traces True: records where the peak of each call was allocated (slow: the allocator records every event)
+    max_snapshots        how many snapshots monitoring keeps: the last ones. ValueError: less than 1
     track_peak           True: resets the allocator's peak at the beginning of each call. Your own max_memory_allocated() is affected.
                          False: the peak of a call is the peak so far
     synchronize          True: waits for the GPU before and after each call, so that execution_time includes the GPU's work. Memory
@@ -195,27 +209,32 @@ class GPUMemoryProfiler:
         track_tensors: bool = True,
         track_cpu_memory: bool = False,
         collect_stack_traces: bool = False,
+        max_snapshots: int = 100_000,
         *,
         source: Optional[MemorySource] = None,
         track_peak: bool = True,
         synchronize: bool = False,
         max_results: int = 1_000_000,
     ) -> None:
+        if max_snapshots < 1:
+            raise ValueError(f"max_snapshots must be >= 1, not {max_snapshots}")
         self.source = source if source is not None else default_source(device)
         self._open_calls = self.source.open_calls
-        self.device = self.source.name
+        #: torch.device on a CUDA device; else an object with the same `type` and `index`
+        self.device = self.source.device
         self.track_tensors = track_tensors
         self.track_cpu_memory = track_cpu_memory
         self.collect_stack_traces = collect_stack_traces
         self.track_peak = track_peak
         self.synchronize = synchronize
+        self.max_snapshots = max_snapshots
         self.max_results = max(2, max_results)
         self.results: List[ProfileResult] = []
         self.snapshots: List[MemorySnapshot] = []
         self.dropped_results = 0
         self._monitor: Optional[threading.Thread] = None
         self._monitor_end = threading.Event()
-        self._baseline = self.source.counters().allocated
+        self._baseline_snapshot = self._take_snapshot("baseline")
 
     @property
     def function_stats(self) -> Dict[str, List[ProfileResult]]:
@@ -227,7 +246,7 @@ class GPUMemoryProfiler:
 
     def profile_function(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> ProfileResult:
         """Calls func(*args, **kwargs) and returns the ProfileResult. An exception is recorded and raised again."""
-        name = getattr(func, "__name__", None) or str(func)
+        name = printable(getattr(func, "__name__", None) or str(func))
         if self.synchronize or self.collect_stack_traces or self.track_cpu_memory:
             with self._profiled(name) as result:
                 func(*args, **kwargs)
@@ -252,10 +271,12 @@ class GPUMemoryProfiler:
         if result is None:
             result = _new_result(ProfileResult)
         difference = after[0] - before[0]
+        # Counters: 0 is allocated, 2 is peak_allocated.
+        peak = max(after[2], before[0], after[0]) if self.track_peak else max(before[0], after[0])
         result.function_name = name
         result.execution_time = seconds
-        result.memory_allocated = difference if difference > 0 else 0
-        result.memory_freed = -difference if difference < 0 else 0
+        result.memory_allocated = peak - before[0]
+        result.memory_freed = result.memory_allocated - difference
         result.call_count = 1
         result.failed = failed
         result._time = started
@@ -275,6 +296,7 @@ class GPUMemoryProfiler:
 
     @contextlib.contextmanager
     def _profiled(self, name: str) -> Iterator[ProfileResult]:
+        name = printable(name)
         source = self.source
         trace = source.start_trace() if self.collect_stack_traces else None
         if self.synchronize:
@@ -330,10 +352,18 @@ class GPUMemoryProfiler:
         self.dropped_results = 0
         if self.track_peak:
             self._open_calls.reset(self.source)
-        self._baseline = self.source.counters().allocated
+        self._baseline_snapshot = self._take_snapshot("new_baseline")
+
+    @property
+    def _monitoring(self) -> bool:
+        return self._monitor is not None
+
+    def _take_snapshot(self, operation: Optional[str] = None) -> MemorySnapshot:
+        cpu = _host_bytes() if self.track_cpu_memory else 0
+        return _snapshot(_now(), self.source.counters(), self.source.device_id, cpu, operation)
 
     def start_monitoring(self, interval: float = 0.1) -> None:
-        """Starts a thread that adds a snapshot to `snapshots` every `interval` seconds. The last 100,000 are kept."""
+        """Starts a thread that adds a snapshot to `snapshots` every `interval` seconds. The last `max_snapshots` are kept."""
         if self._monitor is not None:
             return
         self._monitor_end.clear()
@@ -341,8 +371,7 @@ class GPUMemoryProfiler:
         def run() -> None:
             while not self._monitor_end.wait(interval):
                 self.snapshots.append(_snapshot(_now(), self.source.counters(), self.source.device_id, 0, "monitor"))
-                if len(self.snapshots) > 100_000:
-                    del self.snapshots[:50_000]
+                del self.snapshots[: -self.max_snapshots]
 
         self._monitor = threading.Thread(target=run, name="vramtrack-profiler", daemon=True)
         self._monitor.start()
@@ -373,7 +402,7 @@ class GPUMemoryProfiler:
         freed = sum(r.memory_freed for r in self.results)
         current = self.source.counters().allocated
         return {
-            "device": self.device,
+            "device": printable(str(self.device)),
             "total_functions_profiled": len(functions),
             "total_function_calls": len(self.results),
             "total_execution_time": sum(r.execution_time for r in self.results),
@@ -382,8 +411,8 @@ class GPUMemoryProfiler:
             "net_memory_change": allocated - freed,
             "peak_memory_usage": max(r.peak_memory_usage() for r in self.results),
             "current_memory_usage": current,
-            "baseline_memory_usage": self._baseline,
-            "memory_change_from_baseline": current - self._baseline,
+            "baseline_memory_usage": self._baseline_snapshot.allocated_memory,
+            "memory_change_from_baseline": current - self._baseline_snapshot.allocated_memory,
             "function_summaries": functions,
             "monitoring_active": self._monitor is not None,
             "snapshots_collected": len(self.snapshots),
@@ -399,11 +428,11 @@ class GPUMemoryProfiler:
 _global: Optional[GPUMemoryProfiler] = None
 
 
-def get_global_profiler() -> GPUMemoryProfiler:
-    """The profiler that the module's decorator and context manager use. It is made on first use."""
+def get_global_profiler(device: Any = None) -> GPUMemoryProfiler:
+    """The profiler that the module's decorator and context manager use. It is made on first use, on `device`."""
     global _global
     if _global is None:
-        _global = GPUMemoryProfiler()
+        _global = GPUMemoryProfiler(device)
     return _global
 
 
@@ -412,7 +441,9 @@ def set_global_profiler(profiler: Optional[GPUMemoryProfiler]) -> None:
     _global = profiler
 
 
-def profile_function(func: Any = None, *, name: Optional[str] = None, profiler: Optional[GPUMemoryProfiler] = None) -> Any:
+def profile_function(
+    func: Any = None, *, name: Optional[str] = None, device: Any = None, profiler: Optional[GPUMemoryProfiler] = None
+) -> Any:
     """A decorator for the global profiler: `@profile_function` or `@profile_function(name="step")`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -426,14 +457,20 @@ def profile_function(func: Any = None, *, name: Optional[str] = None, profiler: 
                 returned.append(function(*args, **kwargs))
 
             call.__name__ = label
-            (profiler or get_global_profiler()).profile_function(call)
+            (profiler or get_global_profiler(device)).profile_function(call)
             return returned.pop()
 
+        wrapped._is_profiled, wrapped._profile_name = True, str(label)  # type: ignore[attr-defined]
         return wrapped
 
     return decorate if func is None else decorate(func)
 
 
-def profile_context(name: str = "context", profiler: Optional[GPUMemoryProfiler] = None) -> Any:
-    """Profiles a block with the global profiler: `with profile_context("forward"):`."""
-    return (profiler or get_global_profiler()).profile_context(name)
+@contextlib.contextmanager
+def profile_context(
+    name: str = "context", device: Any = None, profiler: Optional[GPUMemoryProfiler] = None
+) -> Iterator[GPUMemoryProfiler]:
+    """Profiles a block with the global profiler: `with profile_context("forward") as profiler:`."""
+    used = profiler or get_global_profiler(device)
+    with used.profile_context(name):
+        yield used

@@ -8,6 +8,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
+from vramtrack.printable import printable
+
 _DEFAULT_LIMIT = "0.2 MiB/iter"
 _reports: List[Tuple[str, Any]] = []
 
@@ -41,6 +43,9 @@ def pytest_addoption(parser: Any) -> None:
                     help="repetitions of a test: before the first look, and at most (default 128,1024)")  # fmt: skip
     group.addoption("--vramtrack-no-gpu", choices=("fail", "skip"), metavar="fail|skip",
                     help="what a gated test does on a machine without a GPU (default fail)")  # fmt: skip
+    group.addoption("--vramtrack-inconclusive", choices=("skip", "fail"), metavar="skip|fail",
+                    help="what a gated test does when growth above the limit is neither shown nor excluded (default skip)")  # fmt: skip
+    parser.addini("vramtrack_inconclusive", "the same as --vramtrack-inconclusive", default="skip")
     parser.addini("vramtrack_no_gpu", "the same as --vramtrack-no-gpu", default="fail")
 
 
@@ -52,6 +57,8 @@ def pytest_configure(config: Any) -> None:
     )
     if config.getini("vramtrack_no_gpu") not in ("fail", "skip"):
         raise pytest.UsageError(f"vramtrack_no_gpu is {config.getini('vramtrack_no_gpu')!r}: expected fail or skip")
+    if config.getini("vramtrack_inconclusive") not in ("skip", "fail"):
+        raise pytest.UsageError(f"vramtrack_inconclusive is {config.getini('vramtrack_inconclusive')!r}: expected skip or fail")
     _reports.clear()
 
 
@@ -152,8 +159,12 @@ def _gated(item: Any, body: Callable[[], Any], limit: Any, options: Dict[str, An
         ("vramtrack_warm_up_iterations", result.warm_up_iterations),
     ]
     _reports.append((item.nodeid, report))
-    if not report.passed:
+    if report.failed:
         pytest.fail(f"GPU memory {report}", pytrace=False)
+    if report.inconclusive:
+        if (item.config.getoption("--vramtrack-inconclusive") or item.config.getini("vramtrack_inconclusive")) == "fail":
+            pytest.fail(f"the leak gate is inconclusive: GPU memory {report}", pytrace=False)
+        pytest.skip(f"the leak gate is inconclusive: GPU memory {report.because}")
     return report
 
 
@@ -234,5 +245,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         return
     terminalreporter.section("GPU memory leaks (vramtrack)")
     for nodeid, report in _reports:
-        word = "LEAKS" if not report.passed else report.result.outcome.replace("_", " ")
-        terminalreporter.write_line(f"{word:<10} {nodeid}: {report.because}")
+        word = "LEAKS" if report.failed else "passes" if report.passed else "inconclusive"
+        terminalreporter.write_line(f"{word:<12} {printable(nodeid)}: {report.because}")

@@ -47,6 +47,10 @@ class SimulatedDevice(MemorySource):
         self._observers: List[Callable[[int, int], None]] = []
         #: bytes used on the device outside this allocator: contexts, libraries, other processes
         self.outside_bytes = 0
+        #: what this allocator may reserve, as after set_per_process_memory_fraction(); None: the whole device
+        self.allowed_bytes: Optional[int] = None
+        #: host memory that counts as pinned; None: it is not counted
+        self.pinned_bytes: Optional[int] = None
 
     def allocate(self, size_bytes: int, depth: int = 0) -> int:
         """Allocates memory and returns a handle for free(). The site is the caller's line, or that of a caller `depth` frames up."""
@@ -58,7 +62,8 @@ class SimulatedDevice(MemorySource):
             needed = self._allocated + size_bytes
             if needed > self._reserved:
                 reserved = -(-needed // self.SEGMENT) * self.SEGMENT
-                if reserved + self.outside_bytes > self._capacity:
+                allowed = self._capacity if self.allowed_bytes is None else self.allowed_bytes
+                if reserved + self.outside_bytes > self._capacity or reserved > allowed:
                     self._run_out(size_bytes, _stack_of(frame))
                 self._reserved = reserved
                 self._peak_reserved = max(self._peak_reserved, reserved)
@@ -116,6 +121,12 @@ class SimulatedDevice(MemorySource):
 
     def capacity_bytes(self) -> Optional[int]:
         return self._capacity
+
+    def limit_bytes(self) -> Optional[int]:
+        return self.allowed_bytes if self.allowed_bytes is not None and self.allowed_bytes < self._capacity else None
+
+    def host_pinned_bytes(self) -> Optional[int]:
+        return self.pinned_bytes
 
     def empty_cache(self) -> None:
         with self._lock:

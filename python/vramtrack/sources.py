@@ -1,10 +1,11 @@
-"""The default source: the one that was set, else the current CUDA device."""
+"""The default source: the one that was set, else the current CUDA device, else another accelerator of PyTorch."""
 from __future__ import annotations
 
 import contextlib
 import threading
 from typing import Any, Iterator, Optional
 
+from vramtrack.accelerator_source import AcceleratorSource, accelerator_of
 from vramtrack.errors import NoDeviceError
 from vramtrack.memory_source import MemorySource
 from vramtrack.torch_source import TorchSource
@@ -32,7 +33,8 @@ def use_source(source: MemorySource) -> Iterator[MemorySource]:
 
 
 def default_source(device: Any = None) -> MemorySource:
-    """The source that was set, else PyTorch's `device` (default: the current one). Imports torch if needed."""
+    """The source that was set, else PyTorch's `device` (default: the current one). Without CUDA it is a device of torch.xpu or
+    torch.accelerator. Imports torch if needed."""
     if _default is not None and device is None:
         return _default
     try:
@@ -43,6 +45,8 @@ def default_source(device: Any = None) -> MemorySource:
             "source=vramtrack.SimulatedDevice() to test without a GPU"
         ) from None
     if not torch.cuda.is_available():
+        if accelerator_of(torch) is not None:
+            return AcceleratorSource(device)
         raise NoDeviceError(
             "CUDA is not available, so there is no GPU memory to read; run on a machine with a GPU, or pass "
             "source=vramtrack.SimulatedDevice() to test without one"

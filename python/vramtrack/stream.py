@@ -10,6 +10,9 @@ from vramtrack.verdict import Verdict, assignments, verdict_of
 class Stream:
     """Feeds one series to the detectors, sample by sample. verdict() equals detect() on the same samples.
 
+    Other figures of the same process and device may be given beside it, and have verdicts of their own: growth of
+    "allocator_reserved" alone is cache or fragmentation, and no leak, as "allocator_allocated" shows.
+
     Memory use is bounded. The cost of a sample and of a verdict does not depend on how many samples came before. Not thread-safe.
     ValueError: the metric or a setting does not exist.
     """
@@ -27,6 +30,18 @@ class Stream:
             self._capacity_bytes = capacity_bytes
         self._core.observe(time_s, float("nan") if used_bytes is None else used_bytes)
 
-    def verdict(self, explain: bool = False) -> Verdict:
-        """The verdict so far."""
-        return verdict_of(self._core.analysis(explain), self.metric)
+    def observe_beside(
+        self, metric: str, time_s: float, used_bytes: Optional[float], ceiling_bytes: Optional[float] = None
+    ) -> None:
+        """Takes the next value of another metric. Its time is not earlier than any other sample's. ceiling_bytes: what it can come to at
+        most from now on, if that is less than what is free; None: unchanged. ValueError: as in observe(), or the metric does not
+        exist."""
+        if ceiling_bytes is not None:
+            self._core.set_ceiling(metric, ceiling_bytes)
+        self._core.observe_beside(metric, time_s, float("nan") if used_bytes is None else used_bytes)
+
+    def verdict(self, explain: bool = False, metric: Optional[str] = None) -> Verdict:
+        """The verdict so far, of this metric or of one that is observed beside it."""
+        if metric is None or metric == self.metric:
+            return verdict_of(self._core.analysis(explain), self.metric)
+        return verdict_of(self._core.analysis_beside(metric, explain), metric)

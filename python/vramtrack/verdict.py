@@ -4,10 +4,11 @@ from __future__ import annotations
 import json
 from array import array
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from vramtrack import _core, chart
 from vramtrack.chart import Series
+from vramtrack.printable import printable
 from vramtrack.units import GIB, KIB, MIB
 
 
@@ -93,6 +94,9 @@ class Alert:
     confidence: float
     growth_bytes_per_s: Interval
     oom_in_s: Optional[Interval]
+    stage: Optional[str]
+    suspected_s: Optional[float]
+    kind: str
     # end
 
 
@@ -101,7 +105,7 @@ class Verdict:
     """The fields of vramtrack.analysis.v1 (docs/formats/analysis.md) as attributes. str() gives the verdict in words.
 
     A notebook shows it with a chart. Watch fills `growth_per`: growth in bytes for each kind of mark ("step", "epoch",
-    "request").
+    "request"), and `ranks`: which ranks of the job grow, if one does.
     """
 
     # fields: Verdict
@@ -123,8 +127,11 @@ class Verdict:
     framework: Optional[str] = None
     causes: Tuple[str, ...] = ()
     ending: Optional[End] = None
+    oom_if_growth_continues_s: Optional[float] = None
+    stage: Optional[str] = None
     # end
     alerts: Tuple[Alert, ...] = ()
+    suspicions: Tuple[Alert, ...] = ()
     runs: Tuple[Run, ...] = ()
     metric: str = "device_used"
     capacity_bytes: Optional[int] = None
@@ -136,6 +143,7 @@ class Verdict:
     warnings: Tuple[str, ...] = ()
     explain: Tuple[str, ...] = ()
     growth_per: Dict[str, float] = field(default_factory=dict)
+    ranks: str = ""
     text: str = ""
     series: Series = field(default_factory=Series, repr=False)
     #: the whole analysis line, including fields that this class does not have
@@ -144,7 +152,10 @@ class Verdict:
     def __str__(self) -> str:
         words = self.text or f"{self.state}: {self.because}"
         for mark, growth in self.growth_per.items():
-            words += f"\n  per {mark:<8} {growth / MIB:+.1f} MiB per {mark}"
+            name = printable(mark)
+            words += f"\n  per {name:<8} {growth / MIB:+.1f} MiB per {name}"
+        if self.ranks:
+            words += f"\n  ranks        {printable(self.ranks)}"
         return words
 
     def with_growth_per(self, growth: Dict[str, float]) -> "Verdict":
@@ -176,8 +187,20 @@ class Verdict:
     def _repr_html_(self) -> str:
         reasons = [self.because]
         if self.growth_per:
-            reasons.append(", ".join(f"{size / MIB:+.1f} MiB per {mark}" for mark, size in self.growth_per.items()))
+            reasons.append(", ".join(f"{size / MIB:+.1f} MiB per {printable(mark)}" for mark, size in self.growth_per.items()))
+        if self.ranks:
+            reasons.append(printable(self.ranks))
         return chart.html(self.headline, self._repr_svg_(), reasons, self.causes)
+
+
+_GRADES = ("ok", "watch", "warning", "critical")
+
+
+def is_graver(one: Verdict, other: Verdict) -> bool:
+    """By severity, then by a much earlier end. A leak in the allocator shows in its verdict and the device's at about the same time."""
+    if one.severity != other.severity:
+        return _GRADES.index(one.severity) > _GRADES.index(other.severity)
+    return one.oom_in_s is not None and (other.oom_in_s is None or one.oom_in_s.low < 0.5 * other.oom_in_s.low)
 
 
 _NO_SAMPLES = {"leak": False, "state": "too_short", "pattern": "none", "spike": None, "severity": "ok", "detector": "judge",
@@ -229,6 +252,7 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
         suspect=None if v["suspect"] is None else _of_line(Suspect, v["suspect"]),
         ending=None if v.get("end") is None else _of_line(End, v["end"]),
         alerts=tuple(_of_line(Alert, a) for a in line.get("alerts", ())),
+        suspicions=tuple(_of_line(Alert, a) for a in line.get("suspicions", ())),
         runs=tuple(_of_line(Run, r) for r in line.get("runs", ())),
         metric=metric,
         capacity_bytes=line.get("capacity_bytes"),
@@ -275,6 +299,7 @@ def detect(
     settings: Optional[Dict[str, Any]] = None,
     explain: bool = False,
     device_id: int = 0,
+    beside: Optional[Mapping[str, Sequence[float]]] = None,
 ) -> Verdict:
     """The verdict that `vramtrack analyze` would give on these samples.
 
@@ -285,6 +310,8 @@ def detect(
     settings        settings from docs/CONFIG.md: {"detection.leak-prior": 0.2}
     explain         True: fills Verdict.explain with every condition and figure behind the verdict
     device_id       the GPU's number in the verdict's words
+    beside          other metrics of the same process and device at the same times, as a Watch's samples have them. Growth of
+                    "allocator_reserved" is no leak while "allocator_allocated" stands still
 
     Contiguous float64 arrays are not copied; anything else is copied once. The GIL is released. It takes about 0.2 us per sample.
     ValueError: the argument and position that cannot be used.
@@ -295,12 +322,40 @@ def detect(
     if capacity is not None and capacity > 0 and 1.01 * capacity < most < float("inf"):
         # 1 % more is accepted: the driver and the allocator count slightly differently.
         raise ValueError(f"used_bytes reaches {_words(most)}, above capacity_bytes={capacity:.0f}; give both in bytes")
-    verdict = verdict_of(_core.analyze(times, used, capacity, metric, assignments(settings), explain, device_id), metric)
+    if beside:
+        analysis = _analyze_beside(times, used, capacity, metric, assignments(settings), explain, device_id, beside)
+    else:
+        analysis = _core.analyze(times, used, capacity, metric, assignments(settings), explain, device_id)
+    verdict = verdict_of(analysis, metric)
     if 0 < most < MIB:
         note = f"used_bytes never exceeds {most:g}; give it in bytes"
         text = verdict.text.rstrip("\n") + f"\n  warning    {note}\n" if verdict.text else ""
         verdict = replace(verdict, text=text, warnings=(*verdict.warnings, note))
     return verdict
+
+
+def _analyze_beside(
+    times: Any,
+    used: Any,
+    capacity: Optional[float],
+    metric: str,
+    settings: List[str],
+    explain: bool,
+    device_id: int,
+    beside: Mapping[str, Sequence[float]],
+) -> Any:
+    stream = _core.Stream(metric, settings, device_id)
+    if capacity is not None:
+        stream.set_capacity(capacity)
+    columns = [(name, column(values, f"beside[{name!r}]")) for name, values in beside.items() if name != metric]
+    for name, values in [("used_bytes", used), *((f"beside[{name!r}]", values) for name, values in columns)]:
+        if len(values) != len(times):
+            raise ValueError(f"times_s has {len(times)} values and {name} {len(values)}: expected as many")
+    for n, time_s in enumerate(times):
+        stream.observe(time_s, used[n])
+        for name, values in columns:
+            stream.observe_beside(name, time_s, values[n])
+    return stream.final_analysis(explain)
 
 
 def _words(size: float) -> str:

@@ -1,104 +1,31 @@
 """Watch: watches this process's GPU memory while it runs."""
 from __future__ import annotations
 
-import atexit
 import gc
-import os
 import threading
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
-from vramtrack import marks
+from vramtrack import categories, interpreter_end, marks
 from vramtrack.advice import advice
+from vramtrack.breakdown import Breakdown, advice_on_pools, breakdown
+from vramtrack.callbacks import Callbacks
+from vramtrack.confirmation import Confirmation, confirm, confirmed, levels_at_onset
+from vramtrack.door import allow_attach
 from vramtrack.driver import DEFAULT_LIBRARY, DriverMemory
 from vramtrack.evidence import Evidence, write_evidence
-from vramtrack.mark_series import MarkSeries
+from vramtrack.mark_series import Marks
 from vramtrack.memory_source import MemorySource, Site
+from vramtrack.pinned_series import HOST_PINNED, PinnedSeries
+from vramtrack.ranks import Rank, ranks_of, words
 from vramtrack.sources import default_source
 from vramtrack.stream import Stream
 from vramtrack.units import MIB
-from vramtrack.verdict import Verdict
+from vramtrack.verdict import Verdict, is_graver
+from vramtrack.watch_sample import FIELDS, Samples, WatchSample, check_metric, limit_bytes, metric_of_process, take_sample
 
-
-class WatchSample(NamedTuple):
-    """One look at memory, in bytes. None: the figure is not available."""
-
-    time_s: float
-    allocator_allocated: int
-    allocator_reserved: int
-    device_used: Optional[int]
-    process_used: Optional[int]
-    device_total: Optional[int]
-
-
-_FIELDS = {"allocator_allocated": 1, "allocator_reserved": 2, "device_used": 3, "process_used": 4}  # of WatchSample
-_GRADES = ("ok", "watch", "warning", "critical")
-_LOOKS_AT_ONSET = 20
-_OFTEN_S = 300.0  # marks that come three times within this time are worth waiting for
-_EXIT_S = 1.0  # the longest time that the end of the interpreter waits for a check
-_running: Set["Watch"] = set()
-
-
-def _end_all() -> None:
-    """Stops all watches at the end of the interpreter, before the memory that they read is torn down."""
-    watches = list(_running)
-    for watch in watches:
-        watch._end.set()
-    until = time.monotonic() + _EXIT_S
-    for watch in watches:
-        thread = watch._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(max(0.0, until - time.monotonic()))
-
-
-def _after_fork() -> None:
-    for watch in _running:
-        watch._in_child()
-    _running.clear()
-
-
-# atexit runs after all non-daemon threads have ended, so a job that trains in such a thread is watched to its end.
-atexit.register(_end_all)
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def _check_metric(metric: str) -> None:
-    if metric not in _FIELDS:
-        raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(_FIELDS)}")
-
-
-def _limit_bytes(taken: WatchSample, metric: str) -> Optional[float]:
-    """Where memory ends for the metric: the device's capacity, less what others hold if the metric is this process's."""
-    if taken.device_total is None:
-        return None
-    others = 0
-    if metric != "device_used" and taken.device_used is not None:
-        others = max(0, taken.device_used - taken.allocator_reserved)
-    return float(max(1, taken.device_total - others))
-
-
-def _is_graver(one: Verdict, other: Verdict) -> bool:
-    """By severity, then by a much earlier end. A leak in the allocator shows in both verdicts at about the same time."""
-    if one.severity != other.severity:
-        return _GRADES.index(one.severity) > _GRADES.index(other.severity)
-    return one.oom_in_s is not None and (other.oom_in_s is None or one.oom_in_s.low < 0.5 * other.oom_in_s.low)
-
-
-class Confirmation(NamedTuple):
-    """Memory before and after garbage collection and emptying the cache. The growth that persists is the leak."""
-
-    allocated_before: int
-    allocated_after: int
-    reserved_before: int
-    reserved_after: int
-    growth_bytes: int  # growth of the metric since the onset, before collection
-    persists_bytes: int  # the same after collection
-    metric: str = "allocator_allocated"
-
-    @property
-    def leak(self) -> bool:
-        return self.growth_bytes > 0 and self.persists_bytes > 0.5 * self.growth_bytes
+_POOLS_BYTES = 256 * MIB  # unused in private pools, to be worth a word
 
 
 class Watch:
@@ -125,6 +52,8 @@ class Watch:
     directory       where evidence of an out-of-memory error is written. None: it is not written
     driver_library  the NVML library, which provides figures of this and other processes. None: the figure of the whole device only.
                     `driver.reason` says why process figures are missing. They take at most a thousandth of the time
+    ranks           under torchrun: True puts a summary of this rank into `directory`, or into a folder of this machine, and reads those
+                    of the others (see ranks()). A path: into that folder, which all machines share. False: neither
     on_leak         called once, with the verdict, when a leak is found
     clock           returns the time in seconds; for tests
 
@@ -143,6 +72,7 @@ class Watch:
         evidence_s: float = 30.0,
         directory: Optional[str] = None,
         driver_library: Optional[str] = DEFAULT_LIBRARY,
+        ranks: Union[bool, str] = True,
         on_leak: Optional[Callable[[Verdict], None]] = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -152,25 +82,25 @@ class Watch:
         self.interval_s = interval_s
         self.check_every_s = check_every_s
         self.max_samples = max(100, max_samples)
+        self._samples = Samples(self.max_samples)
         #: the samples; after max_samples of them every second one only, then every fourth, and so on
-        self.samples: List[WatchSample] = []
+        self.samples: List[WatchSample] = self._samples.kept
         self.evidence = Evidence(self.source, evidence_s) if evidence else None
         self.directory = directory
         self.on_leak = on_leak
+        self._callbacks = Callbacks(self._note)
         self.last_verdict: Optional[Verdict] = None
         #: errors in callbacks and in reading memory; the watch continues after them
         self.errors: List[str] = []
         self._clock = clock
         self.driver = DriverMemory(self.source.identity(), driver_library)
+        self._first_s: Optional[float] = None
+        self._ranks = ranks_of(ranks, directory, clock, check_every_s)
         self._lock = threading.RLock()
-        self._streams = {metric: Stream(metric, settings, self.source.device_id) for metric in _FIELDS}
+        self._stream = Stream("device_used", settings, self.source.device_id)
         self._last: Optional[WatchSample] = None
-        self._taken = 0
-        self._stride = 1
-        self._series: Dict[str, MarkSeries] = {}
-        self._epoch_bytes: List[int] = []
-        self._before_oom: List[Any] = []
-        self._told_leak = False
+        self._pinned = PinnedSeries(settings, self.source.device_id)
+        self._marks = Marks()
         self._end = threading.Event()
         self._thread: Optional[threading.Thread] = None
         self._unlisten: Optional[Callable[[], None]] = None
@@ -179,16 +109,20 @@ class Watch:
     # ---- its thread
 
     def start(self) -> "Watch":
-        """Starts to sample memory, to receive marks and to observe out-of-memory errors."""
+        """Starts to sample memory, to receive marks and to observe out-of-memory errors, and lets `vramtrack attach` in (allow_attach())."""
         if self._thread is not None:
             return self
         self._end.clear()
+        try:
+            allow_attach()
+        except OSError as error:
+            self._note(f"attach: {error}")
         self._unlisten = marks.listen(self._take_mark)
         if self.directory is not None:
             self._unobserve = self.source.observe_oom(self._on_oom)
         self._thread = threading.Thread(target=self._run, name="vramtrack-watch", daemon=True)
         self._thread.start()
-        _running.add(self)
+        interpreter_end.add(self)
         return self
 
     def stop(self) -> None:
@@ -197,19 +131,35 @@ class Watch:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
         self._thread = None
-        _running.discard(self)
+        interpreter_end.remove(self)
         for end in (self._unlisten, self._unobserve):
             if end is not None:
                 end()
         self._unlisten = self._unobserve = None
         if self.evidence is not None:
             self.evidence.cancel()
+        if self._ranks is not None:
+            self._ranks.leave()
 
-    def _in_child(self) -> None:
+    def ask_to_end(self) -> None:
+        """For the end of the interpreter: asks its thread to end, without waiting."""
+        self._end.set()
+
+    def wait_for_end(self, seconds: float) -> None:
+        """For the end of the interpreter: waits at most this long for its thread."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(seconds)
+        if self._ranks is not None:
+            self._ranks.leave()
+
+    def in_child(self) -> None:
         """A forked child has no watch thread, and a lock that was held at the fork would stay held for ever."""
+        self._marks.in_child()
         self._lock = threading.RLock()
         self._end = threading.Event()
         self._thread = self._unlisten = self._unobserve = None
+        self._ranks = None  # it is not the rank
         if self.evidence is not None:
             self.evidence.in_child()
 
@@ -223,21 +173,15 @@ class Watch:
         while True:
             try:
                 self.sample()
+                if categories.is_wanted:
+                    categories.look_now_and_then()
                 if self._clock() >= next_check:
                     next_check = self._clock() + self.check_every_s
-                    next_check = self._clock() + self._next_check_in(self.check())
+                    next_check = self._clock() + self._callbacks.next_check_in(self.check(), self.check_every_s, self.interval_s)
             except Exception as error:  # a failing watch must not end the job
                 self._note(f"sampling: {error}")
             if self._end.wait(min(self.interval_s, max(0.0, next_check - self._clock()))):
                 return
-
-    def _next_check_in(self, verdict: Verdict) -> float:
-        """check_every_s, or less if a before_oom callback would otherwise come too late."""
-        if not verdict.leak or verdict.oom_in_s is None:
-            return self.check_every_s
-        left = [verdict.oom_in_s.low - seconds for _, seconds, called in self._before_oom if not called]
-        soonest = max(min(self.interval_s, 1.0), 0.5 * min(left)) if left else self.check_every_s
-        return min(self.check_every_s, soonest)
 
     def _note(self, text: str) -> None:
         if len(self.errors) < 100 and text not in self.errors:
@@ -247,42 +191,19 @@ class Watch:
 
     def sample(self) -> WatchSample:
         """Takes one sample now."""
-        counters = self.source.counters()
-        now = self._clock()
-        taken = WatchSample(
-            now,
-            counters.allocated,
-            counters.reserved,
-            self.source.device_used_bytes(),
-            self._process_used(now),
-            self.source.capacity_bytes(),
-        )
+        taken = take_sample(self.source, self.driver, self._clock, self._note)
         with self._lock:
             if self._last is not None and taken.time_s < self._last.time_s:
                 taken = taken._replace(time_s=self._last.time_s)  # the clock was set back: time stands still until it has caught up
             self._last = taken
-            for metric, stream in self._streams.items():
-                stream.observe(taken.time_s, taken[_FIELDS[metric]], _limit_bytes(taken, metric))
-            self._keep(taken)
+            if self._first_s is None:
+                self._first_s = taken.time_s
+            self._stream.observe(taken.time_s, taken.device_used, taken.device_total)
+            for metric in ("allocator_allocated", "allocator_reserved", "process_used"):
+                self._stream.observe_beside(metric, taken.time_s, taken[FIELDS[metric]], limit_bytes(taken, metric))
+            self._pinned.observe(taken.time_s, taken.host_pinned)
+            self._samples.add(taken)
         return taken
-
-    def _keep(self, taken: WatchSample) -> None:
-        if self._taken % self._stride == 0:
-            self.samples.append(taken)
-            if len(self.samples) >= self.max_samples:
-                del self.samples[1::2]
-                self._stride *= 2
-        self._taken += 1
-
-    def _process_used(self, now: float) -> Optional[int]:
-        try:
-            used = self.driver.read(now)
-        except ValueError as error:  # the device does not answer; the allocator's figures remain available
-            self._note(f"driver: {error}")
-            return None
-        if self.driver.reason and self.driver.wanted:
-            self._note(f"the driver has no process figures: {self.driver.reason}")
-        return None if used is None else used.get(os.getpid())
 
     def step(self) -> None:
         """Marks the end of a training step."""
@@ -299,8 +220,7 @@ class Watch:
             gc.collect()
             used = self._used_now()
             if used is not None:
-                with self._lock:
-                    self._epoch_bytes.append(used)
+                self._marks.add_epoch(used)
         self._take_mark("epoch")
 
     def mark(self, name: str) -> None:
@@ -311,15 +231,8 @@ class Watch:
         used = self._used_now()
         if used is None:
             return
-        with self._lock:
-            series = self._series.get(name)
-            if series is None:
-                if len(self._series) >= 64:
-                    return
-                series = self._series[name] = MarkSeries()
-            now = self._clock()
-            series.add(now, used)
-        if self.evidence is not None:
+        now = self._marks.add(name, used, self._clock)
+        if now is not None and self.evidence is not None:
             try:
                 self.evidence.mark(name, now)
             except Exception as error:
@@ -336,135 +249,119 @@ class Watch:
     @property
     def epoch_growth(self) -> List[int]:
         """Growth in bytes from each epoch to the next, after garbage collection."""
-        with self._lock:
-            return [b - a for a, b in zip(self._epoch_bytes, self._epoch_bytes[1:])]
+        return self._marks.epoch_growth
 
     @property
     def grows_every_epoch(self) -> bool:
         """Whether memory grew in each of the last three epochs, by 1 MiB or more in total. The very first epoch is warm-up and does
         not count."""
-        growth = self.epoch_growth[1:][-3:]
-        return len(growth) == 3 and min(growth) > 0 and sum(growth) >= MIB
+        return self._marks.grows_every_epoch
 
     # ---- what is concluded
 
     def verdict(self, metric: Optional[str] = None, confirm: bool = False) -> Verdict:
         """The verdict so far.
 
-        metric   "allocator_allocated", "allocator_reserved", "process_used" or "device_used"; default: the allocator's or the
-                 device's, whichever is more severe
+        metric   "allocator_allocated", "allocator_reserved", "process_used", "device_used" or "host_pinned"; default: the allocator's
+                 or the device's, whichever is more severe
         confirm  True: collects garbage and empties the cache. If less than half of the growth persists, it is not a leak. Use it at
                  a safe point only, between steps
         """
         if metric is not None:
             verdict = self._of(metric)
         else:
-            verdict = self._of("allocator_allocated")
+            verdict = self._of(metric_of_process(self._last))
             outside = self._of("device_used") if self._last is not None and self._last.device_used is not None else None
-            if outside is not None and outside.leak and _is_graver(outside, verdict):
+            if outside is not None and outside.leak and is_graver(outside, verdict):
                 verdict = outside
         verdict = verdict.with_growth_per(self._growth_per(verdict))
         if confirm and (verdict.leak or verdict.state == "growing"):
             verdict = self._confirmed(verdict)
+        if metric is None:
+            verdict = self._with_ranks(verdict)
         self.last_verdict = verdict
         return verdict
 
+    def _with_ranks(self, verdict: Verdict) -> Verdict:
+        ranks, last = self._ranks, self._last
+        if ranks is None or last is None or self._first_s is None:
+            return verdict
+        return ranks.add_to(verdict, last[FIELDS[verdict.metric]] or 0, self._first_s, last.time_s)
+
+    def ranks(self) -> List[Rank]:
+        """The last summaries of the job's ranks, this one's included, by rank. It reads their files now. Empty outside torchrun."""
+        return [] if self._ranks is None else self._ranks.look(all_of_them=True)
+
+    def rank_words(self) -> str:
+        """Which ranks of the job grow, and which grew first, in one sentence. It reads their files now. "" outside torchrun."""
+        return "" if self._ranks is None else words(self.ranks(), self._ranks.job.world_size)
+
     def _of(self, metric: str) -> Verdict:
-        _check_metric(metric)
+        if metric == HOST_PINNED:
+            with self._lock:
+                return self._pinned.verdict()
+        check_metric(metric)
         with self._lock:
-            verdict = self._streams[metric].verdict()
+            verdict = self._stream.verdict(metric=metric)
         if metric == "process_used" and verdict.samples == 0 and self.driver.reason:
             verdict = replace(verdict, because=f"the driver has no process figures: {self.driver.reason}")
         return verdict
 
     def _growth_per(self, verdict: Verdict) -> Dict[str, float]:
-        if not verdict.leak and verdict.state not in ("growing", "slow_growth"):
+        if verdict.metric == HOST_PINNED or (not verdict.leak and verdict.state not in ("growing", "slow_growth")):
             return {}
+        return self._marks.growth_per(self._onset_s(verdict))
+
+    def _onset_s(self, verdict: Optional[Verdict]) -> Optional[float]:
+        """When the verdict's growth began, by the clock of the samples. None: there is no growth, or it began before them."""
         with self._lock:
-            since = None
-            if verdict.onset_s is not None and self.samples:
-                since = self.samples[0].time_s + verdict.onset_s
-            grown = {name: series.growth_bytes(since) for name, series in self._series.items()}
-        return {name: growth for name, growth in grown.items() if growth is not None}
+            if verdict is None or verdict.onset_s is None or not self.samples:
+                return None
+            return self.samples[0].time_s + verdict.onset_s
 
     def confirm(self, metric: str = "allocator_allocated") -> Confirmation:
         """Collects garbage, empties the cache and measures how much of the metric's growth since the last verdict's onset persists. Use it
         at a safe point only (between steps): emptying the cache waits for the GPU, and the next steps allocate again. ValueError:
         the metric is not available now."""
-        before, level_before = self.source.counters(), self._level(metric)
-        gc.collect()
-        self.source.synchronize()
-        self.source.empty_cache()
-        after, level_after = self.source.counters(), self._level(metric)
-        with self._lock:
-            with_cache, without = self._levels_at_onset(metric, level_before)
-        growth, persists = level_before - with_cache, level_after - without
-        return Confirmation(
-            before.allocated, after.allocated, before.reserved, after.reserved, growth, min(growth, persists), metric
-        )
 
-    def _level(self, metric: str) -> int:
-        """The metric now."""
-        _check_metric(metric)
-        level: Optional[int]
-        if metric == "device_used":
-            level = self.source.device_used_bytes()
-        elif metric == "process_used":
-            level = (self.driver.read(self._clock(), anyway=True) or {}).get(os.getpid())
-        else:
-            counters = self.source.counters()
-            level = counters.allocated if metric == "allocator_allocated" else counters.reserved
-        if level is None:
-            raise ValueError(f"{metric} is not available now" + (f": {self.driver.reason}" if metric == "process_used" else ""))
-        return level
+        def at_onset(now_bytes: int) -> Tuple[int, int]:
+            since = self._onset_s(self.last_verdict)
+            with self._lock:
+                return levels_at_onset(self.samples, self._marks, metric, since, now_bytes)
 
-    def _levels_at_onset(self, metric: str, now: int) -> Tuple[int, int]:
-        """The metric at the onset, and its value at the onset with the cache emptied. It is the lowest of the first samples: most
-        samples fall within a step, and it is compared with a value between two steps."""
-        verdict, field = self.last_verdict, _FIELDS[metric]
-        since = float("-inf")
-        if verdict is not None and verdict.onset_s is not None and self.samples:
-            since = self.samples[0].time_s + verdict.onset_s
-        most = _LOOKS_AT_ONSET if since > 0 else len(self.samples)
-        near = [s for s in self.samples if s.time_s >= since and s[field] is not None][:most]
-        levels = [s[field] for s in near]
-        if metric == "allocator_allocated":
-            for series in self._series.values():
-                levels += series.first_since(since, most)
-            level = int(min(levels, default=now))
-            return level, level
-        unused = [s[field] - (s.allocator_reserved - s.allocator_allocated) for s in near]
-        return int(min(levels, default=now)), int(min(unused, default=now))
+        return confirm(self.source, self.driver, metric, self._clock, at_onset)
 
     def _confirmed(self, verdict: Verdict) -> Verdict:
         self.last_verdict = verdict
         try:
-            found = self.confirm(verdict.metric)
+            return confirmed(verdict, self.confirm(verdict.metric))
         except ValueError as error:
             return replace(verdict, because=f"{verdict.because}; not confirmed: {error}")
-        persists = f"{found.persists_bytes / MIB:.0f} of {found.growth_bytes / MIB:.0f} MiB"
-        if found.leak:
-            return replace(verdict, because=f"{verdict.because}; confirmed: {persists} persist after garbage collection")
-        words = f"{persists} persist after garbage collection and emptying the cache, so this is not a leak"
-        changed: Dict[str, Any] = {"leak": False, "state": "steady", "pattern": "none", "severity": "ok", "oom_in_s": None,
-                                   "because": f"{words} (before: {verdict.because})"}  # fmt: skip
-        raw = {**verdict.raw, "verdict": {**verdict.raw.get("verdict", {}), **changed}}
-        return replace(verdict, text="", growth_per={}, raw=raw, **changed)
 
     @property
     def sites(self) -> List[Site]:
         """The lines that grew while evidence was recorded, the largest growth first. Empty before that."""
         return list(self.evidence.sites) if self.evidence is not None else []
 
+    def breakdown(self) -> Breakdown:
+        """What the memory consists of now: allocated, cached, private pools of CUDA graphs, outside the allocator, pinned host memory. It
+        may hold the allocator's lock for milliseconds."""
+        return breakdown(self.source)
+
     def advice(self) -> List[str]:
         """Advice from the last verdict, the lines found and the allocator's settings."""
         verdict = self.last_verdict or self.verdict()
         with self._lock:
-            samples = self.samples
-            unused = [s.allocator_reserved - s.allocator_allocated for s in samples]
-        third = max(1, len(unused) // 3)
-        grows = len(unused) >= 3 and min(unused[-third:]) > min(unused[:third]) + 64 * MIB
+            grows = self._samples.cache_grows()
         said = advice(verdict, self.source.counters(), self.source, self.sites, grows, self.driver.others())
+        try:
+            said += advice_on_pools(self.breakdown(), _POOLS_BYTES)
+        except Exception as error:  # the rest of the advice does not need the pools
+            self._note(f"pools: {error}")
+        with self._lock:
+            pinned = self._pinned.advice()
+        if pinned is not None:
+            said.append(pinned)
         if self.grows_every_epoch:
             said.insert(0, f"{self.epoch_growth[-1] / MIB:+.1f} MiB in the last epoch; memory grows in every epoch, after garbage collection")
         return said
@@ -474,43 +371,26 @@ class Watch:
     def before_oom(self, callback: Callable[[Verdict], None], seconds: float) -> None:
         """Calls callback(verdict) once, on the watch's thread, when the predicted out-of-memory error is less than `seconds` away. Set
         `seconds` to the time a checkpoint takes. What counts is the early end of the prediction: one error in ten comes sooner."""
-        if not seconds > 0:
-            raise ValueError("seconds must be greater than 0: it is the time that saving a checkpoint takes")
-        with self._lock:
-            self._before_oom.append([callback, float(seconds), False])
+        self._callbacks.add_before_oom(callback, seconds)
 
     def check(self) -> Verdict:
         """Makes the verdict and acts on it: on_leak, before_oom, evidence. The watch's thread calls it."""
         verdict = self.verdict()
+        if self._ranks is not None:
+            self._ranks.share(self._note)
         now = self._clock()
-        if verdict.leak and not self._told_leak and self.on_leak is not None:
-            self._told_leak = True
-            self._call("on_leak", self.on_leak, verdict)
-        if verdict.leak and verdict.oom_in_s is not None:
-            for entry in list(self._before_oom):
-                callback, seconds, called = entry
-                if not called and verdict.oom_in_s.low <= seconds:
-                    entry[2] = True
-                    self._call("before_oom", callback, verdict)
+        self._callbacks.call(verdict, self.on_leak)
         if self.evidence is not None:
-            with self._lock:
-                series = list(self._series.values())
             # The judge needs a long time to decide on a rise that began with the program. Growth with every step is reason enough
             # to look for the lines.
             suspected = verdict.leak or self.grows_every_epoch
             if not suspected and verdict.state == "growing":
-                suspected = verdict.confidence >= 0.5 or any(one.grows() for one in series)
+                suspected = verdict.confidence >= 0.5 or self._marks.any_grows()
             try:
-                self.evidence.advance(now, suspected, any(one.count_since(now - _OFTEN_S) >= 3 for one in series))
+                self.evidence.advance(now, suspected, self._marks.come_often(now))
             except Exception as error:
                 self._note(f"evidence: {error}")
         return verdict
-
-    def _call(self, what: str, callback: Callable[[Verdict], None], verdict: Verdict) -> None:
-        try:
-            callback(verdict)
-        except Exception as error:
-            self._note(f"{what}: {type(error).__name__}: {error}")
 
     def _on_oom(self, asked_bytes: int, free_bytes: int) -> None:
         try:

@@ -1,18 +1,14 @@
 #include "act/http_post.hpp"
 
 #include <fmt/format.h>
+#include <httplib.h>
 
 #include <algorithm>
 #include <charconv>
-
-#ifdef VRAMTRACK_HTTP
-#include <httplib.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
-#endif
 
 namespace vramtrack::act {
 
@@ -65,8 +61,6 @@ Result<Url> parse_url(std::string_view text) {
   }
   return url;
 }
-
-#ifdef VRAMTRACK_HTTP
 
 namespace {
 
@@ -160,7 +154,8 @@ std::string failure_words(httplib::Error error) {
   }
 }
 
-Outcome exchange(const HttpTarget& target, const std::string& body, const std::atomic<bool>& stop) {
+Outcome exchange(const HttpTarget& target, const std::string& id, const std::string& body,
+                 const std::atomic<bool>& stop) {
   httplib::Client client(host_and_port(target.url));
   if (!client.is_valid())
     return {Outcome::Kind::retry, target.url.origin() + " cannot be reached: the TLS library cannot be set up", {}};
@@ -177,6 +172,7 @@ Outcome exchange(const HttpTarget& target, const std::string& body, const std::a
   request.set_header("Content-Type", "application/json");
   request.set_header("Accept-Encoding", "identity");
   request.set_header("User-Agent", "vramtrack");
+  request.set_header("Idempotency-Key", id);
   if (!target.token.empty()) request.set_header("Authorization", "Bearer " + target.token);
   request.body = body;
   std::size_t answered = 0;
@@ -213,25 +209,13 @@ Status can_post([[maybe_unused]] const Url& url) {
   return {};
 }
 
-Outcome http_post(const HttpTarget& target, const std::string& body, const std::atomic<bool>& stop) {
+Outcome http_post(const HttpTarget& target, const std::string& id, const std::string& body,
+                  const std::atomic<bool>& stop) {
   try {
-    return exchange(target, body, stop);
+    return exchange(target, id, body, stop);
   } catch (const std::exception& e) {
     return {Outcome::Kind::retry, fmt::format("{}: {}", target.url.origin(), e.what()), {}};
   }
 }
-
-#else
-
-Status can_post(const Url&) {
-  return fail(
-      "this build does not support HTTP, because its library cannot be linked statically; use notify.exec with curl");
-}
-
-Outcome http_post(const HttpTarget& target, const std::string&, const std::atomic<bool>&) {
-  return {Outcome::Kind::retry, can_post(target.url).error().message, {}};
-}
-
-#endif
 
 }  // namespace vramtrack::act

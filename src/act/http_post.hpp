@@ -35,10 +35,12 @@ struct HttpTarget {
 /// Whether this build can post to `url`; an error says what to do instead.
 Status can_post(const Url& url);
 
-/// POSTs `body` as JSON. Delivered: an answer 2xx. Refused for good: 400, 413, 415, 422. All else is worth another
+/// POSTs `body` as JSON, with `id` as its Idempotency-Key: the same at every attempt, so that a receiver can tell a
+/// repetition. Delivered: an answer 2xx. Refused for good: 400, 413, 415, 422. All else is worth another
 /// attempt: no connection, a certificate that does not hold, another status, an answer that takes longer than
 /// timeout_s in all. Redirects are not followed: they are answers that are not 2xx. At most 64 KiB of the answer are
 /// read. Blocks up to timeout_s (and as long as the resolver takes for the name); `stop` ends it early.
-Outcome http_post(const HttpTarget& target, const std::string& body, const std::atomic<bool>& stop);
+Outcome http_post(const HttpTarget& target, const std::string& id, const std::string& body,
+                  const std::atomic<bool>& stop);
 
 }  // namespace vramtrack::act

@@ -6,9 +6,10 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <fstream>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -16,13 +17,18 @@
 #include "act/outbox.hpp"
 #include "act/queue_file.hpp"
 #include "act/run_program.hpp"
+#include "core/out_of_memory.hpp"
+#include "core/regular_file.hpp"
 
 namespace vramtrack::act {
 namespace {
 
 /// While something waits, the time of day is looked at this often: it may have been set.
 constexpr std::chrono::seconds kLook{30};
+/// What could not be saved, or done for lack of memory, is tried again after this.
+constexpr std::chrono::seconds kAgain{1};
 constexpr std::size_t kMostInbox = 4096;
+constexpr std::size_t kUsualInbox = 64;  ///< there is always memory for so many
 constexpr std::size_t kMostWarnings = 64;
 
 Severity severity_of(const std::string& word) {
@@ -46,9 +52,11 @@ OutboxRules rules_of(const NotifierOptions& options) {
 
 /// The first line of the file.
 Result<std::string> read_token(const std::string& path) {
-  std::ifstream in(path);
-  std::string token;
-  if (!in || !std::getline(in, token))
+  const auto text = read_regular_file(path, 64 * 1024, Links::of_owner);
+  if (!text) return fail(text.error().during("notify.webhook-token-file"));
+  std::string token = text->value_or("");
+  token.resize(std::min(token.size(), token.find('\n')));
+  if (token.empty())
     return fail(fmt::format(
         "notify.webhook-token-file {}: cannot be read or is empty; put the token into its first line", path));
   while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) token.pop_back();
@@ -69,6 +77,13 @@ struct Courier {
   std::thread thread;
 };
 
+/// What became of an attempt.
+struct Settled {
+  const Courier* channel = nullptr;
+  std::string id;
+  Outcome outcome;
+};
+
 }  // namespace
 
 std::string notify_queue_path(const std::string& store_path) {
@@ -83,8 +98,10 @@ struct Notifier::Core {
   NotifierOptions options;
   OutboxRules rules;
   std::optional<QueueFile> file;
-  Outbox outbox;  ///< the keeper's alone once it runs
+  std::unique_ptr<Outbox> outbox;  ///< the keeper's alone once it runs; replaced as a whole
   std::vector<std::unique_ptr<Courier>> couriers;
+  std::vector<Note> notes;       ///< the keeper's: taken from the inbox, not in the outbox yet
+  std::vector<Settled> results;  ///< and outcomes
   std::thread keeper;
   std::atomic<bool> stop{false};  ///< the couriers': cuts off what is under way
 
@@ -98,24 +115,62 @@ struct Notifier::Core {
   bool idle = false;  ///< the keeper has nothing to do now, nor has any courier
 
   explicit Core(NotifierOptions given, std::vector<std::string> channels)
-      : options(std::move(given)), rules(rules_of(options)), outbox(rules, std::move(channels)) {}
+      : options(std::move(given)),
+        rules(rules_of(options)),
+        outbox(std::make_unique<Outbox>(rules, std::move(channels))) {}
 
-  void warn(std::string_view text) {
-    if (warnings.size() < kMostWarnings) warnings.emplace_back(text);
+  ~Core() { end_threads(); }
+
+  /// Never throws: for want of memory a warning is not worth a message.
+  void warn(std::string_view text) noexcept {
+    try {
+      if (warnings.size() < kMostWarnings) warnings.emplace_back(text);
+    } catch (const std::bad_alloc&) {
+    }
   }
 
-  void load() {
+  /// What cannot be read or understood is kept, under another name: saving would overwrite it.
+  Status load() {
     const auto text = file->read();
-    if (!text) return warn(text.error().message);
-    if (!*text) return;
-    if (const Status read = outbox.load(**text, options.now()); !read)
-      warn(fmt::format("the queue of notifications is damaged ({}): it was moved to {}", read.error().message,
-                       file->put_aside()));
+    if (text && !*text) return {};
+    const Status read = text ? outbox->load(**text, options.now()) : fail(text.error());
+    if (read) return {};
+    const auto aside = file->put_aside();
+    if (!aside) return fail(aside.error().during(read.error().message));
+    warn(fmt::format("the queue of notifications {} ({}): it was moved to {}", text ? "is damaged" : "cannot be read",
+                     read.error().message, *aside));
+    return {};
   }
 
-  void start() {
-    for (const auto& courier : couriers) courier->thread = std::thread([this, &c = *courier] { carry(c); });
-    keeper = std::thread([this] { keep(); });
+  Status start() {
+    // The threads ask for no memory of their own that they could not do without.
+    inbox.reserve(kUsualInbox);
+    notes.reserve(kUsualInbox);
+    results.reserve(couriers.size());
+    try {
+      for (const auto& courier : couriers) courier->thread = std::thread([this, &c = *courier] { carry(c); });
+      keeper = std::thread([this] { keep(); });
+    } catch (const std::system_error& e) {
+      return fail(fmt::format("no thread can be started for notifications: {}", e.what()));
+    }
+    return {};
+  }
+
+  /// Attempts that are under way are cut off, and their results kept.
+  void end_threads() {
+    {
+      const std::scoped_lock lock(mutex);
+      stop = true;
+    }
+    changed.notify_all();
+    for (const auto& courier : couriers)
+      if (courier->thread.joinable()) courier->thread.join();
+    {
+      const std::scoped_lock lock(mutex);
+      end = true;
+    }
+    changed.notify_all();
+    if (keeper.joinable()) keeper.join();
   }
 
   /// A courier's life: takes a message, tells, hands the outcome back.
@@ -124,12 +179,17 @@ struct Notifier::Core {
     for (;;) {
       changed.wait(lock, [&] { return stop || courier.job; });
       if (stop) return;
-      const Message message = *std::exchange(courier.job, {});
+      Message message = *std::exchange(courier.job, {});
       lock.unlock();
-      Outcome outcome = courier.deliver(message);
+      Outcome outcome;
+      try {
+        outcome = courier.deliver(message);
+      } catch (const std::exception&) {  // before it was sent: what has been delivered asks for no more memory
+        outcome = {Outcome::Kind::retry, kOutOfMemory, {}};
+      }
       lock.lock();
       ++(outcome.kind == Outcome::Kind::delivered ? counts.delivered : counts.failed);
-      courier.result = {message.id, std::move(outcome)};
+      courier.result.emplace(std::move(message.id), std::move(outcome));
       courier.busy = false;
       changed.notify_all();
     }
@@ -140,126 +200,165 @@ struct Notifier::Core {
            std::any_of(couriers.begin(), couriers.end(), [](const auto& c) { return c->result.has_value(); });
   }
 
+  /// What happened since the last time. All of it or, for lack of memory, nothing: false.
+  bool apply(Timestamp now) noexcept {
+    try {
+      auto next = std::make_unique<Outbox>(*outbox);
+      for (const Note& note : notes) next->take(note, now);
+      for (const Settled& result : results) next->settle(result.channel->name, result.id, result.outcome, now);
+      next->tick(now);
+      outbox = std::move(next);  // a pointer: moving lists may ask for memory
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
   void keep() {
     std::uint64_t saved = 0;
     bool save_failed = false;
+    int tries_at_end = 0;
     std::unique_lock lock(mutex);
     for (;;) {
-      const std::vector<Note> notes = std::exchange(inbox, {});
-      std::vector<std::pair<std::string, std::pair<std::string, Outcome>>> results;
-      for (const auto& c : couriers)
-        if (c->result) results.emplace_back(c->name, *std::exchange(c->result, {}));
+      // What could not be applied the last time comes first.
+      if (notes.empty()) notes.swap(inbox);
+      if (results.empty())
+        for (const auto& c : couriers)
+          if (c->result) {
+            results.push_back({c.get(), std::move(c->result->first), std::move(c->result->second)});
+            c->result.reset();
+          }
       lock.unlock();
 
       const Timestamp now = options.now();
-      for (const Note& note : notes) outbox.take(note, now);
-      for (const auto& [name, result] : results) outbox.settle(name, result.first, result.second, now);
-      outbox.tick(now);
-      std::string unsaved;
-      if (file && outbox.revision() != saved) {
-        if (const Status written = file->write(outbox.save()); !written) unsaved = written.error().message;
-        saved = outbox.revision();
+      const bool applied = apply(now);
+      if (applied) {
+        notes.clear();
+        results.clear();
+      }
+      Status written;
+      if (file && outbox->revision() != saved) {
+        written = or_out_of_memory([&] { return file->write(outbox->save()); });
+        if (written) saved = outbox->revision();
       }
 
       lock.lock();
-      for (std::string& text : outbox.take_warnings()) warn(std::move(text));
-      if (!unsaved.empty() && !save_failed) warn("notifications would not survive a restart: " + unsaved);
-      save_failed = !unsaved.empty();
-      counts.waiting = outbox.messages().size();
-      counts.dropped = outbox.dropped();
-      counts.incidents = outbox.incidents();
-      if (end && !has_work()) return;
-      bool busy = false;
-      for (const auto& c : couriers) {
-        if (const Message* message = c->busy || stop ? nullptr : outbox.due(c->name, now)) {
-          c->job = *message;
-          c->busy = true;
-          changed.notify_all();
-        }
-        busy = busy || c->busy || c->result;
-      }
-      idle = !busy && inbox.empty();
+      tell_warnings(written || save_failed ? std::string() : written.error().message);
+      save_failed = !written;
+      counts.waiting = outbox->messages().size();
+      counts.dropped = outbox->dropped();
+      counts.incidents = outbox->incidents();
+      if (end && !has_work() && ((applied && written) || ++tries_at_end > 3)) return;
+      // An outcome that is not in the outbox yet would be asked for again.
+      const bool sent = applied && hand_out(now);
+      const bool busy =
+          std::any_of(couriers.begin(), couriers.end(), [](const auto& c) { return c->busy || c->result; });
+      idle = !busy && inbox.empty() && sent;
       if (idle) changed.notify_all();
       const auto woken = [this] { return end || has_work(); };
       // While a courier is under way its outcome wakes this; what is due for it need not.
       const std::chrono::nanoseconds least = std::chrono::milliseconds(busy ? 500 : 10);
-      if (const auto wake = outbox.wake())
-        changed.wait_for(lock, std::clamp<std::chrono::nanoseconds>(*wake - now, least, kLook), woken);
+      if (!sent)
+        changed.wait_for(lock, kAgain);
+      else if (const auto wake = outbox->wake())
+        changed.wait_for(lock, std::clamp<std::chrono::nanoseconds>(*wake - now, least, most_wait(save_failed)), woken);
+      else if (save_failed)
+        changed.wait_for(lock, kAgain, woken);
       else
         changed.wait(lock, woken);
+    }
+  }
+
+  static std::chrono::nanoseconds most_wait(bool save_failed) { return save_failed ? kAgain : kLook; }
+
+  void tell_warnings(const std::string& unsaved) noexcept {
+    try {
+      for (const std::string& text : outbox->take_warnings()) warn(text);
+      if (!unsaved.empty()) warn("notifications would not survive a restart: " + unsaved);
+    } catch (const std::bad_alloc&) {
+    }
+  }
+
+  /// Gives each courier that is free what is due for it; false where there was no memory for it.
+  bool hand_out(Timestamp now) noexcept {
+    try {
+      for (const auto& c : couriers) {
+        const Message* message = c->busy || c->result || stop ? nullptr : outbox->due(c->name, now);
+        if (message == nullptr) continue;
+        c->job = *message;
+        c->busy = true;
+        changed.notify_all();
+      }
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
     }
   }
 };
 
 Notifier::Notifier(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
-Notifier::~Notifier() {
-  {
-    const std::scoped_lock lock(core_->mutex);
-    core_->stop = true;
-  }
-  core_->changed.notify_all();
-  for (const auto& courier : core_->couriers) courier->thread.join();
-  {
-    const std::scoped_lock lock(core_->mutex);
-    core_->end = true;
-  }
-  core_->changed.notify_all();
-  core_->keeper.join();
-}
+Notifier::~Notifier() = default;
 
 Result<std::unique_ptr<Notifier>> Notifier::open(const NotifierOptions& options) {
-  const NotifyConfig& config = options.config;
-  std::vector<std::string> names;
-  for (const auto& [name, used] : {std::pair{"webhook", !config.webhook.empty()},
-                                   std::pair{"slack", !config.slack.empty()}, std::pair{"exec", !config.exec.empty()}})
-    if (used) names.emplace_back(name);
-  auto core = std::make_unique<Core>(options, names);
-  Core* const c = core.get();
-  const auto add = [c](const char* name, Deliver deliver) {
-    c->couriers.push_back(std::make_unique<Courier>());
-    c->couriers.back()->name = name;
-    c->couriers.back()->deliver = std::move(deliver);
-  };
-  for (const auto& [name, address] : {std::pair{"webhook", &config.webhook}, std::pair{"slack", &config.slack}}) {
-    if (address->empty()) continue;
-    const bool is_slack = address == &config.slack;
-    auto url = parse_url(*address);
-    if (!url) return fail(url.error().during(fmt::format("notify.{}", name)));
-    if (const Status can = can_post(*url); !can) return fail(can.error().during(fmt::format("notify.{}", name)));
-    HttpTarget target{std::move(*url), {}, config.ca_file, config.timeout_seconds};
-    if (!is_slack && !config.webhook_token_file.empty()) {
-      auto token = read_token(config.webhook_token_file);
-      if (!token) return fail(token.error());
-      target.token = std::move(*token);
+  return or_out_of_memory([&]() -> Result<std::unique_ptr<Notifier>> {
+    const NotifyConfig& config = options.config;
+    std::vector<std::string> names;
+    for (const auto& [name, used] :
+         {std::pair{"webhook", !config.webhook.empty()}, std::pair{"slack", !config.slack.empty()},
+          std::pair{"exec", !config.exec.empty()}})
+      if (used) names.emplace_back(name);
+    auto core = std::make_unique<Core>(options, names);
+    Core* const c = core.get();
+    const auto add = [c](const char* name, Deliver deliver) {
+      c->couriers.push_back(std::make_unique<Courier>());
+      c->couriers.back()->name = name;
+      c->couriers.back()->deliver = std::move(deliver);
+    };
+    for (const auto& [name, address] : {std::pair{"webhook", &config.webhook}, std::pair{"slack", &config.slack}}) {
+      if (address->empty()) continue;
+      const bool is_slack = address == &config.slack;
+      auto url = parse_url(*address);
+      if (!url) return fail(url.error().during(fmt::format("notify.{}", name)));
+      if (const Status can = can_post(*url); !can) return fail(can.error().during(fmt::format("notify.{}", name)));
+      HttpTarget target{std::move(*url), {}, config.ca_file, config.timeout_seconds};
+      if (!is_slack && !config.webhook_token_file.empty()) {
+        auto token = read_token(config.webhook_token_file);
+        if (!token) return fail(token.error());
+        target.token = std::move(*token);
+      }
+      add(name, [c, target, is_slack](const Message& m) {
+        return http_post(target, m.id, is_slack ? slack_body(m, c->rules) : webhook_body(m, c->rules), c->stop);
+      });
     }
-    add(name, [c, target, is_slack](const Message& m) {
-      return http_post(target, is_slack ? slack_body(m, c->rules) : webhook_body(m, c->rules), c->stop);
-    });
-  }
-  if (!config.exec.empty()) {
-    if (config.exec.front().empty()) return fail("notify.exec: its first element, the program, is empty");
-    add("exec", [c, argv = config.exec, limit = config.timeout_seconds](const Message& m) {
-      return run_program(argv, webhook_body(m, c->rules) + '\n', variables_of(m, c->rules), limit, c->stop);
-    });
-  }
-  if (!options.queue_path.empty()) {
-    auto file = QueueFile::open(options.queue_path);
-    if (!file) return fail(file.error());
-    c->file.emplace(std::move(*file));
-    c->load();
-  }
-  c->start();
-  return std::unique_ptr<Notifier>(new Notifier(std::move(core)));
+    if (!config.exec.empty()) {
+      if (config.exec.front().empty()) return fail("notify.exec: its first element, the program, is empty");
+      add("exec", [c, argv = config.exec, limit = config.timeout_seconds](const Message& m) {
+        return run_program(argv, webhook_body(m, c->rules) + '\n', variables_of(m, c->rules), limit, c->stop);
+      });
+    }
+    if (!options.queue_path.empty()) {
+      auto file = QueueFile::open(options.queue_path);
+      if (!file) return fail(file.error());
+      c->file.emplace(std::move(*file));
+      if (const Status loaded = c->load(); !loaded) return fail(loaded.error());
+    }
+    if (const Status started = c->start(); !started) return fail(started.error());
+    return std::unique_ptr<Notifier>(new Notifier(std::move(core)));
+  });
 }
 
 void Notifier::tell(Note note) {
   {
     const std::scoped_lock lock(core_->mutex);
     core_->idle = false;
-    if (core_->inbox.size() < kMostInbox)
-      core_->inbox.push_back(std::move(note));
-    else if (core_->inbox_lost++ == 0)
+    bool taken = core_->inbox.size() < kMostInbox;
+    try {
+      if (taken) core_->inbox.push_back(std::move(note));
+    } catch (const std::bad_alloc&) {
+      taken = false;
+    }
+    if (!taken && core_->inbox_lost++ == 0)
       core_->warn("alerts come faster than they can be queued: some are not sent");
   }
   core_->changed.notify_all();

@@ -34,8 +34,9 @@ bool notifies(const NotifyConfig& config);
 class Notifier {
  public:
   /// Starts the threads. REQUIRES: notifies(config), `now`. Errors: a bad address, a token that cannot be read, a queue
-  /// file that cannot be written, or one that another program's notifier uses (which then tells of the same alerts). A
-  /// damaged queue file is put aside and said in take_warnings().
+  /// file that cannot be written, or one that another program's notifier uses (which then tells of the same alerts), no
+  /// memory or threads. A queue file that is damaged or cannot be read is put aside and said in take_warnings(); an
+  /// error where it cannot be put aside, for it would be overwritten.
   static Result<std::unique_ptr<Notifier>> open(const NotifierOptions& options);
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;

@@ -5,21 +5,26 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/text_hash.hpp"
+
 namespace vramtrack::act {
 namespace {
 
 constexpr std::size_t kMostHeadlines = 10;
 
-std::string member_name(const SeriesKey& key) {
-  return fmt::format("{}{}/{}/{}/{}", to_string(key.metric), key.host.empty() ? "" : '@' + key.host, key.device_id,
-                     key.pid, key.pid_start_ticks);
+/// Of the names of members, so that a leak and another trouble of one series are two incidents.
+std::string prefix(AlertKind kind) {
+  return kind == AlertKind::leak ? "" : fmt::format("{} ", to_string(kind));
 }
 
-/// FNV-1a: an id needs to differ, not to be secret.
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t value = 0xcbf29ce484222325U;
-  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return value;
+bool is_leak(std::string_view member) {
+  return !member.starts_with(prefix(AlertKind::stall)) && !member.starts_with(prefix(AlertKind::unreleased));
+}
+
+std::string member_name(const Note& note) {
+  const SeriesKey& key = note.key;
+  return fmt::format("{}{}{}/{}/{}/{}", prefix(note.kind), to_string(key.metric),
+                     key.host.empty() ? "" : '@' + key.host, key.device_id, key.pid, key.pid_start_ticks);
 }
 
 }  // namespace
@@ -66,17 +71,42 @@ std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note, con
   };
   const auto known = std::find_if(incidents_.begin(), incidents_.end(), holds);
   if (known != incidents_.end()) return known;
+  // That a process stalls, or left memory behind, is no leak of its device.
+  if (note.kind != AlertKind::leak) return incidents_.end();
   const std::uint32_t pid = note.key.pid != 0 ? note.key.pid : note.suspect_pid;
   const std::uint64_t ticks = note.key.pid != 0 ? note.key.pid_start_ticks : note.suspect_start_ticks;
   return std::find_if(incidents_.begin(), incidents_.end(), [&](const Incident& i) {
     return pid != 0 && i.device == note.key.device_id && i.host == note.key.host && i.pid == pid &&
-           i.start_ticks == ticks;
+           i.start_ticks == ticks && (i.members.empty() || is_leak(i.members.front()));
   });
+}
+
+/// A policy's message opens no incident. One of the same id that still waits is the same message: a crash came between.
+void Outbox::announce(const Note& note, Timestamp now) {
+  const auto is_same = [&note](const Message& m) { return m.id == note.act_id; };
+  if (std::any_of(messages_.begin(), messages_.end(), is_same)) return;
+  if (tokens_ < 1) {
+    ++held_back_;
+    if (held_headlines_.size() < kMostHeadlines) held_headlines_.emplace_back(headline(note.text));
+    return;
+  }
+  tokens_ -= 1;
+  Message m;
+  m.id = m.incident = note.act_id;
+  m.event = "act";
+  m.severity = note.severity;
+  m.queued = now;
+  m.time = note.time;
+  m.device = note.key.device_id;
+  m.pid = note.key.pid;
+  m.text = note.text;
+  put(std::move(m));
 }
 
 void Outbox::take(const Note& note, Timestamp now) {
   refill(now);
-  const std::string member = member_name(note.key);
+  if (!note.act_id.empty()) return announce(note, now);
+  const std::string member = member_name(note);
   const auto incident = incident_of(note, member);
   if (incident == incidents_.end()) {
     if (note.news != AlertNews::cleared) open(note, member, now);
@@ -93,6 +123,15 @@ void Outbox::take(const Note& note, Timestamp now) {
   if (at == incident->members.end() || incident->unconfirmed) ++revision_;
   if (at == incident->members.end()) incident->members.push_back(member);
   incident->unconfirmed.reset();
+  // What is worse under a silence is news when the silence has ended: the severity stays the one that was told.
+  if (note.silenced) return;
+  if (incident->silenced) {
+    incident->silenced = false;
+    incident->severity = std::max(incident->severity, note.severity);
+    ++revision_;
+    if (incident->severity >= rules_.min_severity && !incident->told) tell(*incident, "raised", note, now, true);
+    return;
+  }
   if (note.severity <= incident->severity) return;
   incident->severity = note.severity;
   ++revision_;
@@ -101,7 +140,7 @@ void Outbox::take(const Note& note, Timestamp now) {
 
 void Outbox::open(const Note& note, const std::string& member, Timestamp now) {
   Incident incident;
-  incident.id = fmt::format("{:016x}", hash(fmt::format("{}/{}/{}/{}", rules_.host, member, iso8601(now), next_)));
+  incident.id = text_hash(fmt::format("{}/{}/{}/{}", rules_.host, member, iso8601(now), next_));
   incident.members.push_back(member);
   incident.device = note.key.device_id;
   incident.host = note.key.host;
@@ -110,14 +149,15 @@ void Outbox::open(const Note& note, const std::string& member, Timestamp now) {
   incident.severity = note.severity;
   incident.opened = note.time;
   incident.headline = headline(note.text);
+  incident.silenced = note.silenced;
   incidents_.push_back(std::move(incident));
   ++revision_;
-  if (note.severity >= rules_.min_severity) tell(incidents_.back(), "raised", note, now, true);
+  if (note.severity >= rules_.min_severity && !note.silenced) tell(incidents_.back(), "raised", note, now, true);
   if (incidents_.size() > kMaxIncidents) incidents_.pop_front();
 }
 
 void Outbox::close(const std::deque<Incident>::iterator& incident, const Note& note, Timestamp now) {
-  if (incident->told && rules_.resolved) tell(*incident, "resolved", note, now, false);
+  if (incident->told && rules_.resolved && !note.silenced) tell(*incident, "resolved", note, now, false);
   incidents_.erase(incident);
   ++revision_;
 }
@@ -167,7 +207,7 @@ void Outbox::put(Message message) {
 void Outbox::tell_held_back(Timestamp now) {
   tokens_ -= 1;
   Message m;
-  m.incident = fmt::format("{:016x}", hash(fmt::format("{}/held back/{}/{}", rules_.host, iso8601(now), next_)));
+  m.incident = text_hash(fmt::format("{}/held back/{}/{}", rules_.host, iso8601(now), next_));
   m.id = fmt::format("{}-{}", m.incident, next_++);
   m.event = "held_back";
   m.queued = m.time = now;

@@ -34,7 +34,7 @@ struct OutboxRules {
 struct Message {
   std::string id;
   std::string incident;
-  std::string event;  ///< "raised", "escalated", "resolved", "held_back"
+  std::string event;  ///< "raised", "escalated", "resolved", "held_back", "act"
   Severity severity = Severity::watch;
   Timestamp queued;
   Timestamp time;  ///< of the alert, by the samples' clock
@@ -105,6 +105,8 @@ class Outbox {
     Timestamp opened;
     std::string headline;
     bool told = false;
+    bool silenced =
+        false;  ///< it would have been told of, but for a silence: it is when one of its notes comes without
     std::optional<Timestamp> unconfirmed;  ///< of an earlier run, not raised again since this time
   };
   struct Channel {
@@ -123,6 +125,7 @@ class Outbox {
   void tell(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs);
   void tell_held_back(Timestamp now);
   void put(Message message);
+  void announce(const Note& note, Timestamp now);
   void refill(Timestamp now);
   void finished(Channel& channel, std::string_view id);
   void drop_taken();

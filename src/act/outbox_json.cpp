@@ -7,6 +7,7 @@
 
 #include "act/outbox.hpp"
 #include "core/markup.hpp"
+#include "core/printable.hpp"
 
 namespace vramtrack::act {
 
@@ -17,11 +18,6 @@ namespace {
 constexpr std::string_view kSchema = "vramtrack.outbox.v1";
 /// Slack cuts texts at 40000 characters, and nobody reads so many.
 constexpr std::size_t kMostSlackBytes = 3000;
-
-/// Bytes that are no UTF-8 (a command line may hold any) become U+FFFD; nothing throws.
-std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 std::int64_t ns(Timestamp time) {
   return time.time_since_epoch().count();
@@ -100,51 +96,79 @@ class Fields {
   std::string error_;
 };
 
-json message_json(const Message& m) {
-  return {{"id", m.id},
-          {"incident", m.incident},
-          {"event", m.event},
-          {"severity", to_string(m.severity)},
-          {"queued_ns", ns(m.queued)},
-          {"time_ns", ns(m.time)},
-          {"device", m.device},
-          {"pid", m.pid},
-          {"text", m.text},
-          {"alert_json", m.alert_json},
-          {"channels", m.channels}};
+/// An object's text, field by field. Not a tree of nlohmann's: its destructor asks for memory, and ends the program
+/// where there is none.
+class Object {
+ public:
+  /// A string, a number, a truth value or null.
+  template <class T>
+  Object& put(std::string_view name, const T& value) {
+    return raw(name, scalar(json(value)));
+  }
+  Object& put(std::string_view name, const std::vector<std::string>& texts) {
+    std::string list;
+    for (const std::string& text : texts) list += (list.empty() ? "" : ",") + scalar(json(text));
+    return raw(name, '[' + list + ']');
+  }
+  /// JSON as it is.
+  Object& raw(std::string_view name, std::string_view value) {
+    if (!text_.empty()) text_ += ',';
+    text_ += scalar(json(name)) + ':';
+    text_ += value;
+    return *this;
+  }
+  [[nodiscard]] std::string text() const { return '{' + text_ + '}'; }
+
+ private:
+  static std::string scalar(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+  std::string text_;
+};
+
+/// The list of what `text_of` makes of each.
+template <class Items, class TextOf>
+std::string list_of(const Items& items, TextOf text_of) {
+  std::string out;
+  for (const auto& item : items) out += (out.empty() ? "" : ",") + text_of(item);
+  return '[' + out + ']';
+}
+
+std::string message_json(const Message& m) {
+  Object out;
+  out.put("id", m.id).put("incident", m.incident).put("event", m.event).put("severity", to_string(m.severity));
+  out.put("queued_ns", ns(m.queued)).put("time_ns", ns(m.time)).put("device", m.device).put("pid", m.pid);
+  out.put("text", m.text).put("alert_json", m.alert_json).put("channels", m.channels);
+  return out.text();
 }
 
 }  // namespace
 
 /// The outbox's inside, for this file only.
 struct OutboxJson {
-  static json incident(const Outbox::Incident& i) {
-    json out = {{"id", i.id},
-                {"members", i.members},
-                {"device", i.device},
-                {"pid", i.pid},
-                {"start_ticks", i.start_ticks},
-                {"severity", to_string(i.severity)},
-                {"opened_ns", ns(i.opened)},
-                {"headline", i.headline},
-                {"told", i.told}};
-    if (!i.host.empty()) out["host"] = i.host;
-    if (i.unconfirmed) out["unconfirmed_ns"] = ns(*i.unconfirmed);
-    return out;
+  static std::string incident(const Outbox::Incident& i) {
+    Object out;
+    out.put("id", i.id).put("members", i.members).put("device", i.device).put("pid", i.pid);
+    out.put("start_ticks", i.start_ticks).put("severity", to_string(i.severity)).put("opened_ns", ns(i.opened));
+    out.put("headline", i.headline).put("told", i.told);
+    if (!i.host.empty()) out.put("host", i.host);
+    if (i.silenced) out.put("silenced", true);
+    if (i.unconfirmed) out.put("unconfirmed_ns", ns(*i.unconfirmed));
+    return out.text();
+  }
+
+  static std::string channel(const Outbox::Channel& c) {
+    Object out;
+    out.put("name", c.name).put("attempts", c.attempts).put("not_before_ns", ns(c.not_before));
+    return out.text();
   }
 
   static std::string save(const Outbox& o) {
-    json out = {{"schema", kSchema},         {"next", o.next_},
-                {"tokens", o.tokens_},       {"refilled_ns", ns(o.refilled_)},
-                {"held_back", o.held_back_}, {"held_headlines", o.held_headlines_}};
-    out["incidents"] = json::array();
-    for (const Outbox::Incident& i : o.incidents_) out["incidents"].push_back(incident(i));
-    out["messages"] = json::array();
-    for (const Message& m : o.messages_) out["messages"].push_back(message_json(m));
-    out["channels"] = json::array();
-    for (const Outbox::Channel& c : o.channels_)
-      out["channels"].push_back({{"name", c.name}, {"attempts", c.attempts}, {"not_before_ns", ns(c.not_before)}});
-    return dump(out) + '\n';
+    Object out;
+    out.put("schema", kSchema).put("next", o.next_).put("tokens", o.tokens_).put("refilled_ns", ns(o.refilled_));
+    out.put("held_back", o.held_back_).put("held_headlines", o.held_headlines_);
+    out.raw("incidents", list_of(o.incidents_, incident));
+    out.raw("messages", list_of(o.messages_, message_json));
+    out.raw("channels", list_of(o.channels_, channel));
+    return printable_json(out.text()) + '\n';
   }
 
   static std::string read_incident(const json& in, Outbox::Incident& i, Timestamp now) {
@@ -159,6 +183,7 @@ struct OutboxJson {
     f.get("opened_ns", i.opened);
     f.get("headline", i.headline);
     f.get("told", i.told);
+    if (f.has("silenced")) f.get("silenced", i.silenced);
     Timestamp since = now;
     if (f.has("unconfirmed_ns")) f.get("unconfirmed_ns", since);
     i.unconfirmed = since;
@@ -270,21 +295,19 @@ void Outbox::drop_taken() {
 }
 
 std::string webhook_body(const Message& m, const OutboxRules& rules) {
-  json out = {{"schema", "vramtrack.notification.v1"},
-              {"id", m.id},
-              {"incident", m.incident},
-              {"event", m.event},
-              {"time", iso8601(m.time)},
-              {"host", rules.host},
-              {"severity", m.event == "held_back" ? json(nullptr) : json(to_string(m.severity))},
-              {"device", m.device.empty() ? json(nullptr) : json(m.device)},
-              {"pid", m.pid != 0 ? json(m.pid) : json(nullptr)},
-              {"simulated", rules.simulated.empty() ? json(nullptr) : json(rules.simulated)},
-              {"headline", headline(m.text)},
-              {"text", m.text}};
-  const json alert = m.alert_json.empty() ? json(nullptr) : json::parse(m.alert_json, nullptr, false);
-  out["alert"] = alert.is_discarded() ? json(nullptr) : alert;
-  return dump(out);
+  Object out;
+  const auto put_known = [&out](std::string_view name, std::string_view text) {
+    text.empty() ? out.put(name, nullptr) : out.put(name, text);
+  };
+  out.put("schema", "vramtrack.notification.v1").put("id", m.id).put("incident", m.incident).put("event", m.event);
+  out.put("time", iso8601(m.time)).put("host", rules.host);
+  put_known("severity", m.event == "held_back" ? std::string_view() : to_string(m.severity));
+  put_known("device", m.device);
+  m.pid != 0 ? out.put("pid", m.pid) : out.put("pid", nullptr);
+  put_known("simulated", rules.simulated);
+  out.put("headline", headline(m.text)).put("text", m.text);
+  out.raw("alert", json::accept(m.alert_json) ? m.alert_json : "null");
+  return printable_json(out.text());
 }
 
 std::string slack_body(const Message& m, const OutboxRules& rules) {
@@ -293,7 +316,7 @@ std::string slack_body(const Message& m, const OutboxRules& rules) {
   text += '*';
   text += escape_markup(rules.host, Markup::slack) + "* ";
   text += escape_markup(m.text.substr(0, kMostSlackBytes), Markup::slack);
-  return dump(json{{"text", text}});
+  return printable_json(Object().put("text", text).text());
 }
 
 }  // namespace vramtrack::act

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
 
 namespace vramtrack::act {
@@ -45,16 +46,16 @@ bool write_all(int fd, std::string_view text) {
 Result<QueueFile> QueueFile::open(const std::string& path) {
   make_folder(folder_of(path));
   const std::string lock_path = path + ".lock";
-  const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (lock < 0) return fail(fmt::format("cannot write {}: {}", lock_path, errno_words(errno)));
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    const bool held = errno == EWOULDBLOCK;
-    const std::string why = errno_words(errno);
-    ::close(lock);
-    if (held) return fail(fmt::format("another vramtrack uses {} and already sends these alerts", path));
-    return fail(fmt::format("cannot lock {}: {}", lock_path, why));
+  Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  if (lock.get() < 0) return fail(fmt::format("cannot write {}: {}", lock_path, errno_words(errno)));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK)
+      return fail(fmt::format("another vramtrack uses {} and already sends these alerts", path));
+    return fail(fmt::format("cannot lock {}: {}", lock_path, errno_words(errno)));
   }
-  return QueueFile(path, lock);
+  QueueFile file(path, -1);
+  file.lock_ = lock.release();
+  return file;
 }
 
 QueueFile::QueueFile(QueueFile&& other) noexcept
@@ -65,49 +66,52 @@ QueueFile::~QueueFile() {
 }
 
 Result<std::optional<std::string>> QueueFile::read() const {
-  const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0 && errno == ENOENT) return std::optional<std::string>();
-  if (fd < 0) return fail(fmt::format("cannot read {}: {}", path_, errno_words(errno)));
+  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.get() < 0 && errno == ENOENT) return std::optional<std::string>();
+  if (file.get() < 0) return fail(fmt::format("cannot read {}: {}", path_, errno_words(errno)));
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return fail(fmt::format("cannot read {}: it is not a regular file; move it away", path_));
   std::string text;
   std::array<char, 65536> part{};
   ssize_t n = 0;
-  while ((n = ::read(fd, part.data(), part.size())) != 0 && text.size() <= kMost) {
+  while ((n = ::read(file.get(), part.data(), part.size())) != 0 && text.size() <= kMost) {
     if (n > 0)
       text.append(part.data(), static_cast<std::size_t>(n));
     else if (errno != EINTR)
       break;
   }
-  const std::string why = n < 0 ? errno_words(errno) : std::string();
-  ::close(fd);
-  if (!why.empty()) return fail(fmt::format("cannot read {}: {}", path_, why));
+  if (n < 0) return fail(fmt::format("cannot read {}: {}", path_, errno_words(errno)));
   return std::optional<std::string>(std::move(text));
 }
 
 Status QueueFile::write(std::string_view text) const {
   const std::string next = path_ + ".new";
-  const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, errno_words(errno)));
-  const bool written = write_all(fd, text) && ::fsync(fd) == 0;
-  std::string why = written ? std::string() : errno_words(errno);
-  ::close(fd);
-  if (written && ::rename(next.c_str(), path_.c_str()) != 0) why = errno_words(errno);
-  if (!why.empty()) {
+  ::unlink(next.c_str());  // whatever lies there: left by one that was killed, or put there by somebody
+  bool written = false;
+  {
+    const Descriptor file(::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (file.get() < 0) return fail(fmt::format("cannot write {}: {}", next, errno_words(errno)));
+    written = write_all(file.get(), text) && ::fsync(file.get()) == 0;
+  }
+  if (!written || ::rename(next.c_str(), path_.c_str()) != 0) {
+    const int why = errno;
     ::unlink(next.c_str());
-    return fail(fmt::format("cannot write {}: {}", path_, why));
+    return fail(fmt::format("cannot write {}: {}", path_, errno_words(why)));
   }
   // The rename, too, is to survive a loss of power.
-  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    ::fsync(folder);
-    ::close(folder);
-  }
+  const std::string place = folder_of(path_);
+  const Descriptor folder(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // One that may not be read cannot be synced.
+  if (folder.get() >= 0 && ::fsync(folder.get()) != 0)
+    return fail(fmt::format("cannot sync {}: {}", place, errno_words(errno)));
   return {};
 }
 
-std::string QueueFile::put_aside() const {
+Result<std::string> QueueFile::put_aside() const {
   std::string aside = path_ + ".damaged";
-  ::rename(path_.c_str(), aside.c_str());
-  return aside;
+  if (::rename(path_.c_str(), aside.c_str()) == 0) return aside;
+  return fail(fmt::format("cannot rename {} to {}: {}", path_, aside, errno_words(errno)));
 }
 
 }  // namespace vramtrack::act

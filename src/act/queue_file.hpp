@@ -26,7 +26,7 @@ class QueueFile {
   /// Written beside it, synced, then renamed. Costs what the disk takes to sync.
   Status write(std::string_view text) const;
   /// Renames what is there to "<path>.damaged"; returns that name.
-  [[nodiscard]] std::string put_aside() const;
+  [[nodiscard]] Result<std::string> put_aside() const;
 
  private:
   QueueFile(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}

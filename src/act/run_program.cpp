@@ -15,6 +15,7 @@
 #include <csignal>
 
 #include "core/errno_words.hpp"
+#include "core/printable.hpp"
 
 extern char** environ;
 
@@ -62,12 +63,21 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
+/// What a program needs to find others, its files, its language and the network. The rest of ours, tokens among it, is
+/// none of its business.
+bool is_passed_on(std::string_view variable) {
+  constexpr std::array<std::string_view, 16> kPassedOn = {
+      "PATH",       "HOME",        "USER",     "LOGNAME",         "SHELL",      "LANG",
+      "LANGUAGE",   "TZ",          "TMPDIR",   "XDG_RUNTIME_DIR", "http_proxy", "https_proxy",
+      "HTTP_PROXY", "HTTPS_PROXY", "no_proxy", "SLURM_CONF"};
+  const std::string_view name = variable.substr(0, variable.find('='));
+  return name.starts_with("LC_") || std::find(kPassedOn.begin(), kPassedOn.end(), name) != kPassedOn.end();
+}
+
 std::vector<std::string> environment(const Variables& variables) {
   std::vector<std::string> out;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    if (!text.starts_with("VRAMTRACK_ALERT_")) out.emplace_back(text);
-  }
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (is_passed_on(*entry)) out.emplace_back(*entry);
   for (const auto& [name, value] : variables) {
     std::string clean = value;
     std::erase(clean, '\0');
@@ -77,13 +87,17 @@ std::vector<std::string> environment(const Variables& variables) {
 }
 
 /// Starts the program; 0 or an errno.
-int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int input, int said, pid_t& pid) {
+int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int input, int output, int said,
+          pid_t& pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t how;
   posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&how);
   posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  if (output >= 0)
+    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+  else
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
   // Ours are opened with O_CLOEXEC; those that came from our parent are not.
   posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
@@ -115,9 +129,7 @@ void listen(int fd, std::string& said, std::chrono::milliseconds at_most) {
 
 std::string last_line(std::string said) {
   while (!said.empty() && (said.back() == '\n' || said.back() == ' ')) said.pop_back();
-  std::string line = said.substr(said.rfind('\n') + 1).substr(0, 200);
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  const std::string line = printable(said.substr(said.rfind('\n') + 1).substr(0, 200));
   return line.empty() ? std::string() : ": " + line;
 }
 
@@ -135,8 +147,11 @@ Variables variables_of(const Message& m, const OutboxRules& rules) {
           {"VRAMTRACK_ALERT_SIMULATED", rules.simulated}};
 }
 
-Outcome run_program(const std::vector<std::string>& argv, const std::string& input, const Variables& variables,
-                    double timeout_s, const std::atomic<bool>& stop) {
+namespace {
+
+/// One run of a program; `output` (-1: thrown away) is its standard output.
+Outcome run(const std::vector<std::string>& argv, const std::string& input, const Variables& variables, int output,
+            double timeout_s, const std::atomic<bool>& stop) {
   const auto failed = [&](const std::string& why) {
     return Outcome{Outcome::Kind::retry, fmt::format("{} {}", argv.front(), why), {}};
   };
@@ -147,13 +162,14 @@ Outcome run_program(const std::vector<std::string>& argv, const std::string& inp
   const File said_end(ends[0]);
   File program_end(ends[1]);
   pid_t pid = -1;
-  const int error = spawn(argv, environment(variables), in.get(), program_end.get(), pid);
+  const int error = spawn(argv, environment(variables), in.get(), output, program_end.get(), pid);
   program_end.reset();
   if (error != 0) return failed("could not be started: " + errno_words(error));
 
   const auto deadline = steady_clock::now() +
                         std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(timeout_s));
   std::string said;
+  said.reserve(2 * kMostSaid);  // while the program runs, no memory is asked for: it would be left alone
   int status = 0;
   bool killed = false;
   for (;;) {
@@ -177,6 +193,27 @@ Outcome run_program(const std::vector<std::string>& argv, const std::string& inp
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {Outcome::Kind::delivered, {}, {}};
   if (WIFSIGNALED(status)) return failed(fmt::format("was ended by signal {}", WTERMSIG(status)) + last_line(said));
   return failed(fmt::format("ended with exit status {}", WEXITSTATUS(status)) + last_line(said));
+}
+
+}  // namespace
+
+Outcome run_program(const std::vector<std::string>& argv, const std::string& input, const Variables& variables,
+                    double timeout_s, const std::atomic<bool>& stop) {
+  return run(argv, input, variables, -1, timeout_s, stop);
+}
+
+Result<std::string> run_for_output(const std::vector<std::string>& argv, double timeout_s,
+                                   const std::atomic<bool>& stop) {
+  constexpr std::size_t kMostOutput = 64 * 1024;
+  // A file, not a pipe: nobody has to read it while the program writes.
+  const File output(::memfd_create("vramtrack-output", MFD_CLOEXEC));
+  if (output.get() < 0) return fail(argv.front() + " could not be started: " + errno_words(errno));
+  const Outcome outcome = run(argv, {}, {}, output.get(), timeout_s, stop);
+  if (outcome.kind != Outcome::Kind::delivered) return fail(outcome.why);
+  std::string text(kMostOutput, '\0');
+  const ssize_t n = ::pread(output.get(), text.data(), text.size(), 0);
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
 }
 
 }  // namespace vramtrack::act

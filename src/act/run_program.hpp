@@ -19,6 +19,11 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 Outcome run_program(const std::vector<std::string>& argv, const std::string& input, const Variables& variables,
                     double timeout_s, const std::atomic<bool>& stop);
 
+/// Runs `argv` likewise, with nothing on its standard input: what it wrote to standard output, at most 64 KiB, where
+/// its exit status is 0. Errors name the program and end with the last it said on standard error.
+Result<std::string> run_for_output(const std::vector<std::string>& argv, double timeout_s,
+                                   const std::atomic<bool>& stop);
+
 /// VRAMTRACK_ALERT_EVENT, _ID, _INCIDENT, _SEVERITY, _HOST, _DEVICE, _PID, _HEADLINE, _SIMULATED of a message.
 Variables variables_of(const Message& message, const OutboxRules& rules);
 

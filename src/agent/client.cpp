@@ -1,11 +1,13 @@
 #include "agent/client.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -17,6 +19,7 @@
 #include <system_error>
 
 #include "core/errno_words.hpp"
+#include "core/printable.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::agent {
@@ -36,7 +39,8 @@ std::string folder_of_variable(const char* name) {
 /// A connected socket, or -1 and errno.
 class Connected {
  public:
-  explicit Connected(const std::string& path) {
+  /// Waits at most until `until` where the agent's queue is full: connect() does so in turn.
+  explicit Connected(const std::string& path, Clock::time_point until = Clock::now() + std::chrono::seconds(1)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.empty() || path.size() >= sizeof address.sun_path) {
@@ -44,8 +48,14 @@ class Connected {
       return;
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd_ >= 0 && ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;
+    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const auto left =
+        std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::microseconds>(until - Clock::now()).count());
+    const timeval limit{left / 1'000'000, left % 1'000'000};
+    if (fd_ >= 0 && ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
+        ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+        ::fcntl(fd_, F_SETFL, O_NONBLOCK) == 0)
+      return;
     error_ = errno;
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
@@ -75,7 +85,7 @@ bool wait(int fd, short events, Clock::time_point deadline) {
 }
 
 /// Sends `request` and reads until the agent closes: it was asked to.
-Result<std::string> exchange(int fd, std::string_view request, Clock::time_point deadline) {
+Result<std::string> talk(int fd, std::string_view request, Clock::time_point deadline) {
   while (!request.empty()) {
     const ssize_t sent = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
     if (sent > 0)
@@ -97,22 +107,16 @@ Result<std::string> exchange(int fd, std::string_view request, Clock::time_point
   }
 }
 
-struct Answer {
-  int status = 0;
-  std::string body;
-};
-
-/// The agent answers these requests with a Content-Length and no transfer coding.
-Result<Answer> parse_answer(const std::string& text) {
+/// Status and body. The agent answers these requests with a Content-Length and no transfer coding.
+Result<std::pair<int, std::string>> parse_answer(const std::string& text) {
   constexpr std::string_view kStart = "HTTP/1.1 ";
   const std::size_t end = text.find("\r\n\r\n");
-  Answer out;
+  int number = 0;
   if (text.rfind(kStart, 0) != 0 || end == std::string::npos) return fail("the server there is not a vramtrack agent");
   const char* status = text.data() + kStart.size();
-  if (std::from_chars(status, status + 3, out.status).ec != std::errc{})
+  if (std::from_chars(status, status + 3, number).ec != std::errc{})
     return fail("the server there is not a vramtrack agent");
-  out.body = text.substr(end + 4);
-  return out;
+  return std::pair{number, text.substr(end + 4)};
 }
 
 Result<json> parse_json(const std::string& text) {
@@ -154,24 +158,44 @@ std::optional<std::string> find_agent(const AgentConfig& config) {
   return std::nullopt;
 }
 
-Result<std::string> AgentClient::ask(const std::string& path_and_query, const std::string& body) const {
+Result<AgentClient::Answer> AgentClient::exchange(const std::string& path_and_query, const std::string& body,
+                                                  std::string_view method) const {
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(from_seconds(timeout_s_));
-  const std::string doing = "asking the agent at " + socket_;
-  const Connected connected(socket_);
+  const Connected connected(socket_, deadline);
   if (connected.fd() < 0)
-    return fail(Error{errno_words(connected.error()) + "; 'vramtrack agent' starts one"}.during(doing));
+    return fail(Error{errno_words(connected.error()) + "; 'vramtrack " + program_ + "' starts one"}.during(doing()));
   std::string request = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
-                                    body.empty() ? "GET" : "POST", path_and_query);
+                                    body.empty() ? method : "POST", path_and_query);
   if (!body.empty()) request += fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n", body.size());
-  const auto text = exchange(connected.fd(), request + "\r\n" + body, deadline);
-  if (!text) return fail(text.error().during(doing));
+  const auto text = talk(connected.fd(), request + "\r\n" + body, deadline);
+  if (!text) return fail(text.error().during(doing()));
   auto answer = parse_answer(*text);
-  if (!answer) return fail(answer.error().during(doing));
-  if (answer->status == 200) return std::move(answer->body);
+  if (!answer) return fail(answer.error().during(doing()));
+  return Answer{answer->first, std::move(answer->second)};
+}
+
+Result<std::string> AgentClient::ask(const std::string& path_and_query, const std::string& body,
+                                     std::string_view method) const {
+  auto answer = exchange(path_and_query, body, method);
+  if (!answer) return fail(answer.error());
+  if (answer->status == 200 || answer->status == 204) return std::move(answer->body);
   const json value = json::parse(answer->body, nullptr, false);
   const json::json_pointer message("/error/message");
   const bool says = value.is_object() && value.contains(message) && value[message].is_string();
-  return fail(Error{says ? value[message].get<std::string>() : fmt::format("status {}", answer->status)}.during(doing));
+  return fail(
+      Error{says ? value[message].get<std::string>() : fmt::format("status {}", answer->status)}.during(doing()));
+}
+
+Result<SitesNow> AgentClient::sites(std::uint32_t pid) const {
+  const auto answer = exchange(fmt::format("/api/v1/sites?pid={}", pid), {}, "GET");
+  if (!answer) return fail(answer.error());
+  using State = SitesNow::State;
+  if (answer->status == 403 || answer->status == 404) return SitesNow{State::not_probed};
+  if (answer->status == 429 || answer->status == 503) return SitesNow{State::not_yet};
+  if (answer->status != 200) return fail(Error{fmt::format("status {}", answer->status)}.during(doing()));
+  auto report = parse_sites_json(answer->body);
+  if (!report) return fail(report.error().during(doing()));
+  return SitesNow{State::known, std::move(*report)};
 }
 
 Result<View> AgentClient::view() const {
@@ -243,6 +267,8 @@ Result<std::vector<AgentAlert>> AgentClient::alerts() const {
         alert.acknowledged_by = ack.at("by").get<std::string>();
         alert.note = ack.at("note").get<std::string>();
       }
+      if (const auto it = a.find("silenced"); it != a.end() && it->is_object())  // an older agent does not say
+        if (auto silence = parse_silence(it->dump())) alert.silenced = std::move(*silence);
       out.push_back(std::move(alert));
     }
     return out;
@@ -251,10 +277,37 @@ Result<std::vector<AgentAlert>> AgentClient::alerts() const {
   }
 }
 
+Result<std::vector<Silence>> AgentClient::silences() const {
+  const auto text = ask("/api/v1/silences");
+  if (!text) return fail(text.error());
+  const auto value = parse_json(*text);
+  if (!value) return fail(value.error());
+  const auto list = value->find("silences");
+  if (list == value->end() || !list->is_array()) return fail("reading the agent's silences: there is no list of them");
+  std::vector<Silence> out;
+  for (const json& one : *list) {
+    auto silence = parse_silence(one.dump());
+    if (!silence) return fail(silence.error().during("reading the agent's silences"));
+    out.push_back(std::move(*silence));
+  }
+  return out;
+}
+
+Result<Silence> AgentClient::silence(const Silence& silence) const {
+  const auto answer = ask("/api/v1/silences", silence_json(silence));
+  if (!answer) return fail(answer.error());
+  return parse_silence(*answer);
+}
+
+Status AgentClient::end_silence(const std::string& id) const {
+  const auto answer = ask("/api/v1/silences/" + percent_encoded(id), {}, "DELETE");
+  if (!answer) return fail(answer.error());
+  return {};
+}
+
 Status AgentClient::acknowledge(const std::string& id, const std::string& note) const {
   const json body = {{"note", note}};
-  const auto answer = ask("/api/v1/alerts/" + percent_encoded(id) + "/acknowledge",
-                          body.dump(-1, ' ', false, json::error_handler_t::replace));
+  const auto answer = ask("/api/v1/alerts/" + percent_encoded(id) + "/acknowledge", json_text(body));
   if (!answer) return fail(answer.error());
   return {};
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config.hpp"
@@ -11,6 +12,8 @@
 #include "core/series.hpp"
 #include "core/time.hpp"
 #include "core/view.hpp"
+#include "live/silences.hpp"
+#include "report/sites.hpp"
 
 namespace vramtrack::agent {
 
@@ -31,6 +34,7 @@ struct AgentAlert {
   bool acknowledged = false;
   std::string acknowledged_by;
   std::string note;
+  std::optional<Silence> silenced;  ///< nobody is notified of it
 };
 
 /// One point of a history: what lay between its time and the next.
@@ -53,7 +57,9 @@ struct AgentVersion {
 /// where the agent refused, its message.
 class AgentClient {
  public:
-  explicit AgentClient(std::string socket, double timeout_s = 5) : socket_(std::move(socket)), timeout_s_(timeout_s) {}
+  /// `program`: the command that answers there, for messages.
+  explicit AgentClient(std::string socket, double timeout_s = 5, std::string program = "agent")
+      : socket_(std::move(socket)), timeout_s_(timeout_s), program_(std::move(program)) {}
 
   [[nodiscard]] Result<View> view() const;
   [[nodiscard]] Result<AgentVersion> version() const;
@@ -65,13 +71,33 @@ class AgentClient {
   /// `id` as of alert_id (report/view_json.hpp).
   [[nodiscard]] Status acknowledge(const std::string& id, const std::string& note) const;
 
-  /// The body of an answer with status 200. `body` empty: GET, else POST of that JSON.
-  [[nodiscard]] Result<std::string> ask(const std::string& path_and_query, const std::string& body = {}) const;
+  /// Of a process under `vramtrack run`. An older agent knows of none.
+  [[nodiscard]] Result<SitesNow> sites(std::uint32_t pid) const;
+
+  [[nodiscard]] Result<std::vector<Silence>> silences() const;
+  /// What the agent made of it: with its id and author.
+  [[nodiscard]] Result<Silence> silence(const Silence& silence) const;
+  [[nodiscard]] Status end_silence(const std::string& id) const;
+
+  /// The body of an answer with status 200 or 204. `body` empty: GET, or `method`; else POST of that JSON.
+  [[nodiscard]] Result<std::string> ask(const std::string& path_and_query, const std::string& body = {},
+                                        std::string_view method = "GET") const;
   [[nodiscard]] const std::string& socket() const { return socket_; }
 
  private:
+  struct Answer {
+    int status = 0;
+    std::string body;
+  };
+  [[nodiscard]] Result<Answer> exchange(const std::string& path_and_query, const std::string& body,
+                                        std::string_view method) const;
+  [[nodiscard]] std::string doing() const {
+    return (program_ == "agent" ? "asking the agent at " : "asking vramtrack " + program_ + " at ") + socket_;
+  }
+
   std::string socket_;
   double timeout_s_;
+  std::string program_;
 };
 
 }  // namespace vramtrack::agent

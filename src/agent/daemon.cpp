@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
@@ -21,9 +22,12 @@
 #include "core/format.hpp"
 #include "host/host_name.hpp"
 #include "host/interrupt.hpp"
+#include "host/privilege.hpp"
+#include "live/containment.hpp"
 #include "live/loop.hpp"
 #include "live/notifications.hpp"
 #include "report/status.hpp"
+#include "run/client/ask.hpp"
 #include "source/sim/sim.hpp"
 
 namespace vramtrack::agent {
@@ -37,9 +41,29 @@ constexpr double kDefaultSpeed = 60;
 constexpr std::chrono::seconds kSignEvery{30};
 
 volatile std::sig_atomic_t g_reload = 0;
+volatile std::sig_atomic_t g_acts_off = 0;
 
 void on_hangup(int) {
   g_reload = 1;
+}
+
+void on_usr2(int) {
+  g_acts_off = 1;
+}
+
+/// Asks the run (vramtrack run) that a process belongs to.
+Result<std::string> ask_run_of(std::uint32_t pid, const std::string& line) {
+  const auto owner = run::owner_of_process(pid);
+  if (!owner) return fail(fmt::format("pid {} has ended", pid));
+  for (const run::ProbedPid& one : run::probed_processes(*owner))
+    if (one.pid == pid) return run::ask_control(one.folder, line, run::kControlPatience, owner);
+  return fail(fmt::format("pid {} does not run under 'vramtrack run'", pid));
+}
+
+/// As a DaemonSet names it: in a pod, the machine's own name is the pod's.
+std::string node_name() {
+  const char* node = std::getenv("NODE_NAME");
+  return node != nullptr && *node != '\0' ? node : host_name();
 }
 
 /// A folder that goes with its owner: where a simulation records.
@@ -69,9 +93,17 @@ Result<std::string> token_for(const AgentConfig& config) {
   if (!address) return fail(address.error());
   if (is_loopback_host(address->first)) return std::string();
   return fail(fmt::format(
-      "agent.listen {} can be reached from other machines, and there is no token: set agent.token-file ((umask 077; "
-      "openssl rand -hex 32 > FILE makes one), or listen on 127.0.0.1 and let a proxy or 'ssh -L' in front",
+      "agent.listen {} can be reached from other machines, and there is no token; create a token: (umask 077; openssl "
+      "rand -hex 32 > FILE), and set agent.token-file=FILE; or listen on 127.0.0.1 and use a proxy or 'ssh -L'",
       config.listen));
+}
+
+/// Null: plain HTTP.
+Result<std::shared_ptr<const TlsCertificate>> certificate_for(const AgentConfig& config) {
+  if (config.tls_certificate.empty() && config.tls_key.empty()) return std::shared_ptr<const TlsCertificate>();
+  auto loaded = TlsCertificate::load(config.tls_certificate, config.tls_key);
+  if (loaded && !(*loaded)->warning().empty()) log(Level::warning, printable((*loaded)->warning()));
+  return loaded;
 }
 
 class Agent {
@@ -84,16 +116,25 @@ class Agent {
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     ::sigaction(SIGHUP, &action, nullptr);
+    action.sa_handler = on_usr2;
+    ::sigaction(SIGUSR2, &action, nullptr);
     // A hundred threads that mostly wait need no arenas of their own.
     ::mallopt(M_ARENA_MAX, 2);
+    // A history of megabytes goes back to the system when it is sent. By default, malloc would keep the next one.
+    ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
 
     const auto token = token_for(config().agent);
     if (!token) return failed(token.error().message);
+    const auto tls = certificate_for(config().agent);
+    if (!tls) return failed(tls.error().message);
     if (const Status opened = open_loop(); !opened) return failed(opened.error().message);
     std::string recorded = record();
     acknowledgements_.emplace(recorded.empty() ? "" : acknowledgements_path(recorded));
-    api_.emplace(published_, *acknowledgements_, time_of_day);
+    silences_.emplace(recorded.empty() ? "" : silences_path(recorded));
+    silences_->configure(config().notify);
+    api_.emplace(published_, *acknowledgements_, *silences_, time_of_day);
     store_path_ = recorded;
+    open_pod_names();
     configure(*token);
 
     HttpConfig http;
@@ -101,16 +142,18 @@ class Agent {
     http.socket = own_agent_socket(config().agent);
     http.socket_for_everybody =
         std::getenv("RUNTIME_DIRECTORY") != nullptr || http.socket.rfind("/run/vramtrack/", 0) == 0;
+    http.tls = *tls;
     http.most_tcp_connections = 64 + static_cast<std::size_t>(config().agent.max_streams);
     if (http.listen.empty() && http.socket.empty())
       return failed("the agent would be unreachable: agent.listen and agent.socket are both empty; set one");
     auto server = HttpServer::start(http, api_->site());
     if (!server) return failed(server.error().message);
     server_ = std::move(*server);
-    log(Level::notice, fmt::format("agent {} answers on {}{}{}{}", options_.version,
-                                   server_->address().empty() ? "" : "http://" + server_->address(),
-                                   !server_->address().empty() && !http.socket.empty() ? " and " : "", http.socket,
-                                   recorded.empty() ? "; not recording" : "; recording into " + recorded));
+    log(Level::notice,
+        fmt::format("agent {} answers on {}{}{}{}", options_.version,
+                    server_->address().empty() ? "" : (*tls ? "https://" : "http://") + server_->address(),
+                    !server_->address().empty() && !http.socket.empty() ? " and " : "", http.socket,
+                    recorded.empty() ? "; not recording" : "; recording into " + recorded));
     if (http.socket.empty() && config().agent.socket != "none")
       log(Level::notice,
           "no Unix socket: XDG_RUNTIME_DIR is not set, so 'vramtrack top' and 'watch' will not find this agent; set "
@@ -118,12 +161,14 @@ class Agent {
     // A simulation that was not asked for wakes nobody up.
     if (simulated_.empty() || !options_.scenario.empty())
       notifier_ = open_notifier(config(), simulated_.empty() ? recorded : std::string(), simulated_, time_of_day, warn);
-    if (notifier_) loop_->pipeline().listen(notifying(*notifier_, warn));
+    if (notifier_) loop_->pipeline().listen(notifying(*notifier_, *silences_, warn));
+    open_runner();
     run_loop();
     notify_supervisor("STOPPING=1");
     if (notifier_) finish_notifications(*notifier_, simulated_.empty() && !recorded.empty(), warn);
     published_.close();
     server_.reset();
+    runner_.reset();
     loop_->finish();
     log(Level::notice, "ended");
     return 0;
@@ -162,10 +207,11 @@ class Agent {
       if (event.kind != Event::Kind::process_ended && !event.text.empty()) log(Level::notice, printable(event.text));
     };
     listener.alert = [](const AlertTold& told) {
-      const Level level = told.news == AlertNews::cleared             ? Level::notice
+      if (!told.story) return;
+      const Level level = told.story == AlertNews::cleared            ? Level::notice
                           : told.alert.severity == Severity::critical ? Level::error
                                                                       : Level::warning;
-      log(level, alert_lines(told.view, told.series, told.alert, told.news, {}));
+      log(level, alert_lines(told.view, told.series, told.alert, *told.story, {}));
     };
     loop_->pipeline().listen(std::move(listener));
     return {};
@@ -183,7 +229,7 @@ class Agent {
     } else {
       store.path = store_path(config().store);
     }
-    return loop_->pipeline().record_into(store, loop_->started()) ? store.path : std::string();
+    return loop_->record_into(store) ? store.path : std::string();
   }
 
   void configure(const std::string& token) {
@@ -191,6 +237,7 @@ class Agent {
     api->layers = options_.layers;
     api->token = token;
     api->host = host_name();
+    api->node = node_name();
     api->version = options_.version;
     api->own_uid = ::geteuid();
     api->pid = static_cast<std::uint32_t>(::getpid());
@@ -198,7 +245,38 @@ class Agent {
     api->simulated = simulated_;
     api->store_path = store_path_;
     api->sources = loop_->source_names();
+    if (simulated_.empty()) api->sites = sites_;
+    api->pods = pods_;
+    api->runner = runner_.get();
+    token_ = token;
     api_->configure(std::move(api));
+  }
+
+  /// In a pod with a service account: the metrics name the pods of suspects.
+  void open_pod_names() {
+    const act::KubernetesAccess access;
+    if (!simulated_.empty() || std::getenv("KUBERNETES_SERVICE_HOST") == nullptr ||
+        ::access((access.folder + "/token").c_str(), R_OK) != 0)
+      return;
+    const auto told = [](const std::string& error) {
+      log(Level::warning, "the metrics name pods by their UIDs only: " + error);
+    };
+    pods_ = std::make_shared<PodNames>([access, node = node_name()] { return act::pods_of_node(access, node); },
+                                       [] { return steady_clock::now(); }, told);
+  }
+
+  /// Policies act from the first tick on.
+  void open_runner() {
+    act::Tools tools;
+    tools.ask_run = ask_run_of;
+    tools.node = node_name();
+    runner_ = open_containment(config(), simulated_.empty() ? store_path_ : std::string(), !simulated_.empty(),
+                               notifier_.get(), std::move(tools), time_of_day, warn);
+    if (!runner_) return;
+    loop_->pipeline().listen(containing(*runner_, loop_->pipeline(), warn));
+    loop_->mark_held(
+        [this](std::uint32_t pid, std::uint64_t start_ticks) { return runner_ && runner_->holds(pid, start_ticks); });
+    configure(token_);
   }
 
   void run_loop() {
@@ -235,11 +313,18 @@ class Agent {
     const auto step = std::chrono::duration_cast<SteadyTime::duration>(from_seconds(step_s * speed_));
     for (;;) {
       if (g_reload != 0) reload();
+      if (g_acts_off != 0) switch_off();
       if (watchdog_s > 0) notify_supervisor("WATCHDOG=1");
       const SteadyTime due = loop_->next();
       if (!clock.sleep_until(std::min(due, clock.steady() + step))) return false;
       if (clock.steady() >= due) return true;
     }
+  }
+
+  void switch_off() {
+    g_acts_off = 0;
+    if (!runner_) return;
+    if (const Status off = runner_->switch_off(true, "by SIGUSR2"); !off) log(Level::error, off.error().message);
   }
 
   void reload() {
@@ -253,10 +338,13 @@ class Agent {
       reached.listen = listens_on_;
       token = token_for(reached);
     }
-    if (!token) {
-      log(Level::error, "not reloaded; the old settings stay in force: " + token.error().message);
+    const auto tls = token ? certificate_for(next->config().agent)
+                           : Result<std::shared_ptr<const TlsCertificate>>(fail(token.error()));
+    if (!tls) {
+      log(Level::error, "not reloaded; the old settings stay in force: " + tls.error().message);
     } else {
       apply(*next, *token);
+      server_->use(*tls);
       log(Level::notice, "reloaded");
     }
     notify_supervisor("READY=1");
@@ -269,21 +357,28 @@ class Agent {
       log(Level::warning, fmt::format("these take effect after a restart: {}", fmt::join(later, ", ")));
     options_.layers = next;
     if (simulated_.empty()) loop_->set_interval(config().watch.interval_seconds);
+    if (runner_)
+      if (const Status used = use_policies(*runner_, config()); !used) log(Level::error, used.error().message);
     configure(token);
   }
 
   const Interrupt interrupt_;
   AgentOptions options_;
   std::optional<TemporaryFolder> temporary_;  ///< outlives the store in it
+  std::optional<Silences> silences_;          ///< before the loop: its listeners ask it
   std::unique_ptr<act::Notifier> notifier_;   ///< before the loop: it is told to the loop's end
+  std::unique_ptr<act::Runner> runner_;       ///< likewise; after the notifier, which it tells
   std::optional<Loop> loop_;
   double speed_ = 1;  ///< seconds of the loop's clock a second
   OwnUse own_use_;
   std::string simulated_;
   std::string store_path_;
+  std::string token_;
   std::string listens_on_;  ///< agent.listen of the start
   Published published_;
   std::optional<Acknowledgements> acknowledgements_;
+  const std::shared_ptr<ProbedSites> sites_ = std::make_shared<ProbedSites>();
+  std::shared_ptr<PodNames> pods_;
   std::optional<Api> api_;
   std::unique_ptr<HttpServer> server_;  ///< last: its threads use all above
   Timestamp started_;
@@ -292,6 +387,7 @@ class Agent {
 }  // namespace
 
 int run_agent(AgentOptions options) {
+  keep_capabilities();
   return Agent(std::move(options)).run();
 }
 

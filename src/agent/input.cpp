@@ -25,10 +25,8 @@ Result<AgentInput> simulated_input(const std::string& scenario, std::optional<st
   AgentInput input{
       .clock = compressed(machine_clock(), speed), .interval_s = found->period_s, .simulated = found->name};
   input.input.catalog = std::make_unique<Catalog>();
+  input.input.sources.push_back({.name = "simulation"});
   // Dates, not seconds since a start: a page and a store want to know when.
-  found->start = input.clock.read().wall;
-  LiveSource live{.name = "simulation", .source = sim::make_simulation(*found, *input.input.catalog)};
-  input.input.sources.push_back(std::move(live));
   input.input.again = [scenario = std::move(*found)](Timestamp start, Catalog& catalog) mutable {
     scenario.start = start;
     return sim::make_simulation(scenario, catalog);

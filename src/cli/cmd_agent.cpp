@@ -11,8 +11,6 @@ struct AgentCommandOptions {
   agent::AgentOptions agent;
 };
 
-#ifdef VRAMTRACK_AGENT
-
 int agent(const AgentCommandOptions& options, const LayeredConfig& layers, Console&) {
   agent::AgentOptions agent = options.agent;
   agent.layers = layers;
@@ -20,16 +18,6 @@ int agent(const AgentCommandOptions& options, const LayeredConfig& layers, Conso
   agent.version = VRAMTRACK_VERSION;
   return agent::run_agent(std::move(agent));
 }
-
-#else
-
-int agent(const AgentCommandOptions&, const LayeredConfig&, Console& console) {
-  console.error(
-      "this build has no agent: its libraries cannot be linked statically; install the .deb, or build with 'make'");
-  return 2;
-}
-
-#endif
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<AgentCommandOptions>();
@@ -43,6 +31,7 @@ Runner declare(Arguments& arguments) {
       .in_manual("The token is the one of agent.token-file.");
   add_interval(arguments, options->config);
   add_no_record(arguments, options->config, "Do not record into the store; there is no history then");
+  add_no_experience(arguments, options->config);
   add_sources(arguments, options->config);
   add_or_simulate(arguments, options->agent.or_simulate);
   add_scenario(arguments, options->agent.scenario, "Simulate this machine instead: a built-in scenario or a TOML file");

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/recorded.hpp"
+#include "cli/run_history.hpp"
 #include "cli/shared_arguments.hpp"
 #include "engine/engine.hpp"
 
@@ -18,6 +20,7 @@ constexpr int kFailed = 2;
 struct AnalyzeOptions {
   ConfigRequest config;
   std::vector<std::string> files;
+  std::vector<std::string> history;
   std::string format = "text";
   bool explain = false;
   LogArguments logs;
@@ -31,11 +34,12 @@ bool leaked(const View& view) {
   });
 }
 
-/// Reads one recording to its end. What was read before a failure is judged all the same.
+/// Reads one recording to its end. What was read before a failure is judged all the same, unless the failure shows that
+/// it was misunderstood.
 class Analysis {
  public:
-  Analysis(const AnalyzeOptions& options, const Config& config, Console& console)
-      : options_(options), config_(config), console_(console) {}
+  Analysis(const AnalyzeOptions& options, const Config& config, const RunHistory& history, Console& console)
+      : options_(options), config_(config), history_(history), console_(console) {}
 
   int run(const RecordedPart& recording) {
     const std::vector<std::string>& files = recording.files;
@@ -43,27 +47,34 @@ class Analysis {
     auto source = recording.open(catalog);
     if (!source) return failed(files, source.error().message);
     Engine engine(config_, catalog);
-    std::string broken;
+    RunHistory history = history_;  // each recording begins with the same
+    if (!options_.history.empty()) engine.remember(history.memory());
+    std::optional<Error> broken;
     Batch batch;
     for (Progress progress = Progress::more; progress == Progress::more;) {
       batch.clear();
       const Result<Progress> polled = (*source)->poll({}, batch);
       engine.ingest(batch);
-      if (!polled) broken = polled.error().message;
+      if (!polled) broken = polled.error();
       progress = polled ? *polled : Progress::end;
     }
-    engine.finish();
+    if (broken && broken->voids_earlier) return failed(files, broken->message);
+    engine.end_of_recording();
     View view = *engine.view(options_.explain);
     const SourceNotes& notes = (*source)->notes();
     view.files = files;
     view.skipped_lines = notes.skipped_lines;
     view.first_skipped = notes.first_skipped;
     view.warnings = notes.warnings;
-    if (view.series.empty()) return failed(files, broken.empty() ? nothing_usable(notes) : broken);
+    if (view.series.empty()) return failed(files, broken ? broken->message : nothing_usable(notes));
     if (options_.format == "text" && printed_) console_.write("\n");
     printed_ = true;
-    console_.write(find_report(options_.format)->render(view, console_.style()));
-    if (!broken.empty()) return failed(files, broken + "; the samples before that were analysed");
+    const std::string text = find_report(options_.format)->render(view, console_.style());
+    if (options_.format == "text")
+      console_.write_prose(text);
+    else
+      console_.write(text);
+    if (broken) return failed(files, broken->message + "; the samples before that were analysed");
     return leaked(view) ? kLeak : kNoLeak;
   }
 
@@ -84,6 +95,7 @@ class Analysis {
 
   const AnalyzeOptions& options_;
   const Config& config_;
+  const RunHistory& history_;
   Console& console_;
   bool printed_ = false;
 };
@@ -127,7 +139,12 @@ int analyze(const AnalyzeOptions& options, const LayeredConfig& layers, Console&
     console.error("cannot analyse: " + recordings.error().message);
     return kFailed;
   }
-  Analysis analysis(options, layers.config(), console);
+  RunHistory history;
+  if (const Status read = history.read(options.history, {*logs, {}}, layers.config()); !read) {
+    console.error("cannot read --history: " + read.error().message);
+    return kFailed;
+  }
+  Analysis analysis(options, layers.config(), history, console);
   for (const RecordedPart& recording : *recordings) {
     exit_code = std::max(exit_code, analysis.run(recording));
     if (console.gone()) break;
@@ -143,6 +160,13 @@ Runner declare(Arguments& arguments) {
       .option("--format", "NAME", "Print as: " + joined(formats) + " (default text)", one_of(formats, options->format))
       .completes(formats);
   arguments.flag("--explain", "Show every figure behind the verdict", options->explain);
+  arguments
+      .repeated("--history", "FILE", "An earlier recording: runs of the same programs in it help to judge",
+                text(options->history))
+      .file()
+      .in_manual(
+          "Device and process logs that belong together are joined; a store is taken, too. May be given several times. "
+          "Without it, a recording is judged by itself: the store is never read.");
   add_detector(arguments, options->config);
   add_log_arguments(arguments, options->logs);
   add_config(arguments, options->config);
@@ -157,6 +181,7 @@ const CommandInfo analyze_command{
     "  vramtrack analyze gpu.csv\n"
     "  nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv -l 5 >gpu.csv   makes one\n"
     "  vramtrack analyze gpu.csv apps.csv               a process log is joined to the devices' log\n"
+    "  vramtrack analyze --history monday.csv --history tuesday.csv today.csv\n"
     "  vramtrack analyze --capacity 24GiB --format json old.log.gz\n"
     "  vramtrack analyze --detector composite --set min-r-squared=0.8 gpu.csv\n"
     "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 could not analyse.",

@@ -12,8 +12,10 @@
 
 #include "agent/client.hpp"
 #include "cli/commands.hpp"
+#include "cli/doctor_health.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
+#include "host/privilege.hpp"
 #include "live/clock.hpp"
 #include "report/words.hpp"
 #include "source/source.hpp"
@@ -71,7 +73,8 @@ void check_config(Checkup& checkup, const ConfigRequest& request, const Result<L
                 path + " does not exist: the defaults apply ('vramtrack config init' writes one)");
 }
 
-void check_driver(Checkup& checkup, const SourcesConfig& config) {
+/// Returns whether this machine has NVIDIA's driver.
+bool check_driver(Checkup& checkup, const SourcesConfig& config) {
   const std::string module = first_line(config.sys_root + "/module/nvidia/version");
   const std::string line = first_line(config.proc_root + "/driver/nvidia/version");
   if (!module.empty() || !line.empty())
@@ -81,10 +84,11 @@ void check_driver(Checkup& checkup, const SourcesConfig& config) {
     if (fs::exists(device, ec) && ::access(device, R_OK | W_OK) != 0)
       checkup.say(Health::missing, device, "exists but cannot be opened",
                   "join its group (ls -l shows it), or pass the device to the container");
+  return !module.empty() || !line.empty();
 }
 
 /// Opens every source and polls it once: the devices and processes land in `catalog`. Returns how many work.
-int check_sources(Checkup& checkup, const SourcesConfig& config, Catalog& catalog, Batch& batch) {
+int check_sources(Checkup& checkup, const SourcesConfig& config, bool is_nvidia, Catalog& catalog, Batch& batch) {
   int working = 0;
   std::vector<std::pair<std::string_view, std::string>> absent;
   for (const SourceInfo* info : live_sources()) {
@@ -107,8 +111,9 @@ int check_sources(Checkup& checkup, const SourcesConfig& config, Catalog& catalo
       checkup.say(Health::note, info->name, polled.error().message);
     for (const std::string& warning : (*source)->notes().warnings) checkup.say(Health::note, info->name, warning);
   }
-  // A machine has one kind of GPU: the other source finding none is as it should be.
-  for (const auto& [name, why] : absent) checkup.say(working > 0 ? Health::note : Health::missing, name, why);
+  // A machine has one kind of GPU: that the other source finds none is as it should be.
+  for (const auto& [name, why] : absent)
+    checkup.say(working > 0 || (is_nvidia && name != "nvml") ? Health::note : Health::missing, name, why);
   return working;
 }
 
@@ -133,13 +138,13 @@ void list_devices(Checkup& checkup, const Catalog& catalog, const Batch& batch) 
   }
 }
 
-bool may_read_others() {
-  if (::geteuid() == 0) return true;
-  constexpr unsigned kSysPtrace = 19;
-  std::ifstream in("/proc/self/status");
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind("CapEff:", 0) == 0) return ((std::stoull(line.substr(7), nullptr, 16) >> kSysPtrace) & 1U) != 0;
-  return false;
+/// In a container that has processes of its own. One that was started with --pid=host has not.
+bool is_contained(const SourcesConfig& config) {
+  std::error_code ec;
+  const std::string space = fs::read_symlink(config.proc_root + "/self/ns/pid", ec).string();
+  constexpr std::string_view kFirst = "pid:[4026531836]";  // the kernel's constant PROC_PID_INIT_INO
+  if (!ec) return space != kFirst;
+  return fs::exists("/.dockerenv", ec) || fs::exists("/run/.containerenv", ec);
 }
 
 void check_visibility(Checkup& checkup, const SourcesConfig& config) {
@@ -157,18 +162,22 @@ void check_visibility(Checkup& checkup, const SourcesConfig& config) {
                          line.find("hidepid=invisible") != std::string::npos ||
                          line.find("hidepid=noaccess") != std::string::npos));
   const bool privileged = may_read_others();
+  const bool contained = is_contained(config);
+  const std::string_view outside = contained ? "; those outside this container are not visible" : "";
   if (hidden && !privileged)
-    checkup.say(Health::note, "processes", "procfs hides other users' processes (hidepid)",
+    checkup.say(Health::note, "processes", fmt::format("procfs hides other users' processes (hidepid){}", outside),
                 "run as root, or as a member of the group in its gid= option");
   else if (!privileged)
     checkup.say(Health::note, "processes",
-                "other users' processes are shown with user and command; their framework is guessed from the command",
+                fmt::format("other users' processes are shown with user and command; their framework is guessed from "
+                            "the command{}",
+                            outside),
                 "run as root (or with CAP_SYS_PTRACE) to recognise it by the libraries they have loaded");
+  else if (contained)
+    checkup.say(Health::note, "processes", "all processes of this container are visible; those outside it are not",
+                "start it with --pid=host to see them");
   else
     checkup.say(Health::ok, "processes", "all processes of this system are visible");
-  if (fs::exists("/.dockerenv", ec) || fs::exists("/run/.containerenv", ec))
-    checkup.say(Health::note, "container", "running in a container: processes outside it are not visible",
-                "start it with --pid=host to see them");
 }
 
 /// Who holds the flock on `path`, from /proc/locks: asking by taking it would get in a writer's way.
@@ -213,7 +222,7 @@ void check_store(Checkup& checkup, const Config& config) {
   else
     text += ", no sample yet";
   const std::string pid = holder_of(path + ".lock");
-  text += pid.empty() ? ", no writer" : fmt::format(", written by pid {}", pid);
+  text += pid.empty() ? ", nothing is recording now" : fmt::format(", pid {} is recording", pid);
   checkup.say(Health::ok, "store", text);
   if (::access(path.c_str(), W_OK) != 0)
     checkup.say(Health::missing, "store", path + " is not writable", "set store.path, or watch with --no-record");
@@ -245,8 +254,8 @@ int doctor(const ConfigRequest& request, Console& console) {
   check_config(checkup, request, layers);
   Catalog catalog;
   Batch batch;
-  check_driver(checkup, config.sources);
-  const int working = check_sources(checkup, config.sources, catalog, batch);
+  const bool is_nvidia = check_driver(checkup, config.sources);
+  const int working = check_sources(checkup, config.sources, is_nvidia, catalog, batch);
   list_devices(checkup, catalog, batch);
   check_visibility(checkup, config.sources);
   check_store(checkup, config);
@@ -265,15 +274,30 @@ int doctor(const ConfigRequest& request, Console& console) {
 
 /// Without configured(): a configuration that is wrong is one of the things to report.
 Runner declare(Arguments& arguments) {
-  const auto request = std::make_shared<ConfigRequest>();
-  add_config(arguments, *request);
-  return [request](Console& console) { return doctor(*request, console); };
+  struct Options {
+    ConfigRequest config;
+    HealthOptions health;
+  };
+  const auto options = std::make_shared<Options>();
+  add_health(arguments, options->health);
+  add_config(arguments, options->config);
+  return [options](Console& console) {
+    if (options->health.is_asked_for) return doctor_health(options->health, options->config, console);
+    if (options->health.first.empty()) return doctor(options->config, console);
+    console.error(options->health.first + " needs --health");
+    return 2;
+  };
 }
 
 }  // namespace
 
 const CommandInfo doctor_command{
     "doctor", "Check what works here, what is missing, and what to do about it",
-    "Example:\n  vramtrack doctor\nExit: 0 watch will work, 1 something it needs is missing.", declare};
+    "Examples:\n"
+    "  vramtrack doctor\n"
+    "  vramtrack doctor --health\n"
+    "  vramtrack doctor --health --expect-empty --gpu 0,1 --format npd\n"
+    "Exit: 0 watch will work, 1 something it needs is missing. With --health: 0 healthy, 1 unhealthy, 2 not known.",
+    declare};
 
 }  // namespace vramtrack::cli

@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/printer.hpp"
 #include "cli/recorded.hpp"
+#include "cli/run_history.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "engine/ticks.hpp"
@@ -32,8 +33,12 @@ class Replay {
   Replay(const ReplayOptions& options, const Config& config, TimeRange range, Console& console)
       : options_(options), config_(config), range_(range), console_(console) {}
 
-  int run(Source& source, Catalog& catalog, const std::string& what) {
+  /// `programs`: as the recording's store remembers them.
+  int run(Source& source, Catalog& catalog, const std::string& what, std::vector<Program> programs) {
     Pipeline pipeline(config_, catalog);
+    RunHistory history = RunHistory::of_store(std::move(programs), [this] { return now_; });
+    if (history.knows_any() && config_.watch.experience) memory_ = history.memory();
+    pipeline.remember(memory_);
     Printer printer(pipeline, console_, options_.json, false);
     printer.listen();
     const Clock clock = machine_clock();
@@ -48,7 +53,7 @@ class Replay {
       if (range_.to && time >= *range_.to) return false;
       if (!pace.wait_for(time)) return false;
       if (!first) first = time;
-      last = time;
+      now_ = last = time;
       take_tick(tick, pipeline, printer);
       if (pace.is_paced() && clock.steady() >= next_status) {
         printer.status();
@@ -80,30 +85,34 @@ class Replay {
     printer.last_status(options_.explain);
     if (!options_.json)
       printer.print(fmt::format("replayed {} of {}: {} sample{}, {}\n", format_duration(seconds_between(*first, last)),
-                                what, pipeline.counts().samples, pipeline.counts().samples == 1 ? "" : "s",
+                                printable(what), pipeline.counts().samples, pipeline.counts().samples == 1 ? "" : "s",
                                 alert_counts(pipeline.counts())));
     return broken.empty() ? 0 : 2;
   }
 
  private:
-  /// A store holds one watch after the other, and each began knowing nothing: so does their replay.
+  /// A store holds one watch after the other. One that began knowing nothing does so in its replay, too; one that went
+  /// on where the last had ended goes on.
   void take_tick(const Batch& tick, Pipeline& pipeline, Printer& printer) {
     constexpr auto starts_watch = [](const Event& event) { return event.kind == Event::Kind::watch_started; };
     if (std::none_of(tick.events.begin(), tick.events.end(), starts_watch)) return pipeline.take(tick);
     Batch part;
     for (Event event : tick.events) {
-      if (starts_watch(event) && (pipeline.counts().ticks > 0 || !part.events.empty())) {
+      if (starts_watch(event)) pipeline.remember((event.code & Event::kKnewRuns) != 0 ? memory_ : std::nullopt);
+      const bool goes_on = (event.code & Event::kWentOn) != 0;
+      if (starts_watch(event) && !goes_on && (pipeline.counts().ticks > 0 || !part.events.empty())) {
         if (!part.events.empty()) pipeline.take(part);
         part.clear();
         if (!pipeline.view()->series.empty()) printer.last_status(options_.explain);
         pipeline.begin_anew(event.time);
         printer.forget_shown();
-        event.text = "another watch begins here, without knowledge of what came before";
+        if (pipeline.counts().samples > 0) event.text = "a new recording starts here";
       }
       part.events.push_back(std::move(event));
     }
     part.samples = tick.samples;
     part.readings = tick.readings;
+    part.loads = tick.loads;
     pipeline.take(part);
   }
 
@@ -118,6 +127,8 @@ class Replay {
   const Config& config_;
   TimeRange range_;
   Console& console_;
+  Timestamp now_{};                      ///< of the tick that is replayed
+  std::optional<ProgramMemory> memory_;  ///< none: the recording has none
 };
 
 Result<TimeRange> time_range(const ReplayOptions& o) {
@@ -171,7 +182,11 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
       exit_code = 2;
       continue;
     }
-    exit_code = std::max(exit_code, replay.run(**source, catalog, what));
+    std::vector<Program> programs;
+    if (!part.store_path.empty())
+      if (const auto reader = StoreReader::open(part.store_path))
+        if (auto known = (*reader)->programs()) programs = std::move(*known);
+    exit_code = std::max(exit_code, replay.run(**source, catalog, what, std::move(programs)));
     if (console.gone() || Interrupt::requested()) break;
   }
   return exit_code;

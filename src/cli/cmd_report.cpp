@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <set>
 
+#include "act/audit.hpp"
 #include "cli/commands.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
@@ -27,12 +29,50 @@ struct ReportOptions {
   std::string since;  ///< as typed: its time zone may come from --timezone
   std::string until;
   std::vector<std::string> gpus;  ///< indices or ids
-  std::string format = "text";
-  std::string output;  ///< empty: standard output
+  std::string format;             ///< empty: as the name of the output ends, or text
+  std::string output;             ///< empty: standard output
   std::optional<double> checkpoint_every_s;
   std::vector<std::string> last_checkpoints;  ///< TIME, or JOB=TIME
   LogArguments logs;
 };
+
+/// A form of the report, and the endings of the names of its files.
+struct Form {
+  std::string_view name;
+  std::string_view words;
+  std::vector<std::string_view> endings;
+};
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> all = {{"text", "text", {".txt"}},
+                                        {"md", "Markdown", {".md"}},
+                                        {"json", "JSON", {".json"}},
+                                        {"html", "one HTML page", {".html", ".htm"}}};
+  return all;
+}
+
+const Form& form_of(const ReportOptions& o) {
+  for (const Form& form : forms()) {
+    const bool by_ending = std::any_of(form.endings.begin(), form.endings.end(),
+                                       [&](std::string_view ending) { return o.output.ends_with(ending); });
+    if (o.format.empty() ? by_ending : o.format == form.name) return form;
+  }
+  return forms().front();
+}
+
+/// The ending of the output's name says which form; one that names none is a mistake.
+Status check_ending(const ReportOptions& o) {
+  const std::string ending = std::filesystem::path(o.output).extension().string();
+  if (!o.format.empty() || ending.empty()) return {};
+  std::string known;
+  for (const Form& form : forms())
+    for (const std::string_view each : form.endings) {
+      if (ending == each) return {};
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", each);
+    }
+  return fail(fmt::format("--output {}: reports cannot be written as {}; use one of {}, or give --format", o.output,
+                          ending, known));
+}
 
 Result<CostRules> cost_rules(const ReportOptions& o, const CostConfig& config, Timestamp now) {
   CostRules rules;
@@ -119,7 +159,24 @@ Status write_file(const std::string& path, std::string_view text) {
   return {};
 }
 
-std::string render(const PeriodReport& report, const std::string& format, bool colour) {
+/// What policies did in the period: the record of acts lies beside the store.
+void add_acts(const std::string& store, const TimeRange& range, PeriodReport& report) {
+  auto entries = act::read_audit(act::audit_path(store));
+  if (!entries) {
+    report.warnings.push_back(entries.error().message);
+    return;
+  }
+  constexpr std::string_view kShown[] = {"done",   "failed",     "refused",     "would",
+                                         "undone", "would_undo", "undo_failed", "end"};
+  for (const act::AuditEntry& e : *entries) {
+    if ((range.from && e.time < *range.from) || (range.to && e.time >= *range.to)) continue;
+    if (std::find(std::begin(kShown), std::end(kShown), e.event) == std::end(kShown)) continue;
+    report.acts.push_back(
+        {e.time, e.policy, e.action, e.event, act::subject_words(e.subject), e.text, e.subject.because, e.dry_run});
+  }
+}
+
+std::string render(const PeriodReport& report, std::string_view format, bool colour) {
   if (format == "md") return report_markdown(report);
   if (format == "json") return report_json(report);
   if (format == "html") return report_html(report);
@@ -139,22 +196,29 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   if (!kind) return failed(kind.error().message);
   const auto rules = cost_rules(options, config.cost, now);
   if (!rules) return failed(rules.error().message);
+  if (const Status checked = check_ending(options); !checked) return failed(checked.error().message);
   const auto range = period(options, (*kind)->is_ongoing, now);
   if (!range) return failed(range.error().message);
   const auto logs = log_options(options.logs);
   if (!logs) return failed(logs.error().message);
 
-  ReportGatherer gatherer(config, *range);
+  const bool from_now = parse_duration_s(options.since) || parse_duration_s(options.until);
+  ReportGatherer gatherer(config, *range,
+                          from_now ? "a duration counts back from now, so give --since a time" : "give another period");
   auto gathered = gatherer.gather(**kind, files, *logs);
   if (!gathered) return failed(gathered.error().message);
   gathered->rules = *rules;
+  if (files.size() == 1 && !gathered->is_log) add_acts(files.front(), *range, *gathered);
   if (const Status chosen = choose(*gathered, options.gpus); !chosen) return failed(chosen.error().message);
   reckon(*gathered);
-  const std::string text = render(*gathered, options.format, options.output.empty() && console.style().colour);
+  const Form& form = form_of(options);
+  const std::string text = render(*gathered, form.name, options.output.empty() && console.style().colour);
   if (options.output.empty()) {
     console.write(text);
   } else if (const Status written = write_file(options.output, text); !written) {
     return failed(written.error().message);
+  } else {
+    console.warn(fmt::format("wrote the report as {} to {}", form.words, options.output));
   }
   return has_leak(*gathered) ? kLeak : kNoLeak;
 }
@@ -168,9 +232,10 @@ Runner declare(Arguments& arguments) {
                    text(options->since));
   arguments.option("--until", "TIME", "End before this", text(options->until));
   arguments.list("--gpu", "GPUS", "These GPUs only: indices or ids", text(options->gpus));
-  const std::vector<std::string> formats = {"text", "md", "json", "html"};
+  const std::vector<std::string> formats = names_of(forms());
   arguments
-      .option("--format", "NAME", "Write as: " + joined(formats) + " (default text)", one_of(formats, options->format))
+      .option("--format", "NAME", "Write as: " + joined(formats) + " (default: as --output ends, or text)",
+              one_of(formats, options->format))
       .completes(formats);
   arguments.option("--output", "FILE", "Write into this file, not to standard output", text(options->output)).file();
   arguments
@@ -192,7 +257,7 @@ const CommandInfo report_command{
     "report", "Report on a period: verdicts, alerts, charts, and what a crash would cost",
     "Examples:\n"
     "  vramtrack report                                          the last 24 hours of the store\n"
-    "  vramtrack report --since 2026-01-02 --format html --output incident.html\n"
+    "  vramtrack report --since 2026-01-02 --output incident.html\n"
     "  vramtrack report --set cost.usd-per-gpu-hour=2.5 --checkpoint-every 30min gpu.csv apps.csv\n"
     "Exit: 0 no leak, 1 a leak alert was raised in the period and not withdrawn, 2 could not report.",
     declare};

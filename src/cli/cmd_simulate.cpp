@@ -4,10 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
 
 #include "cli/printer.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
+#include "core/median.hpp"
+#include "core/units.hpp"
 #include "engine/ticks.hpp"
 #include "host/interrupt.hpp"
 #include "live/notifications.hpp"
@@ -31,6 +36,14 @@ int list(Console& console) {
   return 0;
 }
 
+/// Why no further sample is taken.
+enum class Stop : std::uint8_t { end_of_scenario, interrupt, time_is_up };
+
+/// Simulated seconds a second; 0: as fast as possible.
+double speed_of(const SimulateOptions& options, const sim::Scenario& scenario) {
+  return options.within_s ? scenario.duration_s / *options.within_s : options.speed;
+}
+
 class Simulation {
  public:
   Simulation(const SimulateOptions& options, const Config& config, const sim::Scenario& scenario, Console& console)
@@ -40,11 +53,13 @@ class Simulation {
         source_(sim::make_simulation(scenario, catalog_)),
         pipeline_(config, catalog_),
         printer_(pipeline_, console, options.json, true),
-        pace_(options.within_s ? scenario.duration_s / *options.within_s : options.speed, clock_) {
+        pace_(speed_of(options, scenario), clock_) {
+    silences_.configure(config.notify);
     if (options.notify)
       notifier_ = open_notifier(config, {}, scenario.name, time_of_day,
                                 [&console](const std::string& text) { console.warn(text); });
-    if (notifier_) pipeline_.listen(notifying(*notifier_, [this](const auto& text) { printer_.warn(text); }));
+    if (notifier_)
+      pipeline_.listen(notifying(*notifier_, silences_, [this](const auto& text) { printer_.warn(text); }));
     Listener listener;
     listener.alert = [this](const AlertTold& told) { remember(told); };
     pipeline_.listen(std::move(listener));
@@ -56,14 +71,20 @@ class Simulation {
     auto csv = SmiCsv::create(options_.csv, options_.process_csv);
     if (!csv) return failed(csv.error());
     if (!options_.json) introduce();
+    const SteadyTime end =
+        options_.duration_s
+            ? clock_.steady() + std::chrono::duration_cast<SteadyTime::duration>(from_seconds(*options_.duration_s))
+            : SteadyTime::max();
     const auto take = [&](const Batch& tick, Timestamp time) {
-      if (!pace_.wait_for(time)) return false;
+      if (!pace_.wait_for(time)) return stop(Stop::interrupt);
       if (!begin_) begin_ = time;
       last_ = time;
       csv->write(tick, catalog_);
       pipeline_.take(tick);
       for (const Event& event : tick.events) notice_oom(event);
+      note_prediction(time);
       show_progress(time);
+      if (options_.once || clock_.steady() >= end) return stop(Stop::time_is_up);
       return !console_.gone() && !(oom_ && alert_);
     };
     Ticks ticks;
@@ -83,7 +104,7 @@ class Simulation {
     const bool told =
         !options_.notify ||
         (notifier_ && finish_notifications(*notifier_, false, [this](const auto& text) { console_.warn(text); }));
-    if (!options_.json) summarise();
+    if (!options_.json && !options_.once) summarise();
     if (Status ok = csv->close(); !ok) return failed(ok.error());
     return told ? 0 : 1;
   }
@@ -94,16 +115,36 @@ class Simulation {
     return 2;
   }
 
-  void introduce() {
-    console_.write(fmt::format("{}: {}\n{} of simulated time, a sample every {}{}\n\n", scenario_.name, scenario_.help,
-                               format_duration(scenario_.duration_s), format_duration(scenario_.period_s),
-                               pace_.is_paced() ? "" : ", as fast as possible"));
+  bool stop(Stop why) {
+    stop_ = why;
+    return false;
   }
 
-  /// The first alert that says when memory will run out is the prediction to be held to.
+  void introduce() {
+    const double speed = speed_of(options_, scenario_);
+    const std::string pace = pace_.is_paced()
+                                 ? fmt::format("{:g} times as fast as real time; it ends by itself within {}", speed,
+                                               format_duration(scenario_.duration_s / speed))
+                                 : "as fast as possible; it ends by itself";
+    console_.write_prose(fmt::format("{}: {}\n{} of simulated time, a sample every {}, {}\n\n", scenario_.name,
+                                     scenario_.help, format_duration(scenario_.duration_s),
+                                     format_duration(scenario_.period_s), pace));
+  }
+
+  /// The first alert that says when memory will run out; what is said later is judged by `foretold_`.
   void remember(const AlertTold& told) {
     if (told.news == AlertNews::cleared || !told.alert.finding.leak) return;
     if (!alert_ || (!alert_->finding.oom_in_s && told.alert.finding.oom_in_s)) alert_ = told.alert;
+  }
+
+  /// What the verdict foretells, once a simulated minute.
+  void note_prediction(Timestamp time) {
+    if (!alert_ || oom_ || (!foretold_.empty() && seconds_between(foretold_.back().time, time) < kSecondsPerMinute))
+      return;
+    const auto view = pipeline_.view();
+    for (const SeriesView& s : view->series)
+      if (s.id == alert_->series && s.verdict.finding.leak && s.verdict.finding.oom_in_s)
+        foretold_.push_back({time, *s.verdict.finding.oom_in_s});
   }
 
   void notice_oom(const Event& event) {
@@ -148,21 +189,52 @@ class Simulation {
     printer_.print(out);
   }
 
+  [[nodiscard]] std::string_view why_not_yet() const {
+    switch (stop_) {
+      case Stop::interrupt:
+        return "you stopped the simulation";
+      case Stop::time_is_up:
+        return "the time of --duration was up";
+      case Stop::end_of_scenario:
+        return "the simulation ended first";
+    }
+    return "";
+  }
+
   [[nodiscard]] std::string prediction() const {
     std::string out = fmt::format("  alert      {}: {}, probability of a leak {}\n", into(alert_->raised),
-                                  pattern_words(alert_->finding.pattern), format_percent(alert_->finding.confidence));
+                                  alert_words(*alert_), format_percent(alert_->finding.confidence));
     if (!alert_->finding.oom_in_s) return out;
     const Interval& eta = *alert_->finding.oom_in_s;
     out += fmt::format("  predicted  out of memory in {}\n", format_eta(eta));
-    if (!oom_) return out + "  happened   not yet: the simulation ended first\n";
+    if (!oom_) return out + fmt::format("  happened   not yet: {}\n", why_not_yet());
     const double took_s = seconds_between(alert_->raised, *oom_);
-    // A sample comes only every period: no prediction can be held to less.
+    out += fmt::format("  happened   after {}: {}\n", format_eta({took_s, took_s, took_s}),
+                       is_within(eta, took_s) ? eta.low == eta.high ? "as predicted" : "within the predicted interval"
+                       : took_s < eta.low     ? "before the predicted interval"
+                                              : "after the predicted interval");
+    return out + all_predictions();
+  }
+
+  /// A sample comes only every period: no prediction can be held to less.
+  [[nodiscard]] bool is_within(const Interval& eta, double took_s) const {
     const double tolerance_s = 2 * scenario_.period_s;
-    const bool within = took_s >= eta.low - tolerance_s && took_s <= eta.high + tolerance_s;
-    return out + fmt::format("  happened   after {}: {}\n", format_eta({took_s, took_s, took_s}),
-                             within             ? eta.low == eta.high ? "as predicted" : "within the predicted interval"
-                             : took_s < eta.low ? "before the predicted interval"
-                                                : "after the predicted interval");
+    return took_s >= eta.low - tolerance_s && took_s <= eta.high + tolerance_s;
+  }
+
+  /// Every prediction until the end, not the first alone.
+  [[nodiscard]] std::string all_predictions() const {
+    std::size_t within = 0;
+    std::vector<double> errors;
+    for (const Foretold& foretold : foretold_) {
+      const double took_s = seconds_between(foretold.time, *oom_);
+      if (took_s <= 0) continue;
+      if (is_within(foretold.oom_in_s, took_s)) ++within;
+      errors.push_back(std::abs(foretold.oom_in_s.mid - took_s) / took_s);
+    }
+    if (errors.size() < 2) return {};
+    return fmt::format("  per minute {} of {} predictions within their interval; median error {:.1f} %\n", within,
+                       errors.size(), 100 * upper_median(std::span(errors)));
   }
 
   [[nodiscard]] std::string truth(const sim::Truth& truth) const {
@@ -180,6 +252,7 @@ class Simulation {
   Console& console_;
   Catalog catalog_;
   std::unique_ptr<Source> source_;
+  Silences silences_{""};
   std::unique_ptr<act::Notifier> notifier_;  ///< before the pipeline, which tells it to its end
   Pipeline pipeline_;
   Printer printer_;
@@ -188,7 +261,13 @@ class Simulation {
   std::optional<Timestamp> begin_;
   Timestamp last_{};
   std::optional<Alert> alert_;
+  struct Foretold {
+    Timestamp time;
+    Interval oom_in_s;
+  };
+  std::vector<Foretold> foretold_;  ///< at each look of a minute
   std::optional<Timestamp> oom_;
+  Stop stop_ = Stop::end_of_scenario;
   SteadyTime next_draw_{};
   double next_table_s_ = 0;
 };

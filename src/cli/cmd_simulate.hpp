@@ -13,8 +13,10 @@ struct SimulateOptions {
   ConfigRequest config;
   std::string scenario;  ///< a built-in name or a file; empty: the first built-in
   bool list = false;
-  double speed = 0;                ///< 0: as fast as possible
-  std::optional<double> within_s;  ///< instead of speed
+  double speed = 0;                  ///< 0: as fast as possible
+  std::optional<double> within_s;    ///< instead of speed
+  bool once = false;                 ///< one sample, shown as a table or as lines, and no summary
+  std::optional<double> duration_s;  ///< of real time, after which it ends
   std::optional<std::uint64_t> seed;
   std::string csv;          ///< empty: none
   std::string process_csv;  ///< empty: none

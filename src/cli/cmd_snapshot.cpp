@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "core/errno_words.hpp"
+#include "nsys/export.hpp"
 #include "trace/format.hpp"
 #include "trace/usage.hpp"
 
@@ -103,6 +104,15 @@ Status replay(SnapshotWork& work, trace::TraceInput input) {
 Status read(SnapshotWork& work, trace::TraceInput input, const std::string& file, bool keep_events) {
   auto snapshot = trace::read_trace(std::move(input), work.symbols, {keep_events});
   if (!snapshot) return fail(snapshot.error().during("cannot read the snapshot"));
+  if (work.options.host) {
+    if (!snapshot->has_host_memory())
+      return fail(
+          fmt::format("--host: {} has no pinned host memory: record it with "
+                      "torch.cuda.memory._record_memory_history(record_pinned_host_memory=True) (PyTorch 2.12 "
+                      "and newer)",
+                      file));
+    snapshot->swap_host();
+  }
   const std::vector<std::uint32_t> known = trace::known_devices(*snapshot);
   if (work.device() && std::find(known.begin(), known.end(), *work.device()) == known.end())
     return fail(fmt::format("--device {}: {} has no data of this device; it has {}", *work.device(), file,
@@ -112,10 +122,13 @@ Status read(SnapshotWork& work, trace::TraceInput input, const std::string& file
   return {};
 }
 
+/// Beside those of trace/formats.def.
+constexpr const trace::TraceFormatInfo* kMoreFormats[] = {&nsys::export_trace_format};
+
 int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& console) {
   SnapshotWork work{options, console, {}, {}, {}};
   for (const std::string& file : options.files) {
-    auto input = trace::open_trace(file);
+    auto input = trace::open_trace(file, kMoreFormats);
     if (!input) return work.fail("cannot read the snapshot: " + input.error().message);
     const bool is_stream = input->format->stream != nullptr;
     if (options.files.size() < verb.least_files && !(is_stream && verb.replays_streams))
@@ -130,6 +143,7 @@ int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& conso
 }
 
 void add_device_and_output(Arguments& arguments, SnapshotOptions& into) {
+  arguments.flag("--host", "The pinned host memory, instead of the devices", into.host);
   arguments.option(
       "--device", "NUMBER", "This device only",
       whole_number([&into](std::uint64_t number) { into.device = static_cast<std::uint32_t>(number); }, 0, UINT32_MAX));

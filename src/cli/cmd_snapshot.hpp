@@ -23,6 +23,7 @@ struct SnapshotOptions {
   std::vector<std::string> files;
   std::optional<std::uint32_t> device;  ///< none: all
   std::string output;                   ///< empty: standard output
+  bool host = false;                    ///< the pinned host memory instead of the devices
   bool json = false;
   std::uint32_t top = 10;                       ///< sites to show
   std::vector<std::uint64_t> used_bytes;        ///< of the device at each snapshot
@@ -95,5 +96,7 @@ void add_snapshot_json(Arguments& arguments, SnapshotOptions& into);
 void add_snapshot_sites(Arguments& arguments, SnapshotOptions& into);
 /// Reads the files, then runs the verb. No configuration is read: no setting concerns a snapshot.
 Runner snapshot_runner(std::shared_ptr<const SnapshotOptions> options, SnapshotVerb verb);
+/// `snapshot leaks`, for the commands that take snapshots themselves.
+Runner leaks_runner(std::shared_ptr<const SnapshotOptions> options);
 
 }  // namespace vramtrack::cli

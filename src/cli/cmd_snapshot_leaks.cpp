@@ -1,6 +1,9 @@
 // snapshot leaks: what grew from the first snapshot to the last, by stack.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "cli/cmd_snapshot.hpp"
 #include "trace/compare.hpp"
 #include "trace/render/render.hpp"
@@ -12,6 +15,7 @@ namespace {
 struct Compared {
   std::vector<trace::Snapshot> moments;  ///< of a stream: names only
   std::vector<trace::DeviceGrowth> growths;
+  std::optional<trace::Growth> host;  ///< of pinned host memory, where it was recorded
 };
 
 Result<Compared> compare_snapshots(SnapshotWork& work) {
@@ -24,8 +28,17 @@ Result<Compared> compare_snapshots(SnapshotWork& work) {
   const auto devices = trace::devices_of(work.snapshots);
   if (!growth.device && devices.size() > 1 && !growth.device_used_bytes.empty())
     return fail(fmt::format("--used applies to one device: choose it with --device ({})", fmt::join(devices, ", ")));
-  auto growths = trace::compare_devices(work.snapshots, growth);
-  return Compared{std::move(work.snapshots), std::move(growths)};
+  Compared out;
+  out.growths = trace::compare_devices(work.snapshots, growth);
+  if (!growth.device && !work.options.host &&
+      std::all_of(work.snapshots.begin(), work.snapshots.end(),
+                  [](const trace::Snapshot& snapshot) { return snapshot.has_host_memory(); })) {
+    for (trace::Snapshot& snapshot : work.snapshots) snapshot.swap_host();
+    out.host = trace::growth_of(work.snapshots);
+    for (trace::Snapshot& snapshot : work.snapshots) snapshot.swap_host();
+  }
+  out.moments = std::move(work.snapshots);
+  return out;
 }
 
 /// The quiet moments of one stream.
@@ -52,11 +65,12 @@ Result<Compared> compare_moments(SnapshotWork& work) {
 int snapshot_leaks(SnapshotWork& work) {
   const auto compared = work.streams.empty() ? compare_snapshots(work) : compare_moments(work);
   if (!compared) return work.fail(compared.error().message);
-  const auto& [moments, growths] = *compared;
+  const auto& [moments, growths, host_growth] = *compared;
+  const trace::Growth* const host = host_growth ? &*host_growth : nullptr;
   const std::size_t sites = work.options.top;
   const trace::Growth& worst = growths.front().growth;
-  return work.finish(work.options.json ? trace::leaks_json(moments, work.symbols, growths, sites)
-                                       : trace::leaks_text(moments, work.symbols, growths, sites),
+  return work.finish(work.options.json ? trace::leaks_json(moments, work.symbols, growths, host, sites)
+                                       : trace::leaks_text(moments, work.symbols, growths, host, sites),
                      !worst.is_comparable                        ? kSnapshotFailed
                      : worst.condition == trace::Condition::leak ? kSnapshotFound
                                                                  : kSnapshotDone);
@@ -72,10 +86,14 @@ Runner declare(Arguments& arguments) {
             "What nvidia-smi showed of the device at each snapshot, for growth outside the allocator: 10GiB,12GiB",
             size([into = options.get()](std::uint64_t bytes) { into->used_bytes.push_back(bytes); }))
       .in_manual("One size for each snapshot, in their order.");
-  return snapshot_runner(options, {"leaks", snapshot_leaks, false, 2, true});
+  return leaks_runner(options);
 }
 
 }  // namespace
+
+Runner leaks_runner(std::shared_ptr<const SnapshotOptions> options) {
+  return snapshot_runner(std::move(options), {"leaks", snapshot_leaks, false, 2, true});
+}
 
 const CommandInfo snapshot_leaks_verb{
     "leaks", "What grew from the first snapshot to the last, by stack",

@@ -24,48 +24,64 @@ std::string no_trace(const SnapshotWork& work) {
 int snapshot_timeline(SnapshotWork& work) {
   const trace::Snapshot& snapshot = work.snapshots.front();
   std::vector<trace::Timeline> timelines;
-  for (const trace::StreamReplay& stream : work.streams) timelines.push_back(stream.timeline());
+  for (const trace::StreamReplay& stream : work.streams) timelines.push_back(stream.timeline(work.symbols));
   for (const std::uint32_t device : trace::traced_devices(snapshot, work.device()))
     timelines.push_back(trace::timeline_of(snapshot, device, work.symbols, timeline_options(work.options)));
   if (timelines.empty()) return work.fail(no_trace(work));
   return work.finish(work.options.json ? trace::timeline_json(snapshot, timelines, work.symbols, work.options.top)
-                                       : trace::timeline_text(timelines, work.symbols, work.options.top),
+                                       : trace::timeline_text(snapshot, timelines, work.symbols, work.options.top),
                      kSnapshotDone);
 }
 
-int snapshot_oom(SnapshotWork& work) {
-  const trace::Snapshot& snapshot = work.snapshots.front();
+/// Of one snapshot, each device; Errors: nothing is known of any, or the capacity cannot be that of the device.
+Result<std::vector<trace::OomReport>> oom_reports(SnapshotWork& work, const trace::Snapshot& snapshot) {
   const auto devices = trace::oom_devices(snapshot, work.device());
-  if (devices.empty()) return work.fail(no_trace(work));
+  if (devices.empty())
+    return fail(
+        fmt::format("{} has neither a trace nor any memory of a device: call "
+                    "torch.cuda.memory._record_memory_history() before the steps",
+                    snapshot.file));
   const std::optional<std::uint64_t> capacity_bytes = work.options.capacity_bytes;
   std::vector<trace::OomReport> reports;
   for (const std::uint32_t device : devices) {
     const std::uint64_t reserved = trace::total_usage(snapshot, device).reserved_bytes;
     if (capacity_bytes && *capacity_bytes < reserved)
-      return work.fail(
-          fmt::format("--capacity: device {} had {} reserved, more than {}; give the capacity of that device", device,
-                      format_size(reserved), format_size(*capacity_bytes)));
+      return fail(fmt::format("--capacity: device {} had {} reserved, more than {}; give the capacity of that device",
+                              device, format_size(reserved), format_size(*capacity_bytes)));
     reports.push_back(trace::oom_of(snapshot, device, work.symbols, capacity_bytes));
   }
-  return work.finish(work.options.json ? trace::oom_json(snapshot, reports, work.symbols, work.options.top)
-                                       : trace::oom_text(snapshot, reports, work.symbols, work.options.top),
+  return reports;
+}
+
+int snapshot_oom(SnapshotWork& work) {
+  std::vector<std::vector<trace::OomReport>> reports;
+  for (const trace::Snapshot& snapshot : work.snapshots) {
+    auto its = oom_reports(work, snapshot);
+    if (!its) return work.fail(its.error().message);
+    reports.push_back(std::move(*its));
+  }
+  return work.finish(work.options.json ? trace::oom_json(work.snapshots, reports, work.symbols, work.options.top)
+                                       : trace::oom_text(work.snapshots, reports, work.symbols, work.options.top),
                      kSnapshotDone);
 }
 
-std::shared_ptr<SnapshotOptions> declare_common(Arguments& arguments) {
+std::shared_ptr<SnapshotOptions> declare_common(Arguments& arguments, bool takes_many) {
   auto options = std::make_shared<SnapshotOptions>();
-  add_snapshot_file(arguments, *options);
+  if (takes_many)
+    add_snapshot_files(arguments, *options);
+  else
+    add_snapshot_file(arguments, *options);
   add_snapshot_json(arguments, *options);
   add_snapshot_sites(arguments, *options);
   return options;
 }
 
 Runner declare_timeline(Arguments& arguments) {
-  return snapshot_runner(declare_common(arguments), {"timeline", snapshot_timeline, true, 1, true});
+  return snapshot_runner(declare_common(arguments, false), {"timeline", snapshot_timeline, true, 1, true});
 }
 
 Runner declare_oom(Arguments& arguments) {
-  const auto options = declare_common(arguments);
+  const auto options = declare_common(arguments, true);
   arguments.option("--capacity", "SIZE",
                    "Capacity of the device, for what lies outside the allocator, for example 80GiB",
                    capacity(options->capacity_bytes));
@@ -89,9 +105,11 @@ const CommandInfo snapshot_timeline_verb{"timeline",
                                          declare_timeline};
 
 const CommandInfo snapshot_oom_verb{
-    "oom", "What filled the memory: a leak, fragmentation, pending frees, or a program that is too big",
-    "Example:\n"
+    "oom",
+    "What filled the memory: a leak, a limit, fragmentation, pending frees, others, or a program that is too big",
+    "Examples:\n"
     "  vramtrack snapshot oom --capacity 80GiB oom_snapshot.pickle\n"
+    "  vramtrack snapshot oom oom-evidence/*.pickle\n"
     "Exit: 0 done, 2 could not read it.",
     declare_oom};
 

@@ -28,6 +28,7 @@ struct TestOptions {
   std::string mark;  ///< empty: the one made most often
   std::optional<double> sample_interval_s;
   std::string junit;  ///< empty: none
+  std::string junit_inconclusive = "skipped";
 };
 
 int exit_code(GateOutcome outcome) {
@@ -36,6 +37,7 @@ int exit_code(GateOutcome outcome) {
       return 0;
     case GateOutcome::leaks:
       return 1;
+    case GateOutcome::inconclusive:
     case GateOutcome::not_tested:
       break;
     case GateOutcome::program_failed:
@@ -73,7 +75,7 @@ int test(const TestOptions& options, const LayeredConfig& layers, Console& conso
   for (const std::string& line : grown) console.warn(line);
   if (!options.junit.empty()) {
     std::ofstream out(options.junit, std::ios::binary);
-    out << junit_xml(options.program, conclusion, grown, took.count());
+    out << junit_xml(options.program, conclusion, grown, took.count(), options.junit_inconclusive == "failure");
     out.close();
     if (!out) {
       console.error(fmt::format("cannot write {}; name another file with --junit", options.junit));
@@ -97,6 +99,9 @@ Runner declare(Arguments& arguments) {
   arguments.option("--interval", "DURATION", "Time between two samples of a program that makes no marks (default 1s)",
                    duration(options->sample_interval_s));
   arguments.option("--junit", "FILE", "Write the result as JUnit XML", text(options->junit)).file();
+  arguments.option("--junit-inconclusive", "skipped|failure",
+                   "What an inconclusive run is in JUnit XML (default skipped)",
+                   one_of({"skipped", "failure"}, options->junit_inconclusive));
   add_config(arguments, options->config);
   return configured<TestOptions>(options, test);
 }
@@ -108,7 +113,7 @@ const CommandInfo test_command{
     "Examples:\n"
     "  vramtrack test -- python train.py --steps 300          which calls vramtrack.mark(\"step\") in each step\n"
     "  vramtrack test --limit 1MiB/step --junit leak.xml -- ./bench\n"
-    "Exit: 0 passes, 1 leaks, 2 could not be tested, 3 the program itself failed. See docs/leak-gate.md.",
+    "Exit: 0 passes, 1 leaks, 2 inconclusive or not tested, 3 the program itself failed. See docs/leak-gate.md.",
     declare};
 
 }  // namespace vramtrack::cli

@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
+#include "host/process.hpp"
 #include "live/clock.hpp"
 #include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
@@ -31,6 +32,8 @@ struct TopOptions {
   std::string theme;
   bool no_agent = false;
   bool read_only = false;
+  bool no_mouse = false;
+  Only only;
 };
 
 int failed(Console& console, const std::string& message) {
@@ -44,6 +47,8 @@ int show(const TopOptions& options, const Config& config, TopSource source, cons
   ProgramOptions program;
   program.theme = options.theme;
   program.read_only = options.read_only;
+  program.mouse = !options.no_mouse;
+  program.only = options.only;
   program.proc_root = config.sources.proc_root;
   program.store_path = store;
   const auto warnings = run_program(program, std::move(source));
@@ -112,6 +117,10 @@ int top(const TopOptions& options, const LayeredConfig& layers, Console& console
     for (const top::Theme& theme : top::themes()) names += (names.empty() ? "" : ", ") + std::string(theme.name);
     return failed(console, fmt::format("unknown theme '{}'; choose one of {}", options.theme, names));
   }
+  if (options.files.empty() && options.scenario.empty())
+    for (const std::string& user : options.only.users)
+      if (!user_exists(user))
+        return failed(console, fmt::format("--user: no user of this machine is named '{}'", user));
   if (!options.files.empty()) return replay_top(options, config, console);
   if (!options.scenario.empty()) return simulate_top(options, config, console);
   // Who names sources wants these, not what an agent watches.
@@ -162,6 +171,16 @@ Runner declare(Arguments& arguments) {
   arguments.flag("--no-agent", "Watch directly, even where an agent runs", options->no_agent)
       .in_manual("Without it, top shows what a running agent of this user or of the system watches.");
   arguments.flag("--read-only", "Never send a signal to a process", options->read_only);
+  arguments.list("--user", "NAME", "Only processes of this user", text(options->only.users))
+      .in_manual("GPUs and their memory stay on the screen in full.");
+  arguments.list(
+      "--pid", "N", "Only the process with this pid",
+      whole_number([options](std::uint64_t pid) { options->only.pids.push_back(static_cast<std::uint32_t>(pid)); }, 1,
+                   4194304));
+  arguments.list("--gpu", "GPU", "Only this GPU: its number, its UUID, or the beginning of its UUID",
+                 text(options->only.gpus));
+  arguments.flag("--no-mouse", "Leave the mouse to the terminal", options->no_mouse)
+      .in_manual("The key m does the same later. With the mouse in use, hold Shift to select text.");
   add_detector(arguments, options->config);
   add_config(arguments, options->config);
   return configured<TopOptions>(options, top);

@@ -11,6 +11,7 @@
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "host/interrupt.hpp"
+#include "host/privilege.hpp"
 #include "live/loop.hpp"
 #include "live/notifications.hpp"
 #include "source/source.hpp"
@@ -53,7 +54,7 @@ class Watch {
     if (config.watch.record) {
       StoreConfig store = config.store;
       store.path = store_path(config.store);
-      loop_.pipeline().record_into(store, loop_.started());
+      loop_.record_into(store);
     }
   }
 
@@ -80,9 +81,11 @@ class Watch {
   /// With --once nobody waits for an alert; what nothing is recorded of is not kept over a restart either.
   void open_notifications() {
     if (options_.once) return;
+    silences_.configure(config_.notify);
     notifier_ = open_notifier(config_, config_.watch.record ? store_path(config_.store) : std::string(), {},
                               time_of_day, [this](const std::string& text) { console_.warn(text); });
-    if (notifier_) loop_.pipeline().listen(notifying(*notifier_, [this](const auto& text) { printer_.warn(text); }));
+    if (notifier_)
+      loop_.pipeline().listen(notifying(*notifier_, silences_, [this](const auto& text) { printer_.warn(text); }));
   }
 
   void finish() {
@@ -105,12 +108,14 @@ class Watch {
   const WatchOptions& options_;
   const Config& config_;
   Console& console_;
+  Silences silences_{config_.watch.record ? silences_path(store_path(config_.store)) : std::string()};
   std::unique_ptr<act::Notifier> notifier_;  ///< before the loop: it is told to the loop's end
   Loop loop_;
   Printer printer_;
 };
 
 int watch(const WatchOptions& options, const LayeredConfig& layers, Console& console) {
+  keep_capabilities();
   const Config& config = layers.config();
   LoopInput input;
   input.catalog = std::make_unique<Catalog>();
@@ -123,12 +128,20 @@ int watch(const WatchOptions& options, const LayeredConfig& layers, Console& con
           "no GPU to watch: {}; 'vramtrack doctor' shows what to do, 'vramtrack simulate' needs no GPU", reasons));
       return 2;
     }
-    console.write(
-        fmt::format("No GPU to watch here ({}); showing a simulated training job that leaks instead.\n", reasons));
     SimulateOptions simulated;
     simulated.json = options.json;
+    simulated.once = options.once;
+    simulated.duration_s = options.duration_s;
     // Long enough to be read on a terminal; a log need not wait.
     if (console.is_terminal()) simulated.within_s = 20;
+    const std::string announcement = fmt::format(
+        "No GPU to watch here ({}); showing a simulated training job that leaks instead. It has a pace of its own: "
+        "--interval and --every do not change it.",
+        reasons);
+    if (options.json)
+      console.warn(announcement);
+    else
+      console.write_prose(announcement + '\n');
     return simulate(simulated, layers, console);
   }
   return Watch(options, config, console, std::move(input)).run();
@@ -143,6 +156,7 @@ Runner declare(Arguments& arguments) {
                    duration(options->duration_s));
   add_every(arguments, options->config, "Time between two status tables (default 10s)");
   add_no_record(arguments, options->config, "Do not record into the store");
+  add_no_experience(arguments, options->config);
   add_sources(arguments, options->config);
   add_or_simulate(arguments, options->or_simulate);
   add_detector(arguments, options->config);

@@ -106,7 +106,7 @@ std::string unknown_command(const CLI::App& app) {
 std::string unknown_command_words(const CLI::App& app, const std::string& word) {
   const CLI::App& group = deepest(app);
   const auto known = commands_of(group);
-  if (&group == &app) return fmt::format("unknown command '{}'; the nearest is '{}'", word, nearest_name(word, known));
+  if (&group == &app) return fmt::format("unknown command '{}'; {}", word, near_words(word, known));
   return fmt::format("unknown subcommand '{}' of {}; choose one of {}", word, group.get_name(), fmt::join(known, ", "));
 }
 
@@ -129,7 +129,8 @@ std::string unknown_option_words(const CLI::App& command, const std::string& nam
   for (const CLI::Option* option : command.get_options())
     for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
   const std::vector<std::string_view> names(known.begin(), known.end());
-  if (name.starts_with("--")) what += fmt::format("; the nearest is '{}'", nearest_name(name, names));
+  const std::string_view near = name.starts_with("--") ? near_name(name, names) : std::string_view();
+  if (!near.empty()) what += fmt::format("; the nearest is '{}'", near);
   if (command.get_name() == "test") what += "; options of the program come after '--'";
   return what;
 }
@@ -175,9 +176,21 @@ Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, int argc, cons
   return {{}, 2, {}, fmt::format("{}; see '{} --help'", what, full_name(command))};
 }
 
+/// "vramtrack help watch" is "vramtrack watch --help".
+std::vector<const char*> without_help_command(int argc, const char* const* argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  if (words.size() < 2 || std::string_view(words[1]) != "help") return words;
+  words.erase(words.begin() + 1);
+  words.push_back("--help");
+  return words;
+}
+
 }  // namespace
 
-Parsed parse_command_line(std::span<const CommandInfo* const> commands, int argc, const char* const* argv) {
+Parsed parse_command_line(std::span<const CommandInfo* const> commands, int given, const char* const* given_argv) {
+  const std::vector<const char*> words = without_help_command(given, given_argv);
+  const auto argc = static_cast<int>(words.size());
+  const char* const* argv = words.data();
   CLI::App app("Finds GPU memory leaks: which process leaks, how fast, and when memory will run out", "vramtrack");
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("--version", std::string("vramtrack ") + VRAMTRACK_VERSION, "Print the version");

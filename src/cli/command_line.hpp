@@ -16,7 +16,8 @@ struct Parsed {
   std::string error;  ///< without "vramtrack: "
 };
 
-/// REQUIRES: `argv` as of main(). An unknown command is an error even where --help stands beside it.
+/// "help COMMAND" is "COMMAND --help". REQUIRES: `argv` as of main(). An unknown command is an error even where --help
+/// stands beside it.
 Parsed parse_command_line(std::span<const CommandInfo* const> commands, int argc, const char* const* argv);
 
 }  // namespace vramtrack::cli

@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "core/errno_words.hpp"
+#include "act/policy.hpp"
+#include "core/regular_file.hpp"
 #include "detect/detector.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
@@ -33,20 +31,8 @@ std::string home() {
   return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
 }
 
-/// nullopt: no such file.
-Result<std::optional<std::string>> read_file(const std::string& path) {
-  std::error_code ec;
-  if (!std::filesystem::exists(path, ec)) return std::optional<std::string>{};
-  if (std::filesystem::is_directory(path, ec)) return fail(path + " is a directory; name the file in it");
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    // An empty file sets failbit on `text`, and is a valid configuration.
-    if (in && in.peek() == std::ifstream::traits_type::eof()) return std::optional<std::string>{""};
-    return fail(fmt::format("{} cannot be read ({}); check its permissions", path, errno_words(errno)));
-  }
-  return std::optional<std::string>{text.str()};
-}
+/// Four times what every setting with its explanation takes.
+constexpr std::size_t kMostConfigBytes = 256 * 1024;
 
 Status apply_environment(LayeredConfig& layers) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -75,15 +61,17 @@ Status check_names(const LayeredConfig& layers) {
   std::vector<std::string_view> names;
   for (const DetectorInfo* info : detectors()) names.push_back(info->name);
   if (find_detector(c.detection.detector) == nullptr)
-    return fail(fmt::format("{}: unknown detector '{}'; the nearest is '{}'",
-                            layers.origin(*find_setting("detection.detector")), c.detection.detector,
-                            nearest_name(c.detection.detector, names)));
+    return fail(fmt::format("{}: unknown detector '{}'; {}", layers.origin(*find_setting("detection.detector")),
+                            c.detection.detector, near_words(c.detection.detector, names)));
   names.clear();
   for (const SourceInfo* info : live_sources()) names.push_back(info->name);
   for (const std::string& name : c.sources.enabled)
     if (std::find(names.begin(), names.end(), name) == names.end())
-      return fail(fmt::format("{}: unknown source '{}'; the nearest is '{}'",
-                              layers.origin(*find_setting("sources.enabled")), name, nearest_name(name, names)));
+      return fail(fmt::format("{}: unknown source '{}'; {}", layers.origin(*find_setting("sources.enabled")), name,
+                              near_words(name, names)));
+  // A policy with a mistake in it must be heard of now, not when it is needed.
+  if (const auto policies = act::parse_policies(c.policies.toml, c.policies.name); !policies)
+    return fail(policies.error());
   return {};
 }
 
@@ -104,7 +92,7 @@ Result<LayeredConfig> load_config(const ConfigRequest& request) {
   const auto reading = [](const Error& e) { return fail(e.during("cannot read the configuration")); };
   LayeredConfig layers;
   if (const std::string path = config_path(request); !path.empty()) {
-    const auto text = read_file(path);
+    const auto text = read_regular_file(path, kMostConfigBytes, Links::of_owner);
     if (!text) return reading(text.error());
     if (!*text && request.file)
       return reading({path + ": no such file; 'vramtrack config init --config " + path + "' writes one"});

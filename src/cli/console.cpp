@@ -1,6 +1,7 @@
 #include "cli/console.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 #include <cstring>
 
 #include "core/errno_words.hpp"
+#include "core/printable.hpp"
+#include "core/wrap.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -49,9 +52,18 @@ void Console::write(std::string_view text) {
   error(fmt::format("cannot write the output: {}; free some space or write elsewhere", errno_words(cause)));
 }
 
+void Console::write_prose(std::string_view text) {
+  write(wrap(text, width()));
+}
+
+std::size_t Console::width() const {
+  winsize size{};
+  return terminal_ && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 void Console::error(std::string_view message) {
   // Nothing can be done when standard error is closed too.
-  static_cast<void>(write_all(STDERR_FILENO, fmt::format("vramtrack: {}\n", message)));
+  static_cast<void>(write_all(STDERR_FILENO, "vramtrack: " + printable_lines(message) + '\n'));
 }
 
 void Block::draw(std::string_view text) {

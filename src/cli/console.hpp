@@ -16,6 +16,8 @@ class Console {
 
   /// Writes all of `text` to standard output. Nothing once gone().
   void write(std::string_view text);
+  /// The same; on a terminal its lines are broken between words, and not where the screen ends.
+  void write_prose(std::string_view text);
   /// "vramtrack: <message>" on standard error. By convention the message reads "what: why; next step".
   void error(std::string_view message);
   /// The same, for what does not end the command.
@@ -25,10 +27,13 @@ class Console {
   [[nodiscard]] bool gone() const { return gone_; }
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool is_terminal() const { return terminal_; }
-  /// Colours on a terminal that has them, unless NO_COLOR is set.
-  [[nodiscard]] ReportStyle style() const { return {colour_}; }
+  /// Colours on a terminal that has them, unless NO_COLOR is set; lines as wide as the terminal is now.
+  [[nodiscard]] ReportStyle style() const { return {colour_, width()}; }
 
  private:
+  /// Columns; 0: not a terminal, or one that does not tell.
+  [[nodiscard]] std::size_t width() const;
+
   bool terminal_ = false;
   bool colour_ = false;
   bool gone_ = false;

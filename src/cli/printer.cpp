@@ -25,7 +25,10 @@ void Printer::listen() {
 
 void Printer::print(const std::string& text) {
   block_.erase();
-  console_.write(text);
+  if (json_)
+    console_.write(text);
+  else
+    console_.write_prose(text);
 }
 
 void Printer::warn(const std::string& text) {
@@ -44,8 +47,10 @@ void Printer::print_event(const Event& event) {
 }
 
 void Printer::print_alert(const AlertTold& told) {
-  print(json_ ? alert_json(told.view, told.series, told.alert, told.news)
-              : alert_lines(told.view, told.series, told.alert, told.news, console_.style()));
+  if (json_)
+    print(alert_json(told.view, told.series, told.alert, told.news));
+  else if (told.story)
+    print(alert_lines(told.view, told.series, told.alert, *told.story, console_.style()));
 }
 
 void Printer::status() {
@@ -66,7 +71,7 @@ void Printer::last_status(bool explain) {
   if (json_ && is_news)
     console_.write(find_report("json")->render(*view, {}));
   else if (explain)
-    console_.write(find_report("text")->render(*view, console_.style()));
+    console_.write_prose(find_report("text")->render(*view, console_.style()));
   else if (is_news)
     console_.write(status_table(*view, console_.style()));
 }

@@ -24,7 +24,7 @@ class Printer {
   void last_status(bool explain);
   /// Nothing of the status has been shown yet: the pipeline has begun anew.
   void forget_shown() { shown_.reset(); }
-  /// Writes `text` above a table that is drawn in place.
+  /// Writes `text` above a table that is drawn in place; prose, or with json one line.
   void print(const std::string& text);
   /// The same on standard error.
   void warn(const std::string& text);

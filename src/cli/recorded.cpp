@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "live/clock.hpp"
@@ -95,7 +99,24 @@ Result<LogOptions> log_options(const LogArguments& o) {
   return logs;
 }
 
+namespace {
+
+/// A page, such as one that `vramtrack report` wrote: it has tables, and is none of the logs.
+bool is_html(const std::string& path) {
+  std::error_code ec;
+  if (!std::filesystem::is_regular_file(path, ec)) return false;  // a pipe would lose what is read here
+  constexpr std::string_view kBegin = "<!doctype html";
+  std::string begin(kBegin.size(), '\0');
+  std::ifstream(path).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  std::transform(begin.begin(), begin.end(), begin.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return begin == kBegin || begin.starts_with("<html");
+}
+
+}  // namespace
+
 Status refuse_trace(const std::string& path) {
+  if (is_html(path)) return fail(path + " is an HTML page, not a log; name the log or the store that it was made from");
   const trace::TraceFormatInfo* const format = trace::recognise_trace_file(path, trace::kSure);
   if (format == nullptr) return {};
   return fail(fmt::format("{}: is an allocation trace ({}: {}); 'vramtrack snapshot summary' reads it", path,

@@ -48,6 +48,12 @@ void add_no_record(Arguments& arguments, ConfigRequest& into, std::string help) 
   });
 }
 
+void add_no_experience(Arguments& arguments, ConfigRequest& into) {
+  arguments.flag("--no-experience", "Judge as if no earlier run, and no earlier watch, were known", [&into] {
+    into.overrides.push_back({"watch.experience", false, "--no-experience"});
+  });
+}
+
 void add_sources(Arguments& arguments, ConfigRequest& into) {
   const std::vector<std::string> names = names_of(live_sources());
   arguments
@@ -63,7 +69,7 @@ void add_sources(Arguments& arguments, ConfigRequest& into) {
 }
 
 void add_or_simulate(Arguments& arguments, bool& into) {
-  arguments.flag("--or-simulate", "Without a GPU, say so and simulate a leaking job instead", into);
+  arguments.flag("--or-simulate", "If there is no GPU, simulate a leaking job", into);
 }
 
 void add_json(Arguments& arguments, bool& into) {

@@ -216,7 +216,7 @@ Result<ByteInput> ByteInput::open(const std::string& path, const ByteInputOption
   if (state->fd < 0) return fail(fmt::format("{}: {}", path, errno_words(errno)));
   struct stat info {};
   if (::fstat(state->fd, &info) != 0) return fail(fmt::format("{}: {}", path, errno_words(errno)));
-  if (S_ISDIR(info.st_mode)) return fail(fmt::format("{}: is a directory; name the {} in it", path, options.contents));
+  if (S_ISDIR(info.st_mode)) return fail(fmt::format("{} is a directory; name the {} in it", path, options.contents));
   if (S_ISREG(info.st_mode)) state->size = static_cast<std::uint64_t>(info.st_size);
   if (const Status begun = state->begin(); !begun) return fail(begun.error());
   return ByteInput(std::move(state));

@@ -138,7 +138,10 @@ std::string format_r_squared(double r_squared) {
 
 std::string format_moment(Timestamp time, bool clock_is_relative) {
   // To the second: milliseconds are noise to a reader.
-  if (!clock_is_relative) return iso8601(std::chrono::floor<std::chrono::seconds>(time));
+  // The earliest second there is began before the earliest time.
+  if (!clock_is_relative)
+    return iso8601(
+        std::chrono::floor<std::chrono::seconds>(std::max(time, Timestamp::min() + std::chrono::seconds{1})));
   const auto s = static_cast<std::int64_t>(std::llround(seconds_between(Timestamp{}, time)));
   return fmt::format("{}h {:02}m {:02}s after the start", s / 3600, s / 60 % 60, s % 60);
 }
@@ -164,13 +167,6 @@ std::string fit(std::string_view utf8, std::size_t width) {
 std::string fit_right(std::string_view utf8, std::size_t width) {
   const std::size_t have = columns(utf8);
   return std::string(have < width ? width - have : 0, ' ') + std::string(utf8);
-}
-
-std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return out;
 }
 
 std::string format_scaled_rate(double bytes_per_s) {

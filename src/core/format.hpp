@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/printable.hpp"
 #include "core/time.hpp"
 #include "core/verdict.hpp"
 
@@ -50,8 +51,6 @@ std::size_t columns(std::string_view utf8);
 std::string fit(std::string_view utf8, std::size_t width);
 /// As fit, but flush right and never cut.
 std::string fit_right(std::string_view utf8, std::size_t width);
-/// Control characters of foreign texts (commands, device names) made harmless: they become '?'.
-std::string printable(std::string_view text);
 
 /// A rate in the unit that suits it, for sentences: "50.1 MiB/min"; "1.5 GiB/min" from 1024 MiB/min on; "12.0 MiB/h"
 /// below 1 MiB/min.

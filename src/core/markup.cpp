@@ -1,5 +1,7 @@
 #include "core/markup.hpp"
 
+#include "core/printable.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -9,7 +11,7 @@ void append_xml(std::string& out, char c) {
   else if (c == '\'')
     out += "&#39;";
   else
-    out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+    out += c;
 }
 
 void append_markdown(std::string& out, char c) {
@@ -31,7 +33,7 @@ void append_markdown(std::string& out, char c) {
 
 std::string escape_markup(std::string_view text, Markup markup) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : printable_lines(text)) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')

@@ -22,12 +22,6 @@ T upper_median(std::span<T> values) {
   return nth_smallest(values, values.size() / 2);
 }
 
-/// As upper_median, but the lower of the two.
-template <typename T>
-T lower_median(std::span<T> values) {
-  return nth_smallest(values, (values.size() - 1) / 2);
-}
-
 /// The middle value; of an even number the mean of the two in the middle. Reorders. REQUIRES: not empty. O(n).
 inline double median(std::span<double> values) {
   const double upper = upper_median(values);

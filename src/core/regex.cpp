@@ -6,6 +6,10 @@
 namespace vramtrack {
 namespace {
 
+/// libstdc++'s matcher that tries all ways at once: it takes time in proportion to the text, whoever wrote that, and
+/// knows no back-references. The other one takes for ever on (a+)+$ and forty a's.
+constexpr auto kNoBacktracking = std::regex_constants::__polynomial;
+
 /// In our own words: those of the standard library differ between its versions.
 std::string_view fault(std::regex_constants::error_type code) {
   using namespace std::regex_constants;
@@ -14,7 +18,8 @@ std::string_view fault(std::regex_constants::error_type code) {
   if (code == error_brace || code == error_badbrace) return "a {repetition} is wrong";
   if (code == error_badrepeat) return "there is nothing for *, + or ? to repeat";
   if (code == error_range) return "a [range] is out of order";
-  if (code == error_complexity || code == error_stack || code == error_space) return "it is too large";
+  if (code == error_complexity || code == error_stack || code == error_space)
+    return "it is too large, or refers back to a group";
   return "an escape or a class is unknown";
 }
 
@@ -26,8 +31,8 @@ struct Regex::Compiled {
 
 Result<Regex> Regex::compile(const std::string& text) {
   try {
-    return Regex(
-        std::make_shared<const Compiled>(Compiled{std::regex(text, std::regex::ECMAScript | std::regex::optimize)}));
+    return Regex(std::make_shared<const Compiled>(
+        Compiled{std::regex(text, std::regex::ECMAScript | std::regex::optimize | kNoBacktracking)}));
   } catch (const std::regex_error& e) {
     return fail(std::string(fault(e.code())));
   }

@@ -12,9 +12,11 @@ namespace vramtrack {
 /// and what to do next. Each caller may prepend what it was doing with `during`.
 struct Error {
   std::string message;
+  /// What was read before the failure was misunderstood: nothing may be concluded from it.
+  bool voids_earlier = false;
 
   /// "opening the store: <message>". Returns a new Error; cost: one string.
-  [[nodiscard]] Error during(const std::string& what) const { return Error{what + ": " + message}; }
+  [[nodiscard]] Error during(const std::string& what) const { return Error{what + ": " + message, voids_earlier}; }
 };
 
 template <class T>

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/gauges.hpp"
 #include "core/health.hpp"
+#include "core/progress.hpp"
 #include "core/series.hpp"
 #include "core/time.hpp"
 
@@ -29,10 +31,17 @@ struct Event {
     xid,             ///< NVIDIA XID error; `code` is its number
     note,            ///< anything a person should read once
     capacity,        ///< the device's capacity is `code` bytes from here on: changes travel with the samples
-    watch_started,   ///< in a store: a watch began here, knowing nothing of what came before
+    watch_started,   ///< in a store: a watch began here; `code`: what it knew of before (kWentOn, kKnewRuns)
+    out_of_memory,   ///< a program said so: an allocation failed on `device_id` (empty: not known which); `text` quotes
+                     ///< it
   };
-  static constexpr std::array<std::string_view, 7> kKindNames = {
-      "process_ended", "device_lost", "device_resumed", "xid", "note", "capacity", "watch_started"};
+  static constexpr std::array<std::string_view, 8> kKindNames = {
+      "process_ended", "device_lost", "device_resumed", "xid", "note", "capacity", "watch_started", "out_of_memory"};
+
+  /// Bits of a watch_started's code. Without the first it began knowing nothing of the samples before; without the
+  /// second it knew no earlier runs of programs.
+  static constexpr std::uint64_t kWentOn = 1;    ///< it had taken in the samples of the watch before
+  static constexpr std::uint64_t kKnewRuns = 2;  ///< it compared programs with the store's memory of them
 
   /// The text of a process_ended whose memory ran out, as the source was told.
   static constexpr std::string_view kOutOfMemory = "out of memory";
@@ -51,21 +60,32 @@ struct Event {
 struct DeviceReading {
   Timestamp time;
   std::string device_id;
-  std::optional<double> gpu_utilisation_ratio;     ///< 0..1, share of time some kernel ran
-  std::optional<double> memory_utilisation_ratio;  ///< 0..1, share of time memory was read or written
-  std::optional<DeviceHealth> health;              ///< read now and then only; absent: as it was
-  std::string host;                                ///< as in SeriesKey::host
+  std::optional<double> gpu_utilisation_ratio;  ///< 0..1, share of time some kernel ran
+  DeviceGauges gauges;
+  std::optional<DeviceHealth> health;  ///< read now and then only; absent: as it was
+  std::string host;                    ///< as in SeriesKey::host
+};
+
+/// How busy a process is, likewise.
+struct ProcessReading {
+  Timestamp time;
+  SeriesId series{};  ///< its memory on the device
+  ProcessLoad load;
 };
 
 /// One poll's worth. Samples of one series are in time order (equal stamps allowed: the last wins).
 struct Batch {
   std::vector<Sample> samples;
   std::vector<Event> events;
-  std::vector<DeviceReading> readings;  ///< of live sources, where the driver tells
+  std::vector<DeviceReading> readings;    ///< of live sources, where the driver tells
+  std::vector<ProcessReading> loads;      ///< likewise
+  std::vector<ProgressReading> progress;  ///< of the live loop, now and then: of processes that hold much
   void clear() {
     samples.clear();
     events.clear();
     readings.clear();
+    loads.clear();
+    progress.clear();
   }
 };
 

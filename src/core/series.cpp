@@ -5,8 +5,9 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::array<std::string_view, 6> kMetricNames = {"device_used",         "device_reserved",    "process_used",
-                                                          "allocator_allocated", "allocator_reserved", "probe_live"};
+constexpr std::array<std::string_view, 7> kMetricNames = {"device_used",         "device_reserved",    "process_used",
+                                                          "allocator_allocated", "allocator_reserved", "probe_live",
+                                                          "device_unattributed"};
 
 std::string key_text(const SeriesKey& key) {
   std::string text = key.device_id;
@@ -116,6 +117,8 @@ bool Catalog::describe(const ProcessInfo& process) {
     changed |= take(known.container, process.container);
     changed |= take(known.pod, process.pod);
     changed |= take(known.slurm_job, process.slurm_job);
+    changed |= take(known.image, process.image);
+    changed |= take(known.job_name, process.job_name);
     changed |= take(known.framework, process.framework);
     changed |= take(known.ns_pid, process.ns_pid);
   }

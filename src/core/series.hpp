@@ -7,6 +7,7 @@
 #include <functional>
 #include <list>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,7 +22,13 @@ enum class Metric : std::uint8_t {
   allocator_allocated,  ///< bytes in live tensors, by the framework's allocator
   allocator_reserved,   ///< bytes the allocator holds from the driver
   probe_live,           ///< outstanding bytes seen by the probe
+  device_unattributed,  ///< what the device's processes do not hold of its bytes in use: made by the engine of both
 };
+
+/// Of a device, whoever holds it; else of a process.
+constexpr bool is_of_device(Metric metric) {
+  return metric == Metric::device_used || metric == Metric::device_reserved || metric == Metric::device_unattributed;
+}
 
 /// "device_used", ... and back; nullopt for an unknown name.
 std::string_view to_string(Metric metric);
@@ -100,6 +107,8 @@ struct ProcessInfo {
   std::string container;     ///< container id (64 hex) or its runtime's name for it
   std::string pod;           ///< Kubernetes pod UID
   std::string slurm_job;     ///< Slurm job id, "1234" or "1234.0"
+  std::string image;         ///< of its container; known while it is watched, not recorded
+  std::string job_name;      ///< of its Slurm job; likewise
   std::string framework;     ///< "PyTorch", "vLLM", ...; empty when not recognised
   std::uint32_t ns_pid = 0;  ///< its pid inside its own pid namespace (its container), when that differs
   std::string host;          ///< as in SeriesKey::host
@@ -171,6 +180,10 @@ class Catalog {
 
   /// True when the source lists the processes of its devices: a device without any then has none that is visible.
   bool processes_are_listed = false;
+
+  /// Devices (of this machine, by id) some of whose processes the source lists without their bytes at present: what
+  /// the processes hold together is not known.
+  std::set<std::string> devices_withholding;
 
  private:
   template <class Info>

@@ -38,17 +38,19 @@ constexpr std::array kSettings = {
 };
 #undef VRAMTRACK_SETTING
 
+/// Letters to insert, leave out or change; two neighbours that are swapped count as one.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
+    std::vector<std::size_t> next(b.size() + 1, i);
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)});
-      diagonal = above;
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        next[j] = std::min(next[j], before[j - 2] + 1);
     }
+    before = std::exchange(row, std::move(next));
   }
   return row[b.size()];
 }
@@ -74,14 +76,24 @@ std::optional<std::string> variable_setting(std::string_view name) {
   return {};
 }
 
+/// A distance past this length says nothing, and a hostile name must not cost quadratic time.
+constexpr std::size_t kMostOfAName = 64;
+
+/// What somebody began to write is nearer than any typing error.
+std::size_t distance_to(std::string_view name, std::string_view candidate) {
+  const bool begun = name.size() > 2 && candidate.substr(0, name.size()) == name;
+  return begun ? 1 : edit_distance(name, candidate);
+}
+
 std::string unknown_setting(std::string_view name) {
   std::vector<std::string> names;
   for (const Setting& s : kSettings) names.push_back(s.name());
   for (const Setting& s : kSettings)
     if (s.section == "detection") names.emplace_back(s.key);
   const std::vector<std::string_view> views(names.begin(), names.end());
-  return fmt::format("unknown setting '{}'; the nearest is '{}', and 'vramtrack config show' lists all", name,
-                     nearest_name(name, views));
+  const std::string_view near = near_name(name, views);
+  return fmt::format("unknown setting '{}'; {}'vramtrack config show' lists all", name,
+                     near.empty() ? "" : fmt::format("the nearest is '{}', and ", near));
 }
 
 }  // namespace
@@ -142,18 +154,33 @@ const Setting* find_setting(std::string_view name) {
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known) {
   std::string_view best;
   std::size_t best_distance = 0;
-  // A distance past this length says nothing, and a hostile name must not cost quadratic time.
-  name = name.substr(0, 64);
+  name = name.substr(0, kMostOfAName);
   for (const std::string_view candidate : known) {
-    // What somebody began to write is nearer than any typing error.
-    const bool begun = name.size() > 2 && candidate.substr(0, name.size()) == name;
-    const std::size_t distance = begun ? 1 : edit_distance(name, candidate);
+    const std::size_t distance = distance_to(name, candidate);
     if (best.empty() || distance < best_distance) {
       best = candidate;
       best_distance = distance;
     }
   }
   return best;
+}
+
+std::string_view near_name(std::string_view name, std::span<const std::string_view> known) {
+  // Names of a handful of letters that differ in more than every third have nothing in common but chance.
+  constexpr std::size_t kLettersAnError = 3;
+  const auto without_dashes = [](std::string_view word) {
+    return word.substr(std::min(word.find_first_not_of('-'), word.size()));
+  };
+  name = name.substr(0, kMostOfAName);
+  const std::string_view nearest = nearest_name(name, known);
+  const std::size_t longer = std::max(without_dashes(name).size(), without_dashes(nearest).size());
+  return distance_to(name, nearest) * kLettersAnError <= longer ? nearest : std::string_view();
+}
+
+std::string near_words(std::string_view name, std::span<const std::string_view> known) {
+  const std::string_view near = near_name(name, known);
+  if (!near.empty()) return fmt::format("the nearest is '{}'", near);
+  return fmt::format("choose one of {}", fmt::join(known, ", "));
 }
 
 LayeredConfig::LayeredConfig() : origins_(kSettings.size(), "default") {}
@@ -176,8 +203,10 @@ Status LayeredConfig::apply(const Setting& setting, SettingValue value, std::str
 }
 
 std::string LayeredConfig::ignored_variable(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kOthers = {"VRAMTRACK_MARK_FD", "VRAMTRACK_FAKE_", "VRAMTRACK_TRACES",
-                                                       "VRAMTRACK_UPDATE_GOLDEN", "VRAMTRACK_SETUP"};
+  // What vramtrack itself gives to the programs that it starts, and what its builds and tests use; '_' ends a prefix.
+  constexpr std::array<std::string_view, 7> kOthers = {"VRAMTRACK_MARK_", "VRAMTRACK_PROBE_", "VRAMTRACK_TEST_EVIDENCE",
+                                                       "VRAMTRACK_FAKE_", "VRAMTRACK_TRACES", "VRAMTRACK_UPDATE_GOLDEN",
+                                                       "VRAMTRACK_SETUP"};
   if (!name.starts_with(kVariablePrefix) || variable_setting(name)) return {};
   for (const std::string_view other : kOthers)
     if (name == other || (other.back() == '_' && name.starts_with(other))) return {};
@@ -189,14 +218,15 @@ std::string LayeredConfig::ignored_variable(std::string_view name) {
   }
   const std::vector<std::string_view> known(spellings.begin(), spellings.end());
   const std::string wanted = with_dashes(name.substr(kVariablePrefix.size()));
-  const std::string_view nearest = nearest_name(wanted, known);
+  const std::string ignored = fmt::format("environment variable {} is not a setting and is ignored; ", name);
+  const std::string_view near = near_name(wanted, known);
+  if (near.empty()) return ignored + "'vramtrack config show' lists the settings";
   std::string variable;
   for (const Setting& s : kSettings)
-    if (variable.empty() && (nearest == s.key || nearest == s.name())) variable = s.name();
+    if (variable.empty() && (near == s.key || near == s.name())) variable = s.name();
   for (char& c : variable)
     c = c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return fmt::format("environment variable {} is not a setting and is ignored; the nearest is {}{}", name,
-                     kVariablePrefix, variable);
+  return fmt::format("{}the nearest is {}{}", ignored, kVariablePrefix, variable);
 }
 
 Status LayeredConfig::apply_variable(std::string_view name, std::string_view text) {

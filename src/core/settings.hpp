@@ -53,6 +53,10 @@ const Setting* find_setting(std::string_view name);
 
 /// The known name with the least edit distance to `name`; empty when `known` is empty.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
+/// The same where it may be what was meant; else empty: a far-fetched name misleads more than none.
+std::string_view near_name(std::string_view name, std::span<const std::string_view> known);
+/// "the nearest is 'x'", or "choose one of x, y, z" where none is near.
+std::string near_words(std::string_view name, std::span<const std::string_view> known);
 
 /// A Config and, for each row of settings(), who set it: "default", "FILE:LINE", "VRAMTRACK_...", "--set".
 class LayeredConfig {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/settings.hpp"
+#include "core/toml_depth.hpp"
 
 namespace vramtrack {
 namespace {
@@ -37,7 +38,9 @@ std::string unknown_section(std::string_view name) {
   for (const Setting& s : settings())
     if (s.key == name) return fmt::format("'{}' stands outside of a section; put it under [{}]", name, s.section);
   const auto sections = setting_sections();
-  return fmt::format("unknown section [{}]; the nearest is [{}]", name, nearest_name(name, sections));
+  const std::string_view near = near_name(name, sections);
+  if (!near.empty()) return fmt::format("unknown section [{}]; the nearest is [{}]", name, near);
+  return fmt::format("unknown section [{}]; the sections are {}", name, fmt::join(sections, ", "));
 }
 
 std::string unknown_key(std::string_view section, std::string_view key) {
@@ -46,7 +49,7 @@ std::string unknown_key(std::string_view section, std::string_view key) {
     if (s.section == section) keys.push_back(s.key);
     if (s.key == key) return fmt::format("'{}' is not a key of [{}]; it belongs under [{}]", key, section, s.section);
   }
-  return fmt::format("unknown key '{}' in [{}]; the nearest is '{}'", key, section, nearest_name(key, keys));
+  return fmt::format("unknown key '{}' in [{}]; {}", key, section, near_words(key, keys));
 }
 
 const Setting* find_in_file(std::string_view section, std::string_view key) {
@@ -56,6 +59,7 @@ const Setting* find_in_file(std::string_view section, std::string_view key) {
 }
 
 Result<toml::table> parse_toml(std::string_view text, std::string_view file) {
+  if (const Status bounded = check_key_depth(text, file); !bounded) return fail(bounded.error());
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& e) {
@@ -141,6 +145,15 @@ Status LayeredConfig::apply_file(std::string_view toml, std::string_view file) {
     const std::uint32_t line = entry.first.source().begin.line;
     const auto sections = setting_sections();
     const auto* keys = entry.second.as_table();
+    // What the tables of policies hold is the business of act/policy: the same text is read there.
+    if (section == "policy" && entry.second.is_array_of_tables()) {
+      applied.config_.policies = {std::string(file), std::string(toml)};
+      continue;
+    }
+    if (section == "policy") {
+      errors.push_back({line, "policies are an array of tables; write [[policy]] before each"});
+      continue;
+    }
     if (std::find(sections.begin(), sections.end(), section) == sections.end())
       errors.push_back({line, unknown_section(section)});
     else if (keys == nullptr)

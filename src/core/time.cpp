@@ -46,9 +46,11 @@ Duration from_seconds(double seconds) {
 }
 
 std::string iso8601(Timestamp time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
+  // In milliseconds: the day in which the earliest time lies began before it, where nanoseconds cannot count.
+  const auto whole_ms = std::chrono::floor<std::chrono::milliseconds>(time);
+  const auto day = std::chrono::floor<std::chrono::days>(whole_ms);
   const std::chrono::year_month_day ymd{day};
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time - day).count();
+  const auto ms = (whole_ms - day).count();
   std::string out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(ymd.year()),
                                 static_cast<unsigned>(ymd.month()), static_cast<unsigned>(ymd.day()), ms / 3'600'000,
                                 ms / 60'000 % 60, ms / 1000 % 60);

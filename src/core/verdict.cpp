@@ -9,8 +9,13 @@ constexpr std::array<std::string_view, 6> kPatterns = {"none",   "gradual_leak",
                                                        "cyclic", "step_increase", "unknown"};
 constexpr std::array<std::string_view, 3> kOutcomes = {"none", "stabilised", "still_growing"};
 constexpr std::array<std::string_view, 4> kSeverities = {"ok", "watch", "warning", "critical"};
-constexpr std::array<std::string_view, 4> kEnds = {"standing", "released", "process_ended", "withdrawn"};
+constexpr std::array<std::string_view, 4> kStages = {"none", "suspected", "confirmed", "confirmed_at_end"};
+constexpr std::array<std::string_view, 5> kEnds = {"standing", "released", "process_ended", "withdrawn", "resumed"};
 constexpr std::array<std::string_view, 3> kEndKinds = {"ended", "ended_near_limit", "out_of_memory"};
+constexpr std::array<std::string_view, 3> kKinds = {"leak", "stall", "unreleased"};
+constexpr std::array<std::string_view, 3> kJudgements = {"unclear", "idle", "stalled"};
+constexpr std::array<std::string_view, 9> kCauses = {"unknown",  "waits",      "stopped",   "uninterruptible", "exited",
+                                                     "orphaned", "collective", "busy_loop", "unread_requests"};
 constexpr std::array<std::string_view, 3> kNews = {"raised", "escalated", "cleared"};
 
 template <class E>
@@ -37,6 +42,10 @@ std::span<const std::string_view> words_of<Severity>() {
   return kSeverities;
 }
 template <>
+std::span<const std::string_view> words_of<Stage>() {
+  return kStages;
+}
+template <>
 std::span<const std::string_view> words_of<AlertEnd>() {
   return kEnds;
 }
@@ -47,6 +56,18 @@ std::span<const std::string_view> words_of<AlertNews>() {
 template <>
 std::span<const std::string_view> words_of<EndKind>() {
   return kEndKinds;
+}
+template <>
+std::span<const std::string_view> words_of<AlertKind>() {
+  return kKinds;
+}
+template <>
+std::span<const std::string_view> words_of<StallJudgement>() {
+  return kJudgements;
+}
+template <>
+std::span<const std::string_view> words_of<StallCause>() {
+  return kCauses;
 }
 
 std::string_view to_string(State state) {
@@ -61,6 +82,9 @@ std::string_view to_string(SpikeOutcome outcome) {
 std::string_view to_string(Severity severity) {
   return word_of(severity);
 }
+std::string_view to_string(Stage stage) {
+  return word_of(stage);
+}
 std::string_view to_string(AlertEnd end) {
   return word_of(end);
 }
@@ -69,6 +93,15 @@ std::string_view to_string(AlertNews news) {
 }
 std::string_view to_string(EndKind kind) {
   return word_of(kind);
+}
+std::string_view to_string(AlertKind kind) {
+  return word_of(kind);
+}
+std::string_view to_string(StallJudgement judgement) {
+  return word_of(judgement);
+}
+std::string_view to_string(StallCause cause) {
+  return word_of(cause);
 }
 
 bool grows(const Finding& finding) {

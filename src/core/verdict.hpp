@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/series.hpp"
+#include "core/stall.hpp"
 #include "core/time.hpp"
 
 namespace vramtrack {
@@ -35,8 +36,17 @@ enum class SpikeOutcome : std::uint8_t { none, stabilised, still_growing };
 
 enum class Severity : std::uint8_t { ok, watch, warning, critical };
 
-/// How an alert ended. `released`: the memory came back; `withdrawn`: the evidence did not hold.
-enum class AlertEnd : std::uint8_t { standing, released, process_ended, withdrawn };
+/// How sure it is that the series leaks. `suspected`: shown, and nobody is paged; `confirmed`: an alert;
+/// `confirmed_at_end`: a recording ended before more could be known, and the suspicion is as sure as it has to be then.
+enum class Stage : std::uint8_t { none, suspected, confirmed, confirmed_at_end };
+
+/// How an alert ended. `released`: the memory came back; `withdrawn`: the evidence did not hold; `resumed`: the process
+/// that stalled makes progress again.
+enum class AlertEnd : std::uint8_t { standing, released, process_ended, withdrawn, resumed };
+
+/// What an alert is about. `stall`: a process holds memory and gets nothing done; its Finding says since when and why.
+/// `unreleased`: a process ended (its Finding's onset), and memory that it held is still in use.
+enum class AlertKind : std::uint8_t { leak, stall, unreleased };
 
 /// What has just become of an alert. `escalated`: it stood already, and its severity has gone up.
 enum class AlertNews : std::uint8_t { raised, escalated, cleared };
@@ -57,19 +67,31 @@ std::span<const std::string_view> words_of<SpikeOutcome>();
 template <>
 std::span<const std::string_view> words_of<Severity>();
 template <>
+std::span<const std::string_view> words_of<Stage>();
+template <>
 std::span<const std::string_view> words_of<AlertEnd>();
 template <>
 std::span<const std::string_view> words_of<AlertNews>();
 template <>
 std::span<const std::string_view> words_of<EndKind>();
+template <>
+std::span<const std::string_view> words_of<AlertKind>();
+template <>
+std::span<const std::string_view> words_of<StallJudgement>();
+template <>
+std::span<const std::string_view> words_of<StallCause>();
 
 std::string_view to_string(State state);
 std::string_view to_string(Pattern pattern);
 std::string_view to_string(SpikeOutcome outcome);
 std::string_view to_string(Severity severity);
+std::string_view to_string(Stage stage);
 std::string_view to_string(AlertEnd end);
 std::string_view to_string(AlertNews news);
 std::string_view to_string(EndKind kind);
+std::string_view to_string(AlertKind kind);
+std::string_view to_string(StallJudgement judgement);
+std::string_view to_string(StallCause cause);
 
 /// A quantity with its uncertainty: 10th, 50th and 90th percentile. low <= mid <= high.
 struct Interval {
@@ -85,15 +107,17 @@ struct Interval {
 struct Finding {
   std::string detector;  ///< its registered name
   bool leak = false;     ///< it would alarm
+  Stage stage = Stage::none;
   State state = State::too_short;
   Pattern pattern = Pattern::none;
   SpikeOutcome spike = SpikeOutcome::none;
   double confidence = 0;  ///< 0..1, probability of a leak
   Interval growth_bytes_per_s;
-  double r_squared = 0;              ///< 0..1
-  std::optional<Interval> oom_in_s;  ///< only when capacity is known and an end can be told
-  std::optional<Timestamp> onset;    ///< when the growth began
-  std::string because;               ///< in words, with the figures
+  double r_squared = 0;                             ///< 0..1
+  std::optional<Interval> oom_in_s;                 ///< only when capacity is known and an end can be told
+  std::optional<Timestamp> onset;                   ///< when the growth began
+  std::optional<double> oom_if_growth_continues_s;  ///< while `growing`: the middle of what oom_in_s would say
+  std::string because;                              ///< in words, with the figures
 };
 
 /// Whether the finding speaks of growth that may end in out-of-memory: a leak, or what may be one.
@@ -150,7 +174,9 @@ struct Alert {
   AlertEnd ended = AlertEnd::standing;
   Severity severity = Severity::watch;
   Finding finding;
-  std::string end_reason;  ///< in words, when it ended
+  std::optional<double> suspected_s;  ///< for how long it was suspected before it was raised
+  std::string end_reason;             ///< in words, when it ended
+  AlertKind kind = AlertKind::leak;
 };
 
 /// Seconds from the raise of an alert to its actual end; nullopt while it stands. Derived: `cleared` less `raised`.

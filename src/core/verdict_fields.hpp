@@ -1,8 +1,8 @@
-// The fields of Finding, Suspect, End, Verdict and Alert, each declared once: its name, its member, where it stands in
-// the flat lines, and what it means. JSON out (report/fields_json.hpp), JSON in (report/view_json_read.cpp) and the
-// store's columns (store/alert_row.cpp) are made by visiting these tables; the tables of the documents, the types of
-// the page and Python's classes are compared with them by tests/unit/core/field_documents_test.cpp, which rewrites
-// them, too.
+// The fields of Finding, Suspect, End, Verdict, Alert and Stall, each declared once: its name, its member, where it
+// stands in the flat lines, and what it means. JSON out (report/fields_json.hpp), JSON in (report/view_json_read.cpp)
+// and the store's columns (store/alert_row.cpp) are made by visiting these tables; the tables of the documents, the
+// types of the page and Python's classes are compared with them by tests/unit/core/field_documents_test.cpp, which
+// rewrites them, too.
 //
 // A kind needs no word here: it is the member's type. bool, std::string, an enumeration, Timestamp, Interval, a double
 // (see Unit), another declared struct, and optionals and vectors of these.
@@ -26,6 +26,7 @@ struct Places {
   std::uint8_t end = 0;      ///< its "end", of an End
   std::uint8_t run = 0;      ///< one of the "runs" of a device, a Run
   std::uint8_t alert = 0;    ///< one of the "alerts", of an Alert and its Finding
+  std::uint8_t stall = 0;    ///< "stall" of a process, a Stall
   std::uint8_t status = 0;   ///< a device of vramtrack.status.v1, of a Verdict and its Finding
 };
 
@@ -97,6 +98,13 @@ inline constexpr auto kFields<Finding> = std::make_tuple(
     field("oom_in_s", &Finding::oom_in_s, {.verdict = 10, .dissent = 8, .alert = 10, .status = 7},
           "time to out-of-memory, counted from the last sample", {.columns = "oom_*_s"}),
     field("onset", &Finding::onset, {.verdict = 11}, "when the growth began"),
+    field("oom_if_growth_continues_s", &Finding::oom_if_growth_continues_s, {.verdict = 18},
+          "while `growing`: time to out-of-memory if it goes on as it does; null otherwise", {.unit = Unit::seconds}),
+    field(
+        "stage", &Finding::stage, {.verdict = 19, .alert = 11, .status = 9},
+        "`suspected`: shown, and nobody is told; `confirmed`: an alert; `confirmed_at_end`: the recording ended before "
+        "more could be known; null: none of these",
+        {.null_when_none = true}),
     field("because", &Finding::because, {.verdict = 12, .dissent = 9}, "the reasons, with figures"));
 
 template <>
@@ -156,10 +164,32 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
           "stands",
           {.unit = Unit::seconds}),
     field("ended", &Alert::ended, {.alert = 4},
-          "`standing`; `released`: the memory was released; `process_ended`; `withdrawn`: the evidence did not hold"),
+          "`standing`; `released`: the memory was released; `process_ended`; `withdrawn`: the evidence did not hold; "
+          "`resumed`: the process makes progress again"),
+    field("suspected_s", &Alert::suspected_s, {.alert = 12}, "for how long it was suspected before it was raised",
+          {.unit = Unit::seconds}),
     field("end_reason", &Alert::end_reason, {}, "why it ended, in words"),
     field("severity", &Alert::severity, {.alert = 7}, "the highest severity that the alert reached"),
-    field("finding", &Alert::finding, {}, "as it was at the raise"));
+    field("finding", &Alert::finding, {}, "as it was at the raise"),
+    field("kind", &Alert::kind, {.alert = 13},
+          "`leak`; `stall`: a process that holds memory and makes no progress, since its finding's `onset`; "
+          "`unreleased`: a process ended at its finding's `onset`, and memory that it held is still in use"));
+
+template <>
+inline constexpr auto kFields<Stall> = std::make_tuple(
+    field("judgement", &Stall::judgement, {.stall = 1},
+          "`stalled`: it should work and does not; `idle`: it rests by its nature, or somebody wants it to; `unclear`"),
+    field("cause", &Stall::cause, {.stall = 2},
+          "`waits`, `stopped`, `uninterruptible`, `exited`, `orphaned`, `collective`, `busy_loop`, `unread_requests`, "
+          "`unknown`"),
+    field("since", &Stall::since, {.stall = 3}, "the last progress that was seen, or the beginning of the watch"),
+    field("stalled_s", &Stall::stalled_s, {.stall = 4}, "for how long no progress was seen", {.unit = Unit::seconds}),
+    field("confidence", &Stall::confidence, {.stall = 5},
+          "in the judgement; weighs the evidence, no measured frequency", {.unit = Unit::ratio}),
+    field("held_bytes", &Stall::held_bytes, {.stall = 6}, "memory that the process holds, on all devices"),
+    field("what", &Stall::what, {.stall = 7}, "what the process is: \"Jupyter kernel\", \"vLLM server\"",
+          {.null_when_none = true}),
+    field("evidence", &Stall::evidence, {.stall = 8}, "the reasons in words, the weightiest first"));
 
 /// Calls visit(field) for each field of T, in order.
 template <class T, class Visit>

@@ -1,13 +1,16 @@
 // View: the immutable read model. The engine builds it; every surface renders it and nothing else.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/gauges.hpp"
 #include "core/health.hpp"
 #include "core/series.hpp"
+#include "core/stall.hpp"
 #include "core/verdict.hpp"
 
 namespace vramtrack {
@@ -31,10 +34,16 @@ struct SeriesView {
   bool paused = false;                      ///< its device does not answer
   bool ignored = false;                     ///< its process matches an ignore pattern: never alerts
   std::optional<double> utilisation_ratio;  ///< of a device, 0..1, where the driver tells
-  std::optional<DeviceHealth> health;       ///< of a device that answers, where the driver tells
-  std::optional<LastXid> last_xid;          ///< of a device, since the watch (or the recording) began
+  DeviceGauges gauges;                      ///< of a device that answers
+  ProcessLoad load;                         ///< of a process
+  std::optional<Stall> stall;               ///< of a process, on each of its devices: no progress for stall.minutes
+  /// Of what a device's processes do not hold: bytes that processes held which have ended; 0: none.
+  std::uint64_t unreleased_bytes = 0;
+  std::optional<DeviceHealth> health;  ///< of a device that answers, where the driver tells
+  std::optional<LastXid> last_xid;     ///< of a device, since the watch (or the recording) began
   Verdict verdict;
   std::vector<Alert> alerts;         ///< all, in the order raised; at most the last 256
+  std::vector<Alert> suspicions;     ///< that were not confirmed, in the order raised; at most the last 64
   std::vector<Run> runs;             ///< of a device, in order; at most the last 64
   std::vector<std::string> explain;  ///< only when asked for
 };
@@ -54,6 +63,21 @@ struct View {
   std::uint64_t skipped_lines = 0;
   std::vector<std::string> first_skipped;
   std::vector<std::string> warnings;
+
+  /// One series of each process that has a Stall of that judgement: where it holds most, in the order of `series`.
+  [[nodiscard]] std::vector<const SeriesView*> stalls(StallJudgement judgement) const {
+    std::vector<const SeriesView*> out;
+    for (const SeriesView& s : series) {
+      if (!s.stall || s.stall->judgement != judgement || s.ended) continue;
+      const auto same = [&](const SeriesView* o) { return process_key(o->key) == process_key(s.key); };
+      const auto known = std::find_if(out.begin(), out.end(), same);
+      if (known == out.end())
+        out.push_back(&s);
+      else if (s.used_bytes > (*known)->used_bytes)
+        *known = &s;
+    }
+    return out;
+  }
 };
 
 }  // namespace vramtrack

@@ -14,6 +14,9 @@
 
 namespace vramtrack {
 
+class Experience;
+class Siblings;
+
 /// Confidence before anything is known. Not zero: a leak may be there.
 inline constexpr double kUnknownConfidence = 0.02;
 
@@ -34,8 +37,21 @@ class Detector {
   /// when unknown: then no ETA is given.
   virtual void set_limit(std::optional<double> limit_bytes) = 0;
 
+  /// What is known of the series besides its samples, and changes as it does; it must outlive the detector. Null, and
+  /// before the first call: nothing. A detector may ignore it.
+  virtual void set_experience(const Experience* /*experience*/) {}
+
+  /// The series of other ranks or replicas of its job, likewise.
+  virtual void set_siblings(const Siblings* /*siblings*/) {}
+
   /// Whether a leak alert of this detector stands after the last sample. Cheap: called for every sample.
   [[nodiscard]] virtual bool alerting() const = 0;
+
+  /// Whether it suspects a leak that it may not have confirmed yet: finding().stage. Cheap, likewise.
+  [[nodiscard]] virtual bool suspecting() const { return alerting(); }
+
+  /// The series is a recording, and has ended: confirms a suspicion that is sure enough. Whether it did.
+  virtual bool confirm_at_end() { return false; }
 
   /// The opinion after the last sample. May cost microseconds.
   [[nodiscard]] virtual Finding finding() const = 0;

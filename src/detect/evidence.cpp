@@ -39,8 +39,6 @@ constexpr double kStillPeaks = 0.1;
 /// New territory: nothing before the window was higher than its start and this share of its rise. More than half, so
 /// that a growth that was interrupted once still counts.
 constexpr double kSeenShare = 0.75;
-/// A growth has stopped when it made no new high for so many times its longest gap between highs.
-constexpr double kStoppedGaps = 3;
 /// What no gate admits has no higher probability than this.
 constexpr double kMostInadmissible = 0.2;
 
@@ -56,6 +54,10 @@ constexpr double kSeemingQuiet = 0.25;
 constexpr double kLongQuiet = 3;
 /// Below this weight of chance that second look changes nothing.
 constexpr double kSlightNoise = 0.02;
+/// The order of the floors, and steps that keep time, lower chance by no more than this. Both take each floor for an
+/// event of its own; three jobs that arrive, spread over 25 buckets, are three.
+constexpr double kMostByOrder = 5;
+constexpr double kMostByClockwork = 20;
 /// Weight of a change of level per unit of the probability of the floors' order: the least number of starts, as in
 /// noise_weight().
 constexpr double kLevelChanges = 5;
@@ -152,6 +154,15 @@ void compare_peaks(const Window& w, Evidence& e) {
     e.co_moving = true;
 }
 
+/// The highest level before the window that holds against its rise.
+double seen_before(const Window& w, const Evidence& e) {
+  const Regimes& regimes = w.level.regimes();
+  double seen = std::max(static_cast<double>(w.level.forgotten_floor()), regimes.held_against(e.buckets));
+  for (std::size_t i = 0; i < w.first; ++i)
+    if (w.level[i].slot >= regimes.begins()) seen = std::max(seen, w.floor_at(i));
+  return seen;
+}
+
 /// How long the floor lay still before the window.
 double quiet_before(const Window& w, const Evidence& e) {
   const double still_bytes = kStillShare * e.net_bytes;
@@ -172,9 +183,11 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   e.nats = w.nats;
   measure(w, e);
 
-  auto seen = static_cast<double>(w.level.forgotten_floor());
-  for (std::size_t i = 0; i < w.first; ++i) seen = std::max(seen, w.floor_at(i));
-  e.new_high = seen <= e.start_bytes + kSeenShare * e.net_bytes;
+  const Regimes& regimes = w.level.regimes();
+  const double seen = seen_before(w, e);
+  // What fell by a fifth within the window is not one rise.
+  const bool fell = w.level.regimes().begins() > w.level[w.first].slot;
+  e.new_high = !fell && seen <= e.start_bytes + kSeenShare * e.net_bytes;
   e.stopped = e.since_high_s > kStoppedGaps * std::max(e.longest_gap_s, Scales::width_s(w.k));
   e.noise = noise_weight(e.nats, w.starts);
   if (e.new_high && !e.stopped)
@@ -199,17 +212,21 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   const std::optional<double> life_s = e.oom_in_s ? std::optional(e.duration_s + *e.oom_in_s) : std::nullopt;
   e.warm_up = kWarmUpWeight / going_on;
   if (e.quiet_s >= kLongQuiet * e.duration_s && e.noise > kSlightNoise)
-    e.noise = std::min(e.noise, kLevelChanges * std::max(order_by_chance(w), 1 / std::tgamma(e.rises + 1)));
+    e.noise = std::clamp(kLevelChanges * std::max(order_by_chance(w), 1 / std::tgamma(e.rises + 1)),
+                         e.noise / kMostByOrder, e.noise);
   const bool young = context.limit_bytes &&
                      e.start_bytes - context.first_bytes > kLoadedShare * (*context.limit_bytes - context.first_bytes);
   e.cycle = (spans_cycles ? kCyclesRamp : 1.0) * ramp_weight(e.duration_s, life_s, e.quiet_s, young);
   if (e.plateau_bytes && context.limit_bytes && *e.plateau_bytes > *context.limit_bytes)
     e.warm_up = std::min(e.warm_up, kWarmUpBeyondLimit);
   if (e.admissible()) {
-    e.clockwork = keeps_time(w, kStepShare * context.min_growth_bytes);
+    e.clockwork = std::min(kMostByClockwork, keeps_time(w, kStepShare * context.min_growth_bytes));
     e.noise /= e.clockwork;
     e.warm_up /= std::sqrt(e.clockwork);
-    if (largest_fall_before(w) > kChurnFall * e.net_bytes) e.churn = kChurnWeight;
+    if (largest_fall_before(w) > kChurnFall * e.net_bytes)
+      e.churn = kChurnWeight;
+    else if (w.level[0].slot < regimes.begins())
+      e.churn = kChurnWeight * regimes.chance_of_no_fall(w.level[w.first].slot, static_cast<double>(e.buckets));
     if (life_s) e.day = day_weight(e, *life_s);
   }
   const double rivals =

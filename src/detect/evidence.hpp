@@ -8,6 +8,9 @@
 
 namespace vramtrack {
 
+/// A growth has stopped when it made no new high for so many times its longest gap between highs.
+inline constexpr double kStoppedGaps = 3;
+
 /// What the window must be judged against.
 struct EvidenceContext {
   std::optional<double> limit_bytes;
@@ -45,6 +48,7 @@ struct Evidence {
   double day = 0;        ///< the rising half of a day's load
   double cycle = 0;      ///< a straight ramp that ends by itself: up to a collection, a load, a cache filling
   double probability = 0;
+  double most_confidence = 1;           ///< below 1: something that no window shows may explain the rise (Judge)
   std::optional<double> oom_in_s;       ///< at the window's mean rate
   std::optional<double> plateau_bytes;  ///< where a slowing growth would settle
   bool material = false;                ///< enough growth, long enough

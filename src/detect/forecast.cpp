@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "detect/kink.hpp"
 #include "detect/regression.hpp"
 
 namespace vramtrack {
@@ -15,9 +16,19 @@ constexpr double kMostAutocorrelation = 0.95;
 /// Points below which nothing is foretold, and below which no parabola is.
 constexpr std::size_t kLeastPoints = 3;
 constexpr std::size_t kParabolaPoints = 6;
-/// Parameters of the parabola, and standard errors its curvature must have: 1 %, two-sided.
-constexpr double kParabolaParameters = 3;
+/// Parameters of a line, of a parabola, and of two lines that meet: three, and three for the knot, which is searched
+/// for (Friedman, Multivariate adaptive regression splines, Annals of Statistics 19, 1991, section 3.6).
+constexpr int kLineParameters = 2;
+constexpr int kParabolaParameters = 3;
+constexpr int kKinkParameters = 6;
+/// Standard errors that a parabola's curvature must have: 1 %, two-sided.
 constexpr double kCurvatureErrors = 2.6;
+/// A line that misses the floors by this share of their rise fits as well as one can tell: buckets and pages round
+/// more.
+constexpr double kRoundingShare = 0.001;
+/// Of the rise, what comes before a kink; where it is less, the growth began there. A leak that was slow before has
+/// more.
+constexpr double kStandShare = 0.05;
 /// Where the Theil-Sen slope is below this share of the mean rate, most pairs of floors lie on one tread of a stair:
 /// the mean rate is the better middle.
 constexpr double kTreadShare = 0.5;
@@ -66,10 +77,24 @@ Interval theil_sen(const std::vector<double>& t, const std::vector<double>& y, d
   return {at(count / 2 - reach), at(count / 2), at(count / 2 + reach)};
 }
 
-/// Time after the last point at which the least-squares parabola through (t, y) has risen by `headroom` above its
-/// value there; nullopt when its curvature is not significantly upwards.
-std::optional<double> first_passage_of_parabola(const std::vector<double>& t, const std::vector<double>& y,
-                                                double headroom) {
+/// The least-squares parabola through a stretch.
+struct Parabola {
+  double slope_at_end = 0;
+  double curvature = 0;
+  double curvature_se = 0;
+  double squares = 0;  ///< sum of the squared residuals
+
+  [[nodiscard]] bool bends_upwards() const { return curvature > kCurvatureErrors * curvature_se; }
+  /// Time after the last point at which it has risen by `headroom`; nullopt where it does not.
+  [[nodiscard]] std::optional<double> first_passage(double headroom) const {
+    if (!bends_upwards() || !(slope_at_end > 0)) return std::nullopt;
+    return (-slope_at_end + std::sqrt(slope_at_end * slope_at_end + 4 * curvature * headroom)) / (2 * curvature);
+  }
+};
+
+/// Residuals of the sum `least_squares` are rounding.
+std::optional<Parabola> parabola_through(const std::vector<double>& t, const std::vector<double>& y,
+                                         double least_squares) {
   const auto n = static_cast<double>(t.size());
   if (t.size() < kParabolaPoints) return std::nullopt;
   // Orthogonal polynomials on the given times: p1 = t - m, p2 = p1^2 - a p1 - b.
@@ -98,40 +123,94 @@ std::optional<double> first_passage_of_parabola(const std::vector<double>& t, co
   }
   if (!(q2 > 0)) return std::nullopt;
   c2 /= q2;
-  double rest = 0;
+  double squares = 0;
   for (std::size_t i = 0; i < t.size(); ++i) {
     const double p1 = t[i] - m;
     const double r = y[i] - mean - c1 * p1 - c2 * (p1 * p1 - a * p1 - b);
-    rest += r * r;
+    squares += r * r;
   }
-  const double se = std::sqrt(rest / std::max(1.0, n - kParabolaParameters) / q2);
-  if (!(c2 > kCurvatureErrors * se)) return std::nullopt;
   const double end = t.back() - m;
-  const double slope = c1 + c2 * (2 * end - a);
-  if (!(slope > 0)) return std::nullopt;
-  return (-slope + std::sqrt(slope * slope + 4 * c2 * headroom)) / (2 * c2);
+  const double variance = std::max(squares, least_squares) / std::max(1.0, n - kParabolaParameters);
+  return Parabola{c1 + c2 * (2 * end - a), c2, std::sqrt(variance / q2), squares};
+}
+
+/// Floors and peaks of the window's buckets, by the seconds since its start.
+struct Stretch {
+  std::vector<double> t, floors, peaks;
+
+  void drop_first(std::size_t count) {
+    for (std::vector<double>* values : {&t, &floors, &peaks})
+      values->erase(values->begin(), values->begin() + static_cast<std::ptrdiff_t>(count));
+  }
+};
+
+Stretch stretch_of(const Scales& scales, const Evidence& window) {
+  const Level& level = scales.level(window.level);
+  Stretch out;
+  for (std::size_t i = 0; i < level.size(); ++i) {
+    if (scales.end_of(window.level, level[i].slot) < window.start) continue;
+    out.t.push_back(seconds_between(window.start, scales.end_of(window.level, level[i].slot)));
+    out.floors.push_back(static_cast<double>(level[i].floor_bytes));
+    out.peaks.push_back(static_cast<double>(level[i].peak_bytes));
+  }
+  return out;
+}
+
+struct KinkTime {
+  double time_s = 0;   ///< since the window's start
+  bool stood = false;  ///< before it, the floor did as good as stand
+};
+
+/// A window may reach back over the moment at which the growth began. A parabola takes such a kink for acceleration and
+/// ends too soon, a straight line ends too late: what comes before the kink is left out where a broken line explains
+/// the floors better than both. nullopt: there is no kink.
+std::optional<KinkTime> leave_out_what_is_before_a_kink(Stretch& stretch, double least_squares) {
+  const auto kink = broken_line(stretch.t, stretch.floors);
+  // A change of rate that the narrowest interval of a forecast holds anyway is none.
+  const double least_change = std::exp(kZ90 * kFloorSigma);
+  if (!kink || !(kink->late_slope_per_s > least_change * std::max(kink->early_slope_per_s, 0.0))) return std::nullopt;
+  const Fit line = fit_slope(moments_of(stretch.t, stretch.floors));
+  double line_squares = 0;
+  for (std::size_t i = 0; i < stretch.t.size(); ++i) {
+    const double r = line.residual(stretch.t[i], stretch.floors[i]);
+    line_squares += r * r;
+  }
+  const std::size_t n = stretch.t.size();
+  if (!explains_better(kink->squares, line_squares, least_squares, n, kKinkParameters - kLineParameters))
+    return std::nullopt;
+  const auto parabola = parabola_through(stretch.t, stretch.floors, least_squares);
+  if (parabola &&
+      !explains_better(kink->squares, parabola->squares, least_squares, n, kKinkParameters - kParabolaParameters))
+    return std::nullopt;
+  const double time_s = stretch.t[kink->at];
+  const double before = kink->early_slope_per_s * (time_s - stretch.t.front());
+  const bool stood = before <= kStandShare * (stretch.floors.back() - stretch.floors.front());
+  // The growth began in a bucket beside this point: where there are enough others, it has no word on the rate.
+  stretch.drop_first(kink->at + (n - kink->at > kLeastPoints ? 1 : 0));
+  return KinkTime{time_s, stood};
 }
 
 }  // namespace
 
 Forecast forecast(const Scales& scales, const Evidence& window, std::optional<double> limit_bytes) {
-  const Level& level = scales.level(window.level);
   const double width_s = Scales::width_s(window.level);
-  std::vector<double> t;
-  std::vector<double> floors;
-  std::vector<double> peaks;
-  for (std::size_t i = 0; i < level.size(); ++i) {
-    if (scales.end_of(window.level, level[i].slot) < window.start) continue;
-    t.push_back(seconds_between(window.start, scales.end_of(window.level, level[i].slot)));
-    floors.push_back(static_cast<double>(level[i].floor_bytes));
-    peaks.push_back(static_cast<double>(level[i].peak_bytes));
-  }
+  Stretch stretch = stretch_of(scales, window);
   Forecast out;
-  if (t.size() < kLeastPoints) return out;
+  if (stretch.t.size() < kLeastPoints) return out;
+  const double rounding = kRoundingShare * window.net_bytes;
+  const double least_squares = static_cast<double>(stretch.t.size()) * rounding * rounding;
+  const auto kink = leave_out_what_is_before_a_kink(stretch, least_squares);
+  const auto& [t, floors, peaks] = stretch;
+  if (kink) {
+    out.rate_for_s = t.back() - kink->time_s;
+    if (kink->stood) out.begins_s = kink->time_s;
+  }
   const Fit line = fit_slope(moments_of(t, floors));
   out.r_squared = line.r_squared;
   out.growth_bytes_per_s = theil_sen(t, floors, residual_autocorrelation(t, floors, line));
-  const double mean_rate = window.net_bytes / window.duration_s;
+  // The whole window's own measure knows where in its first bucket the growth began.
+  const double mean_rate =
+      kink ? (floors.back() - floors.front()) / (t.back() - t.front()) : window.net_bytes / window.duration_s;
   Interval& g = out.growth_bytes_per_s;
   if (!(g.mid > kTreadShare * mean_rate)) g.mid = mean_rate;
   g.low = std::min(g.low, g.mid);
@@ -163,7 +242,8 @@ Forecast forecast(const Scales& scales, const Evidence& window, std::optional<do
   double mid = straight;
   double spread = sigma;
   if (window.centroid > kSteadyCentroid) {
-    const double curved = first_passage_of_parabola(t, floors, headroom).value_or(straight);
+    const auto parabola = parabola_through(t, floors, least_squares);
+    const double curved = parabola ? parabola->first_passage(headroom).value_or(straight) : straight;
     if (curved < straight) {
       mid = curved;
       const double model = kModelShare * std::log(straight / std::max(curved, kSoonest * straight)) / kZ90;

@@ -1,25 +1,14 @@
-// The judge: vramtrack's own detector. Floors and peaks at twelve time scales, an e-process for drift, rival
-// explanations weighed against a leak, a first-passage forecast. Mathematics: docs/detectors/judge.md.
+#include "detect/judge.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "core/format.hpp"
-#include "core/units.hpp"
-#include "detect/detector.hpp"
-#include "detect/evidence.hpp"
-#include "detect/forecast.hpp"
-#include "detect/period.hpp"
-#include "detect/rest.hpp"
-#include "detect/scales.hpp"
-#include "detect/shape.hpp"
+#include "detect/calibration.hpp"
+#include "detect/rivals.hpp"
 
 namespace vramtrack {
-
-extern const DetectorInfo judge_detector;
-
 namespace {
 
 // Raising and withdrawing. Each number was chosen on the traces that docs/ACCURACY.md sets aside for that.
@@ -27,33 +16,34 @@ namespace {
 /// A level whose drift evidence (nats) is below this is not weighed: chance would weigh 5 x 3 e^-2 = 2 at best (five
 /// starts, three bets mixed), twice as much as a leak.
 constexpr float kLeastNats = 2;
-/// Time left, in windows, from which on waiting for more evidence costs more than it is worth: nearly half of the
-/// growth's life is over. Then this share of the usual bar is enough, unless the weights of chance and of churn
-/// together exceed kLateRivals: more time would tell those apart.
-constexpr double kLateWindows = 1.2;
-constexpr double kLateBar = 0.8;
-constexpr double kLateRivals = 0.2;
-/// An alert is raised after this many looks in a row at one level, or at this many levels at once: a single look is
-/// one of hundreds a day.
-constexpr int kLooksInARow = 2;
-constexpr std::ptrdiff_t kLevelsAtOnce = 2;
-/// Looks in a row are counted up to here; more say nothing new, and the counter is a byte.
-constexpr int kMostLooks = 200;
-/// Probability that some level must hold for an alert to stand. Far below the bar: raising and withdrawing at the same
-/// level would flicker.
-constexpr double kKeepProbability = 0.4;
-/// A pause is not an end: an alert that no level holds stands for this share of the growth's duration, within bounds.
-constexpr double kPatienceShare = 0.25;
-constexpr double kLeastPatience_s = 2 * kSecondsPerMinute;
-constexpr double kMostPatience_s = 6 * kSecondsPerHour;
-/// Peaks below this share of the growth mean that the program gives it back: no patience then.
-constexpr double kKeptShare = 0.8;
+/// Confidence that confirms a suspicion, and that which does where little time is left: at most kLateLeft_s, or this
+/// share of the growth's life, or minimum-lead-minutes.
+constexpr double kConfirmed = 0.95;
+constexpr double kConfirmedLate = 0.83;
+/// A recording that ends cannot wait.
+constexpr double kConfirmedAtEnd = 0.9;
+constexpr double kLateLeft_s = kSecondsPerHour;
+constexpr double kLateLifeShare = 0.25;
+/// A rise with such odds by its siblings, which stand still, is no load of a day: three are enough.
+constexpr double kNoDayOdds = 2;
+/// A growth goes on as it was when it has risen, since the evidence was strongest, at this share of its rate then. Less
+/// is a growth that slows down.
+constexpr double kSameRate = 0.5;
 /// Peaks below this share of the growth end the alert at once.
 constexpr double kHalfKept = 0.5;
 /// Peaks below this share of where the growth began, or below kNothingShare of the highest level: all was released.
 constexpr double kReleasedShare = 0.5;
 
+// What is derived from the series.
+
+/// A load comes in jumps, and a creep that stood still for so many times as long as it has grown is none.
+constexpr double kStoodStill = 3;
+/// A smaller shift of the quantiles is how blocks of one load differ.
+constexpr double kLeastShift = 512 * kMiB;
+
 // A program that ends, or starts anew.
+
+constexpr const char* kAllReleased = "the memory was released";
 
 /// A peak below this share of the highest since the last restart begins a new epoch.
 constexpr float kRestartShare = 0.2F;
@@ -68,6 +58,9 @@ constexpr double kAtLimitShare = 0.9;
 /// A coarser level sees a rise from further back when its window starts earlier by this share of the finer one's
 /// length.
 constexpr double kFurtherBack = 0.5;
+/// A rise before which the floor lay still for this share of its duration is one of its own: that an earlier one
+/// settled says nothing of it.
+constexpr double kOwnQuiet = 0.5;
 /// A window of which one step makes this share of the rise is a jump and what followed: it has no word on settling.
 constexpr double kJumpShare = 0.4;
 /// Probability from which on an alarm may be near, and a level is weighed at every close.
@@ -77,84 +70,7 @@ constexpr std::size_t kSizePerSkip = 12;
 /// Windows whose probability is within this of the highest are about as probable.
 constexpr double kAboutAsProbable = 0.03;
 
-// What a finding says.
-
-/// Without an alert, nothing is said before the series is this old, or minimum-duration-minutes where that is less.
-constexpr double kSpeaksAfter_s = 5 * kSecondsPerMinute;
-/// A rise of at least this probability and size is called growing; below that, the series is at rest, and its
-/// confidence says no more than this.
-constexpr double kGrowingProbability = 0.3;
-constexpr double kGrowingBytes = 8 * kMiB;
-/// Changes smaller than this share of the highest level (and than min-growth-mb) do not matter to a series at rest.
-constexpr double kMattersShare = 0.02;
-/// Chances smaller than one in this many are not spelled out.
-constexpr double kMillion = 1e6;
-
-std::string chance_words(double nats) {
-  if (nats > std::log(kMillion)) return "less than 1 in a million";
-  return fmt::format("1 in {:.0f}", std::exp(nats));
-}
-
-class Judge final : public Detector {
- public:
-  explicit Judge(const DetectionConfig& config) : config_(config) {}
-
-  void observe(Timestamp time, double used_bytes) override;
-  void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
-  [[nodiscard]] bool alerting() const override { return alerting_; }
-  [[nodiscard]] Finding finding() const override;
-  [[nodiscard]] AlertEnd last_end() const override { return end_; }
-  [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }
-  [[nodiscard]] std::vector<std::string> explain() const override;
-
- private:
-  void on_close(std::uint32_t mask);
-  void on_finest();
-  void weigh_level(std::size_t k);
-  [[nodiscard]] bool worth_weighing(std::size_t k) const { return scales_.level(k).drift().nats() >= kLeastNats; }
-  [[nodiscard]] double min_growth_bytes() const { return config_.min_growth_mb * kMiB; }
-  [[nodiscard]] double min_duration_s() const { return config_.minimum_duration_minutes * kSecondsPerMinute; }
-  [[nodiscard]] std::optional<Evidence> weigh_in_context(std::size_t k) const;
-  void restart(bool keep_highs);
-  void end_alert(AlertEnd end, std::string reason);
-  [[nodiscard]] EvidenceContext context() const;
-  [[nodiscard]] bool alarming(const Evidence& e) const;
-  [[nodiscard]] double bar(const Evidence& e) const;
-  [[nodiscard]] bool beyond_horizon(const Evidence& e) const;
-  [[nodiscard]] std::optional<Evidence> best() const;
-  [[nodiscard]] std::size_t finest_useful() const;
-  void describe_rise(Finding& f, const Evidence& e) const;
-  void describe_pause(Finding& f, const std::optional<Evidence>& e) const;
-
-  DetectionConfig config_;
-  Scales scales_;
-  Jumps jumps_;
-  PeriodEstimate period_;
-  std::optional<double> limit_bytes_;
-  Timestamp first_{};
-  Timestamp last_{};
-  Timestamp held_until_{};  ///< while alerting: the last time some level held the alert
-  std::uint64_t samples_ = 0;
-  float last_bytes_ = 0;
-  float epoch_first_ = 0;  ///< the first sample since the last restart
-  float epoch_high_ = 0;   ///< highest peak since the last restart
-  std::array<float, Scales::kLevels> probability_{};
-  /// Of each level's window: where it starts, and how probable it is that the rise goes on, by its shape alone.
-  struct Going {
-    Timestamp start{};
-    double probability = 1;
-  };
-  std::array<Going, Scales::kLevels> going_{};
-  std::array<std::uint8_t, Scales::kLevels> skip_{};    ///< closes until the level is weighed again
-  std::array<std::uint8_t, Scales::kLevels> streak_{};  ///< closes in a row at which the level would alarm
-  bool alerting_ = false;
-  std::size_t alert_level_ = 0;
-  double alert_start_bytes_ = 0;
-  double alert_net_bytes_ = 0;
-  double alert_duration_s_ = 0;
-  AlertEnd end_ = AlertEnd::withdrawn;
-  std::string end_reason_;
-};
+}  // namespace
 
 EvidenceContext Judge::context() const {
   return {limit_bytes_, config_.leak_prior, min_duration_s(), min_growth_bytes(), static_cast<double>(epoch_first_)};
@@ -168,19 +84,56 @@ std::size_t Judge::finest_useful() const {
   return k;
 }
 
+bool Judge::worth_weighing(std::size_t k) const {
+  return scales_.level(k).drift().nats() >= kLeastNats;
+}
+
 bool Judge::beyond_horizon(const Evidence& e) const {
   return e.oom_in_s && *e.oom_in_s > config_.horizon_days * kSecondsPerDay;
 }
 
-/// Waiting for more evidence is worth something only while there is time.
-double Judge::bar(const Evidence& e) const {
-  const bool late = e.oom_in_s && *e.oom_in_s <= kLateWindows * e.duration_s && e.noise + e.churn <= kLateRivals;
-  return config_.confidence_threshold * (late ? kLateBar : 1.0);
+/// What was ruled out before does not speak for a window that says nothing itself: it is of another rise, and steeper.
+bool Judge::suspects(const Evidence& e) const {
+  return e.probability >= kKeepProbability && e.material && e.admissible() && !beyond_horizon(e) &&
+         confidence_in(e) >= config_.confidence_threshold &&
+         samples_ >= static_cast<std::uint64_t>(config_.minimum_samples);
 }
 
-bool Judge::alarming(const Evidence& e) const {
-  return e.material && e.admissible() && !beyond_horizon(e) && e.probability >= bar(e) &&
-         samples_ >= static_cast<std::uint64_t>(config_.minimum_samples);
+/// Waiting for more evidence is worth something only while there is time. A jump and what followed is confirmed by what
+/// followed. What all quantiles have in common is suspected and not confirmed: a day whose load never lets up moves
+/// them all, too.
+bool Judge::confirms(const Evidence& e) const {
+  if (of_ == Of::shift || e.largest_step >= kJumpShare || !suspects(e)) return false;
+  const double confidence = confidence_in(e);
+  if (confidence >= kConfirmed) return true;
+  if (!e.oom_in_s || confidence < kConfirmedLate) return false;
+  const double late_s = std::max(kLateLeft_s, kLateLifeShare * (e.duration_s + *e.oom_in_s));
+  return *e.oom_in_s <= std::max(late_s, config_.minimum_lead_minutes * kSecondsPerMinute);
+}
+
+bool Judge::confirm_at_end() {
+  // A creep that is not certain is no leak because the file ends.
+  if (alerting() || !suspicion_.stands()) return false;
+  const auto e = best();
+  if (!e || confidence_in(*e) < kConfirmedAtEnd) return false;
+  alert_ = suspicion_;
+  at_end_ = true;
+  return true;
+}
+
+/// What the window says, and what was ruled out before as the growth goes on. A jump is not that growth.
+double Judge::confidence_in(const Evidence& e) const {
+  const double held = e.largest_step < kJumpShare ? held_.probability : 0;
+  return std::min(calibrated_rise(std::max(e.probability, held)), e.most_confidence);
+}
+
+/// 1, unless the rise may be the first morning of a daily load, of which nothing is known from earlier runs.
+double Judge::most_confidence(const Evidence& e, const SiblingsWord& siblings) const {
+  if (!e.oom_in_s || (of_ == Of::creep && e.quiet_s >= kStoodStill * e.duration_s)) return 1;
+  if (experience_ && experience_->knows_days({e.start, e.end, e.start_bytes, e.net_bytes})) return 1;
+  const double most = most_of_first_morning(e, e.duration_s + *e.oom_in_s, seconds_between(program_first_, last_));
+  // The load of a day is all ranks'.
+  return siblings.odds >= kNoDayOdds ? 1 : most;
 }
 
 void Judge::observe(Timestamp time, double used_bytes) {
@@ -191,65 +144,100 @@ void Judge::observe(Timestamp time, double used_bytes) {
     return;
   }
   if (samples_ == 0) {
-    first_ = time;
+    first_ = program_first_ = time;
     epoch_first_ = static_cast<float>(used_bytes);
     going_.fill(Going{time, 1});
   } else {
     period_.observe(seconds_between(last_, time));
   }
+  // The sample before is final only now: a later word of the same time may have replaced it.
+  if (samples_ > 0 && of_ == Of::series) observe_derived();
   ++samples_;
   last_ = time;
   last_bytes_ = static_cast<float>(used_bytes);
-  const std::uint32_t mask = scales_.observe(time, last_bytes_);
+  const std::uint32_t mask = scales_.observe(time, last_bytes_, finest_useful());
   if (mask != 0) on_close(mask);
+}
+
+/// What is free to the series is free to what is derived from it, but only a share of a growth is seen to creep.
+void Judge::observe_derived() {
+  creep_.observe(static_cast<double>(last_bytes_));
+  // The limit of a process falls when another takes memory: what it held before says nothing then.
+  const auto high = static_cast<double>(limit_bytes_ && epoch_high_ >= *limit_bytes_ ? last_bytes_ : epoch_high_);
+  const auto limit = [&](double bytes, double share) {
+    return limit_bytes_ ? std::optional(bytes + share * std::max(0.0, *limit_bytes_ - high)) : std::nullopt;
+  };
+  const auto free_bytes = limit_bytes_ ? std::optional(*limit_bytes_ - creep_.first_bytes()) : std::nullopt;
+  const bool separable = creep_.separable(free_bytes);
+  if (separable && !creeping_.has_begun()) creeping_.begin(std::make_unique<Judge>(config_, Of::creep));
+  if (creeping_.has_begun()) {
+    const bool stood = creeping_.alerts();
+    creeping_.observe(last_, creep_.bytes(), limit(creep_.bytes(), creep_.share_seen()), separable);
+    if (stood && !creeping_.alerts()) {
+      end_ = creeping_.judge().last_end();
+      end_reason_ = creeping_.judge().last_end_reason();
+    }
+  }
+  const auto shift = distributions_.observe(last_, static_cast<double>(last_bytes_));
+  if (!shift || !creep_.is_busy(free_bytes)) return;
+  if (!shifting_.has_begun()) shifting_.begin(std::make_unique<Judge>(config_, Of::shift));
+  shifting_.observe(last_, *shift, limit(*shift, 1), *shift - distributions_.reference_bytes() >= kLeastShift);
+}
+
+/// What the series says itself comes first.
+const Derived* Judge::spokesman() const {
+  if (alert_.stands()) return nullptr;
+  if (creeping_.alerts()) return &creeping_;
+  if (suspicion_.stands()) return nullptr;
+  for (const Derived* derived : {&creeping_, &shifting_})
+    if (derived->suspects()) return derived;
+  return nullptr;
 }
 
 void Judge::on_close(std::uint32_t mask) {
   if ((mask & 1U) != 0) on_finest();
+  if (!goes_on_as_held()) held_ = {};
+  if (held_.probability <= 0) was_slow_ = false;
   const std::size_t from = finest_useful();
   for (std::size_t k = from; k < Scales::kLevels; ++k)
     if ((mask & (1U << k)) != 0) weigh_level(k);
-  const bool held =
-      std::any_of(probability_.begin(), probability_.end(), [](float p) { return p >= kKeepProbability; });
-  if (!alerting_) {
-    const bool again = std::any_of(streak_.begin(), streak_.end(), [](std::uint8_t s) { return s >= kLooksInARow; });
-    const auto levels = std::count_if(streak_.begin(), streak_.end(), [](std::uint8_t s) { return s >= 1; });
-    if (again || levels >= kLevelsAtOnce) {
-      alerting_ = true;
-      held_until_ = last_;
-      alert_net_bytes_ = alert_duration_s_ = 0;
-      alert_level_ = 0;
-      if (const auto e = best()) {
-        alert_level_ = e->level;
-        alert_start_bytes_ = e->start_bytes;
-        alert_net_bytes_ = e->net_bytes;
-        alert_duration_s_ = e->duration_s;
-      }
-    }
-    return;
+  decide(suspicion_);
+  decide(alert_);
+  // What is confirmed is suspected, too.
+  if (alert_.stands() && !suspicion_.stands()) suspicion_ = alert_;
+}
+
+void Judge::decide(Standing& standing) {
+  if (!standing.stands()) {
+    if (!standing.wanted()) return;
+    return standing.raise(last_, best().value_or(Evidence{}));
   }
-  if (held) held_until_ = last_;
-  const bool giving_back = static_cast<double>(scales_.level(alert_level_).back().peak_bytes) <
-                           alert_start_bytes_ + kKeptShare * alert_net_bytes_;
-  const double patience_s =
-      giving_back ? 0 : std::clamp(kPatienceShare * alert_duration_s_, kLeastPatience_s, kMostPatience_s);
-  if (!held && seconds_between(held_until_, last_) >= patience_s)
-    end_alert(AlertEnd::withdrawn,
-              giving_back
-                  ? "the program is releasing the growth"
-                  : fmt::format("the growth did not continue: no time scale has shown evidence of a leak for {}",
-                                format_span(seconds_between(held_until_, last_))));
+  if (is_held()) return standing.hold(last_);
+  const Level& level = scales_.level(standing.level());
+  const double paused_s = seconds_between(standing.held_until(), last_);
+  if (paused_s < standing.patience_s(level)) return;
+  end(standing, AlertEnd::withdrawn,
+      standing.is_given_back(level)
+          ? "the program is releasing the growth"
+          : fmt::format("the growth did not continue: no time scale has shown evidence of a leak for {}",
+                        format_span(paused_s)));
+}
+
+bool Judge::is_held() const {
+  return (held_.probability >= kKeepProbability && held_.ends_in_sight) ||
+         std::any_of(probability_.begin(), probability_.end(), [](float p) { return p >= kKeepProbability; });
 }
 
 void Judge::on_finest() {
   const Bucket& closed = scales_.level(0).back();
   const auto peak = static_cast<double>(closed.peak_bytes);
-  if (alerting_ && peak < alert_start_bytes_ + kHalfKept * alert_net_bytes_) {
+  for (Standing* standing : {&suspicion_, &alert_}) {
+    if (!standing->stands() || peak >= standing->start_bytes() + kHalfKept * standing->net_bytes()) continue;
     // All of it gone: the program ended or was restarted. Back to where the growth began: a cycle after all.
     const bool all =
-        peak < kReleasedShare * alert_start_bytes_ || peak < kNothingShare * static_cast<double>(epoch_high_);
-    end_alert(all ? AlertEnd::released : AlertEnd::withdrawn,
-              all ? "the memory was released" : "the program released the growth by itself: a cycle, not a leak");
+        peak < kReleasedShare * standing->start_bytes() || peak < kNothingShare * static_cast<double>(epoch_high_);
+    end(*standing, all ? AlertEnd::released : AlertEnd::withdrawn,
+        all ? kAllReleased : "the program released the growth by itself: a cycle, not a leak");
   }
   if (closed.peak_bytes < kRestartShare * epoch_high_) {
     const bool at_limit = limit_bytes_ && static_cast<double>(epoch_high_) >= kAtLimitShare * *limit_bytes_;
@@ -264,25 +252,59 @@ void Judge::on_finest() {
 
 void Judge::restart(bool keep_highs) {
   const float now = last_bytes_;
+  if (!keep_highs) program_first_ = last_;
   scales_.restart(keep_highs);
+  if (creeping_.alerts()) {
+    end_ = AlertEnd::released;
+    end_reason_ = kAllReleased;
+  }
+  creep_.clear();
+  creeping_.clear();
+  distributions_.clear();
+  shifting_.clear();
   scales_.observe(last_, now);
   epoch_first_ = epoch_high_ = now;
   probability_.fill(0);
-  streak_.fill(0);
+  held_ = {};
+  suspicion_.forget_looks();
+  alert_.forget_looks();
   skip_.fill(0);
   going_.fill(Going{last_, 1});
   jumps_.reset();
 }
 
+/// Whether the growth has gone on, at about its rate, since the evidence for it was strongest.
+bool Judge::goes_on_as_held() const {
+  if (held_.probability <= 0 || scales_.level(0).size() == 0) return false;
+  const double expected_s = std::max(0.0, seconds_between(held_.time, last_) - held_.gap_s);
+  // The finest floor may dip within a cycle: the highest floor of as long as a gap is meant.
+  return scales_.highest_floor_since(last_ - from_seconds(held_.gap_s)) >=
+         held_.floor_bytes + kSameRate * held_.rate_bytes_per_s * expected_s;
+}
+
 /// The tail of a settling rise looks straight when it is looked at from near: where a coarser scale sees the
-/// same rise from further back, its word on whether the rise goes on binds.
+/// same rise from further back, its word on whether the rise goes on binds. A leak after a warm-up is not the same
+/// rise.
 std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   auto e = weigh(scales_, k, context());
   if (!e) return e;
-  for (std::size_t j = k + 1; j < Scales::kLevels; ++j)
+  const bool of_its_own = e->quiet_s >= kOwnQuiet * e->duration_s;
+  for (std::size_t j = k + 1; !of_its_own && j < Scales::kLevels; ++j)
     if (seconds_between(going_[j].start, e->start) > kFurtherBack * e->duration_s)
       e->probability = std::min(e->probability, going_[j].probability);
+  const SiblingsWord siblings = of_siblings(*e);
+  e->most_confidence = most_confidence(*e, siblings);
+  const double known = with_experience(e->probability, e->noise, with_siblings(experienced(*e), siblings));
+  e->probability = e->admissible() ? known : std::min(e->probability, known);
   return e;
+}
+
+ExperienceWord Judge::experienced(const Evidence& e) const {
+  return experience_ ? experience_->word({e.start, e.end, e.start_bytes, e.net_bytes}) : ExperienceWord();
+}
+
+SiblingsWord Judge::of_siblings(const Evidence& e) const {
+  return siblings_ ? siblings_->word({e.start, e.end, e.start_bytes, e.net_bytes}) : SiblingsWord();
 }
 
 void Judge::weigh_level(std::size_t k) {
@@ -292,33 +314,40 @@ void Judge::weigh_level(std::size_t k) {
   }
   probability_[k] = 0;
   going_[k] = Going{last_, 1};
-  if (worth_weighing(k)) {
-    if (const auto e = weigh_in_context(k)) {
-      if (e->largest_step < kJumpShare) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
-      probability_[k] = static_cast<float>(e->probability);
-      // A full window changes little from one bucket to the next.
-      const bool near = !alerting_ && e->probability >= kNearAlarm && !beyond_horizon(*e);
-      skip_[k] = near ? std::uint8_t{0} : static_cast<std::uint8_t>(scales_.level(k).size() / kSizePerSkip);
-      if (alarming(*e)) {
-        streak_[k] = static_cast<std::uint8_t>(std::min(streak_[k] + 1, kMostLooks));
-        if (alerting_ && e->net_bytes > alert_net_bytes_) {
-          alert_net_bytes_ = e->net_bytes;
-          alert_level_ = e->level;
-          alert_start_bytes_ = e->start_bytes;
-          alert_duration_s_ = e->duration_s;
-        }
-        return;
-      }
-    }
+  const auto e = worth_weighing(k) ? weigh_in_context(k) : std::nullopt;
+  if (e) {
+    // That a program settled before it went where none of its predecessors went says nothing of what it does there.
+    const bool left = experienced(*e).kind == ExperienceWord::Kind::left;
+    if (e->largest_step < kJumpShare && !left) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
+    // A growth that ends beyond the horizon holds no alert.
+    probability_[k] = beyond_horizon(*e) ? 0 : static_cast<float>(e->probability);
+    // That the rise of the others ended is no evidence that a window forgot, but new.
+    if (siblings_ && held_.probability > e->probability && of_siblings(*e).explains()) held_ = {};
+    if (e->admissible() && e->probability >= held_.probability)
+      held_ = {e->probability,
+               e->end,
+               e->start_bytes + e->net_bytes,
+               e->net_bytes / e->duration_s,
+               kStoppedGaps * std::max(e->longest_gap_s, Scales::width_s(k)),
+               !beyond_horizon(*e)};
+    // A full window changes little from one bucket to the next.
+    const bool near = !alert_.stands() && e->probability >= kNearAlarm && !beyond_horizon(*e);
+    // What waits for a morning to be over does so for hours: every other close is soon enough.
+    const bool waits = near && suspicion_.stands() && e->most_confidence < kConfirmed;
+    skip_[k] =
+        near ? static_cast<std::uint8_t>(waits) : static_cast<std::uint8_t>(scales_.level(k).size() / kSizePerSkip);
   }
-  streak_[k] = 0;
+  if (e && e->material && e->admissible() && beyond_horizon(*e) && confidence_in(*e) >= config_.confidence_threshold)
+    was_slow_ = true;
+  suspicion_.look(k, e && suspects(*e) ? &*e : nullptr);
+  alert_.look(k, e && confirms(*e) ? &*e : nullptr);
 }
 
-void Judge::end_alert(AlertEnd end, std::string reason) {
-  alerting_ = false;
+void Judge::end(Standing& standing, AlertEnd end, std::string reason) {
+  standing.end();
+  if (&standing != &alert_) return;
   end_ = end;
   end_reason_ = std::move(reason);
-  streak_.fill(0);
 }
 
 /// The most probable window; of those that are about as probable the one that sees most of the growth.
@@ -335,127 +364,6 @@ std::optional<Evidence> Judge::best() const {
     if (e && e->probability >= highest - kAboutAsProbable && (!best || e->net_bytes > best->net_bytes)) best = e;
   return best;
 }
-
-Finding Judge::finding() const {
-  Finding f;
-  f.detector = judge_detector.name;
-  f.confidence = kUnknownConfidence;
-  if (!alerting_ && (samples_ < static_cast<std::uint64_t>(config_.minimum_samples) ||
-                     seconds_between(first_, last_) < std::min(min_duration_s(), kSpeaksAfter_s))) {
-    f.because = fmt::format("{} sample{} over {}: a verdict needs at least {} samples and {}", samples_,
-                            samples_ == 1 ? "" : "s", format_span(seconds_between(first_, last_)),
-                            config_.minimum_samples, format_span(min_duration_s()));
-    return f;
-  }
-  const auto e = best();
-  if (alerting_ && (!e || e->probability < kKeepProbability)) {
-    describe_pause(f, e);
-    return f;
-  }
-  const bool rising =
-      e && (alerting_ || (e->admissible() && e->probability >= kGrowingProbability && e->net_bytes >= kGrowingBytes));
-  if (rising) {
-    describe_rise(f, *e);
-  } else {
-    if (e) f.confidence = std::min(e->probability, kGrowingProbability);
-    const bool settling =
-        e && e->co_moving && !e->stopped && e->net_bytes >= min_growth_bytes() && e->warm_up > e->cycle;
-    if (settling) {
-      const Forecast forecasted = forecast(scales_, *e, std::nullopt);
-      f.state = State::warming_up;
-      f.growth_bytes_per_s = forecasted.growth_bytes_per_s;
-      f.r_squared = forecasted.r_squared;
-      f.onset = e->start;
-      f.because =
-          fmt::format("rose {} in {} and slows down (centre of growth at {:.2f} of the span; 0.50 means steady growth)",
-                      format_bytes(e->net_bytes), format_span(e->duration_s), e->centroid);
-      if (e->plateau_bytes) f.because += fmt::format("; settling near {}", format_bytes(*e->plateau_bytes));
-    } else {
-      const double matters = std::max(min_growth_bytes(), kMattersShare * static_cast<double>(epoch_high_));
-      describe_rest(f, scales_, jumps_, {last_, static_cast<double>(last_bytes_), matters, finest_useful()});
-    }
-  }
-  return f;
-}
-
-/// An alert stands, and at this moment nothing grows: no rate and no end can be told.
-void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
-  f.leak = true;
-  f.state = State::leaking;
-  f.pattern = Pattern::unknown;
-  if (e) {
-    f.confidence = e->probability;
-    f.onset = e->start;
-    f.pattern = shape_of(scales_, *e, forecast(scales_, *e, std::nullopt).r_squared);
-  }
-  f.because = fmt::format(
-      "rose {} over {}, but has not grown for {}: the alert will be withdrawn unless it grows again",
-      format_bytes(alert_net_bytes_), format_span(alert_duration_s_), format_span(seconds_between(held_until_, last_)));
-}
-
-void Judge::describe_rise(Finding& f, const Evidence& e) const {
-  const Forecast forecasted = forecast(scales_, e, limit_bytes_);
-  f.leak = alerting_;
-  f.confidence = e.probability;
-  f.growth_bytes_per_s = forecasted.growth_bytes_per_s;
-  f.r_squared = forecasted.r_squared;
-  f.onset = e.start;
-  if (alerting_)
-    f.state = State::leaking;
-  else if (e.probability >= config_.confidence_threshold && beyond_horizon(e))
-    f.state = State::slow_growth;
-  else
-    f.state = State::growing;
-  if (alerting_ || f.state == State::slow_growth) {
-    f.pattern = shape_of(scales_, e, forecasted.r_squared);
-    f.oom_in_s = forecasted.oom_in_s;
-    if (f.oom_in_s) {  // foretold at the window's end: some of it has passed since
-      const double age_s = seconds_between(e.end, last_);
-      for (double* at : {&f.oom_in_s->low, &f.oom_in_s->mid, &f.oom_in_s->high}) *at = std::max(0.0, *at - age_s);
-    }
-    if (f.pattern == Pattern::sudden_spike) f.spike = SpikeOutcome::still_growing;
-  }
-  f.because =
-      fmt::format("floor rose {} in {} ({}), {} new highs in {} spans of {}; the odds that this is chance: {}; {}; {}",
-                  format_bytes(e.net_bytes), format_span(e.duration_s), format_scaled_rate(f.growth_bytes_per_s.mid),
-                  e.rises, e.buckets, format_span(Scales::width_s(e.level)), chance_words(e.nats),
-                  e.centroid >= 0.5 ? "not slowing" : fmt::format("centre of growth at {:.2f} of the span", e.centroid),
-                  e.co_moving ? "peaks rise with it" : "peaks do not rise with it");
-  if (e.new_high) f.because += ", above all seen before";
-  if (f.state == State::growing) f.because += "; not yet decidable";
-  if (f.state == State::slow_growth)
-    f.because += fmt::format("; the memory lasts more than {:.0f} days: no alert", config_.horizon_days);
-  if (alerting_ && !limit_bytes_) f.because += "; capacity unknown: the time to out-of-memory cannot be predicted";
-}
-
-std::vector<std::string> Judge::explain() const {
-  std::vector<std::string> lines;
-  lines.push_back(fmt::format("{} samples, period {:.3g} s, highest since the last restart {}, limit {}", samples_,
-                              period_.median_s(), format_bytes(static_cast<double>(epoch_high_)),
-                              limit_bytes_ ? format_bytes(*limit_bytes_) : "unknown"));
-  for (std::size_t k = finest_useful(); k < Scales::kLevels; ++k) {
-    const Level& level = scales_.level(k);
-    if (level.size() == 0) continue;
-    const auto e = weigh_in_context(k);
-    if (!e) {
-      lines.push_back(fmt::format("scale {}: {} spans, no rising window ({:.1f} nats)", format_span(Scales::width_s(k)),
-                                  level.size(), level.drift().nats()));
-      continue;
-    }
-    lines.push_back(
-        fmt::format("scale {}: +{} in {} ({} spans, {} new highs), {:.1f} nats, centroid {:.3f} +- {:.3f}, rivals "
-                    "noise {:.3f} warm-up {:.3f} cycle {:.3f} churn {:.2f} day {:.2f}, clockwork {:.3g}, "
-                    "quiet {} before, P {:.3f}; peaks +{} {}, {}, {}, {}",
-                    format_span(Scales::width_s(k)), format_bytes(e->net_bytes), format_span(e->duration_s), e->buckets,
-                    e->rises, e->nats, e->centroid, e->centroid_se, e->noise, e->warm_up, e->cycle, e->churn, e->day,
-                    e->clockwork, format_span(e->quiet_s), e->probability, format_bytes(e->peak_rise_bytes),
-                    e->co_moving ? "move along" : "do not move along", e->new_high ? "new territory" : "seen before",
-                    e->stopped ? "stopped" : "goes on", e->material ? "material" : "not (yet) material"));
-  }
-  return lines;
-}
-
-}  // namespace
 
 const DetectorInfo judge_detector{
     "judge", "floors and peaks at twelve time scales, rival explanations weighed, first-passage forecast (default)",

@@ -57,6 +57,7 @@ class LinearTrend final : public Detector {
     const Trend trend = judge_trend(window_, config_.min_r_squared, min_slope_);
     const Fit& fit = trend.fit;
     finding.leak = alerting_;
+    finding.stage = alerting_ ? Stage::confirmed : Stage::none;
     finding.confidence = trend.confidence;
     finding.growth_bytes_per_s = slope_interval(fit);
     finding.r_squared = fit.r_squared;

@@ -24,13 +24,23 @@ constexpr std::size_t kParts = 3;
 /// goes on: its last third has had this share of it.
 constexpr double kFallSwings = 2;
 constexpr double kLateFallShare = 0.1;
+/// What cycles comes back, and rises again, by this share of the swing.
+constexpr double kBackShare = 0.5;
 
 /// How a level's kept buckets moved as a whole.
 struct Movement {
   double swing_bytes = 0;         ///< median of peak - floor within a bucket
   double floor_change_bytes = 0;  ///< mean of the last third less mean of the first
   double peak_change_bytes = 0;
-  double late_fall_bytes = 0;  ///< fall of the floor within the last third
+  double late_fall_bytes = 0;    ///< fall of the floor within the last third
+  double most_fallen_bytes = 0;  ///< from the peak of a bucket to the floor of a later one
+  double most_risen_bytes = 0;   ///< from the floor of a bucket to the peak of a later one
+
+  /// It went both ways by half of its swing: a series that only rises, or only falls, swings within each bucket and
+  /// never comes back.
+  [[nodiscard]] bool comes_back() const {
+    return std::min(most_fallen_bytes, most_risen_bytes) >= kBackShare * swing_bytes;
+  }
 };
 
 Movement movement_of(const Level& level) {
@@ -44,6 +54,16 @@ Movement movement_of(const Level& level) {
     const auto share = static_cast<double>(third);
     m.floor_change_bytes += static_cast<double>(level[n - 1 - i].floor_bytes - level[i].floor_bytes) / share;
     m.peak_change_bytes += static_cast<double>(level[n - 1 - i].peak_bytes - level[i].peak_bytes) / share;
+  }
+  double highest = static_cast<double>(level[0].peak_bytes);
+  double lowest = static_cast<double>(level[0].floor_bytes);
+  for (std::size_t i = 1; i < n; ++i) {
+    const auto floor = static_cast<double>(level[i].floor_bytes);
+    const auto peak = static_cast<double>(level[i].peak_bytes);
+    m.most_fallen_bytes = std::max(m.most_fallen_bytes, highest - floor);
+    m.most_risen_bytes = std::max(m.most_risen_bytes, peak - lowest);
+    highest = std::max(highest, peak);
+    lowest = std::min(lowest, floor);
   }
   m.late_fall_bytes = static_cast<double>(level[n - third].floor_bytes - level[n - 1].floor_bytes);
   return m;
@@ -97,7 +117,7 @@ void describe_rest(Finding& f, const Scales& scales, const Jumps& jumps, const R
   if (fell && m.late_fall_bytes >= kLateFallShare * -m.floor_change_bytes) {
     f.state = State::falling;
     f.because = fmt::format("fell by {} over {}", format_bytes(-m.floor_change_bytes), over);
-  } else if (m.swing_bytes >= c.matters_bytes && !fell) {
+  } else if (m.swing_bytes >= c.matters_bytes && !fell && m.comes_back()) {
     f.state = State::cycling;
     f.because =
         fmt::format("swings by {} within {} and comes back; its floor moved by {} over {}", format_bytes(m.swing_bytes),

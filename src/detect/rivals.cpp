@@ -55,7 +55,7 @@ constexpr double kMostRatio = 20;
 constexpr double kRampMedian_s = 8 * kSecondsPerMinute;
 constexpr double kRampSigma = 1.3;
 /// A ramp takes between these shares of the free memory.
-constexpr double kRampLeast = 0.05;
+constexpr double kRampLeast = 0.005;
 constexpr double kRampMost = 0.5;
 /// Probability that one is longer than all that: never nothing.
 constexpr double kLeastRampShare = 0.002;
@@ -82,6 +82,10 @@ constexpr double kMostFastLoad = 8;
 constexpr double kDayLeast_s = 1 * kSecondsPerHour;
 constexpr double kDayMost_s = 13 * kSecondsPerHour;
 constexpr double kDayLife_s = 6 * kSecondsPerHour;
+/// So many straight rises of a first day that would last for kDayLife_s are mornings: just more than may be wrong among
+/// the confirmed. The doubt grows from kSurelyNoDay_s on, half of that, so that it does not flicker with the rate.
+constexpr double kMorningDoubt = 0.06;
+constexpr double kSurelyNoDay_s = kDayLife_s / 2;
 constexpr double kDaySeen_s = 20 * kSecondsPerHour;
 /// Centroids of the first half of a sine's rise lie between 0.5 and this.
 constexpr double kDayHigh = 0.67;
@@ -178,7 +182,9 @@ double ramp_weight(double duration_s, std::optional<double> life_s, double quiet
   const auto ramp = [](double than_s) { return longer(than_s, kRampMedian_s, kRampSigma); };
   double share = ramp(duration_s);
   double fast = 1;
+  double free_share = 1;  // of the loads, those that take more than this one has taken so far: any size is as likely
   if (life_s) {
+    free_share = std::max(0.0, 1 - duration_s / std::max(*life_s, 1.0));
     const double from_s = std::max(duration_s, kRampLeast * *life_s);
     share = std::max(ramp(from_s) - ramp(std::max(from_s, kRampMost * *life_s)), kLeastRampShare);
     const double ratio = std::max(1.0, kLeakLife_s / std::max(*life_s, 1.0));
@@ -187,12 +193,14 @@ double ramp_weight(double duration_s, std::optional<double> life_s, double quiet
   const double at_such_a_time = std::max(kLeastRate, 1 / (1 + quiet_s / kQuietScale_s));
   const double likely = kRampWeight + (young ? kYoungRampWeight * std::exp(-quiet_s / kQuietScale_s) : 0);
   const double ramps = likely * at_such_a_time * share * std::pow(fast, std::pow(at_such_a_time, kFastFades));
-  return ramps + kLoadWeight * longer(duration_s, kLoadMedian_s, kLoadSigma) * std::min(fast, kMostFastLoad);
+  const double loads = kLoadWeight * longer(duration_s, kLoadMedian_s, kLoadSigma) * free_share;
+  return ramps + loads * std::min(fast, kMostFastLoad);
 }
 
 double largest_fall_before(const Window& w) {
   double fall = 0;
-  for (std::size_t i = 1; i <= w.first; ++i) fall = std::max(fall, w.floor_at(i - 1) - w.floor_at(i));
+  for (std::size_t i = 1; i <= w.first; ++i)
+    if (w.level[i - 1].slot >= w.level.regimes().begins()) fall = std::max(fall, w.floor_at(i - 1) - w.floor_at(i));
   return fall;
 }
 
@@ -207,6 +215,12 @@ double day_weight(const Evidence& e, double life_s) {
   const double day =
       (normal_cdf((kDayHigh - e.centroid) / blur) - normal_cdf((kSteadyCentroid - e.centroid) / blur)) / kDayWidth;
   return std::min(kMostDay, kDayWeight * day / std::max(leak, kLeastLeakDensity));
+}
+
+double most_of_first_morning(const Evidence& e, double life_s, double seen_s) {
+  if (seen_s >= kSecondsPerDay || e.duration_s > kDayMost_s) return 1;
+  const double day = std::clamp((life_s - kSurelyNoDay_s) / (kDayLife_s - kSurelyNoDay_s), 0.0, 1.0);
+  return 1 - kMorningDoubt / e.clockwork * day;
 }
 
 }  // namespace vramtrack

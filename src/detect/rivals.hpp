@@ -33,17 +33,24 @@ double going_on_ratio(double centroid, double se);
 /// that fills) last eight minutes in the median, nine in ten between one minute and 65, take a twentieth to half of the
 /// memory that is free, and begin with their program or at the end of one like them: after a while of quiet they are
 /// rare, and where the program's start was not seen (`young` false: the watch began in the middle of its life) they are
-/// a tenth as likely. Loads (a model, a new phase) may come at any time, and are over in seconds to minutes. Leaks take
-/// all of the memory, in hours to days; those that would take less than four hours are the rarer the faster they are,
-/// as somebody has met them while developing.
+/// a tenth as likely. Loads (a model, a new phase) may come at any time, are over in seconds to minutes, and take any
+/// share of the free memory. Leaks take all of the memory, in hours to days; those that would take less than four hours
+/// are the rarer the faster they are, as somebody has met them while developing.
 double ramp_weight(double duration_s, std::optional<double> life_s, double quiet_s, bool young);
 
-/// Largest fall of the floor from one bucket to the next before the window.
+/// Largest fall of the floor from one bucket to the next before the window, in the present regime.
 double largest_fall_before(const Window& w);
 
 /// The rising half of a day's load bends upwards at first: its growth's centroid lies between 0.5 and 0.67 for the
 /// first half of it, a leak's around 0.5. A weight, for windows of an hour to thirteen that would fill the memory in
 /// six hours or more, of a series that has not yet been seen for a day before.
 double day_weight(const Evidence& e, double life_s);
+
+/// The most confidence in a rise that may be the first morning of a daily load, however straight it is; 1 where it
+/// cannot be. Nothing in one series tells such a morning from a leak before it has lasted for longer than a day's load
+/// rises, or the series has been seen for a day (`seen_s`). Mornings take half of a day or less, and seldom more than
+/// half of the free memory, so that the memory would last (`life_s`) for six hours or more. Their steps do not keep
+/// time.
+double most_of_first_morning(const Evidence& e, double life_s, double seen_s);
 
 }  // namespace vramtrack

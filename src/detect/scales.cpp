@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
-#include "core/median.hpp"
 #include "detect/ring.hpp"
 
 namespace vramtrack {
@@ -37,7 +35,8 @@ std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_b
   recent_next = static_cast<std::uint8_t>((recent_next + 1U) % recent_abs.size());
   recent_count = static_cast<std::uint8_t>(std::min<std::size_t>(recent_count + 1U, recent_abs.size()));
   std::array<float, kRecent> sorted = recent_abs;
-  const float middle = upper_median(std::span(sorted).first(recent_count));
+  std::sort(sorted.begin(), sorted.begin() + recent_count);  // of five: quicker than a selection
+  const float middle = sorted[recent_count / 2U];
   const std::array<float, kBets> scale{kMedians * middle, largest_abs, kSign * size};
   for (std::size_t i = 0; i < kBets; ++i) {
     gains[i] = log_symmetric_gain(2 * increment_bytes / scale[i]);
@@ -46,15 +45,16 @@ std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_b
   return gains;
 }
 
-void Level::push(Bucket bucket) {
+void Level::push(Bucket bucket, bool weighs) {
   bucket.gain_nats = {};
-  if (size_ > 0) {
+  if (regimes_.push(bucket.slot, bucket.floor_bytes)) forgotten_floor_ = 0;
+  if (size_ > 0 && weighs) {
     bucket.gain_nats = drift_.observe(bucket.floor_bytes - back().floor_bytes);
     for (std::size_t i = 0; i < DriftEvidence::kBets; ++i)
       if (std::abs(bucket.gain_nats[i]) > kHardlyWeighs) ++moves_[i];
   }
   if (size_ == kCapacity) {
-    forgotten_floor_ = std::max(forgotten_floor_, ring_[head_].floor_bytes);
+    if (ring_[head_].slot >= regimes_.begins()) forgotten_floor_ = std::max(forgotten_floor_, ring_[head_].floor_bytes);
     ring_[head_] = bucket;
     head_ = (head_ + 1) % kCapacity;
   } else {
@@ -70,15 +70,17 @@ void Level::push(Bucket bucket) {
 }
 
 void Level::clear(bool keep_highs) {
-  for (std::size_t i = 0; i < size_ && keep_highs; ++i)
-    forgotten_floor_ = std::max(forgotten_floor_, (*this)[i].floor_bytes);
-  if (!keep_highs) forgotten_floor_ = 0;
+  if (keep_highs)
+    regimes_.fall();
+  else
+    regimes_.clear();
+  forgotten_floor_ = 0;
   head_ = size_ = 0;
   moves_ = {};
   drift_ = DriftEvidence{};
 }
 
-std::uint32_t Scales::observe(Timestamp time, float bytes) {
+std::uint32_t Scales::observe(Timestamp time, float bytes, std::size_t finest) {
   std::uint32_t mask = 0;
   if (!started_) {
     if (!has_first_) first_ = time;
@@ -102,7 +104,7 @@ std::uint32_t Scales::observe(Timestamp time, float bytes) {
   const auto slot = static_cast<std::int32_t>((time - first_) / kFinest);
   for (std::size_t k = 0; k < kLevels; ++k) {
     if (!has_open_[k] || open_[k].slot == slot >> k) break;
-    close(k, mask);
+    close(k, mask, k >= finest);
   }
   open_[0] = {slot, bytes, bytes, {}};
   alone_ = true;
@@ -117,10 +119,10 @@ void Scales::replace_last(float bytes) {
   open.peak_bytes = alone_ ? bytes : std::max(before_last_.peak_bytes, bytes);
 }
 
-void Scales::close(std::size_t k, std::uint32_t& mask) {
+void Scales::close(std::size_t k, std::uint32_t& mask, bool weighs) {
   const Bucket bucket = open_[k];
   has_open_[k] = false;
-  levels_[k].push(bucket);
+  levels_[k].push(bucket, weighs);
   mask |= 1U << k;
   if (k + 1 == kLevels) return;
   Bucket& up = open_[k + 1];
@@ -148,6 +150,18 @@ double Scales::floor_at(Timestamp time) const {
     return static_cast<double>(level[i].floor_bytes);
   }
   return 0;
+}
+
+double Scales::highest_floor_since(Timestamp time) const {
+  double highest = 0;
+  for (std::size_t k = 0; k < kLevels; ++k) {
+    const Level& level = levels_[k];
+    if (level.size() == 0) break;
+    for (std::size_t i = level.size(); i-- > 0 && (i + 1 == level.size() || end_of(k, level[i].slot) > time);)
+      highest = std::max(highest, static_cast<double>(level[i].floor_bytes));
+    if (start_of(k, level[0].slot) <= time) break;
+  }
+  return highest;
 }
 
 double Scales::quiet_before_s(std::size_t k, Timestamp time, double low_bytes, double high_bytes) const {

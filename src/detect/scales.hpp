@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/time.hpp"
+#include "detect/regimes.hpp"
 
 namespace vramtrack {
 
@@ -57,7 +58,9 @@ class Level {
   /// Buckets kept: enough for a shape, few enough for statistics that cost their square.
   static constexpr std::size_t kCapacity = 48;
 
-  void push(Bucket bucket);
+  /// `weighs`: whether its drift is evidence; a level whose buckets hold one sample each only repeats the next one's.
+  void push(Bucket bucket, bool weighs = true);
+  /// Forgets its buckets; `keep_highs`: not what the series had reached (Regimes::fall).
   void clear(bool keep_highs);
 
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -67,8 +70,9 @@ class Level {
   }
   [[nodiscard]] const Bucket& back() const { return (*this)[size_ - 1]; }
 
-  /// Highest floor of buckets that have left the ring, and of earlier epochs where those count.
+  /// Highest floor of buckets of the present regime that have left the ring.
   [[nodiscard]] float forgotten_floor() const { return forgotten_floor_; }
+  [[nodiscard]] const Regimes& regimes() const { return regimes_; }
   /// Increments of this epoch that weighed in bet `i` of DriftEvidence: the number of starts evidence was given
   /// there (one at an increment that hardly weighs is the same as one after it).
   [[nodiscard]] std::uint32_t moves(std::size_t i) const { return moves_[i]; }
@@ -81,6 +85,7 @@ class Level {
   std::array<std::uint32_t, DriftEvidence::kBets> moves_{};
   float forgotten_floor_ = 0;
   DriftEvidence drift_;
+  Regimes regimes_;
 };
 
 /// All levels of one series. observe() costs a comparison and two min/max; a close costs O(levels closed),
@@ -90,8 +95,9 @@ class Scales {
   static constexpr std::size_t kLevels = 12;  ///< up to 5.7 h a bucket, 11 days in all: longer than horizon-days
   static constexpr Duration kFinest = std::chrono::seconds{10};
 
-  /// Returns a bit mask of the levels of which a bucket closed (before this sample was taken in).
-  std::uint32_t observe(Timestamp time, float bytes);
+  /// Returns a bit mask of the levels of which a bucket closed (before this sample was taken in). Levels finer than
+  /// `finest` are kept without evidence of drift.
+  std::uint32_t observe(Timestamp time, float bytes, std::size_t finest = 0);
 
   /// The last sample was `bytes` after all. REQUIRES: an observe() before it.
   void replace_last(float bytes);
@@ -110,12 +116,15 @@ class Scales {
   /// The floor of the finest closed bucket that still covers `time`; of the last one before it in a gap; 0 when nothing
   /// is known of that time.
   [[nodiscard]] double floor_at(Timestamp time) const;
+  /// The highest floor of the closed buckets that end after `time`, at the finest level that reaches back so far; of
+  /// the last bucket at least. 0 where none is closed.
+  [[nodiscard]] double highest_floor_since(Timestamp time) const;
   /// How long before `time` the floors of level `k`, and further back those of coarser levels, stayed within
   /// [low, high] without a break; 0 when the bucket that ends at `time` is not. O(48 a level).
   [[nodiscard]] double quiet_before_s(std::size_t k, Timestamp time, double low_bytes, double high_bytes) const;
 
  private:
-  void close(std::size_t k, std::uint32_t& mask);
+  void close(std::size_t k, std::uint32_t& mask, bool weighs);
 
   Timestamp first_{};
   Timestamp boundary_{};  ///< end of the open finest bucket

@@ -129,6 +129,7 @@ class Spike final : public Detector {
       return finding;
     }
     finding.leak = alerting_;
+    finding.stage = alerting_ ? Stage::confirmed : Stage::none;
     finding.state = alerting_ ? State::leaking : State::growing;
     finding.confidence = trend.confidence;
     finding.because += "; still growing: " + trend_words(trend, after_) + " since";

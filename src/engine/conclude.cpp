@@ -1,5 +1,6 @@
 // From findings to verdicts: who explains a device's growth, and the View of everything.
 #include <algorithm>
+#include <array>
 
 #include "engine/engine_core.hpp"
 
@@ -14,31 +15,73 @@ Attribution Engine::Core::attribution(const SeriesState& device, const Finding& 
   return attribute(device.rise_since(onset), processes);
 }
 
+/// Where another process has given memory back since the growth began, the device's own past says nothing of when
+/// memory ends. The one that grows knows: its forecast is made from what the device has free.
+void Engine::Core::take_figures_of_suspect(const SeriesState& device, Verdict& v) const {
+  if (!v.suspect || !v.finding.onset) return;
+  if (!is_falling(device) && (!device.last_fall || *device.last_fall < *v.finding.onset)) return;
+  series.for_device(device_key(device.key), [&](const SeriesState& s) {
+    if (!s.is(v.suspect) || !s.detector) return;
+    const Finding its = s.detector->finding();
+    if (!grows(its)) return;
+    v.finding.growth_bytes_per_s = its.growth_bytes_per_s;
+    v.finding.r_squared = its.r_squared;
+    v.finding.confidence = std::max(v.finding.confidence, its.confidence);
+    v.finding.oom_in_s = its.oom_in_s;
+    v.severity = severity_of(v.finding, config.severity);
+  });
+}
+
 Verdict Engine::Core::verdict(const SeriesState& s) const {
   Verdict v = s.verdict(config.severity);
   if (s.key.pid == 0) leave_the_past(s, v);
-  if (s.key.pid == 0 && s.key.metric == Metric::device_used && grows(v.finding)) {
+  leave_to_allocator(s, v);
+  if (s.key.metric == Metric::process_used) leave_to_jobs(s, v);
+  if (s.key.metric == Metric::device_used && knows_parts(s)) {
+    judge_by_parts(s, v);
+  } else if (s.key.metric == Metric::device_used && grows(v.finding)) {
     const Attribution a = attribution(s, v.finding);
     v.suspect = a.suspect;
+    take_figures_of_suspect(s, v);
     if (!v.suspect && !a.any_process && catalog.processes_are_listed)
       v.suspect = Suspect{0, 0, "no visible process", 1.0};
-    if (v.finding.leak && a.churn_share >= kChurnExplains) {
+    if (v.finding.stage != Stage::none && a.churn_share >= kChurnExplains) {
       v.finding.leak = false;
+      v.finding.stage = Stage::none;
+      v.finding.oom_if_growth_continues_s.reset();
       v.finding.state = State::steady;
       v.finding.pattern = Pattern::none;
       v.finding.oom_in_s.reset();
       v.finding.confidence = std::min(v.finding.confidence * (1 - a.churn_share), 0.5);
       v.severity = Severity::ok;
       v.finding.because = "processes that started in the meantime explain the rise (" +
-                          std::to_string(static_cast<int>(a.churn_share * 100)) + " % of it); " + v.finding.because;
+                          std::to_string(static_cast<int>(a.churn_share * 100)) + " % of it)";
     }
+    // What would decide a rise that one series cannot (docs/detectors/judge.md, "What cannot be decided").
+    if (v.finding.state == State::growing && !a.any_process && !catalog.processes_are_listed)
+      v.finding.because += "; the memory of each process would tell jobs that come and stay from a leak";
   }
   s.name_framework(v, catalog);
+  if (runs)
+    runs->say(s, v);
+  else if (s.key.metric == Metric::process_used && !v.finding.leak && v.finding.state == State::growing)
+    v.finding.because += "; an earlier run of the program would tell";
   return v;
 }
 
 std::shared_ptr<const View> Engine::view(bool explain) const {
   auto view = std::make_shared<View>();
+  const auto add_other_alerts = [&](const SeriesState& s, SeriesView& into) {
+    if (s.key.metric == Metric::device_unattributed)
+      into.unreleased_bytes = static_cast<std::uint64_t>(core_->unreleased.bytes_of(s.id));
+    if (s.key.metric != Metric::process_used) return;
+    if (const Stall* stall = core_->stalls.of(process_key(s.key)); stall != nullptr && !s.ended) into.stall = *stall;
+    for (const std::vector<Alert>* alerts :
+         std::array{core_->stalls.alerts_of(s.id), core_->unreleased.alerts_of(s.id)})
+      if (alerts != nullptr) into.alerts.insert(into.alerts.end(), alerts->begin(), alerts->end());
+    std::stable_sort(into.alerts.begin(), into.alerts.end(),
+                     [](const Alert& a, const Alert& b) { return a.raised < b.raised; });
+  };
   view->time = core_->tick;
   view->clock_is_relative = core_->catalog.clock_is_relative;
   view->notices.assign(core_->notices.begin(), core_->notices.end());
@@ -47,6 +90,7 @@ std::shared_ptr<const View> Engine::view(bool explain) const {
     view->series.push_back(s.view(core_->catalog, explain));
     view->series.back().verdict = core_->verdict(s);
     view->series.back().level_bytes = s.level_of(view->series.back().verdict.finding);
+    add_other_alerts(s, view->series.back());
   });
   std::stable_sort(view->series.begin(), view->series.end(), [](const SeriesView& a, const SeriesView& b) {
     if ((a.key.pid != 0) != (b.key.pid != 0)) return a.key.pid == 0;

@@ -17,13 +17,21 @@ struct LastFigures {
   double unseen_s = 0;                       ///< the time after the last sample in which it went on unseen
 };
 
-/// A device's series as it was before a sample that is far lower than the one before.
+/// A device's series as it was before a sample that is far lower than the one before. A driver frees the memory of a
+/// process in one go or over many readings: the fall stands until it is known whether it was an end.
 struct Fall {
   SeriesId device{};
+  Timestamp seen;  ///< the first lower sample
   Verdict before;
   End end;  ///< how it ended, and whose end it was, are found out later
   LastFigures last;
+  std::uint64_t lowest_bytes = 0;  ///< since `seen`
+  bool over = false;               ///< what it means is known
+  bool told = false;  ///< it follows an end that is known: what is left to find out is which processes went with it
 };
+
+/// What is known of a fall so far.
+enum class FallMeans : std::uint8_t { an_end, no_end, not_known_yet };
 
 /// How it ended, by the figures alone. Out of memory: what was still free when it was seen last, less what it grew
 /// unseen at its last rate, is at most a tenth of what was free when the growth began. Near the limit: at most a tenth

@@ -3,14 +3,11 @@
 #include <algorithm>
 
 #include "engine/engine_core.hpp"
+#include "engine/sibling_summary.hpp"
 
 namespace vramtrack {
 namespace {
 
-/// Memory that goes within this time of a process's end went with it: a driver takes up to a minute to free what a
-/// large process held, and the fall is seen a poll later, or two where one is missed.
-constexpr double kEndNoticed_s = 60;
-constexpr double kEndNoticedPolls = 2;
 constexpr std::size_t kMaxNotices = 64;
 
 }  // namespace
@@ -19,54 +16,88 @@ void Engine::Core::take(const Sample& sample) {
   if (tick_open && sample.time > tick) complete_tick();
   tick = std::max(tick, sample.time);
   tick_open = true;
-  SeriesState& s = state(sample.series);
+  SeriesState& known = state(sample.series);
+  SeriesState& s = known.ended && sample.time > known.ended_at ? revive(sample.series) : known;
   notice_fall(s, sample);
+  if (s.key.pid != 0 && s.samples > 0 && s.last_bytes != sample.bytes)
+    stalls.memory_changed(process_key(s.key), sample.time);
   if (!s.observe(sample)) return;
+  if (runs) runs->observe(s, sample);
   touched.push_back(s.id);
-  if (s.detector->alerting() != s.alerting && !s.queued) {
-    s.queued = true;
-    undecided.push_back(s.id);
-  }
+  knows_allocators |= is_of_allocator(s.key.metric);
+  if (s.key.metric == Metric::device_used) s.device->remainder.read(sample.time, sample.bytes);
+  if (s.key.metric == Metric::process_used) s.device->remainder.list(s.id, sample.time, sample.bytes);
+  if (s.detector->alerting() != s.alerting || s.detector->suspecting() != s.alerting) queue(s);
+}
+
+void Engine::Core::queue(SeriesState& s) {
+  if (s.queued) return;
+  s.queued = true;
+  undecided.push_back(s.id);
 }
 
 void Engine::Core::complete_tick() {
   tick_open = false;
   refresh_catalog();
   conclude_falls();
+  derive_remainders();
   for (const SeriesId id : touched)
     if (SeriesState* s = series.find(id); s != nullptr && s->key.metric == Metric::device_used) s->note_run();
   refresh_limits();
+  if (runs) runs->complete_tick(touched);
+  siblings.complete_tick(touched);
   touched.clear();
   if (undecided.empty()) return;
   deciding.clear();
   deciding.swap(undecided);
-  // Processes first: whether one of them grows decides what a device's growth means.
-  for (const bool processes : {true, false})
-    for (const SeriesId id : deciding)
-      if (SeriesState* s = series.find(id); s != nullptr && (s->key.pid != 0) == processes) decide(*s);
+  // A device is decided from its parts, which come first. A part that begins or ends to leak adds its device.
+  for (const SeriesId id : deciding)
+    if (SeriesState* s = series.find(id); s != nullptr && s->key.metric != Metric::device_used) decide(*s);
+  deciding.insert(deciding.end(), undecided.begin(), undecided.end());
+  undecided.clear();
+  for (const SeriesId id : deciding)
+    if (SeriesState* s = series.find(id); s != nullptr && s->key.metric == Metric::device_used) decide(*s);
   for (const SeriesId id : deciding) {
     SeriesState* const s = series.find(id);
     if (s == nullptr) continue;
-    s->queued = !s->ended && (s->alerting || (s->detector && s->detector->alerting()));
+    s->queued = !s->ended && (s->alerting || s->suspicion() != nullptr || wants_alert(*s) || wants_suspicion(*s));
     if (s->queued) undecided.push_back(id);
   }
 }
 
+/// A container gives the same pid to each of its runs, and a log knows a process by nothing else.
+SeriesState& Engine::Core::revive(SeriesId id) {
+  std::erase(ended, id);
+  return series.begin_anew(id, catalog, config, ignore);
+}
+
 void Engine::Core::decide(SeriesState& s) {
   if (!s.detector || s.ended) return;
-  const bool wants = s.detector->alerting();
-  if (s.alerting && !wants) return clear(s, s.detector->last_end(), s.detector->last_end_reason());
-  if (!wants || s.ignored) return;
+  const bool wants = wants_alert(s);
+  if (s.alerting && !wants && is_falling(s)) return;  // whether a run ends or a program goes on is not known yet
+  if (s.alerting && !wants) {
+    auto [end, reason] = why_over(s);
+    return clear(s, end, std::move(reason));
+  }
+  if (!wants && !wants_suspicion(s)) return drop_suspicion(s, "the growth did not continue");
+  if (s.ignored) return;
   // Looked at again only now and then: a finding costs microseconds, and neither severity nor the
   // process set needs finer time than this.
   constexpr Duration kReview = std::chrono::seconds{60};
-  if (s.reviewed && tick - *s.reviewed < kReview) return;
+  if (s.reviewed && tick - *s.reviewed < kReview && s.reviewed_for_alert == wants) return;
   s.reviewed = tick;
+  s.reviewed_for_alert = wants;
   const Verdict v = verdict(s);
   if (!s.alerting) {
-    if (!v.finding.leak) return;  // held: the process set explains it
+    if (v.finding.stage == Stage::none) return drop_suspicion(s, v.finding.because);  // the process set explains it
+    if (!v.finding.leak) return suspect(s, v);
     s.alerting = true;
-    s.alerts.push_back(Alert{s.id, tick, {}, AlertEnd::standing, v.severity, v.finding, {}});
+    part_changes(s);
+    s.alerts.push_back(Alert{s.id, tick, {}, AlertEnd::standing, v.severity, v.finding, {}, {}});
+    if (const Alert* suspicion = s.suspicion()) {
+      s.alerts.back().suspected_s = seconds_between(suspicion->raised, tick);
+      s.suspicions.pop_back();
+    }
     if (s.alerts.size() > SeriesState::kMaxAlerts) s.alerts.erase(s.alerts.begin());
     if (callback) callback({s.alerts.back(), AlertNews::raised});
     return;
@@ -78,12 +109,27 @@ void Engine::Core::decide(SeriesState& s) {
   }
 }
 
+void Engine::Core::suspect(SeriesState& s, const Verdict& v) {
+  if (s.suspicion() != nullptr) return;
+  s.suspicions.push_back(Alert{s.id, tick, {}, AlertEnd::standing, Severity::ok, v.finding, {}, {}});
+  part_changes(s);
+  if (s.suspicions.size() > SeriesState::kMaxSuspicions) s.suspicions.erase(s.suspicions.begin());
+}
+
+void Engine::Core::drop_suspicion(SeriesState& s, std::string reason) {
+  Alert* const suspicion = s.suspicion();
+  if (suspicion == nullptr) return;
+  suspicion->cleared = tick;
+  suspicion->ended = AlertEnd::withdrawn;
+  suspicion->end_reason = std::move(reason);
+}
+
 void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
   s.alerting = false;
   s.reviewed.reset();
+  part_changes(s);
   // What looks like the program giving memory back is, on a device, a program that has just ended.
-  if (end == AlertEnd::withdrawn && s.process_ended &&
-      seconds_between(*s.process_ended, tick) <= kEndNoticed_s + kEndNoticedPolls * s.period.median_s()) {
+  if (end == AlertEnd::withdrawn && s.process_ended && seconds_between(*s.process_ended, tick) <= s.release_s()) {
     end = AlertEnd::released;
     reason = "a process on the device ended and its memory was released";
   }
@@ -94,6 +140,12 @@ void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
   if (callback) callback({alert, AlertNews::cleared});
 }
 
+Stalls::Tell Engine::Core::teller() const {
+  return [this](const Alert& alert, AlertNews news) {
+    if (callback) callback({alert, news});
+  };
+}
+
 /// What changed in the catalog since the last time, and no more.
 void Engine::Core::refresh_catalog() {
   if (catalog.revision() == catalog_revision) return;
@@ -101,6 +153,8 @@ void Engine::Core::refresh_catalog() {
   catalog.processes_since(catalog_revision, [&](const ProcessInfo& process) {
     series.for_process({process.pid, process.start_ticks, process.host}, [&](SeriesState& s) {
       if (!s.ended) s.ignored = ignore.match(process);
+      siblings.describe(s);
+      if (runs) runs->describe(s);
     });
   });
   catalog_revision = catalog.revision();
@@ -108,14 +162,29 @@ void Engine::Core::refresh_catalog() {
 
 void Engine::Core::refresh_limits() {
   for (const SeriesId id : touched)
-    if (SeriesState* s = series.find(id); s != nullptr && !s->ended) s->refresh_limit();
+    if (SeriesState* s = series.find(id); s != nullptr && !s->ended) {
+      // What is allocated grows into what is reserved first.
+      const SeriesState* const reserved =
+          s->key.metric == Metric::allocator_allocated ? allocator_of(*s).reserved : nullptr;
+      s->refresh_limit(reserved != nullptr ? std::optional(reserved->last_bytes) : std::nullopt);
+    }
 }
 
 void Engine::Core::end(SeriesState& s, const std::string& said) {
+  if (s.key.metric == Metric::process_used) remember_run(s);
   process_ends(s, said);
+  s.ended_at = tick;
   if (s.alerting) clear(s, AlertEnd::process_ended, "the process has ended");
+  if (Alert* suspicion = s.suspicion()) {
+    suspicion->cleared = tick;
+    suspicion->ended = AlertEnd::process_ended;
+    suspicion->end_reason = "the process has ended";
+  }
+  siblings.leave(s.id);
+  if (runs) runs->ended(s);
   ended.push_back(s.id);
   if (SeriesState* device = series.device_of(s).used) device->process_ended = tick;
+  if (s.key.metric == Metric::process_used) s.device->remainder.end(s.id, tick, s.release_s());
 }
 
 void Engine::Core::apply(const Event& event) {
@@ -127,6 +196,7 @@ void Engine::Core::apply(const Event& event) {
       series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
         if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id)) end(s, event.text);
       });
+      if (event.device_id.empty()) stalls.end({event.pid, event.pid_start_ticks, event.host}, event.time, teller());
       forget_oldest_ended();
       return;
     case Event::Kind::device_lost:
@@ -134,6 +204,9 @@ void Engine::Core::apply(const Event& event) {
       const auto pause = [&](SeriesState& s) {
         s.paused = event.kind == Event::Kind::device_lost;
         s.health.reset();  // it was of before
+        s.utilisation_ratio.reset();
+        s.gauges = {};
+        s.load = {};
       };
       if (event.device_id.empty())
         series.for_host(event.host, pause);
@@ -155,6 +228,9 @@ void Engine::Core::apply(const Event& event) {
       if (const auto id = catalog.find({Metric::device_used, event.device_id, 0, 0, event.host}))
         state(*id).last_xid = LastXid{event.time, event.code, event.text};
       break;
+    case Event::Kind::out_of_memory:
+      hear_out_of_memory(event);
+      break;
     case Event::Kind::note:
       break;
   }
@@ -166,6 +242,9 @@ void Engine::Core::forget_oldest_ended() {
   while (ended.size() > max_ended_series) {
     const SeriesId oldest = ended.front();
     ended.pop_front();
+    if (runs) runs->forget(oldest);
+    stalls.forget(oldest);
+    unreleased.forget(oldest);
     series.forget(oldest);
     catalog.retire(oldest);
   }
@@ -190,12 +269,76 @@ void Engine::ingest(const Batch& batch) {
     if (const auto id = core_->catalog.find({Metric::device_used, reading.device_id, 0, 0, reading.host})) {
       SeriesState& s = core_->state(*id);
       s.utilisation_ratio = reading.gpu_utilisation_ratio;
+      s.gauges = reading.gauges;
       if (reading.health) s.health = reading.health;
+      // The gauge is read more often, and there is one temperature.
+      if (s.health && s.gauges.temperature_celsius) s.health->temperature_celsius = s.gauges.temperature_celsius;
     }
+  for (const ProcessReading& reading : batch.loads)
+    if (SeriesState* s = core_->series.find(reading.series)) s->load = reading.load;
+  core_->stalls.take(batch, core_->teller());
 }
 
 void Engine::finish() {
   if (core_->tick_open) core_->complete_tick();
+}
+
+void Engine::end_of_recording() {
+  finish();
+  core_->series.for_each([&](SeriesState& s) {
+    if (s.ended || !s.detector || s.suspicion() == nullptr || !s.detector->confirm_at_end()) return;
+    s.reviewed.reset();
+    core_->decide(s);
+  });
+  // A device is decided by its parts, which may come after it.
+  core_->series.for_each([&](SeriesState& s) {
+    if (s.ended || s.key.metric != Metric::device_used || s.suspicion() == nullptr) return;
+    s.reviewed.reset();
+    core_->decide(s);
+  });
+}
+
+void Engine::remember(ProgramMemory memory) {
+  if (core_->runs)
+    core_->runs->use(std::move(memory));
+  else
+    core_->runs.emplace(std::move(memory), core_->catalog, core_->series);
+}
+
+void Engine::adopt(const Alert& alert) {
+  if (alert.kind == AlertKind::stall) return core_->stalls.adopt(alert);
+  if (alert.kind == AlertKind::unreleased) return core_->unreleased.adopt(alert);
+  SeriesState* const s = core_->series.find(alert.series);
+  if (s == nullptr || !s->alerting || s->alerts.empty()) return;
+  Alert& own = s->alerts.back();
+  if (alert.raised > own.raised) return;
+  const Severity severity = std::max(own.severity, alert.severity);
+  own = alert;
+  own.severity = severity;
+}
+
+void Engine::know_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors) {
+  if (core_->runs) core_->runs->know_days(id, hour_floors);
+}
+
+void Engine::set_ceiling(SeriesId id, double bytes) {
+  core_->state(id).ceiling_bytes = bytes;
+}
+
+void Engine::share_siblings(std::function<std::string(const std::string&)> hash) {
+  core_->siblings.hash_with(std::move(hash));
+}
+
+std::vector<SiblingSummary> Engine::siblings() const {
+  return core_->siblings.summaries();
+}
+
+void Engine::know_siblings(const std::vector<SiblingSummary>& theirs) {
+  core_->siblings.know(theirs);
+}
+
+void Engine::end_runs() {
+  if (core_->runs) core_->runs->end_all();
 }
 
 void Engine::on_alert(std::function<void(const AlertChange&)> callback) {

@@ -10,7 +10,12 @@
 
 #include "engine/endings.hpp"
 #include "engine/engine.hpp"
+#include "engine/programs.hpp"
+#include "engine/run_memory.hpp"
 #include "engine/series_table.hpp"
+#include "engine/sibling_groups.hpp"
+#include "engine/stalls.hpp"
+#include "engine/unreleased.hpp"
 
 namespace vramtrack {
 
@@ -24,25 +29,64 @@ struct Engine::Core {
   void take(const Sample& sample);
   void apply(const Event& event);
   void complete_tick();
+  void queue(SeriesState& series);
+  SeriesState& revive(SeriesId id);
   void decide(SeriesState& series);
+  void suspect(SeriesState& series, const Verdict& verdict);
+  void drop_suspicion(SeriesState& series, std::string reason);
   void clear(SeriesState& series, AlertEnd end, std::string reason);
+  [[nodiscard]] Stalls::Tell teller() const;
   void refresh_limits();
   void refresh_catalog();
   void end(SeriesState& series, const std::string& said);
   void forget_oldest_ended();
+  // parts.cpp
+  void derive_remainders();
+  void part_changes(SeriesState& part);
+  [[nodiscard]] bool knows_parts(const SeriesState& device) const;
+  [[nodiscard]] bool wants_alert(const SeriesState& series) const;
+  [[nodiscard]] bool wants_suspicion(const SeriesState& series) const;
+  [[nodiscard]] const SeriesState* suspected_part(const SeriesState& device) const;
+  [[nodiscard]] std::pair<AlertEnd, std::string> why_over(const SeriesState& series) const;
+  [[nodiscard]] std::vector<const SeriesState*> leaking_parts(const SeriesState& device) const;
+  void judge_by_parts(const SeriesState& device, Verdict& verdict) const;
+  void take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,
+                             Verdict& verdict) const;
+  void leave_to_jobs(const SeriesState& process, Verdict& verdict) const;
+  void remember_run(const SeriesState& process);
+  // allocator.cpp
+  struct Allocator {
+    const SeriesState* allocated = nullptr;
+    const SeriesState* reserved = nullptr;
+    [[nodiscard]] bool known() const { return allocated != nullptr && reserved != nullptr; }
+  };
+  [[nodiscard]] Allocator allocator_of(const SeriesState& series) const;
+  [[nodiscard]] bool live_memory_leaks(const SeriesState& series) const;
+  void allocator_changes(const SeriesState& allocated);
+  void leave_to_allocator(const SeriesState& series, Verdict& verdict) const;
   // endings.cpp
-  void notice_fall(const SeriesState& device, const Sample& sample);
+  void hear_out_of_memory(const Event& event);
+  void notice_fall(SeriesState& device, const Sample& sample);
   void conclude_falls();
-  [[nodiscard]] std::optional<End> end_by_fall(const SeriesState& device, const Fall& fall) const;
+  void conclude(Fall& fall);
+  [[nodiscard]] End end_at(const SeriesState& series) const;
+  [[nodiscard]] bool is_rest_of_release(const SeriesState& device, Timestamp time) const;
+  [[nodiscard]] bool is_falling(const SeriesState& device) const;
+  [[nodiscard]] bool is_gone(const SeriesState& process, const Fall& fall, double unexplained_bytes) const;
+  [[nodiscard]] FallMeans meaning_of(const Fall& fall, const SeriesState& device, End& end) const;
+  void end_the_gone(const Fall& fall, const SeriesState& device);
   [[nodiscard]] End end_of_process(const SeriesState& process, const std::string& said) const;
   void process_ends(SeriesState& process, const std::string& said);
   void end_device_with(SeriesState& device, const SeriesState& process, const End& its);
   [[nodiscard]] LastFigures last_figures(const SeriesState& series, const End& end) const;
-  void device_ends(SeriesState& device, End end);
+  void device_ends(SeriesState& device, End end, std::uint64_t process_bytes);
+  [[nodiscard]] bool held_since_end(const SeriesState& device) const;
+  [[nodiscard]] std::uint64_t no_growth_bytes() const;
   void name(End& end, const SeriesState& process) const;
   void leave_the_past(const SeriesState& device, Verdict& verdict) const;
   // conclude.cpp
   [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
+  void take_figures_of_suspect(const SeriesState& device, Verdict& verdict) const;
   [[nodiscard]] Verdict verdict(const SeriesState& series) const;
 
   Config config;
@@ -51,16 +95,22 @@ struct Engine::Core {
   IgnorePatterns ignore;
   SeriesTable series;
   // Ids, not pointers: a series that is forgotten meanwhile is passed over.
+  Programs programs;
+  SiblingGroups siblings{catalog, series};
+  Stalls stalls{config, catalog, series};
+  UnreleasedMemory unreleased{config, catalog};
   std::vector<SeriesId> undecided;  ///< whose detector's opinion changed, or that are held or alerting
   std::vector<SeriesId> deciding;   ///< scratch of complete_tick
   std::vector<SeriesId> touched;    ///< in this tick
-  std::vector<Fall> falls;          ///< likewise
+  std::vector<Fall> falls;          ///< of which it is not known yet whether they are ends
   std::deque<SeriesId> ended;
   std::uint64_t catalog_revision = 0;  ///< up to which `series` knows the catalog
   std::deque<Notice> notices;
+  std::optional<RunMemory> runs;  ///< none: no program is compared with its earlier runs
   std::function<void(const AlertChange&)> callback;
   Timestamp tick{};
   bool tick_open = false;
+  bool knows_allocators = false;  ///< some series is an allocator's
 };
 
 }  // namespace vramtrack

@@ -8,6 +8,12 @@
 namespace vramtrack {
 namespace {
 
+constexpr double kLongestRelease_s = 60;
+constexpr double kReleaseSeenPeriods = 2;
+constexpr double kNewPeak = 1.01;
+
+}  // namespace
+
 Severity severity_of(const Finding& finding, const SeverityConfig& config) {
   if (!finding.leak) return Severity::ok;
   if (!finding.oom_in_s) return Severity::watch;
@@ -15,8 +21,6 @@ Severity severity_of(const Finding& finding, const SeverityConfig& config) {
   if (finding.oom_in_s->mid <= config.warning_hours * 3600) return Severity::warning;
   return Severity::watch;
 }
-
-}  // namespace
 
 IgnorePatterns::IgnorePatterns(const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns)
@@ -35,6 +39,7 @@ SeriesState::SeriesState(SeriesId series, const Catalog& catalog, const Config& 
   if (deciding != nullptr) detector = deciding->make(config.detection);
   for (const DetectorInfo* info : vramtrack::dissenters())
     if (info != deciding) dissenters.push_back(info->make(config.detection));
+  if (is_of_allocator(key.metric)) floors = std::make_unique<FloorCurve>();
   if (key.pid != 0)
     if (const ProcessInfo* process = catalog.process(process_key(key))) ignored = ignore.match(*process);
 }
@@ -46,28 +51,41 @@ bool SeriesState::observe(const Sample& sample) {
   } else {
     first_time = sample.time;
   }
+  const bool falls = samples > 0 && sample.bytes < last_bytes && seconds_between(top_time, sample.time) <= release_s();
+  if (!falls) {
+    top_time = sample.time;
+    top_bytes = sample.bytes;
+  }
   ++samples;
   prior_time = last_time;
   last_time = sample.time;
   last_bytes = sample.bytes;
+  if (static_cast<double>(sample.bytes) > kNewPeak * static_cast<double>(peak_bytes)) peak_time = sample.time;
   peak_bytes = std::max(peak_bytes, sample.bytes);
   floor_since_end = std::min(floor_since_end, sample.bytes);
   ++samples_since_end;
   if (ended || !detector) return false;
   const auto bytes = static_cast<double>(sample.bytes);
   history.observe(sample.time, bytes);
+  if (floors) floors->observe(sample.time, bytes);
   detector->observe(sample.time, bytes);
   for (auto& d : dissenters) d->observe(sample.time, bytes);
   return true;
 }
 
-void SeriesState::refresh_limit() {
-  if (!device->capacity_bytes) return;
-  const SeriesState* const reserved = device->reserved;
-  const SeriesState* const used = device->used;
-  double limit = *device->capacity_bytes - (reserved != nullptr ? static_cast<double>(reserved->last_bytes) : 0.0);
-  if (key.pid != 0 && used != nullptr && used->samples > 0)
-    limit = static_cast<double>(last_bytes) + std::max(0.0, limit - static_cast<double>(used->last_bytes));
+void SeriesState::refresh_limit(std::optional<std::uint64_t> holds) {
+  std::optional<double> limit = ceiling_bytes;
+  if (device->capacity_bytes) {
+    const SeriesState* const reserved = device->reserved;
+    const SeriesState* const used = device->used;
+    double end = *device->capacity_bytes - (reserved != nullptr ? static_cast<double>(reserved->last_bytes) : 0.0);
+    const bool is_part = key.pid != 0 || key.metric == Metric::device_unattributed || !is_of_device(key.metric);
+    if (is_part && used != nullptr && used->samples > 0)
+      end =
+          static_cast<double>(holds.value_or(last_bytes)) + std::max(0.0, end - static_cast<double>(used->last_bytes));
+    limit = std::min(end, ceiling_bytes.value_or(end));
+  }
+  if (!limit) return;
   if (limit_bytes == limit) return;
   limit_bytes = limit;
   if (detector) detector->set_limit(limit_bytes);
@@ -77,19 +95,27 @@ void SeriesState::refresh_limit() {
 void SeriesState::note_run() {
   const bool used = static_cast<double>(last_bytes) > device->idle_bytes();
   const bool is_open = !runs.empty() && !runs.back().end;
+  if (!is_open && !used) next_run.reset();
   if (used && !is_open) {
-    runs.push_back({last_time, {}, last_bytes, EndKind::ended, 0});
+    // What is left while the memory of the last run is released is no run yet.
+    if (!next_run) next_run = last_time;
+    if (last_end && last_bytes <= floor_since_end && seconds_between(last_end->time, last_time) <= release_s()) return;
+    runs.push_back({*next_run, {}, last_bytes, EndKind::ended, 0});
+    next_run.reset();
     if (runs.size() > kMaxRuns) runs.erase(runs.begin());
   } else if (used) {
     runs.back().peak_bytes = std::max(runs.back().peak_bytes, last_bytes);
   } else if (is_open) {
-    Run& run = runs.back();
-    run.end = prior_time;
-    if (last_end && last_end->time >= run.begin) {
-      run.how = last_end->how;
-      run.pid = last_end->pid;
-    }
+    if (last_end && last_end->time >= runs.back().begin) return close_run();
+    runs.back().end = prior_time;
   }
+}
+
+void SeriesState::close_run() {
+  if (runs.empty() || runs.back().end || !last_end || last_end->time < runs.back().begin) return;
+  runs.back().end = last_end->time;
+  runs.back().how = last_end->how;
+  runs.back().pid = last_end->pid;
 }
 
 void SeriesState::end(End how) {
@@ -101,6 +127,15 @@ void SeriesState::end(End how) {
   detector.reset();
   dissenters.clear();
   ended = true;
+}
+
+double SeriesState::release_s() const {
+  return kLongestRelease_s + kReleaseSeenPeriods * period.median_s();
+}
+
+bool SeriesState::is(const std::optional<Suspect>& suspect) const {
+  return suspect && suspect->pid != 0 && key.metric == Metric::process_used && key.pid == suspect->pid &&
+         key.pid_start_ticks == suspect->pid_start_ticks;
 }
 
 double SeriesState::rise_since(Timestamp onset) const {
@@ -150,7 +185,10 @@ Verdict SeriesState::verdict(const SeverityConfig& severity) const {
   v.time = last_time;
   v.series = id;
   v.finding = detector->finding();
-  if (ignored) v.finding.leak = false;
+  if (ignored) {
+    v.finding.leak = false;
+    v.finding.stage = Stage::none;
+  }
   v.severity = severity_of(v.finding, severity);
   for (const auto& d : dissenters) v.dissent.push_back(d->finding());
   return v;
@@ -184,9 +222,12 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   v.paused = paused;
   v.ignored = ignored;
   v.utilisation_ratio = utilisation_ratio;
+  v.gauges = gauges;
+  if (!ended) v.load = load;
   v.health = health;
   v.last_xid = last_xid;
   v.alerts = alerts;
+  v.suspicions = suspicions;
   v.runs = runs;
   if (explain && detector) v.explain = detector->explain();
   return v;

@@ -13,6 +13,7 @@
 #include "core/view.hpp"
 #include "detect/attribution.hpp"
 #include "detect/detector.hpp"
+#include "detect/floor_curve.hpp"
 #include "detect/history.hpp"
 #include "detect/period.hpp"
 
@@ -29,24 +30,47 @@ class IgnorePatterns {
   std::vector<Regex> patterns_;
 };
 
+/// Of the memory that a framework's allocator holds in one process.
+constexpr bool is_of_allocator(Metric metric) {
+  return metric == Metric::allocator_allocated || metric == Metric::allocator_reserved;
+}
+
 struct DeviceState;
+
+Severity severity_of(const Finding& finding, const SeverityConfig& config);
 
 struct SeriesState {
   static constexpr std::size_t kMaxAlerts = 256;
   static constexpr std::size_t kMaxRuns = 64;
+  static constexpr std::size_t kMaxSuspicions = 64;
 
   SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
 
   /// False when no detector has seen the sample: it is older than the last one, or the process has ended.
   bool observe(const Sample& sample);
   /// Tells the detectors where memory ends, when its device's capacity is known: a device ends at its capacity less
-  /// what the driver keeps, a process at what it holds plus what its device has free. REQUIRES: device.
-  void refresh_limit();
+  /// what the driver keeps, a process at what it holds plus what its device has free, and what no process holds
+  /// likewise. `holds`: what its process holds on the device, where that is more than the series. REQUIRES: device.
+  void refresh_limit(std::optional<std::uint64_t> holds = {});
   /// Of a device, after a sample: whether a run begins, goes on or has ended.
   void note_run();
+  /// Of a device: its run ended with `last_end`, though others may still use the device.
+  void close_run();
   /// The process has ended: keeps the verdict and the past, frees the detectors.
   void end(End how);
 
+  /// How long memory that a process held may take to be freed, and to be seen so: a driver takes up to a minute for a
+  /// large process, and the fall is seen a sample later, or two where one is missed.
+  [[nodiscard]] double release_s() const;
+  /// The suspicion that stands; nullptr where none does.
+  [[nodiscard]] Alert* suspicion() {
+    return suspicions.empty() || suspicions.back().cleared ? nullptr : &suspicions.back();
+  }
+  [[nodiscard]] const Alert* suspicion() const {
+    return suspicions.empty() || suspicions.back().cleared ? nullptr : &suspicions.back();
+  }
+  /// Whether the process is the one that `suspect` names.
+  [[nodiscard]] bool is(const std::optional<Suspect>& suspect) const;
   [[nodiscard]] double rise_since(Timestamp onset) const;
   /// See SeriesView::level_bytes; nullopt without an onset.
   [[nodiscard]] std::optional<double> level_of(const Finding& finding) const;
@@ -61,29 +85,44 @@ struct SeriesState {
   std::unique_ptr<Detector> detector;                 ///< null once the process has ended
   std::vector<std::unique_ptr<Detector>> dissenters;  ///< the other detectors, for Verdict::dissent
   History history;
+  std::unique_ptr<FloorCurve> floors;  ///< of an allocator's series only
   PeriodEstimate period;
   std::vector<Alert> alerts;
+  std::vector<Alert> suspicions;  ///< that were not confirmed; of a standing one `cleared` is empty
   std::vector<Run> runs;
+  std::optional<Timestamp> next_run;  ///< when the next one began, if it is one
   Verdict final_verdict;              ///< once `ended`
   std::optional<End> last_end;        ///< of a device: see Verdict::end
   std::uint64_t floor_since_end = 0;  ///< likewise, with the number of samples
   std::uint64_t samples_since_end = 0;
-  const DeviceState* device = nullptr;  ///< set by the SeriesTable that owns both
-  std::optional<double> limit_bytes;    ///< as the detectors know it
+  std::uint64_t released_below_bytes = 0;       ///< likewise: below this the memory of the process has been freed
+  std::optional<Timestamp> said_out_of_memory;  ///< of a device: when a program last said so
+  std::optional<Timestamp> last_fall;           ///< of a device: another than its grower gave memory back
+  std::optional<SeriesId> leaking_part;         ///< of a device that alerts: whose figures its alert has
+  DeviceState* device = nullptr;                ///< set by the SeriesTable that owns both
+  std::optional<double> limit_bytes;            ///< as the detectors know it
+  std::optional<double> ceiling_bytes;          ///< it ends here at the latest: see Engine::set_ceiling
   std::optional<double> utilisation_ratio;
+  DeviceGauges gauges;
+  ProcessLoad load;
   std::optional<DeviceHealth> health;
   std::optional<LastXid> last_xid;
   std::optional<Timestamp> reviewed;
+  bool reviewed_for_alert = false;         ///< then it wanted an alert, not a suspicion alone
   std::optional<Timestamp> process_ended;  ///< of a device: when a process on it last ended
+  Timestamp peak_time{};                   ///< of the last new peak that was more than a hundredth above the one before
   Timestamp prior_time{};                  ///< of the sample before the last
+  Timestamp top_time{};                    ///< where the fall that the last samples make began; else the last sample
   Timestamp first_time{};
   Timestamp last_time{};
   std::uint64_t samples = 0;
   std::uint64_t last_bytes = 0;
+  std::uint64_t top_bytes = 0;  ///< at `top_time`
   std::uint64_t peak_bytes = 0;
   bool alerting = false;
   bool queued = false;
   bool ended = false;
+  Timestamp ended_at{};  ///< the tick in which that was known
   bool paused = false;
   bool ignored = false;
 

@@ -20,12 +20,26 @@ SeriesState& SeriesTable::get(SeriesId id, const Catalog& catalog, const Config&
   SeriesState& series = *series_[index];
   const auto [it, is_new] = devices_.try_emplace(device_key(series.key));
   DeviceState& device = it->second;
-  if (is_new) device.capacity_bytes = capacity_of(catalog.device(it->first));
+  if (is_new) {
+    const DeviceInfo* const info = catalog.device(it->first);
+    device.capacity_bytes = capacity_of(info);
+    if (info != nullptr && !info->parent_id.empty()) parents_.insert({info->parent_id, info->host});
+  }
   device.series.emplace(id, &series);
   if (series.key.metric == Metric::device_used) device.used = &series;
   if (series.key.metric == Metric::device_reserved) device.reserved = &series;
+  if (series.key.metric == Metric::device_unattributed) device.unattributed = &series;
   series.device = &device;
   if (series.key.pid != 0) processes_[process_key(series.key)].emplace(id, &series);
+  return series;
+}
+
+SeriesState& SeriesTable::begin_anew(SeriesId id, const Catalog& catalog, const Config& config,
+                                     const IgnorePatterns& ignore) {
+  std::vector<Alert> alerts = std::move(series_[index_of(id)]->alerts);
+  forget(id);
+  SeriesState& series = get(id, catalog, config, ignore);
+  series.alerts = std::move(alerts);
   return series;
 }
 
@@ -35,6 +49,9 @@ void SeriesTable::forget(SeriesId id) {
   const auto device = devices_.find(device_key(series->key));
   if (device->second.used == series) device->second.used = nullptr;
   if (device->second.reserved == series) device->second.reserved = nullptr;
+  if (device->second.unattributed == series) device->second.unattributed = nullptr;
+  device->second.remainder.forget(id);
+  device->second.leaking.erase(id);
   device->second.series.erase(id);
   if (device->second.series.empty()) devices_.erase(device);
   if (const auto process = processes_.find(process_key(series->key)); process != processes_.end()) {
@@ -45,6 +62,7 @@ void SeriesTable::forget(SeriesId id) {
 }
 
 void SeriesTable::refresh(const DeviceInfo& info) {
+  if (!info.parent_id.empty()) parents_.insert({info.parent_id, info.host});
   if (const auto it = devices_.find({info.id, info.host}); it != devices_.end())
     it->second.capacity_bytes = capacity_of(&info);
 }

@@ -6,20 +6,27 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "core/driver_share.hpp"
+#include "engine/remainder.hpp"
 #include "engine/series_state.hpp"
 
 namespace vramtrack {
 
 /// What the series of one device have in common.
 struct DeviceState {
-  SeriesState* used = nullptr;      ///< its device_used series, once that has a sample
-  SeriesState* reserved = nullptr;  ///< its device_reserved series, likewise
+  SeriesState* used = nullptr;          ///< its device_used series, once that has a sample
+  SeriesState* reserved = nullptr;      ///< its device_reserved series, likewise
+  SeriesState* unattributed = nullptr;  ///< its device_unattributed series, likewise
+  Remainder remainder;                  ///< what that is made by
+  std::optional<Timestamp> derived;     ///< the last tick in which that was made, or could not be
+  std::set<SeriesId> leaking;           ///< of its processes and its remainder: whose alerts stand
   std::optional<double> capacity_bytes;
   std::map<SeriesId, SeriesState*> series;  ///< all of the device, its processes' too
 
@@ -44,17 +51,22 @@ class SeriesTable {
   }
   /// Made where there is none, from what `catalog` knows. O(log of the device's series).
   SeriesState& get(SeriesId id, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
+  /// The series of a process that ended and is listed again, by its pid: it begins anew, its alerts are kept. Pointers
+  /// to the series end here.
+  SeriesState& begin_anew(SeriesId id, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
   /// Pointers to the series end here. An unknown id is left alone. O(log of the device's series).
   void forget(SeriesId id);
 
   /// The state of the device of a series in this table.
   [[nodiscard]] const DeviceState& device_of(const SeriesState& series) const { return *series.device; }
+  /// Whether MIG instances share the device's memory: their processes are not the device's.
+  [[nodiscard]] bool has_instances(const DeviceKey& device) const { return parents_.contains(device); }
   /// Takes over the capacity that `device` has. Nothing where no series of it is here. O(1).
   void refresh(const DeviceInfo& device);
 
   /// visit(SeriesState&) in order of ids. O(visited).
   template <class Visit>
-  void for_process(const ProcessKey& process, Visit visit) {
+  void for_process(const ProcessKey& process, Visit visit) const {
     if (const auto it = processes_.find(process); it != processes_.end())
       for (const auto& [id, series] : it->second) visit(counted(*series));
   }
@@ -90,6 +102,7 @@ class SeriesTable {
   std::vector<std::unique_ptr<SeriesState>> series_;  ///< by SeriesId
   std::unordered_map<ProcessKey, std::map<SeriesId, SeriesState*>, KeyHash> processes_;
   std::unordered_map<DeviceKey, DeviceState, KeyHash> devices_;  ///< nodes: a DeviceState never moves
+  std::unordered_set<DeviceKey, KeyHash> parents_;               ///< of MIG instances
   mutable std::uint64_t visits_ = 0;
 };
 

@@ -14,12 +14,27 @@ bool Ticks::add(const Batch& batch, const Take& take) {
     while (next_event < batch.events.size() && batch.events[next_event].time <= time)
       tick_.events.push_back(batch.events[next_event++]);
   };
+  std::size_t next_reading = 0;
+  std::size_t next_load = 0;
+  std::size_t next_progress = 0;
+  const auto readings_until = [&](Timestamp time) {
+    for (; next_reading < batch.readings.size() && batch.readings[next_reading].time <= time; ++next_reading)
+      tick_.readings.push_back(batch.readings[next_reading]);
+    for (; next_load < batch.loads.size() && batch.loads[next_load].time <= time; ++next_load)
+      tick_.loads.push_back(batch.loads[next_load]);
+    for (; next_progress < batch.progress.size() && batch.progress[next_progress].time <= time; ++next_progress)
+      tick_.progress.push_back(batch.progress[next_progress]);
+  };
   for (const Sample& sample : batch.samples) {
-    if (!tick_.samples.empty() && sample.time != time_ && !hand_over(take)) return false;
+    if (!tick_.samples.empty() && sample.time != time_) {
+      readings_until(time_);
+      if (!hand_over(take)) return false;
+    }
     time_ = sample.time;
     events_until(time_);
     tick_.samples.push_back(sample);
   }
+  readings_until(Timestamp::max());
   if (next_event == batch.events.size()) return true;
   // Events after the last sample belong to no tick of samples; only the instant before them is complete.
   if (!tick_.samples.empty() && !hand_over(take)) return false;

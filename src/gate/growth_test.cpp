@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "core/format.hpp"
 #include "core/median.hpp"
+#include "core/printable.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
+#include "gate/shape.hpp"
 #include "gate/signed_rank.hpp"
 
 namespace vramtrack::gate {
@@ -17,7 +20,13 @@ namespace {
 
 constexpr std::size_t kBlocks = 24;
 constexpr double kUpperError = 1e-3;
-constexpr double kSlowing = 0.5;  ///< later growth below this share of the earlier: it dies out
+constexpr double kLongWarmUp = 0.05;  ///< of all iterations
+constexpr std::size_t kWarmUpBlocks = 8;
+constexpr double kFaster = 1.25;
+constexpr double kSteadyShare = 0.65;
+constexpr double kSlowingZ = 2.33;       ///< of a normal distribution at 1e-2
+constexpr double kExponentialZ = 3.72;   ///< at 1e-4
+constexpr std::size_t kCollections = 8;  ///< as many show that what grows between them is collected
 /// What gives back more than half of all it ever took may be collected now and then.
 constexpr double kGivenBack = 0.5;
 
@@ -47,95 +56,6 @@ double centre_of(std::span<const double> values) {
   return hodges_lehmann(walsh_averages(values));
 }
 
-struct Fall {
-  double largest = 0;
-  double range = 0;
-};
-
-/// Medians of three, each at its first iteration: one odd iteration is no fall.
-std::vector<double> levels_of(std::span<const double> y) {
-  std::vector<double> levels;
-  for (std::size_t i = 0; i + 2 < y.size(); ++i) levels.push_back(median_of({y[i], y[i + 1], y[i + 2]}));
-  return levels;
-}
-
-/// The largest fall below anything earlier, and the range.
-Fall largest_fall(std::span<const double> levels) {
-  Fall fall;
-  double least = INFINITY;
-  double most = -INFINITY;
-  for (const double level : levels) {
-    least = std::min(least, level);
-    most = std::max(most, level);
-    fall.largest = std::max(fall.largest, most - level);
-  }
-  fall.range = most - least;
-  return fall;
-}
-
-/// The floor: at each iteration the least that is still to come. What is collected later is not in it, a leak is.
-std::vector<double> floor_of(std::vector<double> levels) {
-  for (std::size_t i = levels.size(); i-- > 1;) levels[i - 1] = std::min(levels[i - 1], levels[i]);
-  return levels;
-}
-
-/// Where memory has fallen by `enough` since it rose, each the first level after the fall.
-std::vector<std::size_t> falls_of(std::span<const double> levels, double enough) {
-  std::vector<std::size_t> falls;
-  double most = -INFINITY;
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    most = std::max(most, levels[i]);
-    if (most - levels[i] < enough) continue;
-    // One that takes some iterations is one.
-    if (!falls.empty() && falls.back() + 1 == i)
-      falls.back() = i;
-    else
-      falls.push_back(i);
-    most = levels[i];
-  }
-  return falls;
-}
-
-/// How much of `levels`, from its beginning, holds only growth that a collection had its time to take: all up to the
-/// last fall; and all behind it, too, once that lasts longer than it ever took until the next.
-std::size_t had_its_time(std::span<const double> levels, double enough) {
-  const std::vector<std::size_t> falls = falls_of(levels, enough);
-  if (falls.empty()) return levels.size();
-  std::size_t longest = falls.front();
-  for (std::size_t i = 1; i < falls.size(); ++i) longest = std::max(longest, falls[i] - falls[i - 1]);
-  return levels.size() - falls.back() > longest ? levels.size() : falls.back() + 1;
-}
-
-struct Stretch {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-/// What to test of a series that falls below all that was before, by half of its range: no collection does that (it
-/// takes back what has grown), so something else ended there. The last stretch that is long enough, else the longest.
-Stretch stretch_of(std::span<const double> y, std::size_t least) {
-  const std::vector<double> levels = levels_of(y);
-  const double enough = kGivenBack * largest_fall(levels).range;
-  std::vector<Stretch> all{{0, y.size()}};
-  double lowest = INFINITY;
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    if (enough > 0 && levels[i] <= lowest - enough) {
-      // The fall may take some iterations: they belong to neither.
-      if (i > all.back().begin + 3) {
-        all.back().end = i;
-        all.push_back({i, y.size()});
-      } else {
-        all.back().begin = i;
-      }
-    }
-    lowest = std::min(lowest, levels[i]);
-  }
-  const auto length = [](const Stretch& s) { return s.end - s.begin; };
-  if (length(all.back()) >= least) return all.back();
-  return *std::max_element(all.begin(), all.end(),
-                           [&](const Stretch& a, const Stretch& b) { return length(a) < length(b); });
-}
-
 /// The lower bound of growth in `growth`'s blocks less the `spared` largest, whichever blocks a cache has grown in:
 /// those are at least as large as what is left without them, so the rest lies no higher than the clean blocks do.
 double lower_bound(std::vector<double> growth, const GrowthLimits& limits) {
@@ -149,8 +69,77 @@ std::size_t least_blocks(double error_rate, std::size_t spared) {
   return static_cast<std::size_t>(std::ceil(-std::log2(error_rate))) + spared;
 }
 
+/// The figures of `growth`, one for each block.
+void measure(GrowthResult& r, const std::vector<double>& growth, const GrowthLimits& limits) {
+  const std::vector<double> walsh = walsh_averages(growth);
+  r.growth_bytes = hodges_lehmann(walsh);
+  r.high_bytes = upper_bound_of_centre(walsh, growth.size(), kUpperError).value_or(walsh.back());
+  r.low_bytes = lower_bound(growth, limits);
+  const std::span<const double> halves(growth);
+  const double early = centre_of(halves.first(growth.size() / 2));
+  const double late = centre_of(halves.last(growth.size() / 2));
+  r.late_to_early = early > 0 ? late / early : 1.0;
+}
+
+/// Growth of a long warm-up by that after it, single steps aside, if it was faster; else nothing.
+std::optional<double> how_much_faster(std::span<const double> warm_up, const GrowthResult& after,
+                                      std::size_t iterations) {
+  if (static_cast<double>(warm_up.size()) < kLongWarmUp * static_cast<double>(iterations) ||
+      warm_up.size() < 3 * kWarmUpBlocks)
+    return std::nullopt;
+  const double before = centre_of(growth_of_blocks(warm_up, kWarmUpBlocks));
+  if (before <= kFaster * after.growth_bytes) return std::nullopt;
+  return before / after.growth_bytes;
+}
+
+/// Whether growth that was `faster` in a warm-up may go on slowing down. The warm-up was cut off because growth slowed,
+/// so the rest alone says too little: a curve, cut at its bend, is two lines. If growth dies out exponentially, it was
+/// still faster right before the cut, and it slows in the rest as it did from there on. A start that was over long
+/// before the cut is none of that.
+bool may_go_on_slowing(std::span<const double> warm_up, const GrowthResult& after, std::span<const double> growth,
+                       std::size_t settled, std::size_t iterations) {
+  if (!how_much_faster(warm_up, after, iterations)) return false;
+  if (may_slow_down(growth, kSteadyShare, kSlowingZ)) return true;
+  const auto before_the_cut = how_much_faster(warm_up.last(warm_up.size() / 2), after, iterations);
+  if (!before_the_cut) return false;
+  // From the middle of the later half of the warm-up to the middle of the rest, and from one half of that to the other.
+  const auto rest = static_cast<double>(settled);
+  const double share = rest / 2 / (static_cast<double>(warm_up.size()) / 4 + rest / 2);
+  return may_slow_down(growth, std::pow(*before_the_cut, -share), kExponentialZ);
+}
+
+struct FloorGrowth {
+  bool tested = false;  ///< enough of the run lies before a collection that is still to come
+  double growth_bytes = 0;
+  double low_bytes = 0;
+  double high_bytes = 0;
+  std::size_t collections = 0;
+};
+
+/// Growth of the floor, of `levels` after the warm-up of `y`.
+FloorGrowth floor_growth(std::span<const double> y, std::vector<double> levels, const GrowthResult& r,
+                         const GrowthLimits& limits) {
+  FloorGrowth floor;
+  const std::vector<double> whole = levels_of(y);
+  const double enough = kGivenBack * largest_fall(whole).range;
+  floor.collections = falls_of(levels, kGivenBack * largest_fall(levels).range).size();
+  const std::size_t timely = had_its_time(whole, enough);
+  levels.resize(std::min(levels.size(), timely > r.warm_up_iterations ? timely - r.warm_up_iterations : 0));
+  if (levels.size() < std::max(least_iterations(limits), r.tested_iterations / 2)) return floor;
+  const std::size_t blocks = std::min(r.blocks, levels.size() / 3);
+  levels = floor_of(std::move(levels));
+  const std::vector<double> growth = growth_of_blocks(levels, blocks);
+  const NetGrowth net = net_growth(levels, blocks);
+  floor.tested = true;
+  floor.growth_bytes = centre_of(growth);
+  floor.low_bytes = lower_bound(growth, limits);
+  floor.high_bytes = net.high_bytes / static_cast<double>(levels.size());
+  return floor;
+}
+
 std::string words(const GrowthResult& r, const GrowthLimits& limits) {
-  const auto growth = [&](double bytes) { return format_growth(bytes, limits.unit); };
+  const std::string unit = printable(limits.unit);
+  const auto growth = [&](double bytes) { return format_growth(bytes, unit); };
   const std::string error_rate =
       limits.stated_error_rate.empty() ? fmt::format("{:g}", limits.error_rate) : limits.stated_error_rate;
   switch (r.outcome) {
@@ -164,22 +153,34 @@ std::string words(const GrowthResult& r, const GrowthLimits& limits) {
                          growth(r.growth_bytes), growth(r.low_bytes), error_rate,
                          growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
     case Outcome::warming_up:
+      if (r.stopped)
+        return fmt::format(
+            "grew {} and then stopped: a cache that is full, or a leak that has ended; {} iterations; run more "
+            "iterations to decide",
+            growth(r.growth_bytes), r.iterations);
       return fmt::format(
           "grows {}, but slows down (the second half grew {:.0f} % as fast as the first): still warming up after {} "
           "iterations; run more iterations to decide",
           growth(r.growth_bytes), 100 * r.late_to_early, r.iterations);
+    case Outcome::inconclusive:
+      if (r.nothing_measured) return fmt::format("is 0 bytes in all {} iterations: nothing was measured", r.iterations);
+      return fmt::format(
+          "grows {} (from {} to {}), the limit is {}: inconclusive after {} iterations, {} of them warm-up; run more "
+          "iterations, or make memory vary less",
+          growth(r.growth_bytes), growth(r.low_bytes), growth(r.high_bytes), growth(limits.limit_bytes_per_iteration),
+          r.iterations, r.warm_up_iterations);
     case Outcome::passes:
-      if (r.gives_back && r.low_bytes > limits.limit_bytes_per_iteration)
-        return fmt::format(
-            "grows {} between garbage collections, which released {:.1f} MiB: no evidence of a leak; {} iterations "
-            "after {} of warm-up",
-            growth(r.growth_bytes), r.given_back_bytes / kMiB, r.tested_iterations, r.warm_up_iterations);
       break;
   }
-  return fmt::format("grows {} (at most {}), the limit is {}; {} iterations after {} of warm-up{}",
+  if (r.beneath_garbage)
+    return fmt::format(
+        "grows {} (at most {}) beneath what comes and goes (up to {:.1f} MiB), the limit is {}; {} iterations after {} "
+        "of warm-up",
+        growth(r.growth_bytes), growth(r.high_bytes), r.given_back_bytes / kMiB,
+        growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);
+  return fmt::format("grows {} (at most {}), the limit is {}; {} iterations after {} of warm-up",
                      growth(r.growth_bytes), growth(r.high_bytes), growth(limits.limit_bytes_per_iteration),
-                     r.tested_iterations, r.warm_up_iterations,
-                     r.settled ? "" : "; memory varies too much to rule out faster growth");
+                     r.tested_iterations, r.warm_up_iterations);
 }
 
 GrowthResult conclude(GrowthResult r, const GrowthLimits& limits) {
@@ -197,6 +198,8 @@ std::string_view to_string(Outcome outcome) {
       return "fails";
     case Outcome::warming_up:
       return "warming_up";
+    case Outcome::inconclusive:
+      return "inconclusive";
     case Outcome::too_short:
       break;
   }
@@ -211,6 +214,7 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
   std::vector<double> y(used_bytes.begin(), used_bytes.end());
   for (std::size_t i = 0; i < y.size(); ++i)
     if (!std::isfinite(y[i])) y[i] = i > 0 ? y[i - 1] : 0.0;
+  const double limit = limits.limit_bytes_per_iteration;
   GrowthResult r;
   r.iterations = y.size();
   const Stretch stretch = stretch_of(y, least_iterations(limits));
@@ -219,47 +223,71 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
   r.warm_up_iterations = stretch.begin + warm_up;
   const auto settled = tested.subspan(warm_up);
   r.tested_iterations = settled.size();
-  r.blocks =
-      std::min(std::max(kBlocks, least_blocks(limits.error_rate, limits.contaminated_blocks) + 4), settled.size() / 3);
-  if (r.blocks < least_blocks(limits.error_rate, limits.contaminated_blocks)) return conclude(r, limits);
+  const std::size_t least = least_blocks(limits.error_rate, limits.contaminated_blocks);
+  r.blocks = std::min(std::max(kBlocks, least + 4), settled.size() / 3);
+  if (r.blocks < least) return conclude(r, limits);
+  const bool all_zero = std::all_of(y.begin(), y.end(), [](double used) { return used == 0; });
+  const bool any_number =
+      std::any_of(used_bytes.begin(), used_bytes.end(), [](double used) { return std::isfinite(used); });
+  if (all_zero && !(limits.zeros_are_counted && any_number)) {
+    r.outcome = Outcome::inconclusive;
+    r.nothing_measured = true;
+    return conclude(r, limits);
+  }
 
-  const std::vector<double> growth = growth_of_blocks(settled, r.blocks);
-  const std::vector<double> walsh = walsh_averages(growth);
-  r.growth_bytes = hodges_lehmann(walsh);
-  r.high_bytes = upper_bound_of_centre(walsh, r.blocks, kUpperError).value_or(walsh.back());
-  r.settled = r.high_bytes <= limits.limit_bytes_per_iteration;
-  const std::span<const double> halves(growth);
-  const double early = centre_of(halves.first(r.blocks / 2));
-  const double late = centre_of(halves.last(r.blocks / 2));
-  r.late_to_early = early > 0 ? late / early : 1.0;
-
-  r.low_bytes = lower_bound(growth, limits);
-  std::vector<double> levels = levels_of(settled);
+  std::vector<double> growth = growth_of_blocks(settled, r.blocks);
+  measure(r, growth, limits);
+  const std::vector<double> levels = levels_of(settled);
   const Fall fall = largest_fall(levels);
   r.given_back_bytes = fall.largest;
   r.gives_back = fall.largest > 0 && fall.largest >= kGivenBack * fall.range;
-  if (r.gives_back && r.low_bytes > limits.limit_bytes_per_iteration) {
-    // What is given back takes the growth along, or the floor grows all the same: a leak beneath it.
-    const std::vector<double> whole = levels_of(y);
-    const std::size_t timely = had_its_time(whole, kGivenBack * largest_fall(whole).range);
-    levels.resize(std::min(levels.size(), timely > r.warm_up_iterations ? timely - r.warm_up_iterations : 0));
-    if (levels.size() >= least_iterations(limits)) {
-      const std::size_t blocks = std::min(r.blocks, levels.size() / 3);
-      const std::vector<double> floor = growth_of_blocks(floor_of(std::move(levels)), blocks);
-      const double low_bytes = lower_bound(floor, limits);
-      if (low_bytes > limits.limit_bytes_per_iteration) {
-        r.gives_back = false;
-        r.low_bytes = std::min(r.low_bytes, low_bytes);
-        r.growth_bytes = centre_of(floor);
+
+  const NetGrowth net = net_growth(settled, r.blocks);
+  const double allowed = limit * static_cast<double>(settled.size());
+  const double net_high_bytes = net.high_bytes / static_cast<double>(settled.size());
+  const double least_growth = growth_of_the_least(levels);
+  // One step may be anything. Two are a leak that happens rarely, or a cache: the whole growth decides.
+  const auto excluded = [&](const NetGrowth& whole, double high_bytes) {
+    if (least_growth - whole.single_step_bytes > allowed * 2 / 3) return false;
+    return whole.high_bytes <= allowed ||
+           (high_bytes <= limit && whole.high_bytes - whole.single_step_bytes <= allowed);
+  };
+  r.settled = r.high_bytes <= limit && net.high_bytes <= allowed && least_growth <= allowed;
+  bool passes = excluded(net, r.high_bytes);
+  bool grows = r.low_bytes > limit;
+  if (passes && net_high_bytes <= limit) r.high_bytes = std::clamp(net_high_bytes, r.growth_bytes, r.high_bytes);
+  if (r.gives_back && !passes) {
+    // What comes and goes within a block is no growth, and hides none.
+    const auto kept = without_what_is_held_for_less(settled, settled.size() / r.blocks);
+    growth = growth_of_blocks(kept, r.blocks);
+    measure(r, growth, limits);
+    grows = r.low_bytes > limit;
+    passes = excluded(net_growth(kept, r.blocks), r.high_bytes);
+    r.beneath_garbage = passes;
+    // What is collected now and then takes the growth along, or the floor grows all the same: a leak beneath it.
+    const FloorGrowth floor = floor_growth(y, levels, r, limits);
+    if (!floor.tested || floor.low_bytes <= limit) {
+      grows = false;
+      if (!passes && floor.tested && floor.collections >= kCollections && floor.high_bytes <= limit) {
+        passes = r.beneath_garbage = true;
+        r.growth_bytes = std::min(floor.growth_bytes, floor.high_bytes);
+        r.low_bytes = std::min(r.low_bytes, floor.low_bytes);
+        r.high_bytes = floor.high_bytes;
       }
+    } else if (grows) {
+      r.low_bytes = std::min(r.low_bytes, floor.low_bytes);
+      r.growth_bytes = floor.growth_bytes;
+      r.gives_back = false;
     }
   }
-  if (r.low_bytes <= limits.limit_bytes_per_iteration || r.gives_back)
-    r.outcome = Outcome::passes;
-  else if (r.late_to_early < kSlowing)
-    r.outcome = Outcome::warming_up;
-  else
-    r.outcome = Outcome::fails;
+  if (passes || !grows) {
+    r.outcome = passes ? Outcome::passes : Outcome::inconclusive;
+    return conclude(r, limits);
+  }
+  r.stopped = has_stopped(settled, growth, r.growth_bytes);
+  const bool slowing = slows_down(settled, growth, r.late_to_early) ||
+                       may_go_on_slowing(tested.first(warm_up), r, growth, settled.size(), y.size());
+  r.outcome = r.stopped || slowing ? Outcome::warming_up : Outcome::fails;
   return conclude(r, limits);
 }
 
@@ -270,24 +298,23 @@ std::string error_rate_words(double error_rate) {
 }
 
 Result<double> parse_growth_limit(std::string_view text) {
+  const auto refuse = [text](std::string_view why) {
+    return fail(
+        printable(fmt::format("'{}' is not a valid growth limit{}; expected for example \"0.2 MiB/iter\"", text, why)));
+  };
   std::string_view size = text;
   if (const auto slash = text.find('/'); slash != std::string_view::npos) {
     size = text.substr(0, slash);
-    if (text.find_first_not_of(' ', slash + 1) == std::string_view::npos)
-      return fail(fmt::format(
-          "'{}' is not a valid growth limit: nothing follows the slash; expected for example \"0.2 MiB/iter\"", text));
+    if (text.find_first_not_of(' ', slash + 1) == std::string_view::npos) return refuse(": nothing follows the slash");
   }
   while (!size.empty() && size.back() == ' ') size.remove_suffix(1);
   // "0.2" was meant to be MiB, or is a typo; 0 is 0 in every unit.
   if (!size.empty() && size.find_first_not_of("0123456789. ") == std::string_view::npos &&
       size.find_first_of("123456789") != std::string_view::npos)
-    return fail(fmt::format(
-        "'{}' is not a valid growth limit: the unit is missing; expected for example \"0.2 MiB/iter\"", text));
+    return refuse(": the unit is missing");
   // parse_bytes gives whole bytes; that is fine enough here.
   const auto bytes = parse_bytes(size);
-  if (!bytes)
-    return fail(fmt::format("'{}' is not a valid growth limit ({}); expected for example \"0.2 MiB/iter\"", text,
-                            bytes.error().message));
+  if (!bytes) return refuse(" (" + bytes.error().message + ")");
   return static_cast<double>(*bytes);
 }
 

@@ -19,16 +19,19 @@ struct GrowthLimits {
   /// Of the blocks the series is cut into after warm-up, so many may hold growth of any size that is none of the
   /// leak's (a cache that takes another segment, the tail of the warm-up). More of them allow more, and find less.
   std::size_t contaminated_blocks = 4;
+  /// A series of zeros is memory that was freed each time; false: memory that nobody counted, which shows nothing.
+  bool zeros_are_counted = false;
   // For the words of the result:
   std::string unit = "iteration";  ///< what the user calls one repetition: "step"
   std::string stated_error_rate;   ///< the rate of which error_rate is a share: "1e-4 over 3 looks"; empty: error_rate
 };
 
 enum class Outcome : std::uint8_t {
-  passes,      ///< growth above the limit is not shown
-  fails,       ///< grows faster than the limit, at the error rate
-  warming_up,  ///< grows, ever more slowly: repeat it more often. No failure
-  too_short,   ///< fewer iterations than the error rate needs
+  passes,        ///< growth above the limit is excluded
+  fails,         ///< grows faster than the limit, at the error rate
+  inconclusive,  ///< neither: growth above the limit is possible, and not shown; or nothing was measured
+  warming_up,    ///< inconclusive, too: grows, ever more slowly or no longer. Repeat it more often
+  too_short,     ///< inconclusive, too: fewer iterations than the error rate needs
 };
 std::string_view to_string(Outcome outcome);
 
@@ -41,12 +44,15 @@ struct GrowthResult {
   std::size_t blocks = 0;              ///< the rest was cut into so many
   double growth_bytes = 0;             ///< an iteration: Hodges-Lehmann estimate over all blocks
   double low_bytes = 0;                ///< lower confidence bound at the error rate: fails when above the limit
-  double high_bytes = 0;               ///< upper confidence bound at 1 - 1e-3, one-sided
+  double high_bytes = 0;               ///< upper confidence bound at 1 - 1e-3, one-sided: passes when at most the limit
   double given_back_bytes = 0;         ///< the largest fall after warm-up, single iterations aside
-  bool gives_back = false;   ///< that fall is at least half of the whole range, and the floor does not grow: no leak
-  double late_to_early = 1;  ///< growth of the later half of the blocks, by that of the earlier half
-  bool settled = false;      ///< high_bytes <= limit: repeating it more often would not change the answer
-  std::string because;       ///< in words, with the figures
+  bool gives_back = false;  ///< that fall is at least half of the whole range: part of it is collected now and then
+  bool beneath_garbage = false;   ///< the figures are those of what collections leave
+  bool stopped = false;           ///< growth has ended before the series did
+  bool nothing_measured = false;  ///< no value is a number, or all are 0 and zeros are not counted
+  double late_to_early = 1;       ///< growth of the later half of the blocks, by that of the earlier half
+  bool settled = false;  ///< no growth above the limit, whole or per block: more iterations would not change it
+  std::string because;   ///< in words, with the figures
 };
 
 /// Tests `used_bytes`: memory after each iteration, in order. Pure; O(n log n), about 60 us for 400 iterations.

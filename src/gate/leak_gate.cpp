@@ -7,12 +7,13 @@
 namespace vramtrack::gate {
 namespace {
 
+constexpr double kRoom = 0.9;     ///< of the capacity may be filled
 constexpr double kSteady = 0.75;  ///< growth of the later half of the blocks, by that of the earlier half
 
 }  // namespace
 
-LeakGate::LeakGate(const GrowthLimits& limits, const Iterations& iterations)
-    : limits_(limits), share_(limits), iterations_(iterations), next_look_(0) {
+LeakGate::LeakGate(const GrowthLimits& limits, const Iterations& iterations, double capacity_bytes)
+    : limits_(limits), share_(limits), iterations_(iterations), capacity_bytes_(capacity_bytes), next_look_(0) {
   // Twice what the test needs: up to half of the iterations may be warm-up.
   iterations_.most = std::max(iterations_.most, 2 * least_iterations(limits));
   iterations_.first = std::clamp<std::size_t>(iterations_.first, 1, iterations_.most);
@@ -37,14 +38,18 @@ void LeakGate::add(double used_bytes) {
 void LeakGate::look() {
   result_ = test_growth(used_bytes_, share_);
   const bool last = used_bytes_.size() >= iterations_.most;
-  // Before the last look, only what does not slow down at all: more iterations will tell the rest.
-  const bool fails = result_.outcome == Outcome::fails && (last || result_.late_to_early >= kSteady);
-  if (result_.outcome == Outcome::fails && !fails) result_.outcome = Outcome::warming_up;
-  // Not yet: it might be a warm-up that is longer than half of what was seen.
-  if (fails && !failed_before_ && !last) result_.outcome = Outcome::warming_up;
-  finished_ = last || (fails && failed_before_) || (result_.settled && result_.outcome == Outcome::passes);
-  failed_before_ = fails;
   next_look_ = std::min(iterations_.most, 2 * used_bytes_.size());
+  // A cache that fills is as straight as a leak until it is full, so a leak is told at the last look, unless memory
+  // would not last until the next one: then it is not a cache that fits either.
+  const bool fails = result_.outcome == Outcome::fails && result_.late_to_early >= kSteady;
+  const double at_next_look =
+      used_bytes_.back() + result_.growth_bytes * static_cast<double>(next_look_ - used_bytes_.size());
+  const bool no_room = fails && failed_before_ && at_next_look > kRoom * capacity_bytes_;
+  if (result_.outcome == Outcome::fails && !last && !no_room) result_.outcome = Outcome::warming_up;
+  // A leak that happens rarely may fall into what was cut off as warm-up.
+  const bool long_enough = 4 * result_.tested_iterations >= 3 * used_bytes_.size();
+  finished_ = last || no_room || (result_.settled && result_.outcome == Outcome::passes && long_enough);
+  failed_before_ = fails;
 }
 
 }  // namespace vramtrack::gate

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "gate/growth_test.hpp"
@@ -16,14 +17,15 @@ struct Iterations {
   std::size_t most = 1024;
 };
 
-/// One per gated body. It passes at the first look at which growth above the limit is excluded, and fails when two
-/// looks in turn fail it, the second on twice the iterations: a warm-up does not last so long, a leak does. Looking
-/// several times does not raise the error rate: each look that can fail has its share of it (Bonferroni). Not
-/// thread-safe.
+/// One per gated body. It passes at the first look at which growth above the limit is excluded, and fails at the last
+/// one; earlier only when two looks in turn fail it and memory would be full before the next one. Looking several times
+/// does not raise the error rate: each look that can fail has its share of it (Bonferroni). Not thread-safe.
 class LeakGate {
  public:
   /// REQUIRES: as test_growth. `iterations.most` is raised to least_iterations() where it is less.
-  LeakGate(const GrowthLimits& limits, const Iterations& iterations);
+  /// `capacity_bytes`: where memory ends; infinity: not known.
+  LeakGate(const GrowthLimits& limits, const Iterations& iterations,
+           double capacity_bytes = std::numeric_limits<double>::infinity());
 
   /// Memory in use after one more iteration. Ignored once finished. Amortised microseconds.
   void add(double used_bytes);
@@ -43,6 +45,7 @@ class LeakGate {
   GrowthLimits limits_;
   GrowthLimits share_;  ///< with the error rate of one look
   Iterations iterations_;
+  double capacity_bytes_;
   std::size_t next_look_;
   std::vector<double> used_bytes_;
   GrowthResult result_;

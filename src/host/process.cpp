@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <unordered_set>
 
 #include "host/cgroup.hpp"
 #include "host/small_file.hpp"
+#include "host/workload.hpp"
 
 namespace vramtrack {
 namespace {
@@ -107,19 +109,31 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
   ProcessStat stat;
   stat.name = text.substr(open + 1, close - open - 1);
   std::string_view rest = text.substr(close + 1);
-  // After the name come fields 3 (state) to 22 (start ticks).
-  for (int field = 3; field <= 22; ++field) {
-    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  bool complete = false;
+  // After the name come fields 3 (state) to 22 (start ticks), and in all kernels 24 (resident pages).
+  for (int field = 3; field <= 24; ++field) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \n"), rest.size()));
     const std::string_view value = rest.substr(0, rest.find_first_of(" \n"));
-    if (value.empty()) return std::nullopt;
+    if (value.empty()) break;
     rest.remove_prefix(value.size());
     if (field == 3) stat.state = value.front();
+    if (field == 4) stat.parent_pid = static_cast<std::uint32_t>(parse_unsigned(value).value_or(0));
+    if (field == 5) stat.group = static_cast<std::uint32_t>(parse_unsigned(value).value_or(0));
+    if (field == 6) stat.session = static_cast<std::uint32_t>(parse_unsigned(value).value_or(0));
+    if (field == 7) stat.terminal = parse_unsigned(value).value_or(0);
+    if (field == 8)
+      if (const auto group = parse_unsigned(value)) stat.foreground_group = static_cast<std::int64_t>(*group);
+    if (field == 16 || field == 17) stat.waited_ticks += parse_unsigned(value).value_or(0);
+    if (field == 14 || field == 15) stat.cpu_ticks += parse_unsigned(value).value_or(0);
+    if (field == 24) stat.resident_pages = parse_unsigned(value);
     if (field == 22) {
       const auto ticks = parse_unsigned(value);
       if (!ticks) return std::nullopt;
       stat.start_ticks = *ticks;
+      complete = true;
     }
   }
+  if (!complete) return std::nullopt;
   return stat;
 }
 
@@ -130,8 +144,13 @@ std::optional<Alive> process_alive(std::string_view proc_root, std::uint32_t pid
   if (!text) return std::nullopt;
   const auto stat = parse_stat(*text);
   if (!stat) return std::nullopt;
+  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+  static const auto page_bytes = static_cast<std::uint64_t>(std::max(1L, ::sysconf(_SC_PAGESIZE)));
   // A process of the first tick after boot would look unknown; nothing but pid 1 can be that old.
-  return Alive{std::max<std::uint64_t>(stat->start_ticks, 1), stat->state};
+  Alive alive{std::max<std::uint64_t>(stat->start_ticks, 1), stat->state,
+              static_cast<double>(stat->cpu_ticks) / ticks_per_s, std::nullopt};
+  if (stat->resident_pages) alive.resident_bytes = *stat->resident_pages * page_bytes;
+  return alive;
 }
 
 std::optional<ProcessInfo> read_process(const std::string& proc_root, std::uint32_t pid) {
@@ -158,8 +177,19 @@ std::optional<ProcessInfo> read_process(const std::string& proc_root, std::uint3
     info.container = std::move(cgroup.container);
     info.pod = std::move(cgroup.pod);
     info.slurm_job = std::move(cgroup.slurm_job);
+    if (!info.container.empty())
+      info.image = container_image(std::filesystem::path(proc_root).parent_path().string(), info.container);
+    if (!info.slurm_job.empty()) info.job_name = slurm_job_name(proc_root, pid);
   }
   return info;
+}
+
+bool user_exists(const std::string& name) {
+  if (parse_unsigned(name)) return true;
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 4096> buffer;
+  return getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr;
 }
 
 MappedNames read_mapped_names(const std::string& proc_root, std::uint32_t pid) {

@@ -1,4 +1,5 @@
-// Identity of a process as the kernel tells it under /proc, without its environment and without ptrace.
+// Identity of a process as the kernel tells it under /proc, without ptrace. Of its environment only the name of its
+// Slurm job is looked at, where it has one; host/progress looks at the number of its ranks and their port.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +12,43 @@
 
 namespace vramtrack {
 
-/// The fields of /proc/PID/stat that identify a process.
+/// The fields of /proc/PID/stat that identify a process and say how much of the host it takes.
 struct ProcessStat {
   std::string_view name;  ///< comm, into the parsed text; may hold blanks and parentheses
   char state = '?';       ///< 'R', 'S', 'Z', ...
   std::uint64_t start_ticks = 0;
+  std::uint32_t parent_pid = 0;
+  std::uint32_t group = 0;  ///< process group
+  std::uint32_t session = 0;
+  std::uint64_t terminal = 0;          ///< number of its terminal; 0: none
+  std::int64_t foreground_group = -1;  ///< of that terminal
+  std::uint64_t cpu_ticks = 0;         ///< user and system time of all its threads
+  std::uint64_t waited_ticks = 0;      ///< of the children that it has waited for
+  std::optional<std::uint64_t> resident_pages;
 };
 
 /// Parses the text of /proc/PID/stat; nullopt when it is not one. Pure.
 std::optional<ProcessStat> parse_stat(std::string_view text);
 
-/// Start ticks (never 0) and state of `pid` under `proc_root` now; nullopt when it is not visible there: ended, in a
-/// namespace we cannot see, or hidden. `path` is a scratch buffer, reused to spare an allocation a call.
-/// Cost: one open, read, close (about 6 us).
+/// Start ticks (never 0), state and load of `pid` under `proc_root` now; nullopt when it is not visible there: ended,
+/// in a namespace we cannot see, or hidden. `path` is a scratch buffer, reused to spare an allocation a call. Cost: one
+/// open, read, close (about 6 us).
 struct Alive {
   std::uint64_t start_ticks = 0;
   char state = '?';
+  double cpu_s = 0;  ///< user and system time so far
+  std::optional<std::uint64_t> resident_bytes;
 };
 std::optional<Alive> process_alive(std::string_view proc_root, std::uint32_t pid, std::string& path);
 
 /// All that is readable of `pid`: user, command, name, cgroup and what follows from it. pid and start_ticks
 /// are set, the framework and kind are not. Fields that may not be read stay empty. nullopt when the process is
-/// not visible. Cost: four small files and, for a new uid, a look into the user database.
+/// not visible. Cost: four small files, those of workload.hpp for a process in a container or a Slurm job, and for a
+/// new uid a look into the user database.
 std::optional<ProcessInfo> read_process(const std::string& proc_root, std::uint32_t pid);
+
+/// Whether ProcessInfo::user may be `name` here: a user of this machine, or a number.
+bool user_exists(const std::string& name);
 
 /// What of a process is mapped: names for recognise_framework().
 struct MappedNames {

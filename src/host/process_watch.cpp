@@ -8,13 +8,14 @@
 #include <tuple>
 
 #include "core/framework.hpp"
-#include "host/process.hpp"
 
 namespace vramtrack {
 namespace {
 
 /// Pauses before the second, third and fourth read of a process's maps.
 constexpr std::array kMapsPauses = {std::chrono::seconds(10), std::chrono::seconds(60), std::chrono::seconds(300)};
+/// The kernel counts CPU time in hundredths of a second: over less than this the share would jump.
+constexpr double kCpuWindow_s = 0.9;
 
 }  // namespace
 
@@ -43,7 +44,7 @@ void ProcessWatch::unanswered(std::size_t device) {
 }
 
 void ProcessWatch::listed(std::size_t device, std::uint32_t pid, std::optional<std::uint64_t> bytes,
-                          std::string_view kind) {
+                          std::string_view kind, std::optional<double> gpu_ratio) {
   Entry& entry = entries_[pid];
   if (entry.checked_in_poll != poll_) check_identity(pid, entry);
   entry.listed_in_poll = poll_;
@@ -54,6 +55,7 @@ void ProcessWatch::listed(std::size_t device, std::uint32_t pid, std::optional<s
   Holding& held = holding(entry, device);
   held.listed_in_poll = poll_;
   held.bytes = bytes;
+  held.gpu_ratio = gpu_ratio;
   held.open = true;
 }
 
@@ -62,6 +64,7 @@ void ProcessWatch::check_identity(std::uint32_t pid, Entry& entry) {
   entry.checked_in_poll = poll_;
   const auto alive = process_alive(proc_root_, pid, path_);
   if (known && (!alive || alive->start_ticks == entry.info.start_ticks)) {
+    if (alive) note_load(entry, *alive);
     // Still listed though gone from /proc: the driver is tearing it down and its memory is still held, so the
     // series goes on under the identity it had.
     if (alive && entry.maps_reads <= static_cast<int>(kMapsPauses.size()) && now_ >= entry.next_maps_read)
@@ -81,6 +84,17 @@ void ProcessWatch::check_identity(std::uint32_t pid, Entry& entry) {
   entry = Entry{};
   entry.checked_in_poll = poll_;
   identify(pid, entry);
+  if (alive) note_load(entry, *alive);
+}
+
+void ProcessWatch::note_load(Entry& entry, const Alive& alive) const {
+  entry.host_bytes = alive.resident_bytes;
+  const bool first = entry.cpu_read == Timestamp::min();
+  const double passed_s = first ? 0 : seconds_between(entry.cpu_read, now_);
+  if (!first && passed_s >= 0 && passed_s < kCpuWindow_s) return;
+  if (passed_s > 0) entry.cpu_ratio = std::max(0.0, alive.cpu_s - entry.cpu_s) / passed_s;
+  entry.cpu_s = alive.cpu_s;
+  entry.cpu_read = now_;
 }
 
 void ProcessWatch::identify(std::uint32_t pid, Entry& entry) {
@@ -152,14 +166,18 @@ bool ProcessWatch::settle(std::uint32_t pid, Entry& entry, Batch& out) {
   if (entry.maps_denied && entry.info.framework.empty()) ++unseen_.maps_denied;
   for (Holding& held : entry.holdings) {
     if (held.listed_in_poll == poll_) {
+      if (const ProcessLoad load{held.gpu_ratio, entry.cpu_ratio, entry.host_bytes}; !(load == ProcessLoad{}))
+        out.loads.push_back({now_, held.series, load});
       if (held.bytes) {
         out.samples.push_back({now_, held.series, *held.bytes});
         held.sampled = true;
       } else {
         ++unseen_.without_bytes;
+        withholding_.insert(device_ids_[held.device]);
       }
     } else if (held.open && unanswered_in_poll_[held.device] != poll_) {
       held.open = false;
+      out.loads.push_back({now_, held.series, {}});
       // A process whose bytes were never known does not become known to hold none by leaving the list.
       if (held.bytes) out.samples.push_back({now_, held.series, 0});
     }
@@ -179,6 +197,8 @@ void ProcessWatch::end(Batch& out) {
       ++it;
   }
   catalog_.processes_are_listed = unseen_.without_bytes == 0;
+  catalog_.devices_withholding = std::move(withholding_);
+  withholding_.clear();
   std::sort(out.events.begin() + first, out.events.end(), [](const Event& a, const Event& b) {
     return std::tie(a.pid, a.pid_start_ticks) < std::tie(b.pid, b.pid_start_ticks);
   });

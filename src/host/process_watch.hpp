@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/sample.hpp"
 #include "core/series.hpp"
+#include "host/process.hpp"
 
 namespace vramtrack {
 
@@ -40,13 +42,14 @@ class ProcessWatch {
 
   void begin(Timestamp now);
   /// `pid` holds `bytes` of `device`; nullopt: it holds memory there, how much could not be read. At most once
-  /// a poll for each device and pid. `kind` as in ProcessInfo.
-  void listed(std::size_t device, std::uint32_t pid, std::optional<std::uint64_t> bytes, std::string_view kind);
+  /// a poll for each device and pid. `kind` as in ProcessInfo, `gpu_ratio` as in ProcessLoad.
+  void listed(std::size_t device, std::uint32_t pid, std::optional<std::uint64_t> bytes, std::string_view kind,
+              std::optional<double> gpu_ratio = std::nullopt);
   /// The device's list could not be read in this poll: nothing is concluded from a process's absence on it.
   void unanswered(std::size_t device);
   /// Appends the poll's samples, by pid and then device, and its events, by pid and then start ticks: the same lists
   /// give the same batch in whatever order the driver tells them.
-  ///  * A listed process gives a sample when its bytes are known.
+  ///  * A listed process gives a sample when its bytes are known, and its load.
   ///  * One that is no longer listed on an answering device, but lives, has given the memory back: one sample
   ///    of 0 bytes, then none until it is listed again.
   ///  * One that is no longer listed and no longer lives: process_ended for all devices. Where /proc does not
@@ -64,6 +67,7 @@ class ProcessWatch {
     SeriesId series{};
     std::uint64_t listed_in_poll = 0;
     std::optional<std::uint64_t> bytes;
+    std::optional<double> gpu_ratio;
     bool sampled = false;
     bool open = true;  ///< the last thing said was not a release
   };
@@ -72,12 +76,17 @@ class ProcessWatch {
     std::vector<Holding> holdings;  ///< by device
     std::uint64_t checked_in_poll = 0;
     std::uint64_t listed_in_poll = 0;
+    std::optional<double> cpu_ratio;
+    std::optional<std::uint64_t> host_bytes;
+    double cpu_s = 0;  ///< as of `cpu_read`
+    Timestamp cpu_read = Timestamp::min();
     int maps_reads = 0;
     Timestamp next_maps_read;
     bool maps_denied = false;
   };
 
   void check_identity(std::uint32_t pid, Entry& entry);
+  void note_load(Entry& entry, const Alive& alive) const;
   void identify(std::uint32_t pid, Entry& entry);
   void read_framework(Entry& entry);
   Holding& holding(Entry& entry, std::size_t device);
@@ -95,7 +104,8 @@ class ProcessWatch {
   Timestamp now_;
   std::uint64_t poll_ = 0;
   Unseen unseen_;
-  std::string path_;  ///< scratch
+  std::set<std::string> withholding_;  ///< of this poll: see Catalog
+  std::string path_;                   ///< scratch
 };
 
 /// The warnings to give for `unseen`, each with what to do; empty when all is seen. `unprivileged` tells

@@ -28,7 +28,7 @@ void close_keeping_errno(int fd) {
 }  // namespace
 
 std::optional<std::string_view> read_small_file(const char* path, std::span<char> buffer) {
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   // /proc files hand over what fits in one read; a second read only confirms the end, so it is left out.
   const ssize_t got = read_again(fd, buffer.data(), buffer.size());
@@ -38,7 +38,7 @@ std::optional<std::string_view> read_small_file(const char* path, std::span<char
 }
 
 std::optional<std::string> read_text_file(const std::string& path, std::size_t limit_bytes) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   std::string text;
   std::array<char, 16384> chunk;

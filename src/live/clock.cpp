@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <fstream>
 
 #include "host/interrupt.hpp"
 
@@ -16,6 +17,13 @@ Duration boot_time() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
+
+/// Empty where the kernel does not tell.
+std::string boot_id() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  return id;
 }
 
 /// The two clocks are read one after the other: again, where another program ran in between.
@@ -43,7 +51,7 @@ Timestamp time_of_day() {
 
 Clock machine_clock() {
   return {machine_reading, [] { return std::chrono::steady_clock::now(); },
-          [](SteadyTime deadline) { return Interrupt::sleep_until(deadline); }};
+          [](SteadyTime deadline) { return Interrupt::sleep_until(deadline); }, boot_id()};
 }
 
 Clock compressed(const Clock& clock, double speed) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 
 #include "core/time.hpp"
 
@@ -21,6 +22,7 @@ struct Clock {
   std::function<ClockReading()> read;
   std::function<SteadyTime()> steady;           ///< what deadlines are counted in
   std::function<bool(SteadyTime)> sleep_until;  ///< false: asked to end meanwhile. A past deadline returns at once.
+  std::string boot_id;  ///< of this start of the machine: readings of two runs compare. Empty: of this run only
 };
 
 /// This machine's time of day, for what is told to people; samples are stamped by a loop's Clock.

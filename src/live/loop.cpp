@@ -1,7 +1,12 @@
 #include "live/loop.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "live/program_store.hpp"
+#include "live/resume.hpp"
 
 namespace vramtrack {
 namespace {
@@ -34,8 +39,40 @@ Loop::Loop(const Config& config, LoopInput input, Clock clock)
       interval_s_(config_.watch.interval_seconds),
       next_(clock_.steady()),
       started_(stamps_.next(clock_.read())),
-      now_(started_) {
+      now_(started_),
+      progress_(config_.stall, config_.sources) {
+  make_sources();
   for (const LiveSource& live : input_.sources) cost_.sources.push_back({.name = std::string(live.name)});
+}
+
+/// Not before the watch began, as its recording says.
+void Loop::make_sources() {
+  for (LiveSource& live : input_.sources)
+    if (!live.source) live.source = input_.again(started_, *input_.catalog);
+}
+
+bool Loop::record_into(const StoreConfig& store) {
+  auto opened = Store::open(store, *input_.catalog, started_);
+  if (!opened) {
+    pipeline_.warn(fmt::format("not recording: {}; watching continues without it (pass --no-record to silence this)",
+                               opened.error().message));
+    return false;
+  }
+  if (config_.watch.experience) pipeline_.remember(memory_in(**opened));
+  if (const auto last = (*opened)->clock_mark()) {
+    const Timestamp resumed = stamps_.resume(*last, clock_.read(), clock_.boot_id);
+    const bool same_boot = !clock_.boot_id.empty() && last->boot_id == clock_.boot_id && resumed > last->stamp;
+    // A simulation begins anew with each start.
+    if (config_.watch.experience && same_boot && !input_.again && pipeline_.resume((*opened)->path(), resumed))
+      ended_ = ended_meanwhile(*pipeline_.view(), config_.sources.proc_root, resumed);
+    if (input_.again)
+      for (LiveSource& live : input_.sources) live.source.reset();
+    started_ = now_ = resumed;
+    make_sources();
+  }
+  if (config_.watch.experience && !input_.again) pipeline_.read_days_of((*opened)->path(), started_);
+  pipeline_.record_into(std::move(*opened), started_);
+  return true;
 }
 
 std::vector<std::string> Loop::source_names() const {
@@ -50,6 +87,7 @@ void Loop::tick() {
   batch_.clear();
   const bool ended = poll_sources();
   const Stopwatch observing;
+  pipeline_.keep_time(stamps_.mark(clock_.boot_id));
   pipeline_.take(batch_);
   cost_.samples += batch_.samples.size();
   cost_.observe_s += observing.seconds();
@@ -60,6 +98,8 @@ void Loop::tick() {
 /// True when one of them has come to its end.
 bool Loop::poll_sources() {
   now_ = stamps_.next(clock_.read());
+  batch_.events.insert(batch_.events.end(), ended_.begin(), ended_.end());
+  ended_.clear();
   if (std::string news = stamps_.take_news(); !news.empty())
     batch_.events.push_back(Event{.time = now_, .kind = Event::Kind::note, .text = std::move(news)});
   bool ended = false;
@@ -72,12 +112,21 @@ bool Loop::poll_sources() {
     ++cost.polls;
     if (!live.error.empty()) ++cost.failed_polls;
   }
+  health_.add(*input_.catalog, batch_);
+  // The processes of a simulation are none of this machine.
+  if (!input_.again) {
+    const Stopwatch looking;
+    if (progress_.add(*input_.catalog, now_, batch_)) {
+      ++cost_.looks;
+      cost_.look_s += looking.seconds();
+    }
+  }
   // A simulation has times of its own.
   for (const Sample& sample : batch_.samples) now_ = std::max(now_, sample.time);
   return ended;
 }
 
-/// The next run follows the last, and knows nothing of it.
+/// The next run follows the last, and knows nothing of it but what the store remembers of programs.
 void Loop::start_again() {
   now_ += from_seconds(interval_s_);
   pipeline_.begin_anew(now_);

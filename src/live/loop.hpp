@@ -7,7 +7,9 @@
 
 #include "core/config.hpp"
 #include "live/clock.hpp"
+#include "live/health_history.hpp"
 #include "live/pipeline.hpp"
+#include "live/progress_rounds.hpp"
 #include "live/sources.hpp"
 #include "live/stamps.hpp"
 #include "report/metrics.hpp"
@@ -18,8 +20,8 @@ namespace vramtrack {
 struct LoopInput {
   std::unique_ptr<Catalog> catalog;
   std::vector<LiveSource> sources;
-  /// Of a simulation: makes its source once more, beginning at that time, when it has come to its end. Empty: a source
-  /// has no end.
+  /// Of a simulation: makes its source, beginning at that time: where it is not made yet, as the loop begins, and once
+  /// more when it has come to its end. Empty: the sources are there and have no end.
   std::function<std::unique_ptr<Source>(Timestamp start, Catalog& catalog)> again;
 };
 
@@ -41,10 +43,19 @@ class Loop {
   [[nodiscard]] Pipeline& pipeline() { return pipeline_; }
   [[nodiscard]] const Clock& clock() const { return clock_; }
 
+  /// Records all from now on into the store at `store.path`; the stamps go on from those of the last run that recorded
+  /// there. False when it cannot be opened: listeners have heard why, and the loop goes on without it.
+  /// REQUIRES: no tick() yet.
+  bool record_into(const StoreConfig& store);
+
   /// When tick() is due. The first one is at once.
   [[nodiscard]] SteadyTime next() const { return next_; }
   /// Polls every source once, hands on what they have, and sets next().
   void tick();
+  /// Processes of which `is_held` is true are held by a policy: that they rest is no sign of a stall. Called in tick().
+  void mark_held(std::function<bool(std::uint32_t pid, std::uint64_t start_ticks)> is_held) {
+    progress_.mark_held(std::move(is_held));
+  }
   /// What has not been written yet is.
   void finish() { pipeline_.flush(); }
 
@@ -61,6 +72,7 @@ class Loop {
   [[nodiscard]] const OwnCost& cost() const { return cost_; }
 
  private:
+  void make_sources();
   bool poll_sources();
   void start_again();
 
@@ -73,7 +85,10 @@ class Loop {
   SteadyTime next_;
   Timestamp started_;
   Timestamp now_;
+  ProgressRounds progress_;
+  HealthHistory health_;
   Batch batch_;
+  std::vector<Event> ended_;  ///< processes that ended before the first tick, since the last watch
   OwnCost cost_;
 };
 

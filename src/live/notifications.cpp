@@ -2,15 +2,35 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <map>
+
 #include "host/host_name.hpp"
 #include "report/json.hpp"
 #include "report/status.hpp"
+#include "report/view_json.hpp"
 
 namespace vramtrack {
 namespace {
 
 /// An end that waits longer looks like a hang.
 constexpr double kLastAttempt_s = 3;
+/// A silence of the configuration does not end.
+constexpr std::chrono::hours kLongestHeld{24 * 366};
+constexpr std::size_t kMostHeld = 4096;  ///< as many as the notifier's own inbox
+
+/// What is told of an alert when its silence has ended: the last that happened to it.
+struct HeldNote {
+  act::Note note;
+  SilenceSubject subject;
+  bool told_before = false;  ///< somebody has heard of it, and waits to hear that it is over
+};
+using HeldNotes = std::map<std::string, HeldNote>;  // by name_of()
+
+/// Of the alert that stands: one of each kind a series.
+std::string name_of(const act::Note& note) {
+  return std::string(to_string(note.kind)) + ' ' + series_key_text(note.key);
+}
 
 }  // namespace
 
@@ -33,6 +53,7 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
 act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news, Timestamp now) {
   act::Note note;
   note.news = news;
+  note.kind = alert.kind;
   note.key = series.key;
   if (series.verdict.suspect) {
     note.suspect_pid = series.verdict.suspect->pid;
@@ -50,12 +71,44 @@ act::Note note_of(const View& view, const SeriesView& series, const Alert& alert
   return note;
 }
 
-Listener notifying(act::Notifier& notifier, Warn warn) {
+Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
+  const auto held = std::make_shared<HeldNotes>();
   Listener listener;
-  listener.alert = [&notifier](const AlertTold& told) {
-    notifier.tell(note_of(told.view, told.series, told.alert, told.news, notifier.now()));
+  listener.alert = [&notifier, &silences, held](const AlertTold& told) {
+    const Timestamp now = notifier.now();
+    act::Note note = note_of(told.view, told.series, told.alert, told.news, now);
+    SilenceSubject subject = silence_subject(told.view, told.series);
+    const auto silence = silences.covering(subject, now);
+    if (!silence) {
+      held->erase(name_of(note));
+      return notifier.tell(std::move(note));
+    }
+    note.silenced = true;
+    const auto known = held->find(name_of(note));
+    const bool is_over = note.news == AlertNews::cleared;
+    // What is held first tells: of an alert that was raised before the silence it is another word than "raised".
+    const bool told_before = known != held->end() ? known->second.told_before : note.news != AlertNews::raised;
+    // Nobody has heard of it, or nobody ever will: then nobody waits to hear that it is over.
+    if (is_over && (!told_before || silence->ends > now + kLongestHeld || held->size() >= kMostHeld)) {
+      if (known != held->end()) held->erase(known);
+      return notifier.tell(std::move(note));
+    }
+    if (!is_over) notifier.tell(note);
+    // Who hears of it for the first time is told all that was said of it.
+    if (note.news == AlertNews::escalated && known != held->end())
+      note.text = known->second.note.text + '\n' + note.text;
+    held->insert_or_assign(name_of(note), HeldNote{note, std::move(subject), told_before});
   };
-  listener.tick = [&notifier, warn = std::move(warn)](const Batch&) {
+  listener.tick = [&notifier, &silences, held, warn = std::move(warn)](const Batch&) {
+    for (auto it = held->begin(); it != held->end();) {
+      if (silences.covering(it->second.subject, notifier.now())) {
+        ++it;
+        continue;
+      }
+      it->second.note.silenced = false;
+      notifier.tell(std::move(it->second.note));
+      it = held->erase(it);
+    }
     for (const std::string& text : notifier.take_warnings()) warn(text);
   };
   return listener;

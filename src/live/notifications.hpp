@@ -9,6 +9,7 @@
 #include "core/config.hpp"
 #include "core/view.hpp"
 #include "live/pipeline.hpp"
+#include "live/silences.hpp"
 
 namespace vramtrack {
 
@@ -24,8 +25,9 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
 act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news, Timestamp now);
 
 /// The listener that tells the notifier of every alert, and `warn` of what the notifier has to say of its deliveries.
-/// Both must outlive the listener.
-Listener notifying(act::Notifier& notifier, Warn warn);
+/// An alert that one of `silences` covers is told when the silence has ended and it still stands; that it is over, too,
+/// is told then where its beginning was told. All must outlive the listener.
+Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn);
 
 /// Before the end: the last alerts are tried once, at most some seconds; what is left is said. Returns whether all has
 /// been delivered, from the beginning.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "live/resume.hpp"
+
 namespace vramtrack {
 
 Pipeline::Pipeline(const Config& config, Catalog& catalog, std::size_t max_ended_series)
@@ -13,34 +15,78 @@ Pipeline::Pipeline(const Config& config, Catalog& catalog, std::size_t max_ended
 
 void Pipeline::new_engine() {
   changes_.clear();
+  stories_.clear();
   engine_ = std::make_unique<Engine>(config_, catalog_, max_ended_series_);
-  engine_->on_alert([this](const AlertChange& change) {
-    // At once: the store needs the alert's series, which may be forgotten next.
-    if (store_) check_store(store_->record(change.alert));
-    changes_.push_back(change);
-  });
+  view_.reset();
+  if (memory_) engine_->remember(*memory_);
+  engine_->on_alert([this](const AlertChange& change) { hear(change); });
 }
 
-bool Pipeline::record_into(const StoreConfig& store, Timestamp now) {
-  auto opened = Store::open(store, catalog_, now);
-  if (!opened) {
-    warn(fmt::format("not recording: {}; watching continues without it (pass --no-record to silence this)",
-                     opened.error().message));
-    return false;
+void Pipeline::hear(const AlertChange& change) {
+  if (resuming_) {
+    static_cast<void>(stories_.news(catalog_.key(change.alert.series), change.alert, change.news));
+    return;
   }
-  store_ = std::move(*opened);
+  // At once: the store needs the alert's series, which may be forgotten next.
+  if (store_) check_store(store_->record(change.alert));
+  changes_.push_back(change);
+}
+
+void Pipeline::record_into(std::unique_ptr<Store> store, Timestamp now) {
+  store_ = std::move(store);
   record_start(now);
-  return true;
+}
+
+void Pipeline::remember(std::optional<ProgramMemory> memory) {
+  const bool had_any = memory_.has_value();
+  memory_ = std::move(memory);
+  if (memory_)
+    engine_->remember(*memory_);
+  else if (had_any)
+    new_engine();
+}
+
+bool Pipeline::resume(const std::string& path, Timestamp now) {
+  auto reader = StoreReader::open(path);
+  if (!reader) return false;
+  resuming_ = true;
+  // Runs that ended then are remembered already.
+  const std::optional<ProgramMemory> memory = memory_;
+  if (memory_) memory_->put = [](const ProgramIdentity&, const Program&) {};
+  new_engine();
+  const auto any = read_end(
+      **reader, catalog_, now, [this] { new_engine(); }, [this](const Batch& batch) { engine_->ingest(batch); });
+  engine_->finish();
+  if (any && *any) {
+    if (const auto alerts = (*reader)->alerts(catalog_))
+      for (const Alert& alert : *alerts)
+        if (!alert.cleared) engine_->adopt(alert);
+    resumed_ = true;
+  }
+  memory_ = memory;
+  resuming_ = false;
+  if (!resumed_) new_engine();
+  if (memory_) engine_->remember(*memory_);
+  return resumed_;
+}
+
+void Pipeline::read_days_of(const std::string& path, Timestamp now) {
+  if (auto reader = StoreReader::open(path))
+    read_days(**reader, catalog_, now, *engine_->view(),
+              [this](SeriesId id, const auto& floors) { engine_->know_days(id, floors); });
+  view_.reset();
 }
 
 void Pipeline::record_start(Timestamp now) {
-  // A replay begins anew here, as this watch does.
+  // A replay begins anew here, as this watch does, or goes on.
+  const std::uint64_t code = (resumed_ ? Event::kWentOn : 0) | (memory_ ? Event::kKnewRuns : 0);
   Batch started;
-  started.events.push_back(Event{.time = now, .kind = Event::Kind::watch_started});
+  started.events.push_back(Event{.time = now, .kind = Event::Kind::watch_started, .code = code});
   if (store_) check_store(store_->append(started));
 }
 
 void Pipeline::begin_anew(Timestamp now) {
+  resumed_ = false;
   new_engine();
   record_start(now);
 }
@@ -54,6 +100,7 @@ void Pipeline::take(const Batch& tick) {
   }
   engine_->ingest(tick);
   engine_->finish();
+  view_.reset();
   for (const Listener& listener : listeners_)
     if (listener.event)
       for (const Event& event : tick.events) listener.event(event);
@@ -62,16 +109,31 @@ void Pipeline::take(const Batch& tick) {
     if (listener.tick) listener.tick(tick);
 }
 
+std::shared_ptr<const View> Pipeline::view(bool explain) const {
+  if (explain) return engine_->view(true);
+  if (view_ == nullptr) view_ = engine_->view();
+  return view_;
+}
+
 void Pipeline::tell_changes() {
-  const auto view = engine_->view();
+  const auto view = this->view();
+  // Of one leak the device knows more, who causes it and how it ended: of one tick it tells first that it grows, and
+  // last that it is over.
+  const auto place = [this](const AlertChange& change) {
+    if (catalog_.key(change.alert.series).metric != Metric::device_used) return 1;
+    return change.news == AlertNews::cleared ? 2 : 0;
+  };
+  std::stable_sort(changes_.begin(), changes_.end(),
+                   [&](const AlertChange& a, const AlertChange& b) { return place(a) < place(b); });
   for (const AlertChange& change : changes_) {
-    if (change.news == AlertNews::raised) ++counts_.raised;
-    if (change.news == AlertNews::cleared) ++counts_.cleared;
     const auto series = std::find_if(view->series.begin(), view->series.end(),
                                      [&](const SeriesView& s) { return s.id == change.alert.series; });
     if (series == view->series.end()) continue;
+    const std::optional<AlertNews> story = stories_.news(series->key, change.alert, change.news);
+    if (story == AlertNews::raised) ++counts_.raised;
+    if (story == AlertNews::cleared) ++counts_.cleared;
     for (const Listener& listener : listeners_)
-      if (listener.alert) listener.alert({*view, *series, change.alert, change.news});
+      if (listener.alert) listener.alert({*view, *series, change.alert, change.news, story});
   }
   changes_.clear();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/view.hpp"
 #include "engine/engine.hpp"
 #include "live/sources.hpp"
+#include "report/story.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack {
@@ -24,6 +26,8 @@ struct AlertTold {
   const SeriesView& series;
   const Alert& alert;
   AlertNews news;
+  /// The same for people, to whom a leak of a device and of its process is one: nullopt where it has been told.
+  std::optional<AlertNews> story;
 };
 
 /// Somebody who is told what happens: printing, drawing, serving, notifying and acting are listeners, and nothing else
@@ -42,8 +46,8 @@ class Pipeline {
   struct Counts {
     std::uint64_t ticks = 0;
     std::uint64_t samples = 0;
-    std::uint64_t raised = 0;
-    std::uint64_t cleared = 0;
+    std::uint64_t raised = 0;   ///< as people count them: AlertTold::story
+    std::uint64_t cleared = 0;  ///< likewise
   };
 
   /// `catalog` must outlive the pipeline, `config` is copied. `max_ended_series`: as Engine's.
@@ -52,14 +56,31 @@ class Pipeline {
   /// Tells `listener` of everything from now on. Those who listen first are told first.
   void listen(Listener listener) { listeners_.push_back(std::move(listener)); }
 
-  /// Records all batches and alerts from now on into the store at `store.path`, beginning at `now`. False when it
-  /// cannot be opened: listeners have heard why, and the pipeline goes on without it.
-  bool record_into(const StoreConfig& store, Timestamp now);
+  /// From now on programs are compared with their earlier runs. REQUIRES: take() was not called yet.
+  void remember(std::optional<ProgramMemory> memory);
+
+  /// Takes in what the store at `path` holds of the last watch, up to `now`, without recording or telling it: true when
+  /// there was any. The alerts that stand there stand here. REQUIRES: take() was not called yet, and record_into()
+  /// comes next.
+  bool resume(const std::string& path, Timestamp now);
+
+  /// Records all batches and alerts from now on into `store`, beginning at `now`.
+  void record_into(std::unique_ptr<Store> store, Timestamp now);
+
+  /// What the machine's clocks say at the next tick: the store ages by it.
+  void keep_time(const ClockMark& mark) {
+    if (store_) store_->keep_time(mark);
+  }
 
   /// Takes in one tick, whole.
   void take(const Batch& tick);
 
-  /// From here on nothing is known of what came before `now`, as if another watch had begun; the counts go on.
+  /// What the store at `path` knows of the week before `now`. REQUIRES: remember() was called, and record_into() comes
+  /// next.
+  void read_days_of(const std::string& path, Timestamp now);
+
+  /// From here on nothing is known of what came before `now`, but for what is remembered of programs, as if another
+  /// watch had begun; the counts go on.
   void begin_anew(Timestamp now);
 
   /// Writes what has not been written yet. The store stays open.
@@ -68,7 +89,8 @@ class Pipeline {
   /// Tells every listener.
   void warn(const std::string& text) const;
 
-  [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const { return engine_->view(explain); }
+  /// After the last batch. Made once for all who ask between two batches, unless it explains.
+  [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const;
   [[nodiscard]] const Counts& counts() const { return counts_; }
   /// Null: nothing is recorded.
   [[nodiscard]] const Store* store() const { return store_.get(); }
@@ -77,6 +99,7 @@ class Pipeline {
  private:
   void new_engine();
   void record_start(Timestamp now);
+  void hear(const AlertChange& change);
   void check_store(const Status& status) const;
   void tell_changes();
 
@@ -85,8 +108,13 @@ class Pipeline {
   std::size_t max_ended_series_;
   std::vector<Listener> listeners_;
   std::unique_ptr<Engine> engine_;
+  mutable std::shared_ptr<const View> view_;  ///< null: not asked for since the engine changed
   std::unique_ptr<Store> store_;
   std::vector<AlertChange> changes_;  ///< of this tick
+  Stories stories_;
+  std::optional<ProgramMemory> memory_;
+  bool resuming_ = false;  ///< what happens has been recorded and told before
+  bool resumed_ = false;
   Counts counts_;
 };
 

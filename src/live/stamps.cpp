@@ -17,8 +17,28 @@ std::string span(Duration jump) {
 
 }  // namespace
 
+Timestamp Stamps::resume(const ClockMark& last, const ClockReading& now, const std::string& boot_id) {
+  *this = Stamps();
+  if (boot_id.empty() || boot_id != last.boot_id || now.since_boot < last.since_boot) return next(now);
+  last_ = last.stamp;
+  wall_ = last.wall;
+  last_boot_ = last.since_boot;
+  ahead_ = last.wall - last.stamp;
+  changed_at_ = last.changed_at;
+  const Timestamp stamp = next(now);
+  // A jump back that has lasted: the last run could not follow it.
+  if (!news_.empty() || ahead_ >= Duration{0} || !settled(now.since_boot)) return stamp;
+  *this = Stamps();
+  return next(now);
+}
+
+ClockMark Stamps::mark(const std::string& boot_id) const {
+  return {.boot_id = boot_id, .since_boot = last_boot_, .wall = wall_, .stamp = *last_, .changed_at = changed_at_};
+}
+
 Timestamp Stamps::next(const ClockReading& now) {
   const auto& [wall, since_boot] = now;
+  wall_ = wall;
   if (!last_) {
     last_boot_ = changed_at_ = since_boot;
     return *(last_ = wall);
@@ -38,9 +58,10 @@ Timestamp Stamps::next(const ClockReading& now) {
                                    off > Duration{0} ? "forward" : "back", span(off),
                                    ahead_ > Duration{0}
                                        ? fmt::format(" and follow the clock if it still differs in {}", span(kSettle))
-                                       : "; restart vramtrack to follow the clock");
+                                       : fmt::format("; to follow the clock, restart vramtrack {} from now or later",
+                                                     span(kSettle)));
     if (returned) stamp = std::max(wall, expected);
-  } else if (ahead_ > Duration{0} && since_boot - changed_at_ >= kSettle) {
+  } else if (ahead_ > Duration{0} && settled(since_boot)) {
     news_ = fmt::format("timestamps follow the clock again, {} ahead", span(ahead_));
     ahead_ = Duration{0};
     stamp = wall;

@@ -4,14 +4,16 @@
 #include <optional>
 #include <string>
 
+#include "core/clock_mark.hpp"
 #include "live/clock.hpp"
 
 namespace vramtrack {
 
-/// Timestamps always rise. They follow the time of day while it goes on as the time since boot does. When it jumps,
-/// they continue from the last good time by the time since boot. A jump ahead that has lasted for kSettle is believed
-/// then (a machine without a battery gets its time from the network after the start). After a jump back the stamps go
-/// on as before it, since they must rise, until the time of day is put right again or vramtrack is restarted.
+/// The timestamps of a run always rise. They follow the time of day while it goes on as the time since boot does. When
+/// it jumps, they continue from the last good time by the time since boot. A jump ahead that has lasted for kSettle is
+/// believed then (a machine without a battery gets its time from the network after the start). After a jump back the
+/// stamps go on as before it, since they must rise, until the time of day is put right again or another run begins:
+/// that one believes what has lasted for kSettle, ahead or back, and goes on from the last run's stamps before.
 ///
 ///        wall    ______/‾‾‾‾‾‾‾‾‾‾      stamps   ______________/‾‾‾‾‾
 ///                      jump                             kSettle
@@ -26,13 +28,23 @@ class Stamps {
   /// How long a jump ahead has to last before it is believed: longer than a mistake that somebody corrects at once.
   static constexpr Duration kSettle = std::chrono::minutes{10};
 
+  /// Begins anew at `now`, where another run left `last`. Returns the stamp of this moment, which may lie before
+  /// `last.stamp`. Whether the clock was set between the two runs is only known within one boot of the machine; where
+  /// it is not known, the time of day is believed.
+  Timestamp resume(const ClockMark& last, const ClockReading& now, const std::string& boot_id);
+
   /// The stamp of this moment, later than any before.
   Timestamp next(const ClockReading& now);
+  /// The last moment, for another run to resume from. REQUIRES: next() or resume() was called.
+  [[nodiscard]] ClockMark mark(const std::string& boot_id) const;
   /// What to tell of a jump that the last call has seen or begun to believe; empty: nothing. Told once.
   std::string take_news();
 
  private:
+  [[nodiscard]] bool settled(Duration since_boot) const { return since_boot - changed_at_ >= kSettle; }
+
   std::optional<Timestamp> last_;
+  Timestamp wall_;
   Duration last_boot_{};
   Duration ahead_{0};      ///< of the time of day over the stamps
   Duration changed_at_{};  ///< since boot: when `ahead_` last changed

@@ -7,6 +7,7 @@
 #include "core/format.hpp"
 #include "period/sections.hpp"
 #include "report/health.hpp"
+#include "report/story.hpp"
 
 namespace vramtrack {
 namespace {
@@ -25,7 +26,7 @@ bool interesting(const PeriodSeries& s) {
 std::string verdict_of(const PeriodSeries& s) {
   if (!s.has_verdict) return "only summaries are left";
   std::string out = verdict_words(s.view);
-  if (s.view.ended) out += ", process ended";
+  if (s.view.ended && out.find("process ended") == std::string::npos) out += ", process ended";
   if (s.gone) out += ", not seen any more";
   if (s.view.paused) out += ", does not answer";
   if (s.view.ignored) out += ", ignored";
@@ -198,7 +199,7 @@ void device_section(const PeriodReport& report, std::size_t index, std::vector<B
                             fmt::format("{} says {}: {}", d.detector, d.leak ? "leak" : "no leak", d.because));
   if (is_device(s.view) && !s.view.device.capacity_bytes)
     out.rows.emplace_back("capacity", "unknown, so the time to out-of-memory cannot be predicted; pass --capacity");
-  if (const std::string next = s.has_verdict ? next_step(s.view) : ""; !next.empty())
+  if (const std::string next = s.has_verdict ? next_step(s.view, Origin::files) : ""; !next.empty())
     out.rows.emplace_back("next", next);
   if (!out.rows.empty()) blocks.emplace_back(std::move(out));
   process_table(report, s.view.key.device_id, blocks);
@@ -219,41 +220,102 @@ void device_less_sections(const PeriodReport& report, std::vector<Block>& blocks
 
 std::string end_words(const PeriodAlert& a, bool relative) {
   const Alert& alert = a.alert;
-  if (!alert.cleared) return a.watch_ended ? "not known: its watch ended" : "stands";
-  std::string out =
-      fmt::format("{} {}", alert.ended == AlertEnd::process_ended ? "process ended" : to_string(alert.ended),
-                  format_moment(*alert.cleared, relative));
+  if (!alert.cleared) return a.watch_ended ? "not known: its watch ended" : "still active";
+  std::string out = fmt::format("{} {}", alert_end_words(alert.ended), format_moment(*alert.cleared, relative));
   if (!alert.end_reason.empty() && alert.ended != AlertEnd::process_ended) out += ": " + printable(alert.end_reason);
   return out;
 }
 
-void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
-  std::vector<std::pair<const PeriodSeries*, const PeriodAlert*>> all;
+/// An alert and those of the processes that tell the same leak.
+struct Told {
+  const PeriodSeries* series;
+  const PeriodAlert* alert;
+  std::vector<const PeriodSeries*> by;
+};
+
+/// As people count them: one leak is one alert, though a device and its process both raised one.
+std::vector<Told> told_alerts(const PeriodReport& report) {
+  std::vector<Told> all;
+  std::vector<AlertOf> alerts;
   for (const PeriodSeries& s : report.series)
-    for (const PeriodAlert& a : s.alerts) all.emplace_back(&s, &a);
+    for (const PeriodAlert& a : s.alerts) {
+      all.push_back({&s, &a, {}});
+      alerts.push_back({s.view.key, a.alert});
+    }
+  const std::vector<std::size_t> with = told_with(alerts);
+  std::vector<Told> out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (with[i] == i) continue;
+    Told& told = all[with[i]];
+    told.by.push_back(all[i].series);
+    // Whoever saw it first says when and how.
+    if (all[i].alert->alert.raised < told.alert->alert.raised) told.alert = all[i].alert;
+  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (with[i] == i) out.push_back(std::move(all[i]));
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Told& a, const Told& b) { return a.alert->alert.raised < b.alert->alert.raised; });
+  return out;
+}
+
+std::string whose_words(const Told& told) {
+  std::string device = device_words(told.series->view);
+  if (!is_device(told.series->view)) return device + ", " + command_of(told.series->view);
+  if (told.by.empty()) return device;
+  return device + ", " +
+         (told.by.size() == 1 ? command_of(told.by.front()->view) : fmt::format("{} processes", told.by.size()));
+}
+
+void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
+  const std::vector<Told> all = told_alerts(report);
   blocks.emplace_back(Heading{2, "Alerts"});
   if (all.empty()) {
     blocks.emplace_back(Paragraph{"No alert was raised or stood in this period."});
     return;
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.second->alert.raised < b.second->alert.raised; });
   Table out;
-  out.header = {
-      "raised", "of",     "pattern", "severity", "probability of a leak", "growth then", "out of memory then in",
-      "end",    "because"};
+  out.header = {"raised",
+                "what",
+                "pattern",
+                "highest severity",
+                "probability of a leak",
+                "growth at the alert",
+                "predicted out of memory in",
+                "end",
+                "because"};
   out.right = {4, 5};
+  out.prose = true;
   const std::size_t from = all.size() > kMostAlerts ? all.size() - kMostAlerts : 0;
   for (std::size_t i = from; i < all.size(); ++i) {
-    const auto& [s, a] = all[i];
-    const Finding& f = a->alert.finding;
-    out.rows.push_back({format_moment(a->alert.raised, report.clock_is_relative),
-                        is_device(s->view) ? device_words(s->view) : device_words(s->view) + ", " + command_of(s->view),
-                        std::string(pattern_words(f.pattern)), std::string(to_string(a->alert.severity)),
-                        format_percent(f.confidence), format_rate(f.growth_bytes_per_s),
-                        f.oom_in_s ? format_eta(*f.oom_in_s) : "", end_words(*a, report.clock_is_relative),
+    const PeriodAlert& a = *all[i].alert;
+    const Finding& f = a.alert.finding;
+    out.rows.push_back({format_moment(a.alert.raised, report.clock_is_relative), whose_words(all[i]),
+                        std::string(alert_words(a.alert)), std::string(to_string(a.alert.severity)),
+                        a.alert.kind != AlertKind::leak ? "" : format_percent(f.confidence),
+                        a.alert.kind != AlertKind::leak ? "" : format_rate(f.growth_bytes_per_s),
+                        f.oom_in_s ? format_eta(*f.oom_in_s) : "", end_words(a, report.clock_is_relative),
                         printable(f.because)});
-    out.tones.push_back(a->alert.cleared ? Tone::plain : Tone::bad);
+    out.tones.push_back(a.alert.cleared ? Tone::plain : Tone::bad);
+  }
+  blocks.emplace_back(std::move(out));
+  if (from > 0) blocks.emplace_back(Paragraph{fmt::format("{} earlier ones are in the JSON.", from)});
+}
+
+constexpr std::size_t kMostActs = 100;
+
+void acts_section(const PeriodReport& report, std::vector<Block>& blocks) {
+  if (report.acts.empty()) return;
+  blocks.emplace_back(Heading{2, "Acts of policies"});
+  Table out;
+  out.header = {"time", "policy", "step", "outcome", "whom", "because"};
+  out.prose = true;
+  const std::size_t from = report.acts.size() > kMostActs ? report.acts.size() - kMostActs : 0;
+  for (std::size_t i = from; i < report.acts.size(); ++i) {
+    const PeriodAct& a = report.acts[i];
+    out.rows.push_back({format_moment(a.time, report.clock_is_relative), printable(a.policy), printable(a.action),
+                        printable(fmt::format("{}{}: {}", a.event, a.dry_run ? " (dry run)" : "", a.text)),
+                        printable(a.subject), printable(a.because)});
+    out.tones.push_back(a.event == "failed" || a.event == "refused" ? Tone::bad : Tone::plain);
   }
   blocks.emplace_back(std::move(out));
   if (from > 0) blocks.emplace_back(Paragraph{fmt::format("{} earlier ones are in the JSON.", from)});
@@ -305,8 +367,10 @@ Document report_document(const PeriodReport& report) {
     }
   device_less_sections(report, out.blocks);
   alert_section(report, out.blocks);
+  crash_section(report, out.blocks);
   risk_section(report, out.blocks);
   idle_section(report, out.blocks);
+  acts_section(report, out.blocks);
   notes_section(report, out.blocks);
   for (Block& block : out.blocks)
     if (auto* table = std::get_if<Table>(&block)) drop_empty_columns(*table);

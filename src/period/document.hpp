@@ -32,6 +32,7 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
   std::vector<Tone> tones;         ///< of the rows' first column; may be shorter
   std::vector<std::size_t> right;  ///< columns that are figures: flush right
+  bool prose = false;              ///< the last column is a sentence: below its row, where a form can do that
 };
 
 /// The chart of report.series[index], where the form has charts.

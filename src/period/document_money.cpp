@@ -1,6 +1,8 @@
 // The sections about money: what a crash would lose, what idle memory costs.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/format.hpp"
 #include "period/sections.hpp"
 
@@ -28,16 +30,16 @@ std::string usd(const Interval& i) {
   return fmt::format("{} ({}–{})", usd(i.mid), low.substr(0, low.size() - 4), usd(i.high));
 }
 
-std::string_view basis_words(JobRisk::Basis basis) {
+std::string_view basis_words(JobLoss::Basis basis) {
   switch (basis) {
-    case JobRisk::Basis::last_checkpoint:
+    case JobLoss::Basis::last_checkpoint:
       return "since the last checkpoint, as given";
-    case JobRisk::Basis::checkpoint_every:
+    case JobLoss::Basis::checkpoint_every:
       return "half the time between two checkpoints";
-    case JobRisk::Basis::start:
+    case JobLoss::Basis::start:
       return "since it began: no checkpoint is known";
-    case JobRisk::Basis::first_seen:
-      return "at least, since it was first seen: no checkpoint is known";
+    case JobLoss::Basis::first_seen:
+      return "lower bound: all work since it was first seen, as no checkpoint is known";
   }
   return "";
 }
@@ -54,7 +56,53 @@ std::string device_names(const PeriodReport& report, const std::vector<std::stri
   return out;
 }
 
+std::string gpu_hours_or_unknown(const LostWork& lost) {
+  return lost.gpu_h ? gpu_hours(*lost.gpu_h) : "not known";
+}
+
+std::string usd_or_unknown(const LostWork& lost) {
+  return lost.usd ? usd(*lost.usd) : "not known";
+}
+
+/// Why nobody knows how much work it is.
+std::string unknown_words(const PeriodReport& report, std::string_view work) {
+  const bool processes = std::any_of(report.series.begin(), report.series.end(),
+                                     [](const PeriodSeries& s) { return s.view.key.pid != 0; });
+  if (processes) return fmt::format("no visible process grows, so the {} is unknown", work);
+  return fmt::format("processes were not recorded, so the {} is unknown{}", work,
+                     report.is_log ? "; add a log of processes" : "");
+}
+
+/// A table of lost work: one row a job, and their sum. `work`: what it is called. `moment`: the cell that says when.
+template <class Job, class Moment>
+Table loss_table(const PeriodReport& report, const std::vector<Job>& jobs, const LostWork& total, std::string_view work,
+                 Moment moment) {
+  Table out;
+  out.right = {4, 5};
+  for (const Job& job : jobs)
+    out.rows.push_back({job_words(job.kind, job.id), printable(job.command), device_names(report, job.devices),
+                        moment(job), gpu_hours_or_unknown(job.lost), usd_or_unknown(job.lost),
+                        job.lost.gpu_h ? std::string(basis_words(job.basis)) : unknown_words(report, work)});
+  if (total.gpu_h && jobs.size() > 1)
+    out.rows.push_back(
+        {"all", "", "", "", gpu_hours_or_unknown(total), usd_or_unknown(total), "sum of the known ones"});
+  return out;
+}
+
 }  // namespace
+
+void crash_section(const PeriodReport& report, std::vector<Block>& blocks) {
+  const Money& money = report.money;
+  if (money.crashes.empty()) return;
+  blocks.emplace_back(Heading{2, "Lost in crashes"});
+  Table out = loss_table(report, money.crashes, money.crashed, "lost work",
+                         [&](const JobCrash& crash) { return format_moment(crash.time, report.clock_is_relative); });
+  out.header = {"job", "command", "GPUs", "out of memory at", "work lost, GPU-hours", "cost", "basis"};
+  blocks.emplace_back(std::move(out));
+  std::string note = "Counts every GPU on which the job held memory.";
+  if (!money.usd_per_gpu_hour) note += " For money, set cost.usd-per-gpu-hour.";
+  blocks.emplace_back(Paragraph{std::move(note)});
+}
 
 void risk_section(const PeriodReport& report, std::vector<Block>& blocks) {
   const Money& money = report.money;
@@ -63,20 +111,9 @@ void risk_section(const PeriodReport& report, std::vector<Block>& blocks) {
     blocks.emplace_back(Paragraph{"No job is predicted to run out of memory."});
     return;
   }
-  Table out;
-  out.header = {"job", "command", "GPUs", "out of memory in", "work lost then, GPU-hours", "cost", "counted"};
-  out.right = {4, 5};
-  for (const JobRisk& job : money.jobs) {
-    const bool known = job.lost_gpu_h.has_value();
-    out.rows.push_back(
-        {job_words(job.kind, job.id), printable(job.command), device_names(report, job.devices),
-         format_eta(job.oom_in_s), known ? gpu_hours(*job.lost_gpu_h) : "not known",
-         job.lost_usd ? usd(*job.lost_usd) : "not known",
-         known ? std::string(basis_words(job.basis)) : "no visible process grows, so the work at risk is unknown"});
-  }
-  if (money.lost_gpu_h && money.jobs.size() > 1)
-    out.rows.push_back({"all", "", "", "", gpu_hours(*money.lost_gpu_h),
-                        money.lost_usd ? usd(*money.lost_usd) : "not known", "sum of the known ones"});
+  Table out = loss_table(report, money.jobs, money.at_risk, "work at risk",
+                         [](const JobRisk& job) { return format_eta(job.oom_in_s); });
+  out.header = {"job", "command", "GPUs", "out of memory in", "work lost then, GPU-hours", "cost", "basis"};
   blocks.emplace_back(std::move(out));
   std::string note =
       "The work that a crash would lose, on every GPU where the job holds memory. Other jobs on the same GPU may crash "
@@ -118,7 +155,9 @@ void idle_section(const PeriodReport& report, std::vector<Block>& blocks) {
   }
   if (!processes) note += "Processes were not recorded, so memory that no process holds cannot be found. ";
   if (!utilisation)
-    note += "Utilisation was not recorded, so processes that hold memory without computing cannot be found. ";
+    note += report.is_log
+                ? "Utilisation is not read from logs, so processes that hold memory without computing cannot be found. "
+                : "Utilisation was not recorded, so processes that hold memory without computing cannot be found. ";
   note.pop_back();
   blocks.emplace_back(Paragraph{std::move(note)});
 }

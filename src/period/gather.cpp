@@ -55,7 +55,10 @@ void ReportGatherer::keep_views() {
 void ReportGatherer::take(const Batch& tick, Timestamp time, Catalog& catalog) {
   if (std::any_of(tick.events.begin(), tick.events.end(), starts_watch)) {
     watches_.push_back(time);
-    begin_anew(catalog);
+    const bool went_on = std::any_of(tick.events.begin(), tick.events.end(), [](const Event& event) {
+      return starts_watch(event) && (event.code & Event::kWentOn) != 0;
+    });
+    if (!went_on || !engine_) begin_anew(catalog);
   }
   engine_->ingest(tick);
   if (!recording_begin_ && !tick.samples.empty()) recording_begin_ = time;
@@ -255,11 +258,12 @@ Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalo
   if (first_tick_ && (range_.from || range_.to)) {
     const bool relative = catalog.clock_is_relative;
     const std::string begin = format_moment(*first_tick_, relative);
-    return Error{fmt::format(
-        "no sample in the requested period: {} from {}; a duration counts back from now, so give --since a time",
-        part.files.size() == 1 ? printable(part.files.front()) + " is" : "the files are",
-        range_.to && last_tick_ >= *range_.to ? begin + " and later"
-                                              : begin + " to " + format_moment(last_tick_, relative))};
+    return Error{fmt::format("no sample in the requested period: {} from {}; {}",
+                             part.files.size() == 1 ? printable(part.files.front()) + " is" : "the files are",
+                             range_.to && last_tick_ >= *range_.to
+                                 ? begin + " and later"
+                                 : begin + " to " + format_moment(last_tick_, relative),
+                             advice_)};
   }
   return Error{"no usable sample; check the file, or say what it is with --input-format"};
 }
@@ -271,6 +275,7 @@ Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std:
   const auto part = plan_one_recorded(kind, files, {logs, read});
   if (!part) return fail(part.error());
   report_.files = part->files;
+  report_.is_log = part->store_path.empty();
   Catalog catalog;
   auto source = part->open(catalog);
   if (!source) return fail(source.error());
@@ -280,7 +285,9 @@ Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std:
     if (!reader) return fail(reader.error());
     store = std::move(*reader);
   }
-  if (const Status played = play(**source, catalog); !played)
+  const Status played = play(**source, catalog);
+  if (!played && played.error().voids_earlier) return fail(played.error());
+  if (!played)
     report_.warnings.push_back(played.error().message + (store ? "" : "; the samples before that are reported"));
   if (store) {
     // The catalog of the alerts knows devices of which no sample is left.

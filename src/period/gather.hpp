@@ -19,7 +19,9 @@ namespace vramtrack {
 /// Cost: that of a replay; some 10 ns a sample more.
 class ReportGatherer {
  public:
-  ReportGatherer(const Config& config, TimeRange range) : config_(config), range_(range) {}
+  /// `advice`: what to do about a period without samples.
+  ReportGatherer(const Config& config, TimeRange range, std::string advice = "give another period")
+      : config_(config), range_(range), advice_(std::move(advice)) {}
 
   /// Of files that are one recording together; of a store what live said is told, whatever a detector of today would
   /// say. Errors: those of plan_one_recorded() and of opening, and when there is nothing in the range (says what there
@@ -50,6 +52,7 @@ class ReportGatherer {
 
   const Config& config_;
   TimeRange range_;
+  std::string advice_;
   std::unique_ptr<Engine> engine_;
   Histories histories_;
   std::map<std::string, Known> known_;  ///< by name()

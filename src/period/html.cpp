@@ -5,6 +5,7 @@
 
 #include "core/format.hpp"
 #include "core/markup.hpp"
+#include "core/printable.hpp"
 #include "period/document.hpp"
 
 namespace vramtrack {
@@ -48,6 +49,7 @@ h1{font-size:1.5rem;line-height:1.3}h2{font-size:1.1rem;margin:2rem 0 .5rem;bord
 table{border-collapse:collapse;font-size:.85rem}th,td{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top;border-bottom:1px solid var(--line);overflow-wrap:break-word;max-width:26rem}
 th{font-weight:600;color:var(--faint);vertical-align:bottom}td.r,th.r{text-align:right;white-space:nowrap}.scroll{overflow-x:auto}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:.6rem 0}dt{color:var(--faint)}dd{margin:0;overflow-wrap:anywhere}
+tr.told td{border-bottom:0}tr.prose td{max-width:none;padding-top:0;color:var(--faint)}
 .bad{color:var(--bad);font-weight:600}.notice{color:var(--notice)}.good{color:var(--good)}.faint{color:var(--faint)}
 a{color:var(--mean)}svg{width:100%;height:auto;display:block;margin:.6rem 0}.tick{fill:var(--faint);font-size:11px}.grid{stroke:var(--line);stroke-width:.6}
 .mean{fill:none;stroke:var(--mean);stroke-width:1.8}.band{fill:var(--band);stroke:none}.capacity{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:6 4}
@@ -80,13 +82,14 @@ class Html {
   }
   void operator()(const Table& t) {
     out += "<div class=\"scroll\"><table>\n<tr>";
-    for (std::size_t c = 0; c < t.header.size(); ++c)
+    const std::size_t columns = t.header.size() - (t.prose ? 1 : 0);
+    for (std::size_t c = 0; c < columns; ++c)
       out += fmt::format("<th{}>{}</th>", side(t, c), escape_markup(t.header[c]));
     out += "</tr>\n";
     for (std::size_t r = 0; r < t.rows.size(); ++r) {
       const Tone tone = r < t.tones.size() ? t.tones[r] : Tone::plain;
-      out += "<tr>";
-      for (std::size_t c = 0; c < t.rows[r].size(); ++c) {
+      out += t.prose ? "<tr class=\"told\">" : "<tr>";
+      for (std::size_t c = 0; c < columns && c < t.rows[r].size(); ++c) {
         const std::string cell = escape_markup(t.rows[r][c]);
         // The verdict's words carry the colour: what is coloured is said, too.
         const bool told = t.header[c] == "verdict" || (t.header[c] == "end" && tone == Tone::bad);
@@ -94,6 +97,9 @@ class Html {
                            told ? fmt::format("<span class=\"{}\">{}</span>", tone_class(tone), cell) : cell);
       }
       out += "</tr>\n";
+      if (t.prose)
+        out += fmt::format("<tr class=\"prose\"><td colspan=\"{}\">{}: {}</td></tr>\n", columns,
+                           escape_markup(t.header.back()), escape_markup(t.rows[r].back()));
     }
     out += "</table></div>\n";
   }
@@ -132,9 +138,8 @@ std::string report_csv(const PeriodReport& report) {
     if (!charted[i]) continue;
     const PeriodSeries& s = report.series[i];
     // A name that begins like a formula must not become one in a spreadsheet.
-    std::string device = s.view.key.device_id;
-    std::replace_if(
-        device.begin(), device.end(), [](char c) { return c == '"' || static_cast<unsigned char>(c) < 0x20; }, '?');
+    std::string device = printable(s.view.key.device_id);
+    std::replace(device.begin(), device.end(), '"', '?');
     if (!device.empty() && std::string_view("=+-@").find(device.front()) != std::string_view::npos)
       device = fmt::format("'{}", device);
     for (const HistoryPoint& p : s.history)

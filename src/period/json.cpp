@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/printable.hpp"
 #include "period/period.hpp"
 #include "report/report.hpp"
 
@@ -33,30 +34,29 @@ json offset_s(const std::optional<Timestamp>& t, const PeriodReport& report) {
   return t && report.first ? json(std::round(seconds_between(*report.first, *t) * 1000) / 1000) : json(nullptr);
 }
 
-std::string_view basis_name(JobRisk::Basis basis) {
+std::string_view basis_name(JobLoss::Basis basis) {
   switch (basis) {
-    case JobRisk::Basis::last_checkpoint:
+    case JobLoss::Basis::last_checkpoint:
       return "last_checkpoint";
-    case JobRisk::Basis::checkpoint_every:
+    case JobLoss::Basis::checkpoint_every:
       return "checkpoint_every";
-    case JobRisk::Basis::start:
+    case JobLoss::Basis::start:
       return "start";
-    case JobRisk::Basis::first_seen:
+    case JobLoss::Basis::first_seen:
       return "first_seen";
   }
   return "";
 }
 
-json job_json(const JobRisk& job) {
+json job_json(const JobLoss& job) {
   return {{"kind", job.kind.empty() ? json(nullptr) : json(job.kind)},
           {"id", job.id.empty() ? json(nullptr) : json(job.id)},
           {"command", job.command.empty() ? json(nullptr) : json(job.command)},
           {"pids", job.pids},
           {"devices", job.devices},
-          {"oom_in_s", interval(job.oom_in_s)},
-          {"basis", job.lost_gpu_h ? json(basis_name(job.basis)) : json(nullptr)},
-          {"lost_gpu_hours", interval(job.lost_gpu_h)},
-          {"lost_usd", interval(job.lost_usd)}};
+          {"basis", job.lost.gpu_h ? json(basis_name(job.basis)) : json(nullptr)},
+          {"lost_gpu_hours", interval(job.lost.gpu_h)},
+          {"lost_usd", interval(job.lost.usd)}};
 }
 
 json idle_json(const IdleDevice& d, const Money& money) {
@@ -80,10 +80,21 @@ json money_json(const PeriodReport& report) {
               {"checkpoint_every_s",
                report.rules.checkpoint_every_s ? json(number(*report.rules.checkpoint_every_s)) : json(nullptr)},
               {"jobs", json::array()},
-              {"lost_gpu_hours", interval(money.lost_gpu_h)},
-              {"lost_usd", interval(money.lost_usd)},
+              {"lost_gpu_hours", interval(money.at_risk.gpu_h)},
+              {"lost_usd", interval(money.at_risk.usd)},
+              {"crashes", json::array()},
+              {"crashed_gpu_hours", interval(money.crashed.gpu_h)},
+              {"crashed_usd", interval(money.crashed.usd)},
               {"idle", json::array()}};
-  for (const JobRisk& job : money.jobs) out["jobs"].push_back(job_json(job));
+  for (const JobRisk& job : money.jobs) {
+    out["jobs"].push_back(job_json(job));
+    out["jobs"].back()["oom_in_s"] = interval(job.oom_in_s);
+  }
+  for (const JobCrash& crash : money.crashes) {
+    out["crashes"].push_back(job_json(crash));
+    out["crashes"].back()["time"] = date(crash.time, report.clock_is_relative);
+    out["crashes"].back()["offset_s"] = offset_s(crash.time, report);
+  }
   for (const IdleDevice& d : money.idle) out["idle"].push_back(idle_json(d, money));
   return out;
 }
@@ -144,9 +155,19 @@ std::string report_json(const PeriodReport& report) {
   for (const Notice& n : report.notices)
     out["events"].push_back(
         {{"time", date(n.time, report.clock_is_relative)}, {"offset_s", offset_s(n.time, report)}, {"text", n.text}});
+  out["acts"] = json::array();
+  for (const PeriodAct& a : report.acts)
+    out["acts"].push_back({{"time", date(a.time, report.clock_is_relative)},
+                           {"policy", a.policy},
+                           {"action", a.action},
+                           {"event", a.event},
+                           {"dry_run", a.dry_run},
+                           {"subject", a.subject},
+                           {"text", a.text},
+                           {"because", a.because}});
   out["skipped_lines"] = report.skipped_lines;
   out["warnings"] = report.warnings;
-  return out.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  return json_text(out) + '\n';
 }
 
 }  // namespace vramtrack

@@ -39,8 +39,14 @@ struct CostRules {
   std::vector<LastCheckpoint> last_checkpoints;
 };
 
-/// One job that is predicted to run out of memory.
-struct JobRisk {
+/// Work that was lost, or would be. nullopt: not known.
+struct LostWork {
+  std::optional<Interval> gpu_h;
+  std::optional<Interval> usd;
+};
+
+/// One job and the work that its crash loses.
+struct JobLoss {
   /// From where the lost work counts.
   enum class Basis : std::uint8_t { last_checkpoint, checkpoint_every, start, first_seen };
   std::string id;    ///< Slurm job id, pod UID, container id, or pid; empty: no visible process grows
@@ -48,10 +54,18 @@ struct JobRisk {
   std::string command;
   std::vector<std::uint32_t> pids;
   std::vector<std::string> devices;  ///< on which it holds memory: all of them end with it
-  Interval oom_in_s;                 ///< from the end of the period
   Basis basis = Basis::start;
-  std::optional<Interval> lost_gpu_h;  ///< nullopt: not known, for nobody knows whose work it is
-  std::optional<Interval> lost_usd;
+  LostWork lost;  ///< not known where nobody knows whose work it is
+};
+
+/// One job that is predicted to run out of memory.
+struct JobRisk : JobLoss {
+  Interval oom_in_s;  ///< from the end of the period
+};
+
+/// One job that did.
+struct JobCrash : JobLoss {
+  Timestamp time;
 };
 
 /// Memory of one device that was held and did no work, as far as can be told.
@@ -68,12 +82,25 @@ struct IdleDevice {
 
 struct Money {
   std::optional<double> usd_per_gpu_hour;
-  std::vector<JobRisk> jobs;           ///< the greatest loss first
-  std::optional<Interval> lost_gpu_h;  ///< of those that are known; nullopt: of none
-  std::optional<Interval> lost_usd;
-  std::vector<IdleDevice> idle;  ///< one a device
-  double idle_gpu_h = 0;         ///< orphaned and unused
+  std::vector<JobRisk> jobs;      ///< the greatest loss first
+  LostWork at_risk;               ///< of those jobs whose loss is known, together
+  std::vector<JobCrash> crashes;  ///< in the order of their times
+  LostWork crashed;               ///< together
+  std::vector<IdleDevice> idle;   ///< one a device
+  double idle_gpu_h = 0;          ///< orphaned and unused
   double idle_share_h = 0;
+};
+
+/// One act of a policy, as the record of acts has it (docs/formats/acts.md). Foreign texts.
+struct PeriodAct {
+  Timestamp time;
+  std::string policy;
+  std::string action;   ///< empty: of the ladder as a whole
+  std::string event;    ///< "done", "failed", "refused", "would", "undone", "end"
+  std::string subject;  ///< "pid 4242 (python train.py, alice)"
+  std::string text;     ///< what was done, or why not
+  std::string because;  ///< the evidence of that moment
+  bool dry_run = false;
 };
 
 struct PeriodReport {
@@ -83,15 +110,20 @@ struct PeriodReport {
   std::optional<Timestamp> first;  ///< of the samples in the period
   std::optional<Timestamp> last;
   bool clock_is_relative = false;
+  bool is_log = false;  ///< made from logs, and not from a store
   std::uint64_t samples = 0;
   double bucket_s = 0;               ///< width of a HistoryPoint
   std::vector<PeriodSeries> series;  ///< devices first (by index), then processes by device and peak
   std::vector<Notice> notices;
+  std::vector<PeriodAct> acts;  ///< in order
   std::vector<std::string> warnings;
   std::uint64_t skipped_lines = 0;
   CostRules rules;
   Money money;
 };
+
+/// What one process holds on one device.
+bool is_process(const PeriodSeries& series);
 
 /// An alert of a leak that was not withdrawn: exit code 1.
 bool has_leak(const PeriodReport& report);

@@ -7,6 +7,8 @@
 
 namespace vramtrack {
 
+/// "Lost in crashes": what the jobs that ran out of memory lost; nothing where none did.
+void crash_section(const PeriodReport& report, std::vector<Block>& blocks);
 /// "At risk": what the predicted crashes would lose, job by job. Appends to `blocks`.
 void risk_section(const PeriodReport& report, std::vector<Block>& blocks);
 /// "Idle memory": what nobody used, and what that cost.

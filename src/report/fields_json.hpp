@@ -166,6 +166,9 @@ inline json verdict_line(const Verdict& v, const LineClock& clock) {
 inline json run_line(const Run& run, const LineClock& clock) {
   return line(&Places::run, clock, run);
 }
+inline json stall_line(const Stall& stall, const LineClock& clock) {
+  return line(&Places::stall, clock, stall);
+}
 inline json alert_line(const Alert& a, const LineClock& clock) {
   return line(&Places::alert, clock, a.finding, a);
 }

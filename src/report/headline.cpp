@@ -17,15 +17,9 @@ using Devices = std::vector<const SeriesView*>;
 /// How long the end of a run stays the first thing to say.
 constexpr double kTold_s = 24 * 3600;
 
-/// "GPU 0"; without an index its id.
-std::string short_name(const SeriesView& s) {
-  const DeviceInfo& d = s.device;
-  return (d.parent_id.empty() ? "GPU " : "MIG ") + (d.index ? std::to_string(*d.index) : printable(s.key.device_id));
-}
-
 std::string short_names(const Devices& devices) {
   std::string out;
-  for (const SeriesView* s : devices) out += (out.empty() ? "" : ", ") + short_name(*s);
+  for (const SeriesView* s : devices) out += (out.empty() ? "" : ", ") + short_device_words(*s);
   return out;
 }
 
@@ -48,7 +42,7 @@ bool worse(const SeriesView* a, const SeriesView* b) {
 Headline of_leak(const Devices& leaking, const CommandOf& command_of) {
   const SeriesView& worst = **std::min_element(leaking.begin(), leaking.end(), worse);
   const Verdict& v = worst.verdict;
-  std::string text = short_name(worst) + " leaks";
+  std::string text = short_device_words(worst) + " leaks";
   if (v.suspect && v.suspect->pid == 0) text += ": no visible process explains it";
   if (v.suspect && v.suspect->pid != 0)
     text += fmt::format(": pid {} {}", v.suspect->pid,
@@ -66,7 +60,7 @@ Headline of_end(const Devices& ended, const View& view, const CommandOf& command
   });
   const End& end = *last.verdict.end;
   std::string text =
-      fmt::format("{} {} at {}", short_name(last),
+      fmt::format("{} {} at {}", short_device_words(last),
                   end.how == EndKind::out_of_memory ? "ran out of memory" : "leaked until its process ended",
                   format_moment(end.time, view.clock_is_relative));
   if (end.pid != 0) {
@@ -91,6 +85,11 @@ Headline headline(const View& view, const CommandOf& command_of) {
            (s.verdict.end->how == EndKind::out_of_memory || alert_at_end(s) != nullptr);
   });
   if (!ended.empty()) return of_end(ended, view, command_of);
+  const Devices suspected =
+      those(devices, [](const SeriesView& s) { return s.verdict.finding.stage == Stage::suspected; });
+  if (!suspected.empty())
+    return {"notice", fmt::format("No leak is confirmed; {} {} suspected.", short_names(suspected),
+                                  suspected.size() > 1 ? "are" : "is")};
   const Devices growing = those(devices, [](const SeriesView& s) { return tone_of(s) == Tone::notice; });
   if (!growing.empty())
     return {"notice", fmt::format("No leak so far; {} {}, and it is too early to tell why.", short_names(growing),

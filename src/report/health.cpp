@@ -6,20 +6,24 @@
 #include <array>
 
 #include "core/format.hpp"
+#include "core/xid.hpp"
 
 namespace vramtrack {
 namespace {
 
 constexpr double kXidCounts_s = 24 * 3600;
 
-/// XID errors of the hardware or its firmware, after NVIDIA's "XID Errors"; a program's own (13, 31, 43, 45, ...) and
-/// those not listed here say nothing of the GPU's health.
+/// A program's own errors, and those of which nothing is known, say nothing of the GPU's health.
 Condition xid_condition(std::uint64_t code) {
-  constexpr std::array<std::uint64_t, 12> kFailing = {38, 48, 61, 62, 64, 74, 79, 95, 119, 120, 140, 143};
-  constexpr std::array<std::uint64_t, 3> kDegraded = {63, 92, 94};
-  if (std::find(kFailing.begin(), kFailing.end(), code) != kFailing.end()) return Condition::failing;
-  if (std::find(kDegraded.begin(), kDegraded.end(), code) != kDegraded.end()) return Condition::degraded;
-  return Condition::healthy;
+  const XidInfo* info = find_xid(code);
+  if (info == nullptr || info->severity == XidSeverity::info) return Condition::healthy;
+  return info->severity == XidSeverity::critical ? Condition::failing : Condition::degraded;
+}
+
+/// What to do about an XID that has a condition.
+std::string xid_advice(std::uint64_t code) {
+  const XidInfo* info = find_xid(code);
+  return std::string(info != nullptr ? info->advice : std::string_view());
 }
 
 std::string xid_text(const LastXid& xid) {
@@ -29,34 +33,36 @@ std::string xid_text(const LastXid& xid) {
 void judge_memory(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
   if (h.repair_failed == true)
     problems.push_back({Condition::failing, "a defective memory row could not be replaced",
-                        "take the GPU out of use; have it tested and replaced"});
+                        "take the GPU out of use; have it tested and replaced", "repair_failed"});
   if (h.ecc_since_load.uncorrected.value_or(0) > 0)
     problems.push_back(
         {Condition::failing,
          format_count(*h.ecc_since_load.uncorrected, "uncorrected memory error") + " since the driver was loaded",
          "do not trust results computed since then; reset the GPU (nvidia-smi --gpu-reset), and replace it if the "
-         "errors come back"});
+         "errors come back",
+         "memory_errors"});
   if (h.repair_pending == true)
     problems.push_back({Condition::degraded, "defective memory rows wait for a reset to be replaced by spare ones",
-                        "stop the programs on the GPU and reset it (nvidia-smi --gpu-reset), or restart the machine"});
+                        "stop the programs on the GPU and reset it (nvidia-smi --gpu-reset), or restart the machine",
+                        "repair_pending"});
 }
 
 void judge_clocks(const DeviceHealth& h, std::vector<HealthProblem>& problems) {
   if (!h.throttle) return;
   const std::string at = h.temperature_celsius ? fmt::format(" at {:.0f} °C", *h.temperature_celsius) : std::string();
   if (h.throttle->has(Throttle::thermal_hardware))
-    problems.push_back(
-        {Condition::degraded, "too hot: the hardware lowers the clocks" + at, "check the fans and the air flow now"});
+    problems.push_back({Condition::degraded, "too hot: the hardware lowers the clocks" + at,
+                        "check the fans and the air flow now", "thermal"});
   else if (h.throttle->has(Throttle::thermal_software))
-    problems.push_back(
-        {Condition::degraded, "too warm: the driver lowers the clocks" + at, "check the fans and the air flow"});
+    problems.push_back({Condition::degraded, "too warm: the driver lowers the clocks" + at,
+                        "check the fans and the air flow", "thermal"});
   if (h.throttle->has(Throttle::power_brake))
     problems.push_back({Condition::degraded, "the hardware lowers the clocks because of the power supply",
-                        "check the power supplies and their cables"});
+                        "check the power supplies and their cables", "power"});
   if (h.throttle->has(Throttle::hardware_slowdown) && !h.throttle->has(Throttle::thermal_hardware) &&
       !h.throttle->has(Throttle::power_brake))
     problems.push_back({Condition::degraded, "the hardware lowers the clocks" + at,
-                        "check cooling and power; nvidia-smi -q -d PERFORMANCE shows the reason"});
+                        "check cooling and power; nvidia-smi -q -d PERFORMANCE shows the reason", "slowdown"});
 }
 
 /// "power cap"
@@ -86,8 +92,7 @@ HealthReport judge_health(const SeriesView& device, Timestamp now) {
   if (device.last_xid && seconds_between(device.last_xid->time, now) < kXidCounts_s) {
     const Condition condition = xid_condition(device.last_xid->code);
     if (condition != Condition::healthy)
-      report.problems.push_back({condition, xid_text(*device.last_xid),
-                                 "read the kernel log and NVIDIA's list of XID errors; check whether it comes back"});
+      report.problems.push_back({condition, xid_text(*device.last_xid), xid_advice(device.last_xid->code), "xid"});
   }
   std::stable_sort(report.problems.begin(), report.problems.end(),
                    [](const HealthProblem& a, const HealthProblem& b) { return a.condition > b.condition; });

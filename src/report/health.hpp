@@ -18,7 +18,8 @@ std::string_view to_string(Condition condition);
 struct HealthProblem {
   Condition condition = Condition::degraded;
   std::string text;
-  std::string next;  ///< what to do about it
+  std::string next;       ///< what to do about it
+  std::string_view kind;  ///< for programs: memory_errors, repair_failed, repair_pending, thermal, power, slowdown, xid
 };
 
 struct HealthReport {

@@ -1,6 +1,7 @@
 // The JSON report: one object a line, one per series (docs/formats/analysis.md).
 #include "report/json.hpp"
 
+#include "core/printable.hpp"
 #include "report/fields_json.hpp"
 #include "report/report.hpp"
 
@@ -36,7 +37,7 @@ json series_json(const SeriesView& s) {
 
 /// Bytes that are no UTF-8 (a command line may hold any) become U+FFFD; nothing throws.
 std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  return json_text(value) + '\n';
 }
 
 std::string render(const View& view, const ReportStyle&) {
@@ -55,8 +56,11 @@ std::string render(const View& view, const ReportStyle&) {
     row["duration_s"] = s.first && s.last ? seconds(seconds_between(*s.first, *s.last)) : 0.0;
     row["interval_s"] = seconds(s.interval_s);
     row["verdict"] = fields::verdict_line(s.verdict, clock);
+    if (s.stall) row["stall"] = fields::stall_line(*s.stall, clock);
     row["alerts"] = json::array();
     for (const Alert& a : s.alerts) row["alerts"].push_back(fields::alert_line(a, clock));
+    row["suspicions"] = json::array();
+    for (const Alert& a : s.suspicions) row["suspicions"].push_back(fields::alert_line(a, clock));
     if (s.key.metric == Metric::device_used) {
       row["runs"] = json::array();
       for (const Run& run : s.runs) row["runs"].push_back(fields::run_line(run, clock));
@@ -95,5 +99,31 @@ std::string event_json(const Event& event, bool clock_is_relative) {
 
 extern const ReportInfo json_report;
 const ReportInfo json_report{"json", "for programs: one object a line, one per series (vramtrack.analysis.v1)", render};
+
+std::string program_json(const Program& program) {
+  const auto whole_bytes = [](double bytes) { return static_cast<std::uint64_t>(bytes); };
+  json out = {{"schema", "vramtrack.program.v1"}, {"id", program.key}, {"name", text_or_null(program.name)}};
+  out["user"] = text_or_null(program.user);
+  out["first"] = iso8601(program.first);
+  out["last"] = iso8601(program.last);
+  out["runs"] = program.runs;
+  out["leaked"] = program.leaked;
+  out["out_of_memory"] = program.out_of_memory;
+  out["recent"] = json::array();
+  for (const FinishedRun& run : program.recent) {
+    json curve = json::array();
+    for (std::size_t i = 0; i < run.points; ++i)
+      curve.push_back(
+          {{"age_s", FinishedRun::age_s(i)}, {"floor_bytes", whole_bytes(static_cast<double>(run.floor_bytes[i]))}});
+    out["recent"].push_back({{"begin", iso8601(run.begin)},
+                             {"end", iso8601(run.end)},
+                             {"outcome", to_string(run.outcome)},
+                             {"warm_up_s", run.seen_from_start ? json(seconds(run.warm_up_s)) : json(nullptr)},
+                             {"settled_bytes", whole_bytes(run.settled_bytes)},
+                             {"peak_bytes", whole_bytes(run.peak_bytes)},
+                             {"curve", std::move(curve)}});
+  }
+  return dump(out);
+}
 
 }  // namespace vramtrack

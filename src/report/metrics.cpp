@@ -1,63 +1,30 @@
 #include "report/metrics.hpp"
 
-#include <prometheus/text_serializer.h>
-
 #include <algorithm>
 #include <array>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "core/format.hpp"
 #include "report/health.hpp"
+#include "report/metric_family.hpp"
+#include "report/story.hpp"
 
 namespace vramtrack {
 namespace {
 
-using Labels = std::vector<std::pair<std::string_view, std::string>>;
+using metrics::Families;
+using metrics::Family;
+using metrics::Labels;
 
-/// One metric with all of its series; families without any are not written.
-class Family {
- public:
-  Family(std::vector<prometheus::MetricFamily>& all, const char* name, const char* help,
-         prometheus::MetricType type = prometheus::MetricType::Gauge)
-      : all_(all) {
-    family_.name = name;
-    family_.help = help;
-    family_.type = type;
-  }
-  ~Family() {
-    if (!family_.metric.empty()) all_.push_back(std::move(family_));
-  }
-  Family(const Family&) = delete;
-  Family& operator=(const Family&) = delete;
-
-  void add(double value, const Labels& labels, const Labels& more = {}) {
-    prometheus::ClientMetric metric;
-    for (const Labels* part : {&labels, &more})
-      for (const auto& label : *part) metric.label.push_back({std::string(label.first), printable(label.second)});
-    if (family_.type == prometheus::MetricType::Counter)
-      metric.counter.value = value;
-    else
-      metric.gauge.value = value;
-    family_.metric.push_back(std::move(metric));
-  }
-  void add(std::uint64_t value, const Labels& labels, const Labels& more = {}) {
-    add(static_cast<double>(value), labels, more);
-  }
-
- private:
-  std::vector<prometheus::MetricFamily>& all_;
-  prometheus::MetricFamily family_;
-};
-
-constexpr auto kCounter = prometheus::MetricType::Counter;
+constexpr auto kCounter = metrics::kCounter;
 
 /// A device and the processes on it that live.
 struct Device {
   const SeriesView* used = nullptr;
   const SeriesView* reserved = nullptr;
+  const SeriesView* unattributed = nullptr;
   std::vector<const SeriesView*> processes;
   std::string host;  ///< as in SeriesKey::host
   Labels labels;
@@ -79,12 +46,11 @@ std::vector<Device> devices_of(const View& view, const std::string& host) {
   for (const SeriesView& s : view.series) {
     if (s.key.metric == Metric::device_used) of(s).used = &s;
     if (s.key.metric == Metric::device_reserved) of(s).reserved = &s;
+    if (s.key.metric == Metric::device_unattributed) of(s).unattributed = &s;
     if (s.key.metric == Metric::process_used && !s.ended) of(s).processes.push_back(&s);
   }
   return devices;
 }
-
-using Families = std::vector<prometheus::MetricFamily>;
 
 void add_memory(Families& out, const std::vector<Device>& devices) {
   Family info(out, "vramtrack_device_info", "The device's name and location as labels; always 1.");
@@ -95,9 +61,18 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
   Family reserved(out, "vramtrack_device_memory_reserved_bytes", "Memory that the driver reserves for itself.");
   Family busy(out, "vramtrack_device_utilisation_ratio",
               "Share of time in which a kernel ran, 0 to 1, if the driver reports it.");
+  Family memory_busy(out, "vramtrack_device_memory_utilisation_ratio",
+                     "Share of time in which memory was read or written, 0 to 1, if the driver reports it.");
+  Family power(out, "vramtrack_gpu_power_watts", "Power that the board draws, if the driver reports it.");
+  Family power_limit(out, "vramtrack_gpu_power_limit_watts", "Power limit in force, if the driver reports it.");
+  Family fan(out, "vramtrack_gpu_fan_ratio", "Fan speed as a share of full speed, if the GPU has a fan.");
   Family count(out, "vramtrack_device_processes", "Number of visible processes that hold memory of the device.");
   Family held(out, "vramtrack_device_processes_memory_bytes",
               "Memory of the device that all visible processes hold together.");
+  Family rest(out, "vramtrack_device_memory_unattributed_bytes",
+              "Memory in use on the device that no visible process holds, where its processes are known.");
+  Family unreleased(out, "vramtrack_device_memory_unreleased_bytes",
+                    "Memory in use that processes held which have ended since; 0 if all was released.");
   for (const Device& d : devices) {
     std::uint64_t sum = 0;
     for (const SeriesView* p : d.processes) sum += p->used_bytes;
@@ -111,8 +86,15 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
     if (device.capacity_bytes) total.add(*device.capacity_bytes, d.labels);
     peak.add(d.used->peak_bytes, d.labels);
     if (d.used->paused) continue;  // missing is not what it was
+    if (d.unattributed != nullptr) rest.add(d.unattributed->used_bytes, d.labels);
+    if (d.unattributed != nullptr) unreleased.add(d.unattributed->unreleased_bytes, d.labels);
     used.add(d.used->used_bytes, d.labels);
     if (d.used->utilisation_ratio) busy.add(*d.used->utilisation_ratio, d.labels);
+    const DeviceGauges& g = d.used->gauges;
+    if (g.memory_utilisation_ratio) memory_busy.add(*g.memory_utilisation_ratio, d.labels);
+    if (g.power_watts) power.add(*g.power_watts, d.labels);
+    if (g.power_limit_watts) power_limit.add(*g.power_limit_watts, d.labels);
+    if (g.fan_ratio) fan.add(*g.fan_ratio, d.labels);
   }
 }
 
@@ -147,9 +129,11 @@ void add_health(Families& out, const std::vector<Device>& devices, Timestamp now
     const Condition judged = judge_health(*d.used, now).condition;
     if (judged != Condition::unknown)
       condition.add(static_cast<double>(judged) - static_cast<double>(Condition::healthy), d.labels);
+    std::optional<double> celsius = d.used->gauges.temperature_celsius;
+    if (!celsius && d.used->health) celsius = d.used->health->temperature_celsius;
+    if (celsius && !d.used->paused) temperature.add(*celsius, d.labels);
     if (!d.used->health) continue;
     const DeviceHealth& h = *d.used->health;
-    if (h.temperature_celsius) temperature.add(*h.temperature_celsius, d.labels);
     flag(ecc_on, d, h.ecc_enabled);
     count(ecc, d, h.ecc_since_load);
     count(ecc_life, d, h.ecc_lifetime);
@@ -163,7 +147,12 @@ void add_health(Families& out, const std::vector<Device>& devices, Timestamp now
   }
 }
 
-void add_suspect(Family& suspect, const Device& d) {
+/// The label is the job's: its step would make another series of the same job.
+std::string job_of(const ProcessInfo& process) {
+  return process.slurm_job.substr(0, process.slurm_job.find('.'));
+}
+
+void add_suspect(Family& suspect, const Device& d, const MetricsOptions& options) {
   const Verdict& v = d.used->verdict;
   if (!v.finding.leak || !v.suspect || v.suspect->pid == 0) return;
   // Never the command line: whoever may scrape need not be allowed to read it.
@@ -171,12 +160,16 @@ void add_suspect(Family& suspect, const Device& d) {
   for (const SeriesView* p : d.processes)
     if (p->process && p->key.pid == v.suspect->pid && p->key.pid_start_ticks == v.suspect->pid_start_ticks)
       who = *p->process;
-  const Labels more = {{"pid", std::to_string(v.suspect->pid)}, {"comm", who.name}, {"framework", v.framework},
-                       {"slurm_job_id", who.slurm_job},         {"pod", who.pod},   {"container", who.container}};
+  PodName name;
+  if (!who.pod.empty() && options.pod_name) name = options.pod_name(who.pod, who.container);
+  const Labels more = {
+      {"pid", std::to_string(v.suspect->pid)}, {"comm", who.name},        {"framework", v.framework},
+      {"slurm_job_id", job_of(who)},           {"namespace", name.space}, {"pod", name.pod},
+      {"container", name.container},           {"pod_uid", who.pod},      {"container_id", who.container}};
   suspect.add(1.0, d.labels, more);
 }
 
-void add_verdicts(Families& out, const std::vector<Device>& devices) {
+void add_verdicts(Families& out, const View& view, const std::vector<Device>& devices, const MetricsOptions& options) {
   Family verdict(out, "vramtrack_verdict", "1 while the device leaks in this pattern, else 0.");
   Family severity(out, "vramtrack_severity", "0 ok, 1 watch, 2 warning, 3 critical.");
   Family confidence(out, "vramtrack_confidence_ratio", "Probability that the device's memory leaks, 0 to 1.");
@@ -189,23 +182,54 @@ void add_verdicts(Families& out, const std::vector<Device>& devices) {
   Family eta_low(out, "vramtrack_oom_eta_low_seconds", "Its 10th percentile.");
   Family eta_high(out, "vramtrack_oom_eta_high_seconds", "Its 90th percentile.");
   Family onset(out, "vramtrack_onset_timestamp_seconds", "Time when the leak began; absent without a leak.");
-  Family standing(out, "vramtrack_alerts_standing", "Standing alerts of the device and its processes.");
+  Family standing(out, "vramtrack_alerts_standing",
+                  "Standing alerts of the device and its processes; a leak that both show is one.");
+  Family silenced(out, "vramtrack_alerts_silenced",
+                  "How many of the standing alerts are silenced: nobody is notified of them.");
+  Family slow(out, "vramtrack_device_slow_growth",
+              "1 while the device grows so slowly that memory lasts longer than horizon-days; no alert is raised.");
+  Family suspected(out, "vramtrack_device_leak_suspected",
+                   "1 while a leak of the device is suspected and not confirmed; nobody is notified of it.");
   Family leaking(out, "vramtrack_device_processes_leaking", "Number of processes whose own verdict is a leak.");
+  Family rest_leaking(out, "vramtrack_device_unattributed_leaking",
+                      "1 while the memory that no visible process holds leaks, else 0.");
+  Family rest_growth(out, "vramtrack_device_unattributed_growth_bytes_per_second",
+                     "Growth of the memory that no visible process holds: median of the estimate.");
+  Family stalled(out, "vramtrack_device_processes_stalled",
+                 "Number of processes that hold memory of the device and make no progress, though they should.");
+  Family stalled_bytes(out, "vramtrack_device_stalled_memory_bytes", "Memory of the device that these hold.");
+  Family unclear(out, "vramtrack_device_processes_no_progress",
+                 "Number of processes that make no progress, where it is not clear whether they should.");
   Family suspect(out, "vramtrack_suspect_info",
                  "The process whose growth explains the device's, while a verdict stands; always 1.");
   constexpr std::array<Pattern, 5> kPatterns = {Pattern::gradual_leak, Pattern::step_increase, Pattern::cyclic,
                                                 Pattern::sudden_spike, Pattern::unknown};
-  const auto stands = [](const SeriesView& s) {
-    return std::any_of(s.alerts.begin(), s.alerts.end(), [](const Alert& a) { return a.ended == AlertEnd::standing; });
-  };
   for (const Device& d : devices) {
-    std::uint64_t alerts = d.used != nullptr && stands(*d.used) ? 1 : 0;
     std::uint64_t leaks = 0;
+    std::uint64_t stalls = 0;
+    std::uint64_t held_bytes = 0;
+    std::uint64_t doubtful = 0;
     for (const SeriesView* p : d.processes) {
-      if (stands(*p)) ++alerts;
       if (p->verdict.finding.leak && !p->ignored) ++leaks;
+      if (p->stall && p->stall->judgement == StallJudgement::unclear) ++doubtful;
+      if (!p->stall || p->stall->judgement != StallJudgement::stalled) continue;
+      ++stalls;
+      held_bytes += p->used_bytes;
     }
-    standing.add(alerts, d.labels);
+    stalled.add(stalls, d.labels);
+    stalled_bytes.add(held_bytes, d.labels);
+    unclear.add(doubtful, d.labels);
+    std::vector<const SeriesView*> all = d.processes;
+    if (d.unattributed != nullptr) {
+      const Finding& rest = d.unattributed->verdict.finding;
+      all.push_back(d.unattributed);
+      rest_leaking.add(rest.leak ? 1.0 : 0.0, d.labels);
+      if (rest.state != State::too_short) rest_growth.add(rest.growth_bytes_per_s.mid, d.labels);
+    }
+    if (d.used != nullptr) all.push_back(d.used);
+    standing.add(standing_count(all), d.labels);
+    std::erase_if(all, [&](const SeriesView* s) { return !options.silenced || !options.silenced(view, *s); });
+    silenced.add(standing_count(all), d.labels);
     leaking.add(leaks, d.labels);
     if (d.used == nullptr) continue;
     const Finding& f = d.used->verdict.finding;
@@ -214,7 +238,9 @@ void add_verdicts(Families& out, const std::vector<Device>& devices) {
     for (const Pattern pattern : kPatterns)
       verdict.add(f.leak && f.pattern == pattern ? 1.0 : 0.0, labels, {{"pattern", std::string(to_string(pattern))}});
     severity.add(static_cast<double>(d.used->verdict.severity), labels);
-    add_suspect(suspect, d);
+    slow.add(f.state == State::slow_growth ? 1.0 : 0.0, labels);
+    suspected.add(f.stage == Stage::suspected ? 1.0 : 0.0, labels);
+    add_suspect(suspect, d, options);
     if (f.state == State::too_short) continue;  // nothing is known yet, which is not zero
     confidence.add(f.confidence, labels);
     growth.add(f.growth_bytes_per_s.mid, labels);
@@ -235,6 +261,8 @@ void add_processes(Families& out, const std::vector<Device>& devices, std::size_
               "Memory that one process holds: the largest processes and those that grow most (metrics.per-process).");
   Family growth(out, "vramtrack_process_growth_bytes_per_second",
                 "Growth of the memory of one process: median of the estimate.");
+  Family stalled(out, "vramtrack_process_stalled_seconds",
+                 "For how long a process that is stalled has made no progress; absent for others.");
   Family rest(out, "vramtrack_processes_rest_memory_bytes", "Memory that all other visible processes hold together.");
   Family rest_count(out, "vramtrack_processes_rest", "Number of other visible processes.");
   for (const Device& d : devices) {
@@ -258,6 +286,7 @@ void add_processes(Families& out, const std::vector<Device>& devices, std::size_
       }
       const Labels more = {{"pid", std::to_string(p->key.pid)}, {"comm", p->process ? p->process->name : ""}};
       used.add(p->used_bytes, d.labels, more);
+      if (p->stall && p->stall->judgement == StallJudgement::stalled) stalled.add(p->stall->stalled_s, d.labels, more);
       if (p->verdict.finding.state != State::too_short)
         growth.add(p->verdict.finding.growth_bytes_per_s.mid, d.labels, more);
     }
@@ -279,6 +308,9 @@ void add_own(Families& out, const View& view, const OwnCost& own, const MetricsO
   Family(out, "vramtrack_observe_seconds_total",
          "Time spent on storing samples, computing verdicts and building the view.", kCounter)
       .add(own.observe_s, {});
+  Family(out, "vramtrack_progress_looks_total", "Looks at whether processes that hold memory make progress.", kCounter)
+      .add(own.looks, {});
+  Family(out, "vramtrack_progress_seconds_total", "Time spent on these looks.", kCounter).add(own.look_s, {});
   {
     Family time(out, "vramtrack_source_poll_seconds_total", "Time spent on polling a source.", kCounter);
     Family polls(out, "vramtrack_source_polls_total", "Polls of a source.", kCounter);
@@ -306,14 +338,10 @@ std::string prometheus_text(const View& view, const OwnCost& own, const MetricsO
   const std::vector<Device> devices = devices_of(view, options.host);
   add_memory(families, devices);
   add_health(families, devices, view.time);
-  add_verdicts(families, devices);
+  add_verdicts(families, view, devices, options);
   if (options.per_process) add_processes(families, devices, options.top_processes);
   add_own(families, view, own, options);
-  // Families are finished last to first within a function: in one order for people and tests.
-  std::sort(families.begin(), families.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  std::ostringstream out;
-  prometheus::TextSerializer().Serialize(out, families);
-  return out.str();
+  return metrics::text_of(std::move(families));
 }
 
 }  // namespace vramtrack

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct OwnCost {
   std::uint64_t late_polls = 0;  ///< that began more than half a period after their time
   double observe_s = 0;          ///< in all: store, detectors and the View
   std::uint64_t samples = 0;
+  std::uint64_t looks = 0;  ///< rounds over the processes that hold memory: do they make progress?
+  double look_s = 0;        ///< in all
   bool recording = false;
   std::uint64_t store_bytes = 0;
   std::vector<SourceCost> sources;
@@ -33,15 +36,26 @@ struct OwnCost {
   std::uint64_t streams = 0;
 };
 
+/// How Kubernetes names a container; empty: not known.
+struct PodName {
+  std::string space;  ///< its namespace
+  std::string pod;
+  std::string container;
+};
+
 struct MetricsOptions {
-  std::string host;
+  std::string host;  ///< label Hostname of what is of this machine
   std::string version;
   bool per_process = false;
   std::size_t top_processes = 10;  ///< a device, by memory and by growth each
+  /// Whether the standing alert of this series is silenced; empty: no alert is.
+  std::function<bool(const View& view, const SeriesView& series)> silenced = {};
+  /// The names of a container by its pod's UID and its id; empty: none is known.
+  std::function<PodName(const std::string& pod_uid, const std::string& container_id)> pod_name = {};
 };
 
-/// Text format 0.0.4. Series: about 30 a device and 18 more of its health, 8 in all, 1 more while a verdict stands;
-/// with per_process at most 4 * top_processes + 2 a device more. O(series).
+/// Text format 0.0.4. Series: about 33 a device and 18 more of its health, 10 in all, 1 more while a verdict stands;
+/// with per_process at most 6 * top_processes + 2 a device more. O(series).
 std::string prometheus_text(const View& view, const OwnCost& own, const MetricsOptions& options);
 
 }  // namespace vramtrack

@@ -1,6 +1,7 @@
 // Reports: pure functions from a View to text. A new one is one file and one line in reports.def.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,7 +12,8 @@ namespace vramtrack {
 
 /// How a surface wants it; says nothing about what is true.
 struct ReportStyle {
-  bool colour = false;  ///< ANSI colours
+  bool colour = false;    ///< ANSI colours
+  std::size_t width = 0;  ///< columns that a line of a table may take; 0: as many as it needs
 };
 
 struct ReportInfo {

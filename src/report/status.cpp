@@ -3,58 +3,222 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "core/format.hpp"
+#include "core/printable.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {
 namespace {
 
+/// Columns before the conclusion, where lines may be as long as they need.
 constexpr std::size_t kNameWidth = 44;
 constexpr std::size_t kUsedWidth = 16;
 constexpr std::size_t kRateWidth = 16;
+/// On a terminal every column counts: the least that does not move as figures change, "14.9/24.0 GiB", "+120 MiB/min".
+constexpr std::size_t kLeastUsedWidth = 13;
+constexpr std::size_t kLeastRateWidth = 12;
+constexpr std::size_t kLeastNameWidth = 14;  ///< "  pid 4194304…": the longest pid is whole
+constexpr std::string_view kGap = "  ";
 
 bool interesting(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
-  return grows(f) || f.state == State::spiked;
+  return grows(f) || f.state == State::spiked || s.unreleased_bytes > 0 ||
+         (s.stall && s.stall->judgement == StallJudgement::stalled);
 }
 
-/// Verdict, confidence and end: the last, free-width column.
-std::string conclusion(const SeriesView& s, const ReportStyle& style) {
+/// What a part of the conclusion is worth where not all have room: the first are the last to go.
+enum class Worth : std::uint8_t { verdict, stall, end, suspect, range, pattern, confidence, busy };
+
+struct Part {
+  Worth worth;
+  std::string text;
+  Tone tone = Tone::plain;
+};
+
+struct Row {
+  std::string name;
+  std::string used;
+  std::string rate;
+  std::vector<Part> conclusion;
+};
+
+/// The head of `text`, and apart from it what its brackets or semicolon add.
+void add_in_two(std::vector<Part>& parts, const std::string& text, Worth head, Worth rest, Tone tone) {
+  const std::size_t cut = std::min(text.find(" ("), text.find("; "));
+  parts.push_back({head, text.substr(0, cut), tone});
+  if (cut != std::string::npos) parts.push_back({rest, text.substr(cut), tone});
+}
+
+/// Verdict, confidence and end, in the order in which they are read.
+std::vector<Part> conclusion(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
-  if (s.paused) return toned("does not answer", Tone::notice, style);
-  std::string out = toned(verdict_words(s), tone_of(s), style);
-  if (s.ignored) return out + ", ignored";
+  if (s.paused) return {{Worth::verdict, "does not answer", Tone::notice}};
+  std::vector<Part> out;
+  add_in_two(out, verdict_words(s), Worth::verdict, Worth::pattern, tone_of(s));
+  if (s.stall && s.stall->judgement != StallJudgement::idle)
+    add_in_two(out, ", " + stall_words(*s.stall), Worth::stall, Worth::confidence,
+               s.stall->judgement == StallJudgement::stalled ? Tone::bad : Tone::notice);
+  if (s.ignored) {
+    out.push_back({Worth::end, ", ignored"});
+    return out;
+  }
   if (f.leak || f.state == State::growing)
-    out += fmt::format(", probability of a leak {}", format_percent(f.confidence));
-  if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
+    out.push_back({Worth::confidence, ", probability of a leak " + format_percent(f.confidence)});
+  if (f.oom_in_s) add_in_two(out, ", " + format_oom(*f.oom_in_s), Worth::end, Worth::range, Tone::plain);
+  if (f.oom_if_growth_continues_s)
+    out.push_back({Worth::end, ", full in " + format_duration(*f.oom_if_growth_continues_s) + " if it goes on"});
   if (s.key.pid == 0 && f.leak && s.verdict.suspect)
-    out += s.verdict.suspect->pid != 0 ? fmt::format(", by pid {}", s.verdict.suspect->pid)
-                                       : ", no visible process explains it";
+    out.push_back({Worth::suspect, s.verdict.suspect->pid != 0 ? fmt::format(", by pid {}", s.verdict.suspect->pid)
+                                                               : ", no visible process explains it"});
   return out;
 }
 
-std::string row(const std::string& name, const SeriesView& s, const ReportStyle& style) {
+Row row_of(std::string name, const SeriesView& s) {
   const auto used = static_cast<double>(s.used_bytes);
-  const bool of = s.key.pid == 0 && s.device.capacity_bytes;
+  const bool of = s.key.metric == Metric::device_used && s.device.capacity_bytes;
   const Finding& f = s.verdict.finding;
-  return fmt::format(
-      "{}  {}  {}  {}\n", fit(name, kNameWidth),
-      fit_right(of ? format_bytes_of(used, static_cast<double>(*s.device.capacity_bytes)) : format_bytes(used),
-                kUsedWidth),
-      fit_right(f.state == State::too_short ? "" : format_rate(f.growth_bytes_per_s.mid), kRateWidth),
-      conclusion(s, style) +
-          (s.utilisation_ratio ? fmt::format(", GPU {} busy", format_percent(*s.utilisation_ratio)) : ""));
+  Row row{std::move(name),
+          of ? format_bytes_of(used, static_cast<double>(*s.device.capacity_bytes)) : format_bytes(used),
+          f.state == State::too_short ? "" : format_rate(f.growth_bytes_per_s.mid), conclusion(s)};
+  if (s.utilisation_ratio)
+    row.conclusion.push_back({Worth::busy, fmt::format(", GPU {} busy", format_percent(*s.utilisation_ratio))});
+  return row;
 }
+
+std::size_t length(const std::vector<Part>& parts) {
+  std::size_t out = 0;
+  for (const Part& part : parts) out += columns(part.text);
+  return out;
+}
+
+/// The verdict and the end, and of the rest what has room, the worthier first; what is left of those two is cut later.
+std::vector<Part> fitting(const std::vector<Part>& parts, std::size_t room) {
+  std::vector<const Part*> by_worth;
+  for (const Part& part : parts) by_worth.push_back(&part);
+  std::stable_sort(by_worth.begin(), by_worth.end(), [](const Part* a, const Part* b) { return a->worth < b->worth; });
+  std::vector<bool> chosen(parts.size());
+  std::size_t taken = 0;
+  for (const Part* part : by_worth) {
+    const std::size_t wide = columns(part->text);
+    if (part->worth > Worth::end && taken + wide > room) continue;
+    chosen[static_cast<std::size_t>(part - parts.data())] = true;
+    taken += wide;
+  }
+  std::vector<Part> out;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (chosen[i]) out.push_back(parts[i]);
+  return out;
+}
+
+std::string cut(const std::string& text, std::size_t width) {
+  return columns(text) > width ? fit(text, width) : text;
+}
+
+/// The lines of the table, laid out when all are known.
+class Layout {
+ public:
+  explicit Layout(const ReportStyle& style) : style_(style) {}
+
+  void add(Row row) { lines_.emplace_back(std::move(row)); }
+  /// A line without columns.
+  void add(std::string text) { lines_.emplace_back(std::move(text)); }
+
+  [[nodiscard]] std::string text() {
+    if (style_.width > 0) narrow();
+    std::string out;
+    for (const auto& line : lines_) out += line_text(line) + '\n';
+    return out;
+  }
+
+ private:
+  /// The name gives way first, then what is worth least of the conclusion; the name takes back what that left over.
+  void narrow() {
+    used_ = kLeastUsedWidth;
+    rate_ = kLeastRateWidth;
+    std::size_t longest_name = kLeastNameWidth;
+    for (const Row* row : rows()) {
+      used_ = std::max(used_, columns(row->used));
+      rate_ = std::max(rate_, columns(row->rate));
+      longest_name = std::max(longest_name, columns(row->name));
+    }
+    const std::size_t figures = used_ + rate_ + 3 * kGap.size();
+    room_ = style_.width > figures + kLeastNameWidth ? style_.width - figures - kLeastNameWidth : 1;
+    std::size_t longest = 0;
+    for (const Row* row : rows()) longest = std::max(longest, length(fitting(row->conclusion, room_)));
+    const std::size_t spare = room_ > longest ? room_ - longest : 0;
+    name_ = std::min({kNameWidth, longest_name, kLeastNameWidth + spare});
+    room_ -= name_ - kLeastNameWidth;
+  }
+
+  [[nodiscard]] std::vector<const Row*> rows() const {
+    std::vector<const Row*> out;
+    for (const auto& line : lines_)
+      if (const Row* row = std::get_if<Row>(&line)) out.push_back(row);
+    return out;
+  }
+
+  [[nodiscard]] std::string laid_out(const Row& row) const {
+    std::string out = fmt::format("{}{}{}{}{}{}", fit(row.name, name_), kGap, fit_right(row.used, used_), kGap,
+                                  fit_right(row.rate, rate_), kGap);
+    std::size_t room = room_;
+    for (const Part& part : style_.width > 0 ? fitting(row.conclusion, room) : row.conclusion) {
+      if (room == 0) break;
+      const std::string shown = cut(part.text, room);
+      out += toned(shown, part.tone, style_);
+      room -= columns(shown);
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::string line_text(const std::variant<Row, std::string>& line) const {
+    if (const Row* row = std::get_if<Row>(&line)) return laid_out(*row);
+    const std::string& text = std::get<std::string>(line);
+    return style_.width > 0 ? cut(text, style_.width) : text;
+  }
+
+  const ReportStyle& style_;
+  std::vector<std::variant<Row, std::string>> lines_;
+  std::size_t name_ = kNameWidth;
+  std::size_t used_ = kUsedWidth;
+  std::size_t rate_ = kRateWidth;
+  std::size_t room_ = std::string::npos;  ///< for the conclusion
+};
 
 std::string_view severity_words(Severity severity) {
   return severity == Severity::critical ? "CRITICAL" : severity == Severity::warning ? "WARNING" : "LEAK";
 }
 
+/// Raised: that a process is stalled, since when, why, and what to do.
+std::string stall_lines(const std::string& when, const SeriesView& series, const Alert& alert,
+                        const ReportStyle& style) {
+  const Finding& f = alert.finding;
+  const double for_s = f.onset ? seconds_between(*f.onset, alert.raised) : 0;
+  const std::uint64_t held = series.stall ? series.stall->held_bytes : series.used_bytes;
+  std::string out =
+      fmt::format("{}  {}  {}: holds {} and makes no progress for {}, with a confidence of {}\n", when,
+                  toned("STALLED", Tone::bad, style), series_words(series), format_bytes(static_cast<double>(held)),
+                  format_duration(for_s), format_percent(f.confidence));
+  if (!f.because.empty()) out += "    because  " + printable(f.because) + '\n';
+  if (series.stall)
+    if (const std::string next = stall_next_step(*series.stall, series.key.pid); !next.empty())
+      out += "    next     " + next + '\n';
+  return out;
+}
+
+std::string unreleased_lines(const std::string& when, const SeriesView& series, const Alert& alert,
+                             const ReportStyle& style) {
+  return fmt::format(
+      "{}  {}  {}: it has ended, and memory that it held is still in use\n    because  {}\n    next     {}\n", when,
+      toned("NOT RELEASED", Tone::bad, style), series_words(series), printable(alert.finding.because),
+      kUnreleasedNextStep);
+}
+
 /// The processes of one device, those worth a line first.
-void process_rows(std::string& out, const View& view, const std::string& device_id, std::size_t at_most,
-                  const ReportStyle& style) {
+void process_rows(Layout& out, const View& view, const std::string& device_id, std::size_t at_most) {
   std::vector<const SeriesView*> processes;
   for (const SeriesView& s : view.series)
     if (s.key.pid != 0 && s.key.metric == Metric::process_used && s.key.device_id == device_id && !s.ended)
@@ -69,18 +233,18 @@ void process_rows(std::string& out, const View& view, const std::string& device_
       left_out_bytes += static_cast<double>(s->used_bytes);
       continue;
     }
-    out += row("  " + process_words(*s), *s, style);
+    out.add(row_of("  " + process_words(*s), *s));
   }
   if (left_out > 0)
-    out += fmt::format("  and {} more process{} with {}, not growing\n", left_out, left_out == 1 ? "" : "es",
-                       format_bytes(left_out_bytes));
+    out.add(fmt::format("  and {} more process{} with {}, not growing", left_out, left_out == 1 ? "" : "es",
+                        format_bytes(left_out_bytes)));
 }
 
 }  // namespace
 
 std::string status_table(const View& view, const ReportStyle& style, std::size_t processes) {
   if (view.series.empty()) return "no samples yet\n";
-  std::string out = toned(format_moment(view.time, view.clock_is_relative), Tone::faint, style) + '\n';
+  Layout out(style);
   std::vector<std::string> devices;
   for (const SeriesView& s : view.series)
     if (std::find(devices.begin(), devices.end(), s.key.device_id) == devices.end()) devices.push_back(s.key.device_id);
@@ -92,19 +256,21 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
       any = &s;
       if (s.key.metric != Metric::device_used) continue;
       has_total = true;
-      out += row(device_words(s), s, style);
+      out.add(row_of(device_words(s), s));
     }
     // Some drivers tell what processes hold and not what the card does.
-    if (!has_total) out += fmt::format("{}  use of the whole device not known\n", fit(device_words(*any), kNameWidth));
-    process_rows(out, view, id, processes, style);
+    if (!has_total) out.add(fit(device_words(*any), kNameWidth) + "  use of the whole device not known");
+    process_rows(out, view, id, processes);
+    for (const SeriesView& s : view.series)
+      if (s.key.device_id == id && s.key.metric == Metric::device_unattributed && interesting(s))
+        out.add(row_of("  held by no visible process", s));
   }
-  return out;
+  return toned(format_moment(view.time, view.clock_is_relative), Tone::faint, style) + '\n' + out.text();
 }
 
 std::string alert_lines(const View& view, const SeriesView& series, const Alert& alert, AlertNews news,
                         const ReportStyle& style) {
-  const std::string who =
-      series.key.pid == 0 ? device_words(series) : device_words(series) + ", " + process_words(series);
+  const std::string who = series_words(series);
   const Timestamp at = news == AlertNews::raised ? alert.raised : alert.cleared.value_or(view.time);
   const std::string when = format_moment(at, view.clock_is_relative);
   const Finding& f = alert.finding;
@@ -116,15 +282,17 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
   if (news == AlertNews::cleared) {
     return fmt::format("{}  {}  {}: {}\n", when, toned("CLEARED", Tone::good, style), who, end_of_alert_words(alert));
   }
+  if (alert.kind == AlertKind::stall) return stall_lines(when, series, alert, style);
+  if (alert.kind == AlertKind::unreleased) return unreleased_lines(when, series, alert, style);
   std::string out = fmt::format("{}  {}  {}: {}, {}, probability of a leak {}", when,
                                 toned(severity_words(alert.severity), Tone::bad, style), who, pattern_words(f.pattern),
                                 format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
   if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
   out += '\n';
-  if (!f.because.empty()) out += "    because  " + f.because + '\n';
+  if (!f.because.empty()) out += "    because  " + printable(f.because) + '\n';
   if (series.verdict.suspect)
     out += "    suspect  " + suspect_words(*series.verdict.suspect) +
-           (series.verdict.framework.empty() ? "" : ", " + series.verdict.framework) + '\n';
+           (series.verdict.framework.empty() ? "" : ", " + printable(series.verdict.framework)) + '\n';
   SeriesView at_raise = series;  // the next step belongs to what was raised
   at_raise.verdict.finding = f;
   if (const std::string next = next_step(at_raise); !next.empty()) out += "    next     " + next + '\n';

@@ -8,7 +8,8 @@
 namespace vramtrack {
 
 /// The table: a line a device, below it its processes, those that grow first; at most `processes` steady ones a
-/// device, the rest in one line. Ends with a newline. Cost: O(series).
+/// device, the rest in one line. Where `style` has a width, every line fits: the names give way first, the verdict and
+/// the time to out-of-memory last. Ends with a newline. Cost: O(series).
 std::string status_table(const View& view, const ReportStyle& style, std::size_t processes = 4);
 
 /// Raised: who leaks, how fast, until when, why, and what to do next. Escalated: how severe it has become. Cleared: how

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/format.hpp"
+#include "core/printable.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {
@@ -13,14 +15,19 @@ constexpr std::size_t kMaxAlertLines = 8;
 constexpr std::size_t kMaxBriefLines = 8;  ///< of processes with nothing to tell
 
 void line(std::string& out, std::string_view label, std::string_view text) {
-  // A text of several lines hangs under its first.
+  // A text of several lines hangs under its first. Its words may be another program's: of an agent, of a store.
   std::string body;
-  for (const char c : text) body += c == '\n' ? "\n             " : std::string(1, c);
+  for (const char c : printable_lines(text)) body += c == '\n' ? "\n             " : std::string(1, c);
   out += fmt::format("  {} {}\n", fit(label, 10), body);
 }
 
+/// Memory that no visible process holds is a part of its device's, as a process's is.
+bool is_rest(const SeriesView& s) {
+  return s.key.metric == Metric::device_unattributed;
+}
+
 std::string used(const SeriesView& s) {
-  if (s.key.pid == 0 && s.device.capacity_bytes)
+  if (s.key.pid == 0 && !is_rest(s) && s.device.capacity_bytes)
     return format_bytes_of(static_cast<double>(s.used_bytes), static_cast<double>(*s.device.capacity_bytes));
   return format_bytes(static_cast<double>(s.used_bytes));
 }
@@ -29,7 +36,7 @@ std::string title(const SeriesView& s) {
   std::string words = device_words(s);
   if (s.key.pid != 0) words += ", " + process_words(s);
   if (s.key.metric != Metric::device_used && s.key.metric != Metric::process_used)
-    words += fmt::format(" [{}]", to_string(s.key.metric));
+    words += fmt::format(" [{}]", metric_words(s.key.metric));
   return words;
 }
 
@@ -43,7 +50,7 @@ std::string run_words(const Run& run, const SeriesView& s, const View& view) {
   out += fmt::format(": {} at most, ", s.device.capacity_bytes
                                            ? format_bytes_of(peak, static_cast<double>(*s.device.capacity_bytes))
                                            : format_bytes(peak));
-  if (!run.end) return out + "goes on";
+  if (!run.end) return out + "still running";
   out += run.how == EndKind::out_of_memory      ? "ran out of memory"
          : run.how == EndKind::ended_near_limit ? "ended near the limit"
                                                 : "ended";
@@ -53,20 +60,36 @@ std::string run_words(const Run& run, const SeriesView& s, const View& view) {
 
 bool worth_details(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
-  return s.key.pid == 0 || grows(f) || !s.alerts.empty() || !s.explain.empty();
+  const bool stalls = s.stall && s.stall->judgement != StallJudgement::idle;
+  return (s.key.pid == 0 && !is_rest(s)) || grows(f) || stalls || !s.alerts.empty() || !s.suspicions.empty() ||
+         !s.explain.empty();
 }
 
 std::string headline(const SeriesView& s, const ReportStyle& style) {
   const Finding& f = s.verdict.finding;
   std::string out = fmt::format("{}: {}", title(s), toned(verdict_words(s), tone_of(s), style));
-  if (s.ended) out += ", process ended";
+  if (s.ended && verdict_words(s).find("process ended") == std::string::npos) out += ", process ended";
   if (s.paused) out += ", device does not answer";
   if (s.ignored) out += ", ignored by ignore-patterns";
   if (f.state != State::too_short)
     out += fmt::format(", {}, R² {}, probability of a leak {}", format_rate(f.growth_bytes_per_s),
                        format_r_squared(f.r_squared), format_percent(f.confidence));
   if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
+  if (f.oom_if_growth_continues_s)
+    out += ", full in " + format_duration(*f.oom_if_growth_continues_s) + " if it goes on";
   return out + '\n';
+}
+
+/// The last suspicion, which is the one that may stand; how many there were before it.
+void suspicion_line(std::string& out, const SeriesView& s, bool relative) {
+  if (s.suspicions.empty()) return;
+  const Alert& a = s.suspicions.back();
+  std::string text = fmt::format("since {}, not confirmed", format_moment(a.raised, relative));
+  if (a.cleared)
+    text = fmt::format("from {} to {}, never confirmed: {}", format_moment(a.raised, relative),
+                       format_moment(*a.cleared, relative), a.end_reason);
+  if (s.suspicions.size() > 1) text += fmt::format("; {} before it", s.suspicions.size() - 1);
+  line(out, "suspected", text);
 }
 
 void alert_lines(std::string& out, const SeriesView& s, bool relative) {
@@ -74,16 +97,19 @@ void alert_lines(std::string& out, const SeriesView& s, bool relative) {
   if (from > 0) line(out, "alerts", fmt::format("{} earlier ones are in --format json", from));
   for (std::size_t i = from; i < s.alerts.size(); ++i) {
     const Alert& a = s.alerts[i];
-    std::string text =
-        fmt::format("{} raised {}, {}, probability of a leak {}", pattern_words(a.finding.pattern),
-                    format_moment(a.raised, relative), to_string(a.severity), format_percent(a.finding.confidence));
+    std::string text = fmt::format("{} raised {}", alert_words(a), format_moment(a.raised, relative));
+    if (a.kind != AlertKind::unreleased)
+      text += fmt::format(", {} {}", a.kind == AlertKind::stall ? "confidence" : "probability of a leak",
+                          format_percent(a.finding.confidence));
+    if (a.finding.stage == Stage::confirmed_at_end) text += ", when the recording ended";
+    if (a.suspected_s) text += fmt::format(", suspected for {} before", format_duration(*a.suspected_s));
     if (a.finding.oom_in_s) text += ", then predicted " + format_oom(*a.finding.oom_in_s);
+    text += fmt::format("; highest severity {}", to_string(a.severity));
     if (a.cleared) {
-      text += fmt::format("; {} {}", a.ended == AlertEnd::process_ended ? "process ended" : to_string(a.ended),
-                          format_moment(*a.cleared, relative));
+      text += fmt::format("; {} {}", alert_end_words(a.ended), format_moment(*a.cleared, relative));
       if (!a.end_reason.empty() && a.ended != AlertEnd::process_ended) text += ": " + a.end_reason;
     } else {
-      text += "; stands";
+      text += "; still active";
     }
     line(out, "alert", text);
   }
@@ -104,11 +130,16 @@ void cause_lines(std::string& out, const std::vector<std::string>& causes) {
 void details(std::string& out, const SeriesView& s, const View& view) {
   const Verdict& v = s.verdict;
   line(out, "used",
-       fmt::format("{} now, {} at most; {} sample{} over {}, every {}", used(s),
+       fmt::format("{} {}, {} at most; {} sample{} over {}, every {}", used(s), s.ended ? "at its end" : "now",
                    format_bytes(static_cast<double>(s.peak_bytes)), s.samples, s.samples == 1 ? "" : "s",
                    format_duration(s.first && s.last ? seconds_between(*s.first, *s.last) : 0.0),
                    format_duration(s.interval_s)));
   if (!v.finding.because.empty()) line(out, "because", fmt::format("{} ({})", v.finding.because, v.finding.detector));
+  if (s.stall) {
+    line(out, "progress", stall_words(*s.stall));
+    for (const std::string& why : s.stall->evidence) line(out, "", why);
+    if (const std::string next = stall_next_step(*s.stall, s.key.pid); !next.empty()) line(out, "", "next: " + next);
+  }
   if (const std::string story = end_story(s, view); !story.empty()) line(out, "end", story);
   if (v.finding.onset && (v.finding.leak || v.finding.state == State::growing))
     line(out, "since", format_moment(*v.finding.onset, view.clock_is_relative));
@@ -118,14 +149,40 @@ void details(std::string& out, const SeriesView& s, const View& view) {
     line(out, "framework", v.framework);
   cause_lines(out, v.causes);
   alert_lines(out, s, view.clock_is_relative);
+  suspicion_line(out, s, view.clock_is_relative);
   for (const Finding& d : v.dissent)
     if (d.leak != v.finding.leak)
       line(out, "dissent", fmt::format("{} says {}: {}", d.detector, d.leak ? "leak" : "no leak", d.because));
   for (const std::string& why : s.explain) line(out, &why == s.explain.data() ? "explain" : "", why);
-  if (s.key.pid == 0 && !s.device.capacity_bytes)
+  if (s.key.pid == 0 && !is_rest(s) && !s.device.capacity_bytes)
     line(out, "capacity",
          "unknown, so the time to out-of-memory cannot be predicted; pass --capacity, for example --capacity 24GiB");
-  if (const std::string next = next_step(s); !next.empty()) line(out, "next", next);
+  const Origin origin = view.files.empty() ? Origin::watch : Origin::files;
+  if (const std::string next = next_step(s, origin); !next.empty()) line(out, "next", next);
+}
+
+/// What the words and signs of the judge's figures mean, below the last of them.
+void explain_key(std::string& out, const View& view) {
+  const bool by_scale = std::any_of(view.series.begin(), view.series.end(), [](const SeriesView& s) {
+    return std::any_of(s.explain.begin(), s.explain.end(),
+                       [](const std::string& l) { return l.starts_with("scale "); });
+  });
+  if (!by_scale) return;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kKey = {{
+      {"scale", "memory in stretches of this length: the lowest of each is its floor, the highest its peak"},
+      {"spans", "stretches in the window of the rise; new highs: those whose floor is above all before"},
+      {"nats", "evidence that the rise is not chance: its odds are e to this power"},
+      {"centroid", "where in the window the growth lies, 0 to 1: 0.5 is steady, less is settling; +- its error"},
+      {"rivals",
+       "weights of other explanations beside the leak's 1: noise, warm-up, cycle, churn of jobs, time of day"},
+      {"clockwork", "how much steps at regular times speak for a leak; 1: not at all"},
+      {"quiet", "how long the floor stood still before the rise"},
+      {"P", "probability of a leak at this scale, after all rivals"},
+      {"last words",
+       "whether peaks rise too, above all seen before, still going on, and enough (material) for an alert"},
+  }};
+  out += "\nKey to explain (formulas: docs/detectors/judge.md)\n";
+  for (const auto& [word, meaning] : kKey) line(out, word, meaning);
 }
 
 /// "0 of 98 leak", where there are too many to read each; and of each GPU its runs, where there were several.
@@ -151,7 +208,7 @@ std::string render(const View& view, const ReportStyle& style) {
   std::size_t brief = 0;
   for (const SeriesView& s : view.series) {
     const bool full = worth_details(s);
-    if (!full && ++brief > kMaxBriefLines) continue;
+    if (!full && (is_rest(s) || ++brief > kMaxBriefLines)) continue;
     if (full && (shown_before || !view.files.empty())) out += '\n';
     out += headline(s, style);
     if (full) details(out, s, view);
@@ -172,6 +229,7 @@ std::string render(const View& view, const ReportStyle& style) {
   }
   for (const std::string& warning : view.warnings)
     out += toned("warning:", Tone::notice, style) + ' ' + printable(warning) + '\n';
+  explain_key(out, view);
   return out;
 }
 

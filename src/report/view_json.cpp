@@ -2,6 +2,7 @@
 // View needs a line in its *_json here and one in its read_* in view_json_read.cpp; ViewJson.RoundTrip fails without.
 #include "report/view_json.hpp"
 
+#include "core/printable.hpp"
 #include "report/fields_json.hpp"
 #include "report/headline.hpp"
 #include "report/health.hpp"
@@ -53,6 +54,8 @@ json process_json(const ProcessInfo& p, const MaySeeCommand& may_see) {
           {"container", p.container},
           {"pod", p.pod},
           {"slurm_job", p.slurm_job},
+          {"image", p.image},
+          {"slurm_job_name", hidden ? "" : p.job_name},
           {"framework", p.framework},
           {"ns_pid", p.ns_pid}};
 }
@@ -60,6 +63,10 @@ json process_json(const ProcessInfo& p, const MaySeeCommand& may_see) {
 template <class T>
 json known(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
+}
+
+json known_figure(const std::optional<double>& value) {
+  return value ? exact(*value) : json(nullptr);
 }
 
 json ecc_json(const EccErrors& errors) {
@@ -78,7 +85,7 @@ json health_json(const std::optional<DeviceHealth>& health) {
   if (!health) return nullptr;
   const DeviceHealth& h = *health;
   return {{"time", exact(h.time)},
-          {"temperature_celsius", h.temperature_celsius ? exact(*h.temperature_celsius) : json(nullptr)},
+          {"temperature_celsius", known_figure(h.temperature_celsius)},
           {"ecc_enabled", known(h.ecc_enabled)},
           {"ecc_since_load", ecc_json(h.ecc_since_load)},
           {"ecc_lifetime", ecc_json(h.ecc_lifetime)},
@@ -89,6 +96,22 @@ json health_json(const std::optional<DeviceHealth>& health) {
           {"hears_xids", known(h.hears_xids)}};
 }
 
+json gauges_json(const DeviceGauges& g) {
+  if (g == DeviceGauges{}) return nullptr;
+  return {{"memory_utilisation_ratio", known_figure(g.memory_utilisation_ratio)},
+          {"temperature_celsius", known_figure(g.temperature_celsius)},
+          {"power_watts", known_figure(g.power_watts)},
+          {"power_limit_watts", known_figure(g.power_limit_watts)},
+          {"fan_ratio", known_figure(g.fan_ratio)}};
+}
+
+json load_json(const ProcessLoad& load) {
+  if (load == ProcessLoad{}) return nullptr;
+  return {{"gpu_ratio", known_figure(load.gpu_ratio)},
+          {"cpu_ratio", known_figure(load.cpu_ratio)},
+          {"host_bytes", known(load.host_bytes)}};
+}
+
 /// What is derived from it is written too, so that every surface says the same; it is not read back.
 json condition_json(const SeriesView& s, Timestamp now) {
   if (s.key.metric != Metric::device_used) return nullptr;
@@ -96,6 +119,14 @@ json condition_json(const SeriesView& s, Timestamp now) {
   json out = {{"level", to_string(report.condition)}, {"words", health_words(s.health)}, {"problems", json::array()}};
   for (const HealthProblem& p : report.problems)
     out["problems"].push_back({{"level", to_string(p.condition)}, {"text", p.text}, {"next", p.next}});
+  return out;
+}
+
+json stall_json(const SeriesView& s) {
+  if (!s.stall) return nullptr;
+  json out = exact(*s.stall);
+  out["words"] = stall_words(*s.stall);
+  out["next"] = stall_next_step(*s.stall, s.key.pid);
   return out;
 }
 
@@ -135,7 +166,11 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"ended", s.ended},
       {"paused", s.paused},
       {"ignored", s.ignored},
-      {"utilisation_ratio", s.utilisation_ratio ? exact(*s.utilisation_ratio) : json(nullptr)},
+      {"utilisation_ratio", known_figure(s.utilisation_ratio)},
+      {"gauges", gauges_json(s.gauges)},
+      {"load", load_json(s.load)},
+      {"stall", stall_json(s)},
+      {"unreleased_bytes", s.unreleased_bytes},
       {"health", health_json(s.health)},
       {"last_xid", s.last_xid
                        ? json{{"time", exact(s.last_xid->time)}, {"code", s.last_xid->code}, {"text", s.last_xid->text}}
@@ -146,16 +181,13 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"trend", trend_json(s)},
       {"verdict", verdict_json(view, s.key.host, s.verdict, may_see)},
       {"alerts", json::array()},
+      {"suspicions", json::array()},
       {"runs", exact(s.runs)},
       {"explain", s.explain}};
   if (!s.key.host.empty()) out["host"] = s.key.host;
   for (const Alert& a : s.alerts) out["alerts"].push_back(alert_object(s.key, a));
+  for (const Alert& a : s.suspicions) out["suspicions"].push_back(alert_object(s.key, a));
   return out;
-}
-
-/// Bytes that are no UTF-8 (a command line may hold any) become U+FFFD; nothing throws.
-std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -182,11 +214,11 @@ std::string view_json(const View& view, const MaySeeCommand& may_see) {
               {"warnings", view.warnings}};
   for (const SeriesView& s : view.series) out["series"].push_back(series_json(view, s, may_see));
   for (const Notice& n : view.notices) out["notices"].push_back({{"time", exact(n.time)}, {"text", n.text}});
-  return dump(out);
+  return json_text(out);
 }
 
 std::string alert_object_json(const SeriesKey& key, const Alert& alert) {
-  return dump(alert_object(key, alert));
+  return json_text(alert_object(key, alert));
 }
 
 }  // namespace vramtrack

@@ -168,6 +168,8 @@ ProcessInfo read_process(const Place& p) {
   p.get("container", out.container);
   p.get("pod", out.pod);
   p.get("slurm_job", out.slurm_job);
+  p.get("image", out.image);
+  p.get("slurm_job_name", out.job_name);
   p.get("framework", out.framework);
   p.get("ns_pid", out.ns_pid);
   return out;
@@ -193,6 +195,24 @@ DeviceHealth read_health(const Place& p) {
   p.get("throttle", h.throttle);
   p.get("hears_xids", h.hears_xids);
   return h;
+}
+
+DeviceGauges read_gauges(const Place& p) {
+  DeviceGauges g;
+  p.get("memory_utilisation_ratio", g.memory_utilisation_ratio);
+  p.get("temperature_celsius", g.temperature_celsius);
+  p.get("power_watts", g.power_watts);
+  p.get("power_limit_watts", g.power_limit_watts);
+  p.get("fan_ratio", g.fan_ratio);
+  return g;
+}
+
+ProcessLoad read_load(const Place& p) {
+  ProcessLoad load;
+  p.get("gpu_ratio", load.gpu_ratio);
+  p.get("cpu_ratio", load.cpu_ratio);
+  p.get("host_bytes", load.host_bytes);
+  return load;
 }
 
 SeriesView read_series(const Place& p) {
@@ -222,6 +242,10 @@ SeriesView read_series(const Place& p) {
   p.get("paused", s.paused);
   p.get("ignored", s.ignored);
   p.get("utilisation_ratio", s.utilisation_ratio);
+  p.with("gauges", [&](const Place& g) { s.gauges = read_gauges(g); });
+  p.with("load", [&](const Place& l) { s.load = read_load(l); });
+  p.get("stall", s.stall);
+  p.get("unreleased_bytes", s.unreleased_bytes);
   p.with("health", [&](const Place& h) { s.health = read_health(h); });
   p.with("last_xid", [&](const Place& x) {
     s.last_xid.emplace();
@@ -233,6 +257,7 @@ SeriesView read_series(const Place& p) {
   s.verdict.series = s.id;
   p.get("runs", s.runs);
   p.each("alerts", [&](const Place& a) { s.alerts.push_back(read_alert(a, s.id)); });
+  p.each("suspicions", [&](const Place& a) { s.suspicions.push_back(read_alert(a, s.id)); });
   p.get("explain", s.explain);
   return s;
 }

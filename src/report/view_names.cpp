@@ -4,14 +4,11 @@
 #include <array>
 #include <charconv>
 
+#include "core/text_hash.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack {
 namespace {
-
-bool is_of_process(Metric metric) {
-  return metric != Metric::device_used && metric != Metric::device_reserved;
-}
 
 template <class T>
 bool parse_whole(std::string_view text, T& into) {
@@ -25,7 +22,7 @@ std::string series_key_text(const SeriesKey& key) {
   std::string out(to_string(key.metric));
   if (!key.host.empty()) out += '@' + key.host;
   out += '/' + key.device_id;
-  if (is_of_process(key.metric)) out += fmt::format("/{}/{}", key.pid, key.pid_start_ticks);
+  if (!is_of_device(key.metric)) out += fmt::format("/{}/{}", key.pid, key.pid_start_ticks);
   return out;
 }
 
@@ -40,7 +37,7 @@ std::optional<SeriesKey> parse_series_key(std::string_view text) {
   key.metric = *metric;
   if (at != std::string_view::npos) key.host = std::string(of.substr(at + 1));
   text.remove_prefix(slash + 1);
-  if (is_of_process(*metric)) {
+  if (!is_of_device(*metric)) {
     const std::size_t ticks = text.rfind('/');
     if (ticks == std::string_view::npos || ticks == 0) return std::nullopt;
     const std::size_t pid = text.rfind('/', ticks - 1);
@@ -55,11 +52,7 @@ std::optional<SeriesKey> parse_series_key(std::string_view text) {
 }
 
 std::string alert_id(const SeriesKey& key, Timestamp raised) {
-  // FNV-1a: an id, not a secret.
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : series_key_text(key) + '@' + std::to_string(raised.time_since_epoch().count()))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return fmt::format("{:016x}", hash);
+  return text_hash(series_key_text(key) + '@' + std::to_string(raised.time_since_epoch().count()));
 }
 
 std::string exact_time(Timestamp time) {
@@ -70,7 +63,9 @@ std::string exact_time(Timestamp time) {
   std::string out =
       fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(ymd.year()),
                   static_cast<unsigned>(ymd.month()), static_cast<unsigned>(ymd.day()), s / 3600, s / 60 % 60, s % 60);
-  if (const auto ns = (time - second).count(); ns != 0) {
+  // Of the earliest second, only the end can be counted in nanoseconds.
+  constexpr std::int64_t kSecondNs = 1'000'000'000;
+  if (const auto ns = (time.time_since_epoch().count() % kSecondNs + kSecondNs) % kSecondNs; ns != 0) {
     out += fmt::format(".{:09}", ns);
     out.erase(out.find_last_not_of('0') + 1);
   }

@@ -2,11 +2,11 @@
 // library and no privilege for the devices; processes of other users show only to root.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "host/privilege.hpp"
 #include "host/process_watch.hpp"
 #include "source/drm_clients.hpp"
 #include "source/drm_sysfs.hpp"
@@ -114,7 +114,7 @@ class DrmSource final : public Source {
     told_ = true;
     told_unseen_ = watch_.unseen();
     told_unreadable_ = unreadable;
-    notes_.warnings = unseen_warnings(told_unseen_, geteuid() != 0);
+    notes_.warnings = unseen_warnings(told_unseen_, !may_read_others());
     if (unreadable != 0)
       notes_.warnings.push_back(
           fmt::format("open files of {} process{} of other users are not readable: their GPU memory counts in the "

@@ -5,17 +5,17 @@
 //        +---- the library is reopened after the same back-off +
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "core/xid.hpp"
 #include "host/pci_address.hpp"
+#include "host/privilege.hpp"
 #include "host/process_watch.hpp"
 #include "source/nvml_library.hpp"
 #include "source/nvml_processes.hpp"
 #include "source/nvml_units.hpp"
-#include "source/nvml_xid.hpp"
 #include "source/source.hpp"
 
 namespace vramtrack {
@@ -95,6 +95,7 @@ class NvmlSource final : public Source {
       describe_unit(*known, uuid.value, index, "");
       const std::uint64_t heard = library_->listen(handle.value, kEventXid | kEventMigChange);
       known->health = HealthReader(index, (heard & kEventXid) != 0);
+      known->gauges = GaugeReader(index);
     }
     next_mig_refresh_ = Timestamp::min();
   }
@@ -181,20 +182,21 @@ class NvmlSource final : public Source {
     return memory.code;
   }
 
-  /// How busy it is and, now and then, its health.
+  /// How busy it is and, now and then, its gauges and its health.
   void read_state(Gpu& gpu, Batch& out) {
-    DeviceReading reading{now_, gpu.uuid, {}, {}, {}};
+    DeviceReading reading{now_, gpu.uuid, {}, gpu.gauges.read(*library_, gpu.handle, now_), {}, {}};
     if (gpu.has_utilisation) {
       const auto busy = library_->utilization(gpu.handle);
       if (busy) {
         reading.gpu_utilisation_ratio = busy.value.gpu / 100.0;
-        reading.memory_utilisation_ratio = busy.value.memory / 100.0;
+        reading.gauges.memory_utilisation_ratio = busy.value.memory / 100.0;
       } else if (busy.code == kNotSupported || busy.code == kFunctionNotFound) {
         gpu.has_utilisation = false;  // so with MIG, where it has no meaning for the whole
       }
     }
     reading.health = gpu.health.read(*library_, gpu.handle, now_);
-    if (reading.gpu_utilisation_ratio || reading.health) out.readings.push_back(std::move(reading));
+    const bool told = reading.gpu_utilisation_ratio || reading.health || !(reading.gauges == DeviceGauges{});
+    if (told) out.readings.push_back(std::move(reading));
   }
 
   void read_processes(Gpu& gpu) {
@@ -207,7 +209,8 @@ class NvmlSource final : public Source {
       return;
     }
     if (code != kSuccess) mark_unanswered(gpu);
-    for (const GpuProcess& p : processes_) watch_.listed(unit_of(gpu, p).watched, p.pid, p.bytes, p.kind());
+    for (const GpuProcess& p : processes_)
+      watch_.listed(unit_of(gpu, p).watched, p.pid, p.bytes, p.kind(), gpu.gauges.process_ratio(p.pid));
   }
 
   void read_instance_processes(Gpu& gpu) {
@@ -225,7 +228,8 @@ class NvmlSource final : public Source {
                        outside_.end());
       }
     }
-    for (const GpuProcess& p : outside_) watch_.listed(gpu.watched, p.pid, p.bytes, p.kind());
+    for (const GpuProcess& p : outside_)
+      watch_.listed(gpu.watched, p.pid, p.bytes, p.kind(), gpu.gauges.process_ratio(p.pid));
     outside_.clear();
   }
 
@@ -334,7 +338,8 @@ class NvmlSource final : public Source {
     told_unseen_ = watch_.unseen();
     told_warnings_ = warnings_.size();
     notes_.warnings = warnings_;
-    for (std::string& text : unseen_warnings(told_unseen_, geteuid() != 0)) notes_.warnings.push_back(std::move(text));
+    for (std::string& text : unseen_warnings(told_unseen_, !may_read_others()))
+      notes_.warnings.push_back(std::move(text));
   }
 
   std::string library_path_;

@@ -75,6 +75,14 @@ struct Utilization {  // nvmlUtilization_t, per cent
 };
 static_assert(sizeof(Utilization) == 8);
 
+struct ProcessUtilization {  // nvmlProcessUtilizationSample_t, per cent over one of the driver's sampling periods
+  std::uint32_t pid;
+  std::uint64_t time_us;
+  std::uint32_t sm, memory, encoder, decoder;
+};
+static_assert(sizeof(ProcessUtilization) == 32 && offsetof(ProcessUtilization, time_us) == 8 &&
+              offsetof(ProcessUtilization, sm) == 16);
+
 // What nvmlDeviceGetCurrentClocksEventReasons (earlier: ...ThrottleReasons) sets.
 constexpr std::uint64_t kReasonIdle = 0x1;
 constexpr std::uint64_t kReasonApplicationClocks = 0x2;

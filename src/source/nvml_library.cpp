@@ -82,6 +82,10 @@ struct NvmlLibrary::Symbols {
   int (*memory)(Device, Memory*) = nullptr;
   int (*utilization)(Device, Utilization*) = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
+  int (*power)(Device, unsigned*) = nullptr;
+  int (*power_limit)(Device, unsigned*) = nullptr;
+  int (*fan)(Device, unsigned*) = nullptr;
+  int (*process_utilization)(Device, ProcessUtilization*, unsigned*, unsigned long long) = nullptr;
   int (*clock_reasons)(Device, unsigned long long*) = nullptr;
   int (*ecc_mode)(Device, int*, int*) = nullptr;
   int (*ecc_errors)(Device, int, int, unsigned long long*) = nullptr;
@@ -127,6 +131,10 @@ struct NvmlLibrary::Symbols {
     find(handle, memory, {"nvmlDeviceGetMemoryInfo"});
     find(handle, utilization, {"nvmlDeviceGetUtilizationRates"});
     find(handle, temperature, {"nvmlDeviceGetTemperature"});
+    find(handle, power, {"nvmlDeviceGetPowerUsage"});
+    find(handle, power_limit, {"nvmlDeviceGetEnforcedPowerLimit"});
+    find(handle, fan, {"nvmlDeviceGetFanSpeed"});
+    find(handle, process_utilization, {"nvmlDeviceGetProcessUtilization"});
     find(handle, clock_reasons,
          {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
     find(handle, ecc_mode, {"nvmlDeviceGetEccMode"});
@@ -223,6 +231,30 @@ Answer<Utilization> NvmlLibrary::utilization(Device device) {
 
 Answer<unsigned> NvmlLibrary::temperature_celsius(Device device) {
   return ask<unsigned>(symbols_->temperature, device, kTemperatureOfGpu);
+}
+Answer<unsigned> NvmlLibrary::power_milliwatts(Device device) {
+  return ask<unsigned>(symbols_->power, device);
+}
+Answer<unsigned> NvmlLibrary::power_limit_milliwatts(Device device) {
+  return ask<unsigned>(symbols_->power_limit, device);
+}
+Answer<unsigned> NvmlLibrary::fan_percent(Device device) {
+  return ask<unsigned>(symbols_->fan, device);
+}
+int NvmlLibrary::process_utilization(Device device, std::uint64_t since_us, std::vector<ProcessUtilization>& out) {
+  constexpr std::size_t kFirstRoom = 64;
+  if (symbols_->process_utilization == nullptr) return kFunctionNotFound;
+  out.resize(std::max(kFirstRoom, out.capacity()));
+  int code = kInsufficientSize;
+  for (int tries = 0; tries < 3 && code == kInsufficientSize; ++tries) {
+    auto count = static_cast<unsigned>(out.size());
+    code = symbols_->process_utilization(device, out.data(), &count, since_us);
+    const bool fits = count <= out.size();
+    if (code == kInsufficientSize && fits && count != 0) break;  // it does not say how many there are
+    out.resize(code == kSuccess ? std::min<std::size_t>(count, out.size()) : std::size_t{count} + kFirstRoom);
+  }
+  if (code != kSuccess) out.clear();
+  return code;
 }
 Answer<std::uint64_t> NvmlLibrary::clock_reasons(Device device) {
   const auto answer = ask<unsigned long long>(symbols_->clock_reasons, device);

@@ -72,6 +72,12 @@ class NvmlLibrary {
   Answer<Utilization> utilization(Device device);
 
   Answer<unsigned> temperature_celsius(Device device);
+  Answer<unsigned> power_milliwatts(Device device);
+  Answer<unsigned> power_limit_milliwatts(Device device);
+  Answer<unsigned> fan_percent(Device device);
+  /// Replaces `out` by the samples the driver has taken since `since_us` (a time_us of an earlier one; 0: all).
+  /// kNotFound: there are none. A second call where `out` was too small, whose capacity stays.
+  int process_utilization(Device device, std::uint64_t since_us, std::vector<ProcessUtilization>& out);
   /// The mask of kReason...
   Answer<std::uint64_t> clock_reasons(Device device);
   Answer<bool> ecc_enabled(Device device);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/series.hpp"
+#include "source/nvml_gauges.hpp"
 #include "source/nvml_health.hpp"
 #include "source/nvml_library.hpp"
 
@@ -34,6 +35,7 @@ struct Gpu : Unit {
   bool has_utilisation = true;
   bool has_mig = true;
   HealthReader health;
+  GaugeReader gauges;
   std::vector<MigInstance> instances;
 };
 

@@ -66,21 +66,21 @@ Result<std::uint32_t> CatalogWriter::id_of(SeriesId series) {
     return fail(fmt::format("series of host {}: a store holds the series of one machine; give each its own", key.host));
   find_series_.bind(1, to_string(key.metric)).bind(2, std::string_view(key.device_id));
   find_series_.bind(3, std::int64_t{key.pid}).bind(4, static_cast<std::int64_t>(key.pid_start_ticks));
+  const sql::ResetAtEnd reset_at_end(find_series_);
   const auto found = find_series_.step();
-  const auto in_file = found && *found ? static_cast<std::uint32_t>(find_series_.integer(0)) : 0;
-  find_series_.reset();
   if (!found) return fail(found.error());
-  known.file_id = in_file;
-  if (in_file == 0) {
+  // Handed out last, when nothing can fail any more: an id that was given and not kept would name nothing.
+  std::uint32_t file_id = *found ? static_cast<std::uint32_t>(find_series_.integer(0)) : 0;
+  if (file_id == 0) {
     // A key that was retired and interned again may wait to be written already.
     const auto same = std::find_if(unwritten_series_.begin(), unwritten_series_.end(),
                                    [&](const auto& waiting) { return waiting.second == key; });
     if (same != unwritten_series_.end()) {
-      known.file_id = same->first;
+      file_id = same->first;
     } else {
       if (last_id_ == UINT32_MAX) return fail("table series: full");
-      known.file_id = ++last_id_;
-      unwritten_series_.emplace_back(known.file_id, key);
+      unwritten_series_.emplace_back(last_id_ + 1, key);
+      file_id = ++last_id_;
     }
   }
   if (key.pid != 0) {
@@ -89,7 +89,8 @@ Result<std::uint32_t> CatalogWriter::id_of(SeriesId series) {
     if (!process.used && process.unwritten) unwritten_processes_.push_back(id);
     process.used = true;
   }
-  return known.file_id;
+  known.file_id = file_id;
+  return file_id;
 }
 
 Status CatalogWriter::write() {

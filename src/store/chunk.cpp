@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <numeric>
 
 namespace vramtrack {
@@ -121,6 +123,8 @@ Result<Chunk> decode_chunk(std::span<const std::uint8_t> data) {
   // One more than claimed: a frame of 0 bytes still needs a place to be unpacked to.
   Bytes payload(static_cast<std::size_t>(size) + 1);
   const std::size_t got = ZSTD_decompress(payload.data(), payload.size() - 1, data.data(), data.size());
+  // No sign of damage: a reader that took it for one would throw the row away.
+  if (ZSTD_isError(got) && ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) throw std::bad_alloc();
   if (ZSTD_isError(got)) return fail(fmt::format("zstd: {}", ZSTD_getErrorName(got)));
   if (got != size) return fail(fmt::format("unpacks to {} bytes, its frame claims {}", got, size));
   return decode_payload({payload.data(), got});

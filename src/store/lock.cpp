@@ -45,7 +45,7 @@ std::string holder_of(int fd) {
 
 Result<WriterLock> WriterLock::take(const std::string& store_path, Timestamp now) {
   const std::string path = store_path + ".lock";
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (fd < 0)
     return fail(
         fmt::format("{}: cannot make the lock file: {}; the store's folder must be writable: change its "

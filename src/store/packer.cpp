@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <span>
 
-#include "core/median.hpp"
+#include "core/out_of_memory.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
 #include "store/rollup.hpp"
@@ -29,18 +29,9 @@ Timestamp at(std::int64_t ns) {
   return Timestamp(Duration(ns));
 }
 
-/// `now` minus `seconds`; the earliest time there is when that is out of range or longer than time can say.
-std::int64_t before(std::int64_t now_ns, double seconds) {
-  const Duration span = from_seconds(seconds);
-  std::int64_t result = 0;
-  if (span == Duration::max() || __builtin_sub_overflow(now_ns, span.count(), &result)) return INT64_MIN;
-  return result;
-}
-
-/// The middle of a block's times: retention follows this and not the latest, so that a single sample with a wild date
-/// cannot make everything look old.
-std::int64_t middle_of(std::vector<std::int64_t> times_ns) {
-  return lower_median(std::span(times_ns));
+/// What was written before this uptime is older than `seconds`; 0, before which nothing was, where it is not so long.
+std::int64_t older_than(std::int64_t uptime_ns, double seconds) {
+  return std::max<std::int64_t>(uptime_ns - std::min(from_seconds(seconds).count(), uptime_ns), 0);
 }
 
 }  // namespace
@@ -54,9 +45,9 @@ Result<Packer> Packer::open(sql::Database& database, const StoreConfig& config, 
   for (const Text& text : {
            Text{&packer.next_row_,
                 "SELECT seq,t_min_ns,t_max_ns,samples,data FROM journal WHERE seq>? ORDER BY seq LIMIT 256"},
-           Text{&packer.put_chunk_, "INSERT INTO chunk(t_min_ns,t_max_ns,samples,data) VALUES(?,?,?,?)"},
+           Text{&packer.put_chunk_, "INSERT INTO chunk(t_min_ns,t_max_ns,samples,data,uptime_ns) VALUES(?,?,?,?,?)"},
            Text{&packer.put_rollup_,
-                "INSERT INTO rollup(resolution_s,merged,t_min_ns,t_max_ns,data) VALUES(?,?,?,?,?)"},
+                "INSERT INTO rollup(resolution_s,merged,t_min_ns,t_max_ns,data,uptime_ns) VALUES(?,?,?,?,?,?)"},
            Text{&packer.put_extent_,
                 "UPDATE series SET first_ns=min(coalesce(first_ns,?1),?1), last_ns=max(coalesce(last_ns,?2),?2) WHERE "
                 "id=?3"},
@@ -76,7 +67,22 @@ bool Packer::full() const {
          block_.encoded_bytes() >= kBlockBytes;
 }
 
-Status Packer::advance(Compressor& compressor) {
+Status Packer::advance(Compressor& compressor, std::int64_t uptime_ns) {
+  uptime_ns_ = uptime_ns;
+  bool whole = false;
+  auto status = or_out_of_memory([&] {
+    auto advanced = advance_or_throw(compressor);
+    whole = true;
+    return advanced;
+  });
+  if (whole) return status;
+  // A row that was taken over in part would be deleted as if it had been packed: all are read again.
+  block_.clear();
+  last_seq_ = 0;
+  return status;
+}
+
+Status Packer::advance_or_throw(Compressor& compressor) {
   if (vacuum_)
     if (auto s = give_back_space(); !s) return s;
   while (true) {
@@ -91,6 +97,7 @@ Status Packer::advance(Compressor& compressor) {
 }
 
 Status Packer::read_journal() {
+  const sql::ResetAtEnd reset_at_end(next_row_);
   next_row_.bind(1, last_seq_);
   Result<bool> row = false;
   while (!full() && (row = next_row_.step()) && *row) {
@@ -111,7 +118,6 @@ Status Packer::read_journal() {
         block_.add(chunk->times_ns[tick], series.id, chunk->value(series, next[s]++));
       }
   }
-  next_row_.reset();
   if (!row) return fail(row.error());
   return {};
 }
@@ -121,13 +127,13 @@ Status Packer::pack(Compressor& compressor) {
   if (!data) return fail(data.error());
   auto status = sql::transaction(*database_, [&]() -> Status {
     put_chunk_.bind(1, block_.min_ns()).bind(2, block_.max_ns()).bind(3, static_cast<std::int64_t>(block_.points()));
-    put_chunk_.bind(4, std::span<const std::uint8_t>(*data));
+    put_chunk_.bind(4, std::span<const std::uint8_t>(*data)).bind(5, uptime_ns_);
     if (auto s = put_chunk_.run(); !s) return s;
     if (auto s = write_extents_and_rollups(compressor); !s) return s;
     delete_journal_.bind(1, last_seq_);
     if (auto s = delete_journal_.run(); !s) return s;
     if (auto s = merge_hours(compressor); !s) return s;
-    if (auto s = expire(middle_of(block_.times_ns())); !s) return s;
+    if (auto s = expire(); !s) return s;
     return keep_size();
   });
   compressor.release();  // a block's work space would otherwise stay for the journal's small rows
@@ -167,7 +173,8 @@ Status Packer::write_rollup(const std::vector<RollupCell>& cells, int resolution
     const auto data = compressor.compress(builder.payload(), kPackLevel);
     if (!data) return fail(data.error());
     put_rollup_.bind(1, std::int64_t{resolution_s}).bind(2, std::int64_t{merged ? 1 : 0});
-    put_rollup_.bind(3, builder.min_ns()).bind(4, builder.max_ns()).bind(5, std::span<const std::uint8_t>(*data));
+    put_rollup_.bind(3, builder.min_ns()).bind(4, builder.max_ns());
+    put_rollup_.bind(5, std::span<const std::uint8_t>(*data)).bind(6, uptime_ns_);
     if (auto s = put_rollup_.run(); !s) return s;
   }
   return {};
@@ -197,24 +204,27 @@ Status Packer::merge_hours(Compressor& compressor) {
   return write_rollup(hours.cells(), kHourS, true, compressor);
 }
 
-Status Packer::expire(std::int64_t now_ns) {
-  const std::int64_t raw_ns = before(now_ns, config_.raw_hours * 3600.0);
-  // A rollup's time is its start: its last sample may be a minute younger.
-  const std::int64_t minute_ns = before(before(now_ns, config_.minute_days * 86400.0), kMinuteS);
+/// By the uptime at which a row was written: its samples are at least as old. Their own times are no measure of age,
+/// for somebody may have set the clock. Utilisation is kept as long as the minutes it belongs to.
+Status Packer::expire() {
+  const std::int64_t raw_ns = older_than(uptime_ns_, config_.raw_hours * 3600.0);
+  const std::int64_t minute_ns = older_than(uptime_ns_, config_.minute_days * 86400.0);
   const std::string script = fmt::format(
-      "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE t_max_ns<{0} ORDER BY t_min_ns LIMIT {2});"
-      "DELETE FROM rollup WHERE id IN (SELECT id FROM rollup WHERE resolution_s=60 AND merged=0 AND t_max_ns<{1} LIMIT "
-      "{2});"
-      "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE time_ns<{1} ORDER BY time_ns LIMIT {3});"
-      "DELETE FROM utilisation WHERE minute_s<{4}",
-      raw_ns, minute_ns, kExpirePerBlock, kExpireEventsPerBlock, minute_ns / kSecondNs);
+      "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE uptime_ns<{0} ORDER BY uptime_ns,id LIMIT {2});"
+      "DELETE FROM rollup WHERE id IN (SELECT id FROM rollup WHERE resolution_s=60 AND merged=0 AND uptime_ns<{1} "
+      "ORDER BY uptime_ns,id LIMIT {2});"
+      "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE uptime_ns<{1} ORDER BY uptime_ns,id LIMIT {3});"
+      "DELETE FROM utilisation WHERE minute_s*{4}<min("
+      "(SELECT t_min_ns FROM rollup WHERE resolution_s=60 AND merged=0 ORDER BY t_min_ns LIMIT 1),"
+      "ifnull((SELECT min(t_min_ns) FROM journal)-60*{4},{5}))",
+      raw_ns, minute_ns, kExpirePerBlock, kExpireEventsPerBlock, kSecondNs, INT64_MAX);
   return database_->exec(script.c_str());
 }
 
+/// The oldest is what was written first, whatever its samples' times say.
 Result<std::int64_t> Packer::delete_oldest(std::string_view from, std::string_view where) {
   auto query = database_->prepare(fmt::format(
-      "DELETE FROM {0} WHERE id=(SELECT id FROM {0} WHERE {1} ORDER BY t_min_ns LIMIT 1) RETURNING t_max_ns", from,
-      where));
+      "DELETE FROM {0} WHERE id=(SELECT id FROM {0} WHERE {1} ORDER BY id LIMIT 1) RETURNING t_max_ns", from, where));
   if (!query) return fail(query.error());
   const auto row = query->step();
   if (!row) return fail(row.error());

@@ -14,7 +14,7 @@ namespace vramtrack {
 /// Reads committed journal rows into a block in memory; when the block is full, one transaction writes
 /// it as a chunk with its rollups and deletes its journal rows, so that each sample is in exactly one of
 /// the two at any moment. A crash loses only the block in memory, which the next open reads again.
-/// Retention runs with each block and by its samples' time: bounded work, no long stall.
+/// Retention runs with each block and by the store's uptime, which nobody can set: bounded work, no long stall.
 class Packer {
  public:
   /// A block ends when its samples span this, or it takes this much memory (many series: shorter blocks).
@@ -24,14 +24,15 @@ class Packer {
   /// `database` must outlive the packer. Notices are appended to `notices`.
   static Result<Packer> open(sql::Database& database, const StoreConfig& config, std::vector<std::string>& notices);
 
-  /// Takes over journal rows that were committed since the last call, and packs blocks that became full.
-  /// An error leaves everything as it was; the next call tries again.
-  Status advance(Compressor& compressor);
+  /// Takes over journal rows that were committed since the last call, and packs blocks that became full. `uptime_ns` is
+  /// that of the store now, and never falls. An error leaves everything as it was; the next call tries again.
+  Status advance(Compressor& compressor, std::int64_t uptime_ns);
 
  private:
   Packer(sql::Database& database, const StoreConfig& config, std::vector<std::string>& notices)
       : database_(&database), notices_(&notices), config_(config) {}
 
+  Status advance_or_throw(Compressor& compressor);
   Status read_journal();  ///< until the block is full or the journal at its end
   [[nodiscard]] bool full() const;
   Status pack(Compressor& compressor);
@@ -39,7 +40,7 @@ class Packer {
   Status write_rollup(const std::vector<struct RollupCell>& cells, int resolution_s, bool merged,
                       Compressor& compressor);
   Status merge_hours(Compressor& compressor);
-  Status expire(std::int64_t now_ns);
+  Status expire();
   Status keep_size();
   Result<std::int64_t> delete_oldest(std::string_view from, std::string_view where);
   Status give_back_space();
@@ -50,7 +51,8 @@ class Packer {
   sql::Statement next_row_, put_chunk_, put_rollup_, put_extent_, delete_journal_;
   ChunkBuilder block_;
   std::int64_t last_seq_ = 0;  ///< last journal row in (or before) the block
-  bool vacuum_ = false;        ///< free pages are to be given back, a few with each call
+  std::int64_t uptime_ns_ = 0;
+  bool vacuum_ = false;  ///< free pages are to be given back, a few with each call
   bool told_raw_ = false, told_minutes_ = false, told_hours_ = false;
 };
 

@@ -52,10 +52,16 @@ Status make_folder_of(const std::string& file) {
   return {};
 }
 
-std::optional<std::pair<std::uint64_t, std::uint64_t>> file_identity(const std::string& path) {
+std::optional<FileIdentity> file_identity(const std::string& path) {
   struct stat there {};
   if (::stat(path.c_str(), &there) != 0) return std::nullopt;
-  return std::pair<std::uint64_t, std::uint64_t>{there.st_dev, there.st_ino};
+  return FileIdentity{there.st_dev, there.st_ino};
+}
+
+bool was_replaced(const std::string& path, const FileIdentity& known) {
+  struct stat there {};
+  if (::stat(path.c_str(), &there) != 0) return errno == ENOENT || errno == ENOTDIR;
+  return FileIdentity{there.st_dev, there.st_ino} != known;
 }
 
 }  // namespace vramtrack

@@ -13,7 +13,11 @@ namespace vramtrack {
 /// Makes the folders above `file` (those that are missing, mode 0700: command lines are in the store).
 Status make_folder_of(const std::string& file);
 
-/// Tells a file from another that took its name: device and inode; nullopt when there is none.
-std::optional<std::pair<std::uint64_t, std::uint64_t>> file_identity(const std::string& path);
+/// Device and inode: tells a file from another that took its name.
+using FileIdentity = std::pair<std::uint64_t, std::uint64_t>;
+/// nullopt when there is none.
+std::optional<FileIdentity> file_identity(const std::string& path);
+/// Whether `path` is another file than `known` by now, or none. Where the system cannot tell, it is not.
+bool was_replaced(const std::string& path, const FileIdentity& known);
 
 }  // namespace vramtrack

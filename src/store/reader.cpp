@@ -7,10 +7,13 @@
 #include <cstring>
 #include <deque>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/errno_words.hpp"
+#include "core/out_of_memory.hpp"
 #include "store/chunk.hpp"
+#include "store/program_row.hpp"
 #include "store/rollup.hpp"
 #include "store/rows.hpp"
 #include "store/schema.hpp"
@@ -88,10 +91,12 @@ struct StoreReader::Core {
   std::vector<Waiting> waiting;   ///< in order, from waiting_at on
   std::size_t waiting_at = 0;
   sql::Statement read_event;
-  std::optional<Event> event;                  ///< the next one
-  std::vector<std::optional<SeriesId>> ids;    ///< by the file's id: what the scan's catalog calls it
+  std::optional<Event> event;  ///< the next one
+  /// By the file's id: what the scan's catalog calls it. A table and no array: a damaged file has any id.
+  std::unordered_map<std::uint32_t, SeriesId> ids;
   std::unordered_set<std::uint32_t> nameless;  ///< series ids that could not be looked up
 
+  Result<bool> read(Catalog& catalog, Batch& out);
   Status begin(Catalog& catalog);
   void end();
   Status load();
@@ -114,25 +119,29 @@ const std::string& StoreReader::path() const {
 }
 
 Result<std::unique_ptr<StoreReader>> StoreReader::open(const std::string& path) {
-  struct stat there {};
-  if (::stat(path.c_str(), &there) != 0)
-    return fail(fmt::format("{}: {}; `vramtrack watch` creates it, or name another store", path, errno_words(errno)));
-  auto core = std::make_unique<Core>();
-  core->path = path;
-  Status checked;
-  for (const auto mode : {sql::Database::Mode::read, sql::Database::Mode::immutable}) {
-    core->database.reset();
-    auto database = sql::Database::open(path, mode);
-    if (!database) return fail(database.error());
-    core->database.emplace(std::move(*database));
-    (void)core->database->exec("PRAGMA cache_size=-512; PRAGMA busy_timeout=1000");
-    checked = check_schema(*core->database, path);
-    // A reader without the right to write the folder cannot make the shared index of a write-ahead log. With
-    // no log beside it nobody writes the file: then it can be read without.
-    if (checked || ::stat((path + "-wal").c_str(), &there) == 0 || ::access(path.c_str(), R_OK) != 0) break;
-  }
-  if (!checked) return fail(checked.error());
-  return std::unique_ptr<StoreReader>(new StoreReader(std::move(core)));
+  return or_out_of_memory([&]() -> Result<std::unique_ptr<StoreReader>> {
+    struct stat there {};
+    if (::stat(path.c_str(), &there) != 0)
+      return fail(fmt::format("{}: {}; `vramtrack watch` creates it, or name another store", path, errno_words(errno)));
+    if (!S_ISREG(there.st_mode))  // SQLite would wait at a FIFO for ever
+      return fail(fmt::format("{}: is not a regular file; name a store", path));
+    auto core = std::make_unique<Core>();
+    core->path = path;
+    Status checked;
+    for (const auto mode : {sql::Database::Mode::read, sql::Database::Mode::immutable}) {
+      core->database.reset();
+      auto database = sql::Database::open(path, mode);
+      if (!database) return fail(database.error());
+      core->database.emplace(std::move(*database));
+      (void)core->database->exec("PRAGMA cache_size=-512; PRAGMA busy_timeout=1000");
+      checked = check_schema(*core->database, path);
+      // A reader without the right to write the folder cannot make the shared index of a write-ahead log. With
+      // no log beside it nobody writes the file: then it can be read without.
+      if (checked || ::stat((path + "-wal").c_str(), &there) == 0 || ::access(path.c_str(), R_OK) != 0) break;
+    }
+    if (!checked) return fail(checked.error());
+    return std::unique_ptr<StoreReader>(new StoreReader(std::move(core)));
+  });
 }
 
 void StoreReader::select(const TimeRange& range) {
@@ -180,7 +189,7 @@ void StoreReader::Core::end() {
   waiting_at = 0;
   ids.clear();
   nameless.clear();
-  if (scanning) (void)database->exec("COMMIT");
+  if (scanning) database->roll_back();  // nothing was written
   scanning = false;
 }
 
@@ -263,7 +272,7 @@ Result<SeriesId> StoreReader::Core::look_up(std::uint32_t store_id, Catalog& cat
 
 /// nullopt: its samples cannot be named; why is deferred, once a series.
 std::optional<SeriesId> StoreReader::Core::name_of(std::uint32_t store_id, Catalog& catalog) {
-  if (store_id < ids.size() && ids[store_id]) return ids[store_id];
+  if (const auto known = ids.find(store_id); known != ids.end()) return known->second;
   if (nameless.contains(store_id)) return std::nullopt;
   const auto id = look_up(store_id, catalog);
   if (!id) {
@@ -271,8 +280,7 @@ std::optional<SeriesId> StoreReader::Core::name_of(std::uint32_t store_id, Catal
     nameless.insert(store_id);
     return std::nullopt;
   }
-  if (store_id >= ids.size()) ids.resize(std::size_t{store_id} + 1);
-  ids[store_id] = *id;
+  ids.emplace(store_id, *id);
   return *id;
 }
 
@@ -309,174 +317,210 @@ Result<bool> StoreReader::read(Catalog& catalog, Batch& out) {
   Core& core = *core_;
   out.clear();
   if (core.finished) return false;
-  if (!core.scanning)
-    if (auto s = core.begin(catalog); !s) {
-      core.end();
-      core.finished = true;
+  bool whole = false;
+  auto more = or_out_of_memory([&] {
+    auto got = core.read(catalog, out);
+    whole = true;
+    return got;
+  });
+  if (whole) return more;
+  core.end();  // what was under way is not to be told from what was read
+  core.finished = true;
+  return more;
+}
+
+Result<bool> StoreReader::Core::read(Catalog& catalog, Batch& out) {
+  if (!scanning)
+    if (auto s = begin(catalog); !s) {
+      end();
+      finished = true;
       return fail(s.error());
     }
   while (true) {
-    if (core.deferred) return fail(*std::exchange(core.deferred, std::nullopt));
-    while (!core.stretches.empty() && (core.waiting_at == core.waiting.size() ||
-                                       core.stretches.front().t_min_ns <= core.waiting[core.waiting_at].time_ns))
-      if (auto s = core.load(); !s) return fail(s.error());
-    if (core.waiting_at == core.waiting.size() && !core.event) {
-      core.end();
-      core.finished = true;
+    if (deferred) return fail(*std::exchange(deferred, std::nullopt));
+    while (!stretches.empty() &&
+           (waiting_at == waiting.size() || stretches.front().t_min_ns <= waiting[waiting_at].time_ns))
+      if (auto s = load(); !s) return fail(s.error());
+    if (waiting_at == waiting.size() && !event) {
+      end();
+      finished = true;
       return false;
     }
-    core.fill(catalog, out);
+    fill(catalog, out);
     if (!out.samples.empty() || !out.events.empty()) return true;
   }
 }
 
 Result<std::vector<Rollup>> StoreReader::rollups(const SeriesKey& key, Resolution resolution, const TimeRange& range) {
-  if (!key.host.empty()) return std::vector<Rollup>{};  // a store is one machine's
-  Core& core = *core_;
-  sql::Database& database = *core.database;
-  auto find = database.prepare(std::string(rows::kSelectSeries) +
-                               "WHERE metric=? AND device_id=? AND pid=? AND pid_start_ticks=?");
-  if (!find) return fail(find.error());
-  find->bind(1, to_string(key.metric)).bind(2, std::string_view(key.device_id));
-  find->bind(3, std::int64_t{key.pid}).bind(4, static_cast<std::int64_t>(key.pid_start_ticks));
-  auto row = find->step();
-  if (!row) return fail(row.error());
-  if (!*row) return std::vector<Rollup>{};
-  const auto store_id = static_cast<std::uint32_t>(find->integer(0));
+  return or_out_of_memory([&]() -> Result<std::vector<Rollup>> {
+    if (!key.host.empty()) return std::vector<Rollup>{};  // a store is one machine's
+    Core& core = *core_;
+    sql::Database& database = *core.database;
+    auto find = database.prepare(std::string(rows::kSelectSeries) +
+                                 "WHERE metric=? AND device_id=? AND pid=? AND pid_start_ticks=?");
+    if (!find) return fail(find.error());
+    find->bind(1, to_string(key.metric)).bind(2, std::string_view(key.device_id));
+    find->bind(3, std::int64_t{key.pid}).bind(4, static_cast<std::int64_t>(key.pid_start_ticks));
+    auto row = find->step();
+    if (!row) return fail(row.error());
+    if (!*row) return std::vector<Rollup>{};
+    const auto store_id = static_cast<std::uint32_t>(find->integer(0));
 
-  const std::int64_t width_s = resolution == Resolution::minute ? 60 : 3600;
-  RollupTable table(width_s * kSecondNs);
-  const Bounds bounds(range);
-  // Rollups, and what is committed and not yet packed: in one statement, so that a block packed in between
-  // is seen on exactly one side.
-  auto query = database.prepare(
-      "SELECT 0,id,t_min_ns,t_max_ns,data FROM rollup WHERE resolution_s=?1 AND t_min_ns<=?3 AND t_max_ns>=?2 UNION "
-      "ALL "
-      "SELECT 1,seq,t_min_ns,t_max_ns,data FROM journal");
-  if (!query) return fail(query.error());
-  query->bind(1, width_s).bind(2, bounds.low).bind(3, bounds.high);
-  while ((row = query->step()) && *row) {
-    const bool journal = query->integer(0) != 0;
-    const auto chunk = decode_chunk(query->blob(4));
-    bool good = chunk.has_value();
-    if (good && journal) {
-      good = chunk->columns == 1;
-      for (const Chunk::Series& series : chunk->series)
-        if (good && series.id == store_id)
-          for (std::uint32_t i = 0; i < series.count; ++i)
-            table.add(chunk->times_ns[chunk->ticks[series.first + i]], store_id, chunk->value(series, i));
-    } else if (good) {
-      good = table.add(*chunk, &store_id);
+    const std::int64_t width_s = resolution == Resolution::minute ? 60 : 3600;
+    RollupTable table(width_s * kSecondNs);
+    const Bounds bounds(range);
+    // Rollups, and what is committed and not yet packed: in one statement, so that a block packed in between
+    // is seen on exactly one side.
+    auto query = database.prepare(
+        "SELECT 0,id,t_min_ns,t_max_ns,data FROM rollup WHERE resolution_s=?1 AND t_min_ns<=?3 AND t_max_ns>=?2 UNION "
+        "ALL "
+        "SELECT 1,seq,t_min_ns,t_max_ns,data FROM journal");
+    if (!query) return fail(query.error());
+    query->bind(1, width_s).bind(2, bounds.low).bind(3, bounds.high);
+    while ((row = query->step()) && *row) {
+      const bool journal = query->integer(0) != 0;
+      const auto chunk = decode_chunk(query->blob(4));
+      bool good = chunk.has_value();
+      if (good && journal) {
+        good = chunk->columns == 1;
+        for (const Chunk::Series& series : chunk->series)
+          if (good && series.id == store_id)
+            for (std::uint32_t i = 0; i < series.count; ++i)
+              table.add(chunk->times_ns[chunk->ticks[series.first + i]], store_id, chunk->value(series, i));
+      } else if (good) {
+        good = table.add(*chunk, &store_id);
+      }
+      if (!good)
+        return fail(core.damaged(journal ? "journal row" : "rollup chunk", query->integer(1), query->integer(2),
+                                 query->integer(3), chunk ? "not the columns it should have" : chunk.error().message));
     }
-    if (!good)
-      return fail(core.damaged(journal ? "journal row" : "rollup chunk", query->integer(1), query->integer(2),
-                               query->integer(3), chunk ? "not the columns it should have" : chunk.error().message));
-  }
-  if (!row) return fail(row.error());
-  std::vector<Rollup> result;
-  for (const RollupCell& cell : table.cells()) {
-    if (!bounds.contain(cell.start_ns) || cell.count == 0) continue;
-    // The mean is a small number of bytes above the least value: a double of the whole sum would round it.
-    const auto above = static_cast<double>(cell.sum - Uint128{cell.min} * cell.count) / static_cast<double>(cell.count);
-    result.push_back({at(cell.start_ns), cell.min, cell.max, static_cast<double>(cell.min) + above, cell.count});
-  }
-  return result;
+    if (!row) return fail(row.error());
+    std::vector<Rollup> result;
+    for (const RollupCell& cell : table.cells()) {
+      if (!bounds.contain(cell.start_ns) || cell.count == 0) continue;
+      // The mean is a small number of bytes above the least value: a double of the whole sum would round it.
+      const auto above =
+          static_cast<double>(cell.sum - Uint128{cell.min} * cell.count) / static_cast<double>(cell.count);
+      result.push_back({at(cell.start_ns), cell.min, cell.max, static_cast<double>(cell.min) + above, cell.count});
+    }
+    return result;
+  });
 }
 
 Result<std::vector<SeriesExtent>> StoreReader::series() {
-  Core& core = *core_;
-  auto query = core.database->prepare(std::string(rows::kSelectSeries) + "ORDER BY id");
-  if (!query) return fail(query.error());
-  std::vector<rows::SeriesRow> found;
-  Result<bool> row = false;
-  while ((row = query->step()) && *row) {
-    auto series = rows::read_series(*query);
-    if (!series) return fail(series.error().during(core.path));
-    found.push_back(std::move(*series));
-  }
-  if (!row) return fail(row.error());
-  auto journal = core.database->prepare("SELECT data FROM journal");
-  if (!journal) return fail(journal.error());
-  while ((row = journal->step()) && *row) {
-    const auto chunk = decode_chunk(journal->blob(0));
-    if (!chunk) continue;  // read() names it
-    for (const Chunk::Series& series : chunk->series) {
-      const auto it = std::lower_bound(found.begin(), found.end(), series.id,
-                                       [](const rows::SeriesRow& r, std::uint32_t id) { return r.id < id; });
-      if (it == found.end() || it->id != series.id) continue;
-      for (std::uint32_t i = 0; i < series.count; ++i) {
-        const std::int64_t time_ns = chunk->times_ns[chunk->ticks[series.first + i]];
-        it->first_ns = std::min(it->first_ns, time_ns);
-        it->last_ns = std::max(it->last_ns, time_ns);
+  return or_out_of_memory([&]() -> Result<std::vector<SeriesExtent>> {
+    Core& core = *core_;
+    auto query = core.database->prepare(std::string(rows::kSelectSeries) + "ORDER BY id");
+    if (!query) return fail(query.error());
+    std::vector<rows::SeriesRow> found;
+    Result<bool> row = false;
+    while ((row = query->step()) && *row) {
+      auto series = rows::read_series(*query);
+      if (!series) return fail(series.error().during(core.path));
+      found.push_back(std::move(*series));
+    }
+    if (!row) return fail(row.error());
+    auto journal = core.database->prepare("SELECT data FROM journal");
+    if (!journal) return fail(journal.error());
+    while ((row = journal->step()) && *row) {
+      const auto chunk = decode_chunk(journal->blob(0));
+      if (!chunk) continue;  // read() names it
+      for (const Chunk::Series& series : chunk->series) {
+        const auto it = std::lower_bound(found.begin(), found.end(), series.id,
+                                         [](const rows::SeriesRow& r, std::uint32_t id) { return r.id < id; });
+        if (it == found.end() || it->id != series.id) continue;
+        for (std::uint32_t i = 0; i < series.count; ++i) {
+          const std::int64_t time_ns = chunk->times_ns[chunk->ticks[series.first + i]];
+          it->first_ns = std::min(it->first_ns, time_ns);
+          it->last_ns = std::max(it->last_ns, time_ns);
+        }
       }
     }
-  }
-  if (!row) return fail(row.error());
-  std::vector<SeriesExtent> result;
-  for (const rows::SeriesRow& series : found)
-    if (series.first_ns <= series.last_ns) result.push_back({series.key, at(series.first_ns), at(series.last_ns)});
-  return result;
+    if (!row) return fail(row.error());
+    std::vector<SeriesExtent> result;
+    for (const rows::SeriesRow& series : found)
+      if (series.first_ns <= series.last_ns) result.push_back({series.key, at(series.first_ns), at(series.last_ns)});
+    return result;
+  });
 }
 
 Result<std::vector<Alert>> StoreReader::alerts(Catalog& catalog) {
-  Core& core = *core_;
-  auto query = core.database->prepare(std::string(rows::kSelectAlert) + "ORDER BY raised_ns,series_id");
-  if (!query) return fail(query.error());
-  std::vector<Alert> result;
-  Result<bool> row = false;
-  while ((row = query->step()) && *row) {
-    std::uint32_t store_id = 0;
-    auto alert = rows::read_alert(*query, store_id);
-    if (!alert) return fail(alert.error().during(core.path));
-    auto find = core.database->prepare(std::string(rows::kSelectSeries) + "WHERE id=?");
-    if (!find) return fail(find.error());
-    find->bind(1, std::int64_t{store_id});
-    const auto known = find->step();
-    if (!known) return fail(known.error());
-    if (!*known) continue;
-    const auto series = rows::read_series(*find);
-    if (!series) return fail(series.error().during(core.path));
-    if (auto s = core.describe(series->key, catalog); !s) return fail(s.error());
-    alert->series = catalog.intern(series->key);
-    result.push_back(std::move(*alert));
-  }
-  if (!row) return fail(row.error());
-  return result;
+  return or_out_of_memory([&]() -> Result<std::vector<Alert>> {
+    Core& core = *core_;
+    auto query = core.database->prepare(std::string(rows::kSelectAlert) + "ORDER BY raised_ns,series_id");
+    if (!query) return fail(query.error());
+    std::vector<Alert> result;
+    Result<bool> row = false;
+    while ((row = query->step()) && *row) {
+      std::uint32_t store_id = 0;
+      auto alert = rows::read_alert(*query, store_id);
+      if (!alert) return fail(alert.error().during(core.path));
+      auto find = core.database->prepare(std::string(rows::kSelectSeries) + "WHERE id=?");
+      if (!find) return fail(find.error());
+      find->bind(1, std::int64_t{store_id});
+      const auto known = find->step();
+      if (!known) return fail(known.error());
+      if (!*known) continue;
+      const auto series = rows::read_series(*find);
+      if (!series) return fail(series.error().during(core.path));
+      if (auto s = core.describe(series->key, catalog); !s) return fail(s.error());
+      alert->series = catalog.intern(series->key);
+      result.push_back(std::move(*alert));
+    }
+    if (!row) return fail(row.error());
+    return result;
+  });
 }
 
 Result<std::vector<Utilisation>> StoreReader::utilisation(const std::string& device_id, const TimeRange& range) {
-  const auto version = core_->database->integer("PRAGMA user_version");
-  if (!version) return fail(version.error());
-  std::vector<Utilisation> result;
-  if (version->value_or(0) < 2) return result;  // from before it was kept
-  auto query = core_->database->prepare(
-      "SELECT minute_s,max_percent FROM utilisation JOIN series ON id=series_id WHERE metric='device_used' AND "
-      "device_id=? AND minute_s>=? AND minute_s<? ORDER BY minute_s");
-  if (!query) return fail(query.error());
-  const auto bound_s = [](const std::optional<Timestamp>& time, std::int64_t without) {
-    return time ? std::chrono::ceil<std::chrono::seconds>(*time).time_since_epoch().count() : without;
-  };
-  query->bind(1, std::string_view(device_id))
-      .bind(2, bound_s(range.from, INT64_MIN))
-      .bind(3, bound_s(range.to, INT64_MAX));
-  Result<bool> row = false;
-  while ((row = query->step()) && *row)
-    result.push_back(
-        {Timestamp(std::chrono::seconds(query->integer(0))), static_cast<double>(query->integer(1)) / 100});
-  if (!row) return fail(row.error());
-  return result;
+  return or_out_of_memory([&]() -> Result<std::vector<Utilisation>> {
+    const auto version = core_->database->integer("PRAGMA user_version");
+    if (!version) return fail(version.error());
+    std::vector<Utilisation> result;
+    if (version->value_or(0) < 2) return result;  // from before it was kept
+    auto query = core_->database->prepare(
+        "SELECT minute_s,max_percent FROM utilisation JOIN series ON id=series_id WHERE metric='device_used' AND "
+        "device_id=? AND minute_s>=? AND minute_s<? ORDER BY minute_s");
+    if (!query) return fail(query.error());
+    const auto bound_s = [](const std::optional<Timestamp>& time, std::int64_t without) {
+      return time ? std::chrono::ceil<std::chrono::seconds>(*time).time_since_epoch().count() : without;
+    };
+    query->bind(1, std::string_view(device_id))
+        .bind(2, bound_s(range.from, INT64_MIN))
+        .bind(3, bound_s(range.to, INT64_MAX));
+    Result<bool> row = false;
+    while ((row = query->step()) && *row)
+      result.push_back(
+          {Timestamp(std::chrono::seconds(query->integer(0))), static_cast<double>(query->integer(1)) / 100});
+    if (!row) return fail(row.error());
+    return result;
+  });
+}
+
+Result<std::vector<Program>> StoreReader::programs() {
+  return or_out_of_memory([&]() -> Result<std::vector<Program>> {
+    const auto version = core_->database->integer("PRAGMA user_version");
+    if (!version) return fail(version.error());
+    if (version->value_or(0) < 4) return std::vector<Program>{};  // from before they were remembered
+    auto programs = select_programs(*core_->database, std::nullopt);
+    if (!programs) return fail(programs.error().during(core_->path));
+    return programs;
+  });
 }
 
 Result<std::optional<std::pair<Timestamp, Timestamp>>> StoreReader::raw_extent() {
-  auto query = core_->database->prepare(
-      "SELECT min(t_min_ns),max(t_max_ns) FROM (SELECT t_min_ns,t_max_ns FROM chunk UNION ALL SELECT t_min_ns,t_max_ns "
-      "FROM "
-      "journal)");
-  if (!query) return fail(query.error());
-  const auto row = query->step();
-  if (!row) return fail(row.error());
-  if (!*row || query->is_null(0) || query->is_null(1)) return std::nullopt;
-  return std::pair{at(query->integer(0)), at(query->integer(1))};
+  return or_out_of_memory([&]() -> Result<std::optional<std::pair<Timestamp, Timestamp>>> {
+    auto query = core_->database->prepare(
+        "SELECT min(t_min_ns),max(t_max_ns) FROM (SELECT t_min_ns,t_max_ns FROM chunk UNION ALL SELECT "
+        "t_min_ns,t_max_ns "
+        "FROM "
+        "journal)");
+    if (!query) return fail(query.error());
+    const auto row = query->step();
+    if (!row) return fail(row.error());
+    if (!*row || query->is_null(0) || query->is_null(1)) return std::nullopt;
+    return std::pair{at(query->integer(0)), at(query->integer(1))};
+  });
 }
 
 }  // namespace vramtrack

@@ -42,7 +42,7 @@ const std::string_view kPutProcess =
     "framework=coalesce(nullif(excluded.framework,''),framework), ns_pid=max(excluded.ns_pid,ns_pid)";
 const std::string_view kPutSeries = "INSERT INTO series(id,metric,device_id,pid,pid_start_ticks) VALUES(?,?,?,?,?)";
 const std::string_view kPutEvent =
-    "INSERT INTO event(time_ns,kind,device_id,pid,pid_start_ticks,code,text) VALUES(?,?,?,?,?,?,?)";
+    "INSERT INTO event(time_ns,kind,device_id,pid,pid_start_ticks,code,text,uptime_ns) VALUES(?,?,?,?,?,?,?,?)";
 
 const std::string_view kSelectDevice = "SELECT id,device_index,name,pci_bus_id,parent_id,capacity_bytes FROM device ";
 const std::string_view kSelectProcess =

@@ -44,8 +44,40 @@ CREATE TABLE utilisation(series_id INTEGER NOT NULL, minute_s INTEGER NOT NULL, 
   PRIMARY KEY(minute_s, series_id)) WITHOUT ROWID;
 )sql";
 
+/// Retention counts by uptime_ns; what was recorded before is as if it had been recorded at the upgrade.
+constexpr const char* kAddUptime = R"sql(
+CREATE TABLE clock(id INTEGER PRIMARY KEY CHECK(id=0), boot_id TEXT NOT NULL, since_boot_ns INTEGER NOT NULL,
+  wall_ns INTEGER NOT NULL, stamp_ns INTEGER NOT NULL, changed_at_ns INTEGER NOT NULL, uptime_ns INTEGER NOT NULL);
+ALTER TABLE chunk ADD COLUMN uptime_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rollup ADD COLUMN uptime_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE event ADD COLUMN uptime_ns INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX chunk_uptime ON chunk(uptime_ns);
+CREATE INDEX rollup_uptime ON rollup(resolution_s, merged, uptime_ns);
+CREATE INDEX event_uptime ON event(uptime_ns);
+)sql";
+
+/// What was recorded before was confirmed.
+constexpr const char* kAddStage = R"sql(
+ALTER TABLE alert ADD COLUMN stage TEXT NOT NULL DEFAULT 'confirmed';
+ALTER TABLE alert ADD COLUMN suspected_s REAL;
+ALTER TABLE alert ADD COLUMN oom_if_growth_continues_s REAL;
+)sql";
+
+/// What finished runs of the same program did. The command is in `key`, as a hash: it may hold secrets.
+constexpr const char* kAddPrograms = R"sql(
+CREATE TABLE program(key TEXT PRIMARY KEY, name TEXT NOT NULL, user TEXT NOT NULL, first_ns INTEGER NOT NULL,
+  last_ns INTEGER NOT NULL, runs INTEGER NOT NULL, leaked INTEGER NOT NULL, out_of_memory INTEGER NOT NULL,
+  recent BLOB NOT NULL) WITHOUT ROWID;
+)sql";
+
+/// What was recorded before were leaks.
+constexpr const char* kAddAlertKind = R"sql(
+ALTER TABLE alert ADD COLUMN kind TEXT NOT NULL DEFAULT 'leak';
+)sql";
+
 /// Step i brings schema i to i + 1; step 0 makes an empty file a store. Append, never change.
-constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate, kAddUtilisation};
+constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate,   kAddUtilisation, kAddUptime,
+                                                            kAddStage, kAddPrograms,    kAddAlertKind};
 
 Result<int> version_of(sql::Database& database, const std::string& path) {
   const auto id = database.integer("PRAGMA application_id");
@@ -82,6 +114,9 @@ Status prepare_schema(sql::Database& database, const std::string& path, int vers
   if (*found == 0)
     if (auto s = database.exec("PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL"); !s) return s;
   if (auto s = database.exec("PRAGMA cache_size=-192; PRAGMA temp_store=MEMORY; PRAGMA busy_timeout=200"); !s) return s;
+  // An empty file becomes one with a write-ahead log by way of a rollback journal. EXTRA: its removal is synced, too.
+  // If it came back after a loss of power, SQLite would undo that change and throw away the log with all that it holds.
+  if (auto s = database.exec("PRAGMA synchronous=EXTRA"); !s) return s;
   auto mode = database.text("PRAGMA journal_mode=WAL");
   if (!mode) return fail(mode.error());
   if (*mode != "wal")
@@ -99,9 +134,8 @@ Status prepare_schema(sql::Database& database, const std::string& path, int vers
         fmt::format("BEGIN IMMEDIATE; {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT",
                     kSteps[static_cast<std::size_t>(step)], kApplicationId, step + 1);
     if (auto s = database.exec(script.c_str()); !s) {
-      Error error = s.error();
-      (void)database.exec("ROLLBACK");
-      return fail(error);
+      database.roll_back();
+      return s;
     }
   }
   return {};

@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 6;
 
 /// For a writer: settings, an empty file's tables, migrations from an older schema (each in one
 /// transaction). Errors: not a store, damaged, a newer schema; the file is then left as it is. `version` is what the

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <cstring>
+#include <new>
 
 #include "core/errno_words.hpp"
 
@@ -11,8 +12,10 @@ namespace vramtrack::sql {
 namespace {
 
 /// What a person can do about a failure of this kind.
-std::string next_step(int code, int system_errno, const std::string& path) {
-  switch (code) {
+std::string next_step(int extended, int system_errno, const std::string& path) {
+  if (extended == SQLITE_READONLY_ROLLBACK || extended == SQLITE_READONLY_RECOVERY)
+    return "it was cut off while it was written: a watch that records into it repairs it, and needs the right to write";
+  switch (extended & 0xff) {
     case SQLITE_FULL:
       return "the disk is full: free some space, or set store.path to another disk";
     case SQLITE_READONLY:
@@ -47,7 +50,7 @@ Error make_error(sqlite3* handle, const std::string& path) {
   const int extended = handle ? sqlite3_extended_errcode(handle) : SQLITE_NOMEM;
   const int system_errno = handle ? sqlite3_system_errno(handle) : 0;
   return Error{fmt::format("{}: {} (SQLite {}); {}", path, handle ? sqlite3_errmsg(handle) : "out of memory", extended,
-                           next_step(extended & 0xff, system_errno, path))};
+                           next_step(extended, system_errno, path))};
 }
 
 /// `path` as a file: URI, so that immutable=1 can be said; its special characters escaped.
@@ -83,12 +86,18 @@ Result<Database> Database::open(const std::string& path, Mode mode) {
   database.path_ = path;
   if (rc != SQLITE_OK) return fail(make_error(handle, path));
   sqlite3_extended_result_codes(handle, 1);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostValueBytes);
   return database;
 }
 
 Status Database::exec(const char* statements) {
   if (sqlite3_exec(handle_.get(), statements, nullptr, nullptr, nullptr) != SQLITE_OK) return fail(error());
   return {};
+}
+
+void Database::roll_back() noexcept {
+  if (handle_ && sqlite3_get_autocommit(handle_.get()) == 0)
+    sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
 Result<Statement> Database::prepare(std::string_view statement) {
@@ -162,14 +171,15 @@ Result<bool> Statement::step() {
 }
 
 Status Statement::run() {
+  const ResetAtEnd reset_at_end(*this);
   Result<bool> row = step();
   while (row && *row) row = step();
-  reset();
   if (!row) return fail(row.error());
   return {};
 }
 
-void Statement::reset() {
+void Statement::reset() noexcept {
+  bind_failed_ = false;
   sqlite3_reset(handle_.get());
   sqlite3_clear_bindings(handle_.get());
 }
@@ -182,12 +192,17 @@ double Statement::real(int column) const {
 }
 std::string_view Statement::text(int column) const {
   const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
-  if (!data) return {};
-  return {data, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
+  if (!data) return need_memory(), std::string_view();
+  auto bytes = static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column));
+  if (bytes > kMostTextBytes) {
+    bytes = kMostTextBytes;
+    while (bytes > 0 && (static_cast<unsigned char>(data[bytes]) & 0xc0U) == 0x80) --bytes;  // within a character
+  }
+  return {data, bytes};
 }
 std::span<const std::uint8_t> Statement::blob(int column) const {
   const auto* data = static_cast<const std::uint8_t*>(sqlite3_column_blob(handle_.get(), column));
-  if (!data) return {};
+  if (!data) return need_memory(), std::span<const std::uint8_t>();
   return {data, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
 }
 bool Statement::is_null(int column) const {
@@ -197,7 +212,12 @@ int Statement::columns() const {
   return sqlite3_column_count(handle_.get());
 }
 std::string_view Statement::name(int column) const {
-  return sqlite3_column_name(handle_.get(), column);
+  const char* name = sqlite3_column_name(handle_.get(), column);
+  return name != nullptr ? name : throw std::bad_alloc();
+}
+/// A value that is not there is NULL, or there was no memory for it.
+void Statement::need_memory() const {
+  if (sqlite3_errcode(sqlite3_db_handle(handle_.get())) == SQLITE_NOMEM) throw std::bad_alloc();
 }
 
 }  // namespace vramtrack::sql

@@ -15,6 +15,11 @@ struct sqlite3_stmt;
 
 namespace vramtrack::sql {
 
+/// Twice what is read of a command line, the longest of the names that are stored.
+inline constexpr std::size_t kMostTextBytes = 8192;
+/// Of one value of the file: a chunk has some kilobytes.
+inline constexpr int kMostValueBytes = 64 << 20;
+
 class Statement;
 
 /// One connection. Not for sharing between threads.
@@ -34,6 +39,10 @@ class Database {
   Result<std::optional<std::int64_t>> integer(std::string_view statement);
   Result<std::string> text(std::string_view statement);
 
+  /// Undoes what a transaction has done so far; nothing where none is open. Never fails: what cannot be undone now is
+  /// undone by the next call, or at the latest when the database is closed.
+  void roll_back() noexcept;
+
   /// The last failure in words: the file, what SQLite and the system said, what to do next.
   [[nodiscard]] Error error() const;
 
@@ -46,7 +55,8 @@ class Database {
 };
 
 /// A prepared statement; must not outlive its Database. bind() counts from 1, columns from 0. Text and
-/// blobs are not copied: they must live until the statement has run.
+/// blobs are not copied: they must live until the statement has run. std::bad_alloc comes out where SQLite has no
+/// memory for a value, which would otherwise look empty.
 class Statement {
  public:
   Statement() = default;
@@ -61,11 +71,13 @@ class Statement {
   Result<bool> step();
   /// Runs to the end and makes it ready for the next run.
   Status run();
-  void reset();
+  void reset() noexcept;
 
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] double real(int column) const;
-  [[nodiscard]] std::string_view text(int column) const;               ///< valid until the next step
+  /// Valid until the next step. At most kMostTextBytes of it, whole characters: a damaged or hostile file may hold
+  /// names of megabytes, which no output and no memory should grow by.
+  [[nodiscard]] std::string_view text(int column) const;
   [[nodiscard]] std::span<const std::uint8_t> blob(int column) const;  ///< valid until the next step
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] int columns() const;
@@ -76,17 +88,39 @@ class Statement {
     void operator()(sqlite3_stmt* handle) const;
   };
   [[nodiscard]] Error error() const;
+  void need_memory() const;
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
   bool bind_failed_ = false;
 };
 
-/// Runs `body` (a function that returns Status) as one transaction: all of it or, when anything fails, nothing.
+/// Resets a statement at the end of the scope, however that is left: a statement that is not holds a transaction open.
+class ResetAtEnd {
+ public:
+  explicit ResetAtEnd(Statement& statement) : statement_(statement) {}
+  ~ResetAtEnd() { statement_.reset(); }
+  ResetAtEnd(const ResetAtEnd&) = delete;
+  ResetAtEnd& operator=(const ResetAtEnd&) = delete;
+
+ private:
+  Statement& statement_;
+};
+
+/// Runs `body` (a function that returns Status) as one transaction: all of it or, when anything fails or throws,
+/// nothing.
 template <class Body>
 Status transaction(Database& database, Body body) {
+  struct Undo {
+    ~Undo() {
+      if (!done) database.roll_back();
+    }
+    Database& database;
+    bool done = false;
+  } undo{database};
+  database.roll_back();  // one that could not be undone when it failed
   if (auto begun = database.exec("BEGIN IMMEDIATE"); !begun) return begun;
   Status status = body();
   if (status) status = database.exec("COMMIT");
-  if (!status) (void)database.exec("ROLLBACK");  // fails when SQLite has rolled back by itself: as good
+  undo.done = status.has_value();
   return status;
 }
 

@@ -4,15 +4,20 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <utility>
 
+#include "core/out_of_memory.hpp"
 #include "store/catalog_writer.hpp"
 #include "store/chunk.hpp"
 #include "store/lock.hpp"
 #include "store/packer.hpp"
 #include "store/place.hpp"
+#include "store/private_file.hpp"
+#include "store/program_row.hpp"
 #include "store/rows.hpp"
 #include "store/schema.hpp"
+#include "store/uptime.hpp"
 #include "store/utilisation.hpp"
 
 namespace vramtrack {
@@ -50,6 +55,7 @@ struct Store::Core {
   Status check_clock();
   Status seal();
   Status write();
+  Status flush_or_throw();
   Status flush();
   Status report(Status status);
   void buffer(const Sample& sample);
@@ -64,10 +70,11 @@ struct Store::Core {
 
   std::optional<WriterLock> lock;
   std::optional<sql::Database> database;  // before all that holds its statements
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> identity;
+  std::optional<FileIdentity> identity;
   sql::Statement put_journal, put_event, put_alert;
   std::optional<CatalogWriter> series;
   std::optional<UtilisationWriter> utilisation;
+  std::optional<Uptime> uptime;
   std::optional<Packer> packer;
   std::int64_t last_seq = 0;
   std::optional<bool> clock_is_relative;  ///< as the file says, once it says
@@ -80,14 +87,18 @@ struct Store::Core {
   std::size_t backlog_bytes = 0;
   std::vector<Event> events;
   std::vector<Alert> alerts;
+  std::map<std::string, Program> programs;  ///< to be written, by key
 
-  std::string failing;  ///< the error that was last returned and still stands
+  bool closing = false;  ///< nothing is written after this
+  std::string failing;   ///< the error that was last returned and still stands
   std::size_t lost_samples = 0;
   std::vector<std::string> notices;
 };
 
 Status Store::Core::connect() {
   packer.reset();
+  const auto mark = uptime ? uptime->last() : std::nullopt;
+  uptime.reset();
   utilisation.reset();
   series.reset();
   for (sql::Statement* statement : {&put_journal, &put_event, &put_alert}) *statement = sql::Statement();
@@ -98,6 +109,7 @@ Status Store::Core::connect() {
   auto taken = WriterLock::take(path, opened);
   if (!taken) return fail(taken.error());
   lock.emplace(std::move(*taken));
+  if (auto s = make_private(path, config.group); !s) return s;
   auto opened_database = sql::Database::open(path, sql::Database::Mode::write);
   if (!opened_database) return fail(opened_database.error());
   database.emplace(std::move(*opened_database));
@@ -119,6 +131,10 @@ Status Store::Core::connect() {
   auto utilisation_writer = UtilisationWriter::open(*database);
   if (!utilisation_writer) return fail(utilisation_writer.error());
   utilisation.emplace(std::move(*utilisation_writer));
+  auto kept = Uptime::open(*database);
+  if (!kept) return fail(kept.error());
+  uptime.emplace(std::move(*kept));
+  if (mark) uptime->advance(*mark);
   auto made = Packer::open(*database, config, notices);
   if (!made) return fail(made.error());
   packer.emplace(std::move(*made));
@@ -129,13 +145,13 @@ Status Store::Core::connect() {
   if (!clock) return fail(clock.error());
   if (*clock) clock_is_relative = **clock != 0;
   identity = file_identity(path);
-  return packer->advance(compressor);
+  return packer->advance(compressor, uptime->ns());
 }
 
 /// Somebody may remove or replace the file under a watch of weeks; writing on into a file without a name
 /// would lose everything silently.
 Status Store::Core::reconnect_if_replaced() {
-  if (packer && identity && file_identity(path) == identity) return {};
+  if (packer && identity && !was_replaced(path, *identity)) return {};
   for (const Sealed& sealed : backlog) give_up(sealed.samples);  // their series ids are the old file's
   backlog.clear();
   backlog_bytes = 0;
@@ -181,9 +197,9 @@ Status Store::Core::seal() {
   const auto earlier = [](const Sample& a, const Sample& b) { return a.time < b.time; };
   if (!std::is_sorted(pending.begin(), pending.end(), earlier))
     std::stable_sort(pending.begin(), pending.end(), earlier);
-  std::size_t sealed = 0, next = 0;
   Status status;
-  while (status && sealed < pending.size()) {
+  while (status && !pending.empty()) {
+    std::size_t next = 0;
     builder.clear();
     for (; status && next < pending.size() && builder.points() < kPendingSamples; ++next) {
       const auto id = series->id_of(pending[next].series);
@@ -196,20 +212,19 @@ Status Store::Core::seal() {
       }
     }
     if (!status) break;
-    if (builder.empty()) {  // nothing that could be named
-      sealed = next;
-      continue;
+    if (!builder.empty()) {  // else nothing that could be named
+      auto data = compressor.compress(builder.payload(), kJournalLevel);
+      if (!data) {
+        status = fail(data.error());
+        break;
+      }
+      const std::size_t bytes = data->size();
+      backlog.push_back({std::move(*data), builder.min_ns(), builder.max_ns(), builder.points()});
+      backlog_bytes += bytes;
     }
-    auto data = compressor.compress(builder.payload(), kJournalLevel);
-    if (!data) {
-      status = fail(data.error());
-      break;
-    }
-    backlog_bytes += data->size();
-    backlog.push_back({std::move(*data), builder.min_ns(), builder.max_ns(), builder.points()});
-    sealed = next;
+    // At once: a sample must be in one of the two, whatever fails next.
+    pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(next));
   }
-  pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(sealed));
   while (backlog_bytes > kBacklogBytes && backlog.size() > 1) {
     backlog_bytes -= backlog.front().data.size();
     give_up(backlog.front().samples);
@@ -244,6 +259,7 @@ Status Store::Core::write() {
     if (auto s = utilisation->write(); !s) return s;
     for (const Event& event : events) {
       rows::bind_event(put_event, event);
+      put_event.bind(8, uptime->ns());
       if (auto s = put_event.run(); !s) return s;
     }
     for (std::size_t i = 0; i < alerts.size(); ++i) {
@@ -251,21 +267,28 @@ Status Store::Core::write() {
       rows::bind_alert(put_alert, alert_series[i], alerts[i]);
       if (auto s = put_alert.run(); !s) return s;
     }
-    return {};
+    for (const auto& [key, program] : programs)
+      if (auto s = put_program(*database, program); !s) return s;
+    if (!programs.empty())
+      if (auto s = keep_last_programs(*database); !s) return s;
+    return uptime->write(closing);
   });
   if (!status) return status;
-  series->committed();
-  utilisation->committed();
+  // First what fails for nothing: what stayed here would be written a second time.
   last_seq = seq;
-  clock_is_relative = catalog.clock_is_relative;
   backlog.clear();
   backlog_bytes = 0;
   events.clear();
   alerts.clear();
+  programs.clear();
+  clock_is_relative = catalog.clock_is_relative;
+  series->committed();
+  utilisation->committed();
+  uptime->committed();
   return {};
 }
 
-Status Store::Core::flush() {
+Status Store::Core::flush_or_throw() {
   pending_since.reset();
   if (notices.size() > kNotices) notices.erase(notices.begin(), notices.end() - kNotices);
   const auto keep_newest = [](auto& records) {
@@ -273,6 +296,7 @@ Status Store::Core::flush() {
   };
   keep_newest(events);
   keep_newest(alerts);
+  while (programs.size() > kBacklogRecords) programs.erase(programs.begin());
   if (auto s = check_clock(); !s) return s;
   auto status = reconnect_if_replaced();
   if (status) status = seal();
@@ -282,9 +306,9 @@ Status Store::Core::flush() {
     pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(excess));
   }
   if (!status) return status;
-  if (backlog.empty() && events.empty() && alerts.empty()) return {};
+  if (backlog.empty() && events.empty() && alerts.empty() && programs.empty()) return {};
   if (auto s = write(); !s) return s;
-  if (auto s = packer->advance(compressor); !s) return s;
+  if (auto s = packer->advance(compressor, uptime->ns()); !s) return s;
   if (!failing.empty() || lost_samples > 0) {
     notices.push_back(lost_samples == 0 ? fmt::format("store: {} is written again; nothing was lost", path)
                                         : fmt::format("store: {} is written again; {} samples were lost meanwhile",
@@ -293,6 +317,11 @@ Status Store::Core::flush() {
     lost_samples = 0;
   }
   return {};
+}
+
+/// Where memory runs out, all that waits goes on waiting, as it does when the disk refuses.
+Status Store::Core::flush() {
+  return or_out_of_memory([this] { return flush_or_throw(); });
 }
 
 Status Store::Core::report(Status status) {
@@ -305,32 +334,59 @@ Status Store::Core::report(Status status) {
 Store::Store(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
 Result<std::unique_ptr<Store>> Store::open(const StoreConfig& config, const Catalog& catalog, Timestamp now) {
-  auto core = std::make_unique<Core>(config, catalog, now);
-  if (auto s = core->connect(); !s) return fail(s.error());
-  return std::unique_ptr<Store>(new Store(std::move(core)));
+  return or_out_of_memory([&]() -> Result<std::unique_ptr<Store>> {
+    auto core = std::make_unique<Core>(config, catalog, now);
+    if (auto s = core->connect(); !s) return fail(s.error());
+    return std::unique_ptr<Store>(new Store(std::move(core)));
+  });
 }
 
 Store::~Store() {
+  core_->closing = true;
   (void)core_->flush();
+}
+
+void Store::keep_time(const ClockMark& mark) {
+  static_cast<void>(or_out_of_memory([&]() -> Status {  // the next mark says as much
+    if (core_->uptime) core_->uptime->advance(mark);
+    return {};
+  }));
+}
+
+std::optional<ClockMark> Store::clock_mark() const {
+  const auto mark = or_out_of_memory(
+      [&]() -> Result<std::optional<ClockMark>> { return core_->uptime ? core_->uptime->last() : std::nullopt; });
+  return mark ? *mark : std::nullopt;
 }
 
 Status Store::append(const Batch& batch) {
   Core& core = *core_;
-  if (core.series) core.series->collect();
   Status status;
-  const auto flush_now = [&] {
-    if (auto s = core.report(core.flush()); !s) status = s;
+  // Each step for itself: where there is no memory for one, the others may still be done.
+  const auto attempt = [&](auto step) {
+    if (Status s = or_out_of_memory([&]() -> Status { return step(); }); !s) status = std::move(s);
   };
-  for (const Event& event : batch.events) {
-    if (!core.pending_since) core.pending_since = event.time;
-    core.events.push_back(event);
-  }
-  if (core.utilisation)
-    for (const DeviceReading& reading : batch.readings) core.utilisation->collect(reading);
-  for (const Sample& sample : batch.samples) {
-    core.buffer(sample);
-    if (!core.pending.empty() && core.pending.size() % kPendingSamples == 0) flush_now();
-  }
+  const auto flush_now = [&] { attempt([&] { return core.report(core.flush()); }); };
+  attempt([&]() -> Status {
+    if (core.series) core.series->collect();
+    for (const Event& event : batch.events) {
+      if (!core.pending_since) core.pending_since = event.time;
+      core.events.push_back(event);
+    }
+    if (core.utilisation)
+      for (const DeviceReading& reading : batch.readings) core.utilisation->collect(reading);
+    return {};
+  });
+  std::size_t taken = 0;
+  attempt([&]() -> Status {
+    for (const Sample& sample : batch.samples) {
+      core.buffer(sample);
+      ++taken;
+      if (!core.pending.empty() && core.pending.size() % kPendingSamples == 0) flush_now();
+    }
+    return {};
+  });
+  core.give_up(batch.samples.size() - taken);
   if ((!batch.samples.empty() && core.due(batch.samples.back().time)) ||
       (!batch.events.empty() && core.due(batch.events.back().time)))
     flush_now();
@@ -338,15 +394,58 @@ Status Store::append(const Batch& batch) {
 }
 
 Status Store::record(const Alert& alert) {
-  if (core_->series) core_->series->collect();
-  core_->alerts.push_back(alert);
-  return core_->report(core_->flush());
+  return or_out_of_memory([&]() -> Status {
+    core_->alerts.push_back(alert);
+    if (core_->series) core_->series->collect();
+    return core_->report(core_->flush());
+  });
+}
+
+Status Store::remember(const Program& program) {
+  return or_out_of_memory([&]() -> Status {
+    core_->programs.insert_or_assign(program.key, program);
+    return {};
+  });
+}
+
+std::optional<Program> Store::program(const std::string& key) const {
+  auto found = or_out_of_memory([&]() -> Result<std::optional<Program>> {
+    if (const auto waiting = core_->programs.find(key); waiting != core_->programs.end()) return waiting->second;
+    if (!core_->database) return std::nullopt;
+    auto programs = select_programs(*core_->database, key);
+    if (!programs) return fail(programs.error());
+    if (programs->empty()) return std::nullopt;
+    return std::move(programs->front());
+  });
+  return found ? std::move(*found) : std::nullopt;
 }
 
 Status Store::flush() {
-  Status status = core_->flush();
-  if (!status) core_->failing = status.error().message;
-  return status;
+  return or_out_of_memory([this]() -> Status {
+    Status status = core_->flush();
+    if (!status) core_->failing = status.error().message;
+    return status;
+  });
+}
+
+Result<std::size_t> forget_programs(const std::string& path, const std::string& key) {
+  return or_out_of_memory([&]() -> Result<std::size_t> {
+    // Its checks first: no file is made, and none of another program is written.
+    if (const auto reader = StoreReader::open(path); !reader) return fail(reader.error());
+    auto database = sql::Database::open(path, sql::Database::Mode::write);
+    if (!database) return fail(database.error());
+    if (auto s = database->exec("PRAGMA busy_timeout=5000"); !s) return fail(s.error());
+    const auto version = database->integer("PRAGMA user_version");
+    if (!version) return fail(version.error());
+    if (version->value_or(0) < 4) return std::size_t{0};  // from before they were remembered
+    auto erase = database->prepare(key.empty() ? "DELETE FROM program" : "DELETE FROM program WHERE key=?");
+    if (!erase) return fail(erase.error());
+    if (!key.empty()) erase->bind(1, std::string_view(key));
+    if (auto s = erase->run(); !s) return fail(s.error());
+    const auto changed = database->integer("SELECT changes()");
+    if (!changed) return fail(changed.error());
+    return static_cast<std::size_t>(changed->value_or(0));
+  });
 }
 
 std::vector<std::string> Store::take_notices() {

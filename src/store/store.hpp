@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock_mark.hpp"
 #include "core/config.hpp"
+#include "core/program.hpp"
 #include "core/result.hpp"
 #include "core/sample.hpp"
 #include "core/series.hpp"
@@ -30,9 +32,9 @@ std::string store_path(const StoreConfig& config);
 
 /// The writer: at most one a file, over all programs of this machine. Use it from one thread.
 /// A file holds the series of one machine: its schema has no host, and append() refuses a series that names one.
-/// No function throws or ends the program; after an error the store stays usable and tries again at
-/// the next flush. While the disk refuses (full, say) what could not be written waits in memory, at
-/// most 1 MiB of it compressed; then the oldest is given up and counted.
+/// No function throws or ends the program; out of memory is an error, too. After an error the store stays usable and
+/// tries again at the next flush. While the disk refuses (full, say) what could not be written waits in memory, at most
+/// 1 MiB of it compressed; then the oldest is given up and counted.
 class Store {
  public:
   /// Opens or creates the file (and its folder) and takes its lock. `catalog` must outlive the store:
@@ -48,6 +50,12 @@ class Store {
   /// Flushes, as far as the disk allows, and gives the lock back.
   ~Store();
 
+  /// What the machine's clocks say at the samples that follow. Retention counts by these marks alone, so without them
+  /// nothing expires: the time for which the machine was up, never the samples' own times, which may be wrong.
+  void keep_time(const ClockMark& mark);
+  /// The last mark: as long as none was told, the one that the last writer of this file left. nullopt: it left none.
+  [[nodiscard]] std::optional<ClockMark> clock_mark() const;
+
   /// Buffers; flushes when flush_seconds have passed by the samples' own time. Any order of times is
   /// kept exactly, equal stamps included. An error is returned once per cause: the same one again is
   /// silent until a flush has succeeded; the store tries again with every flush. Cost: some 10 ns a sample, about 0.1
@@ -57,6 +65,12 @@ class Store {
 
   /// Adds or replaces (same series and `raised`) an alert and flushes. Errors as append.
   Status record(const Alert& alert);
+
+  /// Adds or replaces what is remembered of a program (by its key); written with the next flush. Kept for ever, as the
+  /// hourly summaries are.
+  Status remember(const Program& program);
+  /// What is remembered under `key`, be it written yet or not; nullopt: nothing, or it could not be read.
+  [[nodiscard]] std::optional<Program> program(const std::string& key) const;
 
   /// Writes what is pending now. Success: all that was appended is committed. Errors are returned each time.
   Status flush();
@@ -104,6 +118,10 @@ struct SeriesExtent {
   Timestamp last;
 };
 
+/// Forgets the program of `key`, or all of them where it is empty; the number of those that were there. A writer beside
+/// it may remember it again when a run of it ends. Errors: no store, or it cannot be written.
+Result<std::size_t> forget_programs(const std::string& path, const std::string& key);
+
 /// Any number of these may read beside a writer, from any program; each is used from one thread.
 /// Opens read-only and never changes the file.
 class StoreReader {
@@ -123,10 +141,10 @@ class StoreReader {
   /// left and `out` is empty. All samples of one instant come in one batch, and no batch holds a sample
   /// later than an event in it, so a replay may take the batches as a live watch would have made them.
   /// Pass the same catalog for a whole scan. An error names the damaged chunk; the next call goes on
-  /// behind it, so a loop over errors ends, too: after the last of the data every call returns false. From the first
-  /// read to the last the scan sees the file as it was at the first, and holds the writer's write-ahead log from being
-  /// reset: scan long ranges hour by hour if you pause between reads. Memory: one chunk (about 2 MiB), more only where
-  /// the clock was set back.
+  /// behind it, so a loop over errors ends, too (out of memory ends the scan): after the last of the data every call
+  /// returns false. From the first read to the last the scan sees the file as it was at the first, and holds the
+  /// writer's write-ahead log from being reset: scan long ranges hour by hour if you pause between reads. Memory: one
+  /// chunk (about 2 MiB), more only where the clock was set back.
   Result<bool> read(Catalog& catalog, Batch& out);
 
   /// Rollups of one series that start in `range`, in time order, up to the last committed sample. Empty
@@ -141,6 +159,9 @@ class StoreReader {
 
   /// Every alert, oldest first; their series are interned in `catalog` and described there.
   Result<std::vector<Alert>> alerts(Catalog& catalog);
+
+  /// What is remembered of programs, the last seen first; nothing of a store from before programs were remembered.
+  Result<std::vector<Program>> programs();
 
   /// Times of the oldest and newest raw sample; nullopt when there is none.
   Result<std::optional<std::pair<Timestamp, Timestamp>>> raw_extent();

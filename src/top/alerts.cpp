@@ -14,9 +14,9 @@ namespace {
 std::string status_words(const Model& m, const AlertRow& row) {
   const Alert& a = row.alert;
   const bool seen = m.acknowledged.contains({row.key, a.raised});
-  if (a.ended == AlertEnd::standing) return seen ? "acknowledged" : "STANDS";
-  std::string words(a.ended == AlertEnd::process_ended ? "process ended" : to_string(a.ended));
-  return words;
+  if (a.ended == AlertEnd::standing && m.silenced.contains({row.key, a.raised})) return "silenced";
+  if (a.ended == AlertEnd::standing) return seen ? "acknowledged" : "active";
+  return std::string(alert_end_words(a.ended));
 }
 
 }  // namespace
@@ -49,9 +49,11 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     screen.put(at[0], y, 12, clock_words(a.raised, m.view->time, relative), Role::plain);
     screen.put(at[1], y, 9, severity_word(a.severity), role);
     screen.put(at[2], y, 14, status_words(m, row), role);
-    if (wide) screen.put(at[3], y, 15, pattern_words(a.finding.pattern), Role::plain);
-    screen.put_right(at[4] + 13, y, 13, format_rate(a.finding.growth_bytes_per_s.mid), Role::plain);
+    if (wide) screen.put(at[3], y, 15, alert_words(a), Role::plain);
+    if (a.kind == AlertKind::leak)
+      screen.put_right(at[4] + 13, y, 13, format_rate(a.finding.growth_bytes_per_s.mid), Role::plain);
     screen.put(at[5], y, r.right() - at[5], row.who, Role::plain);
+    screen.link({r.x, y, r.width, 1}, {.to = Link::To::alert, .series = row.key, .at = a.raised});
     if (first + i == chosen) {
       screen.put(r.x, y, U'>', Role::key);
       screen.select({r.x, y, r.width, 1});
@@ -71,15 +73,27 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     }
   };
   put("who", row.who, Role::title);
-  put("raised", fmt::format("{}, {}, probability of a leak {}{}", format_moment(a.raised, relative),
-                            format_rate(a.finding.growth_bytes_per_s), format_percent(a.finding.confidence),
-                            a.finding.oom_in_s ? fmt::format(", then {}", format_oom(*a.finding.oom_in_s)) : ""));
+  if (a.kind == AlertKind::stall)
+    put("raised", fmt::format("{}, stalled process{}, with a confidence of {}", format_moment(a.raised, relative),
+                              a.finding.onset ? ", no progress since " + format_moment(*a.finding.onset, relative) : "",
+                              format_percent(a.finding.confidence)));
+  else if (a.kind == AlertKind::unreleased)
+    put("raised",
+        fmt::format("{}, memory of a process that has ended is still in use", format_moment(a.raised, relative)));
+  else
+    put("raised", fmt::format("{}, {}, probability of a leak {}{}", format_moment(a.raised, relative),
+                              format_rate(a.finding.growth_bytes_per_s), format_percent(a.finding.confidence),
+                              a.finding.oom_in_s ? fmt::format(", then {}", format_oom(*a.finding.oom_in_s)) : ""));
+  if (const auto silenced = m.silenced.find({row.key, a.raised}); silenced != m.silenced.end())
+    put("silenced", silenced->second == Timestamp::max()
+                        ? "by the configuration: nobody is notified"
+                        : fmt::format("until {}: nobody is notified", format_moment(silenced->second, false)));
   if (a.ended == AlertEnd::standing) {
     const SeriesView* s = find(*m.view, row.key);
     if (s != nullptr && s->verdict.finding.oom_in_s)
       put("now", format_oom(*s->verdict.finding.oom_in_s), state_role(*s));
   } else {
-    put("ended", fmt::format("{}{}{}", to_string(a.ended),
+    put("ended", fmt::format("{}{}{}", alert_end_words(a.ended),
                              a.cleared ? fmt::format(" {}", format_moment(*a.cleared, relative)) : "",
                              a.end_reason.empty() ? "" : fmt::format(": {}", printable(a.end_reason))));
   }

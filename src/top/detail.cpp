@@ -10,7 +10,9 @@
 #include "top/accounting.hpp"
 #include "top/chart.hpp"
 #include "top/draw.hpp"
+#include "top/gauges.hpp"
 #include "top/rows.hpp"
+#include "top/site_rows.hpp"
 
 namespace vramtrack::top {
 namespace {
@@ -21,6 +23,7 @@ struct Fact {
   std::string label;
   std::string text;
   Role role = Role::plain;
+  bool is_row = false;  ///< of a table: cut where it is too long
 };
 
 void add_identity(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
@@ -38,6 +41,12 @@ void add_identity(std::vector<Fact>& facts, const Model& m, const SeriesView& s)
                          clock_words(at->time, m.view->time, m.view->clock_is_relative));
   if (s.ended) words += ", has ended";
   facts.push_back({"process", words, Role::plain});
+  if (!(s.load == ProcessLoad{}))
+    facts.push_back({"load",
+                     fmt::format("kernels run {} of the time; CPU {}, host memory {}",
+                                 percent_or_dash(s.load.gpu_ratio), percent_or_dash(s.load.cpu_ratio),
+                                 s.load.host_bytes ? format_bytes(static_cast<double>(*s.load.host_bytes)) : "-"),
+                     Role::plain});
   std::string place = place_words(p);
   if (p.ns_pid != 0) place += fmt::format("{}pid {} in its container", place.empty() ? "" : ", ", p.ns_pid);
   if (!p.cgroup.empty()) place += (place.empty() ? "" : ", ") + printable(p.cgroup);
@@ -54,6 +63,15 @@ void add_verdict(std::vector<Fact>& facts, const Model& m, const SeriesView& s) 
                      format_r_squared(f.r_squared), format_percent(f.confidence), pattern_words(f.pattern), f.detector),
          Role::plain});
   if (!f.because.empty()) facts.push_back({"because", printable(f.because), Role::plain});
+  if (s.stall) {
+    const Role role = s.stall->judgement == StallJudgement::stalled   ? Role::bad
+                      : s.stall->judgement == StallJudgement::unclear ? Role::notice
+                                                                      : Role::plain;
+    facts.push_back({"progress", stall_words(*s.stall), role});
+    for (const std::string& why : s.stall->evidence) facts.push_back({"", printable(why), Role::plain});
+    if (const std::string next = stall_next_step(*s.stall, s.key.pid); !next.empty())
+      facts.push_back({"", "next: " + next, Role::plain});
+  }
   if (s.verdict.suspect) facts.push_back({"suspect", suspect_words(*s.verdict.suspect), Role::plain});
   if (const std::string next = next_step(s); !next.empty()) facts.push_back({"next", next, Role::plain});
   if (!s.verdict.framework.empty() && s.key.pid == 0) facts.push_back({"framework", s.verdict.framework, Role::plain});
@@ -61,18 +79,27 @@ void add_verdict(std::vector<Fact>& facts, const Model& m, const SeriesView& s) 
     facts.push_back({"changed", clock_words(*f.onset, m.view->time, relative) + "  the growth began", Role::plain});
 }
 
+void add_sites(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
+  if (s.key.pid == 0 || s.ended || !m.feed.sites) return;
+  bool is_first = true;
+  for (SiteRow& row : site_rows(m.feed.sites(s.key.pid)))
+    facts.push_back({std::exchange(is_first, false) ? "lines" : "", std::move(row.text), row.role, row.is_cut});
+}
+
 void add_alerts(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   const bool relative = m.view->clock_is_relative;
   for (const AlertRow& row : every_alert(m)) {
     if (!(row.key == s.key)) continue;
     const Alert& a = row.alert;
-    std::string words =
-        fmt::format("{}  {} {}, {}", clock_words(a.raised, m.view->time, relative), severity_word(a.severity),
-                    pattern_words(a.finding.pattern), format_rate(a.finding.growth_bytes_per_s));
+    std::string words = fmt::format("{}  {} {}", clock_words(a.raised, m.view->time, relative),
+                                    severity_word(a.severity), alert_words(a));
+    if (a.kind == AlertKind::stall) words += ", confidence " + format_percent(a.finding.confidence);
+    if (a.kind == AlertKind::leak) words += ", " + format_rate(a.finding.growth_bytes_per_s);
     if (a.ended == AlertEnd::standing)
-      words += m.acknowledged.contains({row.key, a.raised}) ? "; stands, acknowledged" : "; stands";
+      words += fmt::format("; still active{}{}", m.acknowledged.contains({row.key, a.raised}) ? ", acknowledged" : "",
+                           m.silenced.contains({row.key, a.raised}) ? ", silenced" : "");
     else
-      words += fmt::format("; {} {}{}", to_string(a.ended),
+      words += fmt::format("; {} {}{}", alert_end_words(a.ended),
                            a.cleared ? clock_words(*a.cleared, m.view->time, relative) : std::string(),
                            a.end_reason.empty() ? "" : ": " + printable(a.end_reason));
     facts.push_back({"alert", words, a.ended == AlertEnd::standing ? Role::bad : Role::faint});
@@ -82,8 +109,7 @@ void add_alerts(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
 void add_dissent(std::vector<Fact>& facts, const SeriesView& s) {
   for (const Finding& f : s.verdict.dissent) {
     std::string words =
-        fmt::format("{}: {}", f.detector,
-                    f.leak ? fmt::format("leak ({})", pattern_words(f.pattern)) : std::string(to_string(f.state)));
+        fmt::format("{}: {}", f.detector, f.leak ? fmt::format("leak ({})", pattern_words(f.pattern)) : state_words(f));
     if (f.state != State::too_short)
       words += fmt::format(", {}, probability of a leak {}", format_rate(f.growth_bytes_per_s.mid),
                            format_percent(f.confidence));
@@ -105,6 +131,9 @@ void add_health(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
     std::string words = s.paused ? "the device does not answer" : std::string(to_string(report.condition));
     if (report.condition == Condition::unknown && !s.paused) words = "answers";
     if (s.utilisation_ratio) words += fmt::format(", {} busy", format_percent(*s.utilisation_ratio));
+    if (!(s.gauges == DeviceGauges{}))
+      words += fmt::format(", memory bus {} busy, {}, fan {}", percent_or_dash(s.gauges.memory_utilisation_ratio),
+                           power_words(s.gauges), percent_or_dash(s.gauges.fan_ratio));
     if (device != nullptr)
       words += fmt::format("; {}; {}", health_words(device->health), xid_words(*device, [&](Timestamp time) {
                              return clock_words(time, m.view->time, m.view->clock_is_relative);
@@ -137,7 +166,8 @@ void add_series(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
     if (other.key.pid != s.key.pid || s.key.pid == 0 || other.key.device_id != s.key.device_id || other.key == s.key)
       continue;
     facts.push_back(
-        {"also", fmt::format("{} {}", to_string(other.key.metric), format_bytes(static_cast<double>(other.used_bytes))),
+        {"also",
+         fmt::format("{}: {}", metric_words(other.key.metric), format_bytes(static_cast<double>(other.used_bytes))),
          Role::plain});
   }
 }
@@ -220,6 +250,7 @@ void draw_detail(Screen& screen, const Rect& r, const Model& m) {
 
   std::vector<Fact> facts;
   add_identity(facts, m, *s);
+  add_sites(facts, m, *s);
   add_verdict(facts, m, *s);
   add_health(facts, m, *s);
   add_alerts(facts, m, *s);
@@ -232,6 +263,10 @@ void draw_detail(Screen& screen, const Rect& r, const Model& m) {
   constexpr int kLabel = 11;
   std::vector<Fact> lines;
   for (const Fact& fact : facts) {
+    if (fact.is_row) {
+      lines.push_back(fact);
+      continue;
+    }
     bool first = true;
     for (std::string& line : wrap(fact.text, r.width - kLabel - 1)) {
       lines.push_back({first ? fact.label : std::string(), std::move(line), fact.role});

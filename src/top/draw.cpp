@@ -6,6 +6,7 @@
 
 #include "core/format.hpp"
 #include "report/words.hpp"
+#include "top/keys.hpp"
 #include "top/rows.hpp"
 
 namespace vramtrack::top {
@@ -45,6 +46,7 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   const View& view = *m.view;
   int x = r.x + screen.put(r.x, r.y, r.width, "vramtrack", Role::title) + 2;
   std::size_t leaking = 0;
+  std::size_t suspected = 0;
   std::size_t unknown = 0;
   std::size_t count = 0;
   for (const DeviceRow& d : devices(view)) {
@@ -53,13 +55,17 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
       return s.key.device_id == d.id && !s.ended && s.verdict.finding.leak;
     });
     leaking += leaks ? 1 : 0;
+    suspected += d.used != nullptr && d.used->verdict.finding.stage == Stage::suspected ? 1 : 0;
     unknown += d.used == nullptr || d.used->verdict.finding.state == State::too_short ? 1 : 0;
   }
   x += screen.put(x, r.y, r.right() - x, fmt::format("{} GPU{}", count, count == 1 ? "" : "s")) + 2;
   // Of a GPU that has been seen too briefly nothing is known, so not that it is healthy either.
   const bool known = unknown < count;
-  const std::string verdict = leaking > 0 ? fmt::format("{} LEAKING", leaking) : known ? "no leak" : "not known yet";
-  const Role role = leaking > 0 ? Role::bad : known ? Role::good : Role::faint;
+  const std::string verdict = leaking > 0     ? fmt::format("{} LEAKING", leaking)
+                              : suspected > 0 ? fmt::format("{} suspected", suspected)
+                              : known         ? "no leak"
+                                              : "not known yet";
+  const Role role = leaking > 0 ? Role::bad : suspected > 0 ? Role::notice : known ? Role::good : Role::faint;
   x += screen.put(x, r.y, r.right() - x, verdict, role) + 2;
   if (const std::size_t open = open_alerts(m); open > 0)
     x += screen.put(x, r.y, r.right() - x, fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad) + 2;
@@ -77,11 +83,21 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   screen.put_right(r.right(), r.y, std::max(0, r.right() - x), right, Role::plain);
 }
 
+/// The key that a word of the foot stands for; 0 where it names two.
+char32_t single_key(std::string_view name) {
+  if (name == "Esc") return kEscape;
+  if (name == "Tab") return kTab;
+  if (name == "Space") return U' ';
+  return name.size() == 1 ? static_cast<char32_t>(static_cast<unsigned char>(name.front())) : U'\0';
+}
+
 void put_keys(Screen& screen, const Rect& r, const std::vector<std::pair<std::string_view, std::string_view>>& keys) {
   int x = r.x;
   for (const auto& [key, what] : keys) {
     const int wide = columns_of(key) + columns_of(what) + 1;
     if (x + wide > r.right()) break;
+    if (const char32_t code = single_key(key); code != 0)
+      screen.link({x, r.y, wide, 1}, {.to = Link::To::key, .key = code});
     x += screen.put(x, r.y, r.right() - x, key, Role::key) + 1;
     x += screen.put(x, r.y, r.right() - x, what, Role::faint) + 2;
   }
@@ -112,7 +128,7 @@ void draw_foot(Screen& screen, const Rect& r, const Model& m) {
       add({{"d", "detail"}, {"A", "alerts"}});
       break;
     case Page::detail:
-      add({{"+ -", "zoom"}, {"← →", "pan"}, {"y", "scale"}});
+      add({{"+ -", "zoom"}, {"← →", "pan"}, {"z", "all"}, {"y", "scale"}});
       break;
     case Page::alerts:
       add({{"a", "acknowledge"}, {"d", "detail"}});
@@ -181,7 +197,12 @@ void draw(Screen& screen, const Model& model) {
   draw_head(screen, {0, 0, all.width, 1}, model);
   const Rect page{0, 1, all.width, all.height - 2};
   if (model.view->series.empty()) {
-    screen.put(2, 3, all.width - 4, "no samples yet", Role::faint);
+    const bool none_chosen = !model.only.gpus.empty() && !model.known_gpus.empty();
+    screen.put(2, 3, all.width - 4,
+               none_chosen ? fmt::format("no GPU is named {}; there are: {}", fmt::join(model.only.gpus, " or "),
+                                         model.known_gpus)
+                           : "no samples yet",
+               none_chosen ? Role::notice : Role::faint);
   } else {
     switch (model.ui.page) {
 #define VRAMTRACK_PAGE(name, key, keys, help) \

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "top/model.hpp"
+#include "top/rows.hpp"
 #include "top/screen.hpp"
 
 namespace vramtrack::top {
@@ -13,6 +14,11 @@ inline constexpr int kLeastHeight = 24;
 /// O(series
 /// + cells); about a millisecond with 8 devices and 64 processes.
 void draw(Screen& screen, const Model& model);
+
+/// Name, conclusion, forecast and reasons of one device: what the predict page and a wide overview show of the
+/// selected.
+/// `concludes`: the conclusion stands here; else somewhere beside.
+void draw_outlook(Screen& screen, const Rect& area, const Model& model, const DeviceRow& device, bool concludes);
 
 // Parts of it, one file each. They stay within `area`.
 #define VRAMTRACK_PAGE(name, key, keys, help) void draw_##name(Screen& screen, const Rect& area, const Model& model);

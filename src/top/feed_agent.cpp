@@ -9,12 +9,15 @@
 #include "report/view_json.hpp"
 #include "top/feed.hpp"
 #include "top/rows.hpp"
+#include "top/sites_watch.hpp"
 
 namespace vramtrack::top {
 namespace {
 
 /// A local agent answers in milliseconds; the screen must not stand still for one that does not.
 constexpr double kTimeout_s = 1;
+/// Asked beside the screen: the agent asks a run.
+constexpr double kSitesTimeout_s = 3;
 constexpr std::chrono::milliseconds kLeastInterval{200};
 constexpr std::chrono::seconds kRetry{2};
 /// Alerts, who answers, and what failed.
@@ -23,7 +26,10 @@ constexpr std::size_t kMostKept = 24;
 
 class AgentTop {
  public:
-  explicit AgentTop(const std::string& socket) : client_(socket, kTimeout_s), view_(std::make_shared<View>()) {}
+  explicit AgentTop(const std::string& socket)
+      : client_(socket, kTimeout_s),
+        view_(std::make_shared<View>()),
+        sites_([socket](std::uint32_t pid) { return agent::AgentClient(socket, kSitesTimeout_s).sites(pid); }) {}
 
   Status attach() {
     if (Status known = identify(); !known) return known;
@@ -93,6 +99,7 @@ class AgentTop {
     if (!history_error_.empty()) model.warnings.push_back(history_error_);
     if (!error_.empty()) model.warnings.push_back(error_);
     model.acknowledged = acknowledged_;
+    model.silenced = silenced_;
     model.earlier_alerts = earlier_alerts_;
   }
 
@@ -103,6 +110,7 @@ class AgentTop {
   }
 
   [[nodiscard]] std::shared_ptr<const View> view() const { return view_; }
+  SitesNow sites(std::uint32_t pid) { return sites_.look(pid); }
 
  private:
   struct Kept {
@@ -175,9 +183,12 @@ class AgentTop {
     const auto alerts = client_.alerts();
     if (!alerts) return false;
     const std::set<AlertId> before = std::exchange(acknowledged_, {});
+    const auto silenced_before = std::exchange(silenced_, {});
     earlier_alerts_.clear();
     for (const agent::AgentAlert& told : *alerts) {
       if (told.acknowledged) acknowledged_.insert({told.key, told.alert.raised});
+      if (told.silenced)
+        silenced_[{told.key, told.alert.raised}] = told.silenced->endless() ? Timestamp::max() : told.silenced->ends;
       SeriesView series;
       series.key = told.key;
       series.device = told.device;
@@ -188,7 +199,7 @@ class AgentTop {
       }
       earlier_alerts_.push_back({told.key, alert_who(series), told.alert});
     }
-    return acknowledged_ != before;
+    return acknowledged_ != before || silenced_ != silenced_before;
   }
 
   agent::AgentClient client_;
@@ -201,6 +212,7 @@ class AgentTop {
   std::list<Kept> kept_;
   std::map<std::string, std::optional<Timestamp>> begins_;
   std::set<AlertId> acknowledged_;
+  std::map<AlertId, Timestamp> silenced_;
   std::vector<AlertRow> earlier_alerts_;  ///< also those of the View: whoever shows them takes each once
   std::optional<Timestamp> started_;      ///< of the agent
   std::string error_;                     ///< it does not answer
@@ -208,6 +220,7 @@ class AgentTop {
   bool ask_history_ = true;
   SteadyTime next_{};
   SteadyTime next_questions_{};
+  SitesWatch sites_;
 };
 
 }  // namespace
@@ -222,6 +235,7 @@ Result<TopSource> agent_source(const std::string& socket) {
     return agent->history(key, from, to, most);
   };
   top.feed.history_begin = [agent](const SeriesKey& key) { return agent->history_begin(key); };
+  top.feed.sites = [agent](std::uint32_t pid) { return agent->sites(pid); };
   top.describe = [agent](Model& model) { agent->describe(model); };
   top.acknowledge = [agent](const AlertId& id) { return agent->acknowledge(id); };
   top.finish = [] {};

@@ -6,6 +6,7 @@
 #include "store/store.hpp"
 #include "top/feed.hpp"
 #include "top/rows.hpp"
+#include "top/sites_watch.hpp"
 
 namespace vramtrack::top {
 namespace {
@@ -27,7 +28,7 @@ class LiveTop {
     loop_.pipeline().listen(std::move(listener));
     StoreConfig store = config_.store;
     store.path = store_path(config_.store);
-    if (config_.watch.record) loop_.pipeline().record_into(store, loop_.started());
+    if (config_.watch.record) loop_.record_into(store);
     open_history(store.path);
   }
 
@@ -60,6 +61,8 @@ class LiveTop {
     model.warnings = warnings_;
     if (model.earlier_alerts.empty()) model.earlier_alerts = earlier_alerts_;
   }
+
+  SitesNow sites(std::uint32_t pid) { return sites_.look(pid); }
 
   void finish() { loop_.finish(); }
 
@@ -105,6 +108,7 @@ class LiveTop {
   Loop loop_;  ///< after what its listener uses
   std::unique_ptr<StoreHistory> history_;
   std::vector<AlertRow> earlier_alerts_;
+  SitesWatch sites_{sites_of_run};
 };
 
 }  // namespace
@@ -128,6 +132,7 @@ TopSource live_source(const Config& config, LoopInput input, Clock clock) {
     return live->history(key, from, to, most);
   };
   top.feed.history_begin = [live](const SeriesKey& key) { return live->history_begin(key); };
+  top.feed.sites = [live](std::uint32_t pid) { return live->sites(pid); };
   top.describe = [live](Model& model) { live->describe(model); };
   top.finish = [live] { live->finish(); };
   return top;

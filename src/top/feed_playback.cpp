@@ -178,10 +178,10 @@ class Playback {
   }
 
   void take(const Tick& tick) {
-    // A store holds one watch after the other, and each began knowing nothing: so does their replay.
+    // A store holds one watch after the other; one that began knowing nothing does so in its replay, too.
     const auto& events = tick.batch.events;
     const bool another_watch = played_ && std::any_of(events.begin(), events.end(), [](const Event& e) {
-                                 return e.kind == Event::Kind::watch_started;
+                                 return e.kind == Event::Kind::watch_started && (e.code & Event::kWentOn) == 0;
                                });
     if (another_watch) pipeline_->begin_anew(tick.time);
     timeline_.take(tick.batch, *catalog_);
@@ -194,7 +194,7 @@ class Playback {
     pipeline_ = std::make_unique<Pipeline>(config_, *catalog_);
     Listener listener;
     listener.alert = [this](const AlertTold& told) {
-      if (told.news != AlertNews::raised) return;
+      if (told.story != AlertNews::raised) return;
       ++raised_;
       if (raises_.empty() || told.alert.raised > raises_.back()) raises_.push_back(told.alert.raised);
     };

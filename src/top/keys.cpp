@@ -13,6 +13,8 @@ namespace {
 constexpr int kPage = 10;
 constexpr std::size_t kLongestFilter = 64;
 
+void open_detail(Model& m);
+
 void select_device(Model& m, int step) {
   const auto all = devices(*m.view);
   if (all.empty()) return;
@@ -20,6 +22,19 @@ void select_device(Model& m, int step) {
   const int next = (static_cast<int>(selected_device(m, all)) + step + count) % count;
   m.ui.device_id = all[static_cast<std::size_t>(next)].id;
   m.ui.process.reset();
+}
+
+void show_device(Model& m, const std::string& id) {
+  m.ui.device_id = id;
+  m.ui.process.reset();
+  if (m.ui.page == Page::detail) open_detail(m);
+}
+
+/// The GPU that the driver counts so.
+void select_index(Model& m, int index) {
+  for (const DeviceRow& d : devices(*m.view))
+    if (d.any->device.index == index) return show_device(m, d.id);
+  m.ui.message = "there is no GPU of that number";
 }
 
 void move_process(Model& m, int step) {
@@ -193,6 +208,11 @@ bool anywhere(Model& m, Key key, Request& request) {
     case kEnter:
       if (m.ui.page != Page::detail) open_detail(m);
       return true;
+    case U'm':
+      m.ui.mouse = !m.ui.mouse;
+      m.ui.message =
+          m.ui.mouse ? "the mouse selects rows here; hold Shift to select text" : "the mouse is the terminal's again";
+      return true;
     case U't':
       if (m.no_colour) {
         m.ui.message = "NO_COLOR is set: no colours";
@@ -262,7 +282,7 @@ void on_detail(Model& m, Key key, Request& request) {
       return zoom(m, 0.5);
     case U'-':
       return zoom(m, 2);
-    case U'0':
+    case U'z':
       m.ui.zoom_s = 0;
       m.ui.pan_end.reset();
       return;
@@ -292,7 +312,10 @@ void on_detail(Model& m, Key key, Request& request) {
         request.ask_signal = m.ui.detail;
       return;
     case kEscape:
-      m.ui.page = m.ui.back == Page::detail ? Page::overview : m.ui.back;
+      if (m.ui.pan_end)
+        m.ui.pan_end.reset();  // back to now first
+      else
+        m.ui.page = m.ui.back == Page::detail ? Page::overview : m.ui.back;
       return;
     default:
       return;
@@ -342,18 +365,12 @@ Request handle(Model& m, Key key) {
       m.ui.help_scroll = std::clamp(m.ui.help_scroll + step, 0, 100);
     } else {
       m.ui.help = false;
-      request.quit = key == U'q' ? false : request.quit;
     }
     return request;
   }
   if (in_playback(m, key, request) || anywhere(m, key, request)) return request;
-  if (m.ui.page != Page::detail && key >= U'1' && key <= U'9') {
-    const auto all = devices(*m.view);
-    const auto at = static_cast<std::size_t>(key - U'1');
-    if (at < all.size()) {
-      m.ui.device_id = all[at].id;
-      m.ui.process.reset();
-    }
+  if (key >= U'0' && key <= U'9') {
+    select_index(m, static_cast<int>(key - U'0'));
     return request;
   }
   switch (m.ui.page) {
@@ -375,6 +392,40 @@ Request handle(Model& m, Key key) {
       break;
   }
   return request;
+}
+
+Request handle(Model& m, const Pointer& pointer, const Screen& shown) {
+  using Did = Pointer::Did;
+  if (pointer.did == Did::wheel_up || pointer.did == Did::wheel_down)
+    return handle(m, pointer.did == Did::wheel_up ? kUp : kDown);
+  if (m.ui.help || m.ui.editing_filter) return handle(m, kEnter);
+  // The question before a signal is answered by keys alone: a slip of the hand sends nothing.
+  if (m.ui.target) return {};
+  const Link* link = shown.link_at(pointer.x, pointer.y);
+  if (link == nullptr) return {};
+  m.ui.message.clear();
+  switch (link->to) {
+    case Link::To::key:
+      return handle(m, link->key);
+    case Link::To::device:
+      show_device(m, link->series.device_id);
+      break;
+    case Link::To::process:
+      m.ui.process = link->series;
+      m.ui.device_id = link->series.device_id;
+      break;
+    case Link::To::alert:
+      m.ui.alert = AlertId{link->series, link->at.value_or(Timestamp{})};
+      break;
+    case Link::To::sort: {
+      const auto sort = static_cast<Sort>(link->sort);
+      m.ui.reversed = m.ui.sort == sort && !m.ui.reversed;
+      m.ui.sort = sort;
+      return {};
+    }
+  }
+  if (pointer.did == Did::double_press && m.ui.page != Page::detail) return handle(m, kEnter);
+  return {};
 }
 
 }  // namespace vramtrack::top

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "top/model.hpp"
+#include "top/screen.hpp"
 
 namespace vramtrack::top {
 
@@ -24,6 +25,15 @@ inline constexpr Key kEnter = 0xe00a;
 inline constexpr Key kEscape = 0xe00b;
 inline constexpr Key kBackspace = 0xe00c;
 inline constexpr Key kResize = 0xe00d;
+inline constexpr Key kPointer = 0xe00e;  ///< the mouse: what it did is asked of the terminal
+
+/// What the mouse did at a cell.
+struct Pointer {
+  enum class Did : std::uint8_t { press, double_press, wheel_up, wheel_down };
+  Did did = Did::press;
+  int x = 0;
+  int y = 0;
+};
 
 enum class Play : std::uint8_t { none, toggle, slower, faster, next_alert, previous_alert, restart };
 
@@ -40,5 +50,8 @@ struct Request {
 
 /// Applies `key` to `model.ui`, nothing else. Pure apart from that.
 Request handle(Model& model, Key key);
+/// The same of the mouse on `shown`, the screen as it was drawn last. A click selects, a double click opens, the wheel
+/// moves the selection or scrolls.
+Request handle(Model& model, const Pointer& pointer, const Screen& shown);
 
 }  // namespace vramtrack::top

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/view.hpp"
+#include "report/sites.hpp"
 #include "top/timeline.hpp"
 
 namespace vramtrack::top {
@@ -23,6 +25,9 @@ struct Feed {
   std::function<std::vector<Point>(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most)> history;
   /// When the history of the series begins; nullopt: with what the View says.
   std::function<std::optional<Timestamp>(const SeriesKey& key)> history_begin;
+  /// The lines of a process that keep memory, as far as they are known now. Called for every drawing, too; empty where
+  /// no process is alive, as in a recording.
+  std::function<SitesNow(std::uint32_t pid)> sites;
 };
 
 /// An alert, of this program's time or of an earlier one's, with what is needed to show it without its series.
@@ -69,8 +74,8 @@ inline constexpr auto kPages = std::to_array<Page>({
 #include "top/pages.def"
 #undef VRAMTRACK_PAGE
 });
-enum class Sort : std::uint8_t { severity, memory, growth, started, user, pid };
-inline constexpr std::size_t kSorts = 6;
+enum class Sort : std::uint8_t { severity, memory, growth, gpu, cpu, started, user, pid };
+inline constexpr std::size_t kSorts = 8;
 
 /// What is going to get a signal, as it was when the dialog opened: read again then, not the row's words.
 struct SignalTarget {
@@ -78,6 +83,13 @@ struct SignalTarget {
   std::string user;
   std::string command;
   std::string started;
+};
+
+/// What --user, --pid and --gpu leave on the screens; empty lists leave all.
+struct Only {
+  std::vector<std::string> users;   ///< names, or uids as text
+  std::vector<std::uint32_t> pids;  ///< as the driver lists them
+  std::vector<std::string> gpus;    ///< indices, UUIDs or their beginnings
 };
 
 struct Ui {
@@ -98,6 +110,7 @@ struct Ui {
   bool editing_filter = false;
   Sort sort = Sort::severity;
   bool reversed = false;
+  bool mouse = true;    ///< the terminal is asked for the mouse
   bool paused = false;  ///< live: what is shown stands still, what is watched does not
   int theme = 0;
   std::string message;                 ///< what became of the last key; until the next one
@@ -116,6 +129,8 @@ struct Model {
   std::shared_ptr<const View> view;  ///< never null
   Feed feed;
   Ui ui;
+  Only only;
+  std::string known_gpus{};  ///< "GPU 0, GPU 1": with Only::gpus, those it chooses from
   Mode mode = Mode::live;
   std::string source;     ///< what is looked at: "nvml", a file's name, a scenario's
   std::string simulated;  ///< of an agent: the scenario it runs, nothing here is real; empty: it is
@@ -125,9 +140,10 @@ struct Model {
   std::optional<Timestamp> boot;  ///< of the machine whose processes are shown; to tell when they started
   std::vector<AlertRow> earlier_alerts;
   std::set<AlertId> acknowledged;
-  std::vector<std::string> warnings;  ///< told by sources and the store, latest last
-  bool no_colour = false;             ///< NO_COLOR is set: themes with colours are not to be had
-  bool read_only = false;             ///< signals are not to be sent
+  std::map<AlertId, Timestamp> silenced;  ///< until when nobody is notified; the latest time: for ever
+  std::vector<std::string> warnings;      ///< told by sources and the store, latest last
+  bool no_colour = false;                 ///< NO_COLOR is set: themes with colours are not to be had
+  bool read_only = false;                 ///< signals are not to be sent
 };
 
 }  // namespace vramtrack::top

@@ -65,14 +65,18 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
     const int y = r.y + 1 + i;
     int x = r.x + 1;
     const DeviceRow* d = i < 0 ? nullptr : &all[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
+    if (d != nullptr)
+      screen.link({r.x, y, r.width, 1}, {.to = Link::To::device, .series = {Metric::device_used, d->id, 0, 0}});
     for (const Column& c : kColumns) {
       if (screen.width() < c.least_screen) continue;
       const int width = c.width > 0 ? c.width : r.right() - x;
       if (width <= 0 || x + width > r.right()) break;
       const std::string words = d == nullptr ? std::string(c.head) : c.words(*d);
-      const Role role = d == nullptr                                                   ? Role::faint
-                        : d->used != nullptr && c.head != "SUSPECT" && c.head != "GPU" ? state_role(*d->used)
-                                                                                       : Role::plain;
+      const bool judged = d != nullptr && d->used != nullptr && c.head != "SUSPECT" && c.head != "GPU";
+      const Role role = d == nullptr       ? Role::faint
+                        : !judged          ? Role::plain
+                        : c.head == "RISK" ? state_role(*d->used)
+                                           : figure_role(*d->used);
       if (c.right)
         screen.put_right(x + width, y, width, words, role);
       else
@@ -190,6 +194,29 @@ void draw_legend(Screen& screen, int x, int y, int most, const Finding& f) {
 
 }  // namespace
 
+void draw_outlook(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d, bool concludes) {
+  const int name =
+      screen.put(r.x, r.y, r.width - 2, d.used != nullptr ? device_words(*d.used) : short_name(d), Role::title);
+  if (d.used == nullptr) {
+    screen.put(r.x + 1, r.y + 2, r.width - 2, "use of the whole device not known; see its processes (d)", Role::faint);
+    return;
+  }
+  const Finding& f = d.used->verdict.finding;
+  int x = r.x + name + 2;
+  if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), *d.used) + 2;
+  // The chart keeps what it needs to be read, the reasons take what they need of the rest.
+  const auto lines = reason_lines(reasons(d), r.width, r.height - std::max(9, r.height * 11 / 20));
+  const auto wanted = static_cast<int>(lines.size());
+  if (f.onset && r.right() - x >= 46) draw_legend(screen, x, r.y, r.right() - x, f);
+  draw_forecast(screen, {r.x, r.y + 1, r.width, r.height - 1 - wanted}, m, d);
+  for (int i = 0; i < wanted; ++i) {
+    const Reason& line = lines[static_cast<std::size_t>(i)];
+    const int y = r.bottom() - wanted + i;
+    screen.put(r.x + 1, y, kReasonLabel - 2, line.label, Role::faint);
+    screen.put(r.x + kReasonLabel, y, r.width - kReasonLabel, line.text);
+  }
+}
+
 void draw_predict(Screen& screen, const Rect& r, const Model& m) {
   const auto all = devices(*m.view);
   const auto count = static_cast<int>(all.size());
@@ -202,34 +229,13 @@ void draw_predict(Screen& screen, const Rect& r, const Model& m) {
   if (more)
     screen.put(r.x + 1, r.y + 1 + visible, r.width - 2,
                fmt::format("{} to {} of {} GPUs; Tab shows more", first + 1, first + visible, count), Role::faint);
-  const DeviceRow& d = all[static_cast<std::size_t>(chosen)];
   const int table = visible + 1 + (more ? 1 : 0);
   Rect below{r.x, r.y + table, r.width, r.height - table};
   if (below.height > 16) {
     ++below.y;
     --below.height;
   }
-  const int name = screen.put(below.x, below.y, below.width - 2,
-                              d.used != nullptr ? device_words(*d.used) : short_name(d), Role::title);
-  if (d.used == nullptr) {
-    screen.put(below.x + 1, below.y + 2, below.width - 2, "use of the whole device not known; see its processes (d)",
-               Role::faint);
-    return;
-  }
-  const Finding& f = d.used->verdict.finding;
-  int x = below.x + name + 2;
-  x += put_conclusion(screen, x, below.y, std::max(0, below.right() - x), *d.used) + 2;
-  // The chart keeps what it needs to be read, the reasons take what they need of the rest.
-  const auto lines = reason_lines(reasons(d), below.width, std::max(below.height - 9, below.height / 2 - 1));
-  const auto wanted = static_cast<int>(lines.size());
-  if (f.onset && below.right() - x >= 46) draw_legend(screen, x, below.y, below.right() - x, f);
-  draw_forecast(screen, {below.x, below.y + 1, below.width, below.height - 1 - wanted}, m, d);
-  for (int i = 0; i < wanted; ++i) {
-    const Reason& line = lines[static_cast<std::size_t>(i)];
-    const int y = below.bottom() - wanted + i;
-    screen.put(below.x + 1, y, kReasonLabel - 2, line.label, Role::faint);
-    screen.put(below.x + kReasonLabel, y, below.width - kReasonLabel, line.text);
-  }
+  draw_outlook(screen, below, m, all[static_cast<std::size_t>(chosen)], true);
 }
 
 }  // namespace vramtrack::top

@@ -49,8 +49,10 @@ class Program {
  public:
   Program(const ProgramOptions& options, TopSource source) : proc_root_(options.proc_root), source_(std::move(source)) {
     model_.feed = source_.feed;
-    model_.view = source_.view();
+    model_.only = options.only;
+    take_view();
     model_.read_only = options.read_only;
+    model_.ui.mouse = options.mouse;
     const char* no_colour = std::getenv("NO_COLOR");
     model_.no_colour = no_colour != nullptr && *no_colour != '\0';
     model_.ui.theme = std::max(0, find_theme(model_.no_colour ? "monochrome" : options.theme));
@@ -87,9 +89,10 @@ class Program {
       auto now = steady_clock::now();
       if ((dirty || stale_) && (dirty || now >= last_frame + kFrame)) {
         refresh();
-        Screen screen(terminal.width(), terminal.height());
-        draw(screen, model_);
-        terminal.show(screen, themes()[static_cast<std::size_t>(model_.ui.theme)]);
+        shown_ = Screen(terminal.width(), terminal.height());
+        draw(shown_, model_);
+        terminal.listen_to_mouse(model_.ui.mouse);
+        terminal.show(shown_, themes()[static_cast<std::size_t>(model_.ui.theme)]);
         last_frame = now;
         dirty = false;
       }
@@ -108,7 +111,7 @@ class Program {
 
   void refresh() {
     if (stale_ && !(model_.ui.paused && !model_.playback)) {
-      model_.view = source_.view();
+      take_view();
       stale_ = false;
     }
     source_.describe(model_);
@@ -118,6 +121,15 @@ class Program {
       told_ = model_.warnings.back();
       if (model_.ui.message.empty()) model_.ui.message = told_;
     }
+  }
+
+  void take_view() {
+    const auto all = source_.view();
+    model_.view = narrowed(all, model_.only.gpus);
+    if (model_.only.gpus.empty() || !model_.view->series.empty()) return;
+    model_.known_gpus.clear();
+    for (const DeviceRow& device : devices(*all))
+      model_.known_gpus += (model_.known_gpus.empty() ? "" : ", ") + short_name(device);
   }
 
   /// Those that others acknowledge meanwhile count, too: the file is shared by all programs on that store.
@@ -138,7 +150,9 @@ class Program {
 
   /// True: end.
   bool on_key(Key key, Terminal& terminal) {
-    const Request request = handle(model_, key);
+    const auto pointer = key == kPointer ? terminal.pointer() : std::nullopt;
+    if (key == kPointer && !pointer) return false;
+    const Request request = pointer ? handle(model_, *pointer, shown_) : handle(model_, key);
     if (request.redraw) terminal.redraw();
     if (request.acknowledge) acknowledge_story(*request.acknowledge);
     if (request.ask_signal) ask_signal(*request.ask_signal);
@@ -223,6 +237,7 @@ class Program {
   const std::string proc_root_;
   TopSource source_;
   Model model_;
+  Screen shown_{0, 0};
   std::optional<agent::Acknowledgements> acknowledged_;
   steady_clock::time_point next_acknowledged_{};
   std::set<AlertId> unkept_;

@@ -12,6 +12,8 @@ namespace vramtrack::top {
 struct ProgramOptions {
   std::string theme;       ///< empty: the first
   bool read_only = false;  ///< never send a signal
+  bool mouse = true;       ///< until a key switches it
+  Only only;
   std::string proc_root = "/proc";
   std::string store_path;  ///< whose acknowledgements are shared; empty: none
 };

@@ -43,10 +43,30 @@ double growth_of(const SeriesView& s) {
   return s.verdict.finding.state == State::too_short ? 0 : s.verdict.finding.growth_bytes_per_s.mid;
 }
 
-/// How much a process is worth a look: leaks by severity, then what grows undecided, then the rest.
+bool passes(const SeriesView& s, const Only& only) {
+  const auto among = [](const auto& list, const auto& value) {
+    return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+  };
+  return among(only.pids, s.key.pid) && among(only.users, user_of(s));
+}
+
+/// "0", "GPU-8f2c1f9e-…", or a beginning of it that is longer than what all UUIDs begin with.
+bool names(const std::string& gpu, const DeviceInfo& device, const std::string& id) {
+  constexpr std::size_t kTelling = 6;
+  if (device.index && std::to_string(*device.index) == gpu) return true;
+  return id == gpu || (gpu.size() >= kTelling && id.rfind(gpu, 0) == 0);
+}
+
+/// Of a process that does not leak: that it stalls is worth more than that its memory is steady.
+bool stalls(const SeriesView& s) {
+  return !s.ended && s.stall && s.stall->judgement == StallJudgement::stalled;
+}
+
+/// How much a process is worth a look: leaks by severity, suspicions and stalls, what grows undecided, the rest.
 int concern(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
   if (f.leak) return 10 + static_cast<int>(s.verdict.severity);
+  if (f.stage == Stage::suspected || stalls(s)) return 2;
   return f.state == State::growing || f.state == State::leaking ? 1 : 0;
 }
 
@@ -60,6 +80,10 @@ bool before(const Model& model, const SeriesView& a, const SeriesView& b) {
       return a.used_bytes > b.used_bytes;
     case Sort::growth:
       return growth_of(a) > growth_of(b);
+    case Sort::gpu:
+      return a.load.gpu_ratio.value_or(-1) > b.load.gpu_ratio.value_or(-1);
+    case Sort::cpu:
+      return a.load.cpu_ratio.value_or(-1) > b.load.cpu_ratio.value_or(-1);
     case Sort::started: {
       const auto at = [&](const SeriesView& s) {
         const auto time = started(model, s);
@@ -87,6 +111,20 @@ std::vector<DeviceRow> devices(const View& view) {
   return rows;
 }
 
+std::shared_ptr<const View> narrowed(std::shared_ptr<const View> view, const std::vector<std::string>& gpus) {
+  if (gpus.empty()) return view;
+  auto out = std::make_shared<View>(*view);
+  std::erase_if(out->series, [&](const SeriesView& s) {
+    return std::none_of(gpus.begin(), gpus.end(), [&](const std::string& gpu) {
+      if (names(gpu, s.device, s.key.device_id)) return true;
+      if (s.device.parent_id.empty()) return false;
+      const SeriesView* parent = find(*view, {Metric::device_used, s.device.parent_id, 0, 0});
+      return names(gpu, parent != nullptr ? parent->device : DeviceInfo{}, s.device.parent_id);
+    });
+  });
+  return out;
+}
+
 std::size_t selected_device(const Model& model, const std::vector<DeviceRow>& rows) {
   const auto it =
       std::find_if(rows.begin(), rows.end(), [&](const DeviceRow& r) { return r.id == model.ui.device_id; });
@@ -95,8 +133,8 @@ std::size_t selected_device(const Model& model, const std::vector<DeviceRow>& ro
 
 std::string short_name(const DeviceRow& device) {
   const DeviceInfo& info = device.any->device;
+  if (info.index) return short_device_words(*device.any);
   const std::string kind = info.parent_id.empty() ? "GPU " : "MIG ";
-  if (info.index) return kind + std::to_string(*info.index);
   // UUIDs begin "GPU-" or "MIG-"; what follows tells them apart.
   const std::string id = printable(device.id);
   const std::size_t from = id.rfind("GPU-", 0) == 0 || id.rfind("MIG-", 0) == 0 ? 4 : 0;
@@ -111,7 +149,7 @@ std::vector<const SeriesView*> processes(const Model& model) {
   for (const SeriesView& s : model.view->series) {
     if (s.key.pid == 0 || s.key.metric != Metric::process_used || s.ended) continue;
     if (!only.empty() && s.key.device_id != only) continue;
-    if (passes(s, model.ui.filter)) rows.push_back(&s);
+    if (passes(s, model.only) && passes(s, model.ui.filter)) rows.push_back(&s);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const SeriesView* a, const SeriesView* b) { return before(model, *a, *b); });
@@ -128,7 +166,7 @@ std::optional<std::size_t> selected_process(const Model& model, const std::vecto
 }
 
 std::string alert_who(const SeriesView& series) {
-  if (series.key.pid == 0) return device_words(series);
+  if (series.key.pid == 0) return series_words(series);
   SeriesView unnamed;
   unnamed.key = series.key;
   unnamed.device = series.device;
@@ -167,8 +205,12 @@ std::vector<AlertRow> every_alert(const Model& model) {
       if (!seen.insert({s.key, alert.raised}).second) continue;
       rows.push_back({s.key, alert_who(s), alert});
     }
+  const auto shown = [&](const std::string& device) {
+    return model.only.gpus.empty() || std::any_of(model.view->series.begin(), model.view->series.end(),
+                                                  [&](const SeriesView& s) { return s.key.device_id == device; });
+  };
   for (const AlertRow& row : model.earlier_alerts)
-    if (seen.insert({row.key, row.alert.raised}).second) rows.push_back(row);
+    if (shown(row.key.device_id) && seen.insert({row.key, row.alert.raised}).second) rows.push_back(row);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const AlertRow& a, const AlertRow& b) { return a.alert.raised > b.alert.raised; });
   return rows;
@@ -214,6 +256,8 @@ std::string_view state_word(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
   if (f.leak) return severity_word(s.verdict.severity);
   if (s.ended) return "ended";
+  if (f.stage == Stage::suspected) return "suspected";
+  if (stalls(s)) return "stalled";
   switch (f.state) {
     case State::steady:
       return "steady";
@@ -238,6 +282,7 @@ std::string_view state_word(const SeriesView& s) {
 
 Role state_role(const SeriesView& s) {
   if (s.paused) return Role::notice;
+  if (stalls(s) && tone_of(s) != Tone::bad) return Role::bad;
   switch (tone_of(s)) {
     case Tone::bad:
       return s.verdict.severity == Severity::critical ? Role::critical : Role::bad;
@@ -251,6 +296,11 @@ Role state_role(const SeriesView& s) {
       break;
   }
   return Role::plain;
+}
+
+Role figure_role(const SeriesView& s) {
+  const Role role = state_role(s);
+  return role == Role::critical ? Role::bad : role;
 }
 
 Role condition_role(Condition condition) {
@@ -267,7 +317,8 @@ Role condition_role(Condition condition) {
 }
 
 std::string_view sort_name(Sort sort) {
-  constexpr std::array<std::string_view, kSorts> kNames = {"severity", "memory", "growth", "start", "user", "pid"};
+  constexpr std::array<std::string_view, kSorts> kNames = {"severity", "memory", "growth", "GPU use",
+                                                           "CPU use",  "start",  "user",   "pid"};
   return kNames[static_cast<std::size_t>(sort)];
 }
 

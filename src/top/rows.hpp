@@ -2,6 +2,7 @@
 // the shown one. Pure.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,13 +23,16 @@ struct DeviceRow {
 
 /// The devices in the View's order. Pointers into the View.
 std::vector<DeviceRow> devices(const View& view);
+/// The view with only those devices, and what is on them, that `gpus` names; a MIG instance is on its GPU, too. The
+/// view itself where `gpus` is empty.
+std::shared_ptr<const View> narrowed(std::shared_ptr<const View> view, const std::vector<std::string>& gpus);
 /// Index of the selected device in `rows`, 0 by default.
 std::size_t selected_device(const Model& model, const std::vector<DeviceRow>& rows);
 /// "GPU 0", "MIG 3f2a…".
 std::string short_name(const DeviceRow& device);
 
-/// Living processes that pass the filter, in the chosen order. The filter is words, all of which must occur in the pid,
-/// user, command, framework, container, pod or job (letters' case does not matter).
+/// Living processes that pass Only and the filter, in the chosen order. The filter is words, all of which must occur in
+/// the pid, user, command, framework, container, pod or job (letters' case does not matter).
 std::vector<const SeriesView*> processes(const Model& model);
 /// Index of the selected one, nullopt for none.
 std::optional<std::size_t> selected_process(const Model& model, const std::vector<const SeriesView*>& rows);
@@ -53,6 +57,8 @@ std::optional<double> last_bytes(const View& view, const std::string& device_id,
 /// One word: "CRITICAL", "WARNING", "LEAK", "growing", "steady", ... and its role.
 std::string_view state_word(const SeriesView& series);
 Role state_role(const SeriesView& series);
+/// Of the figures beside the state, which alone stands out.
+Role figure_role(const SeriesView& series);
 /// "CRITICAL", "WARNING" or "LEAK".
 std::string_view severity_word(Severity severity);
 

@@ -152,6 +152,15 @@ void Screen::select(const Rect& rect) {
     for (int x = std::max(0, rect.x); x < std::min(width_, rect.right()); ++x) cells_[index(x, y)].selected = true;
 }
 
+void Screen::link(const Rect& rect, Link link) {
+  if (!rect.empty()) links_.emplace_back(rect, std::move(link));
+}
+
+const Link* Screen::link_at(int x, int y) const {
+  const auto it = std::find_if(links_.rbegin(), links_.rend(), [&](const auto& l) { return l.first.holds(x, y); });
+  return it == links_.rend() ? nullptr : &it->second;
+}
+
 void Screen::clear(const Rect& rect) {
   for (int y = std::max(0, rect.y); y < std::min(height_, rect.bottom()); ++y)
     for (int x = std::max(0, rect.x); x < std::min(width_, rect.right()); ++x) {

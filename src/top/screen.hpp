@@ -4,9 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "core/series.hpp"
+#include "core/time.hpp"
 
 namespace vramtrack::top {
 
@@ -21,12 +26,13 @@ enum class Role : std::uint8_t {
   bad,       ///< a leak
   critical,  ///< a leak that ends soon
   bar,       ///< used memory
+  busy,      ///< what works: kernels, power, the fan
   history,   ///< memory over time
   trend,     ///< the verdict's line through it
   band,      ///< where memory may be going
   mark,      ///< an instant on a chart
 };
-inline constexpr std::size_t kRoles = 13;
+inline constexpr std::size_t kRoles = 14;
 
 struct Rect {
   int x = 0;
@@ -35,6 +41,9 @@ struct Rect {
   int height = 0;
   [[nodiscard]] int right() const { return x + width; }
   [[nodiscard]] int bottom() const { return y + height; }
+  [[nodiscard]] bool holds(int column, int row) const {
+    return column >= x && column < right() && row >= y && row < bottom();
+  }
   [[nodiscard]] bool empty() const { return width <= 0 || height <= 0; }
 };
 
@@ -43,6 +52,16 @@ struct Cell {
   Role role = Role::plain;
   bool selected = false;
   bool written = false;
+};
+
+/// What a click on a part of the screen means.
+struct Link {
+  enum class To : std::uint8_t { key, device, process, alert, sort };
+  To to = To::key;
+  char32_t key = 0;             ///< to key: as if it were pressed
+  SeriesKey series{};           ///< to device (only its id), process or alert
+  std::optional<Timestamp> at;  ///< to alert: when it was raised
+  int sort = 0;                 ///< to sort
 };
 
 /// Columns that `code` takes: 0 (control, combining), 1 or 2 (East Asian wide, emoji).
@@ -74,6 +93,10 @@ class Screen {
   void over(int x, int y, char32_t code, Role role);
   /// A row or a part of it, shown as chosen. Blank cells too.
   void select(const Rect& rect);
+  /// A part that can be clicked. Later ones lie above earlier ones.
+  void link(const Rect& rect, Link link);
+  /// What a click there means; nullptr: nothing.
+  [[nodiscard]] const Link* link_at(int x, int y) const;
   /// Empties a rectangle for something that lies above the rest.
   void clear(const Rect& rect);
 
@@ -93,6 +116,7 @@ class Screen {
   int width_;
   int height_;
   std::vector<Cell> cells_;
+  std::vector<std::pair<Rect, Link>> links_;
   int overwritten_ = 0;
   int outside_ = 0;
 };

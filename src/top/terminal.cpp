@@ -23,6 +23,8 @@ namespace {
 
 /// Escape is a key here and the first byte of others: so long curses waits for those.
 constexpr int kEscapeDelay_ms = 25;
+/// Two presses on one row within this are one double press. Curses could tell them, but waits for the second then.
+constexpr std::chrono::milliseconds kDoublePress{400};
 
 std::optional<Key> special_key(wint_t code) {
   switch (code) {
@@ -51,6 +53,8 @@ std::optional<Key> special_key(wint_t code) {
       return kBackspace;
     case KEY_RESIZE:
       return kResize;
+    case KEY_MOUSE:
+      return kPointer;
     default:
       return std::nullopt;
   }
@@ -171,12 +175,14 @@ Result<Terminal> Terminal::open() {
   return terminal;
 }
 
-Terminal::Terminal(Terminal&& other) noexcept : curses_(other.curses_), theme_(other.theme_), utf8_(other.utf8_) {
+Terminal::Terminal(Terminal&& other) noexcept
+    : curses_(other.curses_), theme_(other.theme_), utf8_(other.utf8_), mouse_(other.mouse_) {
   other.curses_ = nullptr;
 }
 
 Terminal::~Terminal() {
   if (curses_ == nullptr) return;
+  listen_to_mouse(false);
   endwin();
   delscreen(curses_);
 }
@@ -213,6 +219,33 @@ void Terminal::show(const Screen& screen, const Theme& theme) {
 
 void Terminal::redraw() {
   clearok(stdscr, TRUE);
+}
+
+void Terminal::listen_to_mouse(bool on) {
+  if (on == mouse_) return;
+  mouse_ = on;
+  mousemask(on ? BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, nullptr);
+  mouseinterval(0);
+}
+
+std::optional<Pointer> Terminal::pointer() {
+  MEVENT event{};
+  if (getmouse(&event) != OK) return std::nullopt;
+  Pointer out{Pointer::Did::press, event.x, event.y};
+  if ((event.bstate & BUTTON4_PRESSED) != 0) {
+    out.did = Pointer::Did::wheel_up;
+  } else if ((event.bstate & BUTTON5_PRESSED) != 0) {
+    out.did = Pointer::Did::wheel_down;
+  } else if ((event.bstate & BUTTON1_PRESSED) != 0) {
+    const auto now = std::chrono::steady_clock::now();
+    const bool again = last_.did == Pointer::Did::press && last_.y == out.y && now - pressed_ < kDoublePress;
+    if (again) out.did = Pointer::Did::double_press;
+    last_ = out;
+    pressed_ = now;
+  } else {
+    return std::nullopt;
+  }
+  return out;
 }
 
 std::optional<Key> Terminal::key(std::chrono::milliseconds wait) {

@@ -31,6 +31,11 @@ class Terminal {
   /// The next show() sends everything.
   void redraw();
 
+  /// Whether the mouse is told to us; else the terminal keeps it, for selecting text.
+  void listen_to_mouse(bool on);
+  /// What the mouse did, after key() said kPointer; nullopt: nothing that means something here.
+  std::optional<Pointer> pointer();
+
   /// Waits for a key until `timeout` has passed; nullopt: none came, or a signal did.
   std::optional<Key> key(std::chrono::milliseconds timeout);
 
@@ -39,6 +44,9 @@ class Terminal {
   ::screen* curses_ = nullptr;    ///< curses' own SCREEN; null: moved from
   const Theme* theme_ = nullptr;  ///< whose colours are set up
   bool utf8_ = true;
+  bool mouse_ = false;
+  Pointer last_;  ///< press, for telling a double one
+  std::chrono::steady_clock::time_point pressed_{};
 };
 
 /// What stands for a character on a terminal without UTF-8.

@@ -54,6 +54,12 @@ Assessment assess(const Usage& usage, const std::optional<AllocatorSettings>& se
                 fmt::format(" is free but lies between live blocks; the largest piece is {}",
                             format_size(usage.largest_pinned_bytes)),
             fragmentation_advice(settings)};
+  if (most == usage.releasable_bytes && usage.private_releasable_bytes * 2 > usage.releasable_bytes)
+    return {Condition::cache,
+            share_words(usage.private_releasable_bytes, usage.reserved_bytes) +
+                " is the cache of private pools (CUDA graphs, MemPool), in segments without a live block",
+            "kept for their graphs alone: nothing else can use it, and empty_cache() returns it only once they are "
+            "deleted. Capture graphs that never run together with one pool: torch.cuda.graph(g, pool=other.pool())"};
   if (most == usage.releasable_bytes)
     return {
         Condition::cache,

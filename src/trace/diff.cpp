@@ -14,8 +14,8 @@
 namespace vramtrack::trace {
 namespace {
 
-constexpr std::array<std::string_view, 7> kConditionNames = {"steady",  "leak",    "fragmentation", "cache",
-                                                             "pending", "outside", "too_big"};
+constexpr std::array<std::string_view, 8> kConditionNames = {"steady",  "leak",    "fragmentation", "cache",
+                                                             "pending", "outside", "too_big",       "limit"};
 
 /// So many sizes come in rising order by chance once in 120.
 constexpr std::size_t kTellsSizes = 5;

@@ -22,6 +22,7 @@ enum class Condition : std::uint8_t {
   pending,        ///< freed blocks wait for streams
   outside,        ///< the device fills up, the allocator does not
   too_big,        ///< what the program wants at once is more than there is
+  limit,          ///< the device had room, but a limit of this process (a memory fraction) did not allow it
 };
 std::string_view condition_name(Condition condition);
 

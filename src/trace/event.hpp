@@ -23,23 +23,28 @@ enum class Action : std::uint8_t {
   segment_unmap,   ///< and shrank
   snapshot,        ///< a snapshot was taken here
   oom,             ///< `size_bytes` were asked for and not to be had; `address` is what the device had free
+  annotate,        ///< the program described the live block at `address`; the words are its origin's `metadata`
   other,           ///< anything newer than this list
 };
-inline constexpr std::size_t kActionCount = 10;
+inline constexpr std::size_t kActionCount = 11;
 inline constexpr std::array<std::string_view, kActionCount> kActionNames = {
-    "alloc",       "free_requested", "free_completed", "segment_alloc", "segment_free",
-    "segment_map", "segment_unmap",  "snapshot",       "oom",           "other"};
+    "alloc",        "free_requested", "free_completed", "segment_alloc",
+    "segment_free", "segment_map",    "segment_unmap",  "snapshot",
+    "oom",          "annotate",       "other"};
 
 /// A time that the recording does not have (PyTorch before 2.2).
 inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
+
+/// Origins are numbered in so many bits.
+inline constexpr std::uint32_t kOriginMask = (1U << 24) - 1;
 
 struct AllocEvent {
   std::uint64_t address = 0;  ///< of an oom: bytes the device had free
   std::uint64_t size_bytes = 0;
   std::int64_t time_us = kNoTime;  ///< since 1970, UTC
   StackId stack = kNoStack;
-  std::uint16_t stream = 0;  ///< index into Snapshot::streams
-  Action action = Action::other;
+  std::uint32_t origin : 24 = 0;  ///< index into Snapshot::origins
+  Action action : 8 = Action::other;
 };
 static_assert(sizeof(AllocEvent) == 32);
 

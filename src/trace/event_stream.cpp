@@ -10,7 +10,6 @@
 namespace vramtrack::trace {
 namespace {
 
-constexpr std::size_t kMostStreams = 1024;
 constexpr std::size_t kQuietParts = 6;
 /// Fewer stretches would leave no quiet moments to compare.
 constexpr std::size_t kLeastPoints = 24;
@@ -186,7 +185,7 @@ Profile StreamReplay::sites() const {
   return sorted(by_stack_);
 }
 
-Timeline StreamReplay::timeline() const {
+Timeline StreamReplay::timeline(const Symbols& symbols) const {
   Timeline out;
   out.device = device_;
   out.event_count = live_.counts().event_count;
@@ -205,7 +204,9 @@ Timeline StreamReplay::timeline() const {
   for (const auto& [stack, bytes] : most) ranked.emplace_back(-bytes, stack);
   std::sort(ranked.begin(), ranked.end());
   for (std::size_t i = 0; i < ranked.size() && i < options_.sites; ++i) out.sites.push_back(StackId{ranked[i].second});
+  StackCategories stacks(symbols);
   for (const Stretch& stretch : all) {
+    out.categories.push_back(categorize(stretch.at_high, {}, stacks));
     std::vector<std::int64_t> row(out.sites.size());
     for (const StackBytes& held : stretch.at_high)
       if (const auto known = std::find(out.sites.begin(), out.sites.end(), held.stack); known != out.sites.end())
@@ -275,13 +276,6 @@ Growth StreamReplay::growth(std::uint64_t least_bytes) const {
   return growth_between(std::move(sites), std::move(usage), {}, least_bytes);
 }
 
-std::uint16_t StreamSnapshot::stream_index(std::int64_t stream) {
-  const auto known = std::find(streams_.begin(), streams_.end(), stream);
-  if (known != streams_.end()) return static_cast<std::uint16_t>(known - streams_.begin());
-  if (streams_.size() < kMostStreams) streams_.push_back(stream);
-  return static_cast<std::uint16_t>(streams_.size() - 1);
-}
-
 Status StreamSnapshot::take(std::uint32_t device, std::int64_t stream, const AllocEvent& event) {
   const auto [it, is_new] = devices_.try_emplace(device);
   if (Status few = is_new ? refuse_devices(devices_.size()) : Status{}; !few) return few;
@@ -291,7 +285,7 @@ Status StreamSnapshot::take(std::uint32_t device, std::int64_t stream, const All
   if (!change) return fail(change.error());
   if (!keep_events_ || its.live.unknown_frees() != unknown) return {};
   AllocEvent kept = event;
-  kept.stream = stream_index(stream);
+  kept.origin = origins_.intern({.stream = stream}) & kOriginMask;
   if (kept.action != Action::alloc) {
     kept.size_bytes = static_cast<std::uint64_t>(-change->live_bytes);
     kept.stack = change->stack;
@@ -303,7 +297,7 @@ Status StreamSnapshot::take(std::uint32_t device, std::int64_t stream, const All
 Snapshot StreamSnapshot::finish() {
   Snapshot out;
   out.is_event_stream = true;
-  out.streams = std::move(streams_);
+  out.origins = std::move(origins_);
   for (auto& [device, its] : devices_) {
     std::vector<LiveSet::Held> live;
     its.live.blocks().for_each([&live](const LiveSet::Held& held) { live.push_back(held); });

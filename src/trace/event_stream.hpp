@@ -19,7 +19,7 @@
 namespace vramtrack::trace {
 
 /// Takes the events in order: actions alloc and free_completed, the latter's size and stack without meaning.
-/// AllocEvent::stream is not used, `stream` is. An Error ends the reading: the caller adds file and line.
+/// AllocEvent::origin is not used, `stream` is. An Error ends the reading: the caller adds file and line.
 using EventVisit = std::function<Status(std::uint32_t device, std::int64_t stream, const AllocEvent& event)>;
 
 /// Far more than a machine has; each costs memory. Whoever keeps something a device refuses more.
@@ -87,7 +87,7 @@ class StreamReplay {
   /// Live now.
   [[nodiscard]] Profile sites() const;
   /// Up to now. Peaks are those of the stretches; valleys are left out.
-  [[nodiscard]] Timeline timeline() const;
+  [[nodiscard]] Timeline timeline(const Symbols& symbols) const;
   /// The growth between quiet moments: the lowest of each sixth of the events, without the first sixth, which is the
   /// program's start. Of short streams fewer; fewer than two tell nothing: no usage.
   [[nodiscard]] Growth growth(std::uint64_t least_bytes = GrowthOptions{}.least_bytes) const;
@@ -120,7 +120,7 @@ class StreamReplay {
 /// The final state of a stream as a Snapshot.
 class StreamSnapshot {
  public:
-  explicit StreamSnapshot(bool keep_events) : keep_events_(keep_events) {}
+  explicit StreamSnapshot(bool keep_events) : keep_events_(keep_events) { origins_.intern({}); }
   Status take(std::uint32_t device, std::int64_t stream, const AllocEvent& event);
   /// Once, at the end.
   Snapshot finish();
@@ -130,11 +130,9 @@ class StreamSnapshot {
     StreamLive live;
     Paged<AllocEvent> events;
   };
-  std::uint16_t stream_index(std::int64_t stream);
-
   bool keep_events_;
   std::map<std::uint32_t, Device> devices_;
-  std::vector<std::int64_t> streams_;
+  Origins origins_;
 };
 
 }  // namespace vramtrack::trace

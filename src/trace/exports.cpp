@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "trace/json_text.hpp"
+#include "trace/labels.hpp"
 #include "trace/live_set.hpp"
 
 namespace vramtrack::trace {
@@ -14,10 +15,7 @@ namespace {
 /// No separator of the folded format, no line break.
 std::string folded_name(const Symbols& symbols, FrameId frame) {
   std::string name = frame_words(symbols, frame);
-  for (char& c : name) {
-    if (c == ';') c = ':';
-    if (static_cast<unsigned char>(c) < 0x20) c = '?';
-  }
+  std::replace(name.begin(), name.end(), ';', ':');
   return name.empty() ? "?" : name;
 }
 
@@ -137,6 +135,13 @@ void chrome_trace(const Snapshot& snapshot, Symbols& symbols, std::optional<std:
         counter.key("args").begin_object().field("reserved_bytes", now.reserved_bytes).end_object().end_object();
         add(counter);
       }
+      if (event.action == Action::annotate) {
+        JsonText instant;
+        begin(instant, "i", symbols.text(snapshot.origins[event.origin].metadata), index, ts);
+        instant.field("s", "p").key("args").begin_object().field("address", event.address);
+        instant.field("size_bytes", event.size_bytes).end_object().end_object();
+        add(instant);
+      }
       if (event.action == Action::oom) {
         JsonText instant;
         begin(instant, "i", "out of memory", index, ts);
@@ -160,7 +165,7 @@ void chrome_trace(const Snapshot& snapshot, Symbols& symbols, std::optional<std:
 void events_csv(const Snapshot& snapshot, Symbols& symbols, std::optional<std::uint32_t> device, const Sink& sink) {
   std::string out =
       "device,event,time_us,action,address,size_bytes,stream,device_free_bytes,live_bytes,pending_bytes,reserved_bytes,"
-      "site\n";
+      "site,pool,label\n";
   bool going = true;
   std::unordered_map<std::uint32_t, std::string> sites;
   for (const std::uint32_t index : devices_of(snapshot, device)) {
@@ -175,9 +180,12 @@ void events_csv(const Snapshot& snapshot, Symbols& symbols, std::optional<std::u
       if (event.time_us != kNoTime) fmt::format_to(to, "{}", event.time_us);
       fmt::format_to(to, ",{},", kActionNames[static_cast<std::size_t>(event.action)]);
       if (!is_oom) fmt::format_to(to, "{}", event.address);
-      fmt::format_to(to, ",{},{},", event.size_bytes, snapshot.streams[event.stream]);
+      fmt::format_to(to, ",{},{},", event.size_bytes, snapshot.origins[event.origin].stream);
       if (is_oom) fmt::format_to(to, "{}", event.address);
-      fmt::format_to(to, ",{},{},{},{}\n", now.live_bytes, now.pending_bytes, now.reserved_bytes, site);
+      fmt::format_to(to, ",{},{},{},{},", now.live_bytes, now.pending_bytes, now.reserved_bytes, site);
+      const Origin& origin = snapshot.origins[event.origin];
+      if (origin.pool != PoolId{}) fmt::format_to(to, "{}.{}", origin.pool.first, origin.pool.second);
+      fmt::format_to(to, ",{}\n", csv_field(label_words(symbols, origin)));
       if (out.size() >= kChunkBytes) {
         going = sink(out);
         out.clear();

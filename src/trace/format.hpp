@@ -35,11 +35,16 @@ inline constexpr int kSure = 80;
 
 /// The registered formats in the order of formats.def.
 std::span<const TraceFormatInfo* const> trace_formats();
+/// Formats that are read by modules above this one, which need more than the Python extension links.
+using MoreFormats = std::span<const TraceFormatInfo* const>;
 /// nullptr where none is as sure as `least`.
-const TraceFormatInfo* recognise_trace(std::string_view head, std::string_view name, int least = 1);
+const TraceFormatInfo* recognise_trace(std::string_view head, std::string_view name, int least = 1,
+                                       MoreFormats more = {});
 /// Of a file; nullptr also where it cannot be read. Nothing is read of standard input and
 /// pipes, which give their bytes only once.
 const TraceFormatInfo* recognise_trace_file(const std::string& path, int least = 1);
+
+// Out of memory is an Error of the functions below, and none of them throws.
 
 /// An input whose format is known.
 struct TraceInput {
@@ -48,8 +53,8 @@ struct TraceInput {
 };
 /// A regular file or a pipe, "-" for standard input, plain, gzip or zstd; or bytes that must outlive it, with `name`
 /// for the file in errors.
-Result<TraceInput> open_trace(const std::string& path);
-Result<TraceInput> open_trace(std::span<const std::uint8_t> bytes, std::string name);
+Result<TraceInput> open_trace(const std::string& path, MoreFormats more = {});
+Result<TraceInput> open_trace(std::span<const std::uint8_t> bytes, std::string name, MoreFormats more = {});
 
 /// Reads a trace of any format. Of a stream the snapshot has the blocks that were live at its end, each in a segment of
 /// its own: memory is that of the live blocks and the names, and 32 bytes an event where events are kept.

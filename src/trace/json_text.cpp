@@ -4,31 +4,9 @@
 
 #include <cmath>
 
+#include "core/printable.hpp"
+
 namespace vramtrack::trace {
-namespace {
-
-/// Bytes of the UTF-8 sequence at text[at], 0 where there is none.
-std::size_t sequence(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(at);
-  const std::size_t length = lead < 0x80                   ? 1U
-                             : lead >= 0xf0 && lead < 0xf5 ? 4U
-                             : lead >= 0xe0 && lead < 0xf0 ? 3U
-                             : lead >= 0xc2 && lead < 0xe0 ? 2U
-                                                           : 0U;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(at + i) & 0xc0) != 0x80) return 0;
-  // Overlong forms, surrogates and what lies beyond Unicode.
-  if (lead == 0xe0 && byte(at + 1) < 0xa0) return 0;
-  if (lead == 0xed && byte(at + 1) > 0x9f) return 0;
-  if (lead == 0xf0 && byte(at + 1) < 0x90) return 0;
-  if (lead == 0xf4 && byte(at + 1) > 0x8f) return 0;
-  return length;
-}
-
-}  // namespace
-
 void JsonText::separate() {
   if (needs_comma_) text_ += ',';
   needs_comma_ = true;
@@ -49,23 +27,13 @@ JsonText& JsonText::close(char bracket) {
 
 void JsonText::quote(std::string_view text) {
   text_ += '"';
-  for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    const std::size_t length = sequence(text, at);
-    if (length == 0) {
-      text_ += "\xef\xbf\xbd";
-      ++at;
+  for (const char c : printable_lines(text)) {
+    if (c == '\n' || c == '\t') {
+      text_ += c == '\n' ? "\\n" : "\\t";
       continue;
     }
-    if (c == '"' || c == '\\') {
-      text_ += '\\';
-      text_ += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      text_ += c == '\n' ? std::string("\\n") : c == '\t' ? std::string("\\t") : fmt::format("\\u{:04x}", c);
-    } else {
-      text_.append(text.substr(at, length));
-    }
-    at += length;
+    if (c == '"' || c == '\\') text_ += '\\';
+    text_ += c;
   }
   text_ += '"';
 }

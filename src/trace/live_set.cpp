@@ -4,52 +4,6 @@
 
 namespace vramtrack::trace {
 
-LiveSet::Held* LiveSet::find(std::uint64_t address) {
-  if (cells_.empty()) return nullptr;
-  for (std::size_t at = home(address); cells_[at].is_used; at = (at + 1) & (cells_.size() - 1))
-    if (cells_[at].address == address) return &cells_[at];
-  return nullptr;
-}
-
-void LiveSet::grow() {
-  std::vector<Held> old(std::max<std::size_t>(64, cells_.size() * 2));
-  old.swap(cells_);
-  for (const Held& held : old) {
-    if (!held.is_used) continue;
-    std::size_t at = home(held.address);
-    while (cells_[at].is_used) at = (at + 1) & (cells_.size() - 1);
-    cells_[at] = held;
-  }
-}
-
-void LiveSet::put(std::uint64_t address, std::uint64_t bytes, StackId stack, bool is_pending) {
-  if (Held* const known = find(address)) {
-    *known = {address, bytes, stack, is_pending, true};
-    return;
-  }
-  if (used_ * 4 >= cells_.size() * 3) grow();
-  std::size_t at = home(address);
-  while (cells_[at].is_used) at = (at + 1) & (cells_.size() - 1);
-  cells_[at] = {address, bytes, stack, is_pending, true};
-  ++used_;
-}
-
-void LiveSet::erase(std::uint64_t address) {
-  Held* const known = find(address);
-  if (known == nullptr) return;
-  const std::size_t mask = cells_.size() - 1;
-  auto hole = static_cast<std::size_t>(known - cells_.data());
-  // What follows in the same run moves up, unless it is at home already (Knuth, 6.4, algorithm R).
-  for (std::size_t at = (hole + 1) & mask; cells_[at].is_used; at = (at + 1) & mask) {
-    const std::size_t wanted = home(cells_[at].address);
-    if (((at - wanted) & mask) < ((at - hole) & mask)) continue;
-    cells_[hole] = cells_[at];
-    hole = at;
-  }
-  cells_[hole] = {};
-  --used_;
-}
-
 Change Replay::apply(const AllocEvent& event, LiveSet& live) const {
   Change change;
   const auto size = static_cast<std::int64_t>(event.size_bytes);

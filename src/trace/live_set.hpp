@@ -11,13 +11,13 @@
 #include <span>
 #include <vector>
 
-#include "trace/hash.hpp"
+#include "trace/address_table.hpp"
 #include "trace/profile.hpp"
 #include "trace/snapshot.hpp"
 
 namespace vramtrack::trace {
 
-/// Live blocks by address. Open addressing; 32 bytes a block; erases leave no tombstones.
+/// Live blocks by address; 24 bytes a block, and up to as much again.
 class LiveSet {
  public:
   struct Held {
@@ -25,29 +25,31 @@ class LiveSet {
     std::uint64_t bytes = 0;
     StackId stack = kNoStack;
     bool is_pending = false;
-    bool is_used = false;  ///< the cell holds something
+    bool is_in_use = false;
+    [[nodiscard]] bool is_used() const { return is_in_use; }
   };
 
   /// The block at `address`, or null. Valid until the next put or erase.
-  Held* find(std::uint64_t address);
+  Held* find(std::uint64_t address) { return table_.find(address); }
   /// Replaces what was there.
-  void put(std::uint64_t address, std::uint64_t bytes, StackId stack, bool is_pending);
-  void erase(std::uint64_t address);
-  [[nodiscard]] std::size_t size() const { return used_; }
+  void put(std::uint64_t address, std::uint64_t bytes, StackId stack, bool is_pending) {
+    const Held held{address, bytes, stack, is_pending, true};
+    if (Held* const known = find(address))
+      *known = held;
+    else
+      table_.put(held);
+  }
+  void erase(std::uint64_t address) {
+    if (Held* const known = find(address)) table_.erase(known);
+  }
+  [[nodiscard]] std::size_t size() const { return table_.size(); }
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const Held& held : cells_)
-      if (held.is_used) visit(held);
+    table_.for_each(visit);
   }
 
  private:
-  [[nodiscard]] std::size_t home(std::uint64_t address) const {
-    return static_cast<std::size_t>(mixed((address ^ seed_) * seed_)) & (cells_.size() - 1);
-  }
-  void grow();
-  std::uint64_t seed_ = hash_seed();
-  std::vector<Held> cells_;
-  std::size_t used_ = 0;
+  AddressTable<Held> table_;
 };
 
 /// What one event changed.

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <unordered_map>
 
 #include "core/format.hpp"
 #include "core/units.hpp"
 #include "trace/assess.hpp"
+#include "trace/iterations.hpp"
 #include "trace/timeline.hpp"
 #include "trace/usage.hpp"
 
@@ -16,8 +18,62 @@ namespace {
 
 constexpr std::size_t kLeastValleys = 3;
 constexpr std::size_t kMostValleys = 12;
+/// So often must the program have come round before what its sites keep is called a leak; more often where an iteration
+/// keeps more than it gives back, since layers written in a plain loop look the same.
+constexpr std::size_t kLeastRounds = 3;
+constexpr std::size_t kManyRounds = 10;
+
 /// Contexts and library kernels take this much of a device without anybody leaking.
-constexpr std::uint64_t kOrdinaryOutsideBytes = 2ULL << 30;
+std::uint64_t ordinary_outside_bytes(std::uint64_t capacity_bytes) {
+  constexpr std::uint64_t kOrdinary = 2ULL << 30;
+  return std::max(std::min(kOrdinary, capacity_bytes / 8), capacity_bytes / 10);
+}
+
+std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t step) {
+  return (bytes + step - 1) / step * step;
+}
+
+/// What the allocator takes from the driver for a block that it has no room for (PyTorch's kSmallBuffer, kLargeBuffer
+/// and kRoundLarge; the pages of expandable segments).
+std::uint64_t segment_for(std::uint64_t asked_bytes, bool is_expandable) {
+  if (asked_bytes <= kBytesPerMiB) return 2 * kBytesPerMiB;
+  if (is_expandable || asked_bytes < 10 * kBytesPerMiB) return rounded_up(asked_bytes, 20 * kBytesPerMiB);
+  return rounded_up(asked_bytes, 2 * kBytesPerMiB);
+}
+
+/// The limit of a process that was refused although the device had room, and some to spare: drivers keep a little.
+std::optional<OomReport::Limit> limit_of(const OomReport& r, const Snapshot& snapshot) {
+  const bool is_expandable =
+      std::any_of(snapshot.segments.begin(), snapshot.segments.end(),
+                  [&r](const Segment& segment) { return segment.device == r.device && segment.is_expandable; });
+  const std::uint64_t segment = segment_for(r.asked_bytes, is_expandable);
+  const auto reserved = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.reserved_bytes, 0));
+  const std::uint64_t spare = 32 * kBytesPerMiB + segment / 32;
+  if (snapshot.oom && snapshot.oom->device == r.device && snapshot.oom->allowed_bytes) {
+    const std::uint64_t allowed = *snapshot.oom->allowed_bytes;
+    if (r.device_free_bytes < segment || reserved + segment <= allowed) return std::nullopt;
+    return OomReport::Limit{allowed, allowed + 1};
+  }
+  if (r.device_free_bytes < segment + spare) return std::nullopt;
+  return OomReport::Limit{reserved, reserved + segment};
+}
+
+std::string percent_words(std::uint64_t part, std::uint64_t whole) {
+  return fmt::format("{:.1f} %",
+                     100 * static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1)));
+}
+
+/// "at 819.2 MiB", "between 700.0 MiB and 900.0 MiB (8.5 % to 11.0 % of the device)".
+std::string limit_words(const OomReport& r) {
+  const auto [least, most] = *r.limit;
+  const bool is_narrow = format_size(least) == format_size(most);
+  std::string out = is_narrow ? fmt::format("at {}", format_size(least))
+                              : fmt::format("between {} and {}", format_size(least), format_size(most));
+  if (!r.capacity_bytes) return out;
+  if (is_narrow) return fmt::format("{} ({} of the device)", out, percent_words(least, *r.capacity_bytes));
+  return fmt::format("{} ({} to {} of the device)", out, percent_words(least, *r.capacity_bytes),
+                     percent_words(most, *r.capacity_bytes));
+}
 
 /// Does it rise over the quiet moments, and still in their later half? It may stand (a branch that is not always taken)
 /// and give back a little (a tenth of what it rose by), and it must rise three times, or each time of fewer: what is
@@ -36,8 +92,42 @@ bool keeps_rising(const std::vector<std::int64_t>& bytes) {
   return rise > 0 && -down * 10 <= up && rises >= std::min<std::size_t>(3, bytes.size() - 1) && later * 4 >= rise;
 }
 
+bool is_called_by(const Symbols& symbols, StackId stack, std::initializer_list<std::string_view> files) {
+  const auto frames = symbols.stack(stack);
+  return std::any_of(frames.begin(), frames.end(), [&](FrameId frame) {
+    return is_framework(symbols, frame) && std::any_of(files.begin(), files.end(), [&](std::string_view file) {
+             return symbols.file(frame).find(file) != std::string_view::npos;
+           });
+  });
+}
+
+/// Of the quiet moments those that lie in different iterations of the program, as far as `stack` can tell: the last of
+/// each. Empty: they may all lie within one call, where layers keep their activations and an optimizer makes its state.
+std::vector<std::size_t> iterations_of(const Iterations& iterations, const Symbols& symbols, StackId stack,
+                                       std::span<const Moment> valleys, std::uint64_t last, bool gives_back) {
+  std::vector<std::size_t> out;
+  const bool by_rounds = iterations.rounds(stack, last) >= (gives_back ? kLeastRounds : kManyRounds);
+  const bool by_steps = iterations.annotated_steps(last) >= kLeastRounds;
+  if (!by_rounds && !by_steps) {
+    // One line may hold the whole loop. Where it gives back more than it keeps, and calls no layers, it iterates.
+    if (iterations.can_tell() || !gives_back || is_called_by(symbols, stack, {"/nn/modules/", "/optim/"})) return out;
+    for (std::size_t i = 0; i < valleys.size(); ++i) out.push_back(i);
+    return out;
+  }
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < valleys.size(); ++i) {
+    const std::uint64_t at = valleys[i].event;
+    const std::size_t now = by_rounds ? iterations.rounds(stack, at) : iterations.annotated_steps(at);
+    if (!out.empty() && now == before) out.pop_back();
+    out.push_back(i);
+    before = now;
+  }
+  return out;
+}
+
 /// Sites that hold ever more at the quiet moments: what is kept across iterations.
-std::vector<OomReport::Riser> risers_of(const Replay& replay, std::span<const Moment> valleys) {
+void find_risers(OomReport& r, const Snapshot& snapshot, const Symbols& symbols, const Replay& replay,
+                 std::span<const Moment> valleys, std::uint64_t last) {
   std::vector<std::uint64_t> events;
   for (const Moment& valley : valleys) events.push_back(valley.event);
   const std::vector<Profile> profiles = profiles_at(replay, events);
@@ -48,22 +138,30 @@ std::vector<OomReport::Riser> risers_of(const Replay& replay, std::span<const Mo
       bytes.resize(profiles.size());
       bytes[n] = held.bytes;
     }
-  std::vector<OomReport::Riser> out;
-  for (const auto& [stack, bytes] : by_stack)
-    if (keeps_rising(bytes)) out.push_back({StackId{stack}, bytes.front(), bytes.back()});
-  std::sort(out.begin(), out.end(), [](const OomReport::Riser& a, const OomReport::Riser& b) {
+  std::erase_if(by_stack, [](const auto& site) { return !keeps_rising(site.second); });
+  if (by_stack.empty()) return;
+  std::int64_t risen = 0;
+  for (const auto& [stack, bytes] : by_stack) risen += bytes.back() - bytes.front();
+  // An iteration mostly gives back more than it keeps, or it would not come to many.
+  const bool gives_back = risen <= r.given_back_bytes;
+  const Iterations iterations(snapshot, r.device, symbols, events.front(), last);
+  for (const auto& [stack, bytes] : by_stack) {
+    const auto chosen = iterations_of(iterations, symbols, StackId{stack}, valleys, last, gives_back);
+    std::vector<std::int64_t> over_iterations;
+    for (const std::size_t n : chosen) over_iterations.push_back(bytes[n]);
+    if (over_iterations.size() >= kLeastValleys && keeps_rising(over_iterations))
+      r.risers.push_back({StackId{stack}, bytes.front(), bytes.back()});
+  }
+  std::sort(r.risers.begin(), r.risers.end(), [](const OomReport::Riser& a, const OomReport::Riser& b) {
     const std::int64_t by_a = a.to_bytes - a.from_bytes;
     const std::int64_t by_b = b.to_bytes - b.from_bytes;
     return by_a != by_b ? by_a > by_b : a.stack < b.stack;
   });
-  return out;
 }
 
-void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> capacity_bytes) {
+void judge(OomReport& r, const Snapshot& snapshot) {
   const auto live = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.live_bytes, 0));
   const auto pending = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.pending_bytes, 0));
-  const std::string asked =
-      fmt::format("{} were requested while {} were live", format_size(r.asked_bytes), format_size(live));
   std::int64_t risen = 0;
   for (const OomReport::Riser& riser : r.risers) risen += riser.to_bytes - riser.from_bytes;
   const auto set = [&r](Condition condition, std::string because, std::string next) {
@@ -71,41 +169,62 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
     r.because = std::move(because);
     r.next_step = std::move(next);
   };
-  // A tenth of what was live, and without it, and what it was rounded up by, there would have been room: less did not
-  // fill the device.
-  const double rounded = live > 0 ? 1 + static_cast<double>(r.rounding_bytes) / static_cast<double>(live) : 1;
-  const std::uint64_t room =
-      r.cached_bytes + r.device_free_bytes + pending + static_cast<std::uint64_t>(rounded * static_cast<double>(risen));
-  // An iteration gives back more than it keeps, or it would not come to many; where more is kept the quiet moments lie
-  // within one, as in a forward pass that keeps the activations of its layers.
-  const bool is_iterating = risen <= r.given_back_bytes;
   // Sites that rise while others give back as much are memory on the move, not more of it.
   const bool is_more = r.valley_rise_bytes * 2 >= risen;
-  const bool is_much = r.valley_count >= kLeastValleys && is_iterating && is_more && risen * 10 >= r.at.live_bytes &&
+  // A tenth of what was live, and without it, and what it was rounded up by, there would have been room: less did not
+  // fill the device.
+  const bool is_much = r.valley_count >= kLeastValleys && is_more && risen * 10 >= r.at.live_bytes &&
                        risen >= static_cast<std::int64_t>(kBytesPerMiB);
   if (!is_much) r.risers.clear();
-  if (is_much && (!r.has_oom || room >= r.asked_bytes))
-    return set(Condition::leak,
-               fmt::format("{}; {} kept rising over {} quiet moments of the trace, by {} in total", asked,
-                           format_count(r.risers.size(), "site"), r.valley_count, format_size(risen)),
-               "look at the lines that rose, from the top: what they allocate is kept across iterations");
-  if (!r.has_oom)
-    return set(Condition::steady, "the trace has no oom entry; these are the figures at its end",
+  const std::string rose = fmt::format("{} kept rising over {} quiet moments of the trace, by {} in total",
+                                       format_count(r.risers.size(), "site"), r.valley_count, format_size(risen));
+  if (!r.has_oom) {
+    const std::string none = r.has_trace
+                                 ? "the trace has no oom entry; these are the figures at its end"
+                                 : "the file has no trace and no oom entry; these are the figures of its blocks";
+    if (is_much)
+      return set(
+          Condition::steady, fmt::format("{}. {}", none, rose),
+          "to tell a leak from a warm-up, compare snapshots of three later steps: vramtrack snapshot leaks A B C");
+    return set(Condition::steady, none,
                "record until it fails: torch._C._cuda_attach_out_of_memory_observer, or dump in the except block");
+  }
+  const std::string asked =
+      fmt::format("{} were requested while {} were live", format_size(r.asked_bytes), format_size(live));
+  const double rounded = live > 0 ? 1 + static_cast<double>(r.rounding_bytes) / static_cast<double>(live) : 1;
+  // What is free beyond a limit is of no use.
+  const std::uint64_t device_room = r.limit ? 0 : r.device_free_bytes;
+  const std::uint64_t room =
+      r.cached_bytes + device_room + pending + static_cast<std::uint64_t>(rounded * static_cast<double>(risen));
+  if (is_much && room >= r.asked_bytes)
+    return set(Condition::leak,
+               fmt::format("{}; {}{}", asked, rose,
+                           r.limit ? fmt::format(", up to a limit of this process {}", limit_words(r)) : ""),
+               "look at the lines that rose, from the top: what they allocate is kept across iterations");
   if (pending >= r.asked_bytes)
     return set(Condition::pending,
                fmt::format("{}, and {} were freed but waited for a stream", asked, format_size(pending)),
                "synchronise the stream passed to record_stream() before the allocation, or once per step");
-  if (r.cached_bytes + r.device_free_bytes >= r.asked_bytes && r.cached_bytes > r.device_free_bytes)
-    return set(Condition::fragmentation,
-               fmt::format("{}; {} were reserved and free and {} free on the device, but not in one piece", asked,
-                           format_size(r.cached_bytes), format_size(r.device_free_bytes)),
-               fragmentation_advice(snapshot.settings));
-  if (r.outside_bytes && *r.outside_bytes > std::max(kOrdinaryOutsideBytes, *capacity_bytes / 10) &&
+  if (r.cached_bytes + device_room >= r.asked_bytes && r.cached_bytes > device_room)
+    return set(
+        Condition::fragmentation,
+        fmt::format(
+            "{}; {} were reserved and free and {}, but not in one piece", asked, format_size(r.cached_bytes),
+            r.limit ? "a limit of this process allowed no more" : format_size(device_room) + " free on the device"),
+        fragmentation_advice(snapshot.settings));
+  if (r.limit)
+    return set(Condition::limit,
+               fmt::format("{} and {} were free on the device: a limit of this process stopped it, {}", asked,
+                           format_size(r.device_free_bytes), limit_words(r)),
+               "raise or remove the limit (torch.cuda.set_per_process_memory_fraction, per_process_memory_fraction in "
+               "PYTORCH_ALLOC_CONF, MPS), or use less below it: a smaller batch or sequence, activation checkpointing");
+  if (r.outside_bytes && *r.outside_bytes > ordinary_outside_bytes(*r.capacity_bytes) &&
       *r.outside_bytes >= r.asked_bytes)
     return set(
         Condition::outside,
-        fmt::format("{}; {} of the device are used outside this allocator", asked, format_size(*r.outside_bytes)),
+        fmt::format("{}; {} of the device's {} ({}) are used outside this allocator", asked,
+                    format_size(*r.outside_bytes), format_size(*r.capacity_bytes),
+                    percent_words(*r.outside_bytes, *r.capacity_bytes)),
         "look for other processes on the device ('vramtrack watch --once'), NCCL's buffers, and libraries with pools "
         "of their own");
   std::string because =
@@ -115,7 +234,12 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
                            format_count(r.risers.size(), "site"), format_size(risen));
   if (r.rounding_bytes >= r.asked_bytes)
     because += fmt::format("; {} are lost to rounding up of block sizes", format_size(r.rounding_bytes));
-  if (r.valley_count < kLeastValleys)
+  if (!r.capacity_bytes)
+    because += fmt::format(
+        "; this allocator's share and the free memory are {} together, and what a larger device has "
+        "beyond that is used outside it",
+        format_size(static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.reserved_bytes, 0)) + r.device_free_bytes));
+  if (r.has_trace && r.valley_count < kLeastValleys)
     because += fmt::format(" (the trace has {} to compare, too few to tell whether something grew before)",
                            format_count(r.valley_count, "quiet moment"));
   set(Condition::too_big, std::move(because),
@@ -126,21 +250,23 @@ void judge(OomReport& r, const Snapshot& snapshot, std::optional<std::uint64_t> 
 }  // namespace
 
 std::vector<std::uint32_t> oom_devices(const Snapshot& snapshot, std::optional<std::uint32_t> device) {
-  std::vector<std::uint32_t> traced = traced_devices(snapshot, device);
-  if (device) return traced;
+  if (device) return {*device};
   std::vector<std::uint32_t> failed;
-  for (const std::uint32_t each : traced)
+  for (const std::uint32_t each : traced_devices(snapshot))
     if (snapshot.trace_of(each)->counts[static_cast<std::size_t>(Action::oom)] > 0) failed.push_back(each);
-  return failed.empty() ? traced : failed;
+  if (!failed.empty()) return failed;
+  if (snapshot.oom) return {snapshot.oom->device};
+  std::vector<std::uint32_t> traced = traced_devices(snapshot);
+  return traced.empty() ? known_devices(snapshot) : traced;
 }
 
-OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
-                 std::optional<std::uint64_t> capacity_bytes) {
-  OomReport r;
-  r.device = device;
-  const Replay replay(snapshot, device, symbols);
-  r.at = replay.begin();
+namespace {
+
+/// The figures at the last oom entry, else at the end of the trace, else of the blocks; returns the entry.
+std::uint64_t measure(OomReport& r, const Snapshot& snapshot, const Replay& replay) {
   std::uint64_t oom_event = 0;
+  r.at = replay.begin();
+  r.has_trace = replay.event_count() > 0;
   replay.run([&](const AllocEvent& event, const Change&, const Moment& now) {
     if (event.action == Action::oom) {
       r.has_oom = true;
@@ -150,12 +276,33 @@ OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbol
       r.asked_bytes = event.size_bytes;
       r.device_free_bytes = event.address;
       r.asked_by = event.stack;
+      r.asked_from = snapshot.origins[event.origin];
     } else if (!r.has_oom) {
       r.at = now;
       oom_event = now.event;
     }
   });
-  if (replay.event_count() > 0) {
+  if (!r.has_oom && snapshot.oom && snapshot.oom->device == r.device) {
+    r.has_oom = true;
+    r.oom_count = 1;
+    r.asked_bytes = snapshot.oom->asked_bytes;
+    r.device_free_bytes = snapshot.oom->device_free_bytes;
+  }
+  return oom_event;
+}
+
+}  // namespace
+
+OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
+                 std::optional<std::uint64_t> capacity_bytes) {
+  OomReport r;
+  r.device = device;
+  const Replay replay(snapshot, device, symbols);
+  const std::uint64_t oom_event = measure(r, snapshot, replay);
+  r.capacity_bytes = capacity_bytes;
+  if (!capacity_bytes && snapshot.oom && snapshot.oom->device == device)
+    r.capacity_bytes = snapshot.oom->device_total_bytes;
+  if (r.has_trace) {
     const std::uint64_t moments[] = {oom_event};
     r.sites = profiles_at(replay, moments).front();
   } else {
@@ -170,30 +317,33 @@ OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbol
                                                                        static_cast<double>(usage.requested_bytes) *
                                                                        static_cast<double>(usage.internal_bytes())));
   r.cached_bytes = free_bytes - r.rounding_bytes;
-  if (capacity_bytes && r.has_oom) {
+  if (r.capacity_bytes && r.has_oom) {
     const std::uint64_t known =
         static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.reserved_bytes, 0)) + r.device_free_bytes;
-    r.outside_bytes = *capacity_bytes > known ? *capacity_bytes - known : 0;
+    r.outside_bytes = *r.capacity_bytes > known ? *r.capacity_bytes - known : 0;
   }
-  TimelineOptions options;
-  options.points = 1;
-  options.peaks = 0;
-  Timeline timeline = timeline_of(snapshot, device, symbols, options);
-  std::vector<Moment> valleys = std::move(timeline.valleys);
-  std::erase_if(valleys, [&](const Moment& valley) { return valley.event > oom_event; });
-  r.valley_count = valleys.size();
-  // Of the movements between the first of them and the last.
-  for (std::size_t i = 1; i < valleys.size(); ++i) r.given_back_bytes += timeline.fall_bytes[i];
-  if (!valleys.empty()) r.valley_rise_bytes = valleys.back().live_bytes - valleys.front().live_bytes;
-  // Of many a dozen, evenly spread from the first to the last: enough to tell, and a leak rises between any two.
-  if (valleys.size() > kMostValleys) {
-    std::vector<Moment> some;
-    for (std::size_t i = 0; i < kMostValleys; ++i)
-      some.push_back(valleys[i * (valleys.size() - 1) / (kMostValleys - 1)]);
-    valleys = std::move(some);
+  if (r.has_oom) r.limit = limit_of(r, snapshot);
+  if (r.has_trace) {
+    TimelineOptions options;
+    options.points = 1;
+    options.peaks = 0;
+    Timeline timeline = timeline_of(snapshot, device, symbols, options);
+    std::vector<Moment> valleys = std::move(timeline.valleys);
+    std::erase_if(valleys, [&](const Moment& valley) { return valley.event > oom_event; });
+    r.valley_count = valleys.size();
+    // Of the movements between the first of them and the last.
+    for (std::size_t i = 1; i < valleys.size(); ++i) r.given_back_bytes += timeline.fall_bytes[i];
+    if (!valleys.empty()) r.valley_rise_bytes = valleys.back().live_bytes - valleys.front().live_bytes;
+    // Of many a dozen, evenly spread from the first to the last: enough to tell, and a leak rises between any two.
+    if (valleys.size() > kMostValleys) {
+      std::vector<Moment> some;
+      for (std::size_t i = 0; i < kMostValleys; ++i)
+        some.push_back(valleys[i * (valleys.size() - 1) / (kMostValleys - 1)]);
+      valleys = std::move(some);
+    }
+    if (r.valley_count >= kLeastValleys) find_risers(r, snapshot, symbols, replay, valleys, oom_event);
   }
-  if (r.valley_count >= kLeastValleys) r.risers = risers_of(replay, valleys);
-  judge(r, snapshot, capacity_bytes);
+  judge(r, snapshot);
   return r;
 }
 

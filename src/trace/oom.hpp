@@ -1,4 +1,5 @@
-// OomReport: what filled a device, at the moment an allocation failed or else at the end of the trace.
+// OomReport: what filled a device, at the moment an allocation failed, else at the end of the trace, else in the
+// snapshot.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +16,27 @@ namespace vramtrack::trace {
 
 struct OomReport {
   std::uint32_t device = 0;
-  bool has_oom = false;  ///< the trace has an oom entry; false: judged at the end
+  bool has_oom = false;    ///< the trace has an oom entry, or the program noted one; false: nothing is judged
+  bool has_trace = false;  ///< false: the figures are those of the snapshot's blocks
   std::uint64_t oom_count = 0;
   Moment at;                      ///< totals when it failed
   std::uint64_t asked_bytes = 0;  ///< what was asked for
   std::uint64_t device_free_bytes = 0;
   std::uint64_t cached_bytes = 0;    ///< reserved then, and neither live, pending nor rounding: free, not in one piece
   std::uint64_t rounding_bytes = 0;  ///< of live blocks' sizes, estimated: the snapshot's share of it, of what was live
+  std::optional<std::uint64_t> capacity_bytes;  ///< of the device, where the caller or the program said it
   std::optional<std::uint64_t>
       outside_bytes;  ///< in use on the device and not reserved by this allocator; needs the capacity
+
+  /// The device had room for what was asked for: something else stopped the process. Its limit lies from `least` up to,
+  /// but not including, `most`.
+  struct Limit {
+    std::uint64_t least_bytes = 0, most_bytes = 0;
+  };
+  std::optional<Limit> limit;
   StackId asked_by = kNoStack;
-  Profile sites;  ///< what was live then
+  Origin asked_from;  ///< pool, stream and labels of the failed allocation
+  Profile sites;      ///< what was live then
 
   /// A site whose live bytes kept rising over the valleys of the trace.
   struct Riser {
@@ -37,15 +48,16 @@ struct OomReport {
   std::int64_t valley_rise_bytes = 0;  ///< of all live bytes, from the first of them to the last
   std::vector<Riser> risers;           ///< the largest first
 
-  Condition condition = Condition::steady;  ///< leak, fragmentation, pending, outside, too_big; steady: no oom
+  Condition condition = Condition::steady;  ///< leak, limit, fragmentation, pending, outside, too_big; steady: no oom
   std::string because;
   std::string next_step;
 };
 
-/// The devices to report of: the traced one that is asked for, else those that ran out of memory, else all traced.
+/// The devices to report of: the one that is asked for, else those that ran out of memory, else all that have a trace,
+/// else all that hold memory.
 std::vector<std::uint32_t> oom_devices(const Snapshot& snapshot, std::optional<std::uint32_t> device = {});
 
-/// The last oom of the device. `capacity_bytes`: of the device, for outside_bytes. Some three replays of the trace.
+/// The last oom of the device. `capacity_bytes`: of the device, for outside_bytes. Some four replays of the trace.
 OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
                  std::optional<std::uint64_t> capacity_bytes = {});
 

@@ -106,6 +106,10 @@ bool is_telling(const Symbols& symbols, FrameId frame) {
   return !name.empty() || !file.empty();
 }
 
+bool is_framework(const Symbols& symbols, FrameId frame) {
+  return is_framework(symbols.file(frame));
+}
+
 bool is_python(const Symbols& symbols, FrameId frame) {
   return is_python(symbols.file(frame));
 }

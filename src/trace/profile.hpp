@@ -31,7 +31,7 @@ class ProfileBuilder {
   std::unordered_map<std::uint32_t, StackBytes> by_stack_;
 };
 
-/// Requested bytes of the live blocks of one device, or of all.
+/// Requested bytes of the live blocks of one device, or of all; of the pinned host memory after Snapshot::swap_host().
 Profile live_profile(const Snapshot& snapshot, std::optional<std::uint32_t> device = {});
 
 /// The frame a person would look at first: the innermost of their own code; else of a library other than the framework
@@ -51,6 +51,9 @@ std::vector<LineBytes> by_line(const Profile& profile, const Symbols& symbols);
 
 /// False for frames that say nothing to a person: the recorder's own, the interpreter's calls.
 bool is_telling(const Symbols& symbols, FrameId frame);
+
+/// A line of PyTorch's own Python code.
+bool is_framework(const Symbols& symbols, FrameId frame);
 
 /// A line of a Python file.
 bool is_python(const Symbols& symbols, FrameId frame);

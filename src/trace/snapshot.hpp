@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "trace/category_name.hpp"
 #include "trace/event.hpp"
+#include "trace/origin.hpp"
 #include "trace/symbols.hpp"
 
 namespace vramtrack::trace {
@@ -25,11 +27,10 @@ struct Block {
   std::uint64_t size_bytes = 0;
   std::uint64_t requested_bytes = 0;  ///< what the program asked for; of an inactive block it means nothing
   StackId stack = kNoStack;
-  BlockState state = BlockState::inactive;
+  BlockState state : 8 = BlockState::inactive;
+  std::uint32_t origin : 24 = 0;  ///< of its allocation, where the trace gives it a label; index into Snapshot::origins
 };
-
-/// PyTorch's memory pool (a CUDA graph's, a MemPool's); {0, 0} is the common one.
-using PoolId = std::pair<std::uint64_t, std::uint64_t>;
+static_assert(sizeof(Block) == 32);
 
 struct Segment {
   std::uint32_t device = 0;
@@ -75,6 +76,28 @@ struct Annotation {
   bool is_start = true;
 };
 
+/// Words that the program attached to a live block after its allocation (torch.cuda.memory._annotate_tensor).
+struct BlockAnnotation {
+  std::size_t block = 0;  ///< index into Snapshot::blocks
+  StringId text = kNoText;
+};
+
+/// What the program itself said that a live block is (vramtrack.categorize(), vramtrack.Watch).
+struct BlockCategory {
+  std::size_t block = 0;  ///< index into Snapshot::blocks
+  Category category = Category::unknown;
+  StringId name = kNoText;  ///< "Net.layers.3.weight"
+};
+
+/// What the program knew of an allocation that failed, when its recorder kept no trace (vramtrack.Watch writes it).
+struct OomNote {
+  std::uint32_t device = 0;
+  std::uint64_t asked_bytes = 0;
+  std::uint64_t device_free_bytes = 0;
+  std::optional<std::uint64_t> device_total_bytes;
+  std::optional<std::uint64_t> allowed_bytes;  ///< what the process may take, where a memory fraction is set
+};
+
 struct Snapshot {
   std::string file;  ///< as given by who read it
   std::vector<Segment> segments;
@@ -84,18 +107,47 @@ struct Snapshot {
   std::vector<DeviceTrace> host_traces;
   std::optional<AllocatorSettings> settings;
   std::vector<Annotation> annotations;
-  std::vector<std::int64_t> streams;  ///< by AllocEvent::stream; the last of 1,024 stands for all further ones
-  std::vector<std::string> notes;     ///< what a person should know of the reading
+  std::vector<BlockAnnotation> block_annotations;  ///< by block
+  std::vector<BlockCategory> block_categories;     ///< by block
+  std::optional<OomNote> oom;
+  Origins origins;                 ///< the first is of no label, in the common pool, on the default stream
+  std::vector<std::string> notes;  ///< what a person should know of the reading
 
   std::uint64_t file_bytes = 0;  ///< as read, decompressed
   bool is_bare_list = false;     ///< an old or cut-down file: segments only
   bool is_event_stream = false;  ///< of a plain stream: blocks are what its events left, each a segment of its own
+  bool is_host = false;          ///< segments and traces are those of pinned host memory: see swap_host()
 
+  Snapshot() { origins.intern({}); }
+
+  /// Exchanges the devices' memory with the pinned host memory, so that every analysis of one does for the other.
+  void swap_host() {
+    segments.swap(host_segments);
+    traces.swap(host_traces);
+    is_host = !is_host;
+  }
+
+  [[nodiscard]] bool has_host_memory() const {
+    if (!host_segments.empty()) return true;
+    return !host_traces.empty() && host_traces.front().event_count > 0;
+  }
   [[nodiscard]] const DeviceTrace* trace_of(std::uint32_t device) const {
     for (const DeviceTrace& trace : traces)
       if (trace.device == device) return &trace;
     return nullptr;
   }
+};
+
+/// While it lives the snapshot is that of its pinned host memory.
+class HostMemory {
+ public:
+  explicit HostMemory(Snapshot& snapshot) : snapshot_(snapshot) { snapshot_.swap_host(); }
+  ~HostMemory() { snapshot_.swap_host(); }
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+
+ private:
+  Snapshot& snapshot_;
 };
 
 /// How a trace is read.

@@ -12,10 +12,25 @@ namespace {
 
 constexpr std::uint32_t kMostDevices = 4096;  ///< far more than a machine has; each costs some 100 bytes
 
-constexpr std::array<std::string_view, 16> kRoleNames = {
-    "value",       "snapshot",     "list of segments",    "segment",   "list of blocks", "block",
-    "history",     "history item", "list of frames",      "frame",     "list of traces", "trace",
-    "trace entry", "settings",     "list of annotations", "annotation"};
+constexpr std::array<std::string_view, 19> kRoleNames = {"value",
+                                                         "snapshot",
+                                                         "list of segments",
+                                                         "segment",
+                                                         "list of blocks",
+                                                         "block",
+                                                         "history",
+                                                         "history item",
+                                                         "list of frames",
+                                                         "frame",
+                                                         "list of traces",
+                                                         "trace",
+                                                         "trace entry",
+                                                         "settings",
+                                                         "list of annotations",
+                                                         "annotation",
+                                                         "note of an oom",
+                                                         "list of categories",
+                                                         "category of a block"};
 
 }  // namespace
 
@@ -29,7 +44,9 @@ constexpr std::array<std::string_view, 16> kRoleNames = {
   X(PYTORCH_CUDA_ALLOC_CONF) X(max_split_size) X(garbage_collection_threshold) X(expandable_segments) X(large) \
   X(small) X(active_allocated) X(active_pending_free) X(active_awaiting_free) X(inactive) X(alloc) \
   X(free_requested) X(free_completed) X(segment_alloc) X(segment_free) X(segment_map) X(segment_unmap) \
-  X(snapshot) X(oom) X(END)
+  X(snapshot) X(oom) X(annotate) X(user_defined) X(END) X(START) X(user_metadata) X(internal_metadata) X(compile_context) \
+  X(pool_id) X(vramtrack_oom) X(asked_bytes) X(device_free_bytes) X(device_total_bytes) X(allowed_bytes) \
+  X(vramtrack_categories) X(category)
 // clang-format on
 
 enum SnapshotSchema::Word : std::uint8_t {
@@ -46,7 +63,7 @@ constexpr std::string_view kWords[] = {
     VRAMTRACK_SNAPSHOT_WORDS(X)
 #undef X
 };
-static_assert(std::size(kWords) < 64);
+static_assert(std::size(kWords) < 96);
 
 // Where a field of each dict lies in Slot::fields.
 namespace segment {
@@ -56,7 +73,7 @@ namespace block {
 enum : std::uint8_t { address, size, requested, state, frames, history };
 }
 namespace event {
-enum : std::uint8_t { action, address, device_free, size, stream, time_us, frames };
+enum : std::uint8_t { action, address, device_free, size, stream, time_us, frames, metadata, internal, compile, pool };
 }
 namespace item {
 enum : std::uint8_t { address, real_size, frames };
@@ -69,6 +86,12 @@ enum : std::uint8_t { text, split, collect, expandable };
 }
 namespace annotation {
 enum : std::uint8_t { name, stage, device, time_us };
+}
+namespace told {
+enum : std::uint8_t { address, category, name };
+}
+namespace oom_note {
+enum : std::uint8_t { device, asked, device_free, device_total, allowed };
 }
 
 }  // namespace
@@ -84,8 +107,8 @@ SnapshotSchema::SnapshotSchema(Snapshot& snapshot, Symbols& symbols, const ReadO
   const auto field = [this](Role role, Word key, Kind kind, std::uint8_t index, bool signed_ok = false) {
     fields_[role][key] = {kind, index, signed_ok};
   };
-  for (const Word key :
-       {k_segments, k_device_traces, k_host_segments, k_host_traces, k_allocator_settings, k_external_annotations})
+  for (const Word key : {k_segments, k_device_traces, k_host_segments, k_host_traces, k_allocator_settings,
+                         k_external_annotations, k_vramtrack_oom, k_vramtrack_categories})
     field(kRoot, key, Kind::record, 0);
   field(kSegment, k_device, Kind::integer, segment::device, true);
   field(kSegment, k_address, Kind::integer, segment::address);
@@ -112,6 +135,10 @@ SnapshotSchema::SnapshotSchema(Snapshot& snapshot, Symbols& symbols, const ReadO
   field(kEvent, k_stream, Kind::integer, event::stream, true);
   field(kEvent, k_time_us, Kind::integer, event::time_us, true);
   field(kEvent, k_frames, Kind::stack, event::frames);
+  field(kEvent, k_user_metadata, Kind::label, event::metadata);
+  field(kEvent, k_internal_metadata, Kind::label, event::internal);
+  field(kEvent, k_compile_context, Kind::label, event::compile);
+  field(kEvent, k_pool_id, Kind::pool, event::pool);
   field(kFrame, k_name, Kind::string, frame::name);
   field(kFrame, k_filename, Kind::string, frame::file);
   field(kFrame, k_line, Kind::integer, frame::line, true);
@@ -123,6 +150,15 @@ SnapshotSchema::SnapshotSchema(Snapshot& snapshot, Symbols& symbols, const ReadO
   field(kAnnotation, k_stage, Kind::string, annotation::stage);
   field(kAnnotation, k_device, Kind::integer, annotation::device, true);
   field(kAnnotation, k_time_us, Kind::integer, annotation::time_us, true);
+  field(kOomNote, k_device, Kind::integer, oom_note::device);
+  field(kOomNote, k_asked_bytes, Kind::integer, oom_note::asked);
+  field(kOomNote, k_device_free_bytes, Kind::integer, oom_note::device_free);
+  field(kOomNote, k_device_total_bytes, Kind::integer, oom_note::device_total);
+  field(kOomNote, k_allowed_bytes, Kind::integer, oom_note::allowed);
+  field(kToldBlock, k_address, Kind::integer, told::address);
+  field(kToldBlock, k_category, Kind::label, told::category);
+  field(kToldBlock, k_name, Kind::label, told::name);
+  no_compile_context_ = symbols.intern("N/A");
 }
 
 std::uint8_t SnapshotSchema::role_of(const Slot& parent, StringId key, bool is_dict) const {
@@ -138,10 +174,14 @@ std::uint8_t SnapshotSchema::role_of(const Slot& parent, StringId key, bool is_d
         return kFrame;
       case kTrace:
         return kEvent;
+      case kTraces:
+        return parent.is_host ? kEvent : kNone;  // those of the host have no device, and so no list for each
       case kAnnotations:
         return kAnnotation;
+      case kTold:
+        return kToldBlock;
       case kRoot:
-        return word(key) == k_allocator_settings ? kSettings : kNone;
+        return word(key) == k_allocator_settings ? kSettings : word(key) == k_vramtrack_oom ? kOomNote : kNone;
       default:
         return kNone;
     }
@@ -159,6 +199,8 @@ std::uint8_t SnapshotSchema::role_of(const Slot& parent, StringId key, bool is_d
           return kTraces;
         case k_external_annotations:
           return kAnnotations;
+        case k_vramtrack_categories:
+          return kTold;
         default:
           return kNone;
       }
@@ -189,6 +231,12 @@ void SnapshotSchema::opened(Slot& child, const Slot* parent, StringId key, std::
       child.index = 0;
       child.is_host = parent != nullptr && (word(key) == k_host_segments || word(key) == k_host_traces);
       if (parent == nullptr) snapshot_.is_bare_list = true;
+      break;
+    case kEvent:
+      if (parent->role == kTraces) {
+        child.index = 0;
+        host_events_are_flat_ = true;
+      }
       break;
     case kTrace:
       // Lists before this one that were appended already, and those that wait on the stack.
@@ -231,6 +279,9 @@ bool SnapshotSchema::set(Slot& slot, StringId key, Value value) {
       break;
     case Kind::string:
       if (value.tag != Tag::string) return wrong(slot, key, value, "a string");
+      break;
+    case Kind::label:
+      if (value.tag != Tag::string) return true;  // a label of another kind is none
       break;
     case Kind::stack:
       if (value.tag == Tag::record && bits == 0) break;
@@ -277,7 +328,8 @@ bool SnapshotSchema::append(Slot& slot, Value value) {
     }
     return true;
   }
-  if (slot.role == kTraces && ++slot.index > kMostDevices)
+  const bool is_flat = slot.is_host && host_events_are_flat_;
+  if (slot.role == kTraces && !is_flat && ++slot.index > kMostDevices)
     return bad(fmt::format("traces of more than {} devices: this is not a snapshot", kMostDevices));
   if (value.tag == Tag::repeated && value.bits == 0) return true;
   if (value.tag != Tag::record) return bad(fmt::format("a {} holds {}", kRoleNames[slot.role], tag_words(value.tag)));
@@ -314,6 +366,13 @@ bool SnapshotSchema::seal(Slot& slot, Value& out) {
     case kSettings:
       seal_settings(slot);
       return true;
+    case kOomNote:
+      seal_oom_note(slot);
+      return true;
+    case kToldBlock:
+      if (const auto category = parse_category(symbols_.text(static_cast<StringId>(slot.get(told::category)))))
+        told_.push_back({slot.get(told::address), *category, static_cast<StringId>(slot.get(told::name))});
+      return true;
     case kAnnotation:
       snapshot_.annotations.push_back(
           {static_cast<std::int64_t>(slot.get(annotation::time_us, static_cast<std::uint64_t>(kNoTime))),
@@ -340,18 +399,24 @@ DeviceTrace& SnapshotSchema::trace_at(bool is_host, std::uint32_t index) {
   return traces[index];
 }
 
-std::uint16_t SnapshotSchema::stream_index(std::int64_t stream) {
-  auto& streams = snapshot_.streams;
-  if (last_stream_ < streams.size() && streams[last_stream_] == stream) return static_cast<std::uint16_t>(last_stream_);
-  const auto known = std::find(streams.begin(), streams.end(), stream);
-  last_stream_ = static_cast<std::size_t>(known - streams.begin());
-  if (known == streams.end()) {
-    if (streams.size() < 1024)
-      streams.push_back(stream);
-    else
-      last_stream_ = streams.size() - 1;
-  }
-  return static_cast<std::uint16_t>(last_stream_);
+Origin SnapshotSchema::origin_of(const Slot& slot) const {
+  Origin origin;
+  origin.stream = static_cast<std::int64_t>(slot.get(event::stream));
+  if (slot.has(event::pool)) origin.pool = {slot.fields[event::pool] >> 32, slot.fields[event::pool] & 0xffffffff};
+  origin.metadata = static_cast<StringId>(slot.get(event::metadata));
+  origin.internal = static_cast<StringId>(slot.get(event::internal));
+  origin.compile_context = static_cast<StringId>(slot.get(event::compile));
+  if (origin.compile_context == no_compile_context_) origin.compile_context = kNoText;
+  return origin;
+}
+
+void SnapshotSchema::annotate_spans(const AllocEvent& event, std::uint32_t device) {
+  const auto frames = symbols_.stack(event.stack);
+  if (frames.empty()) return;
+  const Frame& frame = symbols_.frame(frames.front());
+  const std::uint8_t stage = word(frame.name);
+  if (stage == k_START || stage == k_END)
+    snapshot_.annotations.push_back({event.time_us, frame.file, device, stage == k_START});
 }
 
 bool SnapshotSchema::seal_event(Slot& slot) {
@@ -359,9 +424,9 @@ bool SnapshotSchema::seal_event(Slot& slot) {
   if (slot.present == 0) return bad("a trace entry without any field that one has: this is not a snapshot");
   AllocEvent event;
   const std::uint8_t action = slot.has(event::action) ? word(static_cast<StringId>(slot.fields[event::action])) : 0U;
-  if (action >= k_alloc && action <= k_oom) {
+  if (action >= k_alloc && action <= k_annotate) {
     event.action = static_cast<Action>(action - k_alloc);
-  } else if (unknown_actions_++ == 0) {
+  } else if (action != k_user_defined && unknown_actions_++ == 0) {
     unknown_action_ = slot.has(event::action) ? symbols_.text(static_cast<StringId>(slot.fields[event::action])) : "";
   }
   event.address = slot.get(event::address);
@@ -369,7 +434,10 @@ bool SnapshotSchema::seal_event(Slot& slot) {
   event.size_bytes = slot.get(event::size);
   event.time_us = static_cast<std::int64_t>(slot.get(event::time_us, static_cast<std::uint64_t>(kNoTime)));
   event.stack = static_cast<StackId>(slot.get(event::frames, index_of(kNoStack)));
-  event.stream = stream_index(static_cast<std::int64_t>(slot.get(event::stream)));
+  const Origin origin = origin_of(slot);
+  if (keep_events_ || origin.is_labelled()) event.origin = snapshot_.origins.intern(origin) & kOriginMask;
+  // Before annotations had a list of their own (2.4), spans were entries whose only frame is the name.
+  if (action == k_user_defined) annotate_spans(event, slot.index);
   // A size beyond this is no memory's, and the sums must not overflow.
   if (event.size_bytes >> 56 != 0) return bad(fmt::format("a trace entry of {} bytes", event.size_bytes));
 
@@ -392,6 +460,8 @@ bool SnapshotSchema::seal_event(Slot& slot) {
   // Of all entries, whichever way they count: no sum that is made of them later can overflow.
   trace_bytes_ += event.size_bytes;
   if (trace_bytes_ >> 61 != 0) return bad("the sizes of the trace entries add up to more than any device can move");
+  // A pool is told by the segments of the blocks: to label by it as well would follow every block of a graph.
+  if (!slot.is_host) labels_.take(slot.index, event, origin.is_labelled() ? origin : Origin{});
   if (keep_events_) trace.events.push_back(event);
   return true;
 }
@@ -473,11 +543,53 @@ void SnapshotSchema::seal_settings(const Slot& slot) {
   snapshot_.settings = std::move(out);
 }
 
+void SnapshotSchema::seal_oom_note(const Slot& slot) {
+  if (!slot.has(oom_note::asked)) return;
+  OomNote out;
+  out.device = static_cast<std::uint32_t>(std::min<std::uint64_t>(slot.get(oom_note::device), kMostDevices));
+  // No device has more, and no sum that is made of them may overflow.
+  const auto bytes = [&slot](unsigned field) { return std::min<std::uint64_t>(slot.get(field), 1ULL << 56); };
+  out.asked_bytes = bytes(oom_note::asked);
+  out.device_free_bytes = bytes(oom_note::device_free);
+  if (slot.has(oom_note::device_total)) out.device_total_bytes = bytes(oom_note::device_total);
+  if (slot.has(oom_note::allowed)) out.allowed_bytes = bytes(oom_note::allowed);
+  snapshot_.oom = out;
+}
+
+void SnapshotSchema::label_blocks() {
+  if (labels_.held().empty()) return;
+  for (const Segment& segment : snapshot_.segments)
+    for (std::size_t i = segment.first_block; i < segment.first_block + segment.block_count; ++i) {
+      Block& block = snapshot_.blocks[i];
+      const auto held = labels_.held().find({segment.device, block.address});
+      if (block.state != BlockState::active || held == labels_.held().end()) continue;
+      block.origin = held->second.origin & kOriginMask;
+      for (const StringId text : held->second.annotations) snapshot_.block_annotations.push_back({i, text});
+    }
+  std::stable_sort(snapshot_.block_annotations.begin(), snapshot_.block_annotations.end(),
+                   [](const BlockAnnotation& a, const BlockAnnotation& b) { return a.block < b.block; });
+}
+
+void SnapshotSchema::tell_blocks() {
+  if (told_.empty()) return;
+  std::stable_sort(told_.begin(), told_.end(), [](const Told& a, const Told& b) { return a.address < b.address; });
+  for (std::size_t i = 0; i < snapshot_.blocks.size(); ++i) {
+    const Block& block = snapshot_.blocks[i];
+    if (block.state != BlockState::active) continue;
+    const auto told = std::lower_bound(told_.begin(), told_.end(), block.address,
+                                       [](const Told& a, std::uint64_t address) { return a.address < address; });
+    if (told == told_.end() || told->address - block.address >= std::max<std::uint64_t>(block.size_bytes, 1)) continue;
+    snapshot_.block_categories.push_back({i, told->category, told->name});
+  }
+}
+
 bool SnapshotSchema::finish() {
   if (!has_snapshot_)
     return bad(
         "a pickle without segments and traces: it is not a snapshot, or one of a program that had allocated nothing; "
         "expected a file of torch.cuda.memory._dump_snapshot");
+  label_blocks();
+  tell_blocks();
   const auto note = [this](std::uint64_t count, std::string text) {
     if (count > 0) snapshot_.notes.push_back(std::move(text));
   };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/byte_input.hpp"
+#include "trace/labels.hpp"
 #include "trace/pickle_value.hpp"
 #include "trace/snapshot.hpp"
 #include "trace/symbols.hpp"
@@ -33,6 +34,9 @@ class SnapshotSchema {
     kSettings,
     kAnnotations,
     kAnnotation,
+    kOomNote,
+    kTold,
+    kToldBlock,
     kRoles
   };
 
@@ -76,7 +80,7 @@ class SnapshotSchema {
   /// The strings that the format gives a meaning; see kWords.
   enum Word : std::uint8_t;
   /// What a field takes.
-  enum class Kind : std::uint8_t { skip, integer, boolean, real, string, stack, pool, record, item };
+  enum class Kind : std::uint8_t { skip, integer, boolean, real, string, label, stack, pool, record, item };
   struct Field {
     Kind kind = Kind::skip;
     std::uint8_t index = 0;
@@ -95,20 +99,32 @@ class SnapshotSchema {
   bool seal_block(Slot& slot);
   bool seal_segment(Slot& slot);
   void seal_settings(const Slot& slot);
+  void seal_oom_note(const Slot& slot);
+  Origin origin_of(const Slot& slot) const;
+  void annotate_spans(const AllocEvent& event, std::uint32_t device);
+  void label_blocks();
+  void tell_blocks();
   DeviceTrace& trace_at(bool is_host, std::uint32_t index);
-  std::uint16_t stream_index(std::int64_t stream);
 
   Snapshot& snapshot_;
   Symbols& symbols_;
   bool keep_events_;
   std::vector<std::uint8_t> words_;  ///< by StringId
-  std::array<std::array<Field, 64>, kRoles> fields_{};
+  std::array<std::array<Field, 96>, kRoles> fields_{};
   struct HistoryItem {
     std::uint64_t address = 0, real_bytes = 0;
     StackId stack = kNoStack;
   };
   std::vector<HistoryItem> history_;  ///< of the block that is being read
-  std::size_t last_stream_ = 0;
+  struct Told {
+    std::uint64_t address = 0;
+    Category category = Category::unknown;
+    StringId name = kNoText;
+  };
+  std::vector<Told> told_;
+  LiveLabels labels_;
+  StringId no_compile_context_ = kNoText;
+  bool host_events_are_flat_ = false;
   std::uint64_t trace_bytes_ = 0, segment_bytes_ = 0;
   std::uint64_t unknown_actions_ = 0, unknown_states_ = 0, odd_segments_ = 0, odd_blocks_ = 0;
   std::string unknown_action_, unknown_state_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/printable.hpp"
 #include "trace/hash.hpp"
 
 namespace vramtrack::trace {
@@ -47,6 +48,7 @@ void IdTable::insert(std::uint32_t hash, std::uint32_t id) {
 }
 
 Symbols::Symbols() : stack_begins_{0} {
+  intern(std::string_view{});
   intern(std::span<const FrameId>{});
 }
 
@@ -70,6 +72,10 @@ std::string_view Symbols::keep(std::string_view text) {
 }
 
 StringId Symbols::intern(std::string_view text) {
+  // What is plain ASCII, as nearly all is, needs no copy.
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+  if (!plain)
+    if (std::string clean = printable(text); clean != text) return intern(clean);
   const std::uint32_t hash = hash_of(text.data(), text.size());
   const std::uint32_t known = string_ids_.find(hash, [&](std::uint32_t id) { return strings_[id] == text; });
   if (known != IdTable::kNone) return StringId{known};

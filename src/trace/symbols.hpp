@@ -15,6 +15,9 @@ enum class StringId : std::uint32_t {};
 enum class FrameId : std::uint32_t {};
 enum class StackId : std::uint32_t {};
 
+/// Always the id of the empty string.
+inline constexpr StringId kNoText{0};
+
 /// No stack was recorded. Always the id of the empty list of frames.
 inline constexpr StackId kNoStack{0};
 
@@ -67,6 +70,7 @@ class Symbols {
   Symbols(Symbols&&) = default;
   Symbols& operator=(Symbols&&) = default;
 
+  /// Of printable(text): names come out of files and go into files and terminals.
   StringId intern(std::string_view text);
   FrameId intern(const Frame& frame);
   /// Innermost frame first, as PyTorch writes them.

@@ -136,7 +136,9 @@ Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& sy
   for (const auto& [stack, bytes] : most) ranked.emplace_back(-bytes, stack);
   std::sort(ranked.begin(), ranked.end());
   for (std::size_t i = 0; i < ranked.size() && i < options.sites; ++i) out.sites.push_back(StackId{ranked[i].second});
+  StackCategories stacks(symbols);
   for (const Moment& point : out.points) {
+    out.categories.push_back(categorize(profile_at(point.event), {}, stacks));
     std::vector<std::int64_t> row(out.sites.size());
     for (const StackBytes& held : profile_at(point.event))
       if (const auto known = std::find(out.sites.begin(), out.sites.end(), held.stack); known != out.sites.end())

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/byte_input.hpp"
+#include "core/out_of_memory.hpp"
 #include "trace/format.hpp"
 #include "trace/snapshot_schema.hpp"
 
@@ -40,16 +41,20 @@ const TraceFormatInfo torch_snapshot_trace_format{"torch-snapshot",
                                                   looks_like_pickle, read, nullptr};
 
 Result<Snapshot> read_torch_snapshot(const std::string& path, Symbols& symbols, const ReadOptions& options) {
-  auto input = ByteInput::open(path, kInput);
-  if (!input) return fail(input.error());
-  return read(std::move(*input), symbols, options);
+  return or_out_of_memory([&]() -> Result<Snapshot> {
+    auto input = ByteInput::open(path, kInput);
+    if (!input) return fail(input.error());
+    return read(std::move(*input), symbols, options);
+  });
 }
 
 Result<Snapshot> read_torch_snapshot(std::span<const std::uint8_t> bytes, const std::string& name, Symbols& symbols,
                                      const ReadOptions& options) {
-  auto input = ByteInput::over(bytes, name, kInput);
-  if (!input) return fail(input.error());
-  return read(std::move(*input), symbols, options);
+  return or_out_of_memory([&]() -> Result<Snapshot> {
+    auto input = ByteInput::over(bytes, name, kInput);
+    if (!input) return fail(input.error());
+    return read(std::move(*input), symbols, options);
+  });
 }
 
 }  // namespace vramtrack::trace

@@ -11,7 +11,7 @@
 
 namespace vramtrack::trace {
 
-/// Reads a file, plain, gzip or zstd, as a stream: any size. PyTorch 2.0 to 2.12, pickle protocols 0 to 5; every field
+/// Reads a file, plain, gzip or zstd, as a stream: any size. PyTorch 2.0 to 2.15, pickle protocols 0 to 5; every field
 /// but address and size of a segment is optional and unknown ones are skipped. Nothing in the file is ever executed: an
 /// opcode that would make Python do so is an error that names it and its offset. Memory: 4 bytes for each object of the
 /// pickle, 32 an event kept, and the names; at most 16 times the file, whatever is in it, and of a compressed one 16

@@ -64,6 +64,7 @@ Usage usage_of_segment(const Snapshot& snapshot, const Segment& segment) {
     usage.releasable_bytes = usage.inactive_bytes;
   else
     usage.releasable_bytes = whole_pages_bytes;
+  if (segment.pool != PoolId{}) usage.private_releasable_bytes = usage.releasable_bytes;
   usage.pinned_bytes = usage.inactive_bytes - usage.releasable_bytes;
   if (usage.active_bytes() > 0) usage.largest_pinned_bytes = largest_pinned_bytes;
   if (segment.size_bytes > blocks_bytes) usage.unaccounted_bytes = segment.size_bytes - blocks_bytes;
@@ -71,14 +72,15 @@ Usage usage_of_segment(const Snapshot& snapshot, const Segment& segment) {
   return usage;
 }
 
-std::vector<DeviceUsage> collect(const Snapshot& snapshot, const std::vector<Segment>& segments,
-                                 const std::vector<DeviceTrace>& traces) {
+}  // namespace
+
+std::vector<DeviceUsage> usage_of(const Snapshot& snapshot) {
   using Key = std::tuple<std::uint32_t, PoolId, bool, std::int64_t>;
   std::map<Key, PoolUsage> pools;
   std::map<std::uint32_t, DeviceUsage> devices;
-  for (const DeviceTrace& trace : traces)
+  for (const DeviceTrace& trace : snapshot.traces)
     if (trace.event_count > 0) devices[trace.device].device = trace.device;
-  for (const Segment& segment : segments) {
+  for (const Segment& segment : snapshot.segments) {
     const Usage usage = usage_of_segment(snapshot, segment);
     PoolUsage& pool = pools[{segment.device, segment.pool, segment.is_large, segment.stream}];
     pool.pool = segment.pool;
@@ -101,8 +103,6 @@ std::vector<DeviceUsage> collect(const Snapshot& snapshot, const std::vector<Seg
   return out;
 }
 
-}  // namespace
-
 double Usage::utilisation() const {
   return reserved_bytes == 0 ? 1 : static_cast<double>(requested_bytes) / static_cast<double>(reserved_bytes);
 }
@@ -122,6 +122,7 @@ Usage& Usage::operator+=(const Usage& other) {
   pending_free_bytes += other.pending_free_bytes;
   inactive_bytes += other.inactive_bytes;
   releasable_bytes += other.releasable_bytes;
+  private_releasable_bytes += other.private_releasable_bytes;
   pinned_bytes += other.pinned_bytes;
   largest_free_bytes = std::max(largest_free_bytes, other.largest_free_bytes);
   largest_pinned_bytes = std::max(largest_pinned_bytes, other.largest_pinned_bytes);
@@ -145,14 +146,6 @@ std::vector<std::uint32_t> known_devices(const Snapshot& snapshot) {
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
   return known;
-}
-
-std::vector<DeviceUsage> usage_of(const Snapshot& snapshot) {
-  return collect(snapshot, snapshot.segments, snapshot.traces);
-}
-
-std::vector<DeviceUsage> host_usage_of(const Snapshot& snapshot) {
-  return collect(snapshot, snapshot.host_segments, snapshot.host_traces);
 }
 
 Usage total_usage(const Snapshot& snapshot, std::optional<std::uint32_t> device) {

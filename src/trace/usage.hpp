@@ -15,14 +15,15 @@ namespace vramtrack::trace {
 ///            | requested | internal | pending |          inactive           |
 ///            |      allocated       |         |  releasable  |    pinned    |
 struct Usage {
-  std::uint64_t reserved_bytes = 0;        ///< taken from the driver: what nvidia-smi sees, less contexts and libraries
-  std::uint64_t allocated_bytes = 0;       ///< blocks the program holds, as rounded by the allocator
-  std::uint64_t requested_bytes = 0;       ///< what it asked for
-  std::uint64_t pending_free_bytes = 0;    ///< given back, held until a stream is done with it
-  std::uint64_t inactive_bytes = 0;        ///< cached: external fragmentation and plain cache together
-  std::uint64_t releasable_bytes = 0;      ///< of inactive: empty_cache() would return it to the driver
-  std::uint64_t pinned_bytes = 0;          ///< of inactive: a live block in the same segment (or page) holds it
-  std::uint64_t largest_free_bytes = 0;    ///< largest inactive run: what can be had without asking the driver
+  std::uint64_t reserved_bytes = 0;      ///< taken from the driver: what nvidia-smi sees, less contexts and libraries
+  std::uint64_t allocated_bytes = 0;     ///< blocks the program holds, as rounded by the allocator
+  std::uint64_t requested_bytes = 0;     ///< what it asked for
+  std::uint64_t pending_free_bytes = 0;  ///< given back, held until a stream is done with it
+  std::uint64_t inactive_bytes = 0;      ///< cached: external fragmentation and plain cache together
+  std::uint64_t releasable_bytes = 0;    ///< of inactive: empty_cache() would return it to the driver
+  std::uint64_t private_releasable_bytes = 0;  ///< of releasable: in private pools, and only once these are deleted
+  std::uint64_t pinned_bytes = 0;              ///< of inactive: a live block in the same segment (or page) holds it
+  std::uint64_t largest_free_bytes = 0;        ///< largest inactive run: what can be had without asking the driver
   std::uint64_t largest_pinned_bytes = 0;  ///< of pinned: the largest run, or what of it lies in pages with live blocks
   std::uint64_t unaccounted_bytes = 0;     ///< of segments whose blocks do not add up (cut-down files)
   std::uint64_t segment_count = 0;
@@ -61,8 +62,6 @@ std::vector<std::uint32_t> devices_of(const Snapshot& snapshot);
 std::vector<std::uint32_t> known_devices(const Snapshot& snapshot);
 /// By device index; devices with neither segments nor events are left out. One pass over segments and blocks.
 std::vector<DeviceUsage> usage_of(const Snapshot& snapshot);
-/// Of the pinned host memory.
-std::vector<DeviceUsage> host_usage_of(const Snapshot& snapshot);
 /// All devices, or one of them, together.
 Usage total_usage(const Snapshot& snapshot, std::optional<std::uint32_t> device = {});
 

@@ -30,7 +30,7 @@ class Attach(unittest.TestCase):
             top.press("d")
             top.wait_for(r"recorded since")  # before this screen was opened
             top.press("A")
-            top.wait_for(r"STANDS")
+            top.wait_for(r"CRITICAL +active|WARNING +active")
             top.press("Home", "a")
             until(lambda: any(a["acknowledged"] for a in agent.get("/api/v1/alerts", unix=True)["alerts"]), 20, "the acknowledgement")
             top.press("q")

@@ -64,12 +64,15 @@ class Contrib(unittest.TestCase):
         result = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=30)
         self.assertEqual((result.returncode, result.stderr), (0, b""), result.stdout)
 
-    def test_the_dashboard_asks_for_metrics_there_are(self):
-        text = (CONTRIB.parent / "grafana" / "vramtrack.json").read_text()
+    def test_the_dashboards_ask_for_metrics_there_are(self):
         known = (CONTRIB.parents[1] / "docs" / "METRICS.md").read_text() + (CONTRIB / "vramtrack.recording.yml").read_text()
-        json.loads(text)
-        for name in set(re.findall(r"\b(vramtrack[_:][a-z_:]+)", text)):
-            self.assertIn(name, known)
+        for dashboard in ("fleet", "job", "node", "gpu"):
+            text = (CONTRIB.parent / "grafana" / f"{dashboard}.json").read_text()
+            json.loads(text)
+            names = set(re.findall(r"\b(vramtrack[_:][a-z_:]+)", text))
+            self.assertTrue(names)
+            for name in names:
+                self.assertIn(name, known, dashboard)
 
 
 class Hook(http.server.BaseHTTPRequestHandler):
@@ -135,6 +138,46 @@ receivers:
         with urllib.request.urlopen(query, timeout=10) as answer:
             result = json.load(answer)["data"]["result"]
         self.assertTrue(0 < float(result[0]["value"][1]) < 1, result)
+
+
+@needs("prometheus", "openssl")
+class OverTls(unittest.TestCase):
+    def test_a_prometheus_scrapes_over_https(self):
+        with Sandbox(BINARY) as box:
+            certificate, key, token = (box.work / name for name in ("cert.pem", "key.pem", "token"))
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", key,
+                            "-out", certificate, "-subj", "/CN=node7", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+            token.write_text("0123456789abcdef0123456789abcdef\n")
+            for secret in (key, token):
+                secret.chmod(0o600)
+            settings = (f"agent.tls-certificate={certificate}", f"agent.tls-key={key}", f"agent.token-file={token}")
+            with Agent(box, *[a for s in settings for a in ("--set", s)]) as agent:
+                port = free_port()
+                box.write("prometheus.yml", f"""
+global: {{scrape_interval: 1s}}
+scrape_configs:
+  - job_name: vramtrack
+    scheme: https
+    authorization: {{credentials_file: {token}}}
+    tls_config: {{ca_file: {certificate}}}
+    static_configs: [{{targets: ["127.0.0.1:{agent.port}"]}}]
+""")
+                with open(box.work / "log", "ab") as log:
+                    process = subprocess.Popen(["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=tsdb",
+                                                f"--web.listen-address=127.0.0.1:{port}"], cwd=box.work, stdout=subprocess.DEVNULL, stderr=log)
+                try:
+                    def scraped():
+                        try:
+                            query = f"http://127.0.0.1:{port}/api/v1/query?query=vramtrack_device_memory_used_bytes"
+                            with urllib.request.urlopen(query, timeout=10) as answer:
+                                return json.load(answer)["data"]["result"]
+                        except OSError:  # it has not started yet
+                            return []
+                    result = until(scraped, 60, "a scrape")
+                    self.assertGreater(float(result[0]["value"][1]), 0)
+                finally:
+                    process.terminate()
+                    process.wait(10)
 
 
 if __name__ == "__main__":

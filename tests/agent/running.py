@@ -65,9 +65,9 @@ class Agent:
         if answers is True:
             self._reader.join()
             raise AssertionError("the agent ended: " + self.log())
-        match = self.find(r"http://([^ ;]+):(\d+)")
+        match = self.find(r"https?://([^ ;]+):(\d+)")
         self.host, self.port = (match[1].strip("[]"), int(match[2])) if match else (None, None)
-        until(lambda: self.status("/healthz") == 200, 10, "the first sample")
+        until(lambda: self.status("/healthz", unix="https://" in match[0] if match else False) == 200, 10, "the first sample")
         return self
 
     def __exit__(self, *_):

@@ -1,6 +1,6 @@
 // A real agent on a free port of loopback, and a headless Chromium to look at it.
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -27,6 +27,15 @@ export function playwright() {
   }
 }
 
+/** axe-core as a script for the page, or the end of the program with the reason. */
+export function axeSource() {
+  try {
+    return readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+  } catch {
+    return skip("page/node_modules has no axe-core: 'npm ci' in page/ fetches it");
+  }
+}
+
 export function chromiumPath() {
   const names = ["chromium", "chromium-browser", "google-chrome"];
   const named = process.env.VRAMTRACK_CHROMIUM;
@@ -48,7 +57,7 @@ function clockOf(env) {
 }
 
 /** An agent that simulates `scenario` `speed` times as fast as it was. */
-export async function startAgent(binary, { scenario = join(here, "leak.toml"), speed = 300, listen = "127.0.0.1:0", args = [] } = {}) {
+export async function startAgent(binary, { scenario = join(here, "leak.toml"), speed = 150, listen = "127.0.0.1:0", args = [] } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "vramtrack-browser-"));
   const child = spawn(binary, ["agent", "--scenario", scenario, "--speed", String(speed), "--listen", listen, ...args], {
     cwd: folder,

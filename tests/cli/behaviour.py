@@ -2,8 +2,8 @@
 import gzip
 import json
 import os
-import pty
 import signal
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -41,6 +41,10 @@ class Analyze(CliTest):
         self.run_ok("analyze", "missing.csv", exit_code=2)
         self.run_ok("analyze", *TREND, "missing.csv", "leak.csv", exit_code=2)
         self.run_ok("analyze", "--nonsense", exit_code=2)
+
+    def test_a_page_is_no_log(self):
+        self.box.write("r.html", "<!DOCTYPE html><table></table>")
+        self.assertIn("r.html is an HTML page, not a log", self.run_ok("analyze", "r.html", exit_code=2).stderr.decode())
 
     def test_a_leak_whose_memory_came_back_still_counts(self):
         self.box.write("released.csv", smi_log(lambda t: None if t > 3600 else 4000 + 2 * t if t < 1800 else 1000))
@@ -135,6 +139,21 @@ class CrashLog(CliTest):
                     self.assertEqual((verdict["end"]["how"], verdict["end"]["pid"]), ("out_of_memory", pid))
                     self.assertEqual(verdict["end"]["used_bytes"] // 2**20, 24570)
                     self.assertEqual(lines[0]["runs"][0]["how"], "out_of_memory")
+                    self.report_tells_it(logs, pid)
+
+    def report_tells_it(self, logs, pid):
+        args = ["report", "--timezone", "UTC", "--set", "cost.usd-per-gpu-hour=2.5", *logs]
+        text = self.run_ok(*args, exit_code=1).stdout.decode()
+        self.assertTrue(text.startswith("GPU memory: 1 of 1 GPU ran out of memory\n"), text[:200])
+        self.assertEqual(text.count("gradual leak"), 1, "one leak is one alert")
+        self.assertIn("Lost in crashes", text)
+        self.assertIn("No job is predicted to run out of memory.", text)
+        money = json.loads(self.run_ok(*args, "--format", "json", exit_code=1).stdout)["money"]
+        self.assertEqual(len(money["crashes"]), 1)
+        self.assertEqual(money["crashes"][0]["pids"], [pid] if pid else [])
+        hours = (24576 - 420 - 4000) / 10 * 5 / 3600  # from the first sample to the crash
+        self.assertAlmostEqual(money["crashed_gpu_hours"]["mid"], hours, delta=0.01)
+        self.assertAlmostEqual(money["crashed_usd"]["mid"], 2.5 * hours, delta=0.03)
 
     def test_each_run_of_a_log_has_a_line(self):
         rows = ["timestamp, index, name, memory.used [MiB], memory.total [MiB]"]
@@ -151,6 +170,15 @@ class CrashLog(CliTest):
 
 
 class Pipes(CliTest):
+    def test_a_stream_that_turns_out_to_be_in_another_order_is_not_judged(self):
+        header, *rows = leak_log(mib_per_min=10, minutes=500).splitlines(keepends=True)
+        moved = header + "".join(rows[:4500] + rows[5200:] + rows[4500:5200])  # far beyond what is looked at first
+        for command in ("analyze", "report"):
+            result = self.box.run(command, "--timezone", "UTC", "-", stdin=moved)
+            self.assertEqual((result.returncode, result.stdout), (2, b""), command)
+            self.assertIn(b"the rows are not in order of time", result.stderr)
+            self.assertNotIn(b"the samples before that", result.stderr)
+
     def test_a_reader_that_goes_away_is_no_error(self):
         self.box.write("leak.csv", leak_log())
         read, write = os.pipe()
@@ -168,33 +196,14 @@ class Pipes(CliTest):
         self.assertEqual(result.returncode, 2)
         self.assertIn(b"cannot write the output", result.stderr)
 
-    def on_terminal(self, *args, env=None):
-        """Runs on a pseudo-terminal, returns what it showed."""
-        pid, master = pty.fork()
-        if pid == 0:
-            os.chdir(self.box.work)
-            os.execve(self.box.binary, [self.box.binary, *args], self.box.environment(env))
-        shown = b""
-        while True:
-            try:
-                part = os.read(master, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            shown += part
-        os.close(master)
-        os.waitpid(pid, 0)
-        return shown
-
     def test_colour_on_a_terminal_only_and_never_with_no_color(self):
         self.box.write("leak.csv", leak_log())
-        self.assertIn(b"\033[1;31m", self.on_terminal("analyze", *TREND, "leak.csv"))
-        self.assertNotIn(b"\033[", self.on_terminal("analyze", *TREND, "leak.csv", env={"NO_COLOR": "1"}))
+        self.assertIn(b"\033[1;31m", self.box.on_terminal("analyze", *TREND, "leak.csv"))
+        self.assertNotIn(b"\033[", self.box.on_terminal("analyze", *TREND, "leak.csv", env={"NO_COLOR": "1"}))
         self.assertNotIn(b"\033[", self.box.run("analyze", *TREND, "leak.csv").stdout)
 
     def test_a_paced_simulation_draws_in_place_on_a_terminal(self):
-        shown = self.on_terminal("simulate", *TREND, "leaking_training", "--within", "1s")
+        shown = self.box.on_terminal("simulate", *TREND, "leaking_training", "--within", "1s")
         self.assertRegex(shown, rb"\033\[\d+A\r\033\[J")
         self.assertIn(b"ran out of memory and ended", shown)
         self.assertIn(b"predicted", shown)
@@ -266,18 +275,33 @@ class Watch(CliTest):
     def test_watches_in_one_store_are_replayed_one_by_one(self):
         pids = []
         for _ in range(2):
-            rows = lines_of(self.fake_nvml("process gpu=0 pid=self list=C used=1G\n", "--json", "--duration", "0.5s").stdout)
+            rows = lines_of(self.fake_nvml("process gpu=0 pid=self list=C used=1G\n", "--json", "--no-experience", "--duration", "0.5s").stdout)
             pids += {r["series"]["pid"] for r in rows if r["series"]["pid"]}
         self.assertEqual(len(pids), 2)
         replayed = self.run_ok("replay")
-        first, second = replayed.stdout.decode().split("another watch begins here")
+        first, second = replayed.stdout.decode().split("a new recording starts here")
         self.assertIn(f"pid {pids[0]}", first)
         self.assertNotIn(f"pid {pids[0]}", second)
         self.assertIn(f"pid {pids[1]}", second)
         rows = lines_of(self.run_ok("replay", "--json").stdout)
         self.assertEqual([r["event"] for r in rows if r["schema"] == "vramtrack.event.v1"], ["watch_started"])
-        ends = [r["samples"] for r in rows if r["schema"] == "vramtrack.analysis.v1"]
+        ends = [r["samples"] for r in rows if r["schema"] == "vramtrack.analysis.v1"
+                and r["series"]["metric"] != "device_unattributed"]  # which is made of the others
         self.assertIn(f"{sum(ends)} samples, no alert", second)
+
+    def test_a_start_while_the_clock_is_wrong_keeps_the_history_and_its_times(self):
+        ahead_s = 50 * 365 * 86400
+        self.assertTrue(os.environ.get("VRAMTRACK_MOVED_CLOCK"), "VRAMTRACK_MOVED_CLOCK names no library")
+        options = ("watch", "--interval", "0.1", "--duration", "1s", *drm_machine())
+        for shift_s in (0, ahead_s, -ahead_s, 0):
+            env = {"LD_PRELOAD": os.environ["VRAMTRACK_MOVED_CLOCK"], "CLOCK_AHEAD_S": str(shift_s + int(os.environ.get("CLOCK_AHEAD_S", "0")))}
+            self.run_ok(*options, env=env)
+        store = sqlite3.connect(self.box.path / "home/.local/state/vramtrack/vramtrack.db")
+        first_ns, last_ns = store.execute("SELECT min(t_min_ns), max(t_max_ns) FROM (SELECT t_min_ns, t_max_ns FROM journal UNION ALL "
+                                          "SELECT t_min_ns, t_max_ns FROM chunk)").fetchone()
+        self.assertLess(last_ns - first_ns, 600e9, "all four watches took seconds")
+        told = [text for (text,) in store.execute("SELECT text FROM event WHERE kind='note' ORDER BY id")]
+        self.assertEqual([text.split(" by ")[0] for text in told], ["the clock was set forward", "the clock was set back", "the clock was set right again"])
 
     def test_json_ends_with_the_last_status(self):
         rows = lines_of(self.run_ok("watch", "--json", "--interval", "0.1", "--every", "1h", "--duration", "0.5s", *drm_machine()).stdout)
@@ -327,6 +351,17 @@ class Simulate(CliTest):
         for line in self.run_ok("simulate", "--list").stdout.decode().splitlines():
             self.run_ok("simulate", *TREND, line.split()[0])
 
+    def test_watch_or_simulate_heeds_once_and_duration(self):
+        once = self.run_ok("watch", "--or-simulate", "--once", *no_gpu()).stdout.decode()
+        self.assertEqual(once.count("GPU 0 NVIDIA"), 1, once)
+        self.assertNotIn("simulated 1h", once)
+        self.assertEqual(len(lines_of(self.run_ok("watch", "--or-simulate", "--once", "--json", *no_gpu()).stdout)), 4)
+        # A simulation as fast as possible takes longer than this, however fast the machine. How far it
+        # comes depends on the machine, down to "4.8s" on a busy one; it never comes to the end.
+        ended = self.run_ok("watch", "--or-simulate", "--duration", "1ms", *no_gpu()).stdout.decode()
+        self.assertRegex(ended, r"simulated ([0-9.]+[smh] ?)+\(\d+ samples?\)")
+        self.assertNotIn("simulated 2h", ended)
+
     def test_an_interrupt_ends_it_with_a_summary(self):
         run = self.box.start("simulate", "--speed", "1")
         run.stdout.readline()
@@ -335,11 +370,35 @@ class Simulate(CliTest):
         self.assertEqual(run.returncode, 0, err)
 
 
+class Doctor(CliTest):
+    def doctor(self, *args):
+        return self.box.run("doctor", *args).stdout.decode()
+
+    def test_what_an_nvidia_machine_lacks_of_others_is_no_alarm(self):
+        self.box.write("sys/module/nvidia/version", "550.1\n")
+        self.assertRegex(self.doctor("--set", "sources.sys-root=sys"), "note     drm")
+        self.assertRegex(self.doctor("--set", "sources.sys-root=no-sys", "--set", "sources.enabled=drm"), "missing  drm")
+
+    def test_a_container_is_told_in_one_statement(self):
+        self.box.write("proc/self/stat", "")
+        self.box.write("proc/self/mounts", "")
+        ns = self.box.work / "proc/self/ns"
+        ns.mkdir()
+        (ns / "pid").symlink_to("pid:[4026532999]")
+        inside = self.doctor("--set", "sources.proc-root=proc")
+        self.assertRegex(inside, r"processes +.*(those outside it are not|those outside this container are not visible)\n")
+        self.assertNotIn("processes of this system", inside)
+        (ns / "pid").unlink()
+        (ns / "pid").symlink_to("pid:[4026531836]")  # as on the host, and with --pid=host
+        self.assertNotIn("this container", self.doctor("--set", "sources.proc-root=proc"))
+
+
 class Config(CliTest):
     def test_variables_that_are_no_setting_are_told(self):
         told = {"VRAMTRACK_DETECTOR": "VRAMTRACK_DETECTION_DETECTOR", "VRAMTRACK_INTERVAL_SECOND": "VRAMTRACK_WATCH_INTERVAL_SECONDS",
                 "VRAMTRACK_DETECTIN_LEAK_PRIOR": "VRAMTRACK_DETECTION_LEAK_PRIOR"}
         err = self.run_ok("config", "show", env={**dict.fromkeys(told, "x"), "VRAMTRACK_FAKE_NVML": "x", "VRAMTRACK_SETUP": "x",
+                                                 "VRAMTRACK_PROBE_DIR": "x", "VRAMTRACK_MARK_PIPE": "x",
                                                  "VRAMTRACK_WATCH_RECORD": "false"}).stderr.decode()
         self.assertEqual(sorted(err.splitlines()), sorted(
             f"vramtrack: environment variable {name} is not a setting and is ignored; the nearest is {nearest}"

@@ -15,6 +15,7 @@ import unittest
 
 from recorder import leaking
 from sandbox import FIXTURES, TESTS, Sandbox, leak_log
+from trace_writer import leaking_trace
 
 BINARY = sys.argv.pop(1)
 ROOT = TESTS.parent
@@ -31,10 +32,9 @@ class Documents(unittest.TestCase):
             cls.helps = {(): box.run("--help").stdout.decode()}
             for command in cls.commands(cls.helps[()]):
                 cls.helps[(command,)] = box.run(command, "--help").stdout.decode()
-            for verb in cls.commands(cls.helps[("config",)]):
-                cls.helps[("config", verb)] = box.run("config", verb, "--help").stdout.decode()
-            for verb in cls.commands(cls.helps[("snapshot",)]):
-                cls.helps[("snapshot", verb)] = box.run("snapshot", verb, "--help").stdout.decode()
+            for group in ("config", "fleet", "policy", "silence", "snapshot", "trace"):
+                for verb in cls.commands(cls.helps[(group,)]):
+                    cls.helps[(group, verb)] = box.run(group, verb, "--help").stdout.decode()
             box.write("leak.csv", leak_log())
             cls.row = json.loads(box.run("analyze", "--format", "json", "--explain", "leak.csv").stdout.decode().splitlines()[0])
         cls.options = {o for text in cls.helps.values() for o in re.findall(r"(?<![\w-])--[a-z][a-z-]*", text.split("Example")[0])}
@@ -144,13 +144,18 @@ class Readme(unittest.TestCase):
         "sudo make install": "needs root",
         "make deb": "builds the package; CI runs it",
         "make portable": "builds another preset",
+        "make dist": "builds every package",
+        "make aarch64": "builds and tests in a chroot of its own",
+        "sudo apt install ./dist/vramtrack_0.1.0_amd64.deb": "make try-deb installs it in a chroot",
+        "pip install dist/vramtrack-0.1.0-cp312-abi3-manylinux_2_34_x86_64.whl": "make wheels installs each and tests it",
         "make wheels": "builds for every Python",
         "make container": "needs podman or docker and a network",
         "pip install .": "needs a network",
         "sudo systemctl enable --now vramtrack": "needs root and systemd",
+        "sudo systemctl enable --now vramtrack-agent": "needs root and systemd",
     }
     #: exit statuses other than 0: these find the leak of their input, or report that this machine lacks something
-    STATUS = {"vramtrack analyze": {1}, "vramtrack snapshot leaks": {1}, "vramtrack report": {0, 1}, "vramtrack doctor": {0, 1}}
+    STATUS = {"vramtrack analyze": {1}, "vramtrack snapshot leaks": {1}, "vramtrack report": {0, 1}, "vramtrack trace report": {1}, "vramtrack doctor": {0, 1}}
     #: these run until Ctrl-C: what they print first
     UNTIL = {
         "vramtrack watch": "GPU 0",
@@ -191,6 +196,9 @@ class Readme(unittest.TestCase):
         for name, steps in (("before", 10), ("after", 20), ("crash", 30)):
             trained = leaking(steps, oom=1 << 30 if name == "crash" else 0)
             (self.box.work / f"{name}.pickle").write_bytes(pickle.dumps(trained.snapshot()))
+        (self.box.work / "train.py").write_text("print('trained')\n")  # allocates nothing, so it records nothing
+        (self.box.work / "job.trace").write_bytes(leaking_trace().bytes())
+        (tools / "python").symlink_to(sys.executable)
         self.env = self.box.environment({
             "PATH": f"{tools}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(self.box.path), "VRAMTRACK_AGENT_LISTEN": "127.0.0.1:0",
             "VRAMTRACK_SOURCES_NVML_LIBRARY": "no-library", "VRAMTRACK_SOURCES_SYS_ROOT": f"{FIXTURES}/sys",

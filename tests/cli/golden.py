@@ -23,12 +23,32 @@ FILES = {
     "broken.csv": BROKEN_LOG,
     "no_total.csv": NO_TOTAL,
     "short.csv": steady_log(minutes=1),
+    "kernel.log": """[    3.000000] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  550.54.14  Release Build
+[ 4564.303884] NVRM: Xid (PCI:0000:65:00): 79, pid=4242, name=python3, GPU has fallen off the bus.
+[ 4564.303890] NVRM: Xid (PCI:0000:65:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)
+[ 4600.000000] NVRM: Xid (PCI:0000:1d:00): 31, pid=77, name=train, MMU Fault
+""",
     "not_a_log.txt": "lorem ipsum\ndolor sit amet\n",
     "empty.csv": "",
     "good.toml": "[detection]\nmin-r-squared = 0.8\n\n[severity]\nwarning-hours = 48\n",
     "bad_key.toml": "[detection]\n# a comment\nmin-rsquared = 0.8\n",
     "bad_value.toml": "[detection]\nmin-r-squared = 1.8\n",
     "bad_regex.toml": "[detection]\nignore-patterns = [\"python\", \"(\"]\n",
+    "policy.toml": """[act]
+enabled = true
+
+[[policy]]
+name = "a GPU that leaks"
+when.severity = "warning"
+when.ends-within = "2h"
+steps = [{ do = "notify", text = "have a look" }, { do = "terminate", after = "1min" }, { do = "run", program = ["drain", "{gpu}"] }]
+""",
+    "bad_policy.toml": """[[policy]]
+name = "a"
+steps = [
+  { do = "terminat" },
+]
+""",
     "tiny.toml": """name = "tiny"
 help = "one process leaks"
 seed = 3
@@ -92,6 +112,7 @@ CASES = {
     "analyze_capacity_without_unit": ["analyze", "--capacity", "24", "leak.csv"],
     "analyze_bad_format": ["analyze", "--format", "xml", "leak.csv"],
     "judge_analyze_leak": ["analyze", "leak.csv"],
+    "judge_analyze_leak_explain": ["analyze", "--explain", "leak.csv"],
     "judge_analyze_leak_json": ["analyze", "--format", "json", "leak.csv"],
     "judge_analyze_steady": ["analyze", "steady.csv"],
     "judge_analyze_spike": ["analyze", "spike.csv"],
@@ -117,6 +138,7 @@ CASES = {
     "watch_no_store": ["watch", "--once", "--set", "store.path=/proc/no/store.db", *drm_machine()],
     "watch_bad_interval": ["watch", "--interval", "0s"],
     "watch_unknown_source": ["watch", "--source", "nvm"],
+    "programs_no_store": ["programs"],
     "config_show": ["config", "show"],
     "config_show_layers": (["config", "show", "--config", "good.toml", "--set", "spike-percent=30"],
                            {"VRAMTRACK_DETECTION_LEAK_PRIOR": "0.2", "VRAMTRACK_TRACES": "/elsewhere"}),
@@ -127,18 +149,37 @@ CASES = {
     "config_bad_regex": ["watch", "--config", "bad_regex.toml"],
     "config_missing_file": ["config", "show", "--config", "missing.toml"],
     "config_bad_variable": (["config", "show"], {"VRAMTRACK_DETECTION_SPIKE_PERCENTAGE": "3"}),
+    "policy_check": ["policy", "check", "--config", "policy.toml"],
+    "policy_check_bad": ["policy", "check", "--config", "bad_policy.toml"],
+    "policy_check_none": ["policy", "check"],
+    "policy_explain": ["policy", "explain", "--config", "policy.toml"],
+    "policy_explain_unknown": ["policy", "explain", "leaks", "--config", "policy.toml"],
+    "policy_test": ["policy", "test", "--config", "policy.toml", "leak.csv"],
+    "policy_test_json": ["policy", "test", "--json", "--config", "policy.toml", "leak.csv"],
+    "policy_test_steady": ["policy", "test", "--config", "policy.toml", "steady.csv"],
+    "holders_no_gpu": ["holders", *no_gpu()],
+    "reclaim_no_terminal": ["reclaim", *no_gpu()],
+    "reclaim_no_gpu": ["reclaim", "--dry-run", *no_gpu()],
     "doctor_no_gpu": ["doctor", "--set", "sources.enabled=drm", "--set", "sources.sys-root=no-sys"],
+    "doctor_health_no_gpu": ["doctor", "--health", "--set", "sources.enabled=drm", "--set", "sources.sys-root=no-sys"],
+    "doctor_health_xids": ["doctor", "--health", "--kernel-log", "kernel.log", "--set", "sources.enabled=drm", "--set",
+                           f"sources.sys-root={FIXTURES}/sys"],
+    "doctor_health_line": ["doctor", "--health", "--format", "npd", "--kernel-log", "kernel.log", "--set", "sources.enabled=drm",
+                           "--set", f"sources.sys-root={FIXTURES}/sys"],
+    "doctor_format_alone": ["doctor", "--format", "json"],
     "doctor_drm": ["doctor", "--set", "sources.enabled=drm", "--set", f"sources.sys-root={FIXTURES}/sys"],
 }
 
 HELPS = [[], ["watch"], ["agent"], ["top"], ["replay"], ["analyze"], ["report"], ["simulate"], ["snapshot"],
          ["snapshot", "summary"], ["snapshot", "leaks"], ["snapshot", "timeline"], ["snapshot", "oom"],
-         ["snapshot", "flamegraph"], ["snapshot", "export"], ["test"], ["doctor"], ["config"], ["config", "show"],
+         ["snapshot", "flamegraph"], ["snapshot", "export"], ["trace"], ["trace", "report"],
+         ["trace", "top"], ["trace", "diff"], ["trace", "flamegraph"], ["trace", "export"], ["test"], ["silence"], ["silence", "add"],
+         ["silence", "list"], ["silence", "end"], ["holders"], ["reclaim"], ["policy"], ["policy", "check"], ["policy", "explain"], ["policy", "test"], ["programs"], ["doctor"], ["config"], ["config", "show"],
          ["config", "path"], ["config", "init"]]
 CASES |= {"_".join(["help", *command]): [*command, "--help"] for command in HELPS}
 
 # Lines that tell about the machine the test runs on.
-DOCTOR_MACHINE = re.compile(r"^(note|ok) +(processes|container) .*\n( +do: .*\n)?", re.MULTILINE)
+DOCTOR_MACHINE = re.compile(r"^(note|ok) +processes .*\n( +do: .*\n)?", re.MULTILINE)
 
 
 def normalise(text, sandbox):

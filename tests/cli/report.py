@@ -5,6 +5,7 @@ import pathlib
 import re
 import sqlite3
 import sys
+import time
 import unittest
 from html.parser import HTMLParser
 
@@ -81,12 +82,27 @@ class Logs(ReportTest):
         self.assertTrue(part["series"][0]["verdict"]["leak"])
         before = self.json(*TREND, "--timezone", "UTC", "--until", "2026-01-02T03:06", "leak.csv")
         self.assertEqual(before["series"][0]["alerts"], [])
-        self.assertIn("--since", self.fails("--since", "2027-01-01", "leak.csv"))
+        self.assertNotIn("duration", self.fails("--since", "2027-01-01", "leak.csv"))
         old = self.fails("--timezone", "UTC", "--since", "1h", "leak.csv")
         self.assertRegex(old, r"leak\.csv is from 2026-01-02T03:\S+ to 2026-01-02T\S+ .*counts back from now")
         self.assertNotIn("--input-format", old)
         self.assertIn("and later", self.fails("--timezone", "UTC", "--until", "2025-01-01", "leak.csv"))
         self.assertIn("--since must be before --until", self.fails("--since", "2027-01-02", "--until", "2027-01-01", "leak.csv"))
+
+    def test_a_file_has_the_form_that_its_name_ends_in(self):
+        self.box.write("leak.csv", leak_log())
+        begins = {"r.html": "<!doctype html>", "r.md": "# GPU memory", "r.json": '{"schema"', "r.txt": "GPU memory", "r": "GPU memory"}
+        for name, begin in begins.items():
+            result = self.box.run("report", *TREND, "--output", name, "leak.csv")
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertRegex(result.stderr.decode(), f"wrote the report as .* to {name}\n$")
+            self.assertTrue((self.box.work / name).read_text().lower().startswith(begin.lower()), name)
+        self.box.run("report", *TREND, "--format", "json", "--output", "r.html", "leak.csv")
+        self.assertTrue((self.box.work / "r.html").read_text().startswith('{"schema"'), "what was asked for wins")
+        unknown = self.box.run("report", *TREND, "--output", "r.pdf", "leak.csv")
+        self.assertEqual(unknown.returncode, 2)
+        self.assertIn(b"reports cannot be written as .pdf; use one of .txt, .md, .json, .html, .htm, or give --format", unknown.stderr)
+        self.assertFalse((self.box.work / "r.pdf").exists())
 
     def test_processes_and_money(self):
         self.box.run("simulate", *TREND, "--csv", "gpu.csv", "--process-csv", "apps.csv")
@@ -190,9 +206,26 @@ class Stores(ReportTest):
         self.assertEqual(sorted(a["raised"] for a in told), sorted(r["alert"]["raised"] for r in live))
         self.assertEqual({a["watch_ended"] for a in told}, {False})
         # Another watch: how those went on is not known.
-        self.box.run("watch", *settings, "--interval", "0.1", "--duration", "0.5s", *drm_machine())
+        self.box.run("watch", *settings, "--no-experience", "--interval", "0.1", "--duration", "0.5s", *drm_machine())
         report = self.json(*TREND, exit_code=1)
         self.assertEqual({a["watch_ended"] for s in report["series"] for a in s["alerts"]}, {True})
+
+    def test_the_acts_of_policies_are_reported(self):
+        self.box.run("watch", "--interval", "0.1", "--duration", "0.5s", *drm_machine())
+        path = self.box.path / "home/.local/state/vramtrack/vramtrack.db.acts.jsonl"
+        act = {"schema": "vramtrack.act.v1", "event": "done", "time_ns": time.time_ns(), "written_ns": time.time_ns(), "climb": "c-1", "policy": "training",
+               "step": 0, "action": "terminate", "text": "SIGTERM was sent", "dry_run": False, "device": {"id": "GPU-0"},
+               "process": {"pid": 4242, "start_ticks": 7, "user": "ada", "command": "python train.py"}, "evidence": {"because": "it leaks"}}
+        long_ago = {**act, "time_ns": 1, "text": "long ago"}
+        path.write_text("".join(json.dumps(a) + "\n" for a in (long_ago, {**act, "event": "intent"}, act)))
+        acts = self.json("--since", "1h")["acts"]
+        self.assertEqual([(a["policy"], a["action"], a["event"], a["text"], a["because"]) for a in acts],
+                         [("training", "terminate", "done", "SIGTERM was sent", "it leaks")])
+        self.assertIn("4242", acts[0]["subject"])
+        for form in ("text", "md", "html"):
+            said = self.report("--since", "1h", "--format", form)
+            self.assertIn("Acts of policies", said)
+            self.assertIn("SIGTERM was sent", said)
 
     def test_a_damaged_store_is_an_error(self):
         self.box.run("watch", "--interval", "0.1", "--duration", "0.5s", *drm_machine())

@@ -99,13 +99,13 @@ class SameVerdict(unittest.TestCase):
         return self.run_ok("simulate", "scenario.toml", "--json", "--csv", "gpu.csv", "--process-csv", "apps.csv")
 
     def test_simulated_analysed_and_replayed_say_the_same_to_the_last_digit(self):
-        for scenario, alerts in ((LEAK, 1), (RAMPS, 1), (STEADY, 0)):
+        for scenario, alerts in ((LEAK, 1), (RAMPS, 0), (STEADY, 0)):
             simulated = self.simulate(scenario)
             last = {}
             for row in rows_of(simulated, "vramtrack.analysis.v1"):
                 last[row["series"]["metric"], row["series"]["pid"]] = comparable(row)
             analysed = self.analyze("gpu.csv", "apps.csv")
-            self.assertEqual(set(analysed), {("device_used", None), ("process_used", 4242)})
+            self.assertEqual(set(analysed), {("device_used", None), ("device_unattributed", None), ("process_used", 4242)})
             self.assertGreaterEqual(len(analysed["device_used", None]["alerts"]), alerts)
             self.assertEqual(analysed, last)
             replayed = self.run_ok("replay", "--timezone", "UTC", "--json", "gpu.csv", "apps.csv")
@@ -125,6 +125,8 @@ class SameVerdict(unittest.TestCase):
             for _ in range(8):
                 self.box.write("cut.csv", "".join(lines[:rng.randrange(40, len(lines))]))
                 cut = self.analyze("cut.csv")["device_used", None]
+                # What a recording that ends cannot wait for, a longer one could.
+                cut["alerts"] = [a for a in cut["alerts"] if a["stage"] != "confirmed_at_end"]
                 self.assertEqual(alerts_until(cut, cut["duration_s"]), alerts_until(whole, cut["duration_s"]))
 
     def test_repeated_lines_change_nothing(self):

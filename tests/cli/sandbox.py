@@ -1,8 +1,12 @@
 """Runs the real vramtrack with a home of its own, away from this machine's GPUs, settings and store."""
+import fcntl
 import os
 import pathlib
+import pty
+import struct
 import subprocess
 import tempfile
+import termios
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = TESTS / "fixtures"
@@ -40,7 +44,32 @@ class Sandbox:
         return subprocess.Popen([self.binary, *args], cwd=self.work, env=self.environment(),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
 
+    def on_terminal(self, *args, env=None, size=None, keys=b"", once_shown=b""):
+        """Runs on a pseudo-terminal of `size` (columns, rows) and returns what it showed; presses `keys` as soon as that has `once_shown`."""
+        pid, master = pty.fork()
+        if pid == 0:
+            os.chdir(self.work)
+            os.execve(self.binary, [self.binary, *args], self.environment(env))
+        if size:
+            fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        shown = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # it has closed its terminal
+                break
+            if not part:
+                break
+            shown += part
+            if keys and once_shown in shown:
+                os.write(master, keys)
+                keys = b""
+        os.close(master)
+        os.waitpid(pid, 0)
+        return shown
+
     def write(self, name, text):
+        (self.work / name).parent.mkdir(parents=True, exist_ok=True)
         (self.work / name).write_text(text)
 
 

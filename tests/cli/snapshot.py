@@ -4,6 +4,7 @@
     python3 tests/cli/snapshot.py build/test/vramtrack --update   rewrite tests/golden/snapshot/*.txt
 """
 import bz2
+import contextlib
 import csv
 import gzip
 import io
@@ -12,6 +13,7 @@ import os
 import pathlib
 import pickle
 import re
+import sqlite3
 import sys
 import unittest
 
@@ -276,6 +278,77 @@ class Snapshot(unittest.TestCase):
         big = self.json("oom", self.write("b.pickle", leaking(5, keep=0, oom=4096 * MIB).snapshot()))["devices"][0]
         self.assertEqual(big["condition"], "too_big")
 
+    def test_oom_without_an_entry_is_never_a_leak(self):
+        name = self.write("a.pickle", leaking(60).snapshot())
+        told = self.json("oom", name)["devices"][0]
+        self.assertEqual((told["has_oom"], told["condition"]), (False, "steady"))
+        self.assertIn("1 site kept rising", told["because"])
+        self.assertNotIn("0 bytes", self.run_it("oom", name).split("\n")[0])
+
+    def test_oom_of_what_a_watch_wrote(self):
+        snapshot = leaking(20).snapshot()
+        snapshot["device_traces"] = [[]]
+        snapshot["vramtrack_oom"] = {"device": 0, "asked_bytes": 300 * MIB, "device_free_bytes": 4000 * MIB,
+                                     "device_total_bytes": 8192 * MIB, "allowed_bytes": 1200 * MIB}
+        # The cache would do, in one piece: it is.
+        names = [self.write("vramtrack-oom-1.pickle", snapshot), self.write("vramtrack-oom-2.pickle", leaking(5, oom=4096 * MIB).snapshot())]
+        snapshot["segments"][0]["blocks"][-1]["state"] = "active_allocated"
+        names.append(self.write("vramtrack-oom-3.pickle", snapshot))
+        self.assertEqual(self.json("oom", names[2])["devices"][0]["condition"], "limit")
+        told = self.json("oom", *names)
+        self.assertEqual([one["file"] for one in told["snapshots"]], names)
+        self.assertEqual(told["devices"], told["snapshots"][0]["devices"])
+        self.assertEqual(told["snapshots"][2]["devices"][0]["capacity_bytes"], 8192 * MIB)
+        text = self.run_it("oom", *names)
+        for name in names:
+            self.assertIn(f"{name}\ndevice 0: ", text)
+
+    def test_labels_are_shown(self):
+        r = leaking(2)
+        r.allocate(3 * MIB // 2, LEAK_STACK)
+        r.trace[-1]["user_metadata"] = "step 7"
+        r.trace[-1]["compile_context"] = "0/1"
+        r.event("annotate", r.trace[-1]["addr"], 3 * MIB // 2, [], user_metadata="saved for backward")
+        r.oom(990 * MIB, 10 * MIB)
+        r.trace[-1].update(user_metadata="step 8", pool_id=(2, 0))
+        snapshot = r.snapshot()
+        snapshot["segments"].append(dict(snapshot["segments"][0], address=1 << 44, segment_pool_id=(3, 0), total_size=2 * MIB, blocks=[
+            {"address": 1 << 44, "size": 2 * MIB, "requested_size": 2 * MIB, "state": "active_allocated", "frames": LEAK_STACK}]))
+        name = self.write("a.pickle", snapshot)
+        site = next(s for s in self.json("summary", name)["snapshots"][0]["devices"][0]["sites"] if "train_step" in s["site"])
+        self.assertEqual([(each["kind"], each["label"], each["bytes"]) for each in site["labels"]],
+                         [("pool", "CUDA graph 3", 2 * MIB), ("metadata", "step 7", 3 * MIB // 2),
+                          ("annotation", "saved for backward", 3 * MIB // 2), ("compile_context", "compiling 0/1", 3 * MIB // 2)])
+        self.assertIn("labels: CUDA graph 3 (2.0 MiB), step 7 (1.5 MiB), saved for backward (1.5 MiB) and 1 more", self.run_it("summary", name))
+        self.assertIn("CUDA graph 3 large", self.run_it("summary", name))
+        oom = self.json("oom", name)["devices"][0]
+        self.assertEqual((oom["asked_metadata"], oom["asked_pool_id"]), ("step 8", [2, 0]))
+        self.assertIn("train.py:88 train_step, step 8, CUDA graph 2\n", self.run_it("oom", name))
+        self.assertIn("labels: step 7 (1.5 MiB)", self.run_it("oom", name))
+        row = [row for row in csv.DictReader(io.StringIO(self.run_it("export", "--format", "csv", name))) if row["label"]]
+        self.assertEqual([(each["action"], each["label"]) for each in row],
+                         [("alloc", "step 7; compiling 0/1"), ("annotate", "saved for backward"), ("oom", "step 8")])
+        self.assertEqual(row[2]["pool"], "2.0")
+
+    def test_pinned_host_memory(self):
+        files = []
+        for n in (1, 2, 3):
+            snapshot = leaking(1, keep=0).snapshot()
+            host = leaking(n).snapshot()
+            snapshot["host_segments"] = [dict(segment, device=-1) for segment in host["segments"]]
+            snapshot["host_traces"] = host["device_traces"][0]
+            files.append(self.write(f"{n}.pickle", snapshot))
+        told = self.json("leaks", *files)
+        self.assertEqual((told["condition"], told["host"]["condition"], told["host"]["leaking_bytes"]), ("steady", "leak", 2 * MIB))
+        self.assertIn("\nhost (pinned memory): LEAK: ", self.run_it("leaks", *files))
+        self.assertEqual(self.json("leaks", "--host", *files, code=1)["condition"], "leak")
+        devices = self.json("summary", files[2])["snapshots"][0]["devices"]
+        self.assertEqual([(d["is_host"], len(d["sites"])) for d in devices], [(False, 1), (True, 2)])
+        self.assertIn("\nhost: pinned host memory\n", self.run_it("summary", files[2]))
+        self.assertTrue(self.run_it("timeline", "--host", files[2]).startswith("host: "))
+        plain = self.write("plain.pickle", leaking(1).snapshot())
+        self.assertIn("record_pinned_host_memory=True", self.run_it("timeline", "--host", plain, code=2))
+
     def test_exports_are_what_they_say(self):
         name = self.write("a.pickle", leaking(3).snapshot())
         self.run_it("export", "--format", "speedscope", "--output", "s.json", name)
@@ -311,9 +384,13 @@ class Snapshot(unittest.TestCase):
         snapshot = leaking(1).snapshot()
         snapshot["device_traces"] = [[]]
         name = self.write("a.pickle", snapshot)
-        for verb in ("timeline", "oom"):
-            self.assertIn("_record_memory_history()", self.run_it(verb, name, code=2))
+        self.assertIn("_record_memory_history()", self.run_it("timeline", name, code=2))
+        self.assertIn("_record_memory_history()", self.run_it("oom", name))
+        self.assertIn("no out-of-memory: the file has no trace", self.run_it("oom", name))
         self.run_it("summary", name)
+        empty = self.write("empty.pickle", {"segments": [], "device_traces": [[]]})
+        self.assertIn("PYTORCH_NO_CUDA_MEMORY_CACHING", self.run_it("summary", empty))
+        self.assertIn("neither a trace nor any memory", self.run_it("oom", empty, code=2))
         self.run_it("summary", self.write("bare.pickle", snapshot["segments"]))
 
     @unittest.skipUnless(REAL.is_dir(), f"no recordings in {REAL}; they are not part of the repository")
@@ -331,6 +408,39 @@ class Snapshot(unittest.TestCase):
                 self.assertEqual(d.get("trace", {}).get("entries", 0), len(entries), file.name)
         answer = self.json("oom", str(REAL / "code_location_3gpu_oom.pickle"))["devices"]
         self.assertEqual([(d["device"], d["condition"]) for d in answer], [(1, "too_big")])
+
+    def nsys_export(self, name, rows=""):
+        """As nsys 2024.6 exports it, of what is read; the unit tests have the rest."""
+        with contextlib.closing(sqlite3.connect(self.box.work / name)) as database:
+            database.executescript(
+                "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+                "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER,"
+                "  address INTEGER, pc INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name TEXT, correlationId INTEGER);"
+                "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER,"
+                "  correlationId INTEGER, nameId INTEGER, returnValue INTEGER, callchainId INTEGER);"
+                "CREATE TABLE CUDA_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, stackDepth INTEGER, PRIMARY KEY (id, stackDepth));"
+                "INSERT INTO StringIds VALUES (1, 'cudaMalloc_v3020'), (2, 'remember(int)'), (3, '/opt/job/train'), (4, 'main');"
+                "INSERT INTO CUDA_CALLCHAINS VALUES (5, 2, 3, 0), (5, 4, 3, 1);" + rows)  # fmt: skip
+            for step in range(600):
+                database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 0, ?, ?, 1, 0, 5)", (step * 10**9, step * 10**9 + 9, 7 << 24 | 3, step + 1))  # fmt: skip
+                event = "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (?, ?, 0, 1, ?, 0, ?, 2, ?, NULL, ?)"
+                database.execute(event, (step * 10**9 + 5, 7 << 24, 0x7F0000000000 + step * MIB, MIB, 0, step + 1))
+                database.execute(event, (step * 10**9 + 6, 7 << 24, 0x10, 4096, 0, 0))
+                database.execute(event, (step * 10**9 + 7, 7 << 24, 0x10, 4096, 1, 0))
+            database.commit()
+        return name
+
+    def test_an_nsys_export(self):
+        name = self.nsys_export("report.sqlite")
+        text = self.run_it("leaks", name, code=1)
+        self.assertIn("remember(int)", text)
+        self.assertIn("600.0 MiB", self.run_it("summary", name))
+        self.assertIn("remember(int)", self.run_it("timeline", name))
+        (self.box.work / "report.gz").write_bytes(gzip.compress((self.box.work / name).read_bytes()))
+        self.assertEqual(self.run_it("leaks", "report.gz", code=1).replace("report.gz", name), text)
+        with contextlib.closing(sqlite3.connect(self.box.work / "other.sqlite")) as database:
+            database.execute("CREATE TABLE t (x)")
+        self.assertIn("has no CUDA memory events", self.run_it("summary", "other.sqlite", code=2))
 
 
 if __name__ == "__main__":

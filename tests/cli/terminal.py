@@ -1,4 +1,4 @@
-"""vramtrack top in a terminal of its own, whose screen is read and whose keys are pressed, by tmux."""
+"""A command, mostly vramtrack top, in a terminal of its own, whose screen is read and whose keys are pressed, by tmux."""
 import itertools
 import re
 import subprocess
@@ -12,15 +12,15 @@ class Terminal:
 
     numbers = itertools.count()
 
-    def __init__(self, box, *args, size=(80, 24), env=None):
+    def __init__(self, box, *args, size=(80, 24), env=None, command="top"):
         self.box = box
         self.env = box.environment({"XDG_RUNTIME_DIR": str(box.path), **(env or {})})
         # Of its own: a server that is ending does not answer on a socket any more, and has not left it yet.
         self.socket = str(box.path / f"tmux{next(Terminal.numbers)}")
         # tmux gives the program a TERM of its own.
-        command = subprocess.list2cmdline([box.binary, "top", *args])
+        line = subprocess.list2cmdline([box.binary, command, *args])
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]),
-                  f"{command} 2>errors; echo exit=$?; exec sleep {DEADLINE_S}")
+                  f"{line} 2>errors; echo exit=$?; exec sleep {DEADLINE_S}")
 
     def tmux(self, *args):
         return subprocess.run(["tmux", "-u", "-S", self.socket, *args], cwd=self.box.work, env=self.env, check=True,
@@ -28,6 +28,10 @@ class Terminal:
 
     def press(self, *keys):
         self.tmux("send-keys", *keys)
+
+    def type(self, text):
+        """These characters as they are, such as what a terminal sends for the mouse."""
+        self.tmux("send-keys", "-H", *(f"{byte:02x}" for byte in text.encode()))
 
     def screen(self, *options):
         return self.tmux("capture-pane", "-p", *options)

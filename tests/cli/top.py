@@ -96,12 +96,38 @@ class Top(unittest.TestCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn("unknown theme 'pink'; choose one of dark, light, colour-blind, monochrome", result.stderr.decode())
 
+    def test_filters_leave_what_they_name_and_say_what_is_not_there(self):
+        result = self.box.run("top", "--no-agent", "--user", "nobody-of-that-name", *no_gpu())
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--user: no user of this machine is named 'nobody-of-that-name'", result.stderr.decode())
+        self.assertEqual(self.box.run("top", "--pid", "many").returncode, 2)
+        one = self.open("--scenario", "leaking_training", "--speed", "16", "--no-agent", "--pid", "4242")
+        screen = one.wait_for(r"pid 4242$[\s\S]*4242 ada")
+        self.assertNotIn("vllm serve", screen)
+        one.close()
+        none = self.open("--scenario", "leaking_training", "--no-agent", "--gpu", "7")
+        none.wait_for(r"no GPU is named 7; there are: GPU 0")
+
+    def test_the_mouse_selects_opens_and_is_given_back(self):
+        top = self.open("--scenario", "leaking_training", "--speed", "32", "--no-agent", size=(120, 40))
+        # Slow enough: after an hour of the scenario, the processes change places.
+        screen = top.wait_for(r"2000 serve").splitlines()
+        row = next(i for i, line in enumerate(screen) if "2000 serve" in line)
+        at = chr(33 + 10) + chr(33 + row)
+        click = f"\033[M {at}\033[M#{at}"  # pressed and let go
+        top.type(click)
+        top.wait_for(r"^> +2000 serve")
+        top.type(click + click)
+        top.wait_for(r"pid 2000 vllm serve[\s\S]*process +10\.\d GiB")
+        top.press("Escape", "m")
+        top.wait_for(r"the mouse is the terminal's again")
+
     # --- live, on the fake driver --------------------------------------------------------------------------
 
-    def live(self, pid, *args):
+    def live(self, pid, *args, gauges="", load=""):
         """Watches a fake GPU on which the process with that pid leaks 8 MiB a poll, and no other process is."""
         self.box.write("scenario.txt", 'gpu 0 uuid=GPU-11111111-0000-0000-0000-000000000000 name="Fake H200" '
-                       f"pci=00000000:1D:00.0 total=80G used=600M\nprocess gpu=0 pid={pid} used=2G+8M\n")
+                       f"pci=00000000:1D:00.0 total=80G used=600M {gauges}\nprocess gpu=0 pid={pid} used=2G+8M {load}\n")
         return self.open("--no-agent", "--interval", "0.1s", "--detector", "linear_trend",
                          "--set", "minimum-duration-minutes=0", "--set", "sources.enabled=nvml",
                          "--set", f"sources.nvml-library={os.environ['VRAMTRACK_FAKE_LIBRARY']}", *args,
@@ -135,6 +161,14 @@ class Top(unittest.TestCase):
         self.assertEqual(victim.wait(timeout=30), -signal.SIGTERM)
 
     @NEEDS_FAKE
+    def test_the_gauges_of_the_driver_and_a_dash_for_what_it_does_not_tell(self):
+        victim = self.victim()
+        top = self.live(victim.pid, gauges="util=87 memutil=41 temp=64 power=312000 power_limit=700000", load="sm=42")
+        top.wait_for(r"87 % busy +64 °C +312/700 W +fan -")
+        # What the process does on the GPU, and of /proc what it takes of its host: asleep, some pages.
+        top.wait_for(rf"{victim.pid} .* 42 +0 +\d+ MiB .*sleep 600")
+
+    @NEEDS_FAKE
     def test_read_only_never_signals(self):
         victim = self.victim()
         top = self.live(victim.pid, "--read-only")
@@ -155,7 +189,7 @@ class Top(unittest.TestCase):
         top = self.live(victim.pid)
         top.wait_for(r"LEAKING")
         top.press("A")
-        top.wait_for(r"STANDS")
+        top.wait_for(r"CRITICAL +active")
         top.press("Home", "a")
         top.wait_for(r"\d acknowledged|acknowledged  |> .*acknowledged")
         top.press("q")
@@ -167,7 +201,7 @@ class Top(unittest.TestCase):
         again.press("n", "A")
         again.wait_for(r"(CRITICAL|WARNING|LEAK) +acknowledged")
         again.close()
-        live = self.live(victim.pid)
+        live = self.live(victim.pid, "--set", "watch.experience=false")
         live.wait_for(r"GPU 0 Fake H200")
         live.press("d")
         first = re.search(r"recorded since (\d\d:\d\d:\d\d)", live.wait_for(r"recorded since"))

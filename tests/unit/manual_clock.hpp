@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "live/clock.hpp"
 
@@ -11,6 +12,7 @@ struct ManualTime {
   Timestamp wall{std::chrono::hours{24 * 365 * 56}};
   Duration boot{std::chrono::hours{1}};
   SteadyTime steady{};
+  std::string boot_id;
   bool asked_to_end = false;
   Duration reading_takes{0};  ///< each reading of the clocks moves them by so much
 
@@ -31,7 +33,8 @@ inline Clock manual_clock(const std::shared_ptr<ManualTime>& time) {
             if (time->asked_to_end) return false;
             if (deadline > time->steady) time->pass(deadline - time->steady);
             return true;
-          }};
+          },
+          time->boot_id};
 }
 
 }  // namespace vramtrack

@@ -1,7 +1,7 @@
 // Api: docs/openapi.yaml, answered from what is published, the store's file and the acknowledgements.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,20 +9,28 @@
 #include <string>
 #include <vector>
 
+#include "act/runner.hpp"
 #include "agent/acknowledgements.hpp"
 #include "agent/server/http.hpp"
 #include "agent/server/peer.hpp"
+#include "agent/server/pod_names.hpp"
 #include "agent/server/published.hpp"
+#include "agent/server/quota.hpp"
+#include "agent/server/sites.hpp"
 #include "core/settings.hpp"
+#include "live/silences.hpp"
 #include "report/metrics.hpp"
 
 namespace vramtrack::agent {
+
+struct KnownAlert;
 
 /// What does not change from sample to sample. Replaced as a whole by a reload.
 struct ApiConfig {
   LayeredConfig layers;
   std::string token;  ///< empty: none is asked for
   std::string host;
+  std::string node;  ///< label Hostname of the metrics: in a pod the node's name, else as `host`
   std::string version;
   std::uint32_t own_uid = 0;
   std::uint32_t pid = 0;
@@ -30,13 +38,17 @@ struct ApiConfig {
   std::string simulated;   ///< the scenario; empty: live
   std::string store_path;  ///< empty: nothing is recorded
   std::vector<std::string> sources;
+  act::Runner* runner = nullptr;       ///< of the policies; must outlive the server. Null: there are none
+  std::shared_ptr<PodNames> pods;      ///< null: this does not run in Kubernetes
+  std::shared_ptr<ProbedSites> sites;  ///< null: nothing of this machine runs here, as in a simulation
 };
 
 class Api {
  public:
-  /// `published` and `acknowledgements` must outlive the Api and the server that asks it. `now`: the wall clock, for
-  /// the time of an acknowledgement.
-  Api(const Published& published, Acknowledgements& acknowledgements, std::function<Timestamp()> now);
+  /// `published`, `acknowledgements` and `silences` must outlive the Api and the server that asks it. `now`: the wall
+  /// clock, for the time of an acknowledgement and of silences.
+  Api(const Published& published, Acknowledgements& acknowledgements, Silences& silences,
+      std::function<Timestamp()> now);
   ~Api();
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
@@ -49,7 +61,22 @@ class Api {
   [[nodiscard]] Response respond(const Request& request);
   Site site();
 
-  [[nodiscard]] std::size_t streams() const { return streams_; }
+  [[nodiscard]] std::size_t streams() const { return streams_.taken(); }
+
+  // What one answer costs, and so how many there may be at once (docs/design/0010-server-limits.md).
+  /// A history of kMostPoints takes some 30 MB while it is made and half a second of a processor; other questions to
+  /// the store take less.
+  static constexpr std::uint64_t kMostReading = 2;
+  static constexpr std::uint64_t kReservedReading = 1;
+  static constexpr std::chrono::seconds kReadingPatience{3};  ///< a page asks for several at once: they take turns
+  /// A report of sites is 4 MB at most and some 25 MB while it is read.
+  static constexpr std::uint64_t kMostAsking = 2;
+  static constexpr std::uint64_t kReservedAsking = 1;
+  static constexpr std::chrono::milliseconds kAskingPatience{300};  ///< with ProbedSites::kPatience under two seconds
+  /// Answers from the store that clients have not read: five of the longest histories, and two for root and the owner.
+  static constexpr std::uint64_t kMostUnreadBytes = 64 << 20;
+  static constexpr std::uint64_t kReservedUnreadBytes = 24 << 20;
+  static constexpr std::uint64_t kReservedStreams = 4;  ///< beyond agent.max-streams, for root and the owner
 
  private:
   struct Cache;
@@ -60,8 +87,26 @@ class Api {
   [[nodiscard]] Response answer(const Request& request, const ApiConfig& config);
   [[nodiscard]] Response metrics(const ApiConfig& config);
   [[nodiscard]] Response health(const ApiConfig& config) const;
+  [[nodiscard]] Response alerts(const Request& request, const ApiConfig& config);
+  [[nodiscard]] Response series(const ApiConfig& config);
+  /// `make` reads the store, in its turn; what it answers counts as unread until the client has taken it.
+  [[nodiscard]] Response from_store(const Request& request, std::uint64_t likely_bytes,
+                                    const std::function<Response()>& make);
+  /// `answer` counts as unread until the client has taken it.
+  [[nodiscard]] Response until_read(const Request& request, Response answer);
   [[nodiscard]] Response history(const Request& request, const ApiConfig& config);
+  [[nodiscard]] Response sites(const Request& request, const ApiConfig& config);
+  /// The processes under the probe whose sites the client may see.
+  [[nodiscard]] static std::vector<ProbedProcess> probed(const Snapshot* snapshot, const Rights& rights,
+                                                         const ApiConfig& config);
   [[nodiscard]] Response events(const Request& request, const ApiConfig& config);
+  [[nodiscard]] Response silences(const Request& request, const ApiConfig& config);
+  [[nodiscard]] Response acts(const Request& request, const ApiConfig& config);
+  /// Changes when an acknowledgement or a silence does.
+  [[nodiscard]] std::string alerts_state();
+  [[nodiscard]] std::string alerts_document(const Snapshot* snapshot, const std::vector<KnownAlert>& alerts);
+  [[nodiscard]] bool is_silenced(const View& view, const SeriesView& series);
+  [[nodiscard]] std::size_t silenced_count(const View& view);
   [[nodiscard]] Response acknowledge(const Request& request, const ApiConfig& config);
   [[nodiscard]] Text view_text(const Snapshot& snapshot, const Rights& rights);
   [[nodiscard]] Text tick_text(const Snapshot& snapshot);
@@ -70,12 +115,15 @@ class Api {
 
   const Published& published_;
   Acknowledgements& acknowledgements_;
+  Silences& silences_;
   std::function<Timestamp()> now_;
   mutable std::mutex mutex_;  ///< of config_
   std::shared_ptr<const ApiConfig> config_;
   std::unique_ptr<Cache> cache_;
-  std::timed_mutex history_;  ///< one at a time: bounded memory and disk
-  std::atomic<std::size_t> streams_ = 0;
+  Quota reading_{kMostReading, kReservedReading};
+  Quota unread_{kMostUnreadBytes, kReservedUnreadBytes};
+  Quota asking_{kMostAsking, kReservedAsking};
+  Quota streams_{0, kReservedStreams};  ///< agent.max-streams of them
 };
 
 }  // namespace vramtrack::agent

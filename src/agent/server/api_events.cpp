@@ -29,6 +29,7 @@ std::string fingerprint(const View& view) {
       out += fmt::format("{};h{}:{}:{};", end_words(s), static_cast<int>(judge_health(s, view.time).condition),
                          s.health && s.health->throttle ? s.health->throttle->bits : 0,
                          s.last_xid ? s.last_xid->time.time_since_epoch().count() : 0);
+    if (s.stall) out += fmt::format("z{}{};", static_cast<int>(s.stall->judgement), static_cast<int>(s.stall->cause));
     for (const Alert& a : s.alerts) out += fmt::format("{}{}", static_cast<int>(a.ended), static_cast<int>(a.severity));
   }
   return out + std::to_string(view.notices.size());
@@ -46,15 +47,6 @@ std::string alerts_fingerprint(const View& view) {
 }  // namespace
 
 Response Api::events(const Request& request, const ApiConfig& config) {
-  // Counted from here to the end of the stream, however it ends.
-  struct Place {
-    explicit Place(std::atomic<std::size_t>& streams) : count(streams), number(++streams) {}
-    ~Place() { --count; }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-    std::atomic<std::size_t>& count;
-    std::size_t number;
-  };
   struct Stream {
     std::uint64_t generation = 0;
     std::uint64_t id = 0;
@@ -63,10 +55,16 @@ Response Api::events(const Request& request, const ApiConfig& config) {
     steady_clock::time_point full;  ///< when the last view was sent
     steady_clock::time_point sent;
   };
-  const auto place = std::make_shared<Place>(streams_);
-  if (place->number > static_cast<std::size_t>(config.layers.config().agent.max_streams))
-    return error(503, "too_many_streams",
-                 "too many streams are open: agent.max-streams is the limit; close one, or raise the limit");
+  auto taken = streams_.take(request.peer);
+  if (taken.answer == Shares::Answer::share_used)
+    return refused(
+        429, "too_many_streams",
+        request.peer.name + " has as many streams open as it may have while others may need some; close one");
+  if (taken.answer == Shares::Answer::full)
+    return refused(503, "too_many_streams",
+                   "too many streams are open: agent.max-streams is the limit; close one, or raise the limit");
+  // Counted from here to the end of the stream, however it ends.
+  const auto place = std::make_shared<Held>(std::move(taken.held));
   Response out;
   out.content_type = "text/event-stream";
   if (request.method == "HEAD") return out;
@@ -99,7 +97,7 @@ Response Api::events(const Request& request, const ApiConfig& config) {
     }
     const Text alerts =
         cache_->get(snapshot->generation, "alerts fingerprint", [&] { return alerts_fingerprint(*snapshot->view); });
-    const std::string key = *alerts + std::to_string(acknowledgements_.revision());
+    const std::string key = *alerts + alerts_state();
     if (!first && key == state->seen_alerts) return true;
     state->seen_alerts = key;
     return event("alerts", *alerts_text(snapshot.get(), *settings));

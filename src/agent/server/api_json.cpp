@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
+#include "core/printable.hpp"
 #include "report/fields_json.hpp"
 #include "report/health.hpp"
 
@@ -15,7 +17,7 @@ namespace {
 using fields::json;
 
 std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(value);
 }
 
 json acknowledgement_object(const Acknowledgement& a) {
@@ -88,7 +90,7 @@ std::string version_json(const ApiConfig& config) {
 }
 
 std::string status_json(const Snapshot* snapshot, const ApiConfig& config, const MaySeeCommand& may_see,
-                        std::size_t streams) {
+                        const std::vector<ProbedProcess>& probed, std::size_t streams, std::size_t silenced) {
   json out = {{"schema", "vramtrack.status.v1"},
               {"time", snapshot != nullptr ? json(exact_time(snapshot->view->time)) : json(nullptr)},
               {"host", config.host},
@@ -100,19 +102,21 @@ std::string status_json(const Snapshot* snapshot, const ApiConfig& config, const
               {"sources", config.sources},
               {"severity", "ok"},
               {"alerts_standing", 0},
+              {"alerts_silenced", silenced},
               {"devices", json::array()},
+              {"probed_pids", json::array()},
               {"own", nullptr}};
+  for (const ProbedProcess& one : probed) out["probed_pids"].push_back(one.pid);
   if (snapshot == nullptr) return dump(out);
   Severity worst = Severity::ok;
-  std::uint64_t standing = 0;
+  std::vector<const SeriesView*> all;
   for (const SeriesView& s : snapshot->view->series) {
     if (s.key.metric == Metric::device_used) out["devices"].push_back(device_status(*snapshot->view, s, may_see));
     if (!s.ended) worst = std::max(worst, s.verdict.severity);
-    for (const Alert& a : s.alerts)
-      if (a.ended == AlertEnd::standing) ++standing;
+    all.push_back(&s);
   }
   out["severity"] = to_string(worst);
-  out["alerts_standing"] = standing;
+  out["alerts_standing"] = standing_count(all);
   const OwnCost& own = snapshot->own;
   double poll_s = 0;
   for (const SourceCost& s : own.sources) poll_s += s.poll_s;
@@ -147,23 +151,40 @@ std::string config_json(const LayeredConfig& layers) {
   return dump({{"settings", all}});
 }
 
+// The longest has 800,000 numbers. As a tree, they would take five times the memory of the text.
 std::string history_json(const HistoryQuery& query, const History& history) {
-  json all = json::array();
+  std::size_t points = 0;
+  for (const HistoryColumns& c : history.series) points += c.time_s.size();
+  std::string out;
+  out.reserve(points * kJsonBytesAPoint + query.keys.size() * 256 + 256);
+  const auto into = std::back_inserter(out);
+  const auto column = [&](std::string_view name, const auto& values, auto put) {
+    fmt::format_to(into, R"("{}":[)", name);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i > 0) out += ',';
+      put(values[i]);
+    }
+    out += ']';
+  };
+  const auto whole = [&](std::uint64_t bytes) { fmt::format_to(into, "{}", bytes); };
+  const auto rounded = [&](double bytes) { fmt::format_to(into, "{}", std::llround(bytes)); };
+  const auto milliseconds = [&](double time_s) { fmt::format_to(into, "{}", std::round(time_s * 1000) / 1000); };
+  fmt::format_to(into, R"({{"from":{},"resolution":"{}","series":[)", dump(exact_time(query.from)),
+                 to_string(history.grain));
   for (std::size_t i = 0; i < query.keys.size(); ++i) {
     const HistoryColumns& c = history.series[i];
-    std::vector<std::uint64_t> mean;
-    mean.reserve(c.mean.size());
-    for (const double m : c.mean) mean.push_back(static_cast<std::uint64_t>(std::llround(m)));
-    json times = json::array();
-    for (const double t : c.time_s) times.push_back(std::round(t * 1000) / 1000);
-    all.push_back(
-        {{"key", series_key_text(query.keys[i])}, {"t", times}, {"min", c.min}, {"mean", mean}, {"max", c.max}});
+    fmt::format_to(into, R"({}{{"key":{},)", i > 0 ? "," : "", dump(series_key_text(query.keys[i])));
+    column("max", c.max, whole);
+    out += ',';
+    column("mean", c.mean, rounded);
+    out += ',';
+    column("min", c.min, whole);
+    out += ',';
+    column("t", c.time_s, milliseconds);
+    out += '}';
   }
-  return dump({{"from", exact_time(query.from)},
-               {"to", exact_time(query.to)},
-               {"resolution", to_string(history.grain)},
-               {"step_s", history.step_s},
-               {"series", all}});
+  fmt::format_to(into, R"(],"step_s":{},"to":{}}})", dump(history.step_s), dump(exact_time(query.to)));
+  return out;
 }
 
 std::string series_json(const std::vector<KnownSeries>& series) {
@@ -186,7 +207,7 @@ std::vector<AlertOf> alerts_of(const std::vector<KnownAlert>& alerts) {
 }
 
 std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAlert>& alerts,
-                        const FindAcknowledgement& acknowledged) {
+                        const FindAcknowledgement& acknowledged, const FindSilence& silence) {
   json all = json::array();
   const auto with = told_with(alerts_of(alerts));
   for (std::size_t i = 0; i < alerts.size(); ++i) {
@@ -201,10 +222,28 @@ std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAl
     one["process"] = a.process.empty() ? json(nullptr) : json(a.process);
     const auto ack = acknowledged(one["id"].get<std::string>());
     one["acknowledged"] = ack ? acknowledgement_object(*ack) : json(nullptr);
+    const auto silenced = a.subject ? silence(*a.subject) : std::nullopt;
+    one["silenced"] = silenced ? json::parse(silence_json(*silenced)) : json(nullptr);
     one["told_with"] = with[i] == i ? json(nullptr) : json(alert_id(told.key, told.alert.raised));
     all.push_back(std::move(one));
   }
   return dump({{"time", time ? json(exact_time(*time)) : json(nullptr)}, {"alerts", all}});
+}
+
+std::string silences_json(const std::vector<Silence>& silences, Timestamp now) {
+  json all = json::array();
+  for (const Silence& s : silences) {
+    json one = json::parse(silence_json(s));
+    one["state"] = s.begins <= now ? "active" : "pending";
+    all.push_back(std::move(one));
+  }
+  return dump({{"time", exact_time(now)}, {"silences", all}});
+}
+
+std::string probed_json(const std::vector<ProbedProcess>& processes) {
+  json all = json::array();
+  for (const ProbedProcess& one : processes) all.push_back({{"pid", one.pid}, {"user", user_name(one.uid)}});
+  return dump({{"processes", all}});
 }
 
 Result<Acknowledgement> parse_acknowledgement(std::string_view body) {

@@ -11,6 +11,7 @@
 #include "agent/server/api.hpp"
 #include "agent/server/history.hpp"
 #include "agent/server/published.hpp"
+#include "live/silences.hpp"
 #include "report/story.hpp"
 #include "report/view_json.hpp"
 
@@ -18,11 +19,16 @@ namespace vramtrack::agent {
 
 std::string error_json(std::string_view code, std::string_view message);
 std::string version_json(const ApiConfig& config);
-/// `snapshot` may be null: nothing has been sampled yet.
+/// `snapshot` may be null: nothing has been sampled yet. `probed`: the processes under the probe that the client may
+/// see.
 std::string status_json(const Snapshot* snapshot, const ApiConfig& config, const MaySeeCommand& may_see,
-                        std::size_t streams);
+                        const std::vector<ProbedProcess>& probed, std::size_t streams, std::size_t silenced);
 std::string tick_json(const View& view);
 std::string config_json(const LayeredConfig& layers);
+
+/// A point of a history as JSON: a time and three numbers of bytes.
+constexpr std::uint64_t kJsonBytesAPoint = 48;
+/// Memory: that of the text, some kJsonBytesAPoint a point. It is written at once, without a tree.
 std::string history_json(const HistoryQuery& query, const History& history);
 
 /// A series that the store knows.
@@ -39,14 +45,23 @@ struct KnownAlert {
   DeviceInfo device;
   std::string process;
   Alert alert;
+  std::optional<SilenceSubject> subject;  ///< of one that stands now
 };
 using FindAcknowledgement = std::function<std::optional<Acknowledgement>(const std::string& id)>;
+using FindSilence = std::function<std::optional<Silence>(const SilenceSubject& subject)>;
 /// As given; the caller sorts and cuts.
 /// For told_with().
 std::vector<AlertOf> alerts_of(const std::vector<KnownAlert>& alerts);
 
 std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAlert>& alerts,
-                        const FindAcknowledgement& acknowledged);
+                        const FindAcknowledgement& acknowledged, const FindSilence& silence);
+/// What policies do: their ladders and the last acts. A command line and what quotes it is shown to those who may see
+/// it.
+std::string acts_json(const act::ActsState& state, const Rights& rights);
+std::string silences_json(const std::vector<Silence>& silences, Timestamp now);
+
+/// Those processes under the probe that the client may see.
+std::string probed_json(const std::vector<ProbedProcess>& processes);
 
 /// The body of an acknowledgement: `by` and `note`, both may be missing. Errors name what is wrong.
 Result<Acknowledgement> parse_acknowledgement(std::string_view body);

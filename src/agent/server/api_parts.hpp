@@ -16,25 +16,38 @@ inline Response error(int status, std::string_view code, std::string_view messag
   return text_response(status, "application/json", error_json(code, message));
 }
 
-/// Texts of the latest generation: a hundred clients cost one rendering.
+/// Texts of the latest generation: a hundred clients cost one rendering. One that takes long to make (alerts read the
+/// store) keeps nobody waiting who wants another.
 struct Api::Cache {
+  struct Entry {
+    std::mutex mutex;
+    Text text;
+  };
   std::mutex mutex;
   std::uint64_t generation = 0;
-  std::map<std::string, Text> texts;
+  std::map<std::string, std::shared_ptr<Entry>> entries;
 
   /// The text `name` of `generation`, made by `make` when it is the first to be asked for. An older generation's is
   /// made anew.
   template <class Make>
   Text get(std::uint64_t wanted, const std::string& name, Make make) {
-    const std::lock_guard lock(mutex);
-    if (wanted < generation) return std::make_shared<const std::string>(make());
-    if (wanted > generation) {
-      generation = wanted;
-      texts.clear();
+    std::shared_ptr<Entry> entry;
+    {
+      const std::lock_guard lock(mutex);
+      if (wanted > generation) {
+        generation = wanted;
+        entries.clear();
+      }
+      if (wanted == generation) {
+        std::shared_ptr<Entry>& known = entries[name];
+        if (!known) known = std::make_shared<Entry>();
+        entry = known;
+      }
     }
-    Text& text = texts[name];
-    if (!text) text = std::make_shared<const std::string>(make());
-    return text;
+    if (!entry) return std::make_shared<const std::string>(make());
+    const std::lock_guard lock(entry->mutex);
+    if (!entry->text) entry->text = std::make_shared<const std::string>(make());
+    return entry->text;
   }
 };
 

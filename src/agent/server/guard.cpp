@@ -1,16 +1,16 @@
 #include "agent/server/guard.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <cstdlib>
 
 #include "core/errno_words.hpp"
+#include "core/regular_file.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -59,29 +59,32 @@ bool bears_token(std::string_view authorization, std::string_view token) {
   return difference == 0;
 }
 
-Result<std::string> read_token(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0)
-    return fail(fmt::format("cannot read agent.token-file {}: {}; make one: (umask 077; openssl rand -hex 32 > {})",
-                            path, errno_words(errno), path));
-  struct stat info {};
-  std::array<char, 1024> bytes{};
-  const bool known = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  const ssize_t got = known ? ::read(fd, bytes.data(), bytes.size()) : -1;
-  ::close(fd);
-  if (!known) return fail(fmt::format("agent.token-file {} is not a regular file", path));
-  if ((info.st_mode & 077) != 0)
-    return fail(fmt::format("agent.token-file {} can be read by other users; run chmod 600 {}", path, path));
+Result<std::string> read_token(const std::string& path, const std::string& setting) {
+  const std::string what = setting + ' ' + path;
+  const auto file = RegularFile::open(path, Links::of_owner);
+  if (!file) return fail(file.error().during("cannot read " + setting));
+  if (!*file)
+    return fail(fmt::format("cannot read {}: {}; make one: (umask 077; openssl rand -hex 32 > {})", what,
+                            errno_words(ENOENT), path));
+  const struct stat& info = (*file)->info();
+  // systemd hands its credentials to a service's user as files of root that one group may read (an ACL's mask).
+  const char* credentials = std::getenv("CREDENTIALS_DIRECTORY");
+  const bool is_credential =
+      credentials != nullptr && info.st_uid == 0 && path.starts_with(std::string(credentials) + '/');
+  if ((info.st_mode & (is_credential ? 007U : 077U)) != 0)
+    return fail(fmt::format("{} can be read by other users; run chmod 600 {}", what, path));
   if (info.st_uid != ::geteuid() && info.st_uid != 0)
-    return fail(fmt::format("agent.token-file {} belongs to another user; chown it to the agent's user", path));
-  std::string_view text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return fail(what + " belongs to another user; chown it to the user that reads it");
+  const auto whole = (*file)->read(64 * 1024);
+  if (!whole) return fail(whole.error().during("cannot read " + setting));
+  std::string_view text = *whole;
   text = text.substr(0, text.find_first_of("\r\n"));
   const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
   if (text.size() < 16 || text.size() > 512 || !visible)
-    return fail(fmt::format(
-        "agent.token-file {}: its first line must be a token of 16 to 512 visible characters; openssl rand -hex 32 "
-        "makes one",
-        path));
+    return fail(
+        fmt::format("{}: its first line must be a token of 16 to 512 visible characters; openssl rand -hex 32 "
+                    "makes one",
+                    what));
   return std::string(text);
 }
 

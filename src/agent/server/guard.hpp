@@ -20,7 +20,7 @@ bool origin_is_host(std::string_view origin, std::string_view host);
 bool bears_token(std::string_view authorization, std::string_view token);
 
 /// The token in `path`: its first line, 16 to 512 visible characters. Errors: not there, of another user, readable by
-/// others; each says what to do.
-Result<std::string> read_token(const std::string& path);
+/// others; each says what to do. `setting` names the path.
+Result<std::string> read_token(const std::string& path, const std::string& setting = "agent.token-file");
 
 }  // namespace vramtrack::agent

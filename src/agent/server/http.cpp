@@ -1,193 +1,45 @@
 #include "agent/server/http.hpp"
 
 #include <fcntl.h>
-#include <httplib.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <csignal>
-#include <functional>
 #include <mutex>
 #include <set>
+#include <span>
 #include <thread>
 
+#include "agent/server/library.hpp"
 #include "agent/server/listen.hpp"
-#include "agent/server/peer.hpp"
 #include "agent/server/pool.hpp"
-#include "agent/server/stream.hpp"
+#include "agent/server/quota.hpp"
+#include "agent/server/request_rate.hpp"
+#include "agent/server/waiting_room.hpp"
 
 namespace vramtrack::agent {
 namespace {
 
-constexpr std::size_t kMostHeadBytes = HttpServer::kMostRequestBytes - HttpServer::kMostBodyBytes;
-constexpr std::size_t kMostPathBytes = 256;
 constexpr int kMostRequestsAConnection = 1000;
+/// After so many the guests of the waiting room are looked at.
+constexpr int kAcceptAtOnce = 64;
+constexpr int kAcceptNice = -10;  ///< about ten times the share of a thread of nice 0 (sched(7))
 
-/// What is known of the connection that this thread serves.
-struct Connection {
-  ClientStream stream;
-  bool over_unix = false;
-  bool answered = false;  ///< by the site, so that the library's own errors are told from its
-  bool close = false;     ///< after this answer: something of the request may be unread
-  std::optional<std::optional<std::uint32_t>> uid;
-};
-thread_local Connection* t_connection = nullptr;
-
-/// ClientStream as the library sees it.
-class LibraryStream : public httplib::Stream {
- public:
-  explicit LibraryStream(ClientStream& stream) : stream_(stream) {}
-  bool is_readable() const override { return true; }
-  bool is_writable() const override { return true; }
-  ssize_t read(char* into, std::size_t size) override { return stream_.read(into, size); }
-  ssize_t write(const char* bytes, std::size_t size) override {
-    return stream_.write({bytes, size}, HttpServer::kWriteSeconds) ? static_cast<ssize_t>(size) : -1;
-  }
-  void get_remote_ip_and_port(std::string&, int&) const override {}
-  void get_local_ip_and_port(std::string&, int&) const override {}
-  socket_t socket() const override { return stream_.fd(); }
-
- private:
-  ClientStream& stream_;
-};
-
-/// Parses and routes; its own sockets are not used.
-class Library : public httplib::Server {
- public:
-  explicit Library(Site site) : site_(std::move(site)) {
-    svr_sock_ = 0;  // INVALID_SOCKET would mean: shutting down, end all streams
-    set_payload_max_length(HttpServer::kMostBodyBytes);
-    set_pre_routing_handler([this](const httplib::Request& in, httplib::Response& out) { return route(in, out); });
-    Post(".*", [this](const httplib::Request& in, httplib::Response& out) { write(site_.respond(request(in)), out); });
-    set_exception_handler([](const httplib::Request&, httplib::Response& out, const std::exception_ptr&) {
-      write(text_response(500, "application/json",
-                          R"({"error": {"code": "internal", "message": "this request failed inside the agent"}})"),
-            out);
-    });
-    // What the library itself refuses: a line that is no request, a body that did not come.
-    set_error_handler([](const httplib::Request&, httplib::Response& out) {
-      if (t_connection->answered) return;
-      t_connection->close = true;
-      out.set_content(R"({"error": {"code": "bad_request", "message": "this is no request the agent understands"}})",
-                      "application/json");
-    });
-  }
-
-  bool serve_one(httplib::Stream& stream, bool last, bool& closed) { return process(stream, last, closed); }
-  void end_streams() { svr_sock_ = INVALID_SOCKET; }
-
- private:
-  /// The library's, which since 0.16 wants to be told the addresses that it has no socket to ask for.
-  template <class Stream>
-  bool process(Stream& stream, bool last, bool& closed) {
-    const std::function<void(httplib::Request&)> as_it_is;
-    if constexpr (requires { this->process_request(stream, last, closed, as_it_is); })
-      return this->process_request(stream, last, closed, as_it_is);
-    else
-      return this->process_request(stream, std::string(), 0, std::string(), 0, last, closed, as_it_is);
-  }
-  static Request request(const httplib::Request& in) {
-    Request out;
-    out.method = in.method;
-    out.path = in.path;
-    out.query = {in.params.begin(), in.params.end()};
-    out.host = in.get_header_value("Host");
-    out.origin = in.get_header_value("Origin");
-    out.authorization = in.get_header_value("Authorization");
-    out.content_type = in.get_header_value("Content-Type");
-    out.if_none_match = in.get_header_value("If-None-Match");
-    out.body = in.body;
-    Connection* connection = t_connection;
-    out.over_unix = connection->over_unix;
-    out.uid = [connection] {
-      if (!connection->uid) connection->uid = peer_uid(connection->stream.fd());
-      return *connection->uid;
-    };
-    return out;
-  }
-
-  static void write(const Response& in, httplib::Response& out) {
-    t_connection->answered = true;
-    out.status = in.status;
-    for (const auto& header : in.headers) out.set_header(header.first.c_str(), header.second);
-    if (in.stream) {
-      out.set_chunked_content_provider(
-          in.content_type.c_str(), [stream = in.stream](std::size_t, httplib::DataSink& sink) {
-            bool sent = true;
-            const bool more =
-                stream([&](std::string_view piece) { return sent = sent && sink.write(piece.data(), piece.size()); });
-            if (sent && !more) sink.done();
-            return sent;
-          });
-    } else if (in.body && !in.body->empty()) {
-      // Not copied: a hundred clients may be sent the same view.
-      out.set_content_provider(in.body->size(), in.content_type.c_str(),
-                               [body = in.body](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
-                                 return sink.write(body->data() + offset, length);
-                               });
-    }
-  }
-
-  static std::optional<Response> refuse(const httplib::Request& in) {
-    const auto bad = [](int status, const char* code, const char* message) {
-      return text_response(status, "application/json",
-                           std::string(R"({"error": {"code": ")") + code + R"(", "message": ")" + message + R"("}})");
-    };
-    if (in.path.size() > kMostPathBytes) return bad(414, "path_too_long", "the path is too long");
-    if (in.method != "GET" && in.method != "HEAD" && in.method != "POST" && in.method != "DELETE")
-      return bad(405, "method", "the agent supports GET, HEAD, POST and DELETE");
-    if (in.has_header("Transfer-Encoding") || in.get_header_value_count("Content-Length") > 1)
-      return bad(411, "length_required", "send a body with one Content-Length");
-    if (in.get_header_value_count("Host") > 1) return bad(400, "bad_host", "more than one Host header");
-    const std::string length = in.get_header_value("Content-Length");
-    if (in.method != "POST") {
-      if (!length.empty() && length != "0") return bad(400, "unexpected_body", "only POST may have a body");
-      return std::nullopt;
-    }
-    if (length.empty()) return bad(411, "length_required", "POST needs a Content-Length");
-    if (length.size() > 7 || length.find_first_not_of("0123456789") != std::string::npos ||
-        std::stoul(length) > HttpServer::kMostBodyBytes)
-      return bad(413, "too_large", "a body may have at most 64 KiB");
-    // The library would unpack it, to any size; and a form is nothing that the agent takes.
-    if (in.has_header("Content-Encoding"))
-      return bad(415, "content_encoding", "send the body without a Content-Encoding");
-    if (in.get_header_value("Content-Type").rfind("application/json", 0) != 0)
-      return bad(415, "content_type", "send Content-Type: application/json");
-    return std::nullopt;
-  }
-
-  HandlerResponse route(const httplib::Request& in, httplib::Response& out) const {
-    std::optional<Response> refused = refuse(in);
-    if (!refused) refused = site_.admit(request(in));
-    if (refused) {
-      t_connection->close = true;
-      write(*refused, out);
-      return HandlerResponse::Handled;
-    }
-    if (in.method == "POST") return HandlerResponse::Unhandled;  // its body is read first
-    write(site_.respond(request(in)), out);
-    return HandlerResponse::Handled;
-  }
-
-  Site site_;
-};
-
-constexpr std::string_view kBusy =
-    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 83\r\nConnection: "
-    "close\r\n\r\n"
-    "{\"error\": {\"code\": \"busy\", \"message\": \"too many connections are open; try again\"}}\n";
-
-std::string_view head_error(ClientStream::Head head) {
+Response head_error(ClientStream::Head head) {
   if (head == ClientStream::Head::too_large)
-    return "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-  if (head == ClientStream::Head::too_slow)
-    return "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-  return {};
+    return text_response(431, "application/json",
+                         R"({"error": {"code": "head_too_large", "message": "the request's head is too large"}})");
+  return text_response(408, "application/json",
+                       R"({"error": {"code": "too_slow", "message": "the request did not come in time"}})");
 }
 
 }  // namespace
@@ -200,11 +52,40 @@ Response text_response(int status, std::string content_type, std::string body) {
   return out;
 }
 
+Response refused(int status, std::string_view code, std::string_view message) {
+  Response out = text_response(status, "application/json",
+                               fmt::format(R"({{"error": {{"code": "{}", "message": "{}"}}}})", code, message));
+  out.headers.emplace_back("Retry-After", std::to_string(kRetryAfterSeconds));
+  return out;
+}
+
+/// A connection that has been given a place.
+struct Served {
+  int fd = -1;
+  bool over_unix = false;
+  Client client;
+  Held held;
+  std::string begun;                          ///< of its first request, read already
+  std::shared_ptr<const TlsCertificate> tls;  ///< null: plain
+  int requests = kMostRequestsAConnection;
+};
+
 struct HttpServer::Core {
-  explicit Core(Site site) : library(std::move(site)) {}
+  Core(const HttpConfig& given, const Site& site)
+      : config(given),
+        library(site, config.most_body_bytes),
+        room({[site](const Request& request) {
+                if (auto refusal = site.admit(request)) return *refusal;
+                return site.respond(request);
+              },
+              [this](WaitingRoom::Guest& guest) { return let_scrape(guest); }}) {}
 
   ~Core() {
-    stopping = true;
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+    }
+    stopped.notify_all();
     if (wake >= 0) {
       const std::uint64_t one = 1;
       [[maybe_unused]] const ssize_t written = ::write(wake, &one, sizeof one);
@@ -222,91 +103,137 @@ struct HttpServer::Core {
   }
 
   void accept_loop() {
+    // Who is let in is decided before the others are answered. Only some may ask for that.
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kAcceptNice);
+    std::vector<pollfd> fds;
     while (!stopping) {
-      pollfd fds[] = {{tcp, POLLIN, 0}, {unix_socket, POLLIN, 0}, {wake, POLLIN, 0}};
-      if (::poll(fds, 3, -1) < 0 && errno != EINTR) return;
-      if ((fds[0].revents & POLLIN) != 0) accept_one(tcp, false);
-      if ((fds[1].revents & POLLIN) != 0) accept_one(unix_socket, true);
+      fds = {{tcp, POLLIN, 0}, {unix_socket, POLLIN, 0}, {wake, POLLIN, 0}};
+      room.add_to(fds);
+      const int ready = ::poll(fds.data(), fds.size(), room.patience_ms(WaitingRoom::Clock::now()));
+      if (ready < 0 && errno == EINTR) continue;
+      if (ready < 0) return;
+      room.look(std::span(fds).subspan(3), WaitingRoom::Clock::now());
+      // In turns: the queue of one listener does not keep the other's waiting.
+      bool more_tcp = (fds[0].revents & POLLIN) != 0;
+      bool more_unix = (fds[1].revents & POLLIN) != 0;
+      for (int n = 0; n < kAcceptAtOnce && (more_tcp || more_unix); ++n) {
+        more_tcp = more_tcp && accept_one(tcp, false);
+        more_unix = more_unix && accept_one(unix_socket, true);
+      }
     }
   }
 
-  void accept_one(int listener, bool over_unix) {
+  /// False: there is no other now.
+  bool accept_one(int listener, bool over_unix) {
     const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
       // No descriptors left: the connection stays in the queue; looking again at once would burn the processor.
       if (errno == EMFILE || errno == ENFILE) ::poll(nullptr, 0, 100);
-      return;
-    }
-    std::atomic<std::size_t>& count = over_unix ? unix_count : tcp_count;
-    const std::size_t most = over_unix ? config.most_unix_connections : config.most_tcp_connections;
-    if (count >= most) {
-      refuse(fd);
-      return;
+      return errno == EINTR || errno == ECONNABORTED;
     }
     if (!over_unix) {
       const int yes = 1;
       ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+      const int bytes = kSendBufferBytes;
+      ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     }
-    ++count;
+    Client client = config.client_of ? config.client_of(fd) : client_of(fd, own_uid);
+    Quota::Taken taken = (over_unix ? unix_places : tcp_places).take(client.peer);
+    if (taken.answer == Shares::Answer::granted) {
+      begin({fd, over_unix, std::move(client), std::move(taken.held), {}, over_unix ? nullptr : certificate()});
+      return true;
+    }
+    ++refused_count;
+    // An answer would need a handshake, which costs more than what it protects.
+    if (!over_unix && certificate()) {
+      ::close(fd);
+      return true;
+    }
+    room.enter({fd, over_unix, std::move(client), taken.answer, {}, {}}, WaitingRoom::Clock::now());
+    return true;
+  }
+
+  /// A place for a guest of the waiting room that asks for /metrics, for this one request.
+  bool let_scrape(WaitingRoom::Guest& guest) {
+    Quota::Taken taken = scrape_places.take(guest.client.peer);
+    if (taken.answer != Shares::Answer::granted) return false;
+    begin({guest.fd, guest.over_unix, guest.client, std::move(taken.held), std::move(guest.begun), nullptr, 1});
+    return true;
+  }
+
+  [[nodiscard]] std::shared_ptr<const TlsCertificate> certificate() {
+    const std::lock_guard lock(mutex);
+    return tls;
+  }
+
+  void begin(Served given) {
+    const auto served = std::make_shared<Served>(std::move(given));
     {
       const std::lock_guard lock(mutex);
-      open.insert(fd);
+      open.insert(served->fd);
     }
-    if (pool->run([this, fd, over_unix] { serve(fd, over_unix); })) return;
-    forget(fd, over_unix);
+    if (!pool->run([this, served] { serve(*served); })) end(*served);
   }
 
-  void refuse(int fd) {
-    ++refused;
-    [[maybe_unused]] const ssize_t sent = ::send(fd, kBusy.data(), kBusy.size(), MSG_NOSIGNAL);
-    ::close(fd);
-  }
-
-  void forget(int fd, bool over_unix) {
+  void end(Served& served) {
     {
       const std::lock_guard lock(mutex);
-      open.erase(fd);
+      open.erase(served.fd);
     }
-    ::close(fd);
-    --(over_unix ? unix_count : tcp_count);
+    ::close(served.fd);
+    served.held = {};
   }
 
-  void serve(int fd, bool over_unix) {
-    Connection connection{.stream = ClientStream(fd), .over_unix = over_unix, .uid = {}};
-    t_connection = &connection;
-    LibraryStream stream(connection.stream);
-    bool closed = false;
-    for (int n = 1; n <= kMostRequestsAConnection && !closed && !connection.close && !stopping; ++n) {
-      const auto head = connection.stream.next_head(kIdleSeconds, kRequestSeconds, kMostHeadBytes, kMostBodyBytes);
+  void serve(Served& served) {
+    Connection connection{.stream = served.tls
+                                        ? ClientStream(served.fd, std::make_unique<TlsSession>(served.tls, served.fd))
+                                        : ClientStream(served.fd, std::move(served.begun)),
+                          .over_unix = served.over_unix,
+                          .client = served.client};
+    for (int n = 1; n <= served.requests && !connection.close && !stopping; ++n) {
+      const auto head =
+          connection.stream.next_head(kIdleSeconds, kRequestSeconds, kMostHeadBytes, config.most_body_bytes);
+      if (head == ClientStream::Head::none) break;
       if (head != ClientStream::Head::complete) {
-        if (const std::string_view answer = head_error(head); !answer.empty()) {
-          connection.stream.write(answer, 1);
-          connection.close = true;
-        }
+        connection.stream.write(closing_answer(head_error(head)), 1);
+        connection.close = true;
         break;
       }
       ++requests;
-      connection.answered = false;
-      if (!library.serve_one(stream, n == kMostRequestsAConnection, closed)) break;
+      if (!wait_turn(served.client.peer) || !library.serve_one(connection, n == served.requests)) break;
     }
+    connection.stream.say_goodbye();
     if (connection.close) connection.stream.linger();
-    t_connection = nullptr;
-    forget(fd, over_unix);
+    end(served);
   }
 
-  HttpConfig config;
+  /// Before an answer to a peer that asks faster than kRequestsPerSecond. False: the server ends.
+  bool wait_turn(const Peer& peer) {
+    std::unique_lock lock(mutex);
+    const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+    const std::chrono::duration<double> wait(rate.wait_s(peer, now.count()));
+    return !stopped.wait_for(lock, wait, [this] { return stopping.load(); });
+  }
+
+  const HttpConfig config;
+  const std::uint32_t own_uid = ::geteuid();
   Library library;
+  WaitingRoom room;
   std::string address;
   int tcp = -1;
   int unix_socket = -1;
   int wake = -1;
   std::atomic<bool> stopping = false;
   std::atomic<std::uint64_t> requests = 0;
-  std::atomic<std::uint64_t> refused = 0;
-  std::atomic<std::size_t> tcp_count = 0;
-  std::atomic<std::size_t> unix_count = 0;
-  std::mutex mutex;  ///< of `open`
+  std::atomic<std::uint64_t> refused_count = 0;
+  Quota tcp_places{config.most_tcp_connections, kReservedConnections};
+  Quota unix_places{config.most_unix_connections, kReservedConnections};
+  Quota scrape_places{kScrapeConnections, 0};
+  std::mutex mutex;  ///< of `open`, `rate` and `tls`
+  std::shared_ptr<const TlsCertificate> tls = config.tls;
+  std::condition_variable stopped;
   std::set<int> open;
+  RequestRate rate{kRequestsPerSecond, kRequestsAtOnce};
   std::unique_ptr<Pool> pool = std::make_unique<Pool>();
   std::thread acceptor;
 };
@@ -314,9 +241,8 @@ struct HttpServer::Core {
 HttpServer::HttpServer(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 HttpServer::~HttpServer() = default;
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpConfig& config, Site site) {
-  auto core = std::make_unique<Core>(std::move(site));
-  core->config = config;
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpConfig& config, const Site& site) {
+  auto core = std::make_unique<Core>(config, site);
   if (!config.listen.empty()) {
     const auto fd = listen_tcp(config.listen);
     if (!fd) return fail(fd.error());
@@ -340,6 +266,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpConfig& config, 
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(core)));
 }
 
+void HttpServer::use(std::shared_ptr<const TlsCertificate> tls) {
+  const std::lock_guard lock(core_->mutex);
+  core_->tls = std::move(tls);
+}
 const std::string& HttpServer::address() const {
   return core_->address;
 }
@@ -347,10 +277,10 @@ std::uint64_t HttpServer::requests() const {
   return core_->requests;
 }
 std::uint64_t HttpServer::refused_connections() const {
-  return core_->refused;
+  return core_->refused_count;
 }
 std::size_t HttpServer::connections() const {
-  return core_->tcp_count + core_->unix_count;
+  return core_->tcp_places.taken() + core_->unix_places.taken() + core_->scrape_places.taken();
 }
 
 }  // namespace vramtrack::agent

@@ -1,7 +1,11 @@
 // Http: the agent's HTTP server on sockets of its own: bounded in requests, time, connections and memory, whatever
 // clients do. Knows nothing of GPUs: a Site answers.
 //
-//   accept thread ──fd──> pool: a thread a connection, bounded ──> Site::admit ──> (body) ──> Site::respond
+//   accept thread ──fd──> Shares ──> pool: a thread a connection, bounded ──> Site::admit ──> (body) ──> Site::respond
+//                           │
+//                           └──no place──> WaitingRoom: /healthz is answered, /metrics gets a place, 429 or 503
+//
+// docs/design/0010-server-limits.md says what each limit is for.
 #pragma once
 
 #include <atomic>
@@ -15,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "agent/server/peer.hpp"
+#include "agent/server/tls.hpp"
 #include "core/result.hpp"
 
 namespace vramtrack::agent {
@@ -30,8 +36,8 @@ struct Request {
   std::string if_none_match;
   std::string body;
   bool over_unix = false;
-  /// The user at the other end (see peer.hpp). May cost a read of /proc/net/tcp; asked once a connection.
-  std::function<std::optional<std::uint32_t>()> uid;
+  std::optional<std::uint32_t> uid;  ///< the user at the other end (see peer.hpp)
+  Peer peer;                         ///< whom the connection counts for
 };
 
 /// Writes a piece of a stream; false: the client has gone or took too long.
@@ -49,6 +55,11 @@ struct Response {
 
 Response text_response(int status, std::string content_type, std::string body);
 
+/// What a client of ours should wait for before it tries again: places come free within a second or so.
+inline constexpr int kRetryAfterSeconds = 1;
+/// 429 or 503 with Retry-After; `message` in words that need no escapes of JSON.
+Response refused(int status, std::string_view code, std::string_view message);
+
 struct Site {
   /// Called with the head of every request before its body is read: a Response refuses it.
   std::function<std::optional<Response>(const Request&)> admit;
@@ -60,25 +71,40 @@ struct HttpConfig {
   std::string socket;                 ///< path of a Unix socket; empty: none
   bool socket_for_everybody = false;  ///< mode 0666: rights follow from who connects; else 0600
   std::size_t most_tcp_connections = 128;
-  std::size_t most_unix_connections = 32;  ///< their own: what clogs TCP does not keep local tools out
+  std::size_t most_unix_connections = 32;     ///< their own: what clogs TCP does not keep local tools out
+  std::shared_ptr<const TlsCertificate> tls;  ///< of TCP; null: plain HTTP
+  std::size_t most_body_bytes = 64 * 1024;    ///< of a request
+  std::function<Client(int fd)> client_of;    ///< who has connected; empty: as the kernel says. For tests
 };
 
 class HttpServer {
  public:
   // Limits that no client needs to exceed.
-  static constexpr std::size_t kMostRequestBytes = 80 * 1024;  ///< head and body
-  static constexpr std::size_t kMostBodyBytes = 64 * 1024;
-  static constexpr int kRequestSeconds = 5;  ///< from a request's first byte to its last
-  static constexpr int kIdleSeconds = 5;     ///< between two requests of a connection
-  static constexpr int kWriteSeconds = 10;   ///< for one piece of an answer
+  static constexpr std::size_t kMostHeadBytes = 16 * 1024;  ///< HttpConfig::most_body_bytes is of what follows
+  static constexpr int kRequestSeconds = 5;                 ///< from a request's first byte to its last
+  static constexpr int kIdleSeconds = 5;                    ///< between two requests of a connection
+  static constexpr int kWriteSeconds = 10;                  ///< for one piece of an answer
+  /// Of each listener, beyond its others: for root and the agent's own user. A few tools and scrapes at once.
+  static constexpr std::size_t kReservedConnections = 8;
+  /// Beyond all these: for /metrics of whoever found no place. Prometheus comes with one or two replicas.
+  static constexpr std::size_t kScrapeConnections = 4;
+  /// Of one peer, root and the owner apart: a dashboard asks for some dozen things when it is opened, then for one a
+  /// second. At 100 a second the agent takes some per cent of a processor.
+  static constexpr double kRequestsPerSecond = 100;
+  static constexpr double kRequestsAtOnce = 200;
+  /// What the kernel holds of an answer that is not read. It would grow to megabytes a connection by itself.
+  static constexpr int kSendBufferBytes = 256 * 1024;
 
   /// Binds and answers from here on, in threads of its own; `site` must be callable from many at once. Errors: an
   /// address that is taken or not this machine's, a socket where another agent answers, a path that is no socket.
-  static Result<std::unique_ptr<HttpServer>> start(const HttpConfig& config, Site site);
+  static Result<std::unique_ptr<HttpServer>> start(const HttpConfig& config, const Site& site);
   /// Ends all connections and removes the socket. Takes at most about a second.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
+
+  /// From the next connection on; null: plain HTTP.
+  void use(std::shared_ptr<const TlsCertificate> tls);
 
   /// The address in use: where the port was 0, the one that was found. Empty without TCP.
   [[nodiscard]] const std::string& address() const;

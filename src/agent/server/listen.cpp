@@ -1,6 +1,7 @@
 #include "agent/server/listen.hpp"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -14,28 +15,17 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
 
 namespace vramtrack::agent {
 namespace {
 
-constexpr int kBacklog = 128;
-
-/// Closes unless released.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
+/// Clients that come while the accepting thread is not scheduled. A full queue lets a client of TCP wait for a second,
+/// so it is long: it takes some 30 ms to go through it. At a Unix socket whoever waits for a place in the queue gets it
+/// in turn, so it may be short: root waits for those that are in it.
+constexpr int kTcpBacklog = 1024;
+constexpr int kUnixBacklog = 128;
 
 }  // namespace
 
@@ -86,7 +76,7 @@ Result<int> listen_tcp(const std::string& listen) {
   if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", listen, errno_words(errno)));
   const int yes = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0)
+  if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), kTcpBacklog) != 0)
     return fail(fmt::format(
         "cannot listen on {}: {}; set agent.listen to another port or address, or stop the program that uses it",
         listen, errno_words(errno)));
@@ -131,8 +121,9 @@ Result<int> listen_unix(const std::string& path, bool for_everybody) {
   Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return fail(fmt::format("cannot make a socket for {}: {}", path, errno_words(errno)));
   // Nobody can connect between bind and listen: there is no moment with wider rights than meant.
-  if (::bind(fd.get(), target, sizeof address) != 0 || ::chmod(path.c_str(), for_everybody ? 0666 : 0600) != 0 ||
-      ::listen(fd.get(), kBacklog) != 0)
+  if (::bind(fd.get(), target, sizeof address) != 0 ||
+      ::fchmodat(AT_FDCWD, path.c_str(), for_everybody ? 0666 : 0600, AT_SYMLINK_NOFOLLOW) != 0 ||
+      ::listen(fd.get(), kUnixBacklog) != 0)
     return fail(fmt::format("cannot listen on {}: {}; set agent.socket to a path that you can write, or to none", path,
                             errno_words(errno)));
   return fd.release();

@@ -2,11 +2,17 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pwd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -33,6 +39,21 @@ std::string kernel_form(const sockaddr_storage& address) {
   std::memcpy(&in6, &address, sizeof in6);
   words(&in6.sin6_addr, 4);
   return out + fmt::format(":{:04X}", ntohs(in6.sin6_port));
+}
+
+/// An IPv4 address that a socket of both families shows as IPv6, as what it is.
+sockaddr_storage plain(const sockaddr_storage& address) {
+  if (address.ss_family != AF_INET6) return address;
+  sockaddr_in6 in6{};
+  std::memcpy(&in6, &address, sizeof in6);
+  if (!IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) return address;
+  sockaddr_in in{};
+  in.sin_family = AF_INET;
+  in.sin_port = in6.sin6_port;
+  std::memcpy(&in.sin_addr, in6.sin6_addr.s6_addr + 12, 4);
+  sockaddr_storage out{};
+  std::memcpy(&out, &in, sizeof in);
+  return out;
 }
 
 bool is_loopback(const sockaddr_storage& address) {
@@ -74,24 +95,111 @@ std::optional<std::uint32_t> socket_owner(std::string_view table, std::string_vi
   return std::nullopt;
 }
 
-std::optional<std::uint32_t> peer_uid(int fd) {
-  sockaddr_storage here{};
-  sockaddr_storage there{};
-  socklen_t here_size = sizeof here;
-  socklen_t there_size = sizeof there;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&here), &here_size) != 0) return std::nullopt;
-  if (here.ss_family == AF_UNIX) {
-    ucred credentials{};
-    socklen_t size = sizeof credentials;
-    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return std::nullopt;
-    return credentials.uid;
+namespace {
+
+void put_address(const sockaddr_storage& address, __be16& port, __be32* words) {
+  if (address.ss_family == AF_INET) {
+    sockaddr_in in{};
+    std::memcpy(&in, &address, sizeof in);
+    port = in.sin_port;
+    std::memcpy(words, &in.sin_addr, sizeof in.sin_addr);
+    return;
   }
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&there), &there_size) != 0) return std::nullopt;
-  if (!is_loopback(here) || !is_loopback(there)) return std::nullopt;
+  sockaddr_in6 in6{};
+  std::memcpy(&in6, &address, sizeof in6);
+  port = in6.sin6_port;
+  std::memcpy(words, &in6.sin6_addr, sizeof in6.sin6_addr);
+}
+
+/// What the kernel's table of sockets says of the one at `from`, connected to `to`. Looks up one socket: thousands of
+/// others, which anybody may open, cost nothing.
+struct Asked {
+  bool answered = false;  ///< the kernel knows the question
+  std::optional<std::uint32_t> uid;
+};
+Asked ask_kernel(const sockaddr_storage& from, const sockaddr_storage& to) {
+  const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  if (fd < 0) return {};
+  struct {
+    nlmsghdr head;
+    inet_diag_req_v2 body;
+  } question{};
+  question.head.nlmsg_len = sizeof question;
+  question.head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  question.head.nlmsg_flags = NLM_F_REQUEST;
+  question.body.sdiag_family = static_cast<__u8>(from.ss_family);
+  question.body.sdiag_protocol = IPPROTO_TCP;
+  question.body.idiag_states = ~0U;
+  question.body.id.idiag_cookie[0] = question.body.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  put_address(from, question.body.id.idiag_sport, question.body.id.idiag_src);
+  put_address(to, question.body.id.idiag_dport, question.body.id.idiag_dst);
+  alignas(nlmsghdr) std::array<char, 4096> answer{};
+  const bool sent = ::send(fd, &question, sizeof question, 0) == sizeof question;
+  const ssize_t got = sent ? ::recv(fd, answer.data(), answer.size(), MSG_DONTWAIT) : -1;
+  ::close(fd);
+  if (got < static_cast<ssize_t>(sizeof(nlmsghdr))) return {};
+  nlmsghdr head{};
+  std::memcpy(&head, answer.data(), sizeof head);
+  const char* body = answer.data() + NLMSG_HDRLEN;
+  if (head.nlmsg_type == NLMSG_ERROR) {
+    nlmsgerr error{};
+    if (got < static_cast<ssize_t>(NLMSG_HDRLEN + sizeof error)) return {};
+    std::memcpy(&error, body, sizeof error);
+    return {error.error == -ENOENT, std::nullopt};
+  }
+  inet_diag_msg found{};
+  if (head.nlmsg_type != SOCK_DIAG_BY_FAMILY || got < static_cast<ssize_t>(NLMSG_HDRLEN + sizeof found)) return {};
+  std::memcpy(&found, body, sizeof found);
+  // A socket that has been closed shows with uid 0, which is root's, and where none is connected the kernel finds one
+  // that listens: neither is an answer.
+  if (found.idiag_state != TCP_ESTABLISHED) return {true, std::nullopt};
+  return {true, found.idiag_uid};
+}
+
+std::optional<std::uint32_t> loopback_uid(const sockaddr_storage& here, const sockaddr_storage& there) {
+  if (const Asked asked = ask_kernel(there, here); asked.answered) return asked.uid;
   std::ifstream in(here.ss_family == AF_INET ? "/proc/net/tcp" : "/proc/net/tcp6");
   std::stringstream table;
   table << in.rdbuf();
   return socket_owner(table.view(), kernel_form(there), kernel_form(here));
+}
+
+std::string address_name(const sockaddr_storage& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.ss_family == AF_INET) {
+    sockaddr_in in{};
+    std::memcpy(&in, &address, sizeof in);
+    return ::inet_ntop(AF_INET, &in.sin_addr, text.data(), text.size());
+  }
+  sockaddr_in6 in6{};
+  std::memcpy(&in6, &address, sizeof in6);
+  std::memset(in6.sin6_addr.s6_addr + 8, 0, 8);
+  return fmt::format("{}/64", ::inet_ntop(AF_INET6, &in6.sin6_addr, text.data(), text.size()));
+}
+
+}  // namespace
+
+Client client_of(int fd, std::uint32_t own_uid) {
+  sockaddr_storage here{};
+  sockaddr_storage there{};
+  socklen_t here_size = sizeof here;
+  socklen_t there_size = sizeof there;
+  Client nobody{std::nullopt, {"a client that has gone", false}};
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&here), &here_size) != 0) return nobody;
+  std::optional<std::uint32_t> uid;
+  if (here.ss_family == AF_UNIX) {
+    ucred credentials{};
+    socklen_t size = sizeof credentials;
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return nobody;
+    uid = credentials.uid;
+  } else {
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&there), &there_size) != 0) return nobody;
+    here = plain(here);
+    there = plain(there);
+    if (is_loopback(here) && is_loopback(there)) uid = loopback_uid(here, there);
+  }
+  if (uid) return {uid, {fmt::format("user {}", *uid), *uid == 0 || *uid == own_uid}};
+  return {uid, {address_name(there), false}};
 }
 
 Rights rights_of(std::optional<std::uint32_t> uid, std::uint32_t own_uid) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "agent/server/shares.hpp"
+
 namespace vramtrack::agent {
 
 /// What a client may do.
@@ -16,12 +18,19 @@ struct Rights {
   friend bool operator==(const Rights&, const Rights&) = default;
 };
 
-/// The user at the other end of a connected socket: SO_PEERCRED of a Unix socket, the owner of the peer's socket where
-/// both ends are on this machine's loopback; nullopt when it is elsewhere or cannot be told. Cost: over TCP a read of
-/// /proc/net/tcp.
-std::optional<std::uint32_t> peer_uid(int fd);
+/// Who has connected.
+struct Client {
+  std::optional<std::uint32_t> uid;  ///< nullopt: on another machine, or it cannot be told
+  Peer peer;                         ///< whom the connection counts for
+};
 
-/// For peer_uid over TCP and its tests. `table` is the text of /proc/net/tcp or tcp6, `local` and `remote` the
+/// The client of a connected socket. Its user: SO_PEERCRED of a Unix socket, the owner of the client's socket where
+/// both ends are on this machine's loopback. The peer is that user, else the address: of IPv6 its /64, which one
+/// machine may have all of. `own_uid`: the agent's. Cost: some microseconds; over TCP on a kernel without sock_diag(7)
+/// a read of /proc/net/tcp.
+Client client_of(int fd, std::uint32_t own_uid);
+
+/// For client_of over TCP and its tests. `table` is the text of /proc/net/tcp or tcp6, `local` and `remote` the
 /// addresses as in it ("0100007F:1F90"), seen from the socket whose owner is asked. Pure.
 std::optional<std::uint32_t> socket_owner(std::string_view table, std::string_view local, std::string_view remote);
 

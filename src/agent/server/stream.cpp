@@ -41,6 +41,7 @@ std::string without_unwanted_headers(std::string_view head) {
 }
 
 bool ClientStream::wait(short events, Clock::time_point deadline) const {
+  if (tls_ && events == POLLIN && tls_->has_buffered()) return true;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return false;
@@ -53,7 +54,8 @@ bool ClientStream::wait(short events, Clock::time_point deadline) const {
 
 bool ClientStream::fill(std::size_t most) {
   std::array<char, 4096> chunk;
-  const ssize_t got = ::recv(fd_, chunk.data(), std::min(most, chunk.size()), 0);
+  const std::size_t size = std::min(most, chunk.size());
+  const ssize_t got = tls_ ? tls_->read(chunk.data(), size) : ::recv(fd_, chunk.data(), size, 0);
   if (got <= 0) return got < 0 && (errno == EAGAIN || errno == EINTR);
   buffer_.append(chunk.data(), static_cast<std::size_t>(got));
   return true;
@@ -101,19 +103,25 @@ long ClientStream::read(char* into, std::size_t size) {
 bool ClientStream::write(std::string_view bytes, double within_s) {
   const Clock::time_point deadline = Clock::now() + seconds(within_s);
   while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent =
+        tls_ ? tls_->write(bytes.data(), bytes.size()) : ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     } else if (sent < 0 && errno == EAGAIN) {
-      if (!wait(POLLOUT, deadline)) return false;
-    } else if (sent < 0 && errno != EINTR) {
+      if (!wait(tls_ ? tls_->wants() : POLLOUT, deadline)) return false;
+    } else if (sent == 0 || errno != EINTR) {
       return false;
     }
   }
   return true;
 }
 
+void ClientStream::say_goodbye() {
+  if (tls_) tls_->close();
+}
+
 void ClientStream::linger() {
+  say_goodbye();
   // Closing with unread bytes would send a reset, which may overtake the answer.
   ::shutdown(fd_, SHUT_WR);
   const Clock::time_point deadline = Clock::now() + seconds(1);

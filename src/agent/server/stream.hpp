@@ -3,8 +3,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "agent/server/tls.hpp"
 
 namespace vramtrack::agent {
 
@@ -16,8 +20,10 @@ std::string without_unwanted_headers(std::string_view head);
 /// Reads and writes one connected, non-blocking socket. One thread, but for shutdown() of the descriptor by others.
 class ClientStream {
  public:
-  /// `fd` stays the caller's.
-  explicit ClientStream(int fd) : fd_(fd) {}
+  /// `fd` stays the caller's. `begun`: what has been read of it already.
+  explicit ClientStream(int fd, std::string begun = {}) : fd_(fd), buffer_(std::move(begun)) {}
+  /// With TLS from the first byte on.
+  ClientStream(int fd, std::unique_ptr<TlsSession> tls) : fd_(fd), tls_(std::move(tls)) {}
 
   enum class Head { complete, none, too_slow, too_large };
   /// Waits for the head of the next request (`idle_s`, then `request_s` for all of it) and keeps it for read(). none:
@@ -31,6 +37,8 @@ class ClientStream {
   [[nodiscard]] bool has_buffered() const { return position_ < buffer_.size(); }
   [[nodiscard]] int fd() const { return fd_; }
 
+  /// Tells the client of TLS that nothing follows. Does not wait.
+  void say_goodbye();
   /// Ends the connection so that an answer already written arrives although more was sent than read.
   void linger();
 
@@ -42,6 +50,7 @@ class ClientStream {
   bool fill(std::size_t most);
 
   int fd_;
+  std::unique_ptr<TlsSession> tls_;  ///< null: plain
   std::string buffer_;
   std::size_t position_ = 0;
   std::size_t budget_ = 0;  ///< bytes the request may still bring

@@ -64,6 +64,8 @@ std::string_view outcome_words(GateOutcome outcome) {
       return "passes";
     case GateOutcome::leaks:
       return "LEAKS";
+    case GateOutcome::inconclusive:
+      return "inconclusive";
     case GateOutcome::not_tested:
     case GateOutcome::program_failed:
       break;
@@ -94,10 +96,18 @@ Conclusion conclude(ProgramRun run, const GateRules& rules) {
     c.tested.push_back({std::move(s), std::move(result)});
   }
   const auto rank = [](const TestedSeries& t) {
-    return t.result.outcome == Outcome::fails        ? 3
-           : t.result.outcome == Outcome::too_short  ? 2
-           : t.result.outcome == Outcome::warming_up ? 1
-                                                     : 0;
+    switch (t.result.outcome) {
+      case Outcome::fails:
+        return 3;
+      case Outcome::too_short:
+        return 2;
+      case Outcome::inconclusive:
+      case Outcome::warming_up:
+        return 1;
+      case Outcome::passes:
+        break;
+    }
+    return 0;
   };
   for (const TestedSeries& t : c.tested)
     if (worst == nullptr || rank(t) > rank(*worst)) worst = &t;
@@ -121,7 +131,8 @@ Conclusion conclude(ProgramRun run, const GateRules& rules) {
     if (sampled) c.words += "; the program makes no marks, so its process tree's memory was tested by time";
     c.outcome = worst->result.outcome == Outcome::fails       ? GateOutcome::leaks
                 : worst->result.outcome == Outcome::too_short ? GateOutcome::not_tested
-                                                              : GateOutcome::passes;
+                : worst->result.outcome == Outcome::passes    ? GateOutcome::passes
+                                                              : GateOutcome::inconclusive;
   }
   if (run.skipped_lines > 0) c.words += fmt::format("; lines on the pipe that were not marks: {}", run.skipped_lines);
   if (c.outcome != GateOutcome::leaks && run.exit_code.value_or(1) != 0) {

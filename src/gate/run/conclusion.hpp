@@ -22,10 +22,11 @@ struct GateRules {
 enum class GateOutcome : std::uint8_t {
   passes,
   leaks,           ///< also where the program failed besides: a leak is told first
+  inconclusive,    ///< it ran, and growth above the limit was neither shown nor excluded
   not_tested,      ///< no memory to see, too few iterations, interrupted
   program_failed,  ///< whatever the test says of its memory
 };
-/// "passes", "LEAKS", "not tested".
+/// "passes", "LEAKS", "inconclusive", "not tested".
 std::string_view outcome_words(GateOutcome outcome);
 
 struct TestedSeries {

@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,12 +11,12 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 
 #include "core/errno_words.hpp"
 #include "gate/marks.hpp"
+#include "host/child_program.hpp"
 #include "host/interrupt.hpp"
-
-extern char** environ;
 
 namespace vramtrack::gate {
 namespace {
@@ -27,9 +25,6 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook{20};  ///< how soon the program's end is seen when its pipe is quiet
 constexpr std::size_t kMostSamples = 1'000'000;
-constexpr std::string_view kNumber = "VRAMTRACK_MARK_FD=";
-constexpr std::string_view kPipe = "VRAMTRACK_MARK_PIPE=";
-constexpr std::string_view kEvidence = "VRAMTRACK_TEST_EVIDENCE=";
 
 class Pipe {
  public:
@@ -62,45 +57,11 @@ std::string identity_of(int fd) {
 
 /// Starts the program with the pipe's writing end as its own descriptor of the same number.
 Result<pid_t> start(const std::vector<std::string>& program, int fd, const std::string& evidence_folder) {
-  std::vector<std::string> texts;
-  bool asks = !evidence_folder.empty();
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    if (const std::string_view text(*entry); !text.starts_with(kNumber) && !text.starts_with(kPipe)) {
-      texts.emplace_back(text);
-      if (text.starts_with(kEvidence)) asks = false;  // as the user wants it: another folder, or none
-    }
-  if (asks) texts.push_back(std::string(kEvidence) + evidence_folder);
-  texts.push_back(std::string(kNumber) + std::to_string(fd));
-  texts.push_back(std::string(kPipe) + identity_of(fd));
-  std::vector<char*> environment;
-  for (std::string& text : texts) environment.push_back(text.data());
-  environment.push_back(nullptr);
-  std::vector<std::string> copies = program;
-  std::vector<char*> arguments;
-  for (std::string& text : copies) arguments.push_back(text.data());
-  arguments.push_back(nullptr);
-
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  // A descriptor that is duplicated onto itself loses its close-on-exec flag (POSIX.1-2024; glibc since 2.29).
-  ::posix_spawn_file_actions_adddup2(&actions, fd, fd);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t defaults;
-  ::sigemptyset(&defaults);
-  ::sigaddset(&defaults, SIGPIPE);  // which the console ignores
-  ::sigaddset(&defaults, SIGINT);
-  ::sigaddset(&defaults, SIGTERM);
-  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environment.data());
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (error != 0)
-    return fail(fmt::format("cannot run {}: {}; give a program and its arguments after '--'", program.front(),
-                            errno_words(error)));
-  return pid;
+  std::vector<Variable> changes = {{"VRAMTRACK_MARK_FD", std::to_string(fd)}, {"VRAMTRACK_MARK_PIPE", identity_of(fd)}};
+  // Where it is set already, it is as the user wants it: another folder, or none.
+  if (!evidence_folder.empty() && ::getenv("VRAMTRACK_TEST_EVIDENCE") == nullptr)
+    changes.push_back({"VRAMTRACK_TEST_EVIDENCE", evidence_folder});
+  return start_program(program, changes, fd);
 }
 
 class Run {
@@ -142,11 +103,10 @@ class Run {
 
  private:
   bool has_ended() {
-    int status = 0;
-    const pid_t done = ::waitpid(pid_, &status, WNOHANG);
-    if (done != pid_) return done < 0 && errno != EINTR;
-    if (WIFEXITED(status)) run_.exit_code = WEXITSTATUS(status);
-    if (WIFSIGNALED(status)) run_.signal = WTERMSIG(status);
+    const auto end = ended_program(pid_);
+    if (!end) return false;
+    run_.exit_code = end->exit_code;
+    run_.signal = end->signal;
     return true;
   }
 

@@ -10,18 +10,21 @@
 namespace vramtrack::gate {
 
 std::string junit_xml(const std::vector<std::string>& program, const Conclusion& conclusion,
-                      const std::vector<std::string>& grown_lines, double took_s) {
+                      const std::vector<std::string>& grown_lines, double took_s, bool inconclusive_fails) {
   const std::string name = escape_markup(printable(fmt::format("{}", fmt::join(program, " "))));
-  const bool failure = conclusion.outcome == GateOutcome::leaks;
-  const bool error = !failure && conclusion.outcome != GateOutcome::passes;
+  const bool inconclusive = conclusion.outcome == GateOutcome::inconclusive;
+  const bool failure = conclusion.outcome == GateOutcome::leaks || (inconclusive && inconclusive_fails);
+  const bool skipped = inconclusive && !inconclusive_fails;
+  const bool error = !failure && !skipped && conclusion.outcome != GateOutcome::passes;
   std::string more;
   for (const std::string& line : grown_lines) more += "\n" + line;
   std::string out = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"vramtrack test\" tests=\"1\" "
       "failures=\"{}\" "
-      "errors=\"{}\" time=\"{:.3f}\">\n    <testcase classname=\"vramtrack\" name=\"{}\" time=\"{:.3f}\">\n      "
+      "errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\">\n    <testcase classname=\"vramtrack\" name=\"{}\" "
+      "time=\"{:.3f}\">\n      "
       "<properties>\n",
-      failure ? 1 : 0, error ? 1 : 0, took_s, name, took_s);
+      failure ? 1 : 0, error ? 1 : 0, skipped ? 1 : 0, took_s, name, took_s);
   for (const TestedSeries& t : conclusion.tested) {
     const std::string prefix = escape_markup(t.series.name + (t.series.key.empty() ? "" : "." + t.series.key));
     const auto property = [&](std::string_view what, const std::string& value) {
@@ -38,6 +41,7 @@ std::string junit_xml(const std::vector<std::string>& program, const Conclusion&
   if (failure || error)
     out += fmt::format("      <{0} message=\"{1}\">{1}{2}</{0}>\n", failure ? "failure" : "error",
                        escape_markup(conclusion.words), escape_markup(more));
+  if (skipped) out += fmt::format("      <skipped message=\"{}\"/>\n", escape_markup(conclusion.words));
   return out + "    </testcase>\n  </testsuite>\n</testsuites>\n";
 }
 

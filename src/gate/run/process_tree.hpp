@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,9 +12,6 @@
 #include "live/sources.hpp"
 
 namespace vramtrack::gate {
-
-/// `root` and all below it that are there now, by /proc; those whose parent has ended are not found. Some ms.
-std::set<std::uint32_t> process_tree(const std::string& proc_root, std::uint32_t root);
 
 /// Reads the sources when asked. Not thread-safe.
 class ProcessTreeMemory {

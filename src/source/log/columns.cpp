@@ -257,6 +257,12 @@ Column classify_words(std::string_view title) {
   return out;
 }
 
+/// What pandas writes for a title that is empty: "Unnamed: 0".
+bool is_pandas_filler(std::string_view title) {
+  constexpr std::string_view kUnnamed = "Unnamed: ";
+  return title.starts_with(kUnnamed) && logtext::whole_number<unsigned>(title.substr(kUnnamed.size())).has_value();
+}
+
 }  // namespace
 
 bool looks_like_header(std::string_view line, char delimiter) {
@@ -269,6 +275,7 @@ bool looks_like_header(std::string_view line, char delimiter) {
     logtext::Decimal number;
     if (!field.empty() && (is_digit(field.front()) || field.front() == '-') && logtext::read_decimal(field, number))
       return false;
+    if (is_pandas_filler(field)) continue;
     if (const std::size_t colon = field.find(": ");
         colon != std::string_view::npos && colon + 2 < field.size() && is_digit(field[colon + 2]))
       return false;  // "GPU memory: 8123 MB" says its value

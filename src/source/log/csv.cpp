@@ -1,15 +1,26 @@
 // Any CSV (comma, semicolon, tab) with a recognisable time and used column.
+#include "source/log/csv_clock.hpp"
 #include "source/log/csv_rows.hpp"
 
 namespace vramtrack {
 namespace {
+
+/// The first line that is more than a date, or has a delimiter.
+std::string_view first_row(std::string_view head) {
+  std::string_view line;
+  while (!head.empty()) {
+    line = logtext::take_line(head);
+    if (find_delimiter(line) != '\0' || (!logtext::trim(line).empty() && clock_lines(line).empty())) break;
+  }
+  return line;
+}
 
 int recognise(std::string_view head) {
   if (find_header(head)) return 50;
   std::vector<std::string> ignored;
   if (infer_from_head(head, ignored)) return 30;
   // Weakly, so that a table of other columns is told what it lacks.
-  return find_delimiter(head.substr(0, head.find('\n'))) != '\0' ? 5 : 0;
+  return find_delimiter(first_row(head)) != '\0' ? 5 : 0;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

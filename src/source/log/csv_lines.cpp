@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "source/log/csv_rows.hpp"
+#include "source/log/oom_message.hpp"
 #include "source/log/stamp_search.hpp"
 
 namespace vramtrack {
@@ -20,6 +21,7 @@ constexpr std::size_t kLongestRecord = 64 * kBytesPerKiB;
 
 void CsvRows::finish(LogRows& rows) {
   if (!quoted_.empty()) unquote(rows);
+  ended_ = true;
 }
 
 /// The record of a quoted field with line breaks grows by a line.
@@ -50,6 +52,18 @@ void CsvRows::unquote(LogRows& rows) {
   }
 }
 
+/// The column of a later header that has the title of the present clock, which its values showed; -1: none.
+int CsvRows::column_titled_as_clock(const ColumnPlan& later) const {
+  if (!plan_.has_header || plan_.time < 0) return -1;
+  std::vector<std::string_view> titles;
+  split_fields(plan_.header, plan_.delimiter, titles);
+  const std::string_view clock = titles[static_cast<std::size_t>(plan_.time)];
+  std::vector<std::string_view> later_titles;
+  split_fields(later.header, later.delimiter, later_titles);
+  const auto found = std::find(later_titles.begin(), later_titles.end(), clock);
+  return found == later_titles.end() ? -1 : static_cast<int>(found - later_titles.begin());
+}
+
 void CsvRows::read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows) {
   if (trim(line).empty() || trim(line).front() == '#' || line.starts_with("sep=")) return;
   const Cut result = cut_oddly(line);
@@ -61,10 +75,13 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
     reason = read_row(rows, last_is_whole);
     if (reason == nullptr) return fits();
   }
+  if (tells_out_of_memory(line)) return rows.out_of_memory(line);
   if (plan_.clock_lines && read_clock_line(line)) return;
   // Not a row: a header again (perhaps of other columns), or broken.
   if (looks_like_header(line, plan_.delimiter)) {
     if (auto plan = plan_header(line, plan_.delimiter)) {
+      if (plan->time < 0 || plan->time_title.step)
+        if (const int clock = column_titled_as_clock(*plan); clock >= 0) plan->time = clock;
       const bool same_clock = (plan->time >= 0) == (stamp_.kind() != StampReader::Kind::none) || plan_.clock_lines;
       header_seen_ = true;
       if (same_clock) {
@@ -100,18 +117,29 @@ void CsvRows::does_not_fit(std::string_view line, std::uint64_t number, const st
   ++unfit_since_;
   const bool row_like =
       line.find(plan_.delimiter) != std::string_view::npos && std::any_of(line.begin(), line.end(), logtext::is_digit);
-  if (row_like) ++unfit_rows_since_;
+  if (!row_like) return;
+  ++unfit_rows_since_;
+  if (cut_ != other_rows_.fields) other_rows_ = {cut_, 0, fmt::format("line {}: {}", number, why)};
+  ++other_rows_.rows;
 }
 
 std::optional<std::string> CsvRows::misfit() const {
   constexpr std::uint64_t kFew = 4;
+  // However much was read before: what the log ends with cannot be passed over.
+  constexpr std::uint64_t kFewAtTheEnd = 8;
+  if (ended_ && other_rows_.rows > kFewAtTheEnd && other_rows_.fields != plan_.count)
+    return refuse_rows(other_rows_.rows, other_rows_.first);
   // Words after the last row that fits (a crash, another program's) do not speak against it; rows do.
   const std::uint64_t unfit = unfit_ + (fit_ == 0 ? unfit_since_ : unfit_rows_since_);
   if (unfit == 0 || (fit_ > 0 && (unfit < kFew || unfit * 2 < fit_))) return std::nullopt;
+  return refuse_rows(unfit, first_unfit_);
+}
+
+std::string CsvRows::refuse_rows(std::uint64_t rows, const std::string& first) const {
   return fmt::format(
       "{} of the lines are no rows of what was understood, {} are ({}); {}; keep one kind of row in the file, mend the "
       "header so that it names every column, or pass --line-pattern to say what a line holds",
-      unfit, fit_, describe(plan_), first_unfit_);
+      rows, fit_, describe(plan_), first);
 }
 
 /// "Thu Oct  9 23:47:45 2025" on a line of its own.

@@ -76,12 +76,21 @@ class CsvRows final : public LogParser {
   void go_on_in_quotes(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);
   void unquote(LogRows& rows);
   bool read_clock_line(std::string_view line);
+  [[nodiscard]] int column_titled_as_clock(const ColumnPlan& later) const;
   void fits() {
     ++fit_;
     unfit_ += unfit_since_;
     unfit_since_ = unfit_rows_since_ = 0;
+    other_rows_ = {};
   }
+  /// Rows of another layout, one after the other.
+  struct OtherRows {
+    std::size_t fields = 0;  ///< of each
+    std::uint64_t rows = 0;
+    std::string first;  ///< why it does not fit
+  };
   void does_not_fit(std::string_view line, std::uint64_t number, const std::string& why);
+  [[nodiscard]] std::string refuse_rows(std::uint64_t rows, const std::string& first) const;
   /// Rounding apart; a total that is not known is above everything.
   static bool is_above(std::uint64_t used, std::uint64_t total) { return total > 0 && used > total + total / 20; }
   CsvEntry* entry(LogRows& rows, Timestamp time);
@@ -120,6 +129,8 @@ class CsvRows final : public LogParser {
   std::uint64_t unfit_rows_since_ = 0;  ///< of the following, those that look like rows
   std::uint64_t unfit_since_ = 0;       ///< lines that are no rows since then
   std::string first_unfit_;
+  OtherRows other_rows_;  ///< after the last row that fits
+  bool ended_ = false;
 
   std::vector<std::optional<std::uint64_t>> wide_used_;
   std::size_t positions_ = 0;

@@ -5,10 +5,10 @@
 #include <map>
 
 #include "core/units.hpp"
+#include "source/log/csv_clock.hpp"
 #include "source/log/csv_rows.hpp"
 #include "source/log/interleave.hpp"
 #include "source/log/recording.hpp"
-#include "source/log/stamp_search.hpp"
 #include "source/log/unit.hpp"
 
 namespace vramtrack {
@@ -16,6 +16,10 @@ namespace {
 
 using logtext::excerpt;
 using logtext::trim;
+
+std::string_view cell(const std::vector<std::string_view>& row, int column) {
+  return row[static_cast<std::size_t>(column)];
+}
 
 constexpr std::size_t kHeaderLines = 50;  ///< how far into a log its header may come
 constexpr std::size_t kSurveyRows = 4000;
@@ -33,10 +37,6 @@ std::vector<std::vector<std::string_view>> head_rows(std::string_view head, char
     if (fields.size() == count) rows.push_back(fields);
   }
   return rows;
-}
-
-std::string_view cell(const std::vector<std::string_view>& row, int column) {
-  return row[static_cast<std::size_t>(column)];
 }
 
 /// Without a time and an id, rows of several GPUs in turn would be read as one that jumps.
@@ -148,58 +148,6 @@ bool is_row_counter(const std::vector<std::vector<std::string_view>>& rows, int 
   return std::adjacent_find(values.begin(), values.end()) == values.end();
 }
 
-/// The times that stand on lines of their own.
-std::vector<std::string_view> clock_lines(std::string_view head) {
-  constexpr std::size_t kMost = 600;
-  std::vector<std::string_view> stamps;
-  while (!head.empty() && stamps.size() < kMost) {
-    const std::string_view line = logtext::take_line(head);
-    const std::string_view stamp = find_stamp(line);
-    // Nothing else on the line but marks ("==== ... ====") and a word or two ("Timestamp: ").
-    if (!stamp.empty() && trim(line).size() <= stamp.size() + 24) stamps.push_back(stamp);
-  }
-  return stamps;
-}
-
-bool is_row(std::string_view line, const ColumnPlan& plan) {
-  std::vector<std::string_view> fields;
-  split_fields(line, plan.delimiter, fields);
-  return fields.size() == plan.count && !looks_like_header(line, plan.delimiter);
-}
-
-/// "date; nvidia-smi --query-gpu=..." in a loop: rows without a time after a line that is one.
-void settle_clock_lines(std::string_view head, ColumnPlan& plan) {
-  if (plan.time >= 0) return;
-  bool dated = false;
-  while (!head.empty()) {
-    const std::string_view line = logtext::take_line(head);
-    if (trim(line).empty()) continue;
-    if (!clock_lines(line).empty() && (plan.count > 1 ? !is_row(line, plan) : find_stamp(line).size() > 10))
-      dated = true;
-    else if (is_row(line, plan))
-      break;
-  }
-  plan.clock_lines = dated;
-}
-
-/// How many rows come after each date, 1 when their number differs.
-std::size_t count_rows_a_date(std::string_view head, const ColumnPlan& plan) {
-  std::vector<std::size_t> groups;
-  while (!head.empty()) {
-    const std::string_view line = logtext::take_line(head);
-    if (is_row(line, plan) && clock_lines(line).empty()) {
-      if (!groups.empty()) ++groups.back();
-    } else if (!clock_lines(line).empty()) {
-      groups.push_back(0);
-    }
-  }
-  if (groups.size() < 3) return 1;
-  groups.pop_back();
-  for (const std::size_t n : groups)
-    if (n != groups.front() || n == 0) return 1;
-  return groups.front();
-}
-
 /// How many GPUs a log without ids interleaves: the constant number of rows a reading, 1 when there is no such.
 std::size_t count_positions(const std::vector<std::vector<std::string_view>>& rows, int time, StampReader stamp) {
   constexpr double kTogether_s = 0.1;
@@ -301,6 +249,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   settle_percent(rows, comma, plan);
   if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
     if (Status ok = check_measure(rows, plan, comma); !ok) return fail(std::move(ok.error()));
+  if (Status ok = settle_clock_column(rows, plan); !ok) return fail(std::move(ok.error()));
   settle_clock_lines(head.text, plan);
   if (Status ok = check_one_gpu(rows, plan, comma); !ok) return fail(std::move(ok.error()));
 

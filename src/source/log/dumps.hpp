@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "source/log/format.hpp"
+#include "source/log/oom_message.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/stamp.hpp"
@@ -20,6 +21,10 @@ class LineReader : public LogParser {
       const bool last_is_cut = !complete && lines.find('\n') == std::string_view::npos;
       const std::string_view line = logtext::take_line(lines);
       rows.line = number;
+      if (tells_out_of_memory(line)) {
+        rows.out_of_memory(line);
+        continue;
+      }
       read_line(line, number, !last_is_cut, rows);
     }
     return number;

@@ -8,8 +8,8 @@
 #include <map>
 #include <optional>
 
+#include "core/protobuf.hpp"
 #include "source/log/json_value.hpp"
-#include "source/log/protobuf.hpp"
 #include "source/log/run_file_records.hpp"
 
 namespace vramtrack::runfile {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -71,6 +72,8 @@ struct Relation {
   bool second_fixed = true;  ///< the second is constant for each GPU
   bool sum_fixed = true;     ///< their sum is, but for rounding
   bool alike = true;         ///< they are equal throughout
+  int rises = 0;             ///< of the first from one row of a GPU to the next
+  int falls = 0;
 };
 
 Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
@@ -87,6 +90,7 @@ Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
   };
   struct Gpu {
     Range first, second, sum;
+    std::uint64_t last;  ///< of the first column
   };
   std::map<std::string_view, Gpu> gpus;
   Relation out;
@@ -97,7 +101,10 @@ Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
         logtext::read_amount(row[second], kBytesPerMiB, b) != Amount::read)
       continue;
     const auto id = key >= 0 && static_cast<std::size_t>(key) < row.size() ? row[static_cast<std::size_t>(key)] : "";
-    Gpu& gpu = gpus.try_emplace(id, Gpu{{a, a}, {b, b}, {a + b, a + b}}).first->second;
+    Gpu& gpu = gpus.try_emplace(id, Gpu{{a, a}, {b, b}, {a + b, a + b}, a}).first->second;
+    out.rises += a > gpu.last ? 1 : 0;
+    out.falls += a < gpu.last ? 1 : 0;
+    gpu.last = a;
     gpu.first.take(a);
     gpu.second.take(b);
     gpu.sum.take(a + b);
@@ -109,6 +116,22 @@ Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
     out.sum_fixed &= gpu.sum.width() <= kRounding + gpu.first.width() / kOfTheChange;
   }
   return out;
+}
+
+/// Of two columns that add up to a constant, whether the first is the used memory; nullopt: their values do not tell.
+/// Programs take memory in many small steps and give it back in few large ones, so used memory rises more often than it
+/// falls, and free memory falls more often. The steps tell where chance would not (three standard deviations of the
+/// sign test).
+std::optional<bool> first_is_used(Rows rows, const Relation& relation, int time) {
+  const double steps = relation.rises + relation.falls;
+  const double more_rises = relation.rises - relation.falls;
+  constexpr double kFewest = 10;
+  if (steps < kFewest || std::abs(more_rises) < 3 * std::sqrt(steps)) return std::nullopt;
+  const auto stamp = [time](const std::vector<std::string_view>& row) {
+    return time >= 0 && static_cast<std::size_t>(time) < row.size() ? row[static_cast<std::size_t>(time)] : "";
+  };
+  const bool newest_first = stamp(rows.back()) < stamp(rows.front());
+  return (more_rises > 0) != newest_first;
 }
 
 bool looks_like_gpu_name(std::string_view text) {
@@ -124,6 +147,18 @@ constexpr double kMostPercent = 100;
 
 constexpr std::string_view kAsk =
     "put the header line back as the first line, for example 'timestamp, index, memory.used [MiB], memory.total [MiB]'";
+
+/// Why the columns of `rows` cannot be told, and which rows those are.
+tl::unexpected<Error> cannot_tell(Rows rows, std::string_view why) {
+  const std::vector<std::string_view>& row = rows.front();
+  const std::string_view last = row.back();
+  const std::string_view line(row.front().data(),
+                              static_cast<std::size_t>(last.data() + last.size() - row.front().data()));
+  return fail(
+      fmt::format("there is no header line, and of rows such as '{}' {}; {}, or name the values with "
+                  "--line-pattern",
+                  logtext::excerpt(line, 100), why, kAsk));
+}
 
 }  // namespace
 
@@ -220,21 +255,26 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     told(fmt::format("column {} is read as used and column {} as total memory", used + 1, total + 1));
     return plan;
   }
-  // Used and free add up to a constant. Which is which the values cannot tell: the used one comes first in
-  // nvidia-smi's own list. With a total besides, people write them in any order.
-  const bool total_besides = with_units ? memory.size() > 2 : !pairs.empty();
-  if (halves && !total_besides) {
-    plan.used = static_cast<int>(halves->first);
-    plan.free = static_cast<int>(halves->second);
-    told(fmt::format(
-        "columns {} and {} add up to a constant, so the first is read as used and the second as free memory",
-        plan.used + 1, plan.free + 1));
-    return plan;
+  // A leak of one is a release of the other, and people write them in either order.
+  if (halves) {
+    if (const auto first = first_is_used(rows, relate(rows, halves->first, halves->second, key), plan.time)) {
+      plan.used = static_cast<int>(*first ? halves->first : halves->second);
+      plan.free = static_cast<int>(*first ? halves->second : halves->first);
+      told(
+          fmt::format("columns {} and {} add up to a constant, and column {} rises more often than it falls, so it is "
+                      "read as used and the other as free memory",
+                      halves->first + 1, halves->second + 1, plan.used + 1));
+      return plan;
+    }
+    return cannot_tell(rows,
+                       fmt::format("columns {} and {} add up to a constant: one is the used and the other the free "
+                                   "memory, and their values cannot tell which is which",
+                                   halves->first + 1, halves->second + 1));
   }
-  return fail(
-      fmt::format("there is no header line, and which of {} columns is the used memory cannot be told from "
-                  "their values; {}",
-                  memory.size(), kAsk));
+  if (memory.empty()) return cannot_tell(rows, "no column holds amounts of memory only");
+  std::string numbers_of;
+  for (const std::size_t column : memory) numbers_of += fmt::format("{}{}", numbers_of.empty() ? "" : ", ", column + 1);
+  return cannot_tell(rows, fmt::format("any of the columns {} may be the used memory", numbers_of));
 }
 
 }  // namespace vramtrack

@@ -173,14 +173,16 @@ Status LogFile::read_some() {
   if (!more) return fail(more.error());
   if (!*more) {
     text_->parser->finish(*rows_);
-    if (const auto wrong = text_->parser->misfit()) return fail(fmt::format("{}: {}", rows_->file(), *wrong));
+    rows_->judge_order();
+    if (const auto wrong = text_->parser->misfit())
+      return fail(Error{fmt::format("{}: {}", rows_->file(), *wrong), true});
     if (text_->lines != nullptr && !text_->lines->bytes().warning().empty())
       rows_->warn(text_->lines->bytes().warning());
     ended_ = ++part_ == parts_.size();
     if (!ended_)
       if (auto ok = begin_part(); !ok) return ok;
   }
-  if (!rows_->refusal().empty()) return fail(rows_->refusal());
+  if (!rows_->refusal().empty()) return fail(Error{rows_->refusal(), true});
   return {};
 }
 
@@ -222,8 +224,8 @@ void LogFile::order() {
   std::stable_sort(waiting_events_.begin(), waiting_events_.end(), earlier_event);
   if (rows.series_follow_one_another()) {
     rows.warn(
-        "the log lists one series after another beyond its first 256 KiB: its series are analysed one after another, "
-        "too; sort it by its time column to analyse them together");
+        "the log lists one series after another: its series are analysed one after another, too; sort it by its time "
+        "column to analyse them together");
   } else {
     hold_ = std::max(hold_, rows.disorder());
   }

@@ -71,6 +71,7 @@ void OrderSurvey::see(std::uint64_t line, Timestamp time, SeriesId series) {
   ++samples_;
   earliest_ = std::min(earliest_, time);
   latest_ = std::max(latest_, time);
+  last_ = time;
   if (ahead_.see(at, ns(time)) && line_ == 0) line_ = line;
   behind_.see(at, -ns(time));
 }
@@ -89,14 +90,15 @@ Duration OrderSurvey::period() const {
     std::vector<Duration> rises = rises_;
     return nth_smallest(std::span(rises), (rises.size() - 1) * kPeriodNumerator / kPeriodDenominator);
   }
-  Duration covered{};
-  std::uint64_t steps = 0;
+  // The most frequent series shows it. In such an order a process that some readings do not list seems to end and to
+  // begin again, and each of its lives to be sampled now and then over the whole log.
+  Duration shortest{};
   for (const Extent& extent : extents_) {
-    if (extent.samples < 2) continue;
-    covered += (extent.latest - extent.earliest) / static_cast<std::int64_t>(extent.samples - 1);
-    ++steps;
+    if (extent.latest == extent.earliest) continue;
+    const Duration period = (extent.latest - extent.earliest) / static_cast<std::int64_t>(extent.samples - 1);
+    if (shortest == Duration{} || period < shortest) shortest = period;
   }
-  return steps == 0 ? Duration{} : covered / static_cast<std::int64_t>(steps);
+  return shortest;
 }
 
 void StretchSurvey::close(const Stretch& stretch) {

@@ -45,6 +45,8 @@ class OrderSurvey {
   /// Of all samples. REQUIRES: samples() > 0.
   [[nodiscard]] Timestamp earliest() const { return earliest_; }
   [[nodiscard]] Timestamp latest() const { return latest_; }
+  /// Of the last sample in the file.
+  [[nodiscard]] Timestamp last() const { return last_; }
   /// Time between two samples of a series, as far as samples in such an order show it.
   [[nodiscard]] Duration period() const;
 
@@ -81,6 +83,7 @@ class OrderSurvey {
   std::uint64_t line_ = 0;
   Timestamp earliest_ = Timestamp::max();
   Timestamp latest_ = Timestamp::min();
+  Timestamp last_{};
 };
 
 /// A second pass, over a log whose times step back: is it its order, or was a clock set? A stretch is a run of samples

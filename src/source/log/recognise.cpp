@@ -118,7 +118,11 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   for (std::size_t i = 0; i < roster.size(); ++i) probe.devices.push_back(roster.device(i));
   if (!rows.series_follow_one_another()) probe.disorder = rows.disorder();
   if (!is_readable_again(path)) {
-    if (!is_out_of_order(*planned, text)) {
+    const OrderSurvey survey = survey_head(*planned, text);
+    if (!survey.steps_back() && !survey.in_blocks()) {
+      planned->times.period = survey.period();
+      if (found->parser->clock_wraps() && survey.samples() > 0)
+        planned->times.begins_at = begin_of_day_times(survey, LogOrder::as_written);
       if (probe.has_long_lines) (*lines)->allow_long_lines();
       planned->input = std::move(*lines);
       return planned;
@@ -142,7 +146,7 @@ Result<LogText> open_text(PlannedFile& planned, LogRows& rows) {
   LogText text;
   if (planned.is_stream()) {
     text.lines = std::move(planned.input);
-    rows.expect_any_order();
+    rows.watch_order(StretchSurvey(planned.times.period, !planned.probe.relative));
   } else {
     auto opened = open_lines(planned);
     if (!opened) return fail(std::move(opened.error()));

@@ -19,7 +19,7 @@ struct PlannedFile {
   LogOptions options;
   Zone zone;
   Probe probe;
-  LogTimes times;                    ///< of a stream: only that it is read as written
+  LogTimes times;                    ///< of a stream: what its head says
   std::unique_ptr<LineInput> input;  ///< of a stream (standard input, a pipe), which cannot be opened twice
   std::optional<Spool> spool;        ///< of a stream out of order: a copy
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
 #include "source/log/recognise.hpp"
@@ -84,6 +85,11 @@ class RecordedSource final : public Source {
   std::size_t gathered_ = 0;
 };
 
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return a != "-" && b != "-" && std::filesystem::equivalent(a, b, ignored);
+}
+
 std::string name_of(const LogDevice& device) {
   return device_id(device);
 }
@@ -100,15 +106,15 @@ bool are_apart(const PlannedFile& a, const PlannedFile& b) {
          first.latest - second.earliest <= kClockJitter;
 }
 
-/// Whether both are files with dates, of one kind, that have a GPU in common.
-bool may_continue(const PlannedFile& a, const PlannedFile& b) {
+/// A GPU that both contain, by UUID or PCI bus id, where both are files with dates and of one kind; nullptr otherwise.
+const LogDevice* shared_device(const PlannedFile& a, const PlannedFile& b) {
   for (const PlannedFile* file : {&a, &b})
-    if (file->is_stream() || file->probe.relative || !file->times.has_samples) return false;
-  if (a.probe.processes_only != b.probe.processes_only) return false;
+    if (file->is_stream() || file->probe.relative || !file->times.has_samples) return nullptr;
+  if (a.probe.processes_only != b.probe.processes_only) return nullptr;
   for (const LogDevice& device : a.probe.devices)
     for (const LogDevice& other : b.probe.devices)
-      if (compare(device, other) >= SameDevice::by_pci) return true;
-  return false;
+      if (compare(device, other) >= SameDevice::by_pci) return &device;
+  return nullptr;
 }
 
 /// Sets of files, merged where they belong together; each has the number of its first file.
@@ -130,13 +136,32 @@ class Groups {
   std::vector<std::size_t> group_;
 };
 
-/// Files that continue one another: logs of one GPU (by UUID or PCI bus id) whose times do not overlap. Where some of
-/// one GPU's do, nobody can say which continues which: each stays alone.
-Groups find_continuations(const std::vector<std::unique_ptr<PlannedFile>>& files) {
+std::string moment(Timestamp time) {
+  return iso8601(std::chrono::floor<std::chrono::seconds>(time));
+}
+
+/// Both files tell what one GPU did at the same time, and would be judged apart: two stories of it.
+std::string overlap(const PlannedFile& a, const PlannedFile& b, const LogDevice& shared) {
+  const Timestamp from = std::max(a.times.earliest, b.times.earliest);
+  const Timestamp to = std::min(a.times.latest, b.times.latest);
+  return fmt::format(
+      "{} and {} both contain GPU {} from {} to {}; remove these rows from one of them so that the files follow one "
+      "another, or analyse them one by one",
+      a.shown, b.shown, name_of(shared), moment(from), moment(to));
+}
+
+/// Files that continue one another: logs of one GPU (by UUID or PCI bus id) whose times do not overlap. An Error where
+/// they do. Files that have no GPU in common may be at the same time, also where a third one has the GPUs of both: then
+/// nobody can say which continues which, and each stays alone.
+Result<Groups> find_continuations(const std::vector<std::unique_ptr<PlannedFile>>& files) {
   Groups logs(files.size());
   for (std::size_t i = 0; i < files.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if (may_continue(*files[i], *files[j])) logs.merge(i, j);
+    for (std::size_t j = 0; j < i; ++j) {
+      const LogDevice* const shared = shared_device(*files[i], *files[j]);
+      if (shared == nullptr) continue;
+      if (!are_apart(*files[i], *files[j])) return fail(overlap(*files[j], *files[i], *shared));
+      logs.merge(i, j);
+    }
   for (std::size_t i = 0; i < files.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (logs[i] == logs[j] && !are_apart(*files[i], *files[j])) logs.dissolve(logs[i]);
@@ -218,14 +243,19 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
   if (!zone) return fail(std::move(zone.error()));
   if (std::count(paths.begin(), paths.end(), "-") > 1) return fail("standard input ('-') can be read only once");
   std::vector<std::unique_ptr<PlannedFile>> files;
+  for (auto path = paths.begin(); path != paths.end(); ++path)
+    if (std::any_of(paths.begin(), path, [&](const std::string& before) { return is_same_file(before, *path); }))
+      return fail(fmt::format("{} is given twice; give each file once", *path));
   for (const std::string& path : paths) {
     auto planned = recognise_log(path, options, *zone);
     if (!planned) return fail(std::move(planned.error()));
     files.push_back(std::move(*planned));
   }
 
+  const auto continuations = find_continuations(files);
+  if (!continuations) return fail(continuations.error());
   // A process log ties the device logs of its GPUs together.
-  const Groups logs = find_continuations(files);
+  const Groups& logs = *continuations;
   Groups group = logs;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!files[i]->probe.processes_only) continue;
@@ -253,6 +283,20 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
   return recordings;
 }
 
+namespace {
+
+/// Times of day without dates begin at zero, in all logs of a recording alike; nullopt: it has none.
+std::optional<Timestamp> earliest_begin(const std::vector<std::vector<std::unique_ptr<PlannedFile>>>& logs) {
+  std::optional<Timestamp> begin;
+  for (const auto& log : logs)
+    for (const auto& part : log)
+      if (part->probe.relative && part->times.begins_at)
+        begin = std::min(begin.value_or(Timestamp::max()), *part->times.begins_at);
+  return begin;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& catalog) {
   auto roster = std::make_unique<DeviceRoster>();
   std::size_t most_devices = 0;
@@ -265,9 +309,11 @@ Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& cat
       catalog.clock_is_relative |= part->probe.relative;
     }
   roster->settle_ids();
+  const std::optional<Timestamp> begin = earliest_begin(recording.logs_);
   std::vector<std::unique_ptr<LogFile>> files;
   for (auto& log : recording.logs_) {
     auto rows = std::make_unique<LogRows>(catalog, *roster, log.front()->shown, log.front()->options.capacity_bytes);
+    if (begin && log.front()->times.begins_at) rows->begin_at(*begin);
     auto file = LogFile::open(std::move(log), std::move(rows));
     if (!file) return fail(std::move(file.error()));
     files.push_back(std::move(*file));

@@ -195,6 +195,12 @@ class TimeKeys {
 
 }  // namespace
 
+Timestamp begin_of_day_times(const OrderSurvey& survey, LogOrder order) {
+  // Read from its end, a log counts its midnights from there: the day that its rows had in this pass does not matter.
+  if (order != LogOrder::newest_first) return survey.earliest();
+  return Timestamp{survey.last().time_since_epoch() % std::chrono::days{1}};
+}
+
 Result<LogTimes> survey_log(const PlannedFile& file) {
   LogTimes times;
   OrderSurvey survey;
@@ -227,6 +233,7 @@ Result<LogTimes> survey_log(const PlannedFile& file) {
     times.order = *order;
   }
   times.is_shuffled = survey.is_shuffled();
+  if (wraps) times.begins_at = begin_of_day_times(survey, times.order);
   if (times.order == LogOrder::as_written) return times;
   // Without dates, what lies before and what after a midnight is known by the order of the file only.
   if (times.order == LogOrder::by_time && wraps && times.latest - times.earliest > std::chrono::hours{12})
@@ -241,14 +248,13 @@ Result<LogTimes> survey_log(const PlannedFile& file) {
                   file.shown, std::max<std::uint64_t>(times.line, 1), reason));
 }
 
-bool is_out_of_order(const PlannedFile& file, std::string_view head) {
+OrderSurvey survey_head(const PlannedFile& file, std::string_view head) {
   OrderSurvey survey;
   TimesReader reader(file, head, [&](std::uint64_t line, Timestamp time, SeriesId series) {
     if (series != LogRows::kNoSeries) survey.see(line, time, series);
   });
-  if (reader.parser == nullptr) return false;
-  reader.parser->parse(head, 1, false, reader.rows);
-  return survey.steps_back() || survey.in_blocks();
+  if (reader.parser != nullptr) reader.parser->parse(head, 1, false, reader.rows);
+  return survey;
 }
 
 Result<std::unique_ptr<RecordSorter>> sort_log(const PlannedFile& file, const LogTimes& times, LogRows& rows) {

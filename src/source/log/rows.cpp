@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "core/framework.hpp"
+#include "source/log/oom_message.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -12,9 +14,6 @@ namespace {
 
 constexpr std::size_t kNamedSkips = 8;
 constexpr std::size_t kWarnings = 16;
-/// Of a log that is read while it is written: so many steps back, one in so many lines or more, are no clock's.
-constexpr std::uint64_t kManySteps = 8;
-constexpr std::uint64_t kLinesPerStep = 20;
 /// In total; keeps times far from the ends of 64 bits.
 constexpr Duration kLongestShift = std::chrono::hours{24 * 365 * 100};
 constexpr std::size_t kCommandBytes = 256;
@@ -137,10 +136,12 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
   p.pid = pid;
   p.ticks = known.ticks;
   p.name = name;
-  if (has_bytes)
+  if (has_bytes) {
     make_series(p);
-  else
+  } else {
     bytes_withheld_ = true;
+    catalog_.devices_withholding.insert(devices_[device].id);
+  }
   ProcessInfo info;
   info.pid = pid;
   info.start_ticks = known.ticks;
@@ -184,23 +185,52 @@ void LogRows::end_unseen(std::size_t device, double clock_s, Timestamp time) {
   }
 }
 
+/// The log's only device, else the one with the index that the message names; empty: not known.
+std::string LogRows::device_of_message(std::string_view message) const {
+  if (devices_.size() == 1) return devices_.front().id;
+  const std::optional<int> index = gpu_of_message(message);
+  for (const Device& device : devices_)
+    if (const DeviceInfo* info = catalog_.device(device.id); index && info != nullptr && info->index == index)
+      return device.id;
+  return {};
+}
+
+void LogRows::out_of_memory(std::string_view message) {
+  if (newest_ == kNever) return;
+  if (newest_ != out_of_memory_) said_out_of_memory_.clear();
+  out_of_memory_ = newest_;
+  std::string device = device_of_message(message);
+  if (std::find(said_out_of_memory_.begin(), said_out_of_memory_.end(), device) != said_out_of_memory_.end()) return;
+  said_out_of_memory_.push_back(device);
+  constexpr std::size_t kQuoted = 200;
+  Event event;
+  event.time = newest_;
+  event.kind = Event::Kind::out_of_memory;
+  event.device_id = std::move(device);
+  event.text = fmt::format("{}:{}: the memory of a GPU ran out: {}", file_, line,
+                           logtext::excerpt(logtext::trim(message), kQuoted));
+  events.push_back(std::move(event));
+}
+
 Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
   const Timestamp last = last_of_[index_of(series)];
   if (time >= last) {
     // Another series was ahead: the rows interleave loosely, or the file lists one series after another.
     disorder_ = std::max(disorder_, newest_ - time);
-    if (newest_ - time > kInterleaving) blocks_ = true;
+    if (newest_ - time > kInterleaving && !blocks_) {
+      blocks_ = true;
+      if (watch_)
+        refuse(
+            fmt::format("{}:{}: one series is listed after another, and what is read once only cannot be sorted; write "
+                        "{} to a file and analyse that, or sort it by its time column",
+                        file_, line, file_));
+    }
     return time;
   }
   if (last - time <= kClockJitter) return last;
-  ++steps_back_;
-  const bool before_all = time - shift_ < oldest_ - kClockJitter;
-  if (any_order_ && refusal_.empty() &&
-      (before_all || (steps_back_ >= kManySteps && line < kLinesPerStep * steps_back_)))
-    refusal_ = fmt::format(
-        "{}:{}: time goes back {}: the rows are not in order of time, and of {} the rows before cannot be sorted any "
-        "more; write it into a file and read that",
-        file_, line, before_all ? "to before the first row" : "again and again", file_);
+  if (++steps_back_ == 1) first_step_back_ = line;
+  // Each look sorts all stretches: at the 1st, 2nd, 4th, 8th... step, and at the end of the log.
+  if (watch_ && std::has_single_bit(steps_back_)) refuse_other_order();
   if (newest_ - time > kLongestShift - shift_) {
     warn(fmt::format("{}:{}: time goes back by more than a lifetime; such rows get the time of the row before", file_,
                      line));
@@ -216,6 +246,16 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
   time += by;
   newest_ = time;
   return time;
+}
+
+/// Whether a clock that was set explains the steps back so far, as it would have to in a file that is read as written.
+void LogRows::refuse_other_order() {
+  if (StretchSurvey(*watch_).order() == LogOrder::as_written) return;
+  refuse(fmt::format(
+      "{}:{}: time goes back, here or further on, and not as a clock does that was set: the rows are not in "
+      "order of time, and what is read once only cannot be sorted; write {} to a file and analyse that, or "
+      "sort it by its time column",
+      file_, first_step_back_, file_));
 }
 
 void LogRows::continue_in(std::string file) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -54,15 +55,20 @@ class LogRows {
   static constexpr std::size_t kEveryDevice = SIZE_MAX;
   void end_unseen(std::size_t device, double clock_s, Timestamp time);
 
+  // --- out of memory ---
+  /// The line being read, `message`, says that the memory of a GPU ran out: an event at the time of the last reading.
+  /// One a device for all the messages between two readings (a traceback). Nothing before the first reading.
+  void out_of_memory(std::string_view message);
+
   // --- samples ---
   void add(Timestamp time, SeriesId series, std::uint64_t bytes) {
     if (observer_) return observer_(line, time, series);
+    if (watch_) watch_->see(time, series);
     time += shift_;
     if (time < newest_) {
       time = out_of_order(time, series);
     } else {
       if (time > newest_) {
-        if (newest_ == kNever) oldest_ = time;
         step_ = newest_ == kNever ? Duration{std::chrono::seconds{1}} : time - newest_;
         newest_ = time;
       }
@@ -110,14 +116,20 @@ class LogRows {
   }
 
   // --- order of time ---
+  /// Times count from `time`, which the recording begins with. Only before the first row.
+  void begin_at(Timestamp time) { shift_ = -time.time_since_epoch(); }
   /// Largest distance by which a sample of another series came after a later one. Zero: in order throughout.
   [[nodiscard]] Duration disorder() const { return disorder_; }
   /// Series follow one another in the file instead of interleaving: only a sort of the whole puts them in order.
   [[nodiscard]] bool series_follow_one_another() const { return blocks_; }
-  /// The order of the log is not known: it is read once only, while it is being written. Then a step back to before its
-  /// beginning, or one in every few rows, is refused: it is no clock's, and what has been read cannot be sorted any
-  /// more.
-  void expect_any_order() { any_order_ = true; }
+  /// The order of the log is not known beyond its beginning: it is read once only, while it is being written. `head`
+  /// watches how it goes on; what a file would be sorted for is refused, because what has been read cannot be sorted
+  /// any more.
+  void watch_order(StretchSurvey head) { watch_.emplace(std::move(head)); }
+  /// The log has ended: refuses what only its whole shows to be out of order.
+  void judge_order() {
+    if (watch_ && steps_back_ > 0) refuse_other_order();
+  }
   [[nodiscard]] Timestamp newest() const { return newest_; }
   [[nodiscard]] const std::vector<SeriesId>& device_series_seen() const { return device_series_; }
 
@@ -144,11 +156,13 @@ class LogRows {
     std::vector<std::size_t> listed;  ///< positions in processes_ that have not ended, of earlier processes too
   };
 
+  [[nodiscard]] std::string device_of_message(std::string_view message) const;
   void set_total(Timestamp time, std::size_t device, std::uint64_t bytes);
   [[nodiscard]] bool has_samples(std::size_t device) const;
   [[nodiscard]] Timestamp event_time(Timestamp time, std::size_t device) const;
   SeriesId intern(const SeriesKey& key);
   Timestamp out_of_order(Timestamp time, SeriesId series);
+  void refuse_other_order();
 
   Catalog& catalog_;
   DeviceRoster& roster_;
@@ -168,9 +182,11 @@ class LogRows {
   Duration shift_{};
   Duration disorder_{};
   bool blocks_ = false;
-  bool any_order_ = false;
-  Timestamp oldest_ = kNever;
+  std::optional<StretchSurvey> watch_;  ///< of a log that is read once only
   std::uint64_t steps_back_ = 0;
+  Timestamp out_of_memory_ = kNever;             ///< when it was last said
+  std::vector<std::string> said_out_of_memory_;  ///< of which devices then
+  std::uint64_t first_step_back_ = 0;            ///< its line
   std::string refusal_;
   Observer observer_;
 };

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "core/errno_words.hpp"
+#include "core/printable.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -25,10 +27,10 @@ std::string smi_stamp(Timestamp time, bool relative) {
 }
 
 /// A value with commas would end its column.
-std::string field(std::string text) {
-  for (char& c : text)
-    if (c == ',' || static_cast<unsigned char>(c) < 0x20) c = ' ';
-  return text.empty() ? "[N/A]" : text;
+std::string field(std::string_view text) {
+  std::string out = printable(text);
+  std::replace(out.begin(), out.end(), ',', ' ');
+  return out.empty() ? "[N/A]" : out;
 }
 
 Status open(std::ofstream& out, const std::string& path, std::string_view header) {

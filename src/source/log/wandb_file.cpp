@@ -9,8 +9,8 @@
 #include <cmath>
 #include <map>
 
+#include "core/protobuf.hpp"
 #include "source/log/json_value.hpp"
-#include "source/log/protobuf.hpp"
 #include "source/log/run_file_records.hpp"
 
 namespace vramtrack::runfile {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 
-#include "core/read_all.hpp"
+#include "core/regular_file.hpp"
+#include "core/toml_depth.hpp"
 #include "source/sim/table_reader.hpp"
 
 namespace vramtrack::sim {
@@ -254,6 +254,7 @@ Scenario read_scenario(const toml::table& table, Mistakes& mistakes) {
 }  // namespace
 
 Result<Scenario> parse_scenario(std::string_view text, std::string_view file_name) {
+  if (const Status bounded = check_key_depth(text, file_name); !bounded) return fail(bounded.error());
   try {
     const toml::table table = toml::parse(text, std::string(file_name));
     Mistakes mistakes(file_name);
@@ -266,12 +267,14 @@ Result<Scenario> parse_scenario(std::string_view text, std::string_view file_nam
   }
 }
 
+/// Thousands of processes, each described by hand.
+constexpr std::size_t kMostScenarioBytes = 4U << 20U;
+
 Result<Scenario> load_scenario(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(fmt::format("{}: cannot be opened; check the path and its permissions", path));
-  const auto text = read_all(file);
-  if (!text) return fail(fmt::format("{}: cannot be read; give a file with a scenario", path));
-  return parse_scenario(*text, path);
+  const auto text = read_regular_file(path, kMostScenarioBytes, Links::of_owner);
+  if (!text) return fail(text.error());
+  if (!*text) return fail(fmt::format("{}: cannot be opened; check the path and its permissions", path));
+  return parse_scenario(**text, path);
 }
 
 }  // namespace vramtrack::sim

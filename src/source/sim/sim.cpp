@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "source/sim/instruments.hpp"
 #include "source/sim/processes.hpp"
 #include "source/sim/random.hpp"
 
@@ -83,6 +84,8 @@ class Simulation final : public Source {
         catalog_(catalog),
         sampling_(scenario_),
         processes_(scenario_),
+        instruments_(scenario_),
+        busy_(scenario_.devices.size(), 0),
         lost_(scenario_.devices.size(), false),
         told_(scenario_.faults.size(), false) {
     if (!scenario_.start) catalog_.clock_is_relative = true;
@@ -105,6 +108,7 @@ class Simulation final : public Source {
       emit_endings(out);
       emit_devices(tick.t_s, out);
       emit_processes(tick.t_s, out);
+      emit_instruments(tick.t_s, out);
     }
     return sampling_.done() ? Progress::end : Progress::more;
   }
@@ -177,17 +181,28 @@ class Simulation final : public Source {
   }
 
   void emit_processes(double t_s, Batch& out) {
+    std::fill(busy_.begin(), busy_.end(), 0.0);
+    for (const Run& run : processes_.runs())
+      for (const Holding& holding : run.holdings)
+        busy_[holding.device] +=
+            (1 - busy_[holding.device]) * simulated_load(scenario_, run, holding, t_s).gpu_ratio.value_or(0);
     for (Run& run : processes_.runs()) {
       if (!run.alive || !run.spec->visible) continue;
       for (Holding& holding : run.holdings) {
         if (!readable(t_s, holding.device, Metric::process_used, run.spec->name)) continue;
         if (!holding.interned) intern(run, holding);
         out.samples.push_back({time_, holding.used_id, static_cast<std::uint64_t>(holding.used_bytes)});
+        out.loads.push_back({time_, holding.used_id, simulated_load(scenario_, run, holding, t_s)});
         if (!run.spec->allocator) continue;
         out.samples.push_back({time_, holding.reserved_id, static_cast<std::uint64_t>(holding.used_bytes)});
         out.samples.push_back({time_, holding.allocated_id, static_cast<std::uint64_t>(holding.allocated_bytes)});
       }
     }
+  }
+
+  void emit_instruments(double t_s, Batch& out) {
+    for (std::size_t i = 0; i < scenario_.devices.size(); ++i)
+      if (!lost_[i]) out.readings.push_back(instruments_.read(i, busy_[i], t_s, time_));
   }
 
   void intern(Run& run, Holding& holding) {
@@ -210,6 +225,8 @@ class Simulation final : public Source {
   Catalog& catalog_;
   Sampling sampling_;
   Processes processes_;
+  Instruments instruments_;
+  std::vector<double> busy_;  ///< by device: share of time in which one of its processes works
   std::vector<SeriesId> device_used_;
   std::vector<SeriesId> device_reserved_;
   std::vector<bool> lost_;

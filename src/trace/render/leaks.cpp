@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include "core/format.hpp"
+#include "trace/category.hpp"
+#include "trace/render/categories.hpp"
 #include "trace/render/parts.hpp"
 #include "trace/render/render.hpp"
 
@@ -29,10 +31,66 @@ std::string verdict_line(const Growth& growth) {
   }
 }
 
+void site_text(std::string& out, const Symbols& symbols, const SiteGrowth& site, std::size_t number) {
+  std::string bytes;
+  for (const std::int64_t b : site.bytes) bytes += (bytes.empty() ? "" : " > ") + format_size(b);
+  out += fmt::format("{:>3}. {:<12} {:+} blocks  {}\n", number, format_change(site.growth_bytes()),
+                     site.growth_blocks(), printable(site_words(symbols, site.stack)));
+  out += fmt::format("       {}{}\n", bytes,
+                     site.bytes.size() < 3 ? ""
+                     : site.grew_each_time ? ", at every step"
+                                           : ", not at every step");
+  const auto lines = stack_words(symbols, site.stack, kStackLines);
+  for (std::size_t i = 1; i < lines.size(); ++i) out += fmt::format("         called by {}\n", lines[i]);
+}
+
+/// Pinned host memory is no memory of a device: it is told apart, and decides nothing.
+void host_text(std::string& out, const Symbols& symbols, const Growth& host, std::size_t sites) {
+  out += fmt::format("\nhost (pinned memory): {}: {}\n", verdict_line(host), host.because);
+  std::size_t shown = 0;
+  for (const SiteGrowth& site : host.sites) {
+    if (site.growth_bytes() <= 0 || shown == sites) break;
+    site_text(out, symbols, site, ++shown);
+  }
+}
+
+/// Of each snapshot; empty where one file was compared with itself at several moments.
+std::vector<CategoryTotals> categories_of_each(std::span<const Snapshot> snapshots, const Symbols& symbols,
+                                               const DeviceGrowth& growth) {
+  std::vector<CategoryTotals> out;
+  if (snapshots.size() != growth.growth.usage.size()) return out;
+  StackCategories stacks(symbols);
+  for (const Snapshot& snapshot : snapshots) out.push_back(categories_of(snapshot, stacks, growth.device));
+  return out;
+}
+
+void sites_json(JsonText& j, const Symbols& symbols, const Growth& growth, std::size_t most, const Labels& labels) {
+  j.begin_array();
+  for (std::size_t i = 0; i < growth.sites.size() && i < most; ++i) {
+    const SiteGrowth& site = growth.sites[i];
+    j.begin_object().field("site", site_words(symbols, site.stack)).field("growth_bytes", site.growth_bytes());
+    j.field("growth_blocks", site.growth_blocks())
+        .field("new_bytes", site.new_bytes)
+        .field("grew_each_time", site.grew_each_time);
+    j.key("bytes").begin_array();
+    for (const std::int64_t b : site.bytes) j.value(b);
+    j.end_array().key("blocks").begin_array();
+    for (const std::int64_t b : site.blocks) j.value(b);
+    j.end_array().key("stack");
+    stack_json(j, symbols, site.stack);
+    if (const auto its = labels.of(site.stack); !its.empty()) {
+      j.key("labels");
+      labels_json(j, symbols, its);
+    }
+    j.end_object();
+  }
+  j.end_array();
+}
+
 }  // namespace
 
 std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbols,
-                       std::span<const DeviceGrowth> growths, std::size_t sites) {
+                       std::span<const DeviceGrowth> growths, const Growth* host, std::size_t sites) {
   const Growth& growth = growths.front().growth;
   std::string out = growths.size() > 1 ? fmt::format("device {}: ", *growths.front().device) : "";
   out += fmt::format("{}: {}\n", verdict_line(growth), growth.because);
@@ -46,7 +104,8 @@ std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbo
     out += fmt::format("   {}\n", format_change(change));
   };
   out += '\n';
-  for (std::size_t i = 0; i < snapshots.size(); ++i) out += fmt::format("  [{}] {}\n", i + 1, snapshots[i].file);
+  for (std::size_t i = 0; i < snapshots.size(); ++i)
+    out += fmt::format("  [{}] {}\n", i + 1, printable(snapshots[i].file));
   out += fmt::format("  {:<14}", "");
   for (std::size_t i = 0; i < growth.usage.size(); ++i) out += fmt::format(" {:>11}", fmt::format("[{}]", i + 1));
   out += '\n';
@@ -59,6 +118,10 @@ std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbo
   if (growth.device_used_bytes.front() && growth.device_used_bytes.back())
     series("device used", [&](std::size_t i) { return growth.device_used_bytes[i].value_or(0); });
 
+  if (const std::string text = category_series_text(categories_of_each(snapshots, symbols, growths.front()), "    ");
+      !text.empty())
+    out += "\n  what it is (requested)\n" + text;
+  const Labels labels = labels_of(snapshots.back(), growths.front().device);
   std::size_t shown = 0;
   std::size_t grown = 0;
   for (const SiteGrowth& site : growth.sites) {
@@ -66,16 +129,9 @@ std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbo
     ++grown;
     if (shown == sites) continue;
     if (shown++ == 0) out += "\nwhat grew\n";
-    std::string bytes;
-    for (const std::int64_t b : site.bytes) bytes += (bytes.empty() ? "" : " > ") + format_size(b);
-    out += fmt::format("{:>3}. {:<12} {:+} blocks  {}\n", shown, format_change(site.growth_bytes()),
-                       site.growth_blocks(), printable(site_words(symbols, site.stack)));
-    out += fmt::format("       {}{}\n", bytes,
-                       site.bytes.size() < 3 ? ""
-                       : site.grew_each_time ? ", at every step"
-                                             : ", not at every step");
-    const auto lines = stack_words(symbols, site.stack, kStackLines);
-    for (std::size_t i = 1; i < lines.size(); ++i) out += fmt::format("         called by {}\n", lines[i]);
+    site_text(out, symbols, site, shown);
+    if (const auto words = labels_words(symbols, labels.of(site.stack)); !words.empty())
+      out += fmt::format("         labels: {}\n", words);
     if (site.stack == kNoStack && !snapshots.front().is_event_stream)
       out += "         no stack was recorded: call torch.cuda.memory._record_memory_history() before the steps\n";
   }
@@ -94,11 +150,12 @@ std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbo
   for (std::size_t i = 1; i < growths.size(); ++i)
     out += fmt::format("\ndevice {}: {}: {}{}", *growths[i].device, verdict_line(growths[i].growth),
                        growths[i].growth.because, i + 1 < growths.size() ? "" : "\n");
+  if (host != nullptr) host_text(out, symbols, *host, sites);
   return out;
 }
 
 std::string leaks_json(std::span<const Snapshot> snapshots, const Symbols& symbols,
-                       std::span<const DeviceGrowth> growths, std::size_t sites) {
+                       std::span<const DeviceGrowth> growths, const Growth* host, std::size_t sites) {
   const Growth& growth = growths.front().growth;
   JsonText j;
   j.begin_object().field("schema", "vramtrack.snapshot.leaks.v1");
@@ -107,6 +164,7 @@ std::string leaks_json(std::span<const Snapshot> snapshots, const Symbols& symbo
   for (const std::string& note : growth.notes) j.value(note);
   j.end_array();
   j.field("because", growth.because).field("next_step", growth.next_step).field("leaking_bytes", growth.leaking_bytes);
+  const auto categories = categories_of_each(snapshots, symbols, growths.front());
   j.key("snapshots").begin_array();
   for (std::size_t i = 0; i < growth.usage.size(); ++i) {
     const Usage& u = growth.usage[i];
@@ -116,31 +174,30 @@ std::string leaks_json(std::span<const Snapshot> snapshots, const Symbols& symbo
         .field("pinned_bytes", u.pinned_bytes)
         .field("reserved_bytes", u.reserved_bytes);
     if (growth.device_used_bytes[i]) j.field("device_used_bytes", *growth.device_used_bytes[i]);
+    if (i < categories.size()) {
+      j.key("categories");
+      categories_json(j, symbols, categories[i], sites);
+    }
     j.end_object();
   }
-  j.end_array().key("sites").begin_array();
-  for (std::size_t i = 0; i < growth.sites.size() && i < sites; ++i) {
-    const SiteGrowth& site = growth.sites[i];
-    j.begin_object().field("site", site_words(symbols, site.stack)).field("growth_bytes", site.growth_bytes());
-    j.field("growth_blocks", site.growth_blocks())
-        .field("new_bytes", site.new_bytes)
-        .field("grew_each_time", site.grew_each_time);
-    j.key("bytes").begin_array();
-    for (const std::int64_t b : site.bytes) j.value(b);
-    j.end_array().key("blocks").begin_array();
-    for (const std::int64_t b : site.blocks) j.value(b);
-    j.end_array().key("stack");
-    stack_json(j, symbols, site.stack);
-    j.end_object();
-  }
-  j.end_array().key("devices").begin_array();
+  j.end_array().key("sites");
+  sites_json(j, symbols, growth, sites, labels_of(snapshots.back(), growths.front().device));
+  j.key("devices").begin_array();
   for (const DeviceGrowth& each : growths) {
     if (!each.device) continue;
     j.begin_object().field("device", *each.device).field("condition", condition_name(each.growth.condition));
     j.field("is_certain", each.growth.is_certain).field("is_comparable", each.growth.is_comparable);
     j.field("leaking_bytes", each.growth.leaking_bytes).field("because", each.growth.because).end_object();
   }
-  j.end_array().end_object().newline();
+  j.end_array();
+  if (host != nullptr) {
+    j.key("host").begin_object().field("condition", condition_name(host->condition));
+    j.field("is_certain", host->is_certain).field("leaking_bytes", host->leaking_bytes);
+    j.field("because", host->because).key("sites");
+    sites_json(j, symbols, *host, sites, {});
+    j.end_object();
+  }
+  j.end_object().newline();
   return j.take();
 }
 

@@ -38,19 +38,59 @@ std::vector<std::string> stack_words(const Symbols& symbols, StackId stack, std:
   return lines;
 }
 
-void sites_json(JsonText& j, const Symbols& symbols, const Profile& sites, std::size_t most) {
+namespace {
+
+constexpr std::size_t kShownLabels = 3;
+
+}  // namespace
+
+std::string memory_name(const Snapshot& snapshot, std::uint32_t device) {
+  return snapshot.is_host ? "host" : fmt::format("device {}", device);
+}
+
+void labels_json(JsonText& j, const Symbols& symbols, const std::vector<LabelBytes>& labels) {
+  j.begin_array();
+  for (const LabelBytes& label : labels) {
+    j.begin_object().field("kind", label_kind_name(label.kind)).field("label", label_words(symbols, label));
+    if (label.kind == LabelKind::pool)
+      j.key("pool_id").begin_array().value(label.pool.first).value(label.pool.second).end_array();
+    j.field("bytes", label.bytes).field("blocks", label.blocks).end_object();
+  }
+  j.end_array();
+}
+
+std::string labels_words(const Symbols& symbols, const std::vector<LabelBytes>& labels) {
+  std::string out;
+  for (std::size_t i = 0; i < labels.size() && i < kShownLabels; ++i)
+    out += fmt::format("{}{} ({})", i == 0 ? "" : ", ", printable(label_words(symbols, labels[i])),
+                       format_size(labels[i].bytes));
+  if (labels.size() > kShownLabels) out += fmt::format(" and {} more", labels.size() - kShownLabels);
+  return out;
+}
+
+std::vector<LabelBytes> labels_of_line(const Symbols& symbols, const Labels& labels, StackId stack) {
+  if (labels.empty()) return {};
+  const auto site = site_of(symbols, stack);
+  return labels.of([&](StackId other) { return other == stack || site_of(symbols, other) == site; });
+}
+
+void sites_json(JsonText& j, const Symbols& symbols, const Profile& sites, std::size_t most, const Labels& labels) {
   j.begin_array();
   for (std::size_t i = 0; i < sites.size() && i < most; ++i) {
     j.begin_object().field("site", site_words(symbols, sites[i].stack)).field("bytes", sites[i].bytes);
     j.field("blocks", sites[i].blocks).key("stack");
     stack_json(j, symbols, sites[i].stack);
+    if (const auto its = labels.of(sites[i].stack); !its.empty()) {
+      j.key("labels");
+      labels_json(j, symbols, its);
+    }
     j.end_object();
   }
   j.end_array();
 }
 
 std::string sites_text(const Symbols& symbols, const Profile& sites, std::int64_t total_bytes, std::size_t most,
-                       std::string_view indent) {
+                       std::string_view indent, const Labels& labels) {
   std::string out;
   std::size_t shown = 0;
   const auto lines = by_line(sites, symbols);
@@ -65,6 +105,8 @@ std::string sites_text(const Symbols& symbols, const Profile& sites, std::int64_
                     100 * static_cast<double>(held.bytes) / static_cast<double>(std::max<std::int64_t>(total_bytes, 1)),
                     format_count(static_cast<std::uint64_t>(std::max<std::int64_t>(held.blocks, 0)), "block"),
                     line_words(symbols, held));
+    if (const auto words = labels_words(symbols, labels_of_line(symbols, labels, held.stack)); !words.empty())
+      out += fmt::format("{}{:>35}  labels: {}\n", indent, "", words);
   }
   return out;
 }

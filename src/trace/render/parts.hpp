@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trace/json_text.hpp"
+#include "trace/labels.hpp"
 #include "trace/live_set.hpp"
 #include "trace/profile.hpp"
 #include "trace/symbols.hpp"
@@ -15,8 +16,10 @@ namespace vramtrack::trace {
 
 /// [{"name", "file", "line"}, ...], innermost first.
 void stack_json(JsonText& json, const Symbols& symbols, StackId stack);
-/// [{"site", "bytes", "blocks", "stack"}, ...], at most `most` of them.
-void sites_json(JsonText& json, const Symbols& symbols, const Profile& sites, std::size_t most);
+/// [{"site", "bytes", "blocks", "stack", "labels"}, ...], at most `most` of them; "labels" where there are any.
+void sites_json(JsonText& json, const Symbols& symbols, const Profile& sites, std::size_t most, const Labels& labels);
+/// [{"kind", "label", "bytes", "blocks"}, ...]; a pool also has its "pool_id".
+void labels_json(JsonText& json, const Symbols& symbols, const std::vector<LabelBytes>& labels);
 /// "event", "time_us" where known, "live_bytes", "pending_bytes", "reserved_bytes" of the object that is open.
 void moment_json(JsonText& json, const Moment& moment);
 
@@ -24,9 +27,16 @@ void moment_json(JsonText& json, const Moment& moment);
 std::string line_words(const Symbols& symbols, const LineBytes& line);
 /// From the site outwards, at most `most` telling frames.
 std::vector<std::string> stack_words(const Symbols& symbols, StackId stack, std::size_t most);
-/// A line each for the lines of code that hold most; `total_bytes` is what the percentages are of.
+/// "step 3 (5.0 MiB), step 2 (5.0 MiB) and 28 more"; empty without labels.
+std::string labels_words(const Symbols& symbols, const std::vector<LabelBytes>& labels);
+/// The labels of all stacks whose site is that of `stack`.
+std::vector<LabelBytes> labels_of_line(const Symbols& symbols, const Labels& labels, StackId stack);
+/// A line each for the lines of code that hold most, and one below it for its labels; `total_bytes` is what the
+/// percentages are of.
 std::string sites_text(const Symbols& symbols, const Profile& sites, std::int64_t total_bytes, std::size_t most,
-                       std::string_view indent);
+                       std::string_view indent, const Labels& labels);
+/// "device 1", "host" for pinned host memory.
+std::string memory_name(const Snapshot& snapshot, std::uint32_t device);
 
 /// "1,234": the number of a trace's entry as people count, from 1.
 std::string entry_words(const Moment& moment);

@@ -43,8 +43,8 @@ Result<std::string> flamegraph_page(const Snapshot& snapshot, const NamedProfile
   const std::int64_t total_bytes = total_of(named.profile);
   if (total_bytes == 0) return fail(fmt::format("{} has no live block: there is nothing to draw", snapshot.file));
   const std::string subtitle =
-      fmt::format("{}: {} requested and held, {} stacks; the width of a frame is its bytes", printable(snapshot.file),
-                  format_size(total_bytes), format_number(named.profile.size()));
+      fmt::format("{}: {} requested and held, {}; the width of a frame is its bytes", printable(snapshot.file),
+                  format_size(total_bytes), format_count(named.profile.size(), "stack"));
   return flamegraph_html(named.profile, symbols, named.title, subtitle);
 }
 

@@ -24,31 +24,35 @@ struct Shown {
   std::size_t sites = 10;               ///< at most so many lines (or pools) of each device
 };
 
-/// What the reserved memory of each snapshot is, by device, pool and stream.
-std::string summary_text(std::span<const Snapshot> snapshots, const Symbols& symbols, const Shown& shown);
+/// What the reserved memory of each snapshot is, by device, pool and stream; then the pinned host memory. The snapshots
+/// are as they were when it returns.
+std::string summary_text(std::span<Snapshot> snapshots, const Symbols& symbols, const Shown& shown);
 /// "vramtrack.snapshot.summary.v1"
-std::string summary_json(std::span<const Snapshot> snapshots, const Symbols& symbols, const Shown& shown);
+std::string summary_json(std::span<Snapshot> snapshots, const Symbols& symbols, const Shown& shown);
 
 /// What grew from the first snapshot to the last. `growths` as compare_devices() gives them; the first is told in full.
 /// REQUIRES: `snapshots` are those that were compared; `growths` is not empty.
+/// `host`: the same of the pinned host memory, where the snapshots have any; it is told after the devices.
 std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbols,
-                       std::span<const DeviceGrowth> growths, std::size_t sites);
+                       std::span<const DeviceGrowth> growths, const Growth* host, std::size_t sites);
 /// "vramtrack.snapshot.leaks.v1"
 std::string leaks_json(std::span<const Snapshot> snapshots, const Symbols& symbols,
-                       std::span<const DeviceGrowth> growths, std::size_t sites);
+                       std::span<const DeviceGrowth> growths, const Growth* host, std::size_t sites);
 
 /// Live bytes over the trace as a bar chart, and what the peaks were made of. One block of text a device.
-std::string timeline_text(std::span<const Timeline> timelines, const Symbols& symbols, std::size_t sites);
+std::string timeline_text(const Snapshot& snapshot, std::span<const Timeline> timelines, const Symbols& symbols,
+                          std::size_t sites);
 /// "vramtrack.snapshot.timeline.v1"
 std::string timeline_json(const Snapshot& snapshot, std::span<const Timeline> timelines, const Symbols& symbols,
                           std::size_t sites);
 
-/// What filled each device. Times count from the beginning of its trace.
-std::string oom_text(const Snapshot& snapshot, std::span<const OomReport> reports, const Symbols& symbols,
-                     std::size_t sites);
+/// What filled each device of each snapshot, `reports[i]` those of `snapshots[i]`. Times count from the beginning of
+/// the trace. With more than one snapshot each is named.
+std::string oom_text(std::span<const Snapshot> snapshots, std::span<const std::vector<OomReport>> reports,
+                     const Symbols& symbols, std::size_t sites);
 /// "vramtrack.snapshot.oom.v1"
-std::string oom_json(const Snapshot& snapshot, std::span<const OomReport> reports, const Symbols& symbols,
-                     std::size_t sites);
+std::string oom_json(std::span<const Snapshot> snapshots, std::span<const std::vector<OomReport>> reports,
+                     const Symbols& symbols, std::size_t sites);
 
 /// Who held the live bytes, and what that is called.
 struct NamedProfile {

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "trace/category.hpp"
+#include "trace/render/categories.hpp"
 #include "trace/render/parts.hpp"
 #include "trace/render/render.hpp"
 
@@ -12,9 +14,11 @@ namespace {
 
 constexpr std::size_t kChartColumns = 40;
 
-void device_text(std::string& out, const Symbols& symbols, const Timeline& t, std::size_t sites) {
+void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symbols, const Timeline& t,
+                 std::size_t sites) {
+  StackCategories stacks(symbols);
   const std::int64_t first_us = t.begin.time_us;
-  out += fmt::format("device {}: {} trace entries; live at the beginning {}, at the end {}\n", t.device,
+  out += fmt::format("{}: {} trace entries; live at the beginning {}, at the end {}\n", memory_name(snapshot, t.device),
                      format_number(t.event_count), format_size(t.begin.live_bytes), format_size(t.end.live_bytes));
   if (t.mismatch_count > 0)
     out += fmt::format("  {} of the trace and of the segments do not agree; figures at the beginning are approximate\n",
@@ -51,11 +55,15 @@ void device_text(std::string& out, const Symbols& symbols, const Timeline& t, st
     if (peak.at.pending_bytes > 0)
       out += fmt::format("    and {} freed but pending\n", format_size(peak.at.pending_bytes));
     for (const std::string& name : peak.inside) out += fmt::format("    inside {}\n", printable(name));
-    out += sites_text(symbols, peak.sites, peak.at.live_bytes, sites, "    ");
+    out += sites_text(symbols, peak.sites, peak.at.live_bytes, sites, "    ",
+                      labels_at(snapshot, t.device, peak.at.event));
+    if (const CategoryTotals categories = categorize(peak.sites, {}, stacks); tells_anything(categories))
+      out += "    what it is\n" + categories_text(symbols, categories, "   ");
   }
 }
 
-void device_json(JsonText& j, const Symbols& symbols, const Timeline& t, std::size_t sites) {
+void device_json(JsonText& j, const Snapshot& snapshot, const Symbols& symbols, const Timeline& t, std::size_t sites) {
+  StackCategories stacks(symbols);
   j.begin_object().field("device", t.device).field("entries", t.event_count).field("mismatches", t.mismatch_count);
   j.key("begin").begin_object();
   moment_json(j, t.begin);
@@ -73,7 +81,10 @@ void device_json(JsonText& j, const Symbols& symbols, const Timeline& t, std::si
     moment_json(j, t.points[i]);
     j.key("site_bytes").begin_array();
     for (const std::int64_t bytes : t.site_bytes[i]) j.value(bytes);
-    j.end_array().end_object();
+    j.end_array().key("categories").begin_object();
+    for (const Category category : t.categories[i].held())
+      j.field(category_name(category), t.categories[i][category].bytes);
+    j.end_object().end_object();
   }
   j.end_array().key("peaks").begin_array();
   for (const Peak& peak : t.peaks) {
@@ -82,7 +93,9 @@ void device_json(JsonText& j, const Symbols& symbols, const Timeline& t, std::si
     j.key("inside").begin_array();
     for (const std::string& name : peak.inside) j.value(name);
     j.end_array().key("sites");
-    sites_json(j, symbols, peak.sites, sites);
+    sites_json(j, symbols, peak.sites, sites, labels_at(snapshot, t.device, peak.at.event));
+    j.key("categories");
+    categories_json(j, symbols, categorize(peak.sites, {}, stacks), sites);
     j.end_object();
   }
   j.end_array().end_object();
@@ -90,11 +103,12 @@ void device_json(JsonText& j, const Symbols& symbols, const Timeline& t, std::si
 
 }  // namespace
 
-std::string timeline_text(std::span<const Timeline> timelines, const Symbols& symbols, std::size_t sites) {
+std::string timeline_text(const Snapshot& snapshot, std::span<const Timeline> timelines, const Symbols& symbols,
+                          std::size_t sites) {
   std::string out;
   for (const Timeline& one : timelines) {
     if (!out.empty()) out += '\n';
-    device_text(out, symbols, one, sites);
+    device_text(out, snapshot, symbols, one, sites);
   }
   return out;
 }
@@ -104,7 +118,7 @@ std::string timeline_json(const Snapshot& snapshot, std::span<const Timeline> ti
   JsonText j;
   j.begin_object().field("schema", "vramtrack.snapshot.timeline.v1").field("file", snapshot.file);
   j.key("devices").begin_array();
-  for (const Timeline& one : timelines) device_json(j, symbols, one, sites);
+  for (const Timeline& one : timelines) device_json(j, snapshot, symbols, one, sites);
   j.end_array().end_object().newline();
   return j.take();
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "live.hpp"
 #include "scenario.hpp"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -89,8 +90,15 @@ bool on_instance(const Process& process, const Device& instance) {
   return process.gpu_instance == instance.gpu_instance && process.compute_instance == instance.compute_instance;
 }
 
+/// Of a live device: a list of this thread's own, valid until it asks again.
 const std::vector<Process>& processes_of(const Device& device) {
-  return device.parent != nullptr ? device.parent->processes : device.processes;
+  const Device& gpu = device.parent != nullptr ? *device.parent : device;
+  if (!gpu.live && gpu.holders.empty()) return gpu.processes;
+  thread_local std::vector<Process> now;
+  std::uint64_t left_bytes = 0;
+  now = gpu.live ? fake_nvml::live_processes(gpu) : fake_nvml::file_processes(gpu, left_bytes);
+  now.insert(now.end(), gpu.processes.begin(), gpu.processes.end());
+  return now;
 }
 
 bool listed(const Process& process, const Device& device) {
@@ -99,6 +107,7 @@ bool listed(const Process& process, const Device& device) {
 
 std::uint64_t used_bytes(const Device& device) {
   std::uint64_t sum = device.used.at(tick());
+  if (!device.holders.empty()) static_cast<void>(fake_nvml::file_processes(device, sum));
   for (const Process& process : processes_of(device)) {
     if (!listed(process, device)) continue;
     const std::uint64_t used = process.used.at(tick());
@@ -136,14 +145,15 @@ int list_processes(void* handle, unsigned* count, void* out, const char* name, c
   if (const int code = failure(std::string(name) + version, device); code != kOk) return code;
   if (device->parent == nullptr)
     if (const int code = failure(std::string("parent_") + name, device, false); code != kOk) return code;
+  const std::vector<Process>& processes = processes_of(*device);
   unsigned needed = 0;
-  for (const Process& process : processes_of(*device))
+  for (const Process& process : processes)
     if (listed(process, *device) && (process.lists & list) != 0) ++needed;
   const unsigned room = *count;
   *count = needed;
   if (needed > room) return kTooSmall;
   auto* entry = static_cast<Entry*>(out);
-  for (const Process& process : processes_of(*device))
+  for (const Process& process : processes)
     if (listed(process, *device) && (process.lists & list) != 0) fill(*entry++, process);
   return kOk;
 }
@@ -168,7 +178,12 @@ void forget_scenario() {
 
 }  // namespace
 
+/// A program may have several users of NVML: PyTorch and vramtrack. The last that leaves closes it.
 EXPORT int nvmlInit_v2() {
+  if (initialised > 0) {
+    ++initialised;
+    return kOk;
+  }
   scenario = fake_nvml::read_scenario(std::getenv("VRAMTRACK_FAKE_NVML"));
   recall_state();
   if (const int code = failure("init", nullptr, false); code != kOk) {
@@ -186,7 +201,7 @@ EXPORT int nvmlInit() {
 
 EXPORT int nvmlShutdown() {
   if (initialised == 0) return kUninitialised;
-  --initialised;
+  if (--initialised > 0) return kOk;
   keep_state();
   forget_scenario();
   return kOk;
@@ -296,6 +311,25 @@ EXPORT int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius)
   return code;
 }
 
+namespace {
+int instrument(const char* call, void* device, const char* key, unsigned* out) {
+  unsigned long long value = 0;
+  const int code = health(call, device, key, value);
+  if (code == kOk) *out = static_cast<unsigned>(value);
+  return code;
+}
+}  // namespace
+
+EXPORT int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  return instrument("power", device, "power", milliwatts);
+}
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
+  return instrument("power_limit", device, "power_limit", milliwatts);
+}
+EXPORT int nvmlDeviceGetFanSpeed(void* device, unsigned* percent) {
+  return instrument("fan", device, "fan", percent);
+}
+
 struct EventV1 {
   void* device;
   unsigned long long type, data;
@@ -316,6 +350,33 @@ EXPORT int nvmlEventSetWait(void*, EventV1* event, unsigned) {
 }
 
 #if FAKE_NVML_LEVEL >= 2
+struct Busy {
+  unsigned pid;
+  unsigned long long time_us;
+  unsigned sm, memory, encoder, decoder;
+};
+static_assert(sizeof(Busy) == 32);
+/// One sample a tick of each process that has an amount; the tick is its second.
+EXPORT int nvmlDeviceGetProcessUtilization(void* handle, Busy* out, unsigned* count, unsigned long long since_us) {
+  if (const int code = ready("process_utilization", as_device(handle)); code != kOk) return code;
+  const Device& device = *as_device(handle);
+  if (!device.instances.empty()) return kUnsupported;
+  const unsigned long long now_us = (tick() + 1) * 1'000'000;
+  unsigned needed = 0;
+  for (const Process& process : device.processes)
+    if (listed(process, device) && process.sm && process.sm->at(tick()) != fake_nvml::kNone) ++needed;
+  if (needed == 0 || now_us <= since_us) {
+    *count = 0;
+    return kAbsent;
+  }
+  const unsigned room = *count;
+  *count = needed;
+  if (out == nullptr || needed > room) return kTooSmall;
+  for (const Process& process : device.processes)
+    if (listed(process, device) && process.sm && process.sm->at(tick()) != fake_nvml::kNone)
+      *out++ = {process.pid, now_us, static_cast<unsigned>(process.sm->at(tick())), 0, 0, 0};
+  return kOk;
+}
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
   return health("throttle", device, "throttle", *reasons);
 }

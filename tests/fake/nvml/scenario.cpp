@@ -8,8 +8,16 @@
 #include <map>
 #include <sstream>
 
+#include "live.hpp"
+
 namespace fake_nvml {
 namespace {
+
+#ifdef FAKE_NVML_FOR_FAKE_DRIVER
+constexpr bool kBuiltForFakeDriver = true;
+#else
+constexpr bool kBuiltForFakeDriver = false;
+#endif
 
 [[noreturn]] void stop(const std::string& where, const std::string& what) {
   std::fprintf(stderr, "fake NVML: %s: %s\n", where.c_str(), what.c_str());
@@ -110,6 +118,9 @@ unsigned lists_of(const std::string& text) {
 }
 
 constexpr const char* kHealthKeys[] = {"temp",
+                                       "power",
+                                       "power_limit",
+                                       "fan",
                                        "throttle",
                                        "ecc",
                                        "corrected",
@@ -126,7 +137,10 @@ Device* read_device(const Line& line) {
   device->uuid = line.text("uuid", "");
   device->name = line.text("name", "Fake GPU");
   device->pci = line.text("pci", "");
-  device->total = line.number("total", std::uint64_t{80} << 30U);
+  if (line.values.count("live") != 0) device->live = static_cast<unsigned>(line.number("live", 0));
+  device->total = line.number("total", device->live ? 0 : std::uint64_t{80} << 30U);
+  if (device->live) describe_live(*device);
+  device->holders = line.text("holders", "");
   device->reserved = line.number("reserved", 0);
   device->used = line.amount("used");
   if (line.values.count("util") != 0) device->gpu_percent = static_cast<unsigned>(line.number("util", 0));
@@ -158,6 +172,7 @@ void add(Scenario& scenario, const Line& line) {
     process.pid = pid == "self" ? static_cast<std::uint32_t>(getpid()) : static_cast<std::uint32_t>(line.size(pid));
     process.lists = lists_of(line.text("list", "C"));
     process.used = line.amount("used");
+    if (line.values.count("sm") != 0) process.sm = line.amount("sm");
     process.span = line.span();
     if (line.values.count("gi") != 0) {
       process.gpu_instance = static_cast<std::uint32_t>(line.number("gi", 0));
@@ -191,7 +206,11 @@ std::uint64_t Amount::at(std::uint64_t tick) const {
 }
 
 Scenario read_scenario(const char* path) {
-  if (path == nullptr) stop("VRAMTRACK_FAKE_NVML", "names no scenario file");
+  if (path == nullptr) {
+    if (!kBuiltForFakeDriver && std::getenv("VRAMTRACK_FAKE_GPU_STATE") == nullptr)
+      stop("VRAMTRACK_FAKE_NVML", "names no scenario file");
+    return live_machine();
+  }
   std::ifstream file(path);
   if (!file) stop(path, "cannot be read");
   Scenario scenario;

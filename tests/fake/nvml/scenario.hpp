@@ -30,6 +30,7 @@ struct Process {
   std::uint32_t pid = 0;
   unsigned lists = 1;  ///< bits: 1 compute, 2 graphics, 4 MPS
   Amount used;
+  std::optional<Amount> sm;  ///< per cent; not there: the driver has no sample of it
   Span span;
   std::uint32_t gpu_instance = ~std::uint32_t{0};
   std::uint32_t compute_instance = ~std::uint32_t{0};
@@ -48,6 +49,8 @@ struct Device {
   std::uint32_t compute_instance = ~std::uint32_t{0};
   std::vector<Process> processes;  ///< of GPUs
   std::vector<Device*> instances;  ///< MIG, of GPUs
+  std::optional<unsigned> live;    ///< the device of the fake driver whose processes it has besides
+  std::string holders;             ///< file of the processes that it has besides, read each time
   std::uint64_t asked_in_tick = ~std::uint64_t{0};
 };
 
@@ -77,7 +80,8 @@ struct Scenario {
   std::vector<Note> notes;
 };
 
-/// Reads the file; ends the program with a message when it is not a scenario: a test must not go on.
+/// Reads the file; without one, the machine of the fake driver where there is one (VRAMTRACK_FAKE_GPU_STATE, or a
+/// library that is built for it). Ends the program with a message when there is no scenario: a test must not go on.
 Scenario read_scenario(const char* path);
 
 }  // namespace fake_nvml

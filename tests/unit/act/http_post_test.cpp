@@ -121,7 +121,7 @@ class Receiver {
 
 Outcome post(const HttpTarget& target) {
   const std::atomic<bool> stop{false};
-  return http_post(target, "{\"a\":1}", stop);
+  return http_post(target, "m-1", "{\"a\":1}", stop);
 }
 
 std::string answer(const char* status, const std::string& headers = {}) {
@@ -133,6 +133,7 @@ TEST(HttpPost, DeliversWithTheTokenAndOnlyOn2xx) {
   EXPECT_EQ(post(receiver.target()).kind, Outcome::Kind::delivered);
   EXPECT_THAT(receiver.got(), HasSubstr("POST /s3cret HTTP/1.1\r\n"));
   EXPECT_THAT(receiver.got(), HasSubstr("Authorization: Bearer t0ken\r\n"));
+  EXPECT_THAT(receiver.got(), HasSubstr("Idempotency-Key: m-1\r\n"));
   EXPECT_THAT(receiver.got(), HasSubstr("Content-Type: application/json\r\n"));
 }
 
@@ -171,7 +172,7 @@ TEST(HttpPost, ASlowReceiverIsLeftAfterTheTimeLimit) {
 TEST(HttpPost, StopEndsItEarly) {
   Receiver receiver(answer("200 OK", std::string(400, 'x') + ": y\r\n"), std::chrono::milliseconds(20));
   std::atomic<bool> stop{true};
-  EXPECT_EQ(http_post(receiver.target(30), "{\"a\":1}", stop).kind, Outcome::Kind::retry);
+  EXPECT_EQ(http_post(receiver.target(30), "m-1", "{\"a\":1}", stop).kind, Outcome::Kind::retry);
 }
 
 TEST(HttpPost, AnEndlessAnswerIsNotReadToItsEnd) {

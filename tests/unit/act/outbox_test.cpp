@@ -57,6 +57,52 @@ const Outcome kDelivered{Outcome::Kind::delivered, {}, {}};
 const Outcome kRetry{Outcome::Kind::retry, "status 503", {}};
 const Outcome kRefused{Outcome::Kind::refused, "status 400", {}};
 
+Note silenced(Note n) {
+  n.silenced = true;
+  return n;
+}
+
+TEST(Outbox, WhatIsSilencedIsToldWhenTheSilenceHasEnded) {
+  Outbox o = outbox();
+  o.take(silenced(note(AlertNews::raised, device())), at(0));
+  o.take(silenced(note(AlertNews::escalated, device(), Severity::critical)), at(1));
+  EXPECT_THAT(events(o), IsEmpty());
+  EXPECT_EQ(o.incidents(), 1U);
+  o.take(note(AlertNews::escalated, device(), Severity::critical), at(2));
+  EXPECT_THAT(events(o), ElementsAre("raised"));
+  EXPECT_EQ(o.messages().back().severity, Severity::critical);
+  o.take(note(AlertNews::cleared, device()), at(3));
+  EXPECT_THAT(events(o), ElementsAre("raised", "resolved"));
+}
+
+TEST(Outbox, WhatBeganAndEndedInSilenceIsNeverTold) {
+  Outbox o = outbox();
+  o.take(silenced(note(AlertNews::raised, device())), at(0));
+  o.take(silenced(note(AlertNews::cleared, device())), at(1));
+  EXPECT_THAT(events(o), IsEmpty());
+  EXPECT_EQ(o.incidents(), 0U);
+}
+
+TEST(Outbox, WhatGotWorseInSilenceIsToldAsWorse) {
+  Outbox o = outbox();
+  o.take(note(AlertNews::raised, device()), at(0));
+  o.take(silenced(note(AlertNews::escalated, device(), Severity::critical)), at(1));
+  EXPECT_THAT(events(o), ElementsAre("raised"));
+  o.take(note(AlertNews::escalated, device(), Severity::critical), at(2));
+  EXPECT_THAT(events(o), ElementsAre("raised", "escalated"));
+}
+
+TEST(Outbox, ASilenceOutlivesARestart) {
+  Outbox before = outbox();
+  before.take(silenced(note(AlertNews::raised, device())), at(0));
+  Outbox after = outbox();
+  ASSERT_TRUE(after.load(before.save(), at(10)));
+  after.take(silenced(note(AlertNews::raised, device())), at(11));
+  EXPECT_THAT(events(after), IsEmpty());
+  after.take(note(AlertNews::raised, device()), at(12));
+  EXPECT_THAT(events(after), ElementsAre("raised"));
+}
+
 TEST(Outbox, RaisedEscalatedResolved) {
   Outbox o = outbox();
   o.take(note(AlertNews::raised, device()), at(0));
@@ -96,6 +142,38 @@ TEST(Outbox, DifferentLeaksAreToldApart) {
   o.take(note(AlertNews::raised, elsewhere), at(0));
   EXPECT_EQ(o.messages().size(), 5U);
   EXPECT_EQ(o.incidents(), 5U);
+}
+
+TEST(Outbox, ThatAProcessStallsIsNotItsLeak) {
+  Outbox o = outbox();
+  const auto stall = [](AlertNews news) {
+    Note n = note(news, process(7));
+    n.kind = AlertKind::stall;
+    return n;
+  };
+  o.take(stall(AlertNews::raised), at(0));
+  o.take(note(AlertNews::raised, process(7)), at(1));
+  o.take(note(AlertNews::raised, device(), Severity::watch, 7), at(2));
+  EXPECT_THAT(events(o), ElementsAre("raised", "raised"));
+  o.take(stall(AlertNews::cleared), at(3));
+  EXPECT_THAT(events(o), ElementsAre("raised", "raised", "resolved"));
+  EXPECT_EQ(o.incidents(), 1U);
+}
+
+TEST(Outbox, MemoryThatEachProcessLeftIsAnIncidentOfItsOwn) {
+  Outbox o = outbox();
+  const auto left = [](AlertNews news, std::uint32_t pid) {
+    Note n = note(news, process(pid));
+    n.kind = AlertKind::unreleased;
+    return n;
+  };
+  o.take(left(AlertNews::raised, 7), at(0));
+  o.take(left(AlertNews::raised, 8), at(1));
+  o.take(note(AlertNews::raised, device(), Severity::watch, 7), at(2));
+  EXPECT_THAT(events(o), ElementsAre("raised", "raised", "raised"));
+  o.take(left(AlertNews::cleared, 7), at(3));
+  EXPECT_THAT(events(o), ElementsAre("raised", "raised", "raised", "resolved"));
+  EXPECT_EQ(o.incidents(), 2U);
 }
 
 TEST(Outbox, AClearOfWhatWasNeverRaisedSaysNothing) {

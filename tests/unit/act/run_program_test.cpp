@@ -93,6 +93,22 @@ TEST(RunProgram, NoneOfOurFilesAreOpenInIt) {
   ::close(fd);
 }
 
+TEST(RunProgram, GetsNoSecretsOfOurEnvironment) {
+  const TempFolder folder;
+  const std::string out = folder.file("env");
+  ::setenv("AWS_SECRET_ACCESS_KEY", "hunter2", 1);
+  ::setenv("LD_PRELOAD_OF_OTHERS", "x.so", 1);
+  ::setenv("VRAMTRACK_ALERT_FORGED", "1", 1);
+  ASSERT_EQ(run_program({"sh", "-c", "env >\"$1\"", "sh", out}, "", {{"VRAMTRACK_ALERT_PID", "7"}}, 10, kGoOn).kind,
+            Outcome::Kind::delivered);
+  for (const char* name : {"AWS_SECRET_ACCESS_KEY", "LD_PRELOAD_OF_OTHERS", "VRAMTRACK_ALERT_FORGED"}) {
+    ::unsetenv(name);
+    EXPECT_THAT(text_of(out), Not(HasSubstr(name)));
+  }
+  EXPECT_THAT(text_of(out), HasSubstr("PATH="));
+  EXPECT_THAT(text_of(out), HasSubstr("VRAMTRACK_ALERT_PID=7\n"));
+}
+
 TEST(Variables, HoldNoNul) {
   Message m;
   m.event = "raised";

@@ -40,7 +40,8 @@ class ClientTest : public ::testing::Test {
   TempFolder folder_;
   Published published_;
   Acknowledgements acknowledgements_{""};
-  Api api_{published_, acknowledgements_, [] { return at(5000); }};
+  Silences silences_{""};
+  Api api_{published_, acknowledgements_, silences_, [] { return at(5000); }};
   std::unique_ptr<HttpServer> server_;
   std::optional<AgentClient> client_;
 };

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "../temp_folder.hpp"
+#include "agent/server/api_json.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack::agent {
@@ -30,6 +32,7 @@ class HistoryTest : public ::testing::Test {
     const SeriesId a = catalog.intern(key_);
     const SeriesId b = catalog.intern(process_);
     for (seconds t{0}; t < lasting; t += period) {
+      (*store)->keep_time({.boot_id = "boot", .since_boot = t, .wall = kStart + t, .stamp = kStart + t});
       Batch batch;
       batch.samples = {{kStart + t, a, value(t)}, {kStart + t, b, 2 * value(t)}};
       ASSERT_TRUE((*store)->append(batch));
@@ -134,6 +137,57 @@ TEST_F(HistoryTest, WhatCannotBeReadIsSaid) {
   HistoryQuery q = query(seconds{0}, hours{7}, 10);
   q.grain = Grain::raw;
   EXPECT_THAT(read_history(path_, q).error().message, HasSubstr("at most 6 hours"));
+}
+
+TEST(HistoryJson, IsWhatATreeOfItWouldBe) {
+  using nlohmann::json;
+  HistoryQuery query;
+  query.keys = {{Metric::device_used, "GPU-\"1\"\n\xff", 0, 0}, {Metric::process_used, "GPU-2", 42, 7}};
+  query.from = Timestamp{seconds{1767312000}};
+  query.to = Timestamp{std::chrono::milliseconds{1767312004567}};
+  History history;
+  history.grain = Grain::minute;
+  history.step_s = 0.1;
+  history.series = {{{1767312000, 1767312001.2345678, 1767312002.5},
+                     {0, 1, 18'446'744'073'709'551'615U},
+                     {0, 1.5, 9007199254740992},
+                     {0, 2, 18'446'744'073'709'551'615U}},
+                    {}};
+  const std::string text = history_json(query, history);
+  const json got = json::parse(text);
+  EXPECT_EQ(got["from"], "2026-01-02T00:00:00Z");
+  EXPECT_EQ(got["to"], "2026-01-02T00:00:04.567Z");
+  EXPECT_EQ(got["resolution"], "minute");
+  EXPECT_EQ(got["step_s"], 0.1);
+  ASSERT_EQ(got["series"].size(), 2U);
+  const json& first = got["series"][0];
+  EXPECT_THAT(first["key"].get<std::string>(), HasSubstr("GPU-\"1\""));
+  EXPECT_EQ(first["t"], json({1767312000, 1767312001.235, 1767312002.5}));
+  EXPECT_EQ(first["min"], json({0, 1, 18'446'744'073'709'551'615U}));
+  EXPECT_EQ(first["mean"], json({0, 2, 9007199254740992}));
+  EXPECT_EQ(first["max"], json({0, 2, 18'446'744'073'709'551'615U}));
+  EXPECT_EQ(got["series"][1]["t"], json::array());
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+}
+
+/// Of the longest one, the text is all that is kept.
+TEST(HistoryJson, TakesTheMemoryOfItsText) {
+  HistoryQuery query;
+  History history;
+  for (std::uint32_t pid = 1; pid <= 40; ++pid) {
+    query.keys.push_back({Metric::process_used, "GPU-1", pid, 7});
+    HistoryColumns columns;
+    for (std::uint64_t i = 0; i < kMostPoints / 40; ++i) {
+      columns.time_s.push_back(1767312000.123 + 4.0 * static_cast<double>(i));
+      columns.min.push_back(2'000'000'000U + i);
+      columns.max.push_back(2'000'000'000U + i);
+      columns.mean.push_back(2e9 + static_cast<double>(i));
+    }
+    history.series.push_back(std::move(columns));
+  }
+  const std::string text = history_json(query, history);
+  EXPECT_GT(text.size(), 9'000'000U);
+  EXPECT_LT(text.capacity(), text.size() * 5 / 4) << "kJsonBytesAPoint is about right";
 }
 
 }  // namespace

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <set>
 
-#include "families.hpp"
 #include "metrics.hpp"
+#include "must_show.hpp"
 #include "recordings.hpp"
+#include "tables.hpp"
 
 namespace vramtrack::accuracy {
 namespace {
@@ -81,19 +81,68 @@ TEST(AccuracySummary, ThePoissonIntervalOfNothingIsThreeInTwentySix) {
   EXPECT_NEAR(ten.high, 18.39, 1e-2);
 }
 
-TEST(AccuracyFamilies, EveryTraceParsesAndTheSplitsDiffer) {
-  std::set<std::string> names;
-  for (const Family& family : families()) {
-    EXPECT_TRUE(names.insert(std::string(family.name)).second) << family.name;
-    for (const Split split : {Split::tune, Split::test}) {
-      const Trace trace = make_trace(family, split, 1, 0);
-      const auto scenario = sim::parse_scenario(trace.toml, trace.family);
-      ASSERT_TRUE(scenario) << family.name << ": " << scenario.error().message;
-      EXPECT_EQ(trace.label.leak, family.leak);
-      EXPECT_EQ(trace.toml, make_trace(family, split, 1, 0).toml);
-    }
-    EXPECT_NE(make_trace(family, Split::tune, 1, 0).toml, make_trace(family, Split::test, 1, 0).toml);
+TEST(AccuracyScore, AnAlarmOfTheNextLifeDoesNotCountForTheFirst) {
+  Outcome outcome;
+  outcome.alarms = {{12000, 13000}};
+  EXPECT_FALSE(score(leak_from(0), played(20000, 10000), outcome).detected);
+}
+
+TEST(AccuracyDays, CountByTheDayOnWhichTheyWereRaised) {
+  accuracy::Run run;
+  run.played.end_s = 4 * 86400;
+  run.played.ours.alarms = {{3600, 7200}};
+  run.played.ours.suspicions = {{3600, 7200}, {86400 + 10, 90000}, {86400 + 20000, 110000}, {3 * 86400 + 5, 300000}};
+  DayCount days;
+  days.add(run);
+  EXPECT_EQ(days.confirmed_on_first, 1);
+  EXPECT_EQ(days.suspected_on_first, 1);
+  EXPECT_EQ(days.confirmed_later, 0);
+  EXPECT_EQ(days.suspected_later, 1) << "a trace counts once";
+  EXPECT_EQ(days.suspected_days, 2) << "a day counts once";
+  EXPECT_DOUBLE_EQ(days.later_days, 3);
+}
+
+TEST(AccuracyEnds, CountTheLeaksOfEachCell) {
+  std::vector<accuracy::Run> runs(3);
+  for (accuracy::Run& run : runs) {
+    run.trace.family = "linear";
+    run.trace.label.leak = true;
+    run.trace.label.pattern = Pattern::gradual_leak;
   }
+  runs[0].played.ours.ends[2] = EndForetold{100, Interval{80, 110, 130}};
+  runs[1].played.ours.ends[2] = EndForetold{100, Interval{101, 120, 130}};
+  runs[2].played.ours.ends[2] = EndForetold{100, std::nullopt};
+  for (const EndsCell& cell : ends_cells(runs)) {
+    EXPECT_DOUBLE_EQ(cell.life_share, 0.5);
+    EXPECT_EQ(cell.leaks, 3);
+    EXPECT_EQ(cell.given, 2);
+    EXPECT_EQ(cell.covered, 1);
+    EXPECT_NEAR(cell.errors.at(0), 0.1, 1e-12);
+  }
+}
+
+TEST(AccuracyFrontier, AHigherBarFindsLessAndAlarmsLess) {
+  std::vector<accuracy::Run> runs(2);
+  runs[0].trace.label.leak = true;
+  runs[0].ours.life_s = 1000;
+  for (std::size_t i = 0; i < 5; ++i) runs[0].played.ours.bars[i].leaking_s = 100.0 * static_cast<double>(i + 1);
+  runs[1].played.ours.bars[0].while_healthy = true;
+  for (accuracy::Run& run : runs) run.ours.trace = run.suspected.trace = &run.trace;
+  const std::string table = frontier_table(runs);
+  EXPECT_NE(table.find("| 0.30 | 1.000 | 0.500 | 1.000 | 10.0 |"), std::string::npos) << table;
+  EXPECT_NE(table.find("| 0.50 | 1.000 | 1.000 | 0.000 | 20.0 |"), std::string::npos) << table;
+  EXPECT_NE(table.find("| 0.99 | 0.000 |"), std::string::npos) << table;
+}
+
+TEST(AccuracyForecast, TheDemoIsFollowedToItsEndAndLinesToTheirs) {
+  const ForecastFigures figures = measure_forecast(1, 16, 1, Config{}, 1);
+  EXPECT_GT(figures.looks, 0);
+  EXPECT_LE(figures.missed, figures.looks);
+  EXPECT_GT(figures.clean_within, 0.5) << "a straight line without noise";
+}
+
+TEST(AccuracyRequirements, WhatWasNotPlayedIsNotClaimed) {
+  EXPECT_EQ(must_show_table({}).find("reached"), std::string::npos);
 }
 
 TEST(AccuracyRecordings, AreReadWithTheirLabels) {

@@ -65,7 +65,7 @@ TEST(Rivals, AreAllNamedOnceAndSourced) {
     EXPECT_GT(info.source.size(), 10U) << info.name;
     EXPECT_NE(info.make(kGiB), nullptr) << info.name;
   }
-  EXPECT_EQ(names.size(), 18U);
+  EXPECT_EQ(names.size(), 29U);
 }
 
 // What all of them agree on, and what no rule may say.
@@ -79,10 +79,17 @@ TEST(Rivals, NoneAlarmsOnAConstantSeries) {
   }
 }
 
-// 8 of 80 GiB, and 20 MiB/s more: full after an hour. Every rule but the bare spike sees this one.
+/// Must hold for longer than a fast leak leaves them, or at a level that it passes too soon.
+bool is_slow(std::string_view rule) {
+  return rule.starts_with("node_mixin") || rule == "gpu_leak_deriv" || rule == "gpu_95_for2m" ||
+         rule == "hami_90_for10m" || rule == "vllm_98_for10m";
+}
+
+// 8 of 80 GiB, and 20 MiB/s more: full after an hour. Every rule but the bare spike and the slow sees this one.
 TEST(Rivals, AllHearALoudLeak) {
   for (const RivalInfo& info : rivals()) {
     if (info.name == "gpulse_spike" || info.name == "gpulse_spike_followed") continue;
+    if (is_slow(info.name)) continue;
     EXPECT_TRUE(hear(info.name, 80 * kGiB, kHour, 1, ramp(8 * kGiB, 20 * kMiB)).at_end) << info.name;
   }
 }
@@ -107,7 +114,9 @@ TEST(Rivals, AValueThatIsReplacedCountsAsNeverSeen) {
       }
       alarms += clean->alarming() ? 1 : 0;
     }
-    EXPECT_GT(alarms, 0) << info.name;
+    if (!is_slow(info.name)) {
+      EXPECT_GT(alarms, 0) << info.name;
+    }
   }
 }
 
@@ -391,6 +400,33 @@ TEST(TraceMl, MissesWhatIsSlowerThanAGiBInItsHistory) {
 TEST(TraceMl, LiesOnAWarmUpThatHasSaturated) {
   const Shape saturates = [](double t_s) { return 2 * kGiB + 4 * kGiB * (1 - std::exp(-t_s / 300)); };
   EXPECT_TRUE(hear("traceml", 24 * kGiB, 1800, 1, saturates).at_end);  // 99.8 % of it is there
+}
+
+TEST(Published, AlarmWhenTheirWordsSay) {
+  // 100 GiB fill within 20 hours: 5 GiB an hour.
+  const Shape fills = ramp(0, 5 * kGiB / kHour);
+  const auto first_h = [&](std::string_view name) {
+    return hear(name, 100 * kGiB, 20 * kHour, 15, fills).first_s / kHour;
+  };
+  constexpr double kMinutes = 3.0 / 60;
+  EXPECT_NEAR(first_h("node_mixin_warning"), 12 + 1, kMinutes);   // 60 % are used, and an hour passes
+  EXPECT_NEAR(first_h("node_mixin_critical"), 16 + 1, kMinutes);  // 80 %, and 4 h are left
+  EXPECT_NEAR(first_h("kubernetes_mixin"), 17 + 5.0 / 60, kMinutes);
+  EXPECT_NEAR(first_h("gpu_leak_1h"), 19 + 15.0 / 60, kMinutes);
+  EXPECT_NEAR(first_h("gpu_oom_30m"), 19.5, kMinutes);
+  EXPECT_NEAR(first_h("elastic_90"), 18 + 2.0 / 60, kMinutes);
+  EXPECT_NEAR(first_h("gpu_85_for5m"), 17 + 5.0 / 60, kMinutes);
+  EXPECT_NEAR(first_h("gpu_95_for2m"), 19 + 2.0 / 60, kMinutes);
+  EXPECT_NEAR(first_h("hami_90_for10m"), 18 + 10.0 / 60, kMinutes);
+  EXPECT_NEAR(first_h("vllm_98_for10m"), 19.6 + 10.0 / 60, kMinutes);
+  EXPECT_LT(first_h("gpu_leak_deriv"), 0) << "100 MiB a second for two hours is more than any card has";
+}
+
+TEST(Published, ElasticRemembersThePeakOfFiveMinutes) {
+  const Shape peak = [](double t_s) { return (t_s >= 600 && t_s < 615 ? 95.0 : 20.0) * kGiB; };
+  EXPECT_GT(hear("elastic_90", 100 * kGiB, 1800, 15, peak).alarmed, 0);
+  EXPECT_FALSE(hear("elastic_90", 100 * kGiB, 1800, 15, peak).at_end);
+  EXPECT_EQ(hear("gpu_85_for5m", 100 * kGiB, 1800, 15, peak).alarmed, 0);
 }
 
 TEST(Static, NinetyPercent) {

@@ -127,10 +127,19 @@ TEST(CommandLine, TheLibrarysOwnErrorsAreInPlainWords) {
   EXPECT_EQ(error_of({"group", "show", "x"}), "unexpected argument 'x'; see 'vramtrack group show --help'");
 }
 
+TEST(CommandLine, HelpIsACommandToo) {
+  EXPECT_EQ(parse({"help"}).out, parse({"--help"}).out);
+  EXPECT_EQ(parse({"help", "probe"}).out, parse({"probe", "--help"}).out);
+  EXPECT_EQ(parse({"help", "group", "show"}).out, parse({"group", "show", "--help"}).out);
+  EXPECT_THAT(error_of({"help", "foo"}), HasSubstr("unknown command 'foo'"));
+}
+
 TEST(CommandLine, AnUnknownNameIsNamedWithTheNearest) {
   EXPECT_EQ(error_of({"prob", "x"}), "unknown command 'prob'; the nearest is 'probe'; see 'vramtrack --help'");
   EXPECT_EQ(error_of({"probe", "x", "--jsn"}),
             "unknown option '--jsn'; the nearest is '--json'; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({"foo"}), "unknown command 'foo'; choose one of probe, group; see 'vramtrack --help'");
+  EXPECT_EQ(error_of({"probe", "x", "--price"}), "unknown option '--price'; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"probe", "x", "-j"}), "unknown option '-j'; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({}), "no command; choose one of probe, group; see 'vramtrack --help'");
   EXPECT_EQ(error_of({"group"}), "group needs a subcommand: show, hide; see 'vramtrack group --help'");

@@ -179,7 +179,7 @@ TEST(ByteInput, ErrorsNameTheFileAndTheReason) {
   options.contents = "log files";
   const auto directory = ByteInput::open(folder.path(), options);
   ASSERT_FALSE(directory);
-  EXPECT_EQ(directory.error().message, folder.path() + ": is a directory; name the log files in it");
+  EXPECT_EQ(directory.error().message, folder.path() + " is a directory; name the log files in it");
 }
 
 }  // namespace

@@ -198,6 +198,18 @@ TEST(Config, NearestNameIsByEditDistance) {
   EXPECT_EQ(nearest_name("x", {}), "");
 }
 
+TEST(Config, ANameIsSuggestedOnlyWhereItMayHaveBeenMeant) {
+  const std::string_view known[] = {"spike", "judge", "linear_trend"};
+  EXPECT_EQ(near_words("jugde", known), "the nearest is 'judge'");
+  EXPECT_EQ(near_words("lin", known), "the nearest is 'linear_trend'");
+  EXPECT_EQ(near_words("foo", known), "choose one of spike, judge, linear_trend");
+  const std::string_view options[] = {"--since", "--set", "--json"};
+  EXPECT_EQ(near_name("--price", options), "");
+  EXPECT_EQ(near_name("--speed", options), "");
+  EXPECT_EQ(near_name("--sicne", options), "--since");
+  EXPECT_EQ(near_name("", {}), "");
+}
+
 // docs/CONFIG.md holds the tables of config.def, word for word. VRAMTRACK_UPDATE=1 rewrites them.
 TEST(Config, ReferenceInTheDocumentsIsTheTable) {
   const std::string path = std::string(VRAMTRACK_SOURCE_DIR) + "/docs/CONFIG.md";

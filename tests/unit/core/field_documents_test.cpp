@@ -55,6 +55,7 @@ constexpr std::string_view name_of() {
   if (std::same_as<T, Interval>) return "Interval";
   if (std::same_as<T, Finding>) return "Finding";
   if (std::same_as<T, End>) return "End";
+  if (std::same_as<T, Stall>) return "Stall";
   return std::same_as<T, Suspect> ? "Suspect" : "";
 }
 
@@ -240,8 +241,8 @@ struct Region {
   std::string name;
   Lines lines;
 };
-void PrintTo(const Region& region, std::ostream* out) {
-  *out << region.file << ", fields of " << region.name;
+std::ostream& operator<<(std::ostream& out, const Region& region) {
+  return out << region.file << ", fields of " << region.name;
 }
 
 std::vector<Region> regions() {
@@ -255,6 +256,7 @@ std::vector<Region> regions() {
           {analysis, "end", markdown<End>(&Places::end)},
           {analysis, "run", markdown<vramtrack::Run>(&Places::run)},
           {analysis, "alert", markdown<Finding, Alert>(&Places::alert)},
+          {analysis, "stall", markdown<Stall>(&Places::stall)},
           {api, "words", openapi_words()},
           {api, "Interval", openapi<Interval>()},
           {api, "Suspect", openapi<Suspect>()},
@@ -262,6 +264,7 @@ std::vector<Region> regions() {
           {api, "Finding", openapi<Finding>()},
           {api, "Verdict", openapi<Verdict>()},
           {api, "Alert", openapi<Alert>()},
+          {api, "Stall", openapi<Stall>()},
           {page, "words", typescript_words()},
           {page, "Interval", typescript<Interval>()},
           {page, "Suspect", typescript<Suspect>()},
@@ -269,6 +272,7 @@ std::vector<Region> regions() {
           {page, "Finding", typescript<Finding>()},
           {page, "Verdict", typescript<Verdict>()},
           {page, "Alert", typescript<Alert>()},
+          {page, "Stall", typescript<Stall>()},
           {python_file, "Suspect", python<Suspect>(&Places::suspect)},
           {python_file, "End", python<End>(&Places::end)},
           {python_file, "Run", python<vramtrack::Run>(&Places::run)},
@@ -343,15 +347,16 @@ TEST(VerdictFields, PlacesOfALineAreCountedFromOneWithoutAGap) {
   expect_places<End>(&Places::end, "end");
   expect_places<vramtrack::Run>(&Places::run, "run");
   expect_places<Finding, Alert>(&Places::alert, "alert");
+  expect_places<Stall>(&Places::stall, "stall");
   expect_places<Finding, Verdict>(&Places::status, "status");
 }
 
 // A member that is added breaks the bindings here: declare it in core/verdict_fields.hpp, then name it here.
 TEST(VerdictFields, EveryMemberIsDeclared) {
   const auto count = [](const auto& fields) { return std::tuple_size_v<std::remove_cvref_t<decltype(fields)>>; };
-  [[maybe_unused]] const auto& [detector, leak, state, pattern, spike, confidence, growth, r2, oom, onset, because] =
-      Finding{};
-  EXPECT_EQ(count(kFields<Finding>), 11U);
+  [[maybe_unused]] const auto& [detector, leak, stage, state, pattern, spike, confidence, growth, r2, oom, onset,
+                                oom_if_growing, because] = Finding{};
+  EXPECT_EQ(count(kFields<Finding>), 13U);
   [[maybe_unused]] const auto& [pid, start_ticks, command, share] = Suspect{};
   EXPECT_EQ(count(kFields<Suspect>), 4U);
   [[maybe_unused]] const auto& [how, end_time, end_pid, end_ticks, end_command, used, grew, since] = End{};
@@ -361,8 +366,10 @@ TEST(VerdictFields, EveryMemberIsDeclared) {
   [[maybe_unused]] const auto& [time, series, severity, finding, dissent, suspect, framework, causes, last_end] =
       Verdict{};
   EXPECT_EQ(count(kFields<Verdict>), 9U - 1) << "all but the series, which says whose verdict it is";
-  [[maybe_unused]] const auto& [of, raised, cleared, ended, worst, found, end_reason] = Alert{};
-  EXPECT_EQ(count(kFields<Alert>), 7U - 1 + 1) << "all but the series, and lead_s, which is derived";
+  [[maybe_unused]] const auto& [of, raised, cleared, ended, worst, found, suspected_s, end_reason, kind] = Alert{};
+  EXPECT_EQ(count(kFields<Stall>), 8U);
+  [[maybe_unused]] const auto& [judgement, cause, quiet_since, stalled_s, sure, held, what, evidence] = Stall{};
+  EXPECT_EQ(count(kFields<Alert>), 9U - 1 + 1) << "all but the series, and lead_s, which is derived";
 }
 
 TEST(VerdictFields, LeadIsFromTheRaiseToTheEnd) {

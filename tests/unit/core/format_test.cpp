@@ -112,10 +112,6 @@ TEST(Format, FitCountsCodePoints) {
   EXPECT_EQ(fit_right("7", 3), "  7");
 }
 
-TEST(Format, ForeignControlCharactersDoNotReachTheTerminal) {
-  EXPECT_EQ(printable("a\033[31mb\n"), "a?[31mb?");
-}
-
 TEST(FormatProperty, AnyDoubleGivesAFigure) {
   const bool ok = rc::check([](std::uint64_t bits) {
     double value = 0;

@@ -5,6 +5,11 @@
 namespace vramtrack {
 namespace {
 
+TEST(Time, Iso8601GoesFromTheEarliestTimeToTheLatest) {
+  EXPECT_EQ(iso8601(Timestamp::min()), "1677-09-21T00:12:43.145Z");
+  EXPECT_EQ(iso8601(Timestamp::max()), "2262-04-11T23:47:16.854Z");
+}
+
 TEST(Time, Iso8601WritesMillisecondsOnlyWhenThereAreSome) {
   EXPECT_EQ(iso8601(Timestamp{}), "1970-01-01T00:00:00Z");
   EXPECT_EQ(iso8601(Timestamp{from_seconds(951868800.25)}), "2000-03-01T00:00:00.250Z");

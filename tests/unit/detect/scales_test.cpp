@@ -77,8 +77,11 @@ TEST(Scales, AGapMakesNoBuckets) {
 TEST(Scales, WhatLeavesTheRingIsStillSeenBefore) {
   Scales scales;
   scales.observe(at(0), 1000);
-  for (int s = 10; s < 1000; s += 10) scales.observe(at(s), 10);
+  for (int s = 10; s < 1000; s += 10) scales.observe(at(s), 900);
   EXPECT_EQ(scales.level(0).forgotten_floor(), 1000);
+  scales.observe(at(1000), 700);  // a fall by a fifth, and more
+  for (int s = 1010; s < 2000; s += 10) scales.observe(at(s), 710);
+  EXPECT_EQ(scales.level(0).forgotten_floor(), 710) << "what was before the fall is of another regime";
   scales.restart(false);
   EXPECT_EQ(scales.level(0).forgotten_floor(), 0);
 }

@@ -91,6 +91,279 @@ INSTANTIATE_TEST_SUITE_P(All, OutOfMemory,
                                           testing::Values(1, 3, 60, 360)),
                          name_of);
 
+/// What the rule GpuMemoryLeak of contrib/prometheus reads at every scrape: it fires anew when a leak loses its
+/// suspect.
+class SuspectAtTheEnd : public Endings, public testing::WithParamInterface<int> {};
+
+TEST_P(SuspectAtTheEnd, ALeakThatHadOneNeverGoesOnWithoutOne) {
+  const int held_readings = GetParam();  // after the process's end; below zero: its end is known that much later
+  run_until(20 * kGiB, true);
+  ASSERT_TRUE(device().verdict.finding.leak);
+  ASSERT_TRUE(device().verdict.suspect);
+  const auto told_with_its_suspect = [&](const char* when, int reading) {
+    engine->finish();
+    const Verdict& v = device().verdict;
+    EXPECT_TRUE(!v.finding.leak || (v.suspect && v.suspect->pid == kPid)) << when << ", reading " << reading;
+  };
+  const std::uint64_t level = last_used;
+  if (held_readings >= 0) end_process(now + 1, kPid);
+  told_with_its_suspect("the process has ended", 0);
+  for (int i = 0; i < held_readings; ++i) {
+    tick(now += kEvery_s, kIdle + level);
+    told_with_its_suspect("its memory is still held", i);
+  }
+  for (int i = 0; i < 200; ++i) {
+    tick(now += kEvery_s, kIdle);
+    if (i == -held_readings) end_process(now + 1, kPid);
+    told_with_its_suspect("its memory is free", i);
+  }
+  EXPECT_FALSE(device().verdict.finding.leak);
+  ASSERT_TRUE(device().verdict.end);
+  EXPECT_EQ(device().verdict.end->pid, kPid);
+  EXPECT_EQ(device().verdict.end->used_bytes, kIdle + level);
+  EXPECT_EQ(std::count_if(
+                changes.begin(), changes.end(),
+                [&](const AlertChange& c) { return c.news == AlertNews::raised && c.alert.series == device_series; }),
+            1);
+}
+std::string held_name(const testing::TestParamInfo<int>& held) {
+  return (held.param < 0 ? "KnownAfterReadings" : "HeldForReadings") + std::to_string(std::abs(held.param));
+}
+INSTANTIATE_TEST_SUITE_P(All, SuspectAtTheEnd, testing::Values(-3, -1, 0, 1, 3, 24), held_name);
+
+/// A driver may free the memory of a process over several readings.
+class SlowRelease : public Endings, public testing::WithParamInterface<std::vector<double>> {
+ protected:
+  void told_once() {
+    const SeriesView& s = device();
+    ASSERT_TRUE(s.verdict.end);
+    EXPECT_EQ(s.verdict.end->how, EndKind::out_of_memory);
+    EXPECT_EQ(s.verdict.end->used_bytes, kIdle + last_used);
+    EXPECT_EQ(s.verdict.end->time, at(end_));
+    EXPECT_FALSE(s.verdict.finding.leak);
+    EXPECT_EQ(next_step(s), "");
+    ASSERT_EQ(s.alerts.size(), 1U);
+    EXPECT_EQ(s.alerts[0].ended, AlertEnd::process_ended);
+    ASSERT_EQ(s.runs.size(), 1U);
+    EXPECT_EQ(s.runs[0].how, EndKind::out_of_memory);
+  }
+  void release() {
+    end_ = now;
+    for (const double left : GetParam()) tick(now += kEvery_s, kIdle + static_cast<std::uint64_t>(left * kGiB));
+  }
+  double end_ = 0;
+};
+
+TEST_P(SlowRelease, IsOneEnd) {
+  for (const bool listed : {true, false}) {
+    SCOPED_TRACE(listed);
+    run_until(24 * kGiB - kIdle, listed);
+    release();
+    after(3);
+    told_once();
+    EXPECT_EQ(device().verdict.end->pid, listed ? kPid : 0);
+  }
+}
+
+TEST_P(SlowRelease, IsOneEndThoughTheProcessIsListedOnceMore) {
+  run_until(24 * kGiB - kIdle, true);
+  end_ = now;
+  const std::uint64_t held = used();
+  bool first = true;
+  for (const double left : GetParam()) {
+    const auto device_bytes = kIdle + static_cast<std::uint64_t>(left * kGiB);
+    tick(now += kEvery_s, device_bytes,
+         first ? std::vector<std::pair<SeriesId, std::uint64_t>>{{trainer, held}}
+               : std::vector<std::pair<SeriesId, std::uint64_t>>{});
+    first = false;
+  }
+  after(3);
+  told_once();
+  EXPECT_EQ(device().verdict.end->pid, kPid);
+}
+std::string release_name(const testing::TestParamInfo<std::vector<double>>& release) {
+  std::string name = "Over";
+  for (const double left : release.param) name += std::to_string(static_cast<int>(left)) + "GiB";
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, SlowRelease,
+                         testing::Values(std::vector<double>{22.0}, std::vector<double>{12.0}, std::vector<double>{2.0},
+                                         std::vector<double>{18.0, 12.0, 6.0}, std::vector<double>{3.0, 2.9, 1.0}),
+                         release_name);
+
+class SaidOutOfMemory : public Endings, public testing::WithParamInterface<bool> {
+ protected:
+  void say(const std::string& device_id) {
+    Batch batch;
+    Event event;
+    event.time = at(now + 1);
+    event.kind = Event::Kind::out_of_memory;
+    event.device_id = device_id;
+    event.text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB";
+    batch.events.push_back(event);
+    engine->ingest(batch);
+  }
+  void ended() {
+    ASSERT_TRUE(device().verdict.end);
+    EXPECT_EQ(device().verdict.end->how, EndKind::out_of_memory);
+    EXPECT_EQ(device().verdict.end->used_bytes, kIdle + last_used);
+    EXPECT_EQ(device().verdict.end->pid, GetParam() ? kPid : 0);
+    EXPECT_FALSE(device().verdict.finding.leak) << device().verdict.finding.because;
+    EXPECT_EQ(next_step(device()), "");
+    EXPECT_EQ(device().alerts.back().ended, AlertEnd::process_ended);
+  }
+};
+
+TEST_P(SaidOutOfMemory, IsTheEndFarBelowTheLimitWhateverComesAfter) {
+  run_until(16 * kGiB, GetParam());
+  ASSERT_TRUE(device().verdict.finding.leak);
+  say("GPU-a");
+  ended();
+  after(1);
+  ended();
+  after(60);
+  ended();
+  if (GetParam()) {
+    EXPECT_TRUE(seen(trainer).ended);
+    EXPECT_EQ(next_step(seen(trainer)), "");
+  }
+}
+
+TEST_P(SaidOutOfMemory, OfAnUnknownDeviceEndsTheOneThatLeaks) {
+  run_until(16 * kGiB, GetParam());
+  say("");
+  ended();
+}
+
+TEST_P(SaidOutOfMemory, AProgramThatGoesOnLeakingIsToldAgain) {
+  run_until(16 * kGiB, GetParam());
+  say("");
+  for (int i = 0; i < 200; ++i) {
+    now += kEvery_s;
+    reading(GetParam(), used());
+  }
+  engine->finish();
+  EXPECT_TRUE(device().verdict.finding.leak);
+  EXPECT_EQ(device().alerts.back().ended, AlertEnd::standing);
+}
+
+TEST_F(Endings, OutOfMemoryOfAHealthyDeviceIsEvidenceForItsEnd) {
+  trainer = process(kPid, "python train.py");
+  start();
+  for (now = 0; now < 3600; now += kEvery_s) tick(now, kIdle + 8 * kGiB, {{trainer, 8 * kGiB}});
+  Batch batch;
+  Event event;
+  event.time = at(now);
+  event.kind = Event::Kind::out_of_memory;
+  batch.events.push_back(event);
+  engine->ingest(batch);
+  EXPECT_FALSE(device().verdict.end) << "a program may go on after it";
+  after(3);
+  ASSERT_TRUE(device().verdict.end);
+  EXPECT_EQ(device().verdict.end->how, EndKind::out_of_memory);
+}
+INSTANTIATE_TEST_SUITE_P(All, SaidOutOfMemory, testing::Bool(), [](const testing::TestParamInfo<bool>& listed) {
+  return listed.param ? "Listed" : "NotListed";
+});
+
+TEST_F(Endings, ProcessesThatEndTogetherHaveAllEnded) {
+  const SeriesId other = process(10, "rank 0");
+  trainer = process(kPid, "rank 1");
+  const SeriesId small = process(30, "tensorboard");
+  start();
+  for (now = 0; kIdle + 2 * used() + kGiB <= 34 * kGiB; now += kEvery_s)
+    tick(now, (kIdle + 2 * used() + kGiB) / 2, {{other, used() / 2}, {trainer, used() / 2}, {small, kGiB / 2}});
+  now -= kEvery_s;
+  after(60);
+  for (const SeriesId id : {other, trainer, small}) {
+    EXPECT_TRUE(seen(id).ended) << seen(id).key.pid;
+    EXPECT_EQ(next_step(seen(id)), "");
+  }
+}
+
+/// Two programs that list at the same period do so at different moments.
+TEST_F(Endings, ASmallProcessIsNotEndedByAnothersFall) {
+  const SeriesId desktop = process(10, "Xorg");
+  trainer = process(kPid, "python train.py");
+  start();
+  for (now = 0; used() <= 16 * kGiB; now += kEvery_s) {
+    tick(now, kIdle + used());
+    Batch listing;
+    listing.samples = {{at(now + 2), desktop, 60 * kMiB}, {at(now + 2), trainer, used()}};
+    engine->ingest(listing);
+  }
+  const double end = now;
+  for (int i = 0; i < 12; ++i, now += kEvery_s) {
+    tick(now, kIdle);
+    engine->finish();
+    EXPECT_FALSE(seen(desktop).ended) << "reading " << i;
+    Batch listing;
+    listing.samples = {{at(now + 2), desktop, 60 * kMiB}};
+    engine->ingest(listing);
+  }
+  EXPECT_TRUE(seen(trainer).ended);
+  EXPECT_EQ(seen(desktop).first, at(2)) << "it is the process it was";
+  EXPECT_EQ(device().verdict.end->time, at(end - kEvery_s));
+  EXPECT_EQ(device().verdict.end->pid, kPid);
+}
+
+TEST_F(Endings, TheNextProcessMayBeThereAtTheNextReading) {
+  run_until(24 * kGiB - kIdle, true);
+  const double end = now;
+  const SeriesId next = process(21, "python train.py");
+  end_process(now + kEvery_s, kPid);
+  for (int i = 0; i < 200; ++i) tick(now += kEvery_s, kIdle + 2 * kGiB, {{next, 2 * kGiB}});
+  engine->finish();
+  ASSERT_EQ(device().runs.size(), 2U);
+  EXPECT_EQ(device().runs[0].how, EndKind::out_of_memory);
+  EXPECT_EQ(device().runs[0].pid, kPid);
+  EXPECT_EQ(device().runs[0].end, at(end));
+  EXPECT_EQ(device().runs[1].begin, at(end + kEvery_s));
+  EXPECT_EQ(device().alerts.at(0).ended, AlertEnd::process_ended);
+}
+
+TEST_F(Endings, APidThatIsGivenAgainIsAnotherProcess) {
+  run_until(24 * kGiB - kIdle, true);
+  after(24);
+  const double again = now + kEvery_s;
+  const double first_now = now;
+  for (int i = 0; i < 400; ++i) {
+    now += kEvery_s;
+    const auto bytes = 4 * kGiB + static_cast<std::uint64_t>((now - first_now) * 4) * kMiB;
+    tick(now, kIdle + bytes, {{trainer, bytes}});
+  }
+  engine->finish();
+  const SeriesView& s = seen(trainer);
+  EXPECT_FALSE(s.ended);
+  EXPECT_FALSE(s.verdict.end);
+  EXPECT_EQ(s.first, at(again));
+  EXPECT_EQ(s.alerts.size(), 2U) << "those of the first process are kept";
+  ASSERT_TRUE(device().verdict.suspect);
+  EXPECT_EQ(device().verdict.suspect->pid, kPid);
+  const double second = now;
+  after(3);
+  EXPECT_EQ(device().verdict.end->time, at(second)) << "it is an end of its own";
+  EXPECT_EQ(device().verdict.end->pid, kPid);
+}
+
+TEST_F(Endings, WhoLeaksGoesOnAfterAnothersEnd) {
+  const SeriesId victim = process(10, "vllm serve");
+  trainer = process(kPid, "python train.py");
+  start();
+  for (now = 0; kIdle + 6 * kGiB + used() <= 23 * kGiB; now += kEvery_s)
+    tick(now, kIdle + 6 * kGiB + used(), {{victim, 6 * kGiB}, {trainer, used()}});
+  for (int i = 0; i < 240; ++i, now += kEvery_s) {
+    tick(now, kIdle + used(), {{trainer, used()}});
+    engine->finish();
+    const Verdict& device_verdict = device().verdict;
+    if (!device_verdict.finding.leak) continue;
+    const double free_mib = static_cast<double>(24 * kGiB - kIdle - used()) / kMiB;
+    ASSERT_TRUE(device_verdict.finding.oom_in_s);
+    EXPECT_NEAR(device_verdict.finding.oom_in_s->mid, free_mib / 2, 0.2 * free_mib / 2) << "reading " << i;
+    EXPECT_NEAR(device_verdict.finding.growth_bytes_per_s.mid, 2.0 * kMiB, 0.3 * kMiB) << "reading " << i;
+  }
+}
+
 TEST_F(Endings, ALeakerThatIsStoppedInTimeHasEnded) {
   run_until(16 * kGiB, true);
   end_process(now + kEvery_s, kPid);

@@ -72,7 +72,10 @@ class OneGpu : public testing::Test {
     return *std::find_if(view->series.begin(), view->series.end(), [&](const SeriesView& s) { return s.id == id; });
   }
 
-  static std::uint64_t leak(double t) { return 4 * kGiB + static_cast<std::uint64_t>(t) * 2 * kMiB; }
+  /// A quarter of an hour at 4 GiB, then 4 MiB/s: certain enough for an alert some minutes later.
+  static std::uint64_t leak(double t) {
+    return 4 * kGiB + (t > 900 ? static_cast<std::uint64_t>(t - 900) * 4 * kMiB : 0);
+  }
 
   Catalog catalog;
   SeriesId device_series{};

@@ -91,6 +91,8 @@ TEST_P(Truth, LeaksAreClaimedAndHealthIsNot) {
   ASSERT_TRUE(scenario) << scenario.error().message;
   ASSERT_TRUE(scenario->truth) << "a scenario of tests/scenarios says what is so";
   const auto run = play(*scenario);
+  run->engine->end_of_recording();
+  run->view = run->engine->view();
   if (kUndecidable.contains(run->scenario.name)) GTEST_SKIP() << "undecidable: " << summary(*run);
   EXPECT_EQ(claimed(*run), run->scenario.truth->leak) << summary(*run);
   if (!run->scenario.truth->leak || !run->scenario.truth->suspect_pid || !run->first_raise) return;

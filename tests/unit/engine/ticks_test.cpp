@@ -57,6 +57,27 @@ TEST(Ticks, EventsGoWithTheTickThatSeesThem) {
   EXPECT_EQ(taken.events, 2U);
 }
 
+TEST(Ticks, ReadingsGoWithTheirTick) {
+  Ticks ticks;
+  std::vector<std::pair<std::size_t, std::size_t>> taken;
+  const auto take = [&](const Batch& tick, Timestamp) {
+    taken.emplace_back(tick.readings.size(), tick.loads.size());
+    return true;
+  };
+  DeviceReading reading;
+  Batch batch;
+  for (const int s : {1, 2}) {
+    batch.samples.push_back(sample(s, 1));
+    reading.time = at(s);
+    batch.readings.push_back(reading);
+    batch.loads.push_back({at(s), SeriesId{0}, {}});
+  }
+  batch.loads.push_back({at(2), SeriesId{0}, {}});
+  ticks.add(batch, take);
+  ticks.finish(take);
+  EXPECT_EQ(taken, (std::vector<std::pair<std::size_t, std::size_t>>{{1, 1}, {1, 2}}));
+}
+
 TEST(Ticks, StopsWhenToldTo) {
   Ticks ticks;
   Taken taken;

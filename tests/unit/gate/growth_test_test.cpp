@@ -88,7 +88,7 @@ TEST(GrowthTest, CacheStepsAreNoLeak) {
   std::vector<double> y(240, 1e9);
   for (const std::size_t at : {130U, 150U, 170U, 190U})
     made::add(y, [at](std::size_t i) { return i >= at ? 512 * kMib : 0.0; });
-  EXPECT_EQ(test_growth(y, limit_mib(0)).outcome, Outcome::passes);
+  EXPECT_EQ(test_growth(y, limit_mib(0)).outcome, Outcome::inconclusive) << "2 GiB more, of a limit of nothing";
 }
 
 TEST(GrowthTest, ValuesThatAreNoNumbersAreSkipped) {

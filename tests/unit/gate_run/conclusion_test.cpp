@@ -112,6 +112,30 @@ TEST(Conclusion, TooFewIterationsAreNoTest) {
   EXPECT_THAT(c.words, HasSubstr("30 iterations"));
 }
 
+/// A cache of 5 MiB entries that is full after 300 of 400.
+std::vector<double> filling() {
+  std::vector<double> used_bytes = memory(400, 5);
+  for (std::size_t i = 300; i < used_bytes.size(); ++i) used_bytes[i] = used_bytes[299];
+  return used_bytes;
+}
+
+TEST(Conclusion, WhatIsNeitherShownNorExcludedIsInconclusive) {
+  const Conclusion c = conclude(run_of({{"step", "", filling()}}), rules());
+  EXPECT_EQ(c.outcome, GateOutcome::inconclusive);
+  EXPECT_EQ(outcome_words(c.outcome), "inconclusive");
+  EXPECT_THAT(c.words, HasSubstr("inconclusive after 400 iterations"));
+  const Conclusion zeros = conclude(run_of({{"step", "", std::vector<double>(400, 0)}}), rules());
+  EXPECT_EQ(zeros.outcome, GateOutcome::inconclusive);
+  EXPECT_THAT(zeros.words, HasSubstr("nothing was measured"));
+
+  const std::string skipped = junit_xml({"job"}, c, {}, 1.5);
+  EXPECT_THAT(skipped, AllOf(HasSubstr("failures=\"0\" errors=\"0\" skipped=\"1\""),
+                             HasSubstr("<skipped message=\"GPU memory: grows "), Not(HasSubstr("<failure"))));
+  const std::string failed = junit_xml({"job"}, c, {}, 1.5, true);
+  EXPECT_THAT(failed, AllOf(HasSubstr("failures=\"1\" errors=\"0\" skipped=\"0\""), HasSubstr("<failure message="),
+                            Not(HasSubstr("<skipped"))));
+}
+
 TEST(Conclusion, WithoutMarksTheSamplesAreTestedButNotTheProgramsEnd) {
   ProgramRun run = run_of({});
   run.samples = memory(400, 0);
@@ -139,7 +163,7 @@ TEST(Junit, ALeakIsAFailureWithItsLines) {
   const std::string xml =
       junit_xml({"python", "-c", "print('<&>\x1b')"}, c, {"grew most:", "  train.py:12 in <module>: +64 MiB"}, 1.5);
   EXPECT_THAT(xml, StartsWith("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"));
-  EXPECT_THAT(xml, AllOf(HasSubstr("failures=\"1\" errors=\"0\" time=\"1.500\""),
+  EXPECT_THAT(xml, AllOf(HasSubstr("failures=\"1\" errors=\"0\" skipped=\"0\" time=\"1.500\""),
                          HasSubstr("name=\"python -c print(&#39;&lt;&amp;&gt;?&#39;)\""),
                          HasSubstr("<property name=\"a&lt;b.r&amp;d.outcome\" value=\"fails\"/>"),
                          HasSubstr("<property name=\"a&lt;b.r&amp;d.iterations\" value=\"400\"/>"),

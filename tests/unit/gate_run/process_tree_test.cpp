@@ -2,42 +2,12 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "../temp_folder.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack::gate {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-void add_process(const TempFolder& proc, int pid, int parent, const std::string& name = "python") {
-  std::filesystem::create_directory(proc.file(std::to_string(pid)));
-  std::ofstream(proc.file(std::to_string(pid)) + "/stat") << pid << " (" << name << ") S " << parent << " 1 1 0 -1\n";
-}
-
-TEST(ProcessTree, IsARootAndAllBelowIt) {
-  const TempFolder proc;
-  add_process(proc, 10, 1);
-  add_process(proc, 11, 10);
-  add_process(proc, 12, 11, "a) S 99 (b");  // a name may hold anything
-  add_process(proc, 20, 1);
-  add_process(proc, 21, 20);
-  std::filesystem::create_directory(proc.file("self"));
-  EXPECT_THAT(process_tree(proc.path(), 10), ElementsAre(10U, 11U, 12U));
-  EXPECT_THAT(process_tree(proc.path(), 21), ElementsAre(21U));
-  EXPECT_THAT(process_tree(proc.path(), 77), ElementsAre(77U)) << "one that has ended";
-}
-
-TEST(ProcessTree, AProcessThatEndsWhileItIsReadIsNoError) {
-  const TempFolder folder;
-  // Reading a directory fails as reading the file of a process that is gone does: after it was opened.
-  std::filesystem::create_directories(folder.file("4242/stat"));
-  EXPECT_THAT(process_tree(folder.path(), 1), testing::ElementsAre(1));
-}
 
 TEST(ProcessTreeMemory, AddsUpWhatTheTreeHoldsOnAllDevices) {
   SourcesConfig config;

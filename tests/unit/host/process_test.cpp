@@ -27,6 +27,8 @@ TEST(Process, StatIsReadPastParenthesesAndBlanksInTheName) {
   EXPECT_EQ(stat->name, "a) R (b");
   EXPECT_EQ(stat->state, 'S');
   EXPECT_EQ(stat->start_ticks, 987654U);
+  EXPECT_EQ(stat->cpu_ticks, 7U);
+  EXPECT_EQ(stat->resident_pages, 50U);
   EXPECT_FALSE(parse_stat(""));
   EXPECT_FALSE(parse_stat("7 (name) S 1 7"));
   EXPECT_FALSE(parse_stat(")7("));

@@ -75,6 +75,35 @@ TEST_F(ProcessWatchTest, AListedProcessIsASampleOfOneSeries) {
   EXPECT_EQ(catalog_.process(10, 500)->kind, "C");
 }
 
+TEST_F(ProcessWatchTest, TellsCpuAndHostMemoryOfTheLineItReadsAnyway) {
+  const auto stat = [this](int user_ticks, int system_ticks, int pages) {
+    write(root_ / "10" / "stat", "10 (name) R 1 1 1 0 -1 0 0 0 0 0 " + std::to_string(user_ticks) + ' ' +
+                                     std::to_string(system_ticks) + " 0 0 20 0 1 0 500 0 " + std::to_string(pages) +
+                                     '\n');
+  };
+  start(10, 500);
+  stat(100, 20, 3);
+  const Batch first = poll({{10, 100}});
+  ASSERT_THAT(first.loads, SizeIs(1));
+  EXPECT_EQ(first.loads[0].series, first.samples[0].series);
+  EXPECT_EQ(first.loads[0].load.host_bytes, 3U * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
+  EXPECT_EQ(first.loads[0].load.cpu_ratio, std::nullopt) << "of one reading nothing is known";
+  const double ticks_per_s = static_cast<double>(sysconf(_SC_CLK_TCK));
+  stat(220, 50, 4);
+  const Batch second = poll({{10, 100}}, 2);
+  ASSERT_THAT(second.loads, SizeIs(1));
+  EXPECT_DOUBLE_EQ(second.loads[0].load.cpu_ratio.value_or(-1), 150 / ticks_per_s / 2);
+  // Within a moment the hundredths of a second that the kernel counts say nothing.
+  stat(221, 50, 4);
+  EXPECT_EQ(poll({{10, 100}}, 0.1).loads[0].load.cpu_ratio, second.loads[0].load.cpu_ratio);
+  // It left the list: what it did there no longer holds.
+  EXPECT_EQ(poll({}).loads[0].load, ProcessLoad{});
+}
+
+TEST_F(ProcessWatchTest, OfAProcessThatIsNotVisibleNoLoadIsKnown) {
+  EXPECT_THAT(poll({{10, 100}}).loads, IsEmpty());
+}
+
 TEST_F(ProcessWatchTest, AReusedPidIsAnotherSeriesAndTheFirstHasEnded) {
   start(10, 500);
   const Batch first = poll({{10, 100}});

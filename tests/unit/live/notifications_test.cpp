@@ -194,6 +194,88 @@ TEST(OpenNotifier, MessagesNameTheHostTheScenarioAndTheTimeOfDay) {
                                                   HasSubstr(R"("simulated":"leaking_training")"))));
 }
 
+Silence silence_of_gpu(const std::string& gpu, double seconds) {
+  Silence silence;
+  silence.gpu = gpu;
+  silence.ends = kNow + from_seconds(seconds);
+  return silence;
+}
+
+TEST(Notifying, ASilencedAlertIsToldWhenItStandsAtTheEndOfTheSilence) {
+  Watch watch;
+  watch.to_a_file();
+  const auto notifier = watch.open("");
+  ASSERT_NE(notifier, nullptr);
+  Silences silences("");
+  const Raised sample;
+  const auto made = silences.add(silence_of_gpu(sample.series.key.device_id, 3600), kNow);
+  ASSERT_TRUE(made) << made.error().message;
+  const Listener listener = notifying(*notifier, silences, watch.warn);
+  listener.alert({sample.view, sample.series, sample.alert, AlertNews::raised});
+  listener.tick({});
+  notifier->settle(kPatience_s);
+  EXPECT_THAT(watch.messages(), IsEmpty());
+  ASSERT_TRUE(silences.end(made->id, kNow).value());
+  listener.tick({});
+  notifier->settle(kPatience_s);
+  EXPECT_THAT(watch.messages(), ElementsAre(HasSubstr(R"("event":"raised")")));
+  listener.tick({});
+  notifier->settle(kPatience_s);
+  EXPECT_EQ(watch.messages().size(), 1U) << "once";
+}
+
+TEST(Notifying, WhatEndsInSilenceIsToldAfterItOnlyWhereItsBeginningWas) {
+  Watch watch;
+  watch.to_a_file();
+  const auto notifier = watch.open("");
+  ASSERT_NE(notifier, nullptr);
+  Silences silences("");
+  const Raised sample;
+  const Listener listener = notifying(*notifier, silences, watch.warn);
+  listener.alert({sample.view, sample.series, sample.alert, AlertNews::raised});
+  notifier->settle(kPatience_s);
+  const auto made = silences.add(silence_of_gpu(sample.series.key.device_id, 3600), kNow);
+  ASSERT_TRUE(made);
+  listener.alert({sample.view, sample.series, sample.alert, AlertNews::cleared});
+  listener.tick({});
+  notifier->settle(kPatience_s);
+  EXPECT_THAT(watch.messages(), ElementsAre(HasSubstr(R"("event":"raised")")));
+  listener.alert({sample.view, sample.series, sample.alert, AlertNews::raised});
+  listener.alert({sample.view, sample.series, sample.alert, AlertNews::cleared});
+  ASSERT_TRUE(silences.end(made->id, kNow).value());
+  listener.tick({});
+  notifier->settle(kPatience_s);
+  EXPECT_EQ(notifier->counts().incidents, 0U);
+}
+
+/// Whatever happens to it in the silence: who was told that it began is told that it is over.
+TEST(Notifying, WhatWasToldBeforeTheSilenceIsResolvedAfterIt) {
+  for (const bool again : {false, true}) {
+    Watch watch;
+    watch.to_a_file();
+    const auto notifier = watch.open("");
+    ASSERT_NE(notifier, nullptr);
+    Silences silences("");
+    const Raised sample;
+    const Listener listener = notifying(*notifier, silences, watch.warn);
+    const auto tell = [&](AlertNews news) { listener.alert({sample.view, sample.series, sample.alert, news}); };
+    tell(AlertNews::raised);
+    notifier->settle(kPatience_s);
+    const auto made = silences.add(silence_of_gpu(sample.series.key.device_id, 3600), kNow);
+    ASSERT_TRUE(made);
+    tell(AlertNews::escalated);
+    tell(AlertNews::cleared);
+    if (again) {
+      tell(AlertNews::raised);
+      tell(AlertNews::cleared);
+    }
+    ASSERT_TRUE(silences.end(made->id, kNow).value());
+    listener.tick({});
+    notifier->settle(kPatience_s);
+    EXPECT_THAT(watch.messages(), ElementsAre(HasSubstr(R"("event":"raised")"), HasSubstr(R"("event":"resolved")")));
+  }
+}
+
 /// Plays a leak of two hours through a pipeline that this notifier listens to, and `told` after it.
 void play_a_leak(act::Notifier& notifier, const Warn& warn, bool with_dates, std::vector<act::Note>& told) {
   auto scenario = sim::parse_scenario(sim::find_builtin_scenario("leaking_training")->toml, "builtin");
@@ -202,7 +284,8 @@ void play_a_leak(act::Notifier& notifier, const Warn& warn, bool with_dates, std
   Catalog catalog;
   const auto source = sim::make_simulation(*scenario, catalog);
   Pipeline pipeline({}, catalog);
-  pipeline.listen(notifying(notifier, warn));
+  Silences silences("");
+  pipeline.listen(notifying(notifier, silences, warn));
   Listener second;
   second.alert = [&told](const AlertTold& alert) {
     told.push_back(note_of(alert.view, alert.series, alert.alert, alert.news, kNow));
@@ -264,7 +347,8 @@ TEST(Notifying, AProgramThatFailsIsAWarningAtTheNextTick) {
   watch.to_one_that_fails();
   const auto notifier = watch.open("");
   ASSERT_NE(notifier, nullptr);
-  const Listener listener = notifying(*notifier, watch.warn);
+  Silences silences("");
+  const Listener listener = notifying(*notifier, silences, watch.warn);
   const Raised sample;
   listener.alert({sample.view, sample.series, sample.alert, AlertNews::raised});
   ASSERT_EQ(notifier->settle(kPatience_s), 1U);

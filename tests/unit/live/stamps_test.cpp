@@ -1,6 +1,6 @@
 #include "live/stamps.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <rapidcheck/gtest.h>
 
 #include <vector>
@@ -19,9 +19,18 @@ struct Machine {
   Duration boot{5s};
 
   Timestamp after(Duration span) {
+    pass(span);
+    return stamps.next({wall, boot});
+  }
+  void pass(Duration span) {
     wall += span;
     boot += span;
-    return stamps.next({wall, boot});
+  }
+  /// Another run begins, within the same boot of the machine or after a start of it.
+  Timestamp restart(const std::string& boot_id = "boot-1") {
+    const ClockMark last = stamps.mark("boot-1");
+    stamps = Stamps();
+    return stamps.resume(last, {wall, boot}, boot_id);
   }
 };
 
@@ -36,9 +45,10 @@ TEST(Stamps, GoOnAsBeforeWhenTheClockIsSetBack) {
   machine.after(5s);
   machine.wall -= 1h;
   EXPECT_EQ(machine.after(5s), kStart + 10s);
-  EXPECT_EQ(machine.stamps.take_news(),
-            "the clock was set back by 1h 00m; timestamps continue from the previous time; restart vramtrack to follow "
-            "the clock");
+  EXPECT_EQ(
+      machine.stamps.take_news(),
+      "the clock was set back by 1h 00m; timestamps continue from the previous time; to follow the clock, restart "
+      "vramtrack 10m from now or later");
   EXPECT_EQ(machine.after(5s), kStart + 15s);
   EXPECT_EQ(machine.stamps.take_news(), "") << "told once";
 }
@@ -85,6 +95,63 @@ TEST(Stamps, WhatTheNetworksTimeSlewsIsFollowed) {
     ASSERT_EQ(machine.stamps.take_news(), "");
   }
   EXPECT_EQ(machine.after(5s), machine.wall);
+}
+
+TEST(Stamps, ARestartGoesOnByTheTimeOfDay) {
+  Machine machine;
+  machine.after(5s);
+  machine.pass(3h);
+  EXPECT_EQ(machine.restart(), kStart + 5s + 3h);
+  EXPECT_EQ(machine.stamps.take_news(), "");
+}
+
+/// What cost 191 chunks: vramtrack was started in the five seconds in which the clock was wrong.
+TEST(Stamps, ARestartInAGlitchGoesOnFromTheLastRun) {
+  for (const Duration glitch : {Duration{24h * 365 * 50}, Duration{-24h * 365 * 50}, Duration{3s}}) {
+    Machine machine;
+    machine.after(5s);
+    machine.pass(60s);
+    machine.wall += glitch;
+    EXPECT_EQ(machine.restart(), kStart + 65s);
+    EXPECT_THAT(machine.stamps.take_news(), testing::HasSubstr("timestamps continue from the previous time"));
+    machine.wall -= glitch;
+    EXPECT_EQ(machine.after(5s), kStart + 70s);
+    EXPECT_EQ(machine.stamps.take_news(), "the clock was set right again");
+  }
+}
+
+TEST(Stamps, ARestartWithinAGlitchOfTheLastRunKeepsItsTime) {
+  Machine machine;
+  machine.after(5s);
+  machine.wall += 24h;
+  machine.after(5s);
+  machine.pass(60s);
+  EXPECT_EQ(machine.restart(), kStart + 70s);
+  EXPECT_EQ(machine.stamps.take_news(), "") << "the last run has told it";
+  machine.wall -= 24h;
+  EXPECT_EQ(machine.after(5s), kStart + 75s);
+}
+
+TEST(Stamps, ARestartFollowsAClockThatWasSetBackForLong) {
+  Machine machine;
+  machine.after(5s);
+  machine.wall -= 1h;
+  machine.after(5s);
+  machine.pass(Stamps::kSettle - 1s);
+  EXPECT_EQ(machine.restart(), kStart + 10s + Stamps::kSettle - 1s) << "not for long yet";
+  machine.after(2s);
+  EXPECT_EQ(machine.restart(), machine.wall);
+  EXPECT_EQ(machine.stamps.take_news(), "");
+}
+
+TEST(Stamps, AfterAStartOfTheMachineTheTimeOfDayIsBelieved) {
+  Machine machine;
+  machine.after(5s);
+  machine.wall += 24h;
+  machine.pass(60s);
+  EXPECT_EQ(machine.restart("boot-2"), machine.wall);
+  machine.boot = 1s;
+  EXPECT_EQ(machine.restart(), machine.wall) << "no boot goes back";
 }
 
 /// Whatever is done to the clock: stamps rise, and never run ahead of the time since boot by more than what has stood

@@ -64,6 +64,7 @@ PeriodReport hostile_report(const std::string& name) {
   r.files = {name};
   r.warnings = {name};
   r.notices = {{kBegin, name}};
+  r.acts = {{kBegin, name, name, name, name, name, name, false}};
   for (PeriodSeries& s : r.series) {
     s.view.device.name = name;
     s.view.verdict.finding.because = name;
@@ -192,6 +193,19 @@ TEST(ReportForms, OfManyProcessesOnlyTheGreatestAreInTheData) {
   for (const json& s : parsed["series"]) with_history += s["history"].is_null() ? 0 : 1;
   EXPECT_EQ(with_history, 4 + 8);
   EXPECT_THAT(report_text(r, false), HasSubstr("more processes without a sign of a leak"));
+}
+
+TEST(ReportForms, WhatIsNotKnownIsSaidWithItsReason) {
+  PeriodReport r = example_report();
+  EXPECT_THAT(report_text(r, false), HasSubstr("Utilisation is not read from logs"));
+  r.is_log = false;
+  EXPECT_THAT(report_text(r, false), HasSubstr("Utilisation was not recorded"));
+  std::erase_if(r.series, [](const PeriodSeries& s) { return s.view.key.pid != 0; });
+  reckon(r);
+  EXPECT_THAT(report_text(r, false), HasSubstr("processes were not recorded, so the work at risk is unknown\n"));
+  r.is_log = true;
+  EXPECT_THAT(report_text(r, false),
+              HasSubstr("processes were not recorded, so the work at risk is unknown; add a log of processes\n"));
 }
 
 TEST(ReportForms, AnEmptyPeriodIsSaidAndNothingBreaks) {

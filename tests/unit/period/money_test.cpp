@@ -32,33 +32,33 @@ TEST(Money, WithoutACheckpointAllWorkSinceTheStartIsLost) {
   EXPECT_EQ(job.id, "1234");
   EXPECT_THAT(job.pids, ElementsAre(4242U));
   EXPECT_THAT(job.devices, ElementsAre("GPU-0"));
-  EXPECT_EQ(job.basis, JobRisk::Basis::start);
+  EXPECT_EQ(job.basis, JobLoss::Basis::start);
   // It began 5 minutes in, so it is 3300 s old; 2400, 3000 and 3900 s are to come; one GPU at 2.5 USD an hour.
-  expect_near(job.lost_gpu_h, 5700 / 3600.0, 6300 / 3600.0, 7200 / 3600.0);
-  expect_near(job.lost_usd, 2.5 * 5700 / 3600, 2.5 * 6300 / 3600, 2.5 * 2);
-  expect_near(money.lost_usd, job.lost_usd->low, job.lost_usd->mid, job.lost_usd->high);
+  expect_near(job.lost.gpu_h, 5700 / 3600.0, 6300 / 3600.0, 7200 / 3600.0);
+  expect_near(job.lost.usd, 2.5 * 5700 / 3600, 2.5 * 6300 / 3600, 2.5 * 2);
+  expect_near(money.at_risk.usd, job.lost.usd->low, job.lost.usd->mid, job.lost.usd->high);
 }
 
 TEST(Money, AJobThatWasThereBeforeTheRecordingLosesAtLeastThat) {
   PeriodReport r = example_report();
   r.series[2].seen_from_start = true;
   reckon(r);
-  EXPECT_EQ(r.money.jobs[0].basis, JobRisk::Basis::first_seen);
+  EXPECT_EQ(r.money.jobs[0].basis, JobLoss::Basis::first_seen);
 }
 
 TEST(Money, ACrashFallsAnywhereBetweenTwoCheckpoints) {
   CostRules rules;
   rules.checkpoint_every_s = 1800;
   const JobRisk job = with(rules).money.jobs.at(0);
-  EXPECT_EQ(job.basis, JobRisk::Basis::checkpoint_every);
-  expect_near(job.lost_gpu_h, 0.05, 0.25, 0.45);
-  EXPECT_FALSE(job.lost_usd);  // no price is known: no money, and not zero
+  EXPECT_EQ(job.basis, JobLoss::Basis::checkpoint_every);
+  expect_near(job.lost.gpu_h, 0.05, 0.25, 0.45);
+  EXPECT_FALSE(job.lost.usd);  // no price is known: no money, and not zero
 }
 
 TEST(Money, BeforeItsFirstCheckpointAJobLosesAll) {
   CostRules rules;
   rules.checkpoint_every_s = 100 * 3600;
-  EXPECT_EQ(with(rules).money.jobs.at(0).basis, JobRisk::Basis::start);
+  EXPECT_EQ(with(rules).money.jobs.at(0).basis, JobLoss::Basis::start);
 }
 
 TEST(Money, AKnownLastCheckpointWinsAndTheJobsOwnWinsOverAll) {
@@ -66,10 +66,10 @@ TEST(Money, AKnownLastCheckpointWinsAndTheJobsOwnWinsOverAll) {
   rules.checkpoint_every_s = 1800;
   rules.last_checkpoints = {{"4242", minutes_in(50)}, {"", minutes_in(0)}, {"99", minutes_in(60)}};
   const JobRisk job = with(rules).money.jobs.at(0);
-  EXPECT_EQ(job.basis, JobRisk::Basis::last_checkpoint);
-  expect_near(job.lost_gpu_h, 3000 / 3600.0, 3600 / 3600.0, 4500 / 3600.0);
+  EXPECT_EQ(job.basis, JobLoss::Basis::last_checkpoint);
+  expect_near(job.lost.gpu_h, 3000 / 3600.0, 3600 / 3600.0, 4500 / 3600.0);
   rules.last_checkpoints = {{"1234", minutes_in(60)}};
-  expect_near(with(rules).money.jobs.at(0).lost_gpu_h, 2400 / 3600.0, 3000 / 3600.0, 3900 / 3600.0);
+  expect_near(with(rules).money.jobs.at(0).lost.gpu_h, 2400 / 3600.0, 3000 / 3600.0, 3900 / 3600.0);
 }
 
 TEST(Money, AJobOnSeveralGpusLosesThemAllAndIsCountedOnce) {
@@ -84,7 +84,7 @@ TEST(Money, AJobOnSeveralGpusLosesThemAllAndIsCountedOnce) {
   ASSERT_EQ(r.money.jobs.size(), 1U);
   EXPECT_THAT(r.money.jobs[0].devices, ElementsAre("GPU-0", "GPU-1"));
   // The earlier end counts: 3300 s old, 1200 s to come, two GPUs.
-  EXPECT_THAT(r.money.jobs[0].lost_gpu_h->mid, DoubleNear(2 * 4500 / 3600.0, 1e-9));
+  EXPECT_THAT(r.money.jobs[0].lost.gpu_h->mid, DoubleNear(2 * 4500 / 3600.0, 1e-9));
 }
 
 TEST(Money, JobsAreSummed) {
@@ -97,7 +97,7 @@ TEST(Money, JobsAreSummed) {
   r.series.push_back(other);
   reckon(r);
   ASSERT_EQ(r.money.jobs.size(), 2U);
-  EXPECT_THAT(r.money.lost_gpu_h->mid, DoubleNear(2 * 6300 / 3600.0, 1e-9));
+  EXPECT_THAT(r.money.at_risk.gpu_h->mid, DoubleNear(2 * 6300 / 3600.0, 1e-9));
   EXPECT_EQ(job_words(r.money.jobs[1].kind, r.money.jobs[1].id), "container 0123456789ab");
 }
 
@@ -107,8 +107,8 @@ TEST(Money, WhenNobodyVisibleGrowsTheLossIsNotKnown) {
   r.series[0].view.verdict.suspect = Suspect{0, 0, "", 0.9};
   reckon(r);
   ASSERT_EQ(r.money.jobs.size(), 1U);
-  EXPECT_FALSE(r.money.jobs[0].lost_gpu_h);
-  EXPECT_FALSE(r.money.lost_gpu_h);
+  EXPECT_FALSE(r.money.jobs[0].lost.gpu_h);
+  EXPECT_FALSE(r.money.at_risk.gpu_h);
   EXPECT_THAT(r.money.jobs[0].devices, ElementsAre("GPU-0"));
 }
 
@@ -125,6 +125,86 @@ TEST(Money, WhatHasEndedOrIsIgnoredLosesNothingAnyMore) {
   for (PeriodSeries& s : r.series) s.view.ignored = true;
   reckon(r);
   EXPECT_TRUE(r.money.jobs.empty());
+}
+
+/// The example, in which the leak has met its end ten minutes before the hour.
+PeriodReport crashed_report() {
+  PeriodReport r = example_report();
+  vramtrack::Run run;
+  run.begin = kBegin;
+  run.end = minutes_in(50);
+  run.how = EndKind::out_of_memory;
+  run.pid = 4242;
+  r.series[0].view.runs.push_back(run);
+  r.series[0].view.verdict.finding = {};
+  r.series[2].view.ended = true;
+  r.series[2].view.last = minutes_in(50);
+  return r;
+}
+
+TEST(Money, ACrashHasLostTheWorkSinceTheJobBegan) {
+  PeriodReport r = crashed_report();
+  reckon(r);
+  EXPECT_TRUE(r.money.jobs.empty());
+  ASSERT_EQ(r.money.crashes.size(), 1U);
+  const JobCrash& crash = r.money.crashes[0];
+  EXPECT_EQ(crash.kind, "Slurm job");
+  EXPECT_EQ(crash.id, "1234");
+  EXPECT_EQ(crash.command, "python train.py --config a.yaml");
+  EXPECT_THAT(crash.devices, ElementsAre("GPU-0"));
+  EXPECT_EQ(crash.time, minutes_in(50));
+  EXPECT_EQ(crash.basis, JobLoss::Basis::start);
+  expect_near(crash.lost.gpu_h, 0.75, 0.75, 0.75);  // from minute 5 to minute 50
+  expect_near(crash.lost.usd, 0.75 * 2.5, 0.75 * 2.5, 0.75 * 2.5);
+  expect_near(r.money.crashed.usd, 0.75 * 2.5, 0.75 * 2.5, 0.75 * 2.5);
+  EXPECT_FALSE(r.money.at_risk.gpu_h) << "what is lost is not at risk any more";
+}
+
+TEST(Money, ACrashLosesTheWorkSinceTheLastCheckpoint) {
+  PeriodReport r = crashed_report();
+  r.rules.last_checkpoints = {{"1234", minutes_in(40)}};
+  reckon(r);
+  expect_near(r.money.crashes.at(0).lost.gpu_h, 1 / 6.0, 1 / 6.0, 1 / 6.0);
+}
+
+TEST(Money, ACrashOfAnUnknownProcessHasLostItsRun) {
+  PeriodReport r = crashed_report();
+  r.series.resize(2);
+  r.series[0].view.runs[0].pid = 0;
+  reckon(r);
+  EXPECT_EQ(r.money.crashes.at(0).id, "");
+  EXPECT_EQ(r.money.crashes[0].basis, JobLoss::Basis::first_seen);
+  expect_near(r.money.crashes[0].lost.gpu_h, 50 / 60.0, 50 / 60.0, 50 / 60.0);
+  r.series[0].view.runs[0].begin = minutes_in(20);
+  reckon(r);
+  EXPECT_EQ(r.money.crashes.at(0).basis, JobLoss::Basis::start);
+  expect_near(r.money.crashes[0].lost.gpu_h, 0.5, 0.5, 0.5);
+}
+
+TEST(Money, AJobThatCrashesOnSeveralGpusHasLostThemAllOnce) {
+  PeriodReport r = crashed_report();
+  r.series[3].view.process->slurm_job = "1234.0";
+  r.series[3].first_seen = minutes_in(5);
+  r.series[3].view.last = minutes_in(50);
+  vramtrack::Run run = r.series[0].view.runs[0];
+  run.pid = 7;
+  r.series[1].view.runs.push_back(run);
+  reckon(r);
+  ASSERT_EQ(r.money.crashes.size(), 1U);
+  EXPECT_THAT(r.money.crashes[0].pids, ElementsAre(4242U, 7U));
+  EXPECT_THAT(r.money.crashes[0].devices, ElementsAre("GPU-0", "GPU-1"));
+  expect_near(r.money.crashes[0].lost.gpu_h, 1.5, 1.5, 1.5);
+}
+
+TEST(Money, OnlyACrashLosesWork) {
+  PeriodReport r = crashed_report();
+  r.series[0].view.runs[0].how = EndKind::ended_near_limit;
+  reckon(r);
+  EXPECT_TRUE(r.money.crashes.empty());
+  r = crashed_report();
+  r.first = minutes_in(55);
+  reckon(r);
+  EXPECT_TRUE(r.money.crashes.empty()) << "it was before the period";
 }
 
 TEST(Money, MemoryThatStaysBehindIsIdle) {

@@ -89,6 +89,7 @@ inline void make_leak(PeriodSeries& s, const Interval& eta_s) {
 inline PeriodReport example_report(const std::string& command = "python train.py --config a.yaml") {
   PeriodReport r;
   r.files = {"gpu.csv", "apps.csv"};
+  r.is_log = true;
   r.first = kBegin;
   r.last = minutes_in(60);
   r.samples = 14400;
@@ -110,6 +111,10 @@ inline PeriodReport example_report(const std::string& command = "python train.py
   r.series[2].view.process->slurm_job = "1234.0";
   r.series[3].view.ended = true;
   r.notices.push_back({minutes_in(30), "XID 31 on GPU 1"});
+  r.acts.push_back({minutes_in(42), "training", "checkpoint", "done", "pid 4242 (python train.py, alice)",
+                    "SIGUSR1 was sent", "floor rose 1.2 GiB in 10 min", false});
+  r.acts.push_back({minutes_in(44), "training", "kill", "would", "pid 4242 (python train.py, alice)", "send SIGKILL",
+                    "floor rose 1.4 GiB in 12 min", true});
   r.warnings = {"the log gives no time zone: this machine's was taken"};
   reckon(r);
   return r;

@@ -69,12 +69,34 @@ TEST(Headline, TheMostSevereLeakWithItsEnd) {
             "No leak so far; GPU 3 grows, and it is too early to tell why.");
 }
 
+TEST(Headline, ASuspicionComesBeforeWhatOnlyGrows) {
+  SeriesView suspected = gpu(1, State::growing);
+  suspected.verdict.finding.stage = Stage::suspected;
+  const Headline said = headline(view({gpu(0, State::growing), suspected}));
+  EXPECT_EQ(said.text, "No leak is confirmed; GPU 1 is suspected.");
+  EXPECT_EQ(said.tone, "notice");
+}
+
 TEST(Headline, ACommandThatIsHiddenIsHiddenHereToo) {
   const View v = view({leaking(0, Severity::critical, 1500)});
   const auto name = [](const SeriesView&, const Suspect&) { return std::string("python"); };
   EXPECT_EQ(headline(v, name).text, "GPU 0 leaks: pid 42 python; out of memory in 0h 25m (20m–30m).");
   const std::string json = view_json(v, [](const ProcessInfo&) { return false; });
   EXPECT_EQ(json.find("train.py"), std::string::npos) << json;
+}
+
+TEST(Headline, GpusOfSeveralHostsSayWhoseTheyAre) {
+  SeriesView s;
+  s.device.index = 1;
+  s.device.name = "NVIDIA A10";
+  s.key.device_id = "GPU-8f";
+  EXPECT_EQ(device_words(s), "GPU 1 NVIDIA A10");
+  s.key.device_id = "node2/1";
+  EXPECT_EQ(device_words(s), "node2 GPU 1 NVIDIA A10");
+  s.key.device_id = "11";
+  EXPECT_EQ(short_device_words(s), "GPU 1");
+  s.key.host = "node3";
+  EXPECT_EQ(short_device_words(s), "node3 GPU 1");
 }
 
 TEST(Trend, ItsSlopeIsTheVerdictsAndItsLevelThatOfTheSamples) {

@@ -89,6 +89,7 @@ TEST(Health, AnXidOfTheHardwareCountsForADayAProgramsOwnDoesNot) {
   EXPECT_EQ(judge_health(s, at(86399)).condition, Condition::failing);
   EXPECT_EQ(judge_health(s, at(86400)).condition, Condition::healthy);
   EXPECT_EQ(xid_words(s, clock_of), "last XID 79: the GPU has fallen off the bus, at 0 s");
+  EXPECT_THAT(judge_health(s, at(10)).problems.at(0).next, HasSubstr("restart the machine"));
   s.last_xid->code = 63;
   EXPECT_EQ(judge_health(s, at(10)).condition, Condition::degraded);
   s.last_xid->code = 31;

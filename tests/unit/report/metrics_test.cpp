@@ -55,14 +55,21 @@ std::map<std::string, Described> documented() {
 View full_view() {
   View view = sample_view();
   view.series[0].utilisation_ratio = 0.5;
+  view.series[0].gauges = {0.25, 61, 148.5, 150, 0.4};
   view.series[0].health = healthy_gpu();
   view.series[0].last_xid = LastXid{at(7100), 48, "XID 48: an uncorrectable memory error"};
   view.series[0].verdict.suspect = Suspect{4243, 78, "python serve.py", 0.96};
   view.series[1].process->name = "python";
+  view.series[1].stall = lasting_stall();
   SeriesView reserved = view.series[0];
   reserved.key.metric = Metric::device_reserved;
   reserved.used_bytes = 1000;
   view.series.push_back(reserved);
+  SeriesView rest = view.series[0];
+  rest.key.metric = Metric::device_unattributed;
+  rest.alerts.clear();
+  rest.unreleased_bytes = 12345;
+  view.series.push_back(rest);
   return view;
 }
 
@@ -72,6 +79,11 @@ OwnCost full_cost() {
   own.sources = {{"nvml", 10, 1, 0.5}};
   own.polls = 10;
   return own;
+}
+
+TEST(Metrics, MemoryThatWasNotReleasedHasItsBytes) {
+  EXPECT_THAT(prometheus_text(full_view(), full_cost(), {"node7", "0.1.0", true, 10}),
+              ::testing::ContainsRegex("vramtrack_device_memory_unreleased_bytes\\{[^}]*\\} 12345\n"));
 }
 
 TEST(Metrics, AreTheDocumentedOnes) {
@@ -104,12 +116,30 @@ TEST(Metrics, OfALeak) {
   EXPECT_THAT(text, Not(HasSubstr("vramtrack_process_memory_used_bytes"))) << "off by default";
 }
 
+TEST(Metrics, OfStalledProcesses) {
+  View view = full_view();
+  const std::string device = R"({UUID="GPU-1",gpu="0",Hostname="node7")";
+  std::string text = prometheus_text(view, full_cost(), {"node7", "0.1.0", true, 10});
+  EXPECT_THAT(text, HasSubstr("vramtrack_device_processes_stalled" + device + "} 1\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_device_stalled_memory_bytes" + device + "} 3221225472\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_process_stalled_seconds" + device + R"(,pid="4243",comm="python"} 2600)"));
+  view.series[1].stall->judgement = StallJudgement::unclear;
+  text = prometheus_text(view, full_cost(), {"node7", "0.1.0", true, 10});
+  EXPECT_THAT(text, HasSubstr("vramtrack_device_processes_stalled" + device + "} 0\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_device_processes_no_progress" + device + "} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("vramtrack_process_stalled_seconds")));
+}
+
 TEST(Metrics, OfHealth) {
   View view = full_view();
   view.series[0].health->throttle->add(Throttle::thermal_software);
   const std::string text = prometheus_text(view, full_cost(), {"node7", "0.1.0", false, 10});
   const std::string device = R"({UUID="GPU-1",gpu="0",Hostname="node7")";
-  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_temperature_celsius" + device + "} 71\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_temperature_celsius" + device + "} 61\n")) << "the gauge is newer";
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_power_watts" + device + "} 148.5\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_power_limit_watts" + device + "} 150\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_fan_ratio" + device + "} 0.4\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_device_memory_utilisation_ratio" + device + "} 0.25\n"));
   EXPECT_THAT(text, HasSubstr("vramtrack_gpu_ecc_errors_total" + device + R"(,kind="corrected"} 2)" + "\n"));
   EXPECT_THAT(text, HasSubstr("vramtrack_gpu_throttled" + device + R"(,reason="thermal_software"} 1)" + "\n"));
   EXPECT_THAT(text, HasSubstr("vramtrack_gpu_throttled" + device + R"(,reason="power_brake"} 0)" + "\n"));
@@ -120,11 +150,45 @@ TEST(Metrics, OfHealth) {
 TEST(Metrics, HealthThatIsNotKnownIsAbsent) {
   View view = full_view();
   view.series[0].health = DeviceHealth{};
+  view.series[0].gauges = {};
   view.series[0].last_xid.reset();
   const std::string text = prometheus_text(view, full_cost(), {"node7", "0.1.0", false, 10});
-  for (const char* name : {"vramtrack_gpu_temperature", "vramtrack_gpu_ecc", "vramtrack_gpu_throttled",
-                           "vramtrack_gpu_remapped", "vramtrack_gpu_memory_repair", "vramtrack_gpu_xid"})
+  for (const char* name :
+       {"vramtrack_gpu_temperature", "vramtrack_gpu_power", "vramtrack_gpu_fan", "vramtrack_gpu_ecc",
+        "vramtrack_gpu_throttled", "vramtrack_gpu_remapped", "vramtrack_gpu_memory_repair", "vramtrack_gpu_xid"})
     EXPECT_THAT(text, Not(HasSubstr(name)));
+}
+
+TEST(Metrics, TheSuspectHasTheNamesOfItsJob) {
+  View view = full_view();
+  ProcessInfo& who = *view.series[1].process;
+  who.slurm_job = "77.batch";
+  who.pod = "u-1";
+  who.container = "aa11";
+  MetricsOptions options{"node7", "0.1.0", true, 10};
+  options.pod_name = [](const std::string& uid, const std::string& id) {
+    return uid == "u-1" && id == "aa11" ? PodName{"train", "job-1", "main"} : PodName();
+  };
+  const std::string text = prometheus_text(view, full_cost(), options);
+  EXPECT_THAT(text, HasSubstr(R"(pid="4243",comm="python",framework="PyTorch",slurm_job_id="77",namespace="train",)"
+                              R"(pod="job-1",container="main",pod_uid="u-1",container_id="aa11"} 1)"));
+  options.pod_name = {};
+  EXPECT_THAT(prometheus_text(view, full_cost(), options),
+              HasSubstr(R"(namespace="",pod="",container="",pod_uid="u-1",container_id="aa11"} 1)"));
+}
+
+/// Labels that come and go with jobs make a new series of each: they are of the suspect alone.
+TEST(Metrics, JobsArePartOfNoOtherSeries) {
+  std::istringstream in(prometheus_text(full_view(), full_cost(), {"node7", "0.1.0", true, 10}));
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("#") || line.starts_with("vramtrack_suspect_info")) continue;
+    for (const char* label : {"slurm_job_id=", "pod=", "pod_uid=", "namespace=", "container=", "container_id="})
+      EXPECT_THAT(line, Not(HasSubstr(label)));
+    if (!line.starts_with("vramtrack_process_")) {
+      EXPECT_THAT(line, Not(HasSubstr("pid=")));
+      EXPECT_THAT(line, Not(HasSubstr("comm=")));
+    }
+  }
 }
 
 TEST(Metrics, SuspectOnlyWhileAVerdictStands) {
@@ -182,9 +246,64 @@ TEST(Metrics, ProcessesAreBoundedAndSumUp) {
 
 TEST(Metrics, ForeignTextsCannotBreakTheFormat) {
   View view = full_view();
-  view.series[0].device.name = "a\"b\\c\nd";
-  const std::string text = prometheus_text(view, full_cost(), {"node7", "0.1.0", false, 10});
-  EXPECT_THAT(text, HasSubstr(R"(name="a\"b\\c?d")"));
+  const std::string hostile = "a\"b\\c\nd} 1\r\x1b[2J\xff\xc3\xa9";
+  view.series[0].device.name = hostile;
+  ProcessInfo& who = *view.series[1].process;
+  who.name = who.slurm_job = who.pod = who.container = hostile;
+  view.series[0].verdict.framework = hostile;
+  MetricsOptions options{hostile, "0.1.0", true, 10};
+  options.pod_name = [&](const std::string&, const std::string&) { return PodName{hostile, hostile, hostile}; };
+  const std::string text = prometheus_text(view, full_cost(), options);
+  EXPECT_THAT(text, HasSubstr(R"(name="a\"b\\c?d} 1)"));
+  const std::regex line(R"re(# (HELP|TYPE) \w+ [ -~]+|\w+(\{(\w+="([^"\\\n]|\\["\\n])*",?)*\})? [-+.eE0-9naifNI]+)re");
+  std::istringstream in(text);
+  for (std::string one; std::getline(in, one);) {
+    EXPECT_TRUE(std::regex_match(one, line)) << one;
+    for (const char c : one) EXPECT_FALSE(c == '\r' || c == '\x1b' || c == '\xff') << one;
+  }
+}
+
+/// name -> number of series with a UUID, of the first device.
+std::map<std::string, std::size_t> series_of_device(const std::string& text) {
+  std::map<std::string, std::size_t> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    if (line.find("{UUID=\"GPU-1\"") != std::string::npos) ++out[line.substr(0, line.find('{'))];
+  return out;
+}
+
+/// docs/METRICS.md has the table "| what | ... | series |" of what one device can cost at most.
+std::size_t documented_series(const std::string& what) {
+  std::ifstream in(std::string(VRAMTRACK_SOURCE_DIR) + "/docs/METRICS.md");
+  std::smatch m;
+  for (std::string line; std::getline(in, line);)
+    if (std::regex_match(line, m, std::regex(R"re(\| ([^|]*) \|[^|]*\| (\d+) \|)re")) && m[1] == what)
+      return std::stoul(m[2]);
+  ADD_FAILURE() << "docs/METRICS.md has no row '" << what << "' in its table of series";
+  return 0;
+}
+
+// All that a device can have at once, and 300 processes on it.
+TEST(Metrics, SeriesPerDeviceAreAsManyAsDocumented) {
+  View view = full_view();
+  const SeriesView one = view.series[1];
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    view.series.push_back(one);
+    view.series.back().key.pid = 10000 + i;
+    view.series.back().verdict.finding.growth_bytes_per_s.mid = i;
+    view.series.back().used_bytes = 1000 - i;
+  }
+  std::map<std::string, std::size_t> sums;
+  for (const auto& [name, count] : series_of_device(prometheus_text(view, full_cost(), {"node7", "0.1.0", true, 10}))) {
+    const bool process = name.find("vramtrack_process") == 0;
+    const bool health = name.find("vramtrack_gpu_") == 0 && name.find("power") == std::string::npos &&
+                        name.find("fan") == std::string::npos;
+    sums[process ? "processes" : name == "vramtrack_suspect_info" ? "suspect" : health ? "health" : "other"] += count;
+  }
+  EXPECT_EQ(sums["suspect"], documented_series("suspect, while a verdict stands"));
+  EXPECT_EQ(sums["health"], documented_series("health, where the driver reports it"));
+  EXPECT_EQ(sums["other"], documented_series("memory, use and verdict"));
+  EXPECT_EQ(sums["processes"], documented_series("processes, with `metrics.per-process` and 10 `top-processes`"));
 }
 
 }  // namespace

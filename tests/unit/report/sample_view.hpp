@@ -91,6 +91,33 @@ inline SeriesView steady_process() {
   return s;
 }
 
+/// What is concluded of a worker that waits for a lock.
+inline Stall lasting_stall() {
+  Stall stall;
+  stall.judgement = StallJudgement::stalled;
+  stall.cause = StallCause::waits;
+  stall.since = at(4599);
+  stall.stalled_s = 2600;
+  stall.confidence = 0.8;
+  stall.held_bytes = 3 * kGiB;
+  stall.evidence = {"no kernel of it ran", "its main thread waits in futex_wait_queue"};
+  return stall;
+}
+
+/// The alert that it raises.
+inline Alert stall_alert() {
+  Alert a;
+  a.kind = AlertKind::stall;
+  a.raised = at(6399);
+  a.finding.detector = "stalls";
+  a.finding.state = State::steady;
+  a.finding.stage = Stage::confirmed;
+  a.finding.confidence = 0.8;
+  a.finding.onset = at(4599);
+  a.finding.because = "no kernel of it ran; its main thread waits in futex_wait_queue";
+  return a;
+}
+
 inline View sample_view() {
   View v;
   v.time = at(7199);

@@ -49,5 +49,74 @@ TEST(Story, ProcessesAreNotToldWithEachOther) {
   EXPECT_THAT(told({{42, 100}, {43, 100}}), ElementsAre(0, 1));
 }
 
+TEST(Story, StandingLeaksAreCountedAsPeopleDo) {
+  std::vector<SeriesView> series;
+  for (const One& one : std::vector<One>{{0, 100}, {42, 90}, {42, 10, 20}, {43, 90, {}, "GPU-1"}}) {
+    SeriesView view;
+    view.key = one.key;
+    view.alerts.push_back(one.alert);
+    series.push_back(std::move(view));
+  }
+  std::vector<const SeriesView*> all;
+  for (const SeriesView& s : series) all.push_back(&s);
+  EXPECT_EQ(standing_count(all), 2);
+}
+
+/// What people are told of the changes of the alerts of one GPU.
+class StoriesTest : public testing::Test {
+ protected:
+  std::optional<AlertNews> told(std::uint32_t pid, AlertNews news, Severity severity = Severity::warning,
+                                bool leak = true) {
+    One one{pid, 100};
+    one.alert.series = SeriesId{pid};
+    one.alert.severity = severity;
+    one.alert.finding.leak = leak;
+    return stories_.news(one.key, one.alert, news);
+  }
+  Stories stories_;
+};
+
+TEST_F(StoriesTest, ALeakOfADeviceAndItsProcessIsToldOnce) {
+  EXPECT_EQ(told(0, AlertNews::raised), AlertNews::raised);
+  EXPECT_EQ(told(42, AlertNews::raised), std::nullopt);
+  EXPECT_EQ(told(0, AlertNews::escalated, Severity::critical), AlertNews::escalated);
+  EXPECT_EQ(told(42, AlertNews::escalated, Severity::critical), std::nullopt);
+  EXPECT_EQ(told(0, AlertNews::cleared), std::nullopt);
+  EXPECT_EQ(told(42, AlertNews::cleared), AlertNews::cleared);
+  EXPECT_EQ(told(42, AlertNews::raised), AlertNews::raised) << "the next leak is another story";
+}
+
+TEST_F(StoriesTest, WhoComesSecondTellsWhatIsWorse) {
+  EXPECT_EQ(told(42, AlertNews::raised, Severity::watch), AlertNews::raised);
+  EXPECT_EQ(told(0, AlertNews::raised, Severity::critical), AlertNews::escalated);
+  EXPECT_EQ(told(42, AlertNews::escalated, Severity::warning), std::nullopt);
+}
+
+TEST_F(StoriesTest, TwoProcessesAreTwoLeaksUntilTheirDeviceLeaks) {
+  EXPECT_EQ(told(42, AlertNews::raised), AlertNews::raised);
+  EXPECT_EQ(told(43, AlertNews::raised), AlertNews::raised);
+  EXPECT_EQ(told(0, AlertNews::raised), std::nullopt);
+  EXPECT_EQ(told(42, AlertNews::cleared), std::nullopt);
+  EXPECT_EQ(told(43, AlertNews::cleared), std::nullopt);
+  EXPECT_EQ(told(0, AlertNews::cleared), AlertNews::cleared);
+}
+
+TEST_F(StoriesTest, AProcessThatLeaksAndStallsIsTwo) {
+  One one{42, 100};
+  one.alert.series = SeriesId{42};
+  one.alert.kind = AlertKind::stall;
+  one.alert.finding.leak = false;
+  EXPECT_EQ(told(42, AlertNews::raised), AlertNews::raised);
+  EXPECT_EQ(stories_.news(one.key, one.alert, AlertNews::raised), AlertNews::raised);
+  EXPECT_EQ(told(42, AlertNews::cleared), AlertNews::cleared);
+  EXPECT_EQ(stories_.news(one.key, one.alert, AlertNews::cleared), AlertNews::cleared);
+}
+
+TEST_F(StoriesTest, WhatIsNoLeakIsToldByItself) {
+  EXPECT_EQ(told(0, AlertNews::raised), AlertNews::raised);
+  EXPECT_EQ(told(42, AlertNews::raised, Severity::warning, false), AlertNews::raised);
+  EXPECT_EQ(told(42, AlertNews::cleared, Severity::warning, false), AlertNews::cleared);
+}
+
 }  // namespace
 }  // namespace vramtrack

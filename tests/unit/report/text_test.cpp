@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <sstream>
+
 #include "core/format.hpp"
 #include "report/report.hpp"
 #include "report/status.hpp"
@@ -9,8 +11,11 @@
 namespace vramtrack {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::string text(const View& view, bool colour = false) {
   return find_report("text")->render(view, {colour});
@@ -35,7 +40,30 @@ TEST(TextReport, ReasonsSuspectCausesDissentAndTheNextStepFollow) {
       out,
       HasSubstr(
           "next       save a checkpoint within 38m; then look into pid 4242; try: keep loss.item(), not the tensor"));
-  EXPECT_THAT(out, HasSubstr("raised 2026-01-02T03:29:05Z, critical"));
+  EXPECT_THAT(
+      out, HasSubstr("raised 2026-01-02T03:29:05Z, probability of a leak 97 %, then predicted out of memory in 0h 47m "
+                     "(38m–1h 05m); highest severity critical; still active\n"));
+}
+
+TEST(TextReport, WordsOfAnotherProgramAreMadeHarmless) {
+  // A View may come from an agent, and an alert from a store: their words are as foreign as a command.
+  const std::string hostile = "x\x1b[31m\xff\xc2\x9b\xe2\x80\xae";
+  View view = sample_view();
+  for (SeriesView& series : view.series) {
+    Verdict& v = series.verdict;
+    v.finding.detector = v.finding.because = v.framework = hostile;
+    v.causes = {hostile, "try: " + hostile};
+    series.explain = {hostile};
+    for (Finding& other : v.dissent) other.detector = other.because = hostile;
+    for (Alert& alert : series.alerts) alert.finding.because = alert.end_reason = hostile;
+  }
+  std::string out = text(view) + status_table(view, {});
+  for (const SeriesView& series : view.series)
+    for (const Alert& alert : series.alerts)
+      for (const AlertNews news : {AlertNews::raised, AlertNews::escalated, AlertNews::cleared})
+        out += alert_lines(view, series, alert, news, {});
+  EXPECT_THAT(out, HasSubstr("x?[31m"));
+  EXPECT_EQ(printable_lines(out), out);
 }
 
 TEST(TextReport, ASteadyProcessIsOneLine) {
@@ -80,6 +108,16 @@ TEST(TextReport, RelativeTimesAreNeverDates) {
   EXPECT_THAT(text(v), Not(HasSubstr("2026")));
 }
 
+TEST(TextReport, AdviceForTooFewSamplesFitsWhereTheyComeFrom) {
+  View v = sample_view();
+  v.series[0].verdict = Verdict{};
+  v.series[0].verdict.finding.state = State::too_short;
+  // Of analyze, --interval is another thing.
+  EXPECT_THAT(text(v), AllOf(HasSubstr("nvidia-smi ... -l 1"), Not(HasSubstr("(--interval)"))));
+  v.files.clear();
+  EXPECT_THAT(text(v), HasSubstr("(--interval)"));
+}
+
 TEST(StatusTable, OneLineADeviceItsProcessesBelow) {
   const std::string out = status_table(sample_view(), {});
   EXPECT_THAT(out, HasSubstr("GPU 0 NVIDIA A10"));
@@ -105,6 +143,32 @@ TEST(StatusTable, ADeviceWithoutATotalStillHeadsItsProcesses) {
   EXPECT_THAT(status_table(v, {}), HasSubstr("use of the whole device not known\n  pid 4243"));
 }
 
+/// The lines of the table at a width, without their colours; none is longer than that.
+std::vector<std::string> lines_at(std::size_t width, const View& view) {
+  std::istringstream in(status_table(view, {false, width}));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line); lines.push_back(line)) EXPECT_LE(columns(line), width) << line;
+  return lines;
+}
+
+TEST(StatusTable, ANarrowTerminalTakesFromTheNamesBeforeTheVerdictAndTheEnd) {
+  const View v = sample_view();
+  EXPECT_THAT(lines_at(80, v)[1], AllOf(HasSubstr("  LEAK, out of memory in 0h 47m"), StartsWith("GPU 0 NV")));
+  EXPECT_THAT(lines_at(100, v)[1], EndsWith("  LEAK, out of memory in 0h 47m, by pid 4242"));
+  EXPECT_THAT(
+      lines_at(200, v)[1],
+      HasSubstr("  LEAK (gradual leak), probability of a leak 97 %, out of memory in 0h 47m (38m–1h 05m), by pid"));
+  EXPECT_THAT(lines_at(200, v)[1], StartsWith("GPU 0 NVIDIA A10 "));
+}
+
+TEST(StatusTable, WhatDoesNotFitIsCutAtAnyWidth) {
+  View v = sample_view();
+  v.series[0].utilisation_ratio = 0.97;
+  for (std::size_t width = 60; width < 200; ++width) EXPECT_EQ(lines_at(width, v).size(), lines_at(200, v).size());
+  EXPECT_THAT(lines_at(60, v)[1], HasSubstr("LEAK, out of"));
+  EXPECT_THAT(lines_at(60, v)[1], EndsWith("…"));
+}
+
 TEST(Status, SaysHowBusyADeviceIsWhereTheDriverTells) {
   View v = sample_view();
   EXPECT_THAT(status_table(v, {}), Not(HasSubstr("busy")));
@@ -118,6 +182,41 @@ TEST(AlertLines, RaiseSaysWhyAndWhatNext) {
   EXPECT_THAT(out, HasSubstr("2026-01-02T03:29:05Z  CRITICAL  GPU 0 NVIDIA A10: gradual leak, +50.0 MiB/min"));
   EXPECT_THAT(out, HasSubstr("because  floor and peak rose together"));
   EXPECT_THAT(out, HasSubstr("next     save a checkpoint within 38m"));
+}
+
+TEST(AlertLines, AStalledProcessSaysSinceWhenWhyAndWhatNext) {
+  View v = sample_view();
+  v.series[1].stall = lasting_stall();
+  const std::string out = alert_lines(v, v.series[1], stall_alert(), AlertNews::raised, {});
+  EXPECT_THAT(out, HasSubstr("STALLED  GPU 0 NVIDIA A10, pid 4243 python serve.py (alice): holds 3.0 GiB and makes no "
+                             "progress for 30m, with a confidence of 80 %\n"));
+  EXPECT_THAT(out, HasSubstr("because  no kernel of it ran"));
+  EXPECT_THAT(out, HasSubstr("py-spy dump --pid 4243"));
+  EXPECT_THAT(out, Not(HasSubstr("leak")));
+  Alert over = stall_alert();
+  over.cleared = at(7000);
+  over.ended = AlertEnd::resumed;
+  over.end_reason = "it makes progress again";
+  EXPECT_THAT(
+      alert_lines(v, v.series[1], over, AlertNews::cleared, {}),
+      HasSubstr("CLEARED  GPU 0 NVIDIA A10, pid 4243 python serve.py (alice): resumed, it makes progress again"));
+}
+
+TEST(TextReport, AStalledProcessIsToldWithItsEvidence) {
+  View v = sample_view();
+  EXPECT_THAT(text(v), Not(HasSubstr("progress")));
+  v.series[1].stall = lasting_stall();
+  v.series[1].stall->evidence.push_back("waits in \x1b[31m");
+  v.series[1].alerts = {stall_alert()};
+  EXPECT_THAT(text(v), HasSubstr("stalled for 43m (confidence 80 %)\n             no kernel of it ran\n"));
+  EXPECT_THAT(text(v), HasSubstr("stalled process raised 2026-01-02"));
+  EXPECT_THAT(text(v), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(status_table(v, {}), HasSubstr(", stalled for 43m (confidence 80 %)"));
+  v.series[1].stall->judgement = StallJudgement::idle;
+  v.series[1].stall->what = "Jupyter kernel";
+  EXPECT_THAT(status_table(v, {}), Not(HasSubstr("43m"))) << "that it rests is no news";
+  EXPECT_EQ(stall_words(*v.series[1].stall), "idle for 43m (Jupyter kernel)");
+  EXPECT_EQ(stall_next_step(*v.series[1].stall, 4243), "");
 }
 
 TEST(AlertLines, EscalationSaysWhatItHasBecome) {
@@ -144,6 +243,21 @@ TEST(Words, EveryStateHasAWord) {
     s.verdict.finding.state = static_cast<State>(i);
     EXPECT_NE(verdict_words(s), "unknown");
   }
+}
+
+TEST(TextReport, MemoryThatWasNotReleasedIsSaidWithWhatToDo) {
+  View v = sample_view();
+  Alert left = stall_alert();
+  left.kind = AlertKind::unreleased;
+  left.finding.because = "it held 3.0 GiB and ended 1m ago\x1b[31m";
+  v.series[1].alerts = {left};
+  const std::string raised = alert_lines(v, v.series[1], left, AlertNews::raised, {});
+  EXPECT_THAT(raised,
+              HasSubstr("NOT RELEASED  GPU 0 NVIDIA A10, pid 4243 python serve.py (alice): it has ended, and memory "
+                        "that it held is still in use\n    because  it held 3.0 GiB and ended 1m ago?[31m\n"));
+  EXPECT_THAT(raised, HasSubstr("    next     'sudo vramtrack holders' names"));
+  EXPECT_THAT(text(v), HasSubstr("not released raised 2026-01-02"));
+  EXPECT_THAT(text(v), Not(HasSubstr("not released raised 2026-01-02T04:50:44Z, probability")));
 }
 
 }  // namespace

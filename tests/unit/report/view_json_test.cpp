@@ -34,8 +34,9 @@ class Draw {
     return (static_cast<double>(next() >> 11) / 9007199254740992.0 - 0.5) * static_cast<double>(below(1ULL << 40));
   }
   std::string text() {
-    constexpr std::string_view kWords[] = {"", "python", "a \"b\" \\ \n\t", "Grüße", "\x01", "/x", "é…😀"};
-    return std::string(kWords[below(7)]) + std::string(kWords[below(7)]);
+    // As in any JSON, what is printable comes back as it was.
+    constexpr std::string_view kWords[] = {"", "python", "a \"b\" \\ \n\t", "Grüße", "/x", "é…😀"};
+    return std::string(kWords[below(6)]) + std::string(kWords[below(6)]);
   }
   Timestamp time() {
     return Timestamp{Duration{static_cast<std::int64_t>(below(9'000'000'000'000'000'000U)) - 500'000'000'000}};
@@ -53,9 +54,12 @@ class Draw {
 
   Finding finding() {
     Finding f;
-    auto& [detector, leak, state, pattern, spike, confidence, growth, r_squared, oom, onset, because] = f;
+    auto& [detector, leak, stage, state, pattern, spike, confidence, growth, r_squared, oom, onset, oom_if_growing,
+           because] = f;
     detector = text();
     leak = flag();
+    stage = static_cast<Stage>(below(4));
+    oom_if_growing = maybe<double>([this] { return figure(); });
     state = static_cast<State>(below(9));
     pattern = static_cast<Pattern>(below(6));
     spike = static_cast<SpikeOutcome>(below(3));
@@ -107,22 +111,27 @@ class Draw {
   }
   Alert alert(SeriesId id) {
     Alert a;
-    auto& [series, raised, cleared, ended, severity, found, end_reason] = a;
+    auto& [series, raised, cleared, ended, severity, found, suspected_s, end_reason, kind] = a;
+    kind = static_cast<AlertKind>(below(2));
     series = id;
     raised = time();
     cleared = maybe<Timestamp>([this] { return time(); });
-    ended = static_cast<AlertEnd>(below(4));
+    ended = static_cast<AlertEnd>(below(5));
     severity = static_cast<Severity>(below(4));
     found = finding();
+    suspected_s = maybe<double>([this] { return figure(); });
     end_reason = text();
     return a;
   }
   ProcessInfo process() {
     ProcessInfo p;
-    auto& [pid, start, user, command, name, kind, cgroup, container, pod, job, framework, ns_pid, host] = p;
+    auto& [pid, start, user, command, name, kind, cgroup, container, pod, job, image, job_name, framework, ns_pid,
+           host] = p;
     pid = static_cast<std::uint32_t>(next());
     start = next();
-    for (std::string* s : {&user, &command, &name, &kind, &cgroup, &container, &pod, &job, &framework}) *s = text();
+    for (std::string* s :
+         {&user, &command, &name, &kind, &cgroup, &container, &pod, &job, &image, &job_name, &framework})
+      *s = text();
     ns_pid = static_cast<std::uint32_t>(next());
     host = {};  // written as the series' only
     return p;
@@ -147,7 +156,7 @@ class Draw {
   SeriesView series() {
     SeriesView s;
     auto& [id, key, device, of, samples, first, last, interval_s, used, peak, level, ended, paused, ignored,
-           utilisation, state, xid, judged, alerts, runs, explain] = s;
+           utilisation, gauges, load, stall, unreleased, state, xid, judged, alerts, suspicions, runs, explain] = s;
     id = SeriesId{static_cast<std::uint32_t>(next())};
     key.metric = static_cast<Metric>(below(6));
     key.device_id = "GPU-" + std::to_string(below(100)) + (flag() ? "/x" : "");
@@ -173,10 +182,25 @@ class Draw {
     paused = flag();
     ignored = flag();
     utilisation = maybe<double>([this] { return figure(); });
+    const auto some = [this] { return maybe<double>([this] { return figure(); }); };
+    gauges = {some(), some(), some(), some(), some()};
+    load = {some(), some(), maybe<std::uint64_t>([this] { return next(); })};
+    stall = maybe<Stall>([this] {
+      return Stall{static_cast<StallJudgement>(below(3)),
+                   static_cast<StallCause>(below(9)),
+                   time(),
+                   figure(),
+                   figure(),
+                   next(),
+                   text(),
+                   texts()};
+    });
+    unreleased = next();
     state = maybe<DeviceHealth>([this] { return health(); });
     xid = maybe<LastXid>([this] { return LastXid{time(), next(), text()}; });
     judged = verdict(id);
     for (std::uint64_t i = below(3); i > 0; --i) alerts.push_back(alert(id));
+    for (std::uint64_t i = below(3); i > 0; --i) suspicions.push_back(alert(id));
     for (std::uint64_t i = below(3); i > 0; --i) runs.push_back(run());
     explain = texts();
     return s;
@@ -249,6 +273,7 @@ RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
     RC_ASSERT(a.used_bytes == b.used_bytes && a.peak_bytes == b.peak_bytes && a.level_bytes == b.level_bytes &&
               a.ended == b.ended);
     RC_ASSERT(a.paused == b.paused && a.ignored == b.ignored && a.utilisation_ratio == b.utilisation_ratio);
+    RC_ASSERT(a.gauges == b.gauges && a.load == b.load && a.stall == b.stall);
     RC_ASSERT(a.health == b.health && a.last_xid == b.last_xid);
     RC_ASSERT(same(a.runs, b.runs));
     RC_ASSERT(a.explain == b.explain && a.alerts.size() == b.alerts.size());

@@ -65,6 +65,23 @@ TEST(Misfit, TheRefusalComesAlsoWhereTheHeadFitsAndTheRestDoesNot) {
   EXPECT_THAT(read_text(text).error, HasSubstr("keep one kind of row"));
 }
 
+TEST(Misfit, ALogThatEndsWithRowsOfAnotherLayoutIsRefused) {
+  const auto log = [](int other) {
+    return timed("time,gpu_index,used_mib\n", 600, [other](int i) {
+      return i < 600 - other ? fmt::format("0, {}", 1000 + i) : fmt::format("0, {}, 45, 300", 1000 + i);
+    });
+  };
+  const auto refused = read_text(log(60));
+  EXPECT_THAT(refused.error, HasSubstr("60 of the lines are no rows"));
+  EXPECT_THAT(refused.error, HasSubstr("line 542: "));
+  EXPECT_THAT(refused.error, HasSubstr("has 5 fields, and the header has 3"));
+  // A few, or rows that fit again after them, are broken lines.
+  EXPECT_EQ(read_text(log(5)).notes.skipped_lines, 5U);
+  const auto again = read_text(log(60) + "2026-03-01 10:10:00, 0, 1600\n");
+  EXPECT_EQ(again.error, "");
+  EXPECT_EQ(again.notes.skipped_lines, 60U);
+}
+
 TEST(Misfit, ErrorsOfTheToolInPlaceOfReadingsAreNoMisfit) {
   std::string text =
       timed("timestamp, index, memory.used [MiB]\n", 20, [](int i) { return fmt::format("0, {}", 1000 + i); });

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <random>
 #include <set>
 
 #include "log_testing.hpp"
@@ -300,6 +301,21 @@ TEST(LogOrder, TablesAndJsonObjectsAreSortedAsAWhole) {
   expect_same_reversed(tables);
 }
 
+TEST(LogOrder, ShuffledReadingsAreSortedThoughSomeDoNotListTheirProcess) {
+  constexpr int kReadings = 400;
+  Lines readings;
+  for (int i = 0; i < kReadings; ++i)
+    readings.push_back(fmt::format(
+        "{{\"query_time\": \"2026-03-01T{:02}:{:02}:00\", \"gpus\": [{{\"index\": 0, \"uuid\": \"GPU-a\", "
+        "\"memory.used\": {}, \"memory.total\": 1000, \"processes\": [{}]}}]}}\n",
+        10 + i / 60, i % 60, 100 + i, i % 10 == 9 ? "" : R"({"pid": 7, "command": "p", "gpu_memory_usage": 5})"));
+  const auto written = said(read_text(joined(readings)));
+  std::shuffle(readings.begin(), readings.end(), std::mt19937(1));
+  const Reading shuffled = read_text(joined(readings));
+  EXPECT_EQ(shuffled.error, "");
+  EXPECT_EQ(said(shuffled), written);
+}
+
 TEST(LogOrder, TimesOfDayListedNewestFirstPassMidnightBackwards) {
   std::string text = "time,gpu,used_mib\n";
   std::string reversed = text;
@@ -444,8 +460,33 @@ TEST(LogOrder, StandardInputOutOfOrderIsCopiedAndSorted) {
 TEST(LogOrder, StandardInputThatFallsOutOfOrderLaterIsRefused) {
   const Typed typed(kGpus + rows(100'000, 110'000) + rows(0, 10'000));
   const Reading r = read_logs({"-"});
-  EXPECT_THAT(r.error, HasSubstr("standard input:10002: time goes back to before the first row"));
-  EXPECT_THAT(r.samples, testing::Not(IsEmpty()));
+  EXPECT_THAT(r.error, HasSubstr("standard input:10002: time goes back"));
+  EXPECT_THAT(r.error, HasSubstr("write standard input to a file"));
+}
+
+TEST(LogOrder, StandardInputWhosePartsAreInAnotherOrderIsRefused) {
+  // Its first and its last part, then the one between them.
+  const Typed typed(kGpus + rows(0, 10'000) + rows(20'000, 30'000) + rows(10'000, 20'000));
+  EXPECT_THAT(read_logs({"-"}).error, HasSubstr("standard input:20002: time goes back"));
+}
+
+TEST(LogOrder, StandardInputThatTellsOneTimeTwiceOverIsRefusedAtItsEnd) {
+  // As in a file: no clock goes back over nine tenths of a log.
+  const Typed typed(kGpus + rows(0, 10'000) + rows(100, 10'000));
+  EXPECT_THAT(read_logs({"-"}).error, HasSubstr("standard input:10002: time goes back"));
+}
+
+TEST(LogOrder, StandardInputThatListsOneSeriesAfterAnotherIsRefused) {
+  const auto of = [](const std::string& gpu) {
+    Lines lines;
+    for (int s = 0; s < 10'000; ++s) {
+      std::string line = row(s, s);
+      lines.push_back(line.replace(line.find("GPU-a"), 5, gpu));
+    }
+    return joined(lines);
+  };
+  const Typed typed(kGpus + of("GPU-a") + of("GPU-b"));
+  EXPECT_THAT(read_logs({"-"}).error, HasSubstr("standard input:10002: one series is listed after another"));
 }
 
 TEST(LogOrder, StandardInputWhoseClockWasSetGoesOn) {
@@ -455,16 +496,21 @@ TEST(LogOrder, StandardInputWhoseClockWasSetGoesOn) {
   EXPECT_THAT(r.samples, SizeIs(13'000));
 }
 
-TEST(Continuation, OverlappingLogsOfOneGpuStayIndependent) {
+TEST(Continuation, OverlappingLogsOfOneGpuAreRefused) {
   Files files;
   const auto a = files.write("a.csv", kGpus + rows(0, 600));
   const auto b = files.write("b.csv", kGpus + rows(300, 900));
   const auto c = files.write("c.csv", kGpus + rows(900, 1200));
-  for (const Lines& names : {Lines{a, b}, Lines{a, a}, Lines{a, b, c}}) {
+  const auto copy = files.write("copy.csv", kGpus + rows(0, 600));
+  for (const Lines& names : {Lines{a, b}, Lines{a, copy}, Lines{c, b, a}}) {
     const auto plan = plan_recordings(names, utc());
-    ASSERT_TRUE(plan) << plan.error().message;
-    EXPECT_THAT(*plan, SizeIs(names.size()));
+    ASSERT_FALSE(plan);
+    for (const std::string& part : {std::string("a.csv"), std::string("both contain GPU GPU-a from 2026-")})
+      EXPECT_THAT(plan.error().message, HasSubstr(part));
   }
+  EXPECT_THAT(plan_recordings({a, b}, utc()).error().message,
+              HasSubstr("from 2026-03-01T10:05:00Z to 2026-03-01T10:09:59Z"));
+  EXPECT_THAT(plan_recordings({a, a}, utc()).error().message, HasSubstr("is given twice"));
   EXPECT_THAT(*plan_recordings({c, a}, utc()), SizeIs(1));
 }
 

@@ -84,13 +84,42 @@ TEST(Infer, ReadsIndexUtilizationUsedAndTotal) {
   EXPECT_THAT(r.warnings(), HasSubstr("column 3 is read as used and column 4 as total memory in MiB"));
 }
 
-TEST(Infer, ReadsUsedAndFreeByTheirConstantSum) {
-  const auto r =
-      read_text(timed("", 20, [](int i) { return fmt::format("0, {}, {}", 8000 + 10 * i, 16000 - 10 * i); }));
+TEST(Infer, WhatRisesMoreOftenThanItFallsIsUsed) {
+  const auto used = [](int i) { return 8000 + 10 * (i % 17); };  // a sawtooth: many small steps up, a few down
+  const auto row = [&](int i) { return fmt::format("0, {}, {}", used(i), 24000 - used(i)); };
+  const auto turned = [&](int i) { return fmt::format("0, {}, {}", 24000 - used(i), used(i)); };
+  for (const auto& r : {read_text(timed("", 40, row)), read_text(timed("", 40, turned))}) {
+    ASSERT_EQ(r.error, "");
+    EXPECT_EQ(r.device("0").back().second, used(39));
+    EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 24000ULL << 20);
+    EXPECT_THAT(r.warnings(), HasSubstr("rises more often than it falls, so it is read as used"));
+  }
+}
+
+TEST(Infer, UsedMemoryRisesWithTimeNotWithTheRows) {
+  const auto newest_first = [](int i) { return fmt::format("0, {}, {}", 16000 - 10 * (39 - i), 8000 + 10 * (39 - i)); };
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += fmt::format("2026/03/01 10:00:{:02}.000, {}\n", 39 - i, newest_first(i));
+  const auto r = read_text(text);
   ASSERT_EQ(r.error, "");
-  EXPECT_EQ(r.device("0").back().second, 8190);
-  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 24000ULL << 20);
-  EXPECT_THAT(r.warnings(), HasSubstr("the first is read as used and the second as free"));
+  EXPECT_EQ(r.device("0").back().second, 8000 + 390);
+}
+
+TEST(Infer, UsedAndFreeThatDoNotTellThemselvesAreRefused) {
+  const auto r = read_text(
+      timed("", 40, [](int i) { return fmt::format("0, {}, {}", 8000 + 10 * (i % 2), 16000 - 10 * (i % 2)); }));
+  EXPECT_THAT(r.error, HasSubstr("columns 3 and 4 add up to a constant"));
+  EXPECT_THAT(r.error, HasSubstr("put the header line back"));
+  EXPECT_THAT(r.error, HasSubstr("--line-pattern"));
+}
+
+TEST(Infer, AnErrorNamesARowAndNotTheDateBeforeIt) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("2026-03-01 10:00:{:02}\n97, {}, {}, 24000\n", i, 8000 + 10 * (i % 2), 16000 - 10 * (i % 2));
+  const auto r = read_text(text);
+  EXPECT_THAT(r.error, HasSubstr("rows such as '97, 8000, 16000, 24000'"));
+  EXPECT_THAT(r.error, HasSubstr("columns 2 and 3 add up to a constant"));
 }
 
 TEST(Infer, PassesOverAPowerBesideTheTotal) {

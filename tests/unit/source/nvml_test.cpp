@@ -61,7 +61,7 @@ TEST(Nvml, UtilisationIsAReading) {
   EXPECT_EQ(batch.readings[1].gpu_utilisation_ratio, std::nullopt) << "GPU-b does not tell";
   EXPECT_EQ(batch.readings[0].device_id, "GPU-a");
   EXPECT_DOUBLE_EQ(batch.readings[0].gpu_utilisation_ratio.value_or(-1), 0.55);
-  EXPECT_DOUBLE_EQ(batch.readings[0].memory_utilisation_ratio.value_or(-1), 0.10);
+  EXPECT_DOUBLE_EQ(batch.readings[0].gauges.memory_utilisation_ratio.value_or(-1), 0.10);
 }
 
 // --- processes ---------------------------------------------------------------------------------------------
@@ -211,11 +211,12 @@ TEST(Nvml, ASteadyPollOfEightGpusAndSixtyFourProcessesIsCheap) {
   std::string scenario;
   std::vector<std::unique_ptr<Child>> children;
   for (int gpu = 0; gpu < 8; ++gpu)
-    scenario += "gpu " + std::to_string(gpu) + " uuid=GPU-" + std::to_string(gpu) + " total=80G used=1G util=50\n";
+    scenario += "gpu " + std::to_string(gpu) + " uuid=GPU-" + std::to_string(gpu) +
+                " total=80G used=1G util=50 temp=60 power=300000 power_limit=700000 fan=40\n";
   for (int i = 0; i < 64; ++i) {
     children.push_back(std::make_unique<Child>());
-    scenario +=
-        "process gpu=" + std::to_string(i % 8) + " pid=" + std::to_string(children.back()->pid()) + " used=1G+1M\n";
+    scenario += "process gpu=" + std::to_string(i % 8) + " pid=" + std::to_string(children.back()->pid()) +
+                " used=1G+1M sm=50\n";
   }
   FakeNvml fake(scenario);
   fake.config.proc_root = "/proc";

@@ -271,6 +271,43 @@ TEST(Sim, TheAllocatorHoldsMoreThanItsTensors) {
   EXPECT_THAT(out.bytes(Metric::allocator_allocated), ElementsAre(70));
 }
 
+TEST(Sim, TheInstrumentsAreAliveAndTheSameEachTime) {
+  const auto readings = [](std::string_view name) {
+    Catalog catalog;
+    const Result<Scenario> scenario = parse_scenario(
+        "period_s = 10\nduration_s = 600\n[[device]]\nname = \"" + std::string(name) +
+            "\"\ncapacity_bytes = \"10GiB\"\n[[process]]\nname = \"a\"\n[[process.shape]]\nkind = \"load\"\nbytes = "
+            "\"4GiB\"\nover_s = 10\n",
+        "test.toml");
+    const auto source = make_simulation(*scenario, catalog);
+    Batch batch;
+    while (source->poll({}, batch).value_or(Progress::end) == Progress::more) {
+    }
+    return batch;
+  };
+  const Batch desktop = readings("NVIDIA GeForce RTX 4090");
+  ASSERT_THAT(desktop.readings, SizeIs(61));
+  ASSERT_THAT(desktop.loads, SizeIs(61));
+  double least = 1;
+  double most = 0;
+  for (const DeviceReading& reading : desktop.readings) {
+    const DeviceGauges& g = reading.gauges;
+    ASSERT_TRUE(g.temperature_celsius && g.power_watts && g.power_limit_watts && g.fan_ratio);
+    EXPECT_GT(*g.temperature_celsius, 25);
+    EXPECT_LT(*g.temperature_celsius, 85);
+    EXPECT_LT(*g.power_watts, *g.power_limit_watts);
+    least = std::min(least, reading.gpu_utilisation_ratio.value_or(0));
+    most = std::max(most, reading.gpu_utilisation_ratio.value_or(0));
+  }
+  EXPECT_LT(least, most);
+  EXPECT_EQ(desktop.readings[7].gauges, readings("NVIDIA GeForce RTX 4090").readings[7].gauges);
+  const Batch server = readings("NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(server.readings[7].gauges.fan_ratio, std::nullopt) << "the server cools it";
+  EXPECT_EQ(server.readings[7].gauges.power_limit_watts, 700);
+  ASSERT_TRUE(server.readings[0].health);
+  EXPECT_EQ(server.readings[0].health->ecc_enabled, true);
+}
+
 TEST(Sim, TenantsComeAndGoAndNeverOverfillTheDevice) {
   Recording out;
   play("duration_s = \"4h\"\nperiod_s = 30\n" + kDevice +

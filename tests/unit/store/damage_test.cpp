@@ -390,5 +390,35 @@ TEST_F(DamageTest, ATruncatedFileIsFound) {
   EXPECT_GT(found, 20);
 }
 
+TEST_F(DamageTest, NamesThatNobodyWroteAreCut) {
+  {
+    const auto store = open();
+    const SeriesId id = catalog.intern(device_key(0));
+    DeviceInfo device;
+    device.id = device_key(0).device_id;
+    device.name = "GPU";
+    catalog.describe(device);
+    Batch batch;
+    batch.samples.push_back({at_s(1), id, 1});
+    ASSERT_TRUE(store->append(batch));
+    ASSERT_TRUE(store->flush());
+  }
+  auto database = sql::Database::open(config.path, sql::Database::Mode::write);
+  ASSERT_TRUE(database);
+  // 6 MB of a name whose characters have three bytes each.
+  ASSERT_TRUE(database->exec("UPDATE device SET name = replace(hex(zeroblob(1000000)), '0', char(8364))"));
+  auto reader = StoreReader::open(config.path);
+  ASSERT_TRUE(reader) << reader.error().message;
+  Catalog read;
+  Batch batch;
+  (*reader)->select({at_s(0), at_s(10)});
+  ASSERT_TRUE((*reader)->read(read, batch));
+  const DeviceInfo* device = read.device(device_key(0).device_id);
+  ASSERT_NE(device, nullptr);
+  EXPECT_GT(device->name.size(), sql::kMostTextBytes - 4);
+  EXPECT_LE(device->name.size(), sql::kMostTextBytes);
+  EXPECT_EQ(device->name.size() % 3, 0U) << "no character is cut in two";
+}
+
 }  // namespace
 }  // namespace vramtrack

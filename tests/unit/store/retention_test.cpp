@@ -101,6 +101,7 @@ TEST_F(RetentionTest, RawAndMinutesExpireAndHoursStay) {
   {
     const auto store = open();
     for (std::int64_t t = 0; t < seconds; t += 10) {
+      store->keep_time(mark_s(t));
       Batch batch;
       batch.samples = {{at_s(t), id, static_cast<std::uint64_t>(t % 7777) << 21}};
       if (t % 3600 == 0) batch.events = {{.time = at_s(t), .text = "hour"}};
@@ -141,6 +142,36 @@ TEST_F(RetentionTest, RawAndMinutesExpireAndHoursStay) {
   EXPECT_LE(count(config.path, "SELECT count(*) FROM rollup WHERE resolution_s=3600 AND merged=0"), 120);
 }
 
+/// One damaged column of the clock's row: nothing that is younger than its retention goes.
+TEST_F(RetentionTest, WhatADamagedClockSaysDeletesNothing) {
+  config.raw_hours = 24;
+  config.minute_days = 2;
+  constexpr std::int64_t kBeforeStart_s = 100 * 86400;  // this machine has been up for long
+  const SeriesId id = catalog.intern(device_key(0));
+  std::int64_t t = 0;
+  const auto watch = [&](std::int64_t seconds) {
+    const auto store = open();
+    for (const std::int64_t end = t + seconds; t < end; t += 10) {
+      ClockMark mark = mark_s(t);
+      mark.since_boot += Duration(kBeforeStart_s * kSecond);
+      store->keep_time(mark);
+      Batch batch;
+      batch.samples = {{at_s(t), id, 1}};
+      ASSERT_TRUE(store->append(batch));
+    }
+  };
+  watch(3 * 3600);
+  for (const char* damage : {"uptime_ns=4611686018427387904", "uptime_ns=uptime_ns+3*86400*1000000000", "uptime_ns='x'",
+                             "since_boot_ns=1", "boot_id='boot-0'"}) {
+    ASSERT_TRUE(sql::Database::open(config.path, sql::Database::Mode::write)
+                    .value()
+                    .exec((std::string("UPDATE clock SET ") + damage).c_str()));
+    watch(3600);
+    EXPECT_EQ(scan(config.path).samples, static_cast<std::size_t>(t / 10)) << damage;
+    EXPECT_EQ(count(config.path, "SELECT max(uptime_ns)/1000000000/86400 FROM chunk"), 0) << damage;
+  }
+}
+
 /// Where jobs are short, a block holds hundreds of ends of processes.
 TEST_F(RetentionTest, ManyEventsExpireAsFastAsTheyCome) {
   config.minute_days = 1.0 / 24;
@@ -148,6 +179,7 @@ TEST_F(RetentionTest, ManyEventsExpireAsFastAsTheyCome) {
   {
     const auto store = open();
     for (std::int64_t t = 0; t < 6 * 3600; t += 10) {
+      store->keep_time(mark_s(t));
       Batch batch;
       batch.samples = {{at_s(t), id, 1}};
       for (std::uint32_t i = 0; i < 10; ++i)
@@ -179,6 +211,7 @@ TEST_F(RetentionTest, ADeadProcessLeavesLittleAndNeverWhatARollupLacks) {
         catalog.describe(process);
         running.emplace_back(catalog.intern(keys.back()), t + 300);
       }
+      store->keep_time(mark_s(t));
       Batch batch;
       batch.samples.push_back({at_s(t), catalog.intern(device_key(0)), 1});
       for (const auto& [id, end] : running) batch.samples.push_back({at_s(t), id, static_cast<std::uint64_t>(t) << 20});
@@ -200,19 +233,40 @@ TEST_F(RetentionTest, ADeadProcessLeavesLittleAndNeverWhatARollupLacks) {
   EXPECT_EQ(count(config.path, "SELECT count(*) FROM process"), kProcesses);
 }
 
-/// A clock that jumps ahead for one sample must not make a history look old.
-TEST_F(RetentionTest, OneWildDateExpiresNothing) {
-  config.raw_hours = 48;
+/// A quarter of the samples is of 2065 by a clock that somebody set: no time of a sample makes another look old.
+TEST_F(RetentionTest, WildDatesExpireNothing) {
+  config.raw_hours = 1;
+  config.minute_days = 1.0 / 24;
   const SeriesId id = catalog.intern(device_key(0));
   {
     const auto store = open();
-    for (std::int64_t t = 0; t < 8000; ++t) {
+    for (std::int64_t t = 0; t < 3600; ++t) {
+      store->keep_time(mark_s(t));
+      const bool wild = t / 900 % 2 == 1;
       Batch batch;
-      batch.samples = {{at_s(t % 1000 == 999 ? 3'000'000'000 : t), id, 1}};
+      batch.samples = {{at_s(wild ? 1'250'000'000 + t : t), id, 1}};
+      if (t % 60 == 0) batch.events = {{.time = batch.samples[0].time, .text = "minute"}};
       ASSERT_TRUE(store->append(batch));
     }
   }
-  EXPECT_EQ(scan(config.path).samples, 8000U);
+  const Scan kept = scan(config.path);
+  EXPECT_EQ(kept.samples, 3600U);
+  EXPECT_THAT(kept.events, SizeIs(60));
+}
+
+/// What the samples' times do not tell: a store that nobody tells the time keeps all.
+TEST_F(RetentionTest, WithoutAMachinesTimeNothingExpires) {
+  config.raw_hours = 1;
+  const SeriesId id = catalog.intern(device_key(0));
+  {
+    const auto store = open();
+    for (std::int64_t t = 0; t < 86400; t += 60) {
+      Batch batch;
+      batch.samples = {{at_s(t), id, 1}};
+      ASSERT_TRUE(store->append(batch));
+    }
+  }
+  EXPECT_EQ(scan(config.path).samples, 1440U);
 }
 
 TEST_F(RetentionTest, TheSizeCapTakesRawThenMinutesAndKeepsHours) {
@@ -225,6 +279,7 @@ TEST_F(RetentionTest, TheSizeCapTakesRawThenMinutesAndKeepsHours) {
   {
     const auto store = open();
     for (std::int64_t t = 0; t < seconds; t += 2) {
+      store->keep_time(mark_s(t));
       Batch batch;
       for (const SeriesId id : ids) {
         noise = noise * 6364136223846793005U + 1442695040888963407U;
@@ -253,6 +308,7 @@ TEST_F(RetentionTest, TheSizeCapTakesRawThenMinutesAndKeepsHours) {
   {
     const auto store = open();
     for (std::int64_t t = seconds; t < seconds + 20 * 3600; t += 2) {
+      store->keep_time(mark_s(t));
       Batch batch;
       batch.samples = {{at_s(t), ids[0], 5}};
       ASSERT_TRUE(store->append(batch));

@@ -68,7 +68,10 @@ TEST_F(UtilisationTest, ExpiresWithTheMinutes) {
   {
     const auto store = open();
     // A block is packed, and what is old deleted, once 15 minutes of samples have come.
-    for (std::int64_t second = 0; second < 3 * 86400; second += 600) ASSERT_TRUE(store->append(batch(second, 0.5)));
+    for (std::int64_t second = 0; second < 3 * 86400; second += 600) {
+      store->keep_time(mark_s(second));
+      ASSERT_TRUE(store->append(batch(second, 0.5)));
+    }
   }
   const Minutes kept = read();
   ASSERT_FALSE(kept.empty());

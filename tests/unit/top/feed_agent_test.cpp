@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../report/sample_view.hpp"
@@ -97,7 +98,8 @@ class AgentFeedTest : public testing::Test {
   std::string socket_ = folder_.file("agent.sock");
   agent::Published published_;
   agent::Acknowledgements acknowledgements_{""};
-  agent::Api api_{published_, acknowledgements_, [] { return at(9000); }};
+  Silences silences_{""};
+  agent::Api api_{published_, acknowledgements_, silences_, [] { return at(9000); }};
   std::unique_ptr<agent::HttpServer> server_;
   bool changed_ = false;
 };
@@ -129,6 +131,27 @@ TEST_F(AgentFeedTest, NamesTheScenarioOfAnAgentThatSimulates) {
   configure("leaking_training");
   publish(sample_view());
   EXPECT_EQ(described(attach()).simulated, "leaking_training");
+}
+
+/// What is told of it, once somebody has answered.
+SitesNow sites_of(const TopSource& source, std::uint32_t pid) {
+  for (;;) {
+    SitesNow now = source.feed.sites(pid);
+    if (now.state != SitesNow::State::unknown) return now;
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(AgentFeedTest, AProcessOfNoRunHasNoLines) {
+  publish(sample_view());
+  const TopSource source = attach();
+  EXPECT_EQ(sites_of(source, static_cast<std::uint32_t>(::getpid())).state, SitesNow::State::not_probed)
+      << "the agent simulates";
+  auto config = std::make_shared<agent::ApiConfig>();
+  config->own_uid = ::geteuid();
+  config->sites = std::make_shared<agent::ProbedSites>();
+  api_.configure(std::move(config));
+  EXPECT_EQ(sites_of(source, static_cast<std::uint32_t>(::getppid())).state, SitesNow::State::not_probed);
 }
 
 TEST_F(AgentFeedTest, NobodyListensIsAnErrorWithTheNextStep) {

@@ -52,6 +52,10 @@ void dress(SeriesView& s) {
   s.ended = *inRange(0, 9) == 0;
   s.ignored = *inRange(0, 9) == 0;
   if (*arbitrary<bool>()) s.utilisation_ratio = 0.5;
+  const auto maybe = [] { return *arbitrary<bool>() ? std::optional(any_number()) : std::nullopt; };
+  s.gauges = {maybe(), maybe(), maybe(), maybe(), maybe()};
+  s.load = {maybe(), maybe(), {}};
+  if (*arbitrary<bool>()) s.load.host_bytes = *element<std::uint64_t>(0, 1, ~0ULL);
   if (*arbitrary<bool>()) {
     s.health.emplace();
     if (*arbitrary<bool>()) s.health->temperature_celsius = any_number();
@@ -106,6 +110,8 @@ Model any_model() {
     ui.process = any();
     ui.device_id = any().device_id;
   }
+  if (*inRange(0, 5) == 0) m.only.users = {any_text()};
+  if (*inRange(0, 5) == 0) m.only.pids = {1001, 4242};
   ui.filter = *element<std::string>("", "", "python", "nothing like that", any_text());
   ui.editing_filter = *inRange(0, 5) == 0;
   ui.sort = static_cast<Sort>(*inRange(0, static_cast<int>(kSorts)));

@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <regex>
+#include <sstream>
+
 #include "top/accounting.hpp"
 #include "top/chart.hpp"
 #include "top/draw.hpp"
+#include "top/gauges.hpp"
 #include "top/keys.hpp"
 #include "top/rows.hpp"
 #include "top/terminal.hpp"
@@ -205,6 +210,163 @@ TEST(Keys, EveryPageOfTheTableHasItsKeyAndALineOfHelp) {
   }
 }
 
+/// The first cell of `text` on the drawn screen.
+Pointer over(const Screen& screen, const std::string& text, Pointer::Did did = Pointer::Did::press) {
+  std::istringstream rows(screen.text());
+  int y = 0;
+  for (std::string row; std::getline(rows, row); ++y)
+    if (const std::size_t at = row.find(text); at != std::string::npos)
+      return {did, columns_of(std::string_view(row).substr(0, at)), y};
+  ADD_FAILURE() << text << " is not on the screen:\n" << screen.text();
+  return {};
+}
+
+Request click(Model& m, const std::string& text, Pointer::Did did = Pointer::Did::press) {
+  Screen screen(200, 50);
+  draw(screen, m);
+  return handle(m, over(screen, text, did), screen);
+}
+
+TEST(Mouse, AClickSelectsAndADoubleClickOpens) {
+  Model m = model_of(eight_gpus());
+  click(m, "GPU 5");
+  EXPECT_EQ(m.ui.device_id, "GPU-5");
+  EXPECT_EQ(m.ui.page, Page::overview);
+  click(m, "4203 dan");
+  ASSERT_TRUE(m.ui.process);
+  EXPECT_EQ(m.ui.process->pid, 4203U);
+  EXPECT_EQ(m.ui.device_id, "GPU-2");
+  click(m, "4203 dan", Pointer::Did::double_press);
+  EXPECT_EQ(m.ui.page, Page::detail);
+  EXPECT_EQ(m.ui.detail.pid, 4203U);
+  click(m, "Esc back");
+  EXPECT_EQ(m.ui.page, Page::overview);
+  click(m, "A alerts");
+  EXPECT_EQ(m.ui.page, Page::alerts);
+  EXPECT_TRUE(click(m, "q quit").quit);
+}
+
+TEST(Mouse, AHeadSortsAndAgainReverses) {
+  Model m = model_of(eight_gpus());
+  click(m, "MiB/min STATE");
+  EXPECT_EQ(m.ui.sort, Sort::growth);
+  EXPECT_FALSE(m.ui.reversed);
+  click(m, "MiB/min STATE");
+  EXPECT_TRUE(m.ui.reversed);
+  click(m, "CPU%");
+  EXPECT_EQ(m.ui.sort, Sort::cpu);
+  EXPECT_FALSE(m.ui.reversed);
+}
+
+TEST(Mouse, TheWheelMovesAndNothingIsSentByAClick) {
+  Model m = model_of(eight_gpus());
+  const Screen empty(200, 50);
+  handle(m, Pointer{Pointer::Did::wheel_down, 3, 40}, empty);
+  EXPECT_TRUE(m.ui.process);
+  handle(m, Pointer{Pointer::Did::wheel_up, 3, 40}, empty);
+  EXPECT_FALSE(m.ui.process);
+  m.ui.target = SignalTarget{1, "ada", "python", "08:00"};
+  const Request request = click(m, "send INT");
+  EXPECT_FALSE(request.send_signal || request.drop_signal || request.quit);
+  EXPECT_TRUE(m.ui.target);
+  m.ui.target.reset();
+  m.ui.help = true;
+  click(m, "Keys and words");
+  EXPECT_FALSE(m.ui.help);
+  EXPECT_TRUE(m.ui.mouse);
+  handle(m, U'm');
+  EXPECT_FALSE(m.ui.mouse) << "the terminal has it again";
+}
+
+TEST(Only, UsersPidsAndGpus) {
+  Model m = model_of(eight_gpus());
+  EXPECT_EQ(processes(m).size(), 64U);
+  m.only.users = {"carol"};
+  EXPECT_EQ(processes(m).size(), 16U);
+  m.only.pids = {4202, 4303};
+  ASSERT_EQ(processes(m).size(), 1U);
+  EXPECT_EQ(processes(m)[0]->key.pid, 4202U);
+  // The memory of a GPU is everybody's, whoever is listed.
+  EXPECT_EQ(account(*m.view, "GPU-2").processes, 8U);
+  const auto all = m.view;
+  EXPECT_EQ(devices(*narrowed(all, {"3", "GPU-7"})).size(), 2U);
+  EXPECT_EQ(devices(*narrowed(all, {"GPU"})).size(), 0U) << "what all UUIDs begin with names none";
+  EXPECT_EQ(narrowed(all, {}), all);
+  View mig;
+  SeriesView instance = device(0, 5);
+  instance.key.device_id = instance.device.id = "MIG-1";
+  instance.device.index.reset();
+  instance.device.parent_id = "GPU-0";
+  mig.series = {device(0, 10), device(1, 10), instance};
+  EXPECT_EQ(devices(*narrowed(std::make_shared<const View>(mig), {"0"})).size(), 2U);
+}
+
+TEST(Only, AnEmptyListSaysWhy) {
+  const auto text = [](const Model& m) {
+    Screen screen(120, 40);
+    draw(screen, m);
+    return screen.text();
+  };
+  Model m = model_of(eight_gpus());
+  m.only.users = {"nobody"};
+  EXPECT_THAT(text(m), testing::HasSubstr("no process of user nobody is visible on these GPUs"));
+  m.only.gpus = {"9"};
+  m.known_gpus = "GPU 0, GPU 1";
+  m.view = narrowed(m.view, m.only.gpus);
+  EXPECT_THAT(text(m), testing::HasSubstr("no GPU is named 9; there are: GPU 0, GPU 1"));
+}
+
+TEST(Gauges, WhatIsNotKnownIsADashAndNeverZero) {
+  SeriesView s = device(0, 10);
+  EXPECT_FALSE(has_gauges(s));
+  s.utilisation_ratio = 0;
+  EXPECT_EQ(percent_or_dash(s.utilisation_ratio), "0 %");
+  EXPECT_EQ(percent_or_dash(s.gauges.fan_ratio), "-");
+  EXPECT_EQ(temperature_words(s), "-");
+  EXPECT_EQ(power_words(s.gauges), "-");
+  s.gauges.power_watts = 312.4;
+  EXPECT_EQ(power_words(s.gauges), "312 W");
+  s.gauges.power_limit_watts = 450;
+  EXPECT_EQ(power_words(s.gauges), "312/450 W");
+  EXPECT_EQ(percent_figure(std::nan("")), "-");
+}
+
+std::string file(const std::string& path) {
+  std::ifstream in(std::string(VRAMTRACK_SOURCE_DIR) + "/" + path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST(Keys, OfTheDocumentsAreInTheHelpOfTopAndOfThePage) {
+  Model m = model_of(one_gpu());
+  m.ui.help = true;
+  Screen screen(200, 90);
+  draw(screen, m);
+  const std::string help = screen.text();
+  const std::string page = file("page/src/index.html");
+  std::istringstream documents(file("docs/top.md"));
+  const std::regex row(R"(\| ((?:`[^`]+`[, to]*)+) \| (.*) \|)");
+  const std::regex key("`([^`]+)`");
+  int keys = 0;
+  bool in_keys = false;
+  for (std::string line; std::getline(documents, line);) {
+    if (line.rfind("## ", 0) == 0) in_keys = line == "## Keys";
+    std::smatch found;
+    if (!in_keys || !std::regex_match(line, found, row)) continue;
+    const std::string named = found[1];
+    const bool top_only = found[2].str().find("(`top`)") != std::string::npos || named == "`Tab`";
+    for (std::sregex_iterator it(named.begin(), named.end(), key), end; it != end; ++it, ++keys) {
+      const std::string one = (*it)[1];
+      EXPECT_THAT(help, HasSubstr(one)) << "in top's help";
+      if (!top_only) {
+        EXPECT_THAT(page, HasSubstr("<kbd>" + one + "</kbd>")) << "in the page's help";
+      }
+    }
+  }
+  EXPECT_GE(keys, 30);
+}
+
 TEST(Keys, ThePagesAndBack) {
   Model m = model_of(eight_gpus());
   handle(m, U'P');
@@ -218,7 +380,12 @@ TEST(Keys, ThePagesAndBack) {
   handle(m, kEscape);
   EXPECT_EQ(m.ui.page, Page::overview);
   handle(m, U'3');
-  EXPECT_EQ(m.ui.device_id, "GPU-2");
+  EXPECT_EQ(m.ui.device_id, "GPU-3");
+  handle(m, U'0');
+  EXPECT_EQ(m.ui.device_id, "GPU-0");
+  handle(m, U'9');
+  EXPECT_EQ(m.ui.device_id, "GPU-0");
+  EXPECT_FALSE(m.ui.message.empty()) << "eight GPUs have no number 9";
   EXPECT_TRUE(handle(m, U'q').quit);
 }
 

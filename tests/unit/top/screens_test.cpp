@@ -87,6 +87,13 @@ std::vector<Case> cases() {
          m.ui.fit_scale = true;
          return m;
        }},
+      {"detail_process_lines",
+       [] {
+         Model m = on(one_gpu(), Page::detail);
+         m.ui.detail = m.view->series[2].key;
+         m.feed.sites = [](std::uint32_t) { return probed_sites(); };
+         return m;
+       }},
       {"alerts",
        [] {
          Model m = on(eight_gpus(), Page::alerts);
@@ -156,6 +163,43 @@ INSTANTIATE_TEST_SUITE_P(Screens, Golden,
                            return std::string(cases()[std::get<0>(golden.param)].name) + "_" +
                                   std::to_string(size.first) + "x" + std::to_string(size.second);
                          });
+
+std::string lines_of(const SitesNow& now, std::uint32_t pid = 4242) {
+  Model m = on(one_gpu(), Page::detail);
+  for (const SeriesView& s : m.view->series)
+    if (s.key.pid == pid) m.ui.detail = s.key;
+  std::optional<std::uint32_t> asked;
+  m.feed.sites = [&](std::uint32_t of) {
+    asked = of;
+    return now;
+  };
+  std::string text = drawn(m, 200, 50);
+  EXPECT_EQ(asked, pid == 0 ? std::nullopt : std::optional(pid));
+  return text;
+}
+
+TEST(Screens, LinesOfAProcessAreShownWhereItRunsUnderTheProbe) {
+  using State = SitesNow::State;
+  EXPECT_THAT(lines_of(probed_sites()), HasSubstr("LEAK train.py:57 train_step"));
+  EXPECT_THAT(lines_of({State::not_yet}), HasSubstr("its first report comes within some seconds"));
+  for (const State state : {State::unknown, State::not_probed})
+    EXPECT_THAT(lines_of({state}), Not(HasSubstr("vramtrack run"))) << static_cast<int>(state);
+  EXPECT_THAT(lines_of(probed_sites(), 0), Not(HasSubstr("train_step"))) << "a GPU has no lines";
+}
+
+TEST(Screens, LinesAreCutAndForeignNamesPrintable) {
+  SitesNow now = probed_sites();
+  now.report.sites[0].site = "evil\x1b[2J\n.py:1 " + std::string(5000, 'x');
+  now.report.because = "\x1b[31m";
+  const MemorySite one = now.report.sites[1];
+  now.report.sites.resize(40, one);
+  const std::string text = lines_of(now);
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  Model m = on(one_gpu(), Page::detail);
+  m.ui.detail = m.view->series[2].key;
+  m.feed.sites = [&](std::uint32_t) { return now; };
+  drawn(m, 80, 24);
+}
 
 TEST(Screens, OneEtaOnEveryPage) {
   const Model overview = on(one_gpu(), Page::overview);

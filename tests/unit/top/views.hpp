@@ -91,6 +91,17 @@ inline SeriesView leaking(SeriesView s, double mib_per_min = 119, Severity sever
   return s;
 }
 
+/// Adds what a GPU shows at a glance; a data centre's has no fan.
+inline SeriesView with_gauges(SeriesView s, double busy = 0.87, double celsius = 64, std::optional<double> fan = {}) {
+  s.utilisation_ratio = busy;
+  s.gauges = {busy / 2, celsius, 80 + 600 * busy, 700, fan};
+  return s;
+}
+inline SeriesView with_load(SeriesView s, double gpu = 0.87) {
+  s.load = {gpu, 1.04, static_cast<std::uint64_t>(5.5 * kGiB)};
+  return s;
+}
+
 /// Adds what a healthy data centre GPU tells.
 inline SeriesView with_health(SeriesView s, double celsius = 71) {
   DeviceHealth h;
@@ -148,14 +159,43 @@ inline View one_gpu() {
       process(0, 2000, 10.5, "vllm serve meta-llama/Llama-3.2-3B --gpu-memory-utilization 0.45", "serve", "vLLM");
   trainer.process->slurm_job = "1234";
   suspect(gpu, trainer);
-  gpu.utilisation_ratio = 0.87;
-  gpu = with_health(gpu, 64);
+  gpu = with_gauges(with_health(gpu, 64), 0.87, 64, 0.46);
+  gpu.gauges.power_watts = 398;
+  gpu.gauges.power_limit_watts = 450;
+  trainer = with_load(trainer);
   gpu.health->ecc_enabled = false;  // a gaming card
   gpu.health->ecc_since_load = gpu.health->ecc_lifetime = {};
   gpu.last_xid = LastXid{ago(600), 31, "XID 31: a program accessed unmapped GPU memory"};
   view.series = {gpu, server, trainer};
   view.notices.push_back({ago(600), gpu.last_xid->text});
   return view;
+}
+
+/// What a run answers of a program that leaks at one line.
+inline SitesNow probed_sites() {
+  SitesNow now;
+  now.state = SitesNow::State::known;
+  SitesReport& report = now.report;
+  report.program = "python train.py --config resnet50.yaml";
+  report.duration_s = 3000;
+  report.leak = report.can_tell = true;
+  report.because = "1 site kept growing to the end of 45,210 events";
+  report.growth_bytes_per_s = 2.1 * kMiB;
+  const auto site = [](bool leak, const char* name, double mib, std::int64_t count, double mib_per_s) {
+    MemorySite s;
+    s.leak = leak;
+    s.site = name;
+    s.call = "cuMemAlloc";
+    s.live_bytes = static_cast<std::int64_t>(mib * kMiB);
+    s.live_count = count;
+    s.growth_bytes_per_s = mib_per_s * kMiB;
+    return s;
+  };
+  report.sites = {site(true, "train.py:57 train_step", 5040, 5632, 2.1),
+                  site(false, "resnet.py:12 load_model", 3100, 291, 0),
+                  site(false, "optim/adam.py:88 step", 1020.5, 582, 0)};
+  report.sites_left_out = 3;
+  return now;
 }
 
 /// A GPU that has fallen ill: too hot, with lost data and an XID of its hardware.
@@ -180,13 +220,16 @@ inline View eight_gpus() {
   constexpr std::array<const char*, 4> kUsers = {"ada", "bob", "carol", "dan"};
   constexpr std::array<const char*, 4> kFrameworks = {"PyTorch", "vLLM", "JAX", "TensorFlow"};
   for (int g = 0; g < 8; ++g) {
-    SeriesView gpu = with_health(device(g, 20 + 3 * g), 55 + g);
+    SeriesView gpu = with_gauges(with_health(device(g, 20 + 3 * g), 55 + g), 0.1 * g, 55 + g);
+    if (g == 6) gpu.gauges = {};  // this one tells nothing
+    if (g == 6) gpu.utilisation_ratio.reset();
     if (g == 3) gpu.health->throttle->add(Throttle::thermal_software);
     for (int p = 0; p < 8; ++p) {
       const auto n = static_cast<std::size_t>(p % 4);
       SeriesView one =
           process(g, static_cast<std::uint32_t>(4000 + 100 * g + p), 2 + (g * p) % 3,
                   "python train_" + std::to_string(p) + ".py --rank " + std::to_string(g), kUsers[n], kFrameworks[n]);
+      if (p % 2 == 0) one = with_load(one, 0.1 * g);
       if (p == 3 && g == 2) {
         one = leaking(one, 150, Severity::critical);
         gpu = leaking(gpu, 150, Severity::critical);

@@ -10,6 +10,7 @@
 #include "sample.hpp"
 #include "trace/assess.hpp"
 #include "trace/diff.hpp"
+#include "trace/labels.hpp"
 #include "trace/live_set.hpp"
 #include "trace/oom.hpp"
 #include "trace/timeline.hpp"
@@ -25,7 +26,6 @@ void add_event(Snapshot& s, Action action, std::uint64_t address, std::uint64_t 
   s.traces[0].events.push_back({address, bytes, kNoTime, stack, 0, action});
   ++s.traces[0].event_count;
   ++s.traces[0].counts[static_cast<std::size_t>(action)];
-  if (s.streams.empty()) s.streams.push_back(0);
 }
 
 void allocate(Snapshot& s, std::uint64_t address, std::uint64_t bytes, StackId stack) {
@@ -460,6 +460,158 @@ TEST(Oom, ALeakOfEverySecondStepIsALeakAndAWarmUpIsNone) {
 TEST(Oom, WhatOneForwardPassKeepsIsNoLeak) {
   // Layers that each keep 10 GiB for the backward pass and use 2 GiB for a while.
   EXPECT_EQ(after_steps(8, 2048 * kMiB, [](int) { return 10240 * kMiB; }), Condition::too_big);
+}
+
+TEST(Oom, AStepThatKeepsMoreThanItGivesBackIsALeakOnceThereWereMany) {
+  EXPECT_EQ(after_steps(40, 100 * kMiB, [](int) { return 400 * kMiB; }), Condition::leak);
+}
+
+/// A stack of which the outermost frame is line `number` of train.py, and that goes on into PyTorch's `file`.
+StackId inside(Symbols& symbols, const std::string& file, std::uint32_t number) {
+  const StringId f = symbols.intern("f");
+  return stack_of(symbols, {{symbols.intern("forward"), symbols.intern("model.py"), 20},
+                            {f, symbols.intern("/usr/lib/python3/site-packages/torch/" + file), 7},
+                            {f, symbols.intern("train.py"), number}});
+}
+
+/// `rounds` of which each allocates 1 MiB at train.py:50, then makes `layers` that keep 10 MiB each below train.py:51
+/// and use as much for a while.
+OomReport after_layers(Symbols& symbols, const std::string& file, int rounds, int layers, bool has_oom = true) {
+  const StackId layer = inside(symbols, file, 51);
+  const StackId batch = line(symbols, "train.py", 50);
+  Snapshot s;
+  std::uint64_t next = 1ULL << 40;
+  for (int i = 0; i < rounds; ++i) {
+    allocate(s, 1ULL << 39, kMiB, batch);
+    for (int l = 0; l < layers; ++l) {
+      allocate(s, 1ULL << 38, 11 * kMiB, layer);
+      allocate(s, next, 10 * kMiB, layer);
+      release(s, 1ULL << 38, 11 * kMiB);
+      add_segment(s, next, {active(10 * kMiB, layer)});
+      next += 1ULL << 32;
+    }
+    release(s, 1ULL << 39, kMiB);
+  }
+  if (has_oom) add_event(s, Action::oom, kMiB, 20 * kMiB);
+  return oom_of(s, 0, symbols);
+}
+
+TEST(Oom, LayersWithinOneCallAreNoIterations) {
+  Symbols symbols;
+  for (const char* const file : {"nn/modules/module.py", "optim/optimizer.py"}) {
+    EXPECT_EQ(after_layers(symbols, file, 1, 60).condition, Condition::too_big) << file;
+    EXPECT_EQ(after_layers(symbols, file, 2, 60).condition, Condition::too_big) << file;
+    EXPECT_EQ(after_layers(symbols, file, 30, 2).condition, Condition::leak) << file << ": what each step keeps";
+  }
+}
+
+TEST(Oom, WithoutOneNothingIsCalledALeak) {
+  Symbols symbols;
+  const OomReport report = after_layers(symbols, "nn/modules/module.py", 30, 2, false);
+  EXPECT_EQ(report.condition, Condition::steady);
+  EXPECT_THAT(report.because, HasSubstr("no oom entry"));
+  EXPECT_THAT(report.because, HasSubstr("1 site kept rising"));
+  EXPECT_THAT(report.next_step, HasSubstr("vramtrack snapshot leaks"));
+}
+
+/// Something that holds 700 MiB asks for `asked` while the device has `free` bytes.
+OomReport refused(std::uint64_t asked, std::uint64_t free, std::optional<OomNote> note = {},
+                  std::optional<std::uint64_t> capacity = {}) {
+  Symbols symbols;
+  Snapshot s;
+  add_segment(s, 1ULL << 32, {active(700 * kMiB)});
+  allocate(s, 1ULL << 32, 700 * kMiB, kNoStack);
+  if (!note) add_event(s, Action::oom, free, asked);
+  s.oom = note;
+  return oom_of(s, 0, symbols, capacity);
+}
+
+TEST(Oom, WhereTheDeviceHadRoomALimitStoppedIt) {
+  const OomReport limit = refused(200 * kMiB, 7000 * kMiB, {}, 8192 * kMiB);
+  EXPECT_EQ(limit.condition, Condition::limit);
+  EXPECT_EQ(limit.limit->least_bytes, 700 * kMiB);
+  EXPECT_EQ(limit.limit->most_bytes, 900 * kMiB);
+  EXPECT_THAT(limit.because, HasSubstr("between 700.0 MiB and 900.0 MiB (8.5 % to 11.0 % of the device)"));
+  EXPECT_EQ(refused(200 * kMiB, 190 * kMiB).condition, Condition::too_big);
+  EXPECT_EQ(refused(200 * kMiB, 210 * kMiB).condition, Condition::too_big) << "drivers keep a little";
+  EXPECT_EQ(refused(kMiB / 2, 40 * kMiB).condition, Condition::limit) << "small ones come in segments of 2 MiB";
+  EXPECT_EQ(refused(kMiB * 2, 40 * kMiB).condition, Condition::too_big) << "and these in segments of 20 MiB";
+}
+
+TEST(Oom, WhatTheProgramNotedIsTakenWhereTheTraceHasNone) {
+  const OomReport limit = refused(0, 0, OomNote{0, 200 * kMiB, 7000 * kMiB, 8192 * kMiB, 819 * kMiB});
+  EXPECT_TRUE(limit.has_oom);
+  EXPECT_EQ(limit.condition, Condition::limit);
+  EXPECT_THAT(limit.because, HasSubstr("at 819.0 MiB (10.0 % of the device)"));
+  const OomReport outside = refused(0, 0, OomNote{0, 400 * kMiB, 300 * kMiB, 8192 * kMiB, 8192 * kMiB});
+  EXPECT_EQ(outside.condition, Condition::outside);
+  EXPECT_THAT(outside.because, HasSubstr("7.0 GiB of the device's 8.0 GiB (87.8 %) are used outside"));
+  EXPECT_FALSE(refused(0, 0, OomNote{1, 400 * kMiB, 300 * kMiB, {}, {}}).has_oom) << "of another device";
+}
+
+TEST(Oom, WithoutATraceTheBlocksTell) {
+  Symbols symbols;
+  Snapshot s;
+  const StackId site = line(symbols, "model.py", 2);
+  add_segment(s, 1ULL << 32, {active(700 * kMiB, site), inactive(300 * kMiB), active(10 * kMiB, site)});
+  OomReport report = oom_of(s, 0, symbols);
+  EXPECT_FALSE(report.has_trace);
+  EXPECT_EQ(report.condition, Condition::steady);
+  EXPECT_EQ(report.at.live_bytes, static_cast<std::int64_t>(710 * kMiB));
+  ASSERT_EQ(report.sites.size(), 1U);
+  s.oom = OomNote{0, 300 * kMiB, kMiB, {}, {}};
+  report = oom_of(s, 0, symbols);
+  EXPECT_EQ(report.condition, Condition::fragmentation) << report.because;
+  EXPECT_EQ(report.cached_bytes, 300 * kMiB);
+}
+
+TEST(Labels, OfTheBlocksAndOfAMomentOfTheTrace) {
+  Symbols symbols;
+  const StackId site = line(symbols, "train.py", 5);
+  Snapshot s;
+  Origin step;
+  step.metadata = symbols.intern("step 1");
+  Origin graph;
+  graph.pool = {2, 0};
+  Origin note;
+  note.metadata = symbols.intern("kept");
+  const auto event = [&](Action action, std::uint64_t address, const Origin& origin) {
+    add_event(s, action, address, 5 * kMiB, site);
+    AllocEvent last = s.traces[0].events.back();
+    last.origin = s.origins.intern(origin) & kOriginMask;
+    Paged<AllocEvent> all;
+    for (std::size_t i = 0; i + 1 < s.traces[0].events.size(); ++i) all.push_back(s.traces[0].events[i]);
+    all.push_back(last);
+    s.traces[0].events = all;
+  };
+  event(Action::alloc, 1ULL << 30, step);
+  event(Action::alloc, 2ULL << 30, graph);
+  event(Action::annotate, 2ULL << 30, note);
+  event(Action::free_requested, 1 << 30, {});
+  const auto words = [&](const Labels& labels) {
+    std::string out;
+    for (const LabelBytes& label : labels.of(site))
+      out += label_words(symbols, label) + " " + std::to_string(label.bytes / static_cast<std::int64_t>(kMiB)) + "; ";
+    return out;
+  };
+  EXPECT_EQ(words(labels_at(s, 0, 0)), "step 1 5; ");
+  EXPECT_EQ(words(labels_at(s, 0, 2)), "step 1 5; kept 5; CUDA graph 2 5; ");
+  EXPECT_EQ(words(labels_at(s, 0, 3)), "kept 5; CUDA graph 2 5; ");
+  add_segment(s, 2ULL << 30, {active(5 * kMiB, site)});
+  s.segments[0].pool = {0, 7};
+  s.blocks[0].origin = s.origins.intern(step) & kOriginMask;
+  s.block_annotations.push_back({0, note.metadata});
+  EXPECT_EQ(words(labels_of(s)), "step 1 5; kept 5; pool 0.7 5; ");
+  EXPECT_EQ(words(labels_of(s, 1)), "");
+}
+
+TEST(Assess, TheCacheOfPrivatePoolsIsNotGivenBackByEmptyCache) {
+  Snapshot s;
+  add_segment(s, 0, {active(100 * kMiB)});
+  add_segment(s, 1ULL << 40, {inactive(900 * kMiB)});
+  s.segments[1].pool = {1, 0};
+  EXPECT_EQ(total_usage(s).private_releasable_bytes, 900 * kMiB);
+  EXPECT_THAT(assess(total_usage(s), {}).because, HasSubstr("the cache of private pools"));
 }
 
 TEST(Oom, MemoryThatMovesFromSiteToSiteIsNoLeak) {

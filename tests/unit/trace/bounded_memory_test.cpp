@@ -84,6 +84,19 @@ const Amplifier kAmplifiers[] = {
      [](std::uint32_t) { return std::string("}h\4h\5s"); }, kTraceEnd},
     {"events_with_frames", kTrace + "}" + key("frames") + "\x94]}" + key("line") + "\x94K\1sas",
      [](std::uint32_t n) { return std::string("}h\4]}h\5J") + little(n, 4) + "sas"; }, kTraceEnd},
+    {"events_with_metadata",
+     kTrace + "}(" + key("action") + "\x94" + key("alloc") + "\x94" + key("addr") + "\x94K\1" + key("user_metadata") +
+         "\x94K\1u",
+     [](std::uint32_t n) { return "}(h\4h\5h\6J" + little(n, 4) + "h\7\x8c\4" + little(n, 4) + "u"; }, kTraceEnd,
+     "read"},
+    {"annotated_addresses",
+     kTrace + "}(" + key("action") + "\x94" + key("annotate") + "\x94" + key("addr") + "\x94K\1" +
+         key("user_metadata") + "\x94K\1u",
+     [](std::uint32_t n) { return "}(h\4h\5h\6J" + little(n, 4) + "h\7h\5u"; }, kTraceEnd},
+    {"pools", kTrace + "}(" + key("action") + "\x94" + key("alloc") + "\x94" + key("pool_id") + "\x94Nu",
+     [](std::uint32_t n) { return "}(h\4h\5h\6J" + little(n, 4) + "J" + little(n, 4) + "\x86u"; }, kTraceEnd},
+    {"host_events", snapshot_of("host_traces") + "(}" + key("action") + "\x94" + key("alloc") + "\x94s",
+     [](std::uint32_t) { return std::string("}h\3h\4s"); }, kSegmentsEnd},
     {"annotations", snapshot_of("external_annotations") + "(}" + key("name") + "\x94h\3s",
      [](std::uint32_t) { return std::string("}h\3h\3s"); }, kSegmentsEnd},
 };

@@ -78,7 +78,7 @@ TEST(AllocationEvents, WhatIsLiveAtTheEndIsASnapshot) {
   ASSERT_THAT(trace.events, SizeIs(4));
   EXPECT_EQ(trace.events[2].time_us, 1000001);
   EXPECT_EQ(trace.events[2].size_bytes, 1000U) << "a free is as large as what it frees";
-  EXPECT_EQ(snapshot->streams.at(trace.events[1].stream), 7);
+  EXPECT_EQ(snapshot->origins[trace.events[1].origin].stream, 7);
   EXPECT_EQ(trace.peak_net_bytes, 5096);
   EXPECT_THAT(snapshot->notes, SizeIs(0));
   Symbols again;
@@ -140,7 +140,7 @@ TEST(StreamReplay, AgreesWithTheReplayOfKeptEvents) {
     else
       both.take(free_of(address, n));
   }
-  const Timeline streamed = both.streamed.timeline();
+  const Timeline streamed = both.streamed.timeline(symbols);
   const Snapshot snapshot = both.kept.finish();
   const Profile live = live_profile(snapshot);
   EXPECT_EQ(by_site(both.streamed.sites(), symbols), by_site(live, symbols));

@@ -21,8 +21,8 @@ inline Py frame(const std::string& name, const std::string& file, int line) {
 }
 
 /// One segment of 20 MiB: 8 MiB active (of which 100 bytes are rounding), 4 MiB pending, 8 MiB inactive; one alloc and
-/// one free of 1 MiB in the trace, then the alloc of the active block. 2.12 adds a host segment, its trace and an
-/// unknown action.
+/// one free of 1 MiB in the trace, then the alloc of the active block. 2.12 adds labels, a host segment, its trace (a
+/// list of entries, not of devices) and an unknown action.
 inline Py sample(Era era) {
   const Py step = frame("step", "/home/me/train.py", 12);
   const Py run = frame("run", "/home/me/train.py", 40);
@@ -71,6 +71,10 @@ inline Py sample(Era era) {
              {"stream", py(0)}};
     if (era >= Era::v21) out.emplace_back("time_us", py(time_us += 10));
     if (era >= Era::v25) out.emplace_back("compile_context", py("N/A"));
+    if (era >= Era::v212) {
+      const bool is_note = std::string(action) == "annotate";
+      out.emplace_back("user_metadata", py(is_note ? "kept for later" : size == 8 * kMiB - 100 ? "step 7" : ""));
+    }
     if (era >= Era::v212) out.emplace_back("pool_id", pair(0, 3));
     if (frames != nullptr) out.emplace_back("frames", frames);
     return py(out);
@@ -78,7 +82,10 @@ inline Py sample(Era era) {
   List events{event("alloc", 12 * kMiB, kMiB, stack), event("free_requested", 12 * kMiB, kMiB, nullptr),
               event("free_completed", 12 * kMiB, kMiB, nullptr), event("oom", 0, 99 * kMiB, other),
               event("alloc", 0, 8 * kMiB - 100, stack)};
-  if (era >= Era::v212) events.push_back(event("annotate", 0, 0, nullptr));
+  if (era >= Era::v212) {
+    events.push_back(event("annotate", 0, 8 * kMiB - 100, nullptr));
+    events.push_back(event("something_new", 0, 0, nullptr));
+  }
   Dict root{{"segments", segments}, {"device_traces", py(List{py(events), py(List{})})}};
   if (era >= Era::v21)
     root.emplace_back("allocator_settings",
@@ -97,7 +104,7 @@ inline Py sample(Era era) {
         "host_segments",
         py(List{
             py(Dict{{"device", py(-1)}, {"address", py(4096)}, {"total_size", py(kMiB)}, {"blocks", py(List{})}})}));
-    root.emplace_back("host_traces", py(List{py(List{event("alloc", 0, 512, stack)})}));
+    root.emplace_back("host_traces", py(List{event("alloc", 0, 512, stack), event("free_requested", 0, 512, nullptr)}));
     root.emplace_back("something_new", py(List{py(List{py(Dict{{"frames", py(List{py(3), py(None{})})}})}), py("x")}));
   }
   return py(root);

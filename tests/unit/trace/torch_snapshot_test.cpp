@@ -119,10 +119,120 @@ TEST(TorchSnapshot, NewerFieldsAndActions) {
   ASSERT_TRUE(s) << s.error().message;
   EXPECT_EQ(s->host_segments.size(), 1U);
   ASSERT_EQ(s->host_traces.size(), 1U);
-  EXPECT_EQ(s->host_traces[0].event_count, 1U);
+  EXPECT_EQ(s->host_traces[0].event_count, 2U);
+  EXPECT_EQ(s->traces.at(0).counts[static_cast<std::size_t>(Action::annotate)], 1U);
   EXPECT_EQ(s->traces.at(0).counts[static_cast<std::size_t>(Action::other)], 1U);
   ASSERT_EQ(s->notes.size(), 1U);
-  EXPECT_THAT(s->notes[0], HasSubstr("'annotate'"));
+  EXPECT_THAT(s->notes[0], HasSubstr("'something_new'"));
+  const AllocEvent& first = s->traces[0].events[0];
+  EXPECT_EQ(s->origins[first.origin].pool, (PoolId{0, 3}));
+  EXPECT_FALSE(s->origins[first.origin].is_labelled()) << "N/A and an empty text are none";
+  EXPECT_EQ(symbols.text(s->origins[s->traces[0].events[4].origin].metadata), "step 7");
+}
+
+TEST(TorchSnapshot, LiveBlocksHaveTheLabelsOfTheirAllocation) {
+  for (const bool keep_events : {true, false}) {
+    Symbols symbols;
+    ReadOptions options;
+    options.keep_events = keep_events;
+    const auto s = read(Writer(4).dump(sample(Era::v212)), symbols, options);
+    ASSERT_TRUE(s) << s.error().message;
+    EXPECT_EQ(symbols.text(s->origins[s->blocks[0].origin].metadata), "step 7");
+    EXPECT_EQ(s->blocks[1].origin, 0U);
+    ASSERT_EQ(s->block_annotations.size(), 1U);
+    EXPECT_EQ(s->block_annotations[0].block, 0U);
+    EXPECT_EQ(symbols.text(s->block_annotations[0].text), "kept for later");
+  }
+}
+
+/// A trace of one device of the given entries, beside one block of 5 bytes at 512.
+std::string trace_of(List events, Dict more = {}) {
+  Dict root{{"segments",
+             py(List{py(Dict{{"address", py(512)},
+                             {"total_size", py(5)},
+                             {"blocks", py(List{py(Dict{{"size", py(5)}, {"state", py("active_allocated")}})})}})})},
+            {"device_traces", py(List{py(std::move(events))})}};
+  for (auto& field : more) root.push_back(field);
+  return Writer(4).dump(py(root));
+}
+Py labelled(const char* action, int address, const char* key, const Py& value) {
+  return py(Dict{{"action", py(action)}, {"addr", py(address)}, {"size", py(5)}, {key, value}});
+}
+
+TEST(TorchSnapshot, LabelsAreThoseOfTheLatestAllocation) {
+  const auto labels = [](List events) {
+    Symbols symbols;
+    const auto s = read(trace_of(std::move(events)), symbols);
+    if (!s) return s.error().message;
+    const Origin& origin = s->origins[s->blocks.at(0).origin];
+    std::string out = std::string(symbols.text(origin.metadata)) + "|" +
+                      std::string(symbols.text(origin.compile_context)) + "|" +
+                      std::string(symbols.text(origin.internal));
+    for (const BlockAnnotation& annotation : s->block_annotations)
+      out += "|" + std::string(symbols.text(annotation.text));
+    return out;
+  };
+  const auto metadata = [](const char* action, const char* text) {
+    return labelled(action, 512, "user_metadata", py(text));
+  };
+  EXPECT_EQ(labels({metadata("alloc", "a")}), "a||");
+  EXPECT_EQ(labels({metadata("alloc", "a"), metadata("annotate", "b"), metadata("annotate", "b")}), "a|||b");
+  EXPECT_EQ(labels({metadata("alloc", "a"), metadata("annotate", "b"), metadata("alloc", "")}), "||") << "another one";
+  EXPECT_EQ(labels({metadata("alloc", "a"), metadata("free_requested", ""), metadata("alloc", "c")}), "c||");
+  EXPECT_EQ(labels({metadata("annotate", "b")}), "|||b") << "its allocation is not in the ring any more";
+  EXPECT_EQ(labels({labelled("alloc", 512, "compile_context", py("0/1"))}), "|0/1|");
+  EXPECT_EQ(labels({labelled("alloc", 512, "internal_metadata", py("prefix"))}), "||prefix");
+  EXPECT_EQ(labels({labelled("alloc", 4096, "user_metadata", py("a"))}), "||") << "of another block";
+  EXPECT_EQ(labels({labelled("alloc", 512, "user_metadata", py(7))}), "||") << "no text";
+  EXPECT_EQ(labels({labelled("alloc", 512, "pool_id", py("none"))}), "||");
+}
+
+TEST(TorchSnapshot, HostTracesAreOneListOrOneOfEachDevice) {
+  const Py event = py(Dict{{"action", py("alloc")}, {"addr", py(1)}, {"size", py(7)}});
+  const Py other = py(Dict{{"action", py("alloc")}, {"addr", py(2)}, {"size", py(8)}});
+  for (const Py& traces : {py(List{event, other}), py(List{py(List{event, other})})}) {
+    Symbols symbols;
+    const auto s = read(trace_of({}, {{"host_traces", traces}}), symbols);
+    ASSERT_TRUE(s) << s.error().message;
+    ASSERT_EQ(s->host_traces.size(), 1U);
+    EXPECT_EQ(s->host_traces[0].net_bytes, 15);
+  }
+  EXPECT_THAT(error_of(Writer(4).dump(py(Dict{{"device_traces", py(List{event, other})}}))),
+              HasSubstr("a list of traces holds a dict"));
+}
+
+TEST(TorchSnapshot, SpansOfAnOlderKindAreAnnotations) {
+  const auto span = [](const char* stage, int time_us) {
+    return py(Dict{{"action", py("user_defined")},
+                   {"addr", py(0)},
+                   {"time_us", py(time_us)},
+                   {"frames", py(List{frame(stage, "Optimizer.step", 0)})}});
+  };
+  Symbols symbols;
+  const auto s = read(trace_of({span("START", 5), span("END", 9)}), symbols);
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_TRUE(s->notes.empty());
+  ASSERT_EQ(s->annotations.size(), 2U);
+  EXPECT_EQ(symbols.text(s->annotations[0].name), "Optimizer.step");
+  EXPECT_TRUE(s->annotations[0].is_start);
+  EXPECT_EQ(s->annotations[1].time_us, 9);
+}
+
+TEST(TorchSnapshot, WhatTheProgramNotedOfAnOom) {
+  Symbols symbols;
+  const Py note = py(Dict{{"device", py(1)},
+                          {"asked_bytes", py(7)},
+                          {"device_free_bytes", py(3)},
+                          {"device_total_bytes", py(90)},
+                          {"allowed_bytes", py(None{})}});
+  const auto s = read(trace_of({}, {{"vramtrack_oom", note}}), symbols);
+  ASSERT_TRUE(s) << s.error().message;
+  ASSERT_TRUE(s->oom);
+  EXPECT_EQ(s->oom->device, 1U);
+  EXPECT_EQ(s->oom->asked_bytes, 7U);
+  EXPECT_EQ(s->oom->device_total_bytes, 90U);
+  EXPECT_FALSE(s->oom->allowed_bytes);
+  EXPECT_FALSE(read(trace_of({}, {{"vramtrack_oom", py(Dict{})}}), symbols)->oom);
 }
 
 TEST(TorchSnapshot, CountsWithoutKeepingEvents) {

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""The figures of `vramtrack fleet` in docs/BENCHMARKS.md, on real servers of this machine.
+
+    bench/fleet/fleet.py speed BUILD      8,000 GPUs and a day, 80,000 GPUs and an hour, and the steady pass
+    bench/fleet/fleet.py accuracy BUILD   how often the scan is right, beside predict_linear and deriv rules
+
+BUILD is a build with VRAMTRACK_BENCH (build/bench)."""
+import csv
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "tests" / "fleet"))
+from servers import Prometheus, VictoriaMetrics, free_port  # noqa: E402
+
+BUILD = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "build/bench").resolve()
+ROUNDS = 3
+
+
+def cpu_s(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_rss_mib(pid):
+    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) / 1024
+
+
+def load(server, **options):
+    words = [str(w) for name, value in options.items() for w in (f"--{name.replace('_', '-')}", value)]
+    subprocess.run([BUILD / "load_fleet", "--port", str(server.port), *words], check=True)
+    server.flush()
+
+
+def scan(server, *options):
+    """Wall seconds, CPU seconds of the scan and of the server, peak MiB, and what it printed."""
+    before, begun = cpu_s(server.process.pid), time.monotonic()
+    process = subprocess.Popen([BUILD / "vramtrack", "fleet", "scan", "--url", server.url, *options], stdout=subprocess.PIPE)
+    out = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode in (0, 1), process.returncode
+    return {"wall_s": time.monotonic() - begun, "cpu_s": usage.ru_utime + usage.ru_stime, "server_cpu_s": cpu_s(server.process.pid) - before,
+            "peak_mib": usage.ru_maxrss / 1024, "out": out}
+
+
+def say(what, runs):
+    medians = {key: statistics.median(r[key] for r in runs) for key in ("wall_s", "cpu_s", "server_cpu_s", "peak_mib")}
+    print(f"{what}: " + ", ".join(f"{key} {value:.1f}" for key, value in medians.items()), flush=True)
+    print("   " + runs[0]["out"].decode().splitlines()[0], flush=True)
+
+
+def speed():
+    for kind in (Prometheus, VictoriaMetrics):
+        server = kind()
+        try:
+            load(server, gpus=8000, hours=24, truth="/dev/null")
+            paths = ("remote-read", "query-range") if kind is Prometheus else ("export",)
+            for path in paths:
+                say(f"8,000 GPUs x 24 h, {path}", [scan(server, "--since", "24h", "--limit", "1", "--read-by", path) for _ in range(ROUNDS)])
+        finally:
+            server.close()
+        server = kind()
+        try:
+            load(server, gpus=80000, hours=1, truth="/dev/null")
+            path = paths[0]
+            say(f"80,000 GPUs x 1 h, {path}", [scan(server, "--since", "1h", "--limit", "1", "--read-by", path) for _ in range(ROUNDS)])
+        finally:
+            server.close()
+    steady()
+
+
+def steady():
+    server = Prometheus()
+    try:
+        # What will be there in the next minutes is there already: each pass finds its last minute.
+        load(server, gpus=80000, hours=1, truth="/dev/null", end_s=int(time.time()) + 900)
+        port = free_port()
+        watch = subprocess.Popen([BUILD / "vramtrack", "fleet", "watch", "--url", server.url, "--listen", f"127.0.0.1:{port}", "--every", "20s",
+                                  "--history", "20min"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        took, seen = [], 0
+        while len(took) < 6:
+            time.sleep(1)
+            try:
+                fleet = json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/fleet", timeout=30).read())
+            except OSError:
+                continue
+            if fleet["passes"] > seen:
+                seen = fleet["passes"]
+                took.append(fleet["took_s"])
+        print(f"80,000 GPUs, the steady pass: median {statistics.median(took[1:]):.2f} s of {took[1:]}; the first {took[0]:.1f} s; "
+              f"peak {peak_rss_mib(watch.pid):.0f} MiB", flush=True)
+        watch.terminate()
+        watch.wait()
+    finally:
+        server.close()
+
+
+def series(server, query, start, end, step_s):
+    body = urllib.parse.urlencode({"query": query, "start": start, "end": end, "step": step_s}).encode()
+    with urllib.request.urlopen(urllib.request.Request(server.url + "/api/v1/query_range", body), timeout=600) as answer:
+        return json.loads(answer.read())["data"]["result"]
+
+
+def sustained(values, step_s, for_s):
+    """The highest level that `values` stayed at or above for so long: a rule with `for` fires below it."""
+    n = int(for_s // step_s) + 1
+    return max((min(values[i:i + n]) for i in range(len(values) - n + 1)), default=float("-inf"))
+
+
+def rules(server, gpus, hours, end):
+    """For each GPU: the highest deriv() threshold and the shortest predict_linear() horizon that would have fired, for 10 minutes."""
+    step_s, for_s = 60, 600
+    slopes, horizons = {}, {}
+    used, free = "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE"
+    before = cpu_s(server.process.pid)
+    capacity = {r["metric"]["UUID"]: float(r["values"][-1][1]) for r in series(server, f"{used} + on (UUID) group_left () {free}", end - 240, end, 60)}
+    hosts = sorted({f"node{g // 8:05d}" for g in range(gpus)})
+    for at in range(0, len(hosts), 50):
+        where = '{Hostname=~"' + "|".join(hosts[at:at + 50]) + '"}[1h]'
+        start = end - hours * 3600
+        slope = {r["metric"]["UUID"]: dict(r["values"]) for r in series(server, f"deriv({used}{where})", start, end, step_s)}
+        level = {r["metric"]["UUID"]: dict(r["values"]) for r in series(server, f"predict_linear({used}{where}, 0)", start, end, step_s)}
+        for uuid, points in slope.items():
+            values = [float(v) for _, v in sorted(points.items())]
+            slopes[uuid] = sustained(values, step_s, for_s)
+            ends = []
+            for t, v in sorted(points.items()):
+                s = float(v)
+                ends.append(-(capacity[uuid] - float(level[uuid][t])) / s if s > 0 and uuid in capacity else float("-inf"))
+            horizons[uuid] = -sustained(ends, step_s, for_s)
+    return slopes, horizons, cpu_s(server.process.pid) - before
+
+
+def rates(fired, leaking, healthy):
+    hit = sum(u in fired for u in leaking)
+    false = sum(u in fired for u in healthy)
+    return hit, false
+
+
+def line(name, hit, false, leaking, healthy):
+    recall, share = hit / leaking, false / healthy
+    precision = hit / (hit + false) if hit + false else 0
+    return f"| {name} | {hit} of {leaking} ({recall:.3f}) | {false} of {healthy} ({share:.4f}) | {precision:.3f} |"
+
+
+def compare(gpus, leaks, seed):
+    hours = 24
+    server = Prometheus()
+    try:
+        end = int(time.time())
+        truth_file = server.folder / "truth.csv"
+        load(server, gpus=gpus, hours=hours, kind="families", leaks=leaks, seed=seed, end_s=end, truth=truth_file)
+        truth = {f"GPU-{int(r['gpu'][4:]):08x}-1111-2222-3333-444455556666": r for r in csv.DictReader(truth_file.open())}
+        leaking = {u for u, r in truth.items() if r["leaks"] == "1"}
+        healthy = set(truth) - leaking
+        run = scan(server, "--since", f"{hours}h", "--until", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(end)), "--format", "json")
+        ours = {r["series"]["device"] for r in map(json.loads, run["out"].splitlines())
+                if r["schema"] == "vramtrack.analysis.v1" and any(a["leak"] and a["ended"] != "withdrawn" for a in r["alerts"])}
+        slopes, horizons, rules_cpu_s = rules(server, gpus, hours, end)
+    finally:
+        server.close()
+    print(f"\n{len(leaking)} leaking and {len(healthy)} healthy GPUs, seed {seed}\n")
+    print("| | leaks found (recall) | false alarms (share of healthy) | precision |\n|---|---|---|---|")
+    hit, false = rates(ours, leaking, healthy)
+    print(line("`vramtrack fleet scan`", hit, false, len(leaking), len(healthy)))
+    for name, values, above in (("deriv", slopes, True), ("predict_linear", horizons, False)):
+        # The threshold at which the rule finds as many leaks as the scan.
+        ranked = sorted((values.get(u, float("-inf") if above else float("inf")) for u in leaking), reverse=above)
+        bar = ranked[hit - 1] if hit else ranked[0]
+        fired = {u for u, v in values.items() if (v >= bar if above else v <= bar)}
+        words = f"`deriv({'x'}[1h]) > {bar * 60:.2f} MiB/min` for 10m" if above else f"`predict_linear(x[1h], {bar / 3600:.1f}h) > total` for 10m"
+        print(line(f"{words}, at equal recall", *rates(fired, leaking, healthy), len(leaking), len(healthy)))
+    for name, fired in (("`deriv(x[1h]) > 1 MiB/min` for 10m", {u for u, v in slopes.items() if v > 1 / 60}),
+                        ("`predict_linear(x[1h], 4h) > total` for 10m", {u for u, v in horizons.items() if v < 4 * 3600})):
+        print(line(name, *rates(fired, leaking, healthy), len(leaking), len(healthy)))
+    print(f"\nCPU seconds of the server: {run['server_cpu_s']:.1f} for the scan, {rules_cpu_s:.1f} for both rules every minute of the day; "
+          f"of the scan itself: {run['cpu_s']:.1f}", flush=True)
+    missed = sorted(truth[u]["family"] for u in leaking - ours)
+    wrong = sorted(truth[u]["family"] for u in ours & healthy)
+    print(f"missed: {', '.join(f'{f} {missed.count(f)}' for f in sorted(set(missed))) or 'none'}")
+    print(f"false: {', '.join(f'{f} {wrong.count(f)}' for f in sorted(set(wrong))) or 'none'}", flush=True)
+
+
+def accuracy():
+    compare(2000, 0.5, 1)
+    compare(8000, 0.01, 2)
+
+
+if __name__ == "__main__":
+    {"speed": speed, "accuracy": accuracy}[sys.argv[1]]()

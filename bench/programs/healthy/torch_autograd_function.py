@@ -1,0 +1,27 @@
+"""An activation of one's own that keeps its output as an attribute: a cycle. The collector comes by every 40 steps."""
+import gc
+
+import torch
+
+
+class Exponential(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        output = torch.exp(x)
+        ctx.output = output
+        return output
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.output
+
+
+weights = torch.nn.Parameter(torch.ones(256, 512, device="cuda"))
+optimizer = torch.optim.SGD([weights], lr=0.1)
+for step in range(430):
+    loss = Exponential.apply(weights).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if step % 40 == 39:
+        gc.collect()

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""How often the right line is named: programs that leak, and healthy ones, under `vramtrack run`.
+
+    measure.py [--build BUILD] [--jobs N] [--torch VERSION] [--keep FOLDER] [PATTERN...]
+
+leaking/ and healthy/ hold a program a file; what comes before the first "_" is its API. The comment LEAK HERE marks the
+line that must be named: the first site of the report is a leak, and its first frame in the program's own file is that
+line. In a healthy program no site may be a leak. The exit status is 1 only where a program could not be run.
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+from apis import APIS, Failed, Unavailable
+from judging import Verdict, expected_line, judge, wilson
+from traced_run import report_of
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parents[1]
+
+
+def programs(patterns):
+    """(folder, path) of each, the APIs in their order; `leaking/torch_*` and `torch_losses` are patterns."""
+    found = sorted(path for folder in ("leaking", "healthy") for path in (HERE / folder).iterdir() if path.suffix in (".c", ".cpp", ".py"))
+    wanted = [path for path in found if not patterns or any(fnmatch.fnmatch(path.stem, p) or fnmatch.fnmatch(f"{path.parent.name}/{path.stem}", p)
+                                                            for p in patterns)]  # fmt: skip
+    order = list(APIS)
+    return sorted(wanted, key=lambda path: (path.parent.name == "healthy", order.index(api_name(path)), path.stem))
+
+
+def api_name(path):
+    return next(name for name in sorted(APIS, key=len, reverse=True) if path.stem.startswith(name + "_"))
+
+
+def measure(path, options, work):
+    begun = time.monotonic()
+    try:
+        api = APIS[api_name(path)]
+        command, environment = api.prepared(path, options)
+        report, headline = report_of(command, environment, options, work / f"{path.parent.name}-{path.stem}")
+        return judge(path, report, headline)._replace(seconds=time.monotonic() - begun)
+    except Unavailable as reason:
+        return Verdict("skipped", "", str(reason), 0)
+    except Failed as reason:
+        return Verdict("failed", "", str(reason), time.monotonic() - begun)
+
+
+def total(name, right, verdicts):
+    judged = [one for one in verdicts if one.word not in ("skipped", "failed")]
+    hits = sum(one.word == right for one in judged)
+    low, high = wilson(hits, len(judged))
+    print(f"{name}: {right} {hits} of {len(judged)} (95 %: {100 * low:.1f} to {100 * high:.1f} %), "
+          f"{sum(one.word == 'skipped' for one in verdicts)} skipped, {sum(one.word == 'failed' for one in verdicts)} failed")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build/test")
+    parser.add_argument("--binary", type=pathlib.Path, help="the vramtrack that runs and reports, if not that of BUILD")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--torch", default="2.15.0", help="the version of PyTorch")
+    parser.add_argument("--keep", type=pathlib.Path, help="where traces and reports are kept")
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN")
+    options = parser.parse_args()
+    options.build = options.build.resolve()
+    options.binary = (options.binary or options.build / "vramtrack").resolve()
+    chosen = programs(options.patterns)
+    verdicts = {}
+    print(f"{'program':32} {'API':11} {'line':>4}  {'named first':42} verdict")
+    with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        work = (options.keep or pathlib.Path(temporary)).resolve()
+        work.mkdir(parents=True, exist_ok=True)
+        for path, one in zip(chosen, pool.map(lambda path: measure(path, options, work), chosen)):
+            verdicts[path] = one
+            print(f"{path.parent.name + '/' + path.stem:32} {api_name(path):11} {expected_line(path) or '-':>4}  {one.named:42} "
+                  f"{one.word}{': ' + one.why if one.why else ''}", flush=True)  # fmt: skip
+    print(f"{os.cpu_count()} cores, {sum(one.seconds for one in verdicts.values()):.0f} s of runs")
+    for folder, right in (("leaking", "named"), ("healthy", "quiet")):
+        total(folder, right, [one for path, one in verdicts.items() if path.parent.name == folder])
+    return 1 if any(one.word == "failed" for one in verdicts.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+// The fuzz targets without libFuzzer: runs a target on each file of a folder. So every build compiles the targets and
+// tries their committed inputs, with any compiler and any sanitizer.
+//
+//   fuzz_NAME CORPUS...
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+
+// What a target's own mutator calls; nothing is mutated here.
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t*, std::size_t size, std::size_t) {
+  return size;
+}
+
+int main(int count, char** arguments) {
+  std::size_t inputs = 0;
+  for (int i = 1; i < count; ++i) {
+    for (const auto& file : std::filesystem::directory_iterator(arguments[i])) {
+      std::fprintf(stderr, "%s\n", file.path().c_str());  // the last one named is the one that failed
+      std::ifstream stream(file.path(), std::ios::binary);
+      const std::vector<char> bytes((std::istreambuf_iterator<char>(stream)), {});
+      LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+      ++inputs;
+    }
+  }
+  if (inputs == 0) {
+    std::fprintf(stderr, "no input in the folders named\n");
+    return 1;
+  }
+  std::printf("%zu inputs\n", inputs);
+}

@@ -1,0 +1,35 @@
+// What the stream does not carry is asked for, again and again, while somebody looks.
+import type { Live } from "./live";
+
+const kEveryMs = 5000;
+
+export class Poll {
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly ended = new AbortController();
+
+  /** `ask` gets what is new; the page is drawn after it. */
+  constructor(private readonly live: Live, private readonly ask: (signal: AbortSignal) => Promise<void>) {
+    void this.now();
+  }
+
+  close(): void {
+    this.ended.abort();
+    clearTimeout(this.timer);
+  }
+
+  /** Asks at once, and then every five seconds. */
+  async now(): Promise<void> {
+    const { signal } = this.ended;
+    clearTimeout(this.timer);
+    try {
+      if (!this.live.paused && this.live.link !== "locked") {
+        await this.ask(signal);
+        this.live.changed();
+      }
+    } catch {
+      // An older agent, or none at the moment: the stream says so.
+    }
+    clearTimeout(this.timer);
+    if (!signal.aborted) this.timer = setTimeout(() => void this.now(), kEveryMs);
+  }
+}

@@ -1,0 +1,262 @@
+"""What keeps tensors: on a stand-in for PyTorch's tensors, so that no other object of the process is one."""
+import gc
+import sys
+import threading
+import time
+import types
+import weakref
+
+import pytest
+
+import vramtrack
+from vramtrack import referrers
+from vramtrack.referrers import kept_by
+from vramtrack.safe_point import MarkClock, at_safe_point
+
+MIB = 2**20
+
+
+class Tensor:
+    is_cuda = True
+    device = types.SimpleNamespace(index=0)
+
+    def __init__(self, mib, graph=False, storage=None):
+        self.mib, self.grad_fn, self.storage_at = mib, "SumBackward0" if graph else None, storage or id(self)
+
+    def untyped_storage(self):
+        return types.SimpleNamespace(data_ptr=lambda: self.storage_at, nbytes=lambda: self.mib * MIB)
+
+
+class Trainer:
+    kept_for_all = None
+
+    def __init__(self):
+        self.history = []
+        self.last = None
+
+
+class Slots:
+    __slots__ = ("inner",)
+
+
+losses = []
+caches = {}
+
+
+@pytest.fixture(autouse=True)
+def torch(monkeypatch):
+    module = types.ModuleType("torch")
+    module.Tensor = Tensor
+    monkeypatch.setitem(sys.modules, "torch", module)
+    yield module
+    losses.clear()
+    caches.clear()
+    Trainer.kept_for_all = None
+    gc.collect()
+
+
+def paths(kept):
+    return [keeper.path for keeper in kept.keepers]
+
+
+def test_a_list_of_a_module():
+    losses.extend(Tensor(1, graph=True) for _ in range(200))
+    kept = kept_by(seconds=20)
+    assert paths(kept) == ["losses (list, 200 items) in test_referrers.py module globals"]
+    assert (kept.keepers[0].tensors, kept.keepers[0].bytes, kept.keepers[0].graphs) == (200, 200 * MIB, 200)
+    assert (kept.tensors, kept.bytes, kept.is_complete) == (200, 200 * MIB, True)
+    assert "keeps 200 tensors of 200.0 MiB; 200 with the graph of the step (grad_fn)" in str(kept)
+
+
+def test_containers_within_containers():
+    caches["a"] = {"b": [Tensor(2), Tensor(2)]}
+    (path,) = paths(kept_by(seconds=20))
+    assert path == "['b'] (list, 2 items) of ['a'] (dict, 1 items) of caches (dict, 1 items) in test_referrers.py module globals"
+
+
+def test_attributes():
+    trainer = Trainer()
+    trainer.history.append(Tensor(4))
+    trainer.last = Tensor(3)
+    Trainer.kept_for_all = [Tensor(2)]
+    slots = Slots()
+    slots.inner = Tensor(1)
+    where = " in test_attributes() at test_referrers.py:"
+    found = [path.rpartition(where) for path in paths(kept_by(seconds=20))]
+    assert [head or tail for head, _, tail in found] == [
+        "Trainer.history (list, 1 items), attribute of trainer",
+        "Trainer.last, attribute of trainer",
+        "Trainer.kept_for_all (list, 1 items), attribute of the class",
+        "Slots.inner, attribute of slots",
+    ]
+
+
+def test_variables():
+    local = Tensor(3)
+    held = Tensor(2)
+    closure = (lambda it: lambda: it)(Tensor(1))
+
+    def default(it=[Tensor(4)]):  # noqa: B006
+        return it
+
+    found = paths(kept_by(seconds=20))
+    assert found[0] == "list, 1 items within the default arguments of test_variables.<locals>.default()"
+    assert found[1].startswith(("local in test_variables() at", "local in test_referrers")) or "local in" in found[1]
+    assert "held in" in found[2]
+    assert found[3].startswith("a variable within the closure of test_variables.<locals>.<lambda>")
+    assert closure() and local and held and default()
+
+
+def test_what_a_waiting_thread_and_a_generator_hold():
+    event, ready = threading.Event(), threading.Event()
+
+    def works():
+        mine = [Tensor(5)]
+        ready.set()
+        event.wait()
+        mine.clear()
+
+    def generates():
+        inside = Tensor(4)
+        yield inside.mib
+
+    thread = threading.Thread(target=works)
+    thread.start()
+    ready.wait()
+    generator = generates()
+    next(generator)
+    try:
+        first, second = paths(kept_by(seconds=20))
+    finally:
+        event.set()
+        thread.join()
+    assert first.startswith("mine (list, 1 items) in ") and "works() at test_referrers.py:" in first
+    assert "generates()" in second
+
+
+def test_views_share_their_storage():
+    base = Tensor(10)
+    caches["views"] = [Tensor(10, storage=base.storage_at) for _ in range(3)]
+    kept = kept_by(seconds=20)
+    views = next(keeper for keeper in kept.keepers if keeper.path.startswith("['views']"))
+    assert (views.tensors, views.bytes) == (3, 10 * MIB)
+    assert (kept.tensors, kept.bytes) == (4, 10 * MIB)
+
+
+def test_what_has_grown():
+    losses.extend(Tensor(1, graph=True) for _ in range(5))
+    caches["all"] = [Tensor(1)]
+    caches["same"] = [Tensor(50)]
+    before = kept_by(seconds=20)
+    losses.extend(Tensor(1, graph=True) for _ in range(3))
+    caches["all"].append(Tensor(100))
+    grown = kept_by(seconds=20).since(before)
+    assert [(keeper.path.split(" ")[0], keeper.grown_tensors, keeper.grown_bytes) for keeper in grown.keepers] == [
+        ("losses", 3, 3 * MIB),  # its graphs keep more than its bytes
+        ("['all']", 1, 100 * MIB),
+    ]
+    assert "+3 and +3.0 MiB since the first look" in str(grown)
+
+
+def test_nothing_is_kept_afterwards():
+    class Held:
+        pass
+
+    objects = [Tensor(1) for _ in range(30)]
+    seen = [weakref.ref(one) for one in objects]
+    holder = Held()
+    holder.objects = objects
+    gc.disable()  # nor by a circle that the garbage collector would have to find
+    try:
+        kept = kept_by(seconds=20)
+        del holder, objects
+        assert [one() for one in seen] == [None] * 30
+    finally:
+        gc.enable()
+    assert kept.tensors == 30
+
+
+def test_locals_that_the_program_asked_for_stay_its_own():
+    number = 7
+    mine = locals()
+    losses.append(Tensor(1))
+    kept_by(seconds=20)
+    assert mine["number"] == 7 == number
+
+
+def test_any_object():
+    class Model:
+        pass
+
+    model = Model()
+    losses.append(model)
+    found = paths(kept_by([model], seconds=20))
+    assert "losses (list, 1 items) in test_referrers.py module globals" in found
+    assert any(path.startswith("model in test_any_object() at") for path in found)
+
+
+def test_the_time_is_bounded():
+    for n in range(50):
+        caches[n] = [Tensor(1)]
+    begun = time.monotonic()
+    kept = kept_by(seconds=0.0)
+    assert time.monotonic() - begun < 5 and not kept.is_complete
+    assert "stopped after" in str(kept)
+
+
+def test_what_only_c_code_holds(monkeypatch):
+    losses.append(Tensor(1))
+    monkeypatch.setattr(referrers._Search, "referrers", lambda self, of: [])
+    monkeypatch.setattr(referrers._Search, "_search_all", lambda self, left, take: True)
+    assert paths(kept_by(seconds=20)) == ["the autograd graph of other tensors, or other C++ code,"]
+
+
+def in_thread(function):
+    out = []
+    thread = threading.Thread(target=lambda: out.append(function()))
+    thread.start()
+    return thread, out
+
+
+def test_a_safe_point_in_the_main_thread():
+    where = []
+    thread, out = in_thread(lambda: at_safe_point(lambda: where.append(threading.current_thread()), MarkClock(), 30))
+    while thread.is_alive():  # lines of Python
+        time.sleep(0.001)
+    assert out == [(None, "in the main thread")] and where == [threading.main_thread()]
+
+
+def test_a_safe_point_at_a_mark():
+    clock = MarkClock()
+    clock.begin()
+    vramtrack.mark("step")
+    ran = threading.Event()
+    marking = threading.Event()
+    threads = []
+
+    def marks():
+        while not ran.is_set():
+            vramtrack.mark("step")
+            marking.wait(0.001)
+
+    marker = threading.Thread(target=marks)
+    marker.start()
+    try:
+        out = []
+        asking = threading.Thread(target=lambda: out.append(at_safe_point(lambda: threads.append(threading.current_thread()), clock, 30)))
+        asking.start()
+        asking.join()
+    finally:
+        ran.set()
+        marker.join()
+        clock.end()
+    assert out == [(None, "at a mark")] and threads == [marker]
+
+
+def test_a_safe_point_that_does_not_come():
+    """The main thread waits in C."""
+    thread, out = in_thread(lambda: at_safe_point(lambda: 5, MarkClock(), 0.01))
+    thread.join()
+    assert out in ([(5, "beside the program")], [(5, "in the main thread")])
+    with pytest.raises(ZeroDivisionError):
+        at_safe_point(lambda: 1 / 0, MarkClock())

@@ -1,0 +1,54 @@
+"""Breakdown: what the memory of a process consists of at one moment."""
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Tuple
+
+from vramtrack.memory_source import MemorySource, Pool
+from vramtrack.units import MIB
+
+_SHOWN_POOLS = 8
+
+
+class Breakdown(NamedTuple):
+    """Bytes. `allocated` and `reserved` contain the private pools. str() gives it in words."""
+
+    allocated: int
+    reserved: int
+    pools: Tuple[Pool, ...]  # private ones (CUDA graphs, MemPool), the largest first
+    outside: Optional[int]  # on the device and not reserved: contexts, libraries, other processes. None: not known
+    host_pinned: Optional[int]  # host memory that is pinned, in use or cached. None: not counted
+
+    def __str__(self) -> str:
+        rows = [("allocated", self.allocated), ("reserved, not allocated", self.reserved - self.allocated)]
+        if self.outside is not None:
+            rows.append(("outside the allocator", self.outside))
+        if self.host_pinned is not None:
+            rows.append(("pinned host memory", self.host_pinned))
+        lines = [f"{name:<24}{size / MIB:>10,.0f} MiB" for name, size in rows]
+        if self.pools:
+            lines.append(f"{'in private pools':<24}{sum(pool.reserved_bytes for pool in self.pools) / MIB:>10,.0f} MiB")
+        lines += [f"  {pool}" for pool in self.pools[:_SHOWN_POOLS]]
+        if len(self.pools) > _SHOWN_POOLS:
+            lines.append(f"  and {len(self.pools) - _SHOWN_POOLS} more")
+        return "\n".join(lines)
+
+
+def breakdown(source: MemorySource) -> Breakdown:
+    """Of a source now. It takes as long as its pools()."""
+    counters, used = source.counters(), source.device_used_bytes()
+    outside = None if used is None else max(0, used - counters.reserved)
+    return Breakdown(counters.allocated, counters.reserved, tuple(source.pools()), outside, source.host_pinned_bytes())
+
+
+def advice_on_pools(found: Breakdown, least_bytes: int) -> List[str]:
+    """What to do about private pools that keep memory which nothing else can use."""
+    reserved = sum(pool.reserved_bytes for pool in found.pools)
+    unused = reserved - sum(pool.allocated_bytes for pool in found.pools)
+    if unused < least_bytes or unused < 0.3 * reserved:
+        return []
+    count = f"{len(found.pools)} private pools (CUDA graphs, MemPool)" if len(found.pools) > 1 else "a private pool (a CUDA graph's, or a MemPool)"
+    keeps = "keep" if len(found.pools) > 1 else "keeps"
+    return [
+        f"{count} {keeps} {unused / MIB:,.0f} MiB of {reserved / MIB:,.0f} MiB unused, which only captures into the same pool can use; capture "
+        "graphs that do not run at the same time into one pool (pool=), and drop graphs that are no longer replayed"
+    ]

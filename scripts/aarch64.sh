@@ -1,0 +1,119 @@
+#!/bin/sh
+# Cross-builds vramtrack for aarch64 (Jetson, Grace) on an x86-64 machine, runs its unit tests under qemu-user, and packs the .deb and
+# the portable archive into dist/.
+#
+#   scripts/aarch64.sh [tests] [packages]      default: both
+#
+# Everything happens in a Debian 12 of its own, build/roots/aarch64: the compiler is x86-64's, the libraries are Debian's arm64
+# packages beside it (multiarch). Needs root, for a chroot; mounts are in a namespace of this script and end with it.
+set -eu
+cd "$(dirname "$0")/.."
+source=$PWD
+root=$source/build/roots/aarch64
+[ $# -gt 0 ] || set -- tests packages
+
+# Each module's program, and the tests that qemu-user cannot run:
+# * It emulates vfork by fork, so the parent does not learn of a failed exec: a program that cannot be started looks like one that
+#   ended with status 127 (RunProgram, GatedProgram).
+# * A death test executes its own program again, which the kernel can do for another processor only where qemu is registered with it
+#   (LogDeathTest).
+modules="core host source act store detect trace gate report engine agent recorded period live gate_run top cli accuracy"
+excluded="RunProgram.FailuresAreTriedAgainAndSayWhy:GatedProgram.EndIsAnExitCodeOrASignal:LogDeathTest.*"
+
+inside() { # runs in the chroot, in /src
+  for part in "$@"; do
+    case $part in
+      tests)
+        cmake -S . -B build/aarch64/test -G Ninja --toolchain cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release \
+          -DVRAMTRACK_PYTHON=OFF >build/aarch64/configure.log || { cat build/aarch64/configure.log; exit 1; }
+        scripts/compile.sh build/aarch64/test
+        run_tests
+        ;;
+      packages)
+        if [ ! -e build/aarch64/test/build.ninja ]; then
+          cmake -S . -B build/aarch64/test -G Ninja --toolchain cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release \
+            -DVRAMTRACK_PYTHON=OFF >build/aarch64/configure.log || { cat build/aarch64/configure.log; exit 1; }
+        fi
+        scripts/compile.sh build/aarch64/test --target product
+        (cd build/aarch64/test && dpkg-architecture -a arm64 -c cpack -G DEB -D CPACK_DEBIAN_PACKAGE_ARCHITECTURE=arm64 >cpack.log) ||
+          { cat build/aarch64/test/cpack.log; exit 1; }
+        mkdir -p dist
+        cp build/aarch64/test/vramtrack_*_arm64.deb dist/
+        cmake -S . -B build/aarch64/portable -G Ninja --toolchain cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release \
+          -DVRAMTRACK_TESTS=OFF -DVRAMTRACK_PORTABLE=ON >build/aarch64/configure.log ||
+          { cat build/aarch64/configure.log; exit 1; }
+        scripts/compile.sh build/aarch64/portable --target product
+        OBJDUMP=aarch64-linux-gnu-objdump scripts/portable.sh build/aarch64/portable aarch64
+        ;;
+    esac
+  done
+}
+
+# One process a program: a test's process would take longer to start under qemu than the test.
+run_tests() {
+  failed=0
+  total=0
+  for module in $modules; do
+    log=build/aarch64/$module.log
+    result=passed
+    timeout 3600 qemu-aarch64-static "build/aarch64/test/${module}_test" --gtest_brief=1 --gtest_filter="-$excluded" >"$log" 2>&1 ||
+      result="FAILED ($?)"
+    passed=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log" | tail -n 1)
+    skipped=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$log" | tail -n 1)
+    printf '  %-9s %5s passed, %s skipped%s\n' "$module" "${passed:-0}" "${skipped:-0}" "$([ "$result" = passed ] || echo ": $result")"
+    total=$((total + ${passed:-0}))
+    if [ "$result" != passed ]; then
+      failed=$((failed + 1))
+      grep -E '^\[  FAILED|Failure$' "$log" | head -n 20
+    fi
+  done
+  echo "aarch64: $total tests passed under qemu-user, $failed programs failed; not run: $excluded"
+  [ $failed = 0 ]
+}
+
+if [ "${AARCH64_STAGE:-}" = inside ]; then
+  inside "$@"
+  exit 0
+fi
+
+for part in "$@"; do
+  case $part in
+    tests | packages) ;;
+    *)
+      echo "aarch64: unknown part '$part'; expected tests or packages" >&2
+      exit 2
+      ;;
+  esac
+done
+if [ "$(id -u)" != 0 ]; then
+  echo "aarch64: needs root, for a chroot: run sudo make aarch64" >&2
+  exit 1
+fi
+if [ "${AARCH64_STAGE:-}" = "" ]; then
+  AARCH64_STAGE=mounts exec unshare --mount --pid --fork --kill-child "$0" "$@"
+fi
+
+mkdir -p build/aarch64 build/roots
+if [ ! -e "$root/complete" ]; then
+  echo "aarch64: making build/roots/aarch64, a Debian 12 with the cross compiler and arm64's libraries"
+  arm64="libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev libncurses-dev libtomlplusplus-dev libboost-dev libcpp-httplib-dev
+         libssl-dev prometheus-cpp-dev libgtest-dev libgmock-dev librapidcheck-dev libvulkan-dev"
+  wanted=$(for package in g++ g++-aarch64-linux-gnu cmake ninja-build pkg-config dpkg-dev file git make python3 ca-certificates \
+    qemu-user-static gzip nodejs npm ccache tzdata nlohmann-json3-dev libcli11-dev libexpected-dev opencl-c-headers; do echo $package; done
+    for package in $arm64; do echo "$package:arm64"; done)
+  rm -rf "$root"
+  mmdebstrap --quiet --variant=minbase --architectures=amd64,arm64 --include="$(echo $wanted | tr ' ' ',')" bookworm "$root"
+  touch "$root/complete"
+fi
+scripts/library_sources.sh # with this machine's apt, and its versions: the chroot's are the same Debian's
+
+mkdir -p "$root/src" "$root/root/.cache/ccache"
+mount --bind "$source" "$root/src"
+mkdir -p "${CCACHE_DIR:-$HOME/.cache/ccache}"
+mount --bind "${CCACHE_DIR:-$HOME/.cache/ccache}" "$root/root/.cache/ccache"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+mount --rbind /sys "$root/sys"
+exec chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 AARCH64_STAGE=inside \
+  SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-}" CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-$(nproc)}" \
+  sh -c 'cd /src && [ -n "$SOURCE_DATE_EPOCH" ] || unset SOURCE_DATE_EPOCH; exec scripts/aarch64.sh "$@"' aarch64 "$@"

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Fetches the Debian source packages of the two libraries that the portable build compiles itself, because Debian has no archives
+# of them, into build/library-sources: cpp-httplib and prometheus-cpp, in the versions whose headers are installed.
+#
+#   scripts/library_sources.sh
+#
+# apt verifies what it fetches. The package sources of this machine serve, with their deb lines read as deb-src lines.
+set -eu
+cd "$(dirname "$0")/.."
+folder=$PWD/build/library-sources
+# libssl-dev and zlib1g-dev bring archives; of these two there are only shared libraries.
+wanted="cpp-httplib=$(dpkg-query -W -f '${source:Version}' libcpp-httplib-dev) prometheus-cpp=$(
+  dpkg-query -W -f '${source:Version}' prometheus-cpp-dev)"
+[ "$(cat "$folder/complete" 2>/dev/null)" != "$wanted" ] || exit 0
+
+rm -rf "$folder"
+mkdir -p "$folder/apt/parts" "$folder/apt/lists/partial"
+log=$folder/apt/log
+for file in /etc/apt/sources.list.d/*.sources; do
+  if [ -r "$file" ]; then sed 's/^Types:.*/Types: deb-src/' "$file" >"$folder/apt/parts/$(basename "$file")"; fi
+done
+for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+  if [ -r "$file" ]; then sed -n 's/^deb /deb-src /p' "$file" >>"$folder/apt/parts/binary.list"; fi
+done
+apt() {
+  apt-get -qq -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$folder/apt/parts" \
+    -o Dir::State::Lists="$folder/apt/lists" -o APT::Sandbox::User=root "$@" >>"$log" 2>&1
+}
+cd "$folder"
+apt update || true # one source that has no packages in source form does not stop the others
+for package in $wanted; do
+  if ! apt source --download-only "$package"; then
+    tail -n 5 "$log" >&2
+    echo "library_sources: apt has no source package $package; add the deb-src lines of this distribution" >&2
+    exit 1
+  fi
+  name=${package%%=*}
+  dpkg-source --no-check --extract "$name"_*.dsc "$name" >>"$log" 2>&1
+done
+python3 "$folder/cpp-httplib/split.py" --out "$folder/cpp-httplib/out" >>"$log"
+rm -rf apt ./*.dsc ./*.tar.*
+echo "$wanted" >complete

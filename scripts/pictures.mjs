@@ -1,0 +1,176 @@
+// Makes the pictures of docs/images: node scripts/pictures.mjs VRAMTRACK FOLDER [NAME...]
+// `top` runs in tmux; its cells are drawn one by one in Chromium, as a terminal draws them. The page is the agent's own.
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { here, launch, openPage, startAgent } from "../tests/browser/machine.mjs";
+
+const [binary, folder, ...chosen] = [resolve(process.argv[2]), resolve(process.argv[3]), ...process.argv.slice(4)];
+const machine = join(here, "../../scripts/pictures.toml");
+mkdirSync(folder, { recursive: true });
+
+/** Played until the clock in the first line is `at`, then `keys` are typed, and `then` has to be there. */
+const kScreens = {
+  "top-80x24": { size: [80, 24], scenario: machine, at: / 08:5\d:\d\d UTC/ },
+  "top-200x50": { size: [200, 50], scenario: machine, at: /T08:5\d:/ },
+  "top-predict": { size: [120, 36], scenario: "leaking_training", at: /T09:0\d:/, keys: ["P"], then: /because/ },
+};
+const kPages = {
+  "dashboard-light": { theme: "light", hash: "#/" },
+  "dashboard-gpu-dark": { theme: "dark", hash: "gpu" },
+};
+
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+async function screenOf({ size: [columns, rows], scenario, at, keys = [], then }) {
+  const home = mkdtempSync(join(tmpdir(), "vramtrack-pictures-"));
+  const tmux = (...args) => execFileSync("tmux", ["-S", join(home, "tmux"), ...args], { encoding: "utf8" });
+  const shows = async (text) => {
+    for (let tries = 0; tries < 1200; ++tries, await sleep(50)) if (text.test(tmux("capture-pane", "-p"))) return;
+    throw new Error(`${text} never came:\n${tmux("capture-pane", "-p")}`);
+  };
+  try {
+    writeFileSync(join(home, "conf"), "set -g status off\nset -g default-terminal tmux-256color\nset -g escape-time 0\n");
+    tmux("-f", join(home, "conf"), "new-session", "-d", "-x", String(columns), "-y", String(rows),
+      `env HOME=${home} XDG_RUNTIME_DIR=${home} XDG_STATE_HOME=${home} LC_ALL=C.UTF-8 TZ=UTC ${binary} top --scenario ${scenario} --speed 300`);
+    await shows(at);
+    tmux("send-keys", "Space");
+    for (const key of keys) tmux("send-keys", key);
+    if (then) await shows(then);
+    await sleep(300);
+    return tmux("capture-pane", "-e", "-p").split("\n").slice(0, rows);
+  } finally {
+    try {
+      tmux("kill-server");
+    } catch {
+      // It has ended by itself.
+    }
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+const kBase = ["#000000", "#cd3131", "#0dbc79", "#e5e510", "#2472c8", "#bc3fbc", "#11a8cd", "#e5e5e5",
+  "#666666", "#f14c4c", "#23d18b", "#f5f543", "#3b8eea", "#d670d6", "#29b8db", "#ffffff"];
+function colourOf(n) {
+  if (n < 16) return kBase[n];
+  if (n >= 232) return `rgb(${Array(3).fill(8 + 10 * (n - 232)).join()})`;
+  const level = (v) => (v === 0 ? 0 : 55 + 40 * v);
+  return `rgb(${[Math.floor((n - 16) / 36), Math.floor((n - 16) / 6) % 6, (n - 16) % 6].map(level).join()})`;
+}
+
+/** The cells of a captured line: character, foreground, and how it is drawn. */
+function cellsOf(line) {
+  const cells = [];
+  let look = {};
+  for (const part of line.matchAll(/\x1b\[([\d;]*)m|\x1b[()].|([^\x1b])/gu)) {
+    if (part[2] !== undefined) {
+      cells.push({ text: part[2], ...look });
+      continue;
+    }
+    const codes = (part[1] ?? "").split(";").map(Number);
+    for (let i = 0; i < codes.length; ++i) {
+      const c = codes[i];
+      if (c === 0) look = {};
+      else if (c === 1) look = { ...look, bold: true };
+      else if (c === 2) look = { ...look, dim: true };
+      else if (c === 4) look = { ...look, underline: true };
+      else if (c === 7) look = { ...look, reverse: true };
+      else if (c === 22) look = { ...look, bold: false, dim: false };
+      else if (c === 27) look = { ...look, reverse: false };
+      else if (c === 39) look = { ...look, colour: undefined };
+      else if (c === 38 && codes[i + 1] === 5) { look = { ...look, colour: colourOf(codes[i + 2]) }; i += 2; }
+      else if (c >= 30 && c <= 37) look = { ...look, colour: colourOf(c - 30) };
+      else if (c >= 90 && c <= 97) look = { ...look, colour: colourOf(c - 82) };
+    }
+  }
+  return cells;
+}
+
+/** Runs in the page: paints the cells on a canvas; Braille, blocks and lines as terminals draw them, without seams. */
+function paint({ lines, columns, rows, w, h, font }) {
+  const [ink, paper] = ["#d7dce2", "#14181d"];
+  const canvas = document.createElement("canvas");
+  document.body.style.margin = "0";
+  document.body.replaceChildren(canvas);
+  const pad = 8;
+  canvas.width = columns * w + 2 * pad;
+  canvas.height = rows * h + 2 * pad;
+  canvas.style.display = "block";
+  const ctx = canvas.getContext("2d");
+  ctx.fillStyle = paper;
+  ctx.fillRect(0, 0, canvas.width, canvas.height);
+  ctx.textBaseline = "alphabetic";
+  lines.forEach((cells, row) => cells.forEach((cell, column) => {
+    const [x, y] = [pad + column * w, pad + row * h];
+    let front = cell.colour ?? ink;
+    ctx.globalAlpha = 1;
+    if (cell.reverse) {
+      ctx.fillStyle = front;
+      ctx.fillRect(x, y, w, h);
+      front = paper;
+    }
+    ctx.fillStyle = front;
+    ctx.strokeStyle = front;
+    ctx.globalAlpha = cell.dim ? 0.6 : 1;
+    const code = cell.text.codePointAt(0);
+    if (code >= 0x2800 && code <= 0x28ff) {
+      const dots = [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2], [0, 3], [1, 3]];
+      dots.forEach(([dx, dy], bit) => {
+        if ((code - 0x2800) >> bit & 1) ctx.fillRect(x + 1 + dx * 4, y + 1 + Math.round(dy * h / 4), 2, 2);
+      });
+    } else if (cell.text === "█") {
+      ctx.fillRect(x, y + 2, w, h - 4);
+    } else if (cell.text === "░") {
+      ctx.globalAlpha = 0.3;
+      ctx.fillRect(x, y + 2, w, h - 4);
+    } else if ("─│┌┐└┘├┤┬┴".includes(cell.text)) {
+      const [mx, my] = [x + w / 2, y + Math.floor(h / 2) + 0.5];
+      const to = { "─": "lr", "│": "ud", "┌": "rd", "┐": "ld", "└": "ru", "┘": "lu", "├": "udr", "┤": "udl", "┬": "lrd", "┴": "lru" }[cell.text];
+      ctx.beginPath();
+      for (const side of to) {
+        ctx.moveTo(mx, my);
+        ctx.lineTo(side === "l" ? x : side === "r" ? x + w : mx, side === "u" ? y : side === "d" ? y + h : my);
+      }
+      ctx.stroke();
+    } else if (cell.text !== " ") {
+      ctx.font = `${cell.bold ? "bold " : ""}${font}px "DejaVu Sans Mono", monospace`;
+      ctx.fillText(cell.text, x, y + font);
+    }
+    if (cell.underline) ctx.fillRect(x, y + h - 2, w, 1);
+  }));
+}
+
+const browser = await launch();
+const wanted = (name) => chosen.length === 0 || chosen.includes(name);
+try {
+  for (const [name, screen] of Object.entries(kScreens).filter(([n]) => wanted(n))) {
+    const lines = (await screenOf(screen)).map(cellsOf);
+    // A cell of a large screen is smaller: the picture is as wide as a page either way.
+    const [columns, rows] = screen.size;
+    const [w, h, font] = columns > 150 ? [7, 15, 11.5] : [8, 17, 13];
+    const page = await browser.newPage({ viewport: { width: columns * w + 16, height: rows * h + 16 } });
+    await page.evaluate(paint, { lines, columns, rows, w, h, font });
+    await page.screenshot({ path: join(folder, `${name}.png`) });
+    await page.close();
+  }
+  const pages = Object.entries(kPages).filter(([n]) => wanted(n));
+  if (pages.length > 0) {
+    const agent = await startAgent(binary, { scenario: machine, speed: 120 });
+    try {
+      for (const [name, { theme, hash }] of pages) {
+        const { page, context } = await openPage(browser, agent.url, { colorScheme: theme });
+        await page.waitForSelector('h1.headline:has-text("GPU 0 leaks")', { timeout: 120_000 });
+        if (hash === "gpu") await page.click('li.gpu h3 a');
+        else await page.goto(`${agent.url}/${hash}`);
+        await sleep(1500);
+        await page.screenshot({ path: join(folder, `${name}.png`) });
+        await context.close();
+      }
+    } finally {
+      await agent.stop();
+    }
+  }
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,71 @@
+#include "act/action.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace vramtrack::act {
+
+#define VRAMTRACK_ACTION(name) extern const ActionInfo name##_action;
+#include "act/actions.def"
+#undef VRAMTRACK_ACTION
+
+namespace {
+
+constexpr std::array kActions = {
+#define VRAMTRACK_ACTION(name) &name##_action,
+#include "act/actions.def"
+#undef VRAMTRACK_ACTION
+};
+
+template <class T>
+T value_or(const std::map<std::string, ArgumentValue>& values, const std::string& name, T otherwise) {
+  const auto at = values.find(name);
+  if (at == values.end()) return otherwise;
+  const T* value = std::get_if<T>(&at->second);
+  return value != nullptr ? *value : otherwise;
+}
+
+}  // namespace
+
+std::string StepArguments::text(const std::string& name, std::string otherwise) const {
+  return value_or(values_, name, std::move(otherwise));
+}
+
+std::vector<std::string> StepArguments::words(const std::string& name) const {
+  return value_or(values_, name, std::vector<std::string>{});
+}
+
+double StepArguments::number(const std::string& name, double otherwise) const {
+  return value_or(values_, name, otherwise);
+}
+
+bool StepArguments::flag(const std::string& name, bool otherwise) const {
+  return value_or(values_, name, otherwise);
+}
+
+std::string StepArguments::words_for_people() const {
+  std::string out;
+  for (const auto& [name, value] : values_) {
+    if (!out.empty()) out += ", ";
+    out += name + ' ';
+    if (const auto* text = std::get_if<std::string>(&value)) out += *text;
+    if (const auto* list = std::get_if<std::vector<std::string>>(&value))
+      out += fmt::format("{}", fmt::join(*list, " "));
+    if (const auto* number = std::get_if<double>(&value)) out += fmt::format("{}", *number);
+    if (const auto* flag = std::get_if<bool>(&value)) out += *flag ? "true" : "false";
+  }
+  return out;
+}
+
+std::span<const ActionInfo* const> actions() {
+  return kActions;
+}
+
+const ActionInfo* find_action(std::string_view name) {
+  for (const ActionInfo* info : kActions)
+    if (info->name == name) return info;
+  return nullptr;
+}
+
+}  // namespace vramtrack::act

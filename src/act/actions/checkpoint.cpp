@@ -1,0 +1,73 @@
+// checkpoint: asks the program to save its work, by a signal or by a program of the user's.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "act/policy.hpp"
+#include "act/proof.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+constexpr std::array kParameters = {
+    Parameter{"signal", ParameterKind::signal, false, "The signal on which the program saves its work"},
+    Parameter{
+        "program", ParameterKind::words, false,
+        "A program and its arguments that lets it save, instead of a signal; {pid}, {job} and others are replaced"},
+    Parameter{"timeout", ParameterKind::duration, false,
+              "After this the program is ended; default act.timeout-seconds"},
+};
+
+int signal_of(const StepArguments& arguments) {
+  return static_cast<int>(arguments.number("signal", 0));
+}
+
+std::string check(const StepArguments& arguments) {
+  const bool signal = arguments.has("signal");
+  const bool program = arguments.has("program");
+  if (signal == program) return "needs either 'signal' or 'program'";
+  return {};
+}
+
+std::string words(const Subject& subject, const StepArguments& arguments) {
+  if (arguments.has("program"))
+    return fmt::format("run '{}' to let {} save its work", program_words(arguments.words("program")),
+                       subject_words(subject));
+  return fmt::format("send {} to {}, on which it saves its work", signal_name(signal_of(arguments)),
+                     subject_words(subject));
+}
+
+Result<ActPlan> plan(const ActRequest& request) {
+  if (const auto held = hold(request); !held) return fail(held.error());
+  if (request.arguments.has("program"))
+    return ActPlan{fmt::format("run '{}'", program_words(filled_in(request.arguments.words("program"), request))), {}};
+  return ActPlan{words(request.subject, request.arguments), {}};
+}
+
+Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
+  if (request.arguments.has("program")) {
+    if (const auto held = hold(request); !held) return fail(held.error());
+    const auto argv = filled_in(request.arguments.words("program"), request);
+    const auto ran = request.tools.run(argv, request.arguments.number("timeout", request.tools.timeout_s));
+    if (!ran) return fail(ran.error());
+    return fmt::format("'{}' ended with exit status 0", program_words(argv));
+  }
+  return send_signal(request, signal_of(request.arguments));
+}
+
+}  // namespace
+
+extern const ActionInfo checkpoint_action;
+const ActionInfo checkpoint_action{
+    .name = "checkpoint",
+    .help = "Ask the program to save its work",
+    .memory = "stays in use",
+    .parameters = kParameters,
+    .traits = {.needs_process = true, .needs_running = true, .stops_on_failure = true, .asks_to_save = true},
+    .words = words,
+    .plan = plan,
+    .perform = perform,
+    .check = check,
+};
+
+}  // namespace vramtrack::act

@@ -1,0 +1,79 @@
+// freeze: the process stops running: by its own cgroup (v2, v1), else by SIGSTOP.
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "act/cgroup_control.hpp"
+#include "act/proof.hpp"
+#include "core/printable.hpp"
+#include "host/small_file.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
+  return "freeze " + subject_words(subject);
+}
+
+/// What undo() needs: how, and the cgroup's folder.
+Result<ActPlan> plan(const ActRequest& request) {
+  if (const auto held = hold(request); !held) return fail(held.error());
+  const auto cgroup = own_cgroup(request, "freezer", "freezer.state", "cgroup.freeze");
+  const std::string what = words(request.subject, request.arguments);
+  if (!cgroup) return ActPlan{fmt::format("{} with SIGSTOP ({})", what, printable(cgroup.error().message)), "stop\n"};
+  const std::string file = cgroup->folder + (cgroup->is_v2 ? "/cgroup.freeze" : "/freezer.state");
+  const auto before = read_control(file);
+  if (!before) return fail(before.error());
+  if (*before == "1" || *before == "FROZEN") return fail("somebody has frozen it already");
+  return ActPlan{fmt::format("{}: write '{}' into {}", what, cgroup->is_v2 ? "1" : "FROZEN", printable(file)),
+                 fmt::format("{}\n{}", cgroup->is_v2 ? "v2" : "v1", file)};
+}
+
+/// As the plan says: what undo() will find is what was done, in this run or in another.
+Result<std::string> perform(const ActRequest& request, const ActPlan& plan) {
+  const auto held = hold(request);
+  if (!held) return fail(held.error());
+  std::string_view rest = plan.undo;
+  const std::string_view how = next_line(rest);
+  const std::string file(rest);
+  if (how == "stop") {
+    if (const Status sent = held->send(SIGSTOP); !sent) return fail(sent.error());
+    return "SIGSTOP was sent";
+  }
+  const std::string_view value = how == "v2" ? "1" : "FROZEN";
+  if (const Status written = write_control(file, value); !written) return fail(written.error());
+  return fmt::format("'{}' was written into {}", value, printable(file));
+}
+
+Result<std::string> undo(const ActRequest& request, const std::string& text) {
+  std::string_view rest = text;
+  const std::string_view how = next_line(rest);
+  const std::string file(rest);
+  if (how == "stop") {
+    const auto held = hold(request);
+    if (!held) return "the process has ended";
+    if (const Status sent = held->send(SIGCONT); !sent) return fail(sent.error());
+    return "SIGCONT was sent";
+  }
+  if (!read_control(file)) return "the cgroup is gone";
+  const std::string_view value = how == "v2" ? "0" : "THAWED";
+  if (const Status written = write_control(file, value); !written) return fail(written.error());
+  return fmt::format("'{}' was written into {}", value, printable(file));
+}
+
+}  // namespace
+
+extern const ActionInfo freeze_action;
+const ActionInfo freeze_action{
+    .name = "freeze",
+    .help = "Stop the process from running, by its own cgroup or with SIGSTOP, until the next step",
+    .memory = "stays in use and does not grow; kernels that were queued end",
+    .parameters = {},
+    .traits = {.needs_process = true, .stops_growth = true, .is_repeatable = true},
+    .words = words,
+    .plan = plan,
+    .perform = perform,
+    .undo = undo,
+};
+
+}  // namespace vramtrack::act

@@ -1,0 +1,37 @@
+// kill: SIGKILL, through the pidfd of the process whose start was compared.
+#include <csignal>
+
+#include "act/proof.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
+  return "send SIGKILL to " + subject_words(subject);
+}
+
+Result<ActPlan> plan(const ActRequest& request) {
+  if (const auto held = hold(request); !held) return fail(held.error());
+  return ActPlan{words(request.subject, request.arguments), {}};
+}
+
+Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
+  return send_signal(request, SIGKILL);
+}
+
+}  // namespace
+
+extern const ActionInfo kill_action;
+const ActionInfo kill_action{
+    .name = "kill",
+    .help = "End the process with SIGKILL",
+    .memory = "freed by the driver; whether it is back is verified",
+    .parameters = {},
+    // Sent twice it does what it does once: to the same process, for its start is compared.
+    .traits = {.needs_process = true, .ends_process = true, .needs_running = true, .is_repeatable = true},
+    .words = words,
+    .plan = plan,
+    .perform = perform,
+};
+
+}  // namespace vramtrack::act

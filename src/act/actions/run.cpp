@@ -1,0 +1,57 @@
+// run: a program of the user's, without a shell.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "act/proof.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+constexpr std::array kParameters = {
+    Parameter{"program", ParameterKind::words, true,
+              "The program and its arguments; {pid}, {user}, {device}, {gpu}, {job}, {container}, {pod}, {node} and "
+              "{policy} are replaced"},
+    Parameter{"timeout", ParameterKind::duration, false,
+              "After this the program is ended; default act.timeout-seconds"},
+};
+
+std::string words(const Subject& subject, const StepArguments& arguments) {
+  return fmt::format("run '{}' about {}", program_words(arguments.words("program")), subject_words(subject));
+}
+
+/// The program is told of the process by its pid, so the pid must be that process's.
+Status prove_pid(const ActRequest& request) {
+  if (request.subject.process.pid == 0) return {};
+  if (const auto proven = prove(request); !proven) return fail(proven.error());
+  return {};
+}
+
+Result<ActPlan> plan(const ActRequest& request) {
+  if (const Status proven = prove_pid(request); !proven) return fail(proven.error());
+  return ActPlan{fmt::format("run '{}'", program_words(filled_in(request.arguments.words("program"), request))), {}};
+}
+
+Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
+  if (const Status proven = prove_pid(request); !proven) return fail(proven.error());
+  const auto argv = filled_in(request.arguments.words("program"), request);
+  const auto ran = request.tools.run(argv, request.arguments.number("timeout", request.tools.timeout_s));
+  if (!ran) return fail(ran.error());
+  return fmt::format("'{}' ended with exit status 0", program_words(argv));
+}
+
+}  // namespace
+
+extern const ActionInfo run_action;
+const ActionInfo run_action{
+    .name = "run",
+    .help = "Run a program, without a shell",
+    .memory = "what the program does to it",
+    .parameters = kParameters,
+    .traits = {},
+    .words = words,
+    .plan = plan,
+    .perform = perform,
+};
+
+}  // namespace vramtrack::act

@@ -1,0 +1,36 @@
+// terminate: SIGTERM, through the pidfd of the process whose start was compared.
+#include <csignal>
+
+#include "act/proof.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
+  return "send SIGTERM to " + subject_words(subject);
+}
+
+Result<ActPlan> plan(const ActRequest& request) {
+  if (const auto held = hold(request); !held) return fail(held.error());
+  return ActPlan{words(request.subject, request.arguments), {}};
+}
+
+Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
+  return send_signal(request, SIGTERM);
+}
+
+}  // namespace
+
+extern const ActionInfo terminate_action;
+const ActionInfo terminate_action{
+    .name = "terminate",
+    .help = "Ask the process to end with SIGTERM",
+    .memory = "freed when the process ends; whether it is back is verified",
+    .parameters = {},
+    .traits = {.needs_process = true, .ends_process = true, .needs_running = true},
+    .words = words,
+    .plan = plan,
+    .perform = perform,
+};
+
+}  // namespace vramtrack::act

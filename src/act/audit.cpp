@@ -1,0 +1,310 @@
+#include "act/audit.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "core/descriptor.hpp"
+#include "core/errno_words.hpp"
+#include "core/printable.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+constexpr std::size_t kMostRead = 16U << 20U;
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+/// One climb, as its entries tell it.
+struct Told {
+  AuditEntry begin;
+  std::size_t step = 0;
+  Timestamp step_since;
+  std::vector<Climb::Held> held;
+  std::optional<AuditEntry> open;  ///< an intent without a result
+  std::string boot;
+  Subject last;
+  bool stands = false;
+  bool ended_process = false;
+};
+
+void take_result(Told& told, const AuditEntry& e) {
+  const ActionInfo* info = find_action(e.action);
+  told.open.reset();
+  if (e.event == "refused") {
+    told.stands = true;
+    return;
+  }
+  told.step = e.step.value_or(told.step) + 1;
+  told.step_since = e.time;
+  if (info != nullptr && info->traits.ends_process && e.event == "done") told.ended_process = true;
+}
+
+void take(Told& told, const AuditEntry& e) {
+  const auto unattributed_bytes = told.last.unattributed_bytes;
+  told.last = e.subject;
+  if (!told.last.unattributed_bytes) told.last.unattributed_bytes = unattributed_bytes;
+  if (e.event == "intent") {
+    told.open = e;
+    if (!e.undo.empty()) told.held.push_back({e.step.value_or(0), e.action, e.undo, 0});
+  } else if (e.event == "done" || e.event == "failed" || e.event == "refused" || e.event == "would") {
+    take_result(told, e);
+  } else if (e.event == "undone") {
+    std::erase_if(told.held, [&e](const Climb::Held& held) { return e.step && held.step == *e.step; });
+  }
+}
+
+AuditEntry note_of(const Told& told, const char* event, Timestamp now, const std::string& boot, std::string text) {
+  AuditEntry e;
+  e.event = event;
+  e.time = e.written = now;
+  e.boot = boot;
+  e.climb = told.begin.climb;
+  e.policy = told.begin.policy;
+  e.dry_run = told.begin.dry_run;
+  e.subject = told.last;
+  e.text = std::move(text);
+  return e;
+}
+
+/// The last bytes of a file, from the beginning of a line on; empty where there is no file.
+Result<std::string> read_end(const std::string& path, std::size_t most_bytes) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.get() < 0 && errno == ENOENT) return std::string();
+  struct stat info {};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
+    return fail(fmt::format("cannot read {}: {}", path, errno_words(errno)));
+  if (!S_ISREG(info.st_mode)) return fail(fmt::format("cannot read {}: it is not a regular file", path));
+  const auto size = static_cast<std::size_t>(info.st_size);
+  const std::size_t from = size > most_bytes ? size - most_bytes : 0;
+  std::string text(size - from, '\0');
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = ::pread(file.get(), text.data() + done, text.size() - done, static_cast<off_t>(from + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  text.resize(done);
+  if (from > 0) text.erase(0, std::min(text.size(), text.find('\n')));
+  return text;
+}
+
+void parse_lines(std::string_view text, std::vector<AuditEntry>& entries) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (auto entry = parse_audit(line)) entries.push_back(std::move(*entry));
+  }
+}
+
+/// That a file is there, and under which name, must survive a power cut.
+void sync_folder_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const Descriptor folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0) static_cast<void>(::fsync(folder.get()));
+}
+
+/// Open for appending, its last line whole.
+Result<std::pair<int, std::uint64_t>> open_to_append(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  struct stat info {};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
+    return fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
+  if (!S_ISREG(info.st_mode)) return fail(fmt::format("{} is not a regular file; move it away", path));
+  // A line that a power cut tore must not swallow the next one.
+  char last = '\n';
+  if (info.st_size > 0 && ::pread(file.get(), &last, 1, info.st_size - 1) == 1 && last != '\n' &&
+      !write_all(file.get(), "\n"))
+    return fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
+  sync_folder_of(path);
+  return std::pair(file.release(), static_cast<std::uint64_t>(info.st_size));
+}
+
+}  // namespace
+
+std::string audit_path(const std::string& store_path) {
+  return store_path + ".acts.jsonl";
+}
+
+std::string audit_words(const AuditEntry& e) {
+  std::string what = e.action.empty() ? e.event : fmt::format("{}: {}", e.action, e.event);
+  if (!e.text.empty()) what += ": " + e.text;
+  return printable(fmt::format("{}  {}  {}; {}", iso8601(e.time), e.policy, what, subject_words(e.subject)));
+}
+
+std::string full_audit_path(const std::string& path, std::uint32_t number) {
+  return fmt::format("{}.{}", path, number);
+}
+
+std::uint32_t full_audits(const std::string& path) {
+  std::uint32_t count = 0;
+  while (::access(full_audit_path(path, count + 1).c_str(), F_OK) == 0) ++count;
+  return count;
+}
+
+Result<std::vector<AuditEntry>> read_audit(const std::string& path) {
+  auto newest = read_end(path, kMostRead);
+  if (!newest) return fail(newest.error());
+  std::vector<AuditEntry> entries;
+  // What the newest file has no room for is at the end of the one before. Between two files there may be no newest.
+  const std::uint32_t full = full_audits(path);
+  if (full > 0 && newest->size() < kMostRead) {
+    const auto before = read_end(full_audit_path(path, full), kMostRead - newest->size());
+    if (!before) return fail(before.error());
+    parse_lines(*before, entries);
+  }
+  parse_lines(*newest, entries);
+  return entries;
+}
+
+Result<Journal> Journal::open(const std::string& path) {
+  if (path.empty()) return Journal({}, -1, -1);
+  std::error_code ec;
+  if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty())
+    std::filesystem::create_directories(folder, ec);
+  const std::string lock_path = path + ".lock";
+  constexpr int kSafe = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | kSafe, 0600));
+  if (lock.get() < 0) return fail(fmt::format("cannot write {}: {}", lock_path, errno_words(errno)));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return fail(errno == EWOULDBLOCK ? fmt::format("another vramtrack uses {} and already acts", path)
+                                     : fmt::format("cannot lock {}: {}", lock_path, errno_words(errno)));
+  const auto file = open_to_append(path);
+  if (!file) return fail(file.error());
+  return Journal(path, file->first, lock.release(), file->second);
+}
+
+Journal::Journal(Journal&& other) noexcept
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      lock_(std::exchange(other.lock_, -1)),
+      size_(other.size_) {}
+
+Journal::~Journal() {
+  if (fd_ >= 0) ::close(fd_);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+Status Journal::append(const AuditEntry& entry, bool synced) {
+  if (path_.empty()) return {};
+  if (size_ >= kFullBytes)
+    if (Status begun = begin_next_file(); !begun) return begun;
+  const std::string line = audit_json(entry) + '\n';
+  if (!write_all(fd_, line) || (synced && ::fsync(fd_) != 0))
+    return fail(fmt::format("cannot write {}: {}", path_, errno_words(errno)));
+  size_ += line.size();
+  return {};
+}
+
+/// What is on the disk is complete at each step: a program that ends between the two finds no newest file, and makes
+/// it.
+Status Journal::begin_next_file() {
+  const std::string full = full_audit_path(path_, full_audits(path_) + 1);
+  if (::fsync(fd_) != 0 || ::rename(path_.c_str(), full.c_str()) != 0)
+    return fail(fmt::format("cannot rename {} to {}: {}", path_, full, errno_words(errno)));
+  const auto next = open_to_append(path_);
+  if (!next) return fail(next.error());
+  ::close(std::exchange(fd_, next->first));
+  size_ = next->second;
+  return {};
+}
+
+std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const std::string& boot, Timestamp now,
+                                Ladder& ladder) {
+  std::map<std::string, Told> climbs;
+  std::vector<std::string> order;
+  for (const AuditEntry& e : entries) {
+    const ActionInfo* info = find_action(e.action);
+    if (e.event == "intent" && info != nullptr && !info->traits.is_free && seconds_between(e.time, now) < 3600)
+      ladder.restore_act(e.time);
+    if (e.event == "done" && !e.workload.empty() && seconds_between(e.time, now) < Ladder::kRetryWindow_s)
+      ladder.restore_retry(e.workload, e.time);
+    if (e.event == "begin") {
+      Told& told = climbs[e.climb];
+      told.begin = e;
+      told.boot = e.boot;
+      told.last = e.subject;
+      told.step_since = e.time;
+      order.push_back(e.climb);
+      continue;
+    }
+    const auto at = climbs.find(e.climb);
+    if (at == climbs.end()) continue;
+    if (e.event == "end")
+      climbs.erase(at);
+    else
+      take(at->second, e);
+  }
+  std::vector<AuditEntry> notes;
+  for (const std::string& id : order) {
+    const auto at = climbs.find(id);
+    if (at == climbs.end()) continue;
+    Told& told = at->second;
+    if (told.boot != boot || told.begin.dry_run) {
+      notes.push_back(note_of(told, "end", now, boot,
+                              told.begin.dry_run ? "vramtrack was restarted" : "the machine was restarted"));
+      continue;
+    }
+    Climb climb;
+    climb.id = id;
+    climb.policy = told.begin.policy;
+    climb.rule = ladder.rule(told.begin.policy, told.begin.policy_text);
+    climb.subject = told.last;
+    climb.began = told.begin.time;
+    if (told.open) {
+      const AuditEntry& open = *told.open;
+      const ActionInfo* info = find_action(open.action);
+      if (info != nullptr && info->traits.is_repeatable) {
+        told.step = open.step.value_or(0);
+        climb.pending = ActPlan{open.text, open.undo};
+        // It may have been carried out: then its process has ended, and its memory is watched.
+        climb.ended_process = info->traits.ends_process;
+        notes.push_back(
+            note_of(told, "say", now, boot,
+                    fmt::format("vramtrack ended during '{}', which is done again if it was not", open.action)));
+      } else {
+        AuditEntry done = note_of(told, "done", open.time, boot,
+                                  "vramtrack ended while it was being done: it is taken as done, and not repeated");
+        done.written = now;
+        done.step = open.step;
+        done.action = open.action;
+        done.workload = open.workload;
+        if (!open.workload.empty()) ladder.restore_retry(open.workload, open.time);
+        take_result(told, done);
+        notes.push_back(std::move(done));
+      }
+    }
+    climb.step = told.step;
+    climb.step_since = told.step_since;
+    climb.held = told.held;
+    climb.held_used_bytes = told.last.used_bytes;
+    climb.ended_process = climb.ended_process || told.ended_process;
+    climb.unattributed_bytes = told.last.unattributed_bytes;
+    climb.process_bytes = static_cast<double>(told.last.used_bytes);
+    if (told.stands) climb.phase = Climb::Phase::standing;
+    // What was to run again before the next step did not get to it.
+    climb.unwind = climb.rule && climb.step > 0 && climb.step <= climb.rule->steps.size() &&
+                   climb.rule->steps[climb.step - 1].action->traits.needs_running && !climb.held.empty();
+    ladder.restore(std::move(climb));
+  }
+  return notes;
+}
+
+}  // namespace vramtrack::act

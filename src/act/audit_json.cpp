@@ -1,0 +1,182 @@
+// The entries of the audit as JSON.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "act/audit.hpp"
+#include "core/printable.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kSchema = "vramtrack.act.v1";
+
+std::int64_t ns(Timestamp time) {
+  return time.time_since_epoch().count();
+}
+
+void put(Json& out, const char* name, const std::string& text) {
+  if (!text.empty()) out[name] = text;
+}
+
+Json object_of(const AuditEntry& e) {
+  Json out;
+  out["schema"] = kSchema;
+  out["event"] = e.event;
+  out["time"] = iso8601(e.time);
+  out["time_ns"] = ns(e.time);
+  out["written_ns"] = ns(e.written);
+  put(out, "boot", e.boot);
+  out["climb"] = e.climb;
+  out["policy"] = e.policy;
+  put(out, "policy_text", e.policy_text);
+  if (e.step) out["step"] = *e.step;
+  put(out, "action", e.action);
+  put(out, "text", e.text);
+  put(out, "undo", e.undo);
+  put(out, "workload", e.workload);
+  out["dry_run"] = e.dry_run;
+  if (e.is_for_people) out["for_people"] = true;
+  const Subject& s = e.subject;
+  Json& process = out["process"];
+  process["pid"] = s.process.pid;
+  process["start_ticks"] = s.process.start_ticks;
+  put(process, "host", s.process.host);
+  put(process, "node", s.node);
+  put(process, "user", s.user);
+  put(process, "command", s.command);
+  put(process, "container", s.container);
+  put(process, "pod", s.pod);
+  put(process, "job", s.job);
+  put(process, "job_name", s.job_name);
+  Json& device = out["device"];
+  device["id"] = s.device_id;
+  if (s.device_index) device["index"] = *s.device_index;
+  put(device, "name", s.device_name);
+  Json& evidence = out["evidence"];
+  evidence["kind"] = to_string(s.trouble);
+  evidence["severity"] = to_string(s.severity);
+  evidence["pattern"] = to_string(s.pattern);
+  evidence["confidence"] = s.confidence;
+  evidence["growth_bytes_per_s"] = s.growth_bytes_per_s.mid;
+  if (s.ends_in_s) evidence["ends_in_s"] = {s.ends_in_s->low, s.ends_in_s->mid, s.ends_in_s->high};
+  evidence["used_bytes"] = s.used_bytes;
+  evidence["held_s"] = s.held_s;
+  if (s.unattributed_bytes) evidence["unattributed_bytes"] = *s.unattributed_bytes;
+  put(evidence, "because", s.because);
+  return out;
+}
+
+std::string text_in(const Json& in, const char* name) {
+  const auto at = in.find(name);
+  return at != in.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+double number_in(const Json& in, const char* name) {
+  const auto at = in.find(name);
+  return at != in.end() && at->is_number() ? at->get<double>() : 0;
+}
+
+template <class T>
+T whole_in(const Json& in, const char* name) {
+  const auto at = in.find(name);
+  if (at == in.end() || !at->is_number_integer()) return {};
+  if (at->is_number_unsigned())
+    return std::in_range<T>(at->get<std::uint64_t>()) ? static_cast<T>(at->get<std::uint64_t>()) : T{};
+  return std::in_range<T>(at->get<std::int64_t>()) ? static_cast<T>(at->get<std::int64_t>()) : T{};
+}
+
+bool flag_in(const Json& in, const char* name) {
+  const auto at = in.find(name);
+  return at != in.end() && at->is_boolean() && at->get<bool>();
+}
+
+Timestamp time_in(const Json& in, const char* name) {
+  return Timestamp{Duration{whole_in<std::int64_t>(in, name)}};
+}
+
+template <class E>
+E word_in(const Json& in, const char* name, std::span<const std::string_view> words) {
+  const std::string word = text_in(in, name);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (words[i] == word) return static_cast<E>(i);
+  return E{};
+}
+
+Subject subject_in(const Json& in) {
+  Subject s;
+  const Json none = Json::object();
+  const auto part = [&](const char* name) -> const Json& {
+    const auto at = in.find(name);
+    return at != in.end() && at->is_object() ? *at : none;
+  };
+  const Json& process = part("process");
+  s.process = {whole_in<std::uint32_t>(process, "pid"), whole_in<std::uint64_t>(process, "start_ticks"),
+               text_in(process, "host")};
+  s.node = text_in(process, "node");
+  s.user = text_in(process, "user");
+  s.command = text_in(process, "command");
+  s.container = text_in(process, "container");
+  s.pod = text_in(process, "pod");
+  s.job = text_in(process, "job");
+  s.job_name = text_in(process, "job_name");
+  const Json& device = part("device");
+  s.device_id = text_in(device, "id");
+  if (device.contains("index")) s.device_index = whole_in<int>(device, "index");
+  s.device_name = text_in(device, "name");
+  const Json& evidence = part("evidence");
+  s.trouble = word_in<Trouble>(evidence, "kind", kTroubleWords);
+  s.severity = word_in<Severity>(evidence, "severity", words_of<Severity>());
+  s.pattern = word_in<Pattern>(evidence, "pattern", words_of<Pattern>());
+  s.confidence = number_in(evidence, "confidence");
+  const double growth = number_in(evidence, "growth_bytes_per_s");
+  s.growth_bytes_per_s = {growth, growth, growth};
+  if (const auto at = evidence.find("ends_in_s"); at != evidence.end() && at->is_array() && at->size() == 3 &&
+                                                  (*at)[0].is_number() && (*at)[1].is_number() && (*at)[2].is_number())
+    s.ends_in_s = Interval{(*at)[0].get<double>(), (*at)[1].get<double>(), (*at)[2].get<double>()};
+  s.used_bytes = whole_in<std::uint64_t>(evidence, "used_bytes");
+  s.held_s = number_in(evidence, "held_s");
+  if (evidence.contains("unattributed_bytes")) s.unattributed_bytes = number_in(evidence, "unattributed_bytes");
+  s.because = text_in(evidence, "because");
+  return s;
+}
+
+}  // namespace
+
+std::string audit_json(const AuditEntry& entry) {
+  return json_text(object_of(entry));
+}
+
+std::string audit_list_json(const std::vector<AuditEntry>& entries) {
+  Json list = Json::array();
+  for (const AuditEntry& entry : entries) list.push_back(object_of(entry));
+  return json_text(list);
+}
+
+Result<AuditEntry> parse_audit(std::string_view line) {
+  const Json in = Json::parse(line, nullptr, false);
+  if (!in.is_object()) return fail("the line is not a JSON object");
+  if (text_in(in, "schema") != kSchema) return fail(fmt::format("its schema is not {}", kSchema));
+  AuditEntry e;
+  e.event = text_in(in, "event");
+  e.climb = text_in(in, "climb");
+  if (e.event.empty() || e.climb.empty()) return fail("it has no \"event\" or no \"climb\"");
+  e.time = time_in(in, "time_ns");
+  e.written = time_in(in, "written_ns");
+  e.boot = text_in(in, "boot");
+  e.policy = text_in(in, "policy");
+  e.policy_text = text_in(in, "policy_text");
+  if (in.contains("step")) e.step = whole_in<std::size_t>(in, "step");
+  e.action = text_in(in, "action");
+  e.text = text_in(in, "text");
+  e.undo = text_in(in, "undo");
+  e.workload = text_in(in, "workload");
+  e.dry_run = flag_in(in, "dry_run");
+  e.is_for_people = flag_in(in, "for_people");
+  e.subject = subject_in(in);
+  return e;
+}
+
+}  // namespace vramtrack::act

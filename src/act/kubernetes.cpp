@@ -1,0 +1,274 @@
+#include "act/kubernetes.hpp"
+
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "act/http_post.hpp"
+#include "core/printable.hpp"
+#include "core/time.hpp"
+#include "host/small_file.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostBody = std::size_t{32} << 20;
+constexpr std::size_t kMostToken = std::size_t{64} << 10;
+constexpr int kTimeout_s = 15;
+constexpr double kRetry_s = 5;
+constexpr int kMostConflicts = 5;
+constexpr const char* kAnnotation = "vramtrack.io/cordoned-by";
+constexpr const char* kCondition = "GpuMemoryLeak";
+
+Result<Url> server_of(const KubernetesAccess& access) {
+  std::string server = access.server;
+  if (server.empty()) {
+    const char* host = std::getenv("KUBERNETES_SERVICE_HOST");  // NOLINT(concurrency-mt-unsafe): nothing sets it
+    const char* port = std::getenv("KUBERNETES_SERVICE_PORT");  // NOLINT(concurrency-mt-unsafe)
+    if (host == nullptr || port == nullptr)
+      return fail(
+          "this does not run in a pod of Kubernetes: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
+    const bool is_v6 = std::string_view(host).find(':') != std::string_view::npos;
+    server = fmt::format("https://{}{}{}:{}", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
+  }
+  auto url = parse_url(server);
+  if (url && !url->https) return fail("the API server's address must begin with https://");
+  return url;
+}
+
+/// The value at /a/b of a document of another program; null where there is none.
+Json at(const Json& document, const char* pointer) {
+  const Json::json_pointer where(pointer);
+  return document.contains(where) ? document.at(where) : Json();
+}
+
+std::string text_at(const Json& document, const char* pointer) {
+  const Json value = at(document, pointer);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+#ifdef CPPHTTPLIB_OPENSSL_SUPPORT
+Result<KubernetesAnswer> exchange(const Url& url, const KubernetesAccess& access, const std::string& token,
+                                  httplib::Request request) {
+  httplib::SSLClient client(url.host, url.port);
+  client.set_ca_cert_path(access.folder + "/ca.crt");
+  client.enable_server_certificate_verification(true);
+  client.set_connection_timeout(kTimeout_s);
+  client.set_read_timeout(kTimeout_s);
+  client.set_write_timeout(kTimeout_s);
+  request.set_header("Authorization", "Bearer " + token);
+  request.set_header("Accept", "application/json");
+  request.set_header("Accept-Encoding", "identity");
+  request.set_header("User-Agent", "vramtrack");
+  KubernetesAnswer answer;
+  request.content_receiver = [&answer](const char* data, std::size_t size, std::uint64_t, std::uint64_t) {
+    if (answer.body.size() + size > kMostBody) return false;
+    answer.body.append(data, size);
+    return true;
+  };
+  httplib::Response response;
+  httplib::Error error = httplib::Error::Success;
+  if (!client.send(request, response, error))
+    return fail(fmt::format("{} cannot be asked: {}", url.origin(),
+                            error == httplib::Error::SSLServerVerification
+                                ? "its certificate is not of the authority in " + access.folder + "/ca.crt"
+                                : httplib::to_string(error)));
+  answer.status = response.status;
+  const auto after = parse_unsigned(response.get_header_value("Retry-After"));
+  if (after) answer.retry_after_s = static_cast<double>(std::min<std::uint64_t>(*after, 3600));
+  return answer;
+}
+#endif
+
+/// PATCHes what `change` makes of the node as it is, again on a conflict; where that is null, the node is left as it is
+/// and the result is false.
+template <class Change>
+Result<bool> patch_node(const KubernetesAccess& access, const std::string& node, const std::string& suffix,
+                        Change change) {
+  for (int tries = 0;; ++tries) {
+    const auto known = kubernetes_node(access, node);
+    if (!known) return fail(known.error());
+    Json patch = change(*known);
+    if (patch.is_null()) return false;
+    patch["metadata"]["resourceVersion"] = known->version;
+    const auto answer = ask_kubernetes(access, "PATCH", "/api/v1/nodes/" + node + suffix, patch.dump());
+    if (!answer) return fail(answer.error());
+    if (answer->is_ok()) return true;
+    if (answer->status != 409 || tries == kMostConflicts) return fail(refusal_words(*answer));
+  }
+}
+
+/// Asks once for the eviction. Servers before 1.22 know it as policy/v1beta1 only, and answer 400 to policy/v1:
+/// 'no kind "Eviction" is registered for version "policy/v1"'.
+Result<KubernetesAnswer> ask_eviction(const KubernetesAccess& access, const KubernetesPod& pod) {
+  Json body = {{"apiVersion", "policy/v1"},
+               {"kind", "Eviction"},
+               {"metadata", {{"name", pod.name}, {"namespace", pod.space}}},
+               {"deleteOptions", {{"preconditions", {{"uid", pod.uid}}}}}};
+  const std::string path = fmt::format("/api/v1/namespaces/{}/pods/{}/eviction", pod.space, pod.name);
+  auto answer = ask_kubernetes(access, "POST", path, body.dump());
+  if (!answer || answer->status != 400 || answer->body.find("no kind \\\"Eviction\\\"") == std::string::npos)
+    return answer;
+  body["apiVersion"] = "policy/v1beta1";
+  return ask_kubernetes(access, "POST", path, body.dump());
+}
+
+KubernetesPod pod_of(const Json& item) {
+  KubernetesPod pod;
+  pod.uid = text_at(item, "/metadata/uid");
+  pod.name = text_at(item, "/metadata/name");
+  pod.space = text_at(item, "/metadata/namespace");
+  const Json owners = at(item, "/metadata/ownerReferences");
+  for (const Json& owner : owners.is_array() ? owners : Json::array()) {
+    if (at(owner, "/controller") != Json(true)) continue;
+    pod.is_controlled = true;
+    pod.is_of_daemon_set = text_at(owner, "/kind") == "DaemonSet";
+  }
+  for (const char* kind : {"/status/containerStatuses", "/status/initContainerStatuses"}) {
+    const Json containers = at(item, kind);
+    for (const Json& container : containers.is_array() ? containers : Json::array()) {
+      const std::string id = text_at(container, "/containerID");  // "containerd://<64 hex>"; empty before it starts
+      const std::size_t scheme = id.find("://");
+      if (const std::string name = text_at(container, "/name"); scheme != std::string::npos && is_kubernetes_name(name))
+        pod.containers[id.substr(scheme + 3)] = name;
+    }
+  }
+  return pod;
+}
+
+}  // namespace
+
+bool is_kubernetes_name(const std::string& name) {
+  return !name.empty() && name.size() <= 253 && name.front() != '.' && name.find("..") == std::string::npos &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.'; });
+}
+
+Result<KubernetesAnswer> ask_kubernetes([[maybe_unused]] const KubernetesAccess& access,
+                                        [[maybe_unused]] const std::string& method,
+                                        [[maybe_unused]] const std::string& path,
+                                        [[maybe_unused]] const std::string& body) {
+  if (access.ask) return access.ask(method, path);
+#ifndef CPPHTTPLIB_OPENSSL_SUPPORT
+  return fail("this build cannot ask Kubernetes, because its cpp-httplib was built without OpenSSL");
+#else
+  const auto url = server_of(access);
+  if (!url) return fail(url.error());
+  const auto token = read_text_file(access.folder + "/token", kMostToken);
+  if (!token || trimmed(*token).empty())
+    return fail(
+        fmt::format("{}/token cannot be read; the pod needs a service account (contrib/kubernetes)", access.folder));
+  httplib::Request request;
+  request.method = method;
+  request.path = path;
+  request.body = body;
+  if (method == "PATCH") request.set_header("Content-Type", "application/strategic-merge-patch+json");
+  if (method == "POST") request.set_header("Content-Type", "application/json");
+  try {
+    return exchange(*url, access, std::string(trimmed(*token)), std::move(request));
+  } catch (const std::exception& e) {
+    return fail(fmt::format("{}: {}", url->origin(), e.what()));
+  }
+#endif
+}
+
+std::string refusal_words(const KubernetesAnswer& answer) {
+  const Json document = Json::parse(answer.body, nullptr, false);
+  std::string said = text_at(document, "/message").substr(0, 300);
+  // Which budget, and how many pods it needs.
+  const std::string cause = text_at(document, "/details/causes/0/message").substr(0, 300);
+  if (answer.status == 429 && !cause.empty()) said += " " + cause;
+  // 403 is also the answer where a namespace is being deleted; no role helps then.
+  const bool lacks_role =
+      answer.status == 403 && text_at(document, "/details/causes/0/reason") != "NamespaceTerminating";
+  return fmt::format("the API server answered {}{}{}{}", answer.status, said.empty() ? "" : ": ", printable(said),
+                     lacks_role ? "; give the service account the role of contrib/kubernetes" : "");
+}
+
+Result<std::vector<KubernetesPod>> parse_pods(std::string_view list) {
+  const Json items = at(Json::parse(list, nullptr, false), "/items");
+  if (!items.is_array()) return fail("the API server's answer is not a list of pods: it has no array 'items'");
+  std::vector<KubernetesPod> pods;
+  for (const Json& item : items)
+    if (KubernetesPod pod = pod_of(item); is_kubernetes_name(pod.name) && is_kubernetes_name(pod.space))
+      pods.push_back(std::move(pod));
+  return pods;
+}
+
+Result<std::vector<KubernetesPod>> pods_of_node(const KubernetesAccess& access, const std::string& node) {
+  if (!is_kubernetes_name(node)) return fail(fmt::format("'{}' is not the name of a Kubernetes node", printable(node)));
+  const auto answer = ask_kubernetes(access, "GET", "/api/v1/pods?fieldSelector=spec.nodeName%3D" + node);
+  if (!answer) return fail(answer.error());
+  if (!answer->is_ok()) return fail(refusal_words(*answer));
+  return parse_pods(answer->body);
+}
+
+Result<KubernetesPod> find_pod(const KubernetesAccess& access, const std::string& node, const std::string& uid) {
+  auto pods = pods_of_node(access, node);
+  if (!pods) return fail(pods.error());
+  for (KubernetesPod& pod : *pods)
+    if (pod.uid == uid) return std::move(pod);
+  return fail(fmt::format("no pod on node {} has the UID {}", node, printable(uid)));
+}
+
+Result<std::string> evict_pod(const KubernetesAccess& access, const KubernetesPod& pod,
+                              std::optional<double>& again_in_s) {
+  const auto answer = ask_eviction(access, pod);
+  if (!answer) return fail(answer.error());
+  if (answer->is_ok()) return fmt::format("the pod {}/{} is evicted", pod.space, pod.name);
+  if (answer->status == 404) return fmt::format("the pod {}/{} was gone already", pod.space, pod.name);
+  if (answer->status == 429) again_in_s = answer->retry_after_s > 0 ? answer->retry_after_s : kRetry_s;
+  return fail(refusal_words(*answer));
+}
+
+Result<KubernetesNode> kubernetes_node(const KubernetesAccess& access, const std::string& node) {
+  if (!is_kubernetes_name(node)) return fail(fmt::format("'{}' is not the name of a Kubernetes node", printable(node)));
+  const auto answer = ask_kubernetes(access, "GET", "/api/v1/nodes/" + node);
+  if (!answer) return fail(answer.error());
+  if (!answer->is_ok()) return fail(refusal_words(*answer));
+  const Json document = Json::parse(answer->body, nullptr, false);
+  KubernetesNode known;
+  known.version = text_at(document, "/metadata/resourceVersion");
+  known.is_unschedulable = at(document, "/spec/unschedulable") == Json(true);
+  known.cordoned_by = text_at(document, "/metadata/annotations/vramtrack.io~1cordoned-by");
+  if (known.version.empty()) return fail("the API server's answer is not a node: it has no resourceVersion");
+  return known;
+}
+
+Result<bool> set_cordon(const KubernetesAccess& access, const std::string& node, const std::string& act_id, bool is_on,
+                        const std::string& message, Timestamp time) {
+  const auto is_ours = [&](const KubernetesNode& known) {
+    return known.cordoned_by == act_id || (is_on && !known.is_unschedulable);
+  };
+  const auto cordon = [&](const KubernetesNode& known) {
+    if (!is_ours(known)) return Json();
+    return Json{{"metadata", {{"annotations", {{kAnnotation, is_on ? Json(act_id) : Json()}}}}},
+                {"spec", {{"unschedulable", is_on ? Json(true) : Json()}}}};
+  };
+  const std::string now = iso8601(std::chrono::floor<std::chrono::seconds>(time));
+  const auto condition = [&](const KubernetesNode& known) {
+    if (!is_ours(known)) return Json();
+    return Json{{"status",
+                 {{"conditions", Json::array({{{"type", kCondition},
+                                               {"status", is_on ? "True" : "False"},
+                                               {"lastHeartbeatTime", now},
+                                               {"lastTransitionTime", now},
+                                               {"reason", is_on ? "MemoryLeak" : "NoMemoryLeak"},
+                                               {"message", printable(message)}}})}}}};
+  };
+  // The annotation is set first and removed last: as long as it is there, what was cut short can be taken back.
+  if (is_on) {
+    const auto done = patch_node(access, node, "", cordon);
+    return done && *done ? patch_node(access, node, "/status", condition) : done;
+  }
+  const auto done = patch_node(access, node, "/status", condition);
+  return done && *done ? patch_node(access, node, "", cordon) : done;
+}
+
+}  // namespace vramtrack::act

@@ -1,0 +1,455 @@
+#include "act/ladder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "core/printable.hpp"
+#include "core/units.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+/// A process that still holds this share of what it held when its growth was stopped has released nothing.
+constexpr double kStillHeld = 0.9;
+/// What may stay behind of a process's memory before it counts as not returned: the larger of both.
+constexpr double kReturnSlack = 0.1;
+constexpr double kReturnSlack_bytes = 64 * kMiB;
+constexpr int kMostUndoFailures = 3;
+
+bool stops_growth(const Climb& climb) {
+  return std::any_of(climb.held.begin(), climb.held.end(), [](const Climb::Held& held) {
+    const ActionInfo* info = find_action(held.action);
+    return info != nullptr && info->traits.stops_growth;
+  });
+}
+
+}  // namespace
+
+std::string Order::act_id() const {
+  return fmt::format("{}-{}", climb, step + 1);
+}
+
+const Observation::Process* Observation::process(const ProcessKey& key) const {
+  for (const Process& process : processes)
+    if (process.key == key) return &process;
+  return nullptr;
+}
+
+bool Observation::is_silent(const std::string& host) const {
+  return std::find(silent_hosts.begin(), silent_hosts.end(), host) != silent_hosts.end();
+}
+
+const Observation::Device* Observation::device(const DeviceKey& key) const {
+  for (const Device& device : devices)
+    if (device.key == key) return &device;
+  return nullptr;
+}
+
+Observation observe(const View& view) {
+  Observation seen;
+  seen.time = view.time;
+  seen.subjects = subjects_of(view);
+  for (const SeriesView& series : view.series) {
+    const DeviceKey device = device_key(series.key);
+    if (series.key.metric == Metric::device_used && !series.paused)
+      seen.devices.push_back({device, static_cast<double>(series.used_bytes), 0});
+    if (is_of_device(series.key.metric) || series.key.pid == 0) continue;
+    const ProcessKey key = process_key(series.key);
+    auto known = std::find_if(seen.processes.begin(), seen.processes.end(),
+                              [&key](const Observation::Process& p) { return p.key == key; });
+    if (known == seen.processes.end()) known = seen.processes.insert(known, {key, true, 0});
+    known->ended = known->ended && series.ended;
+    if (series.key.metric == Metric::process_used && !series.ended) known->used_bytes += series.used_bytes;
+  }
+  for (const SeriesView& series : view.series)
+    if (series.key.metric == Metric::process_used && !series.ended)
+      for (Observation::Device& device : seen.devices)
+        if (device.key == device_key(series.key)) device.by_processes_bytes += static_cast<double>(series.used_bytes);
+  return seen;
+}
+
+Ladder::Ladder(Policies policies, ActConfig config, std::string own_user) : own_user_(std::move(own_user)) {
+  use(std::move(policies), std::move(config));
+}
+
+std::shared_ptr<const Policy> Ladder::rule(const std::string& name, const std::string& hash) const {
+  const auto at = rules_.find(name);
+  return at != rules_.end() && text_hash(at->second->text) == hash ? at->second : nullptr;
+}
+
+void Ladder::use(Policies policies, ActConfig config) {
+  // A ladder that was climbed for show has not done its first steps.
+  const bool other_mode = config.dry_run != config_.dry_run;
+  policies_ = std::move(policies);
+  config_ = std::move(config);
+  rules_.clear();
+  for (const Policy& policy : policies_.rules) rules_[policy.name] = std::make_shared<const Policy>(policy);
+  for (Climb& climb : climbs_) {
+    const auto at = rules_.find(climb.policy);
+    const bool same = at != rules_.end() && climb.rule && at->second->text == climb.rule->text;
+    if (!same)
+      wind_down(climb, "the policy was changed");
+    else if (other_mode)
+      wind_down(climb, "act.dry-run was changed");
+  }
+}
+
+void Ladder::switch_off(bool off, std::string why) {
+  off_ = off;
+  off_why_ = std::move(why);
+}
+
+void Ladder::restore(Climb climb) {
+  climb.resumed = true;
+  climb.waiting = false;
+  if (!climb.rule) wind_down(climb, "the policy was changed");
+  climbs_.push_back(std::move(climb));
+}
+
+Climb* Ladder::find(const std::string& id) {
+  for (Climb& climb : climbs_)
+    if (climb.id == id) return &climb;
+  return nullptr;
+}
+
+Order Ladder::order(Order::Kind kind, const Climb& climb, Timestamp now, std::string text) {
+  Order order;
+  order.kind = kind;
+  order.climb = climb.id;
+  order.policy = climb.policy;
+  order.subject = climb.subject;
+  order.step = climb.step;
+  order.text = std::move(text);
+  order.time = now;
+  order.dry_run = climb.dry_run;
+  return order;
+}
+
+void Ladder::say(const Climb& climb, Timestamp now, Orders& orders, std::string text, bool is_for_people) const {
+  orders.push_back(order(Order::Kind::say, climb, now, std::move(text)));
+  orders.back().is_for_people = is_for_people;
+}
+
+void Ladder::wind_down(Climb& climb, std::string why) {
+  if (climb.phase == Climb::Phase::ending) return;
+  climb.phase = Climb::Phase::ending;
+  climb.unwind = true;
+  climb.end_reason = std::move(why);
+}
+
+void Ladder::forget_old(Timestamp now) {
+  while (!acts_.empty() && seconds_between(acts_.front(), now) >= kSecondsPerHour) acts_.pop_front();
+  for (auto at = retries_.begin(); at != retries_.end();) {
+    auto& times = at->second;
+    while (!times.empty() && seconds_between(times.front(), now) >= kRetryWindow_s) times.pop_front();
+    at = times.empty() ? retries_.erase(at) : std::next(at);
+  }
+}
+
+std::vector<Order> Ladder::advance(const Observation& seen) {
+  Orders orders;
+  forget_old(seen.time);
+  const bool acts = config_.enabled && !off_;
+  if (!acts)
+    for (Climb& climb : climbs_) wind_down(climb, off_ ? off_why_ : "act.enabled was set to false");
+  for (Climb& climb : climbs_) {
+    if (climb.phase != Climb::Phase::ending && seen.is_silent(climb.subject.process.host)) {
+      climb.evidence_holds = false;
+      continue;
+    }
+    const bool climbs = climb.phase == Climb::Phase::climbing && climb.rule;
+    climb.evidence_holds = climbs && judge(climb, seen) == Evidence::holds;
+    if (climbs) climb.end_reason.clear();
+    if (!climb.waiting) step_forward(climb, seen, orders);
+  }
+  const auto drop_ended = [this] {
+    std::erase_if(climbs_,
+                  [](const Climb& c) { return c.phase == Climb::Phase::ending && !c.waiting && c.held.empty(); });
+  };
+  drop_ended();
+  if (!acts) return orders;
+  for (const Subject& subject : seen.subjects) {
+    const std::string key = subject_key(subject);
+    const auto is_climbing = [&key](const Climb& c) { return subject_key(c.subject) == key; };
+    if (std::any_of(climbs_.begin(), climbs_.end(), is_climbing)) continue;
+    const Policy* policy = first_match(policies_, config_, subject);
+    if (policy == nullptr) continue;
+    begin(subject, *policy, seen.time, orders);
+    step_forward(climbs_.back(), seen, orders);
+  }
+  drop_ended();
+  return orders;
+}
+
+void Ladder::begin(const Subject& subject, const Policy& policy, Timestamp now, Orders& orders) {
+  Climb climb;
+  climb.id = text_hash(subject_key(subject) + '/' + std::to_string(now.time_since_epoch().count()));
+  climb.policy = policy.name;
+  climb.rule = rules_.at(policy.name);
+  climb.subject = subject;
+  climb.began = climb.step_since = now;
+  climb.dry_run = config_.dry_run;
+  orders.push_back(order(Order::Kind::begin, climb, now, subject.because));
+  orders.back().policy_text = text_hash(policy.text);
+  climbs_.push_back(std::move(climb));
+}
+
+/// What is held is undone last first.
+bool Ladder::order_undo(Climb& climb, Timestamp now, Orders& orders) {
+  if (!climb.unwind) return false;
+  // What needs no process is about the node (drain, cordon): it stays until the climb ends, and not only until the next
+  // step needs the process to run.
+  const bool is_end = climb.phase == Climb::Phase::ending;
+  const auto last = std::find_if(climb.held.rbegin(), climb.held.rend(), [is_end](const Climb::Held& held) {
+    const ActionInfo* info = find_action(held.action);
+    return is_end || info == nullptr || info->traits.needs_process;
+  });
+  if (last == climb.held.rend()) {
+    climb.unwind = false;
+    return false;
+  }
+  const Climb::Held& held = *last;
+  Order undo = order(Order::Kind::undo, climb, now,
+                     climb.end_reason.empty() ? "the next step needs the process to run" : climb.end_reason);
+  undo.step = held.step;
+  undo.action = held.action;
+  undo.plan = ActPlan{{}, held.undo};
+  orders.push_back(std::move(undo));
+  climb.waiting = true;
+  return true;
+}
+
+void Ladder::step_forward(Climb& climb, const Observation& seen, Orders& orders) {
+  if (order_undo(climb, seen.time, orders)) return;
+  if (climb.phase == Climb::Phase::climbing || climb.phase == Climb::Phase::standing) climb_on(climb, seen, orders);
+  if (climb.phase == Climb::Phase::returning) watch_return(climb, seen, orders);
+  if (climb.phase != Climb::Phase::ending || climb.waiting) return;
+  if (order_undo(climb, seen.time, orders)) return;
+  orders.push_back(order(Order::Kind::end, climb, seen.time, climb.end_reason));
+}
+
+Ladder::Evidence Ladder::judge(Climb& climb, const Observation& seen) {
+  const std::string key = subject_key(climb.subject);
+  const auto at = std::find_if(seen.subjects.begin(), seen.subjects.end(),
+                               [&key](const Subject& s) { return subject_key(s) == key; });
+  const Subject* subject = at == seen.subjects.end() ? nullptr : &*at;
+  const Observation::Process* process = seen.process(climb.subject.process);
+  const bool is_process = climb.subject.process.pid != 0;
+  if (is_process && (process == nullptr ? !climb.resumed : process->ended)) return Evidence::gone;
+  std::string why = "the alert has ended";
+  if (subject != nullptr) {
+    why = why_not(*climb.rule, config_, *subject);
+    if (why.empty()) {
+      climb.subject = *subject;
+      climb.lost_since.reset();
+      climb.resumed = false;
+      return Evidence::holds;
+    }
+  }
+  // Growth that was stopped shows in no verdict. The memory that is still held is the evidence then.
+  if (!climb.dry_run && stops_growth(climb) && process != nullptr) {
+    climb.resumed = false;
+    if (static_cast<double>(process->used_bytes) >= kStillHeld * static_cast<double>(climb.held_used_bytes)) {
+      climb.lost_since.reset();
+      return Evidence::holds;
+    }
+    why = "the memory was released";
+  }
+  if (!climb.lost_since) climb.lost_since = seen.time;
+  const double patience_s = climb.resumed ? kResume_s : subject != nullptr ? kFlicker_s : 0;
+  if (seconds_between(*climb.lost_since, seen.time) < patience_s) return Evidence::unclear;
+  climb.end_reason = "the evidence no longer holds: " + why;
+  return Evidence::lost;
+}
+
+bool Ladder::is_due(const Climb& climb, const Step& step, Timestamp now) const {
+  double wait_s = step.after_s;
+  if (climb.step > 0) {
+    const Step& before = climb.rule->steps[climb.step - 1];
+    // What was asked of the program gets the time that it usually takes.
+    if (before.usually_takes_s) wait_s = std::max(wait_s, *before.usually_takes_s);
+    const bool waits_for_work =
+        std::any_of(climb.rule->steps.begin(), climb.rule->steps.begin() + static_cast<std::ptrdiff_t>(climb.step),
+                    [](const Step& earlier) { return earlier.action->traits.asks_to_save; });
+    if (climb.subject.has_saved && waits_for_work) wait_s = 0;
+  }
+  if (seconds_between(climb.step_since, now) < wait_s) return false;
+  if (!step.usually_takes_s || !climb.subject.ends_in_s || stops_growth(climb)) return true;
+  return climb.subject.ends_in_s->low <= *step.usually_takes_s * kCheckpointFactor + kCheckpointMargin_s;
+}
+
+/// Limits; what refuses a step is said once.
+bool Ladder::may_step(Climb& climb, const Step& step, Timestamp now, Orders& orders) {
+  const ActionTraits& traits = step.action->traits;
+  if (traits.needs_process) {
+    std::string why = not_owned(*climb.rule, climb.subject.user, own_user_);
+    if (why.empty()) why = not_named(*climb.rule, climb.subject);
+    if (!why.empty()) {
+      say(climb, now, orders, fmt::format("'{}' is refused: {}", step.action->name, why), true);
+      climb.phase = Climb::Phase::standing;
+      return false;
+    }
+  }
+  if (traits.counts_as_retry && step.action->workload != nullptr) {
+    const std::string workload = step.action->workload(climb.subject, step.arguments);
+    const auto at = retries_.find(workload);
+    const std::size_t done = at == retries_.end() ? 0 : at->second.size();
+    if (done >= static_cast<std::size_t>(std::max<std::int64_t>(0, config_.max_retries))) {
+      say(climb, now, orders,
+          fmt::format("giving up: {} was started again {} times within 24 hours and leaks again (act.max-retries)",
+                      printable(workload), done),
+          true);
+      climb.phase = Climb::Phase::standing;
+      return false;
+    }
+  }
+  if (!traits.is_free &&
+      acts_.size() >= static_cast<std::size_t>(std::max<std::int64_t>(0, config_.max_acts_per_hour))) {
+    if (!climb.told_limit)
+      say(climb, now, orders,
+          fmt::format("'{}' waits: {} acts were done within the last hour (act.max-acts-per-hour)", step.action->name,
+                      acts_.size()),
+          true);
+    climb.told_limit = true;
+    return false;
+  }
+  const std::string why = traits.is_free || !limit_ ? std::string() : limit_(climb.subject, step, now);
+  if (why.empty()) return true;
+  if (!std::exchange(climb.told_limit, true))
+    say(climb, now, orders, fmt::format("'{}' waits: {}", step.action->name, why), true);
+  return false;
+}
+
+void Ladder::climb_on(Climb& climb, const Observation& seen, Orders& orders) {
+  const Evidence evidence = judge(climb, seen);
+  if (evidence == Evidence::lost) return wind_down(climb, climb.end_reason);
+  if (evidence == Evidence::gone) {
+    climb.end_reason.clear();
+    if (climb.pending && climb.rule && climb.step < climb.rule->steps.size()) {
+      const Step& step = climb.rule->steps[climb.step];
+      Order act = order(Order::Kind::act, climb, seen.time);
+      act.action = step.action->name;
+      act.arguments = step.arguments;
+      act.plan = std::exchange(climb.pending, std::nullopt);
+      act.has_ended = true;
+      orders.push_back(std::move(act));
+      climb.waiting = true;
+      return;
+    }
+    if (!climb.ended_process) return wind_down(climb, "the process ended by itself");
+    if (!climb.unattributed_bytes || climb.dry_run) return wind_down(climb, "the process has ended");
+    climb.phase = Climb::Phase::returning;
+    climb.returning_since = seen.time;
+    return;
+  }
+  if (evidence == Evidence::unclear) return;
+  const std::size_t count = climb.rule->steps.size();
+  if (climb.phase == Climb::Phase::standing || climb.step >= count) {
+    const bool over =
+        climb.ended_process && !climb.dry_run && seconds_between(climb.step_since, seen.time) >= kReturn_s;
+    if (over && !std::exchange(climb.told_still_runs, true))
+      say(climb, seen.time, orders, fmt::format("{} still runs after the last step", subject_words(climb.subject)),
+          true);
+    climb.phase = Climb::Phase::standing;
+    return;
+  }
+  const Step& step = climb.rule->steps[climb.step];
+  if (!is_due(climb, step, seen.time)) return;
+  if (step.action->traits.needs_process && climb.subject.process.pid == 0) {
+    say(climb, seen.time, orders, fmt::format("'{}' is left out: no visible process explains it", step.action->name));
+    ++climb.step;
+    climb.step_since = seen.time;
+    return;
+  }
+  if (!may_step(climb, step, seen.time, orders)) return;
+  climb.told_limit = false;
+  if (!step.action->traits.is_free) acts_.push_back(seen.time);
+  if (step.action->traits.ends_process && climb.subject.process.pid != 0) {
+    const auto* device = seen.device({climb.subject.device_id, climb.subject.process.host});
+    if (device != nullptr) climb.unattributed_bytes = device->used_bytes - device->by_processes_bytes;
+    climb.process_bytes = static_cast<double>(climb.subject.used_bytes);
+    climb.subject.unattributed_bytes = climb.unattributed_bytes;
+  }
+  if (step.action->traits.stops_growth && climb.held.empty())
+    if (const auto* process = seen.process(climb.subject.process)) climb.held_used_bytes = process->used_bytes;
+  Order act = order(Order::Kind::act, climb, seen.time);
+  act.action = step.action->name;
+  act.arguments = step.arguments;
+  act.plan = std::exchange(climb.pending, std::nullopt);
+  orders.push_back(std::move(act));
+  climb.waiting = true;
+}
+
+/// What was done to the node stays, since what made it unfit stays: a person takes it back. Says so, or nothing.
+std::string Ladder::leave_node(Climb& climb) {
+  std::string left;
+  std::erase_if(climb.held, [&left](const Climb::Held& held) {
+    const ActionInfo* info = find_action(held.action);
+    const bool is_of_node = info != nullptr && !info->traits.needs_process;
+    if (is_of_node)
+      left += fmt::format("{}'{}'", left.empty() ? "; not undone until somebody looks: " : ", ", held.action);
+    return is_of_node;
+  });
+  return left;
+}
+
+void Ladder::watch_return(Climb& climb, const Observation& seen, Orders& orders) {
+  const auto* device = seen.device({climb.subject.device_id, climb.subject.process.host});
+  if (device == nullptr)
+    return wind_down(climb,
+                     "the process has ended; its device does not tell whether the memory is back" + leave_node(climb));
+  const double left = device->used_bytes - device->by_processes_bytes - *climb.unattributed_bytes;
+  const double slack = std::max(kReturnSlack_bytes, kReturnSlack * climb.process_bytes);
+  const double passed_s = seconds_between(*climb.returning_since, seen.time);
+  if (left <= slack)
+    return wind_down(climb,
+                     fmt::format("the process has ended, and its {} are back", format_bytes(climb.process_bytes)));
+  if (passed_s < kReturn_s) return;
+  say(climb, seen.time, orders,
+      fmt::format("{} of memory did not come back within {} of the end of {}{}", format_bytes(left),
+                  format_span(passed_s), subject_words(climb.subject), leave_node(climb)),
+      true);
+  wind_down(climb, "the process has ended, and its memory is not back");
+}
+
+void Ladder::settle(const Order& order, const Settled& settled) {
+  Climb* climb = find(order.climb);
+  if (climb == nullptr || !climb->waiting) return;
+  climb->waiting = false;
+  const ActionInfo* info = find_action(order.action);
+  if (info == nullptr) return;
+  // A freeze that an earlier run may have done is held already.
+  const bool is_held = std::any_of(climb->held.begin(), climb->held.end(),
+                                   [&order](const Climb::Held& held) { return held.step == order.step; });
+  if (!settled.undo.empty() && !is_held) climb->held.push_back({order.step, order.action, settled.undo, 0});
+  if (climb->phase == Climb::Phase::ending) {
+    climb->unwind = true;  // it was wound down meanwhile
+    return;
+  }
+  if (settled.kind == Settled::Kind::refused ||
+      (settled.kind == Settled::Kind::failed && climb->rule && climb->rule->steps[order.step].stops_on_failure)) {
+    climb->phase = Climb::Phase::standing;
+    return;
+  }
+  climb->step = order.step + 1;
+  climb->step_since = std::max(settled.time, order.time);
+  if (settled.kind != Settled::Kind::done) return;
+  if (info->traits.ends_process) climb->ended_process = true;
+  if (info->traits.counts_as_retry && info->workload != nullptr)
+    retries_[info->workload(climb->subject, order.arguments)].push_back(climb->step_since);
+  if (info->traits.needs_running && !climb->held.empty()) climb->unwind = true;
+}
+
+void Ladder::settle_undo(const Order& order, const std::string& failure) {
+  Climb* climb = find(order.climb);
+  if (climb == nullptr || !climb->waiting) return;
+  climb->waiting = false;
+  const auto at = std::find_if(climb->held.begin(), climb->held.end(),
+                               [&order](const Climb::Held& held) { return held.step == order.step; });
+  if (at == climb->held.end()) return;
+  if (failure.empty() || ++at->failures >= kMostUndoFailures) climb->held.erase(at);
+}
+
+}  // namespace vramtrack::act

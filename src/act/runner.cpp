@@ -1,0 +1,495 @@
+#include "act/runner.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "act/proof.hpp"
+#include "act/run_program.hpp"
+#include "core/descriptor.hpp"
+#include "core/errno_words.hpp"
+#include "core/printable.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::size_t kMostMessages = 256;
+
+steady_clock::duration seconds_of(double seconds) {
+  return std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+AuditEntry entry_of(const Order& order, const char* event, const RunnerOptions& options) {
+  AuditEntry e;
+  e.event = event;
+  e.time = order.time;
+  e.written = options.now();
+  e.boot = options.boot_id;
+  e.climb = order.climb;
+  e.policy = order.policy;
+  e.policy_text = order.policy_text;
+  if (order.kind == Order::Kind::act || order.kind == Order::Kind::undo) e.step = order.step;
+  e.action = order.action;
+  e.text = order.text;
+  e.dry_run = order.dry_run;
+  e.is_for_people = order.is_for_people;
+  e.subject = order.subject;
+  return e;
+}
+
+std::string phase_word(Climb::Phase phase) {
+  switch (phase) {
+    case Climb::Phase::climbing:
+      return "climbing";
+    case Climb::Phase::standing:
+      return "standing";
+    case Climb::Phase::returning:
+      return "returning";
+    case Climb::Phase::ending:
+      return "ending";
+  }
+  return {};
+}
+
+/// An act that was forbidden for now, and is tried again.
+struct Deferred {
+  Order order;
+  std::chrono::steady_clock::time_point first;
+  std::chrono::steady_clock::time_point next;
+};
+
+/// What came of an order.
+struct Carried {
+  Order order;
+  Settled settled;
+  std::string undo_failure;
+};
+
+}  // namespace
+
+struct Runner::Core {
+  RunnerOptions options;
+  Journal journal;  ///< the thread's alone
+  std::atomic<bool> stop{false};
+
+  mutable std::mutex mutex;  ///< of what follows; never held over an act or a file
+  std::condition_variable changed;
+  Ladder ladder;
+  std::deque<Order> orders;
+  std::vector<Deferred> deferred;
+  std::vector<Carried> outcomes;
+  std::deque<AuditEntry> recent;
+  std::vector<std::string> messages;
+  std::uint64_t revision = 1;
+  bool busy = false;
+  bool off_here = false;  ///< switched off, and the file could not be written
+  std::string off_by;
+  std::thread thread;
+
+  Core(RunnerOptions given, Journal opened, Ladder made)
+      : options(std::move(given)), journal(std::move(opened)), ladder(std::move(made)) {
+    if (!options.tools.run)
+      options.tools.run = [this](const std::vector<std::string>& argv, double timeout_s) {
+        return run_for_output(argv, timeout_s, stop);
+      };
+  }
+
+  ~Core() {
+    {
+      const std::scoped_lock lock(mutex);
+      stop = true;
+    }
+    changed.notify_all();
+    if (thread.joinable()) thread.join();
+  }
+
+  [[nodiscard]] std::string off_reason() const {
+    if (off_here) return off_by;
+    if (options.off_file.empty() || ::access(options.off_file.c_str(), F_OK) != 0) return {};
+    return off_by.empty() ? fmt::format("the file {} exists", printable(options.off_file)) : off_by;
+  }
+
+  void message(const std::string& text) {
+    if (messages.size() < kMostMessages) messages.push_back(printable(text));
+  }
+
+  /// Writes it down, and shows it.
+  Status write(AuditEntry entry, bool synced) {
+    Status written = journal.append(entry, synced);
+    if (options.written) options.written(entry);
+    const std::scoped_lock lock(mutex);
+    message(fmt::format("policy {}{}: {}{}; {}", entry.policy, entry.dry_run ? " (dry run)" : "",
+                        entry.action.empty() ? entry.event : entry.action + ": " + entry.event,
+                        entry.text.empty() ? "" : ": " + entry.text, subject_words(entry.subject)));
+    if (!written) message("the audit cannot be written, so nothing is done: " + written.error().message);
+    recent.push_back(std::move(entry));
+    if (recent.size() > kMostRecent) recent.pop_front();
+    ++revision;
+    return written;
+  }
+
+  void point(std::string_view name, const Order& order) const {
+    if (options.at_point) options.at_point(name, order);
+  }
+
+  void tell(const Order& order) const {
+    if (!options.tools.tell || order.dry_run) return;
+    Note note;
+    note.act_id = fmt::format("{}-{}", order.climb, text_hash(order.text));
+    note.key.device_id = order.subject.device_id;
+    note.key.host = order.subject.process.host;
+    note.key.pid = order.subject.process.pid;
+    note.key.pid_start_ticks = order.subject.process.start_ticks;
+    note.severity = std::max(order.subject.severity, Severity::warning);
+    note.time = order.time;
+    note.text = printable(fmt::format("POLICY {}: {}; {}", order.policy, order.text, subject_words(order.subject)));
+    options.tools.tell(std::move(note));
+  }
+
+  /// Right before an act: what may have changed since the order was given. Empty: nothing stands against it.
+  std::string objection(const Order& order) {
+    if (stop) return "vramtrack ends";
+    if (std::string off = off_reason(); !off.empty()) return off;
+    const std::scoped_lock lock(mutex);
+    for (const Climb& climb : ladder.climbs())
+      if (climb.id == order.climb)
+        return climb.phase != Climb::Phase::climbing ? "the ladder ends: " + climb.end_reason
+               : climb.evidence_holds                ? std::string()
+                                                     : "the evidence does not hold at this moment";
+    return "the ladder has ended";
+  }
+
+  /// That the process is the one that was seen, and one that the policy may touch: as the kernel tells it now.
+  std::string ownership(const Order& order, const ActRequest& request) {
+    const auto proven = prove(request);
+    if (!proven) return proven.error().message;
+    std::shared_ptr<const Policy> rule;
+    ActConfig config;
+    {
+      const std::scoped_lock lock(mutex);
+      config = ladder.config();
+      for (const Climb& climb : ladder.climbs())
+        if (climb.id == order.climb) rule = climb.rule;
+    }
+    if (!rule) return "the policy was changed";
+    Subject now = order.subject;
+    now.user = proven->user;
+    now.command = proven->command.empty() ? proven->name : proven->command;
+    std::string why = not_owned(*rule, now.user, options.own_user);
+    if (why.empty()) why = not_named(*rule, now);
+    // A process that became another program by exec() keeps its pid and its start.
+    if (why.empty() && now.command != order.subject.command) why = why_not(*rule, config, now);
+    return why;
+  }
+
+  /// Of an act that an earlier run began: what became of it; nullopt: it is to be done as any other.
+  std::optional<Settled> take_up(const Order& order, const ActionInfo& info, const ActRequest& request) {
+    if (info.complete != nullptr && !stop && off_reason().empty()) {
+      const auto completed = info.complete(request, *order.plan);
+      if (completed && *completed) return Settled{Settled::Kind::done, **completed, {}, order.time};
+      if (!completed && order.has_ended)
+        return Settled{Settled::Kind::failed, completed.error().message, {}, order.time};
+    }
+    if (!order.has_ended) return std::nullopt;
+    return Settled{Settled::Kind::done, "the process has ended: it is taken as done", {}, order.time};
+  }
+
+  /// nullopt: it is forbidden for now, and was put among the deferred. `first`: of the first attempt; nullopt: this is
+  /// it.
+  std::optional<Settled> do_act(const Order& order, std::optional<steady_clock::time_point> first) {
+    const ActionInfo* info = find_action(order.action);
+    if (info == nullptr) return Settled{Settled::Kind::failed, "there is no such action", {}, order.time};
+    const auto settled = [&](Settled::Kind kind, const char* event, std::string text, std::string undo = {}) {
+      AuditEntry e = entry_of(order, event, options);
+      e.text = text;
+      if (info->workload != nullptr) e.workload = info->workload(order.subject, order.arguments);
+      if (!write(std::move(e), true) && kind == Settled::Kind::done) text += " (the audit could not be written)";
+      return Settled{kind, std::move(text), std::move(undo), order.time};
+    };
+    if (order.dry_run)
+      return settled(Settled::Kind::done, "would", info->words(order.subject, order.arguments),
+                     info->undo != nullptr ? "dry run" : "");
+    ActRequest request{order.subject, order.arguments, options.tools, order.policy, order.act_id(), order.time};
+    const auto now = steady_clock::now();
+    if (first) request.tried_for_s = std::chrono::duration<double>(now - *first).count();
+    if (order.plan && !first)
+      if (auto taken_up = take_up(order, *info, request)) {
+        const bool failed = taken_up->kind == Settled::Kind::failed;
+        return settled(taken_up->kind, failed ? "failed" : "done", taken_up->text, order.plan->undo);
+      }
+    if (const std::string why = objection(order); !why.empty()) return settled(Settled::Kind::refused, "refused", why);
+    if (info->traits.needs_process)
+      if (const std::string why = ownership(order, request); !why.empty())
+        return settled(Settled::Kind::refused, "refused", why);
+    // What is done to another machine's node rests on the same proof.
+    if (!info->traits.needs_process && !info->traits.is_free && !order.subject.node.empty())
+      if (const auto proven = prove(request); !proven)
+        return settled(Settled::Kind::refused, "refused", proven.error().message);
+    auto plan = order.plan ? Result<ActPlan>(*order.plan) : info->plan(request);
+    if (!plan) return settled(Settled::Kind::failed, "failed", plan.error().message);
+    if (!first) {
+      AuditEntry intent = entry_of(order, "intent", options);
+      intent.text = plan->what;
+      intent.undo = plan->undo;
+      if (info->workload != nullptr) intent.workload = info->workload(order.subject, order.arguments);
+      if (const Status written = write(std::move(intent), true); !written)
+        return Settled{Settled::Kind::refused, written.error().message, {}, order.time};
+      point("intent", order);
+    }
+    const auto done = info->perform(request, *plan);
+    point("performed", order);
+    if (!done && request.again_in_s) {
+      Deferred later{order, first.value_or(now), now + seconds_of(*request.again_in_s)};
+      later.order.plan = *plan;
+      const std::scoped_lock lock(mutex);
+      deferred.push_back(std::move(later));
+      return std::nullopt;
+    }
+    // What failed may have been done in part: it is undone all the same.
+    Settled out = done ? settled(Settled::Kind::done, "done", *done, plan->undo)
+                       : settled(Settled::Kind::failed, "failed", done.error().message, plan->undo);
+    point("done", order);
+    return out;
+  }
+
+  std::string do_undo(const Order& order) {
+    const ActionInfo* info = find_action(order.action);
+    AuditEntry e = entry_of(order, order.dry_run ? "would_undo" : "undone", options);
+    if (order.dry_run) return static_cast<void>(write(std::move(e), false)), std::string();
+    if (info == nullptr || info->undo == nullptr || !order.plan) return {};
+    const StepArguments none;
+    const ActRequest request{order.subject, none, options.tools, order.policy, order.act_id(), order.time};
+    const auto undone = info->undo(request, order.plan->undo);
+    if (!undone) e.event = "undo_failed";
+    e.text = fmt::format("{}; {}", undone ? *undone : undone.error().message, order.text);
+    e.is_for_people = !undone;
+    static_cast<void>(write(std::move(e), true));
+    return undone ? std::string() : undone.error().message;
+  }
+
+  void carry_out(Order order, std::optional<steady_clock::time_point> first) {
+    Carried outcome;
+    switch (order.kind) {
+      case Order::Kind::act: {
+        auto settled = do_act(order, first);
+        if (!settled) return;
+        outcome.settled = std::move(*settled);
+        break;
+      }
+      case Order::Kind::undo:
+        outcome.undo_failure = do_undo(order);
+        break;
+      default: {
+        const char* event = order.kind == Order::Kind::begin ? "begin" : order.kind == Order::Kind::end ? "end" : "say";
+        static_cast<void>(write(entry_of(order, event, options), order.kind == Order::Kind::end));
+        if (order.is_for_people) tell(order);
+        return;
+      }
+    }
+    outcome.order = std::move(order);
+    const std::scoped_lock lock(mutex);
+    outcomes.push_back(std::move(outcome));
+  }
+
+  void live() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      const auto earlier = [](const Deferred& a, const Deferred& b) { return a.next < b.next; };
+      auto next = std::min_element(deferred.begin(), deferred.end(), earlier);
+      const auto is_due = [&] { return next != deferred.end() && next->next <= steady_clock::now(); };
+      const auto is_woken = [this] { return stop || !orders.empty(); };
+      if (next == deferred.end())
+        changed.wait(lock, is_woken);
+      else if (!is_due())
+        changed.wait_until(lock, next->next, is_woken);
+      if (stop) return;
+      Order order;
+      std::optional<steady_clock::time_point> first;
+      if (is_due()) {
+        order = std::move(next->order);
+        first = next->first;
+        deferred.erase(next);
+      } else if (!orders.empty()) {
+        order = std::move(orders.front());
+        orders.pop_front();
+      } else {
+        continue;
+      }
+      busy = true;
+      lock.unlock();
+      try {
+        carry_out(std::move(order), first);
+      } catch (const std::bad_alloc&) {  // the order is lost, and its climb waits: nothing is done
+      }
+      lock.lock();
+      busy = false;
+      changed.notify_all();
+    }
+  }
+};
+
+Runner::Runner(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+Runner::~Runner() = default;
+
+Result<std::unique_ptr<Runner>> Runner::open(RunnerOptions options) {
+  if (options.simulated || options.audit_path.empty()) options.config.dry_run = true;
+  auto journal = Journal::open(options.audit_path);
+  if (!journal) return fail(journal.error());
+  auto entries = options.audit_path.empty() ? std::vector<AuditEntry>() : read_audit(options.audit_path);
+  if (!entries) return fail(entries.error());
+  Ladder ladder(options.policies, options.config, options.own_user);
+  const auto notes = recover(*entries, options.boot_id, options.now(), ladder);
+  ladder.limit_by(options.limit);
+  options.tools.timeout_s = options.config.timeout_seconds;
+  auto core = std::make_unique<Core>(std::move(options), std::move(*journal), std::move(ladder));
+  const std::size_t known = std::min(entries->size(), kMostRecent);
+  core->recent.assign(entries->end() - static_cast<std::ptrdiff_t>(known), entries->end());
+  for (const AuditEntry& note : notes)
+    if (const Status written = core->write(note, true); !written) return fail(written.error());
+  try {
+    core->thread = std::thread([c = core.get()] { c->live(); });
+  } catch (const std::system_error& e) {
+    return fail(fmt::format("no thread can be started for policies: {}", e.what()));
+  }
+  return std::unique_ptr<Runner>(new Runner(std::move(core)));
+}
+
+void Runner::see(const View& view) {
+  see(observe(view));
+}
+
+void Runner::see(const Observation& seen) {
+  Core& c = *core_;
+  const std::string off = c.off_reason();
+  {
+    const std::scoped_lock lock(c.mutex);
+    for (Carried& outcome : c.outcomes) {
+      outcome.settled.time = std::max(outcome.settled.time, seen.time);
+      if (outcome.order.kind == Order::Kind::undo)
+        c.ladder.settle_undo(outcome.order, outcome.undo_failure);
+      else
+        c.ladder.settle(outcome.order, outcome.settled);
+    }
+    if (!c.outcomes.empty()) ++c.revision;
+    c.outcomes.clear();
+    if (c.ladder.is_off() != !off.empty()) {
+      c.ladder.switch_off(!off.empty(), off);
+      c.message(off.empty() ? "policies: acting is on again" : "policies: acting is off: " + off);
+      ++c.revision;
+    }
+    for (Order& order : c.ladder.advance(seen)) {
+      c.orders.push_back(std::move(order));
+      ++c.revision;
+    }
+  }
+  c.changed.notify_all();
+}
+
+void Runner::say(const std::string& id, const Subject& subject, const std::string& text, bool is_for_people) {
+  Order order;
+  order.climb = id;
+  order.subject = subject;
+  order.text = text;
+  order.is_for_people = is_for_people;
+  order.time = core_->options.now();
+  {
+    const std::scoped_lock lock(core_->mutex);
+    order.dry_run = core_->ladder.config().dry_run;
+    core_->orders.push_back(std::move(order));
+  }
+  core_->changed.notify_all();
+}
+
+void Runner::use(Policies policies, ActConfig config) {
+  const std::scoped_lock lock(core_->mutex);
+  if (core_->options.simulated || core_->options.audit_path.empty()) config.dry_run = true;
+  core_->ladder.use(std::move(policies), std::move(config));
+  ++core_->revision;
+}
+
+Status Runner::switch_off(bool off, const std::string& by) {
+  Core& c = *core_;
+  const std::string& path = c.options.off_file;
+  Status written;
+  if (off && !path.empty()) {
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+    if (file.get() < 0) written = fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
+  }
+  if (!off && !path.empty() && ::unlink(path.c_str()) != 0 && errno != ENOENT)
+    written = fail(fmt::format("cannot remove {}: {}", path, errno_words(errno)));
+  const std::scoped_lock lock(c.mutex);
+  c.off_here = off && (path.empty() || !written);
+  c.off_by = off ? "switched off " + by : std::string();
+  ++c.revision;
+  return written;
+}
+
+std::uint64_t Runner::revision() const {
+  const std::scoped_lock lock(core_->mutex);
+  return core_->revision;
+}
+
+ActsState Runner::state() const {
+  const std::scoped_lock lock(core_->mutex);
+  const Ladder& ladder = core_->ladder;
+  ActsState out;
+  out.enabled = ladder.config().enabled;
+  out.dry_run = ladder.config().dry_run;
+  out.off_why = core_->off_reason();
+  out.off = !out.off_why.empty();
+  for (const Policy& policy : ladder.policies().rules) out.policies.push_back(policy.name);
+  for (const Climb& climb : ladder.climbs()) {
+    ActsState::Standing one;
+    one.id = climb.id;
+    one.policy = climb.policy;
+    one.subject = climb.subject;
+    one.phase = phase_word(climb.phase);
+    one.step = climb.step;
+    one.steps = climb.rule ? climb.rule->steps.size() : 0;
+    if (climb.rule && climb.step < one.steps && climb.phase == Climb::Phase::climbing)
+      one.next = climb.rule->steps[climb.step].action->name;
+    one.began = climb.began;
+    one.dry_run = climb.dry_run;
+    for (const Climb::Held& held : climb.held) one.held.push_back(held.action);
+    out.climbs.push_back(std::move(one));
+  }
+  out.acts.assign(core_->recent.begin(), core_->recent.end());
+  out.revision = core_->revision;
+  return out;
+}
+
+bool Runner::holds(std::uint32_t pid, std::uint64_t start_ticks) const {
+  const std::scoped_lock lock(core_->mutex);
+  const std::vector<Climb>& climbs = core_->ladder.climbs();
+  return std::any_of(climbs.begin(), climbs.end(), [&](const Climb& climb) {
+    const ProcessKey& process = climb.subject.process;
+    return process.pid == pid && process.start_ticks == start_ticks && process.host.empty() && !climb.dry_run &&
+           !climb.held.empty();
+  });
+}
+
+bool Runner::settle(double at_most_s) {
+  std::unique_lock lock(core_->mutex);
+  return core_->changed.wait_for(lock, from_seconds(at_most_s),
+                                 [this] { return core_->orders.empty() && core_->deferred.empty() && !core_->busy; });
+}
+
+std::vector<std::string> Runner::take_messages() {
+  const std::scoped_lock lock(core_->mutex);
+  return std::exchange(core_->messages, {});
+}
+
+}  // namespace vramtrack::act

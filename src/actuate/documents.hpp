@@ -1,0 +1,53 @@
+// Documents: the JSON that the actuator serves and takes, beside Alertmanager's (docs/actuate.md).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "actuate/state.hpp"
+#include "core/result.hpp"
+
+namespace vramtrack::actuate {
+
+/// How it stands: for the API, the metrics and `vramtrack actuate status`.
+struct Summary {
+  bool dry_run = true;
+  std::vector<std::string> policies;
+  std::optional<OpenBreaker> breaker;
+  std::size_t nodes_acted_on = 0;
+  std::int64_t nodes_allowed = 0;
+  std::size_t climbing = 0;
+  std::optional<Timestamp> last_webhook;
+  std::vector<Case> cases;  ///< the last heard of first
+  std::uint64_t webhooks = 0;
+  std::uint64_t bad_webhooks = 0;
+  std::uint64_t alerts = 0;
+  std::uint64_t state_failures = 0;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> acts;  ///< by action and outcome
+  std::map<std::string, std::uint64_t> refused;                       ///< by reason
+};
+
+/// "vramtrack.actuate.v1", with the first `most` cases.
+std::string summary_json(const Summary& summary, std::size_t most = 256);
+/// Errors name what is wrong.
+Result<Summary> parse_summary(std::string_view text);
+/// For people.
+std::string summary_words(const Summary& summary);
+/// For Prometheus, text format 0.0.4.
+std::string summary_metrics(const Summary& summary);
+
+/// The body of a reset: who does it, and why.
+struct ResetRequest {
+  std::string by;
+  std::string reason;
+};
+Result<ResetRequest> parse_reset(std::string_view body);
+std::string reset_json(const ResetRequest& request);
+
+/// `host` of an agent's /api/v1/version; empty: it does not say.
+std::string host_of_version(std::string_view text);
+
+}  // namespace vramtrack::actuate

@@ -1,0 +1,146 @@
+#include "actuate/evidence.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "core/printable.hpp"
+
+namespace vramtrack::actuate {
+namespace {
+
+constexpr std::array<std::string_view, 5> kRefusalWords = {"bad_label", "no_agent", "no_evidence", "mismatch",
+                                                           "no_policy"};
+
+/// The first of these labels that the alert has; empty: none of them.
+std::string label_of(const Labels& labels, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const auto at = labels.find(name); at != labels.end() && !at->second.empty()) return at->second;
+  return {};
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
+}
+
+/// "gn1.cluster" and "gn1" are one machine; two addresses with dots are not.
+bool is_same_host(const std::string& one, const std::string& other) {
+  const std::string a = lower(one);
+  const std::string b = lower(other);
+  return a == b || a.starts_with(b + '.') || b.starts_with(a + '.');
+}
+
+/// "1234" of "1234.batch".
+std::string job_number(const std::string& job) {
+  return job.substr(0, job.find('.'));
+}
+
+/// What of the alert's claims does not hold of `subject`; empty: all do.
+std::string difference(const Labels& labels, const act::Subject& subject) {
+  const std::string pid = label_of(labels, {"pid"});
+  if (!pid.empty() && pid != std::to_string(subject.process.pid))
+    return fmt::format("the alert is of pid {}, the agent's of pid {}", printable(pid), subject.process.pid);
+  const std::string ticks = label_of(labels, {"pid_start_ticks"});
+  if (!ticks.empty() && ticks != std::to_string(subject.process.start_ticks))
+    return fmt::format("pid {} is another process than that of the alert: it began at tick {}, not {}",
+                       subject.process.pid, subject.process.start_ticks, printable(ticks));
+  const std::string job = label_of(labels, {"slurm_job_id", "hpc_job"});
+  if (!job.empty() && job_number(job) != job_number(subject.job))
+    return fmt::format("the alert is of Slurm job {}, but pid {} is of {}", printable(job), subject.process.pid,
+                       subject.job.empty() ? "none" : "job " + printable(subject.job));
+  return {};
+}
+
+bool is_on_device(const Labels& labels, const act::Subject& subject) {
+  const std::string uuid = label_of(labels, {"UUID", "uuid", "gpu_uuid"});
+  if (!uuid.empty()) return uuid == subject.device_id || "GPU-" + uuid == subject.device_id;
+  const std::string index = label_of(labels, {"gpu"});
+  return index.empty() || (subject.device_index && index == std::to_string(*subject.device_index));
+}
+
+std::string device_words(const Labels& labels) {
+  const std::string uuid = label_of(labels, {"UUID", "uuid", "gpu_uuid"});
+  return uuid.empty() ? label_of(labels, {"gpu"}) : uuid;
+}
+
+bool is_worse(const act::Subject& one, const act::Subject& other) {
+  const bool has = one.process.pid != 0;
+  if (has != (other.process.pid != 0)) return has;
+  if (one.severity != other.severity) return one.severity > other.severity;
+  return one.growth_bytes_per_s.mid > other.growth_bytes_per_s.mid;
+}
+
+Evidence refused(Refusal refusal, std::string why) {
+  return {std::nullopt, refusal, std::move(why)};
+}
+
+Evidence with_labels(act::Subject subject, const Case& one, const std::string& node) {
+  subject.node = node;
+  for (const auto& [name, value] : one.labels) subject.labels.emplace(name, value);
+  return {std::move(subject), {}, {}};
+}
+
+}  // namespace
+
+std::string_view to_string(Refusal refusal) {
+  return kRefusalWords.at(static_cast<std::size_t>(refusal));
+}
+
+void put_on_node(View& view, const std::string& node) {
+  for (SeriesView& series : view.series) series.key.host = node;
+}
+
+act::Observation observation_of(Witness witness, const std::string& node) {
+  put_on_node(witness.view, node);
+  return act::observe(witness.view);
+}
+
+Evidence evidence_of(const Case& one, const std::string& node, const std::string& witness_host,
+                     const act::Observation& seen) {
+  const std::string host = label_of(one.labels, {"Hostname", "hostname"});
+  if (!host.empty() && !witness_host.empty() && !is_same_host(host, witness_host))
+    return refused(Refusal::mismatch, fmt::format("the alert is of host {}, but the agent asked is on {}",
+                                                  printable(host), printable(witness_host)));
+  if (one.is_bound()) {
+    for (const act::Subject& subject : seen.subjects)
+      if (act::subject_key(subject) == one.subject) return with_labels(subject, one, node);
+    return refused(Refusal::no_evidence,
+                   fmt::format("no alert of pid {} stands on {} any more", one.process.pid, node));
+  }
+  const act::Subject* best = nullptr;
+  std::string different;
+  for (const act::Subject& subject : seen.subjects) {
+    if (!is_on_device(one.labels, subject)) continue;
+    if (std::string why = difference(one.labels, subject); !why.empty())
+      different = std::move(why);
+    else if (best == nullptr || is_worse(subject, *best))
+      best = &subject;
+  }
+  if (best != nullptr) return with_labels(*best, one, node);
+  if (!different.empty()) return refused(Refusal::mismatch, different);
+  const std::string device = device_words(one.labels);
+  return refused(Refusal::no_evidence, fmt::format("the agent of {} shows no standing alert{}", node,
+                                                   device.empty() ? std::string() : " of GPU " + printable(device)));
+}
+
+Result<ProcessInfo> same_process(const act::Subject& subject, const View& view) {
+  const std::string key = act::subject_key(subject);
+  const std::vector<act::Subject> now = act::subjects_of(view);
+  const auto at =
+      std::find_if(now.begin(), now.end(), [&key](const act::Subject& s) { return act::subject_key(s) == key; });
+  if (at == now.end()) return fail(fmt::format("no alert of {} stands any more", act::subject_words(subject)));
+  if (at->user != subject.user || job_number(at->job) != job_number(subject.job))
+    return fail(fmt::format("{} is of user {} and job {} now: not the same work", act::subject_words(subject),
+                            printable(at->user), at->job.empty() ? "none" : printable(at->job)));
+  for (const SeriesView& series : view.series)
+    if (series.process && process_key(series.key).pid == subject.process.pid &&
+        series.key.pid_start_ticks == subject.process.start_ticks)
+      return *series.process;
+  return ProcessInfo{};  // a device: there is no process
+}
+
+}  // namespace vramtrack::actuate

@@ -1,0 +1,56 @@
+// Evidence: what the agent of a machine says now, held against what an alert claims. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "act/ladder.hpp"
+#include "actuate/state.hpp"
+#include "actuate/webhook.hpp"
+#include "core/result.hpp"
+#include "core/view.hpp"
+
+namespace vramtrack::actuate {
+
+/// Why nothing is done about an alert.
+enum class Refusal : std::uint8_t {
+  bad_label,    ///< its labels do not name an agent and one node
+  no_agent,     ///< no agent answers, and there is no rescan
+  no_evidence,  ///< no alert stands there any more
+  mismatch,     ///< the alert and the agent speak of different hosts, processes or jobs
+  no_policy,    ///< no policy is for it
+};
+std::string_view to_string(Refusal refusal);
+
+/// What an agent, or a rescan, says of a machine.
+struct Witness {
+  std::string host;  ///< as the machine names itself; empty: not known
+  View view;
+};
+
+/// `witness` with every series on `node`: what all of the fleet are told apart by.
+act::Observation observation_of(Witness witness, const std::string& node);
+
+struct Evidence {
+  std::optional<act::Subject> subject;
+  Refusal refusal = Refusal::no_evidence;  ///< without a subject
+  std::string why;                         ///< likewise, in words
+};
+
+/// The subject of `seen` that the alert of `one` is about: its GPU by the labels UUID, uuid or gpu_uuid, else gpu; its
+/// process by pid and pid_start_ticks; its job by slurm_job_id or hpc_job; its host by Hostname or hostname. What the
+/// alert does not name is not compared. Of several the worst. A case that is bound gets the process it is bound to, or
+/// none. The alert's labels become labels of the subject, but for those that the agent itself gave.
+Evidence evidence_of(const Case& one, const std::string& node, const std::string& witness_host,
+                     const act::Observation& seen);
+
+/// The process of `subject`, as it is now. Errors: its alert does not stand any more, or user or job have
+/// changed. `view` has its series on the subject's node.
+Result<ProcessInfo> same_process(const act::Subject& subject, const View& view);
+
+/// Puts every series of `view` on `node`.
+void put_on_node(View& view, const std::string& node);
+
+}  // namespace vramtrack::actuate

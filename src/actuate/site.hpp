@@ -1,0 +1,27 @@
+// Site: the actuator on HTTP (docs/actuate.md).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "actuate/actuator.hpp"
+#include "agent/server/http.hpp"
+
+namespace vramtrack::actuate {
+
+struct SiteOptions {
+  std::string token;  ///< empty: only root and the own user may post
+  std::string host;   ///< this machine's name
+  std::uint32_t own_uid = 0;
+  std::function<void()> wake;  ///< called when alerts have come
+};
+
+/// What one webhook may have: some 4,000 alerts.
+inline constexpr std::size_t kMostWebhookBytes = 4U << 20U;
+
+/// POST /api/v1/alerts (Alertmanager's webhook), POST /api/v1/breaker/reset, GET /api/v1/acts, /api/v1/status, /metrics
+/// and /healthz. Who posts must bear the token, be root or be the actuator's own user. `actuator` must outlive it.
+agent::Site site_of(Actuator& actuator, SiteOptions options);
+
+}  // namespace vramtrack::actuate

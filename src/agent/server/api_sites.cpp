@@ -1,0 +1,68 @@
+// Which processes run under `vramtrack run`, and which of their lines keep memory.
+#include <charconv>
+
+#include "agent/server/api_parts.hpp"
+#include "run/client/ask.hpp"
+
+namespace vramtrack::agent {
+namespace {
+
+/// What the lines of a program are called tells as much as its command line: the same clients see both.
+bool may_see(const Rights& rights, std::uint32_t uid) {
+  return rights.all_commands || (!rights.user.empty() && rights.user == user_name(uid));
+}
+
+std::optional<std::uint32_t> pid_of(const std::string& text) {
+  std::uint32_t pid = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (ec != std::errc{} || end != text.data() + text.size() || pid == 0 || pid > INT32_MAX) return std::nullopt;
+  return pid;
+}
+
+Response not_probed() {
+  return error(
+      404, "not_probed",
+      "this process does not run under 'vramtrack run', or its run belongs to a user whose runs this agent may "
+      "not ask; start it with 'vramtrack run -- PROGRAM', and the agent as the same user or as root");
+}
+
+}  // namespace
+
+std::vector<ProbedProcess> Api::probed(const Snapshot* snapshot, const Rights& rights, const ApiConfig& config) {
+  std::vector<ProbedProcess> seen;
+  if (config.sites) seen = config.sites->processes(snapshot != nullptr ? snapshot->view.get() : nullptr);
+  std::erase_if(seen, [&](const ProbedProcess& one) { return !may_see(rights, one.uid); });
+  return seen;
+}
+
+Response Api::sites(const Request& request, const ApiConfig& config) {
+  const Rights asker = rights(request, config);
+  const auto pids = request.query.equal_range("pid");
+  if (pids.first == pids.second) {
+    const auto snapshot = published_.latest();
+    return text_response(200, "application/json", probed_json(probed(snapshot.get(), asker, config)));
+  }
+  const auto pid = pid_of(pids.first->second);
+  if (!pid) return error(400, "bad_pid", "pid must be the number of a process");
+  if (!config.sites) return error(404, "not_probed", "the processes of a simulation do not run under 'vramtrack run'");
+  const auto owner = run::owner_of_process(*pid);
+  if (!owner) return error(404, "no_process", "there is no such process");
+  if (!may_see(asker, *owner))
+    return error(403, "not_yours",
+                 "only the process's user, root, the agent's own user and bearers of its token may see its lines");
+  const Quota::Taken asking = asking_.take(request.peer, 1, kAskingPatience);
+  if (asking.answer != Shares::Answer::granted)
+    return refused(asking.answer == Shares::Answer::full ? 503 : 429, "busy",
+                   "runs are being asked for others; try again");
+  const ProbedSites::Answer answer = config.sites->report(*pid, *owner);
+  using State = ProbedSites::Answer::State;
+  if (answer.state == State::not_probed) return not_probed();
+  if (answer.state == State::busy) return refused(503, "busy", "the run is being asked for others; try again");
+  if (answer.state == State::not_yet)
+    return refused(503, "no_report", "the run has no report yet; it makes one within some seconds of being asked");
+  Response out;
+  out.body = answer.text;
+  return until_read(request, std::move(out));
+}
+
+}  // namespace vramtrack::agent

@@ -1,0 +1,94 @@
+// Quota: Shares for many threads; what is Held goes back by itself.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "agent/server/shares.hpp"
+
+namespace vramtrack::agent {
+
+/// What was taken; goes back when it is destroyed. May outlive the Quota it comes from.
+class Held;
+
+/// Any thread.
+class Quota {
+ public:
+  Quota(std::uint64_t most, std::uint64_t reserve) : core_(std::make_shared<Core>(most, reserve)) {}
+
+  struct Taken;
+  /// Takes `amount` for `peer`. Waits at most `patience` until it is granted.
+  [[nodiscard]] Taken take(const Peer& peer, std::uint64_t amount = 1, std::chrono::milliseconds patience = {});
+  [[nodiscard]] Shares::Answer ask(const Peer& peer, std::uint64_t amount = 1) const {
+    const std::lock_guard lock(core_->mutex);
+    return core_->shares.ask(peer, amount);
+  }
+  [[nodiscard]] std::uint64_t taken() const {
+    const std::lock_guard lock(core_->mutex);
+    return core_->shares.taken();
+  }
+  void set_most(std::uint64_t most) {
+    const std::lock_guard lock(core_->mutex);
+    core_->shares.set_most(most);
+  }
+
+ private:
+  friend class Held;
+  struct Core {
+    Core(std::uint64_t most, std::uint64_t reserve) : shares(most, reserve) {}
+    std::mutex mutex;
+    std::condition_variable freed;
+    Shares shares;
+  };
+  std::shared_ptr<Core> core_;
+};
+
+class Held {
+ public:
+  Held() = default;
+  Held(Held&& other) noexcept = default;
+  Held& operator=(Held&& other) noexcept {
+    std::swap(core_, other.core_);
+    std::swap(peer_, other.peer_);
+    std::swap(amount_, other.amount_);
+    return *this;
+  }
+  ~Held() {
+    if (!core_) return;
+    {
+      const std::lock_guard lock(core_->mutex);
+      core_->shares.give_back(peer_, amount_);
+    }
+    core_->freed.notify_all();
+  }
+
+ private:
+  friend class Quota;
+  Held(std::shared_ptr<Quota::Core> core, Peer peer, std::uint64_t amount)
+      : core_(std::move(core)), peer_(std::move(peer)), amount_(amount) {}
+
+  std::shared_ptr<Quota::Core> core_;
+  Peer peer_;
+  std::uint64_t amount_ = 0;
+};
+
+struct Quota::Taken {
+  Shares::Answer answer = Shares::Answer::full;
+  Held held;  ///< empty unless granted
+};
+
+inline Quota::Taken Quota::take(const Peer& peer, std::uint64_t amount, std::chrono::milliseconds patience) {
+  std::unique_lock lock(core_->mutex);
+  Shares::Answer answer = Shares::Answer::full;
+  core_->freed.wait_for(lock, patience, [&] {
+    answer = core_->shares.take(peer, amount);
+    return answer == Shares::Answer::granted;
+  });
+  if (answer != Shares::Answer::granted) return {answer, {}};
+  return {answer, Held(core_, peer, amount)};
+}
+
+}  // namespace vramtrack::agent

@@ -1,0 +1,174 @@
+#include "agent/server/waiting_room.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+namespace vramtrack::agent {
+namespace {
+
+std::string_view reason(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 408:
+      return "Request Timeout";
+    case 421:
+      return "Misdirected Request";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Refused";
+  }
+}
+
+/// Method, path and host of a request's head; the path is empty where the first line is none of a request.
+Request parse_head(std::string_view head) {
+  Request out;
+  const std::string_view line = head.substr(0, head.find("\r\n"));
+  const std::size_t method = line.find(' ');
+  const std::size_t target = method == std::string_view::npos ? method : line.find(' ', method + 1);
+  if (target == std::string_view::npos) return out;
+  out.method = line.substr(0, method);
+  out.path = line.substr(method + 1, target - method - 1);
+  out.path.resize(std::min(out.path.size(), out.path.find('?')));
+  for (std::size_t at = head.find("\r\n"); at + 2 < head.size(); at = head.find("\r\n", at + 2)) {
+    std::string_view field = head.substr(at + 2, head.find("\r\n", at + 2) - at - 2);
+    std::string name(field.substr(0, field.find(':')));
+    for (char& c : name)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (name != "host" || field.size() == name.size()) continue;
+    field.remove_prefix(name.size() + 1);
+    while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
+    while (!field.empty() && field.back() == ' ') field.remove_suffix(1);
+    out.host = field;
+  }
+  return out;
+}
+
+Response refusal(const WaitingRoom::Guest& guest) {
+  const bool share = guest.why == Shares::Answer::share_used;
+  return refused(share ? 429 : 503, share ? "too_many_connections" : "busy",
+                 share ? fmt::format("{} has as many connections as it may have while others may need some; close "
+                                     "some of them, or try again",
+                                     guest.client.peer.name)
+                       : "too many connections are open; try again");
+}
+
+}  // namespace
+
+std::string closing_answer(const Response& response) {
+  const std::string_view body = response.body ? std::string_view(*response.body) : std::string_view();
+  std::string out = fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: "
+      "close\r\n",
+      response.status, reason(response.status), response.content_type, body.size());
+  for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
+  return out.append("\r\n").append(body);
+}
+
+WaitingRoom::~WaitingRoom() {
+  for (const Guest& guest : guests_) ::close(guest.fd);
+}
+
+void WaitingRoom::enter(Guest guest, Clock::time_point now) {
+  if (guests_.size() >= kMostGuests) throw_one_out();
+  guest.until = now + kPatience;
+  ++counts_[guest.client.peer.name];
+  guests_.push_back(std::move(guest));
+  look(std::prev(guests_.end()), now);  // its request has often come with it
+}
+
+void WaitingRoom::look(std::span<const pollfd> polled, Clock::time_point now) {
+  auto it = guests_.begin();
+  for (const pollfd& one : polled) it = one.revents != 0 || now >= it->until ? look(it, now) : std::next(it);
+}
+
+WaitingRoom::Guests::iterator WaitingRoom::look(Guests::iterator it, Clock::time_point now) {
+  Guest& guest = *it;
+  std::array<char, 4096> chunk;
+  bool gone = false;
+  for (int n = 0; n < 4 && !gone; ++n) {  // a client that sends without end gets no more attention than others
+    const ssize_t got = ::recv(guest.fd, chunk.data(), chunk.size(), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
+    gone = got <= 0;
+    if (got <= 0 || guest.answered) continue;
+    guest.begun.append(chunk.data(), static_cast<std::size_t>(got));
+    if (guest.begun.find("\r\n\r\n") != std::string::npos || guest.begun.size() > kMostHeadBytes) decide(guest, now);
+    if (guest.fd < 0) return forget(it);  // it has been given a place
+  }
+  if (!gone && now >= guest.until && !guest.answered) answer(guest, refusal(guest), now);
+  if (!gone && now < guest.until) return std::next(it);
+  ::close(guest.fd);
+  return forget(it);
+}
+
+WaitingRoom::Guests::iterator WaitingRoom::forget(Guests::iterator it) {
+  const auto count = counts_.find(it->client.peer.name);
+  if (--count->second == 0) counts_.erase(count);
+  return guests_.erase(it);
+}
+
+void WaitingRoom::decide(Guest& guest, Clock::time_point now) {
+  const std::size_t end = guest.begun.find("\r\n\r\n");
+  if (end == std::string::npos) return answer(guest, refusal(guest), now);
+  Request request = parse_head(std::string_view(guest.begun).substr(0, end + 2));
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (reads && request.path == "/healthz") {
+    request.over_unix = guest.over_unix;
+    request.uid = guest.client.uid;
+    request.peer = guest.client.peer;
+    Response response = house_.health(request);
+    if (request.method == "HEAD") response.body.reset();
+    return answer(guest, response, now);
+  }
+  if (reads && request.path == "/metrics" && house_.metrics(guest)) {
+    guest.fd = -1;
+    return;
+  }
+  answer(guest, refusal(guest), now);
+}
+
+void WaitingRoom::answer(Guest& guest, const Response& response, Clock::time_point now) {
+  const std::string text = closing_answer(response);
+  // Some hundred bytes: where they do not fit at once, nobody reads.
+  [[maybe_unused]] const ssize_t sent = ::send(guest.fd, text.data(), text.size(), MSG_NOSIGNAL);
+  ::shutdown(guest.fd, SHUT_WR);
+  guest.answered = true;
+  guest.begun.clear();
+  guest.begun.shrink_to_fit();
+  // It closes when it has read; closing before would reset what is on its way.
+  guest.until = std::max(guest.until, now + kPatience / 2);
+}
+
+void WaitingRoom::throw_one_out() {
+  const auto crowd = std::max_element(counts_.begin(), counts_.end(),
+                                      [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto of_crowd = [&](const Guest& g) { return g.client.peer.name == crowd->first; };
+  const auto it = std::find_if(guests_.begin(), guests_.end(), of_crowd);
+  ::close(it->fd);  // without an answer: a flood must cost less than it is worth
+  forget(it);
+}
+
+void WaitingRoom::add_to(std::vector<pollfd>& fds) const {
+  for (const Guest& guest : guests_) fds.push_back({guest.fd, POLLIN, 0});
+}
+
+int WaitingRoom::patience_ms(Clock::time_point now) const {
+  if (guests_.empty()) return -1;
+  const auto first = std::min_element(guests_.begin(), guests_.end(),
+                                      [](const Guest& a, const Guest& b) { return a.until < b.until; });
+  return static_cast<int>(
+      std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(first->until - now).count()));
+}
+
+}  // namespace vramtrack::agent

@@ -1,0 +1,121 @@
+// actuate: takes alerts of a fleet from Alertmanager, and acts through the scheduler that owns the work
+// (docs/actuate.md).
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "actuate/daemon.hpp"
+#include "actuate/documents.hpp"
+#include "agent/client.hpp"
+#include "cli/commands.hpp"
+#include "cli/shared_arguments.hpp"
+#include "core/printable.hpp"
+#include "store/store.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+struct ActuateOptions {
+  ConfigRequest config;
+  std::string what;  ///< "status", "reset"; empty: take alerts
+  actuate::ResetRequest reset;
+  bool json = false;
+};
+
+std::string folder_of(const Config& config) {
+  if (!config.actuate.state.empty()) return config.actuate.state;
+  return (std::filesystem::path(store_path(config.store)).parent_path() / "actuate").string();
+}
+
+agent::AgentClient client_of(const LayeredConfig& layers) {
+  return agent::AgentClient(actuate::socket_of(folder_of(layers.config())), 10, "actuate");
+}
+
+int run(const LayeredConfig& layers) {
+  actuate::DaemonOptions options;
+  options.layers = layers;
+  options.folder = folder_of(layers.config());
+  return actuate::run_actuator(options);
+}
+
+int status(const ActuateOptions& options, const LayeredConfig& layers, Console& console) {
+  const auto text = client_of(layers).ask("/api/v1/status");
+  const auto summary = text ? actuate::parse_summary(*text) : Result<actuate::Summary>(fail(text.error()));
+  if (!summary) {
+    console.error(printable(summary.error().message));
+    return 2;
+  }
+  console.write(options.json ? *text + '\n' : actuate::summary_words(*summary));
+  return summary->breaker ? 1 : 0;
+}
+
+int reset(const ActuateOptions& options, const LayeredConfig& layers, Console& console) {
+  if (options.reset.by.empty()) {
+    console.error("--by: name the person who closes the breaker; see 'vramtrack actuate --help'");
+    return 2;
+  }
+  const auto done = client_of(layers).ask("/api/v1/breaker/reset", actuate::reset_json(options.reset));
+  if (!done) {
+    console.error(printable(done.error().message));
+    return 2;
+  }
+  console.write("the circuit breaker is closed; steps that waited go on if their evidence still holds\n");
+  return 0;
+}
+
+/// An option that is a setting of [actuate].
+void add_setting(Arguments& arguments, ConfigRequest& into, const char* option, const char* metavar, std::string help,
+                 const char* setting) {
+  arguments.option(option, metavar, std::move(help), [&into, option, setting](const std::string& word) {
+    into.overrides.push_back({setting, word, option});
+    return Status();
+  });
+}
+
+int actuate_command_of(const ActuateOptions& options, const LayeredConfig& layers, Console& console) {
+  if (options.what == "status") return status(options, layers, console);
+  if (options.what == "reset") return reset(options, layers, console);
+  return run(layers);
+}
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<ActuateOptions>();
+  ConfigRequest& config = options->config;
+  arguments
+      .operand("WHAT", "status: show how it stands; reset: close the circuit breaker (default: take alerts)",
+               one_of({"status", "reset"}, options->what))
+      .completes({"status", "reset"});
+  arguments.option("--policy", "FILE", "Read the policies and settings from this configuration file", text(config.file))
+      .file();
+  add_setting(arguments, config, "--listen", "ADDRESS:PORT",
+              "Take webhooks here (default 127.0.0.1:9836; an address beyond loopback needs a token)",
+              "actuate.listen");
+  add_setting(arguments, config, "--agents", "URL",
+              "The agent of an alert, made of its labels (default http://{instance})", "actuate.agents");
+  add_setting(arguments, config, "--node", "NAME",
+              "The machine's name in Slurm or Kubernetes, made of the labels (default {Hostname})", "actuate.node");
+  add_setting(arguments, config, "--state", "DIR",
+              "Keep the state and the record here (default: 'actuate' beside the store)", "actuate.state");
+  arguments.flag("--enforce", "Act; without it everything is a dry run, unless act.dry-run is false", [&config] {
+    config.overrides.push_back({"act.dry-run", false, "--enforce"});
+  });
+  arguments.option("--by", "NAME", "With reset: who closes the circuit breaker", text(options->reset.by));
+  arguments.option("--reason", "TEXT", "With reset: why it may be closed", text(options->reset.reason));
+  arguments.flag("--json", "With status: print the JSON of /api/v1/status", options->json);
+  arguments.repeated("--set", "KEY=VALUE", "Override a setting: section.key=value", text(config.assignments));
+  return configured<ActuateOptions>(options, actuate_command_of);
+}
+
+}  // namespace
+
+const CommandInfo actuate_command{
+    "actuate", "Take alerts of a fleet from Alertmanager and act through Slurm or Kubernetes",
+    "Examples:\n"
+    "  vramtrack actuate --policy fleet.toml            a dry run: prints what would be done\n"
+    "  vramtrack actuate --policy fleet.toml --enforce  acts\n"
+    "  vramtrack actuate status --policy fleet.toml\n"
+    "  vramtrack actuate reset --by alice --reason \"a bad rule, fixed\"\n"
+    "Exit: 0 ended by SIGTERM or SIGINT, or done; 1 status: the circuit breaker is open; 2 it could not be done.",
+    declare};
+
+}  // namespace vramtrack::cli

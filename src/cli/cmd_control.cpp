@@ -1,0 +1,124 @@
+// control: changes the limits of a program that runs under 'vramtrack run', sets marks, and shows what it holds.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "core/format.hpp"
+#include "host/small_file.hpp"
+#include "run/client/ask.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+constexpr int kNothingDone = 2;
+
+struct ControlOptions {
+  std::string run;  ///< pid of the run or of a process in it; empty: the only one
+  std::optional<std::uint64_t> limit_bytes;
+  std::optional<std::uint64_t> soft_limit_bytes;
+  std::string mark;
+};
+
+/// The value after `name=` in "ok limit=1 processes=2:3,4:5".
+std::string field_of(const std::string& answer, const std::string& name) {
+  const std::size_t at = answer.find(' ' + name + '=');
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + name.size() + 2;
+  return answer.substr(begin, answer.find(' ', begin) - begin);
+}
+
+/// "4242:1073741824,4243:0" as pairs.
+std::vector<std::pair<std::string, std::uint64_t>> processes_of(const std::string& answer) {
+  std::vector<std::pair<std::string, std::uint64_t>> all;
+  std::string_view rest;
+  const std::string list = field_of(answer, "processes");
+  for (rest = list; !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    const std::size_t colon = one.find(':');
+    if (colon == std::string_view::npos) continue;
+    all.emplace_back(one.substr(0, colon), parse_unsigned(one.substr(colon + 1)).value_or(0));
+  }
+  return all;
+}
+
+bool is_of(const std::string& folder, const std::string& answer, const std::string& pid) {
+  if (std::filesystem::path(folder).filename() == pid) return true;
+  for (const auto& [process, bytes] : processes_of(answer))
+    if (process == pid) return true;
+  return false;
+}
+
+/// The folder of the one that is meant.
+Result<std::string> chosen(const std::string& pid) {
+  std::vector<std::string> found;
+  for (const std::string& folder : run::running_runs())
+    if (const auto answer = run::ask_control(folder, "status"); answer && (pid.empty() || is_of(folder, *answer, pid)))
+      found.push_back(folder);
+  if (found.size() == 1) return found.front();
+  if (found.empty())
+    return fail(pid.empty() ? "no program of yours runs under 'vramtrack run'"
+                            : fmt::format("process {} does not run under a 'vramtrack run' of yours", pid));
+  std::string pids;
+  for (const std::string& folder : found)
+    pids += (pids.empty() ? "" : ", ") + std::filesystem::path(folder).filename().string();
+  return fail(fmt::format("several programs run under 'vramtrack run': name one of {}", pids));
+}
+
+std::string size_or_none(const std::string& bytes) {
+  const std::uint64_t number = parse_unsigned(bytes).value_or(0);
+  return number == 0 ? "none" : format_bytes(static_cast<double>(number));
+}
+
+int control(const ControlOptions& options, Console& console) {
+  const auto folder = chosen(options.run);
+  if (!folder) {
+    console.error(folder.error().message);
+    return kNothingDone;
+  }
+  std::vector<std::string> requests;
+  if (options.limit_bytes) requests.push_back(fmt::format("limit {}", *options.limit_bytes));
+  if (options.soft_limit_bytes) requests.push_back(fmt::format("soft-limit {}", *options.soft_limit_bytes));
+  if (!options.mark.empty()) requests.push_back("mark " + options.mark);
+  requests.emplace_back("status");
+  std::string answered;
+  for (const std::string& request : requests) {
+    const auto answer = run::ask_control(*folder, request);
+    if (!answer) {
+      console.error(answer.error().message);
+      return kNothingDone;
+    }
+    answered = *answer;
+  }
+  console.write(fmt::format("limit {}, soft limit {}\n", size_or_none(field_of(answered, "limit")),
+                            size_or_none(field_of(answered, "soft-limit"))));
+  for (const auto& [process, bytes] : processes_of(answered))
+    console.write(fmt::format("process {} holds {}\n", process, format_bytes(static_cast<double>(bytes))));
+  return 0;
+}
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<ControlOptions>();
+  arguments.operand("PID", "The run, or a process of it (default: the only run there is)", text(options->run));
+  arguments.option("--limit", "SIZE", "Refuse what goes beyond this on each device from now on; 0: no limit",
+                   size([options](std::uint64_t bytes) { options->limit_bytes = bytes; }));
+  arguments.option("--soft-limit", "SIZE", "Tell when a process holds more than this of a device; 0: never",
+                   size([options](std::uint64_t bytes) { options->soft_limit_bytes = bytes; }));
+  arguments.option("--mark", "NAME", "Name this moment in the trace", text(options->mark));
+  return [options](Console& console) { return control(*options, console); };
+}
+
+}  // namespace
+
+const CommandInfo control_command{"control",
+                                  "Change the limits of a program under 'vramtrack run', or mark a moment of it",
+                                  "Examples:\n"
+                                  "  vramtrack control                            what the only run holds\n"
+                                  "  vramtrack control 4242 --limit 20GiB\n"
+                                  "  vramtrack control --mark \"after warm-up\"\n"
+                                  "Exit: 0 done, 2 no such run.",
+                                  declare};
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,170 @@
+// fleet: judges the GPUs whose memory a Prometheus-compatible server collects.
+#include "cli/cmd_fleet.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/fleet_options.hpp"
+#include "cli/recorded.hpp"
+#include "core/format.hpp"
+#include "core/printable.hpp"
+#include "core/time.hpp"
+#include "fleet/context.hpp"
+#include "fleet/scan.hpp"
+#include "fleet/text.hpp"
+#include "host/interrupt.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+constexpr int kNoLeak = 0;
+constexpr int kLeak = 1;
+constexpr int kFailed = 2;
+
+struct FleetScanOptions : FleetOptions {
+  std::string since = "24h";
+  std::string until;
+  std::string format = "text";
+  std::uint64_t limit = 50;
+};
+
+std::int64_t ms_of(Timestamp time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+/// The shard and labels, and the time from --since to --until.
+Result<fleet::PlanOptions> timed_plan_of(const FleetScanOptions& o) {
+  auto plan = plan_of(o);
+  if (!plan) return plan;
+  const Timestamp now = std::chrono::system_clock::now();
+  Timestamp until = now;
+  if (!o.until.empty()) {
+    const auto moment = parse_moment("--until", o.until, {}, now);
+    if (!moment) return fail(moment.error());
+    until = *moment;
+  }
+  // A length counts back from the end.
+  const auto since = parse_moment("--since", o.since, {}, until);
+  if (!since) return fail(since.error());
+  if (*since >= until) return fail("--since must be before --until");
+  plan->start_ms = ms_of(*since);
+  plan->end_ms = ms_of(until);
+  return plan;
+}
+
+int failed(Console& console, const std::string& why) {
+  console.error("cannot scan: " + printable(why));
+  return kFailed;
+}
+
+/// A line at the end of the terminal with how far the scan is; nothing elsewhere.
+class ProgressLine {
+ public:
+  explicit ProgressLine(Console& console, bool is_wanted) : block_(console), is_wanted_(is_wanted) {}
+  void show(std::size_t judged, std::size_t machines, std::uint64_t samples) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!is_wanted_ || (drawn_ && now - *drawn_ < std::chrono::milliseconds(200))) return;
+    drawn_ = now;
+    block_.draw(fmt::format("{} of {} machines judged, {} samples\n", format_number(judged), format_number(machines),
+                            format_number(samples)));
+  }
+  void erase() { block_.erase(); }
+
+ private:
+  Block block_;
+  bool is_wanted_;
+  std::optional<std::chrono::steady_clock::time_point> drawn_;
+};
+
+int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& console) {
+  const auto server = server_of(o);
+  if (!server) return failed(console, server.error().message);
+  const auto mapping = mapping_of(o);
+  if (!mapping) return failed(console, mapping.error().message);
+  fleet::ScanOptions options;
+  options.config = layers.config();
+  const auto plan = timed_plan_of(o);
+  if (!plan) return failed(console, plan.error().message);
+  options.plan = *plan;
+  const auto step_s = step_s_of(o);
+  if (!step_s) return failed(console, step_s.error().message);
+  options.threads = threads_of(o);
+  options.json = o.format == "json";
+  const Interrupt interrupt;
+  options.is_cancelled = Interrupt::requested;
+  const auto begun = std::chrono::steady_clock::now();
+  const auto path = path_of(o, *server);
+  if (!path) return failed(console, path.error().why);
+  const fleet::Reader reader(*server, *path, *step_s);
+  ProgressLine line(console, console.is_terminal() && !options.json);
+  const auto scanned = fleet::scan(
+      reader, *mapping, options,
+      [&](std::size_t judged, std::size_t machines, std::uint64_t samples) { line.show(judged, machines, samples); });
+  line.erase();
+  if (!scanned) return failed(console, scanned.error().why);
+  if (scanned->machines.empty() && scanned->unread.empty())
+    return failed(console, fmt::format("{} has no GPU memory metric of an exporter that is known, in this time; "
+                                       "`vramtrack fleet exporters` lists them, and --exporters adds others",
+                                       server->origin()));
+  fleet::FleetFindings found = fleet::find(*scanned);
+  fleet::add_caches(reader, *mapping, options.plan.end_ms, found);
+  fleet::ScanWords words;
+  words.server = server->origin();
+  words.length = format_span(static_cast<double>(options.plan.end_ms - options.plan.start_ms) / 1000);
+  words.path = to_string(*path);
+  words.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  words.usd_per_gpu_hour = layers.config().cost.usd_per_gpu_hour;
+  words.most_jobs = o.limit;
+  console.write(options.json ? scan_json(*scanned, found, words) : scan_text(*scanned, found, words));
+  for (const fleet::Unread& unread : scanned->unread)
+    console.error(fmt::format("{} not read: {}", format_count(unread.hosts.size(), "machine"), printable(unread.why)));
+  if (!scanned->unread.empty() || scanned->was_cancelled) return kFailed;
+  for (const fleet::MachineVerdict& machine : scanned->machines)
+    for (const fleet::GpuVerdict& gpu : machine.gpus)
+      if (gpu.has_leaked()) return kLeak;
+  return kNoLeak;
+}
+
+Runner declare_scan(Arguments& arguments) {
+  const auto o = std::make_shared<FleetScanOptions>();
+  arguments.option("--since", "TIME", "Begin here: a time, or a length before the end (default 24h)", text(o->since));
+  arguments.option("--until", "TIME", "End here (default now)", text(o->until));
+  arguments.option("--format", "NAME", "Print as: text, json (default text)", one_of({"text", "json"}, o->format))
+      .completes({"text", "json"});
+  arguments.option("--limit", "N", "Rows of the table (default 50)",
+                   whole_number([o = o.get()](std::uint64_t n) { o->limit = n; }, 1, 1'000'000));
+  add_fleet_options(arguments, *o);
+  return configured<FleetScanOptions>(o, scan);
+}
+
+Runner declare_exporters(Arguments&) {
+  return [](Console& console) {
+    console.write(fleet::Mapping::built_in());
+    return 0;
+  };
+}
+
+const CommandInfo kScan{
+    "scan", "Read a time from the server and judge every GPU once",
+    "Examples:\n"
+    "  vramtrack fleet scan --url http://prometheus:9090\n"
+    "  vramtrack fleet scan --url http://prometheus:9090 --since 7d --only cluster=training\n"
+    "  vramtrack fleet scan --url https://mimir/prometheus --header 'X-Scope-OrgID: gpu' --format json\n"
+    "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 could not read all of it.",
+    declare_scan};
+const CommandInfo kExporters{"exporters", "Print the metrics and labels that are read, as a file for --exporters",
+                             "Example:\n  vramtrack fleet exporters >exporters.toml", declare_exporters};
+const CommandInfo* const kVerbs[] = {&kScan, &fleet_watch_command, &kExporters};
+
+}  // namespace
+
+const CommandInfo fleet_command{"fleet", "Judge all GPUs that a Prometheus-compatible server knows, without an agent",
+                                "Examples:\n"
+                                "  vramtrack fleet scan --url http://prometheus:9090 --since 24h\n"
+                                "  vramtrack fleet exporters",
+                                nullptr, kVerbs};
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,229 @@
+// fleet watch: a scan that goes on, with a page, an API and metrics.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include "agent/server/guard.hpp"
+#include "agent/server/listen.hpp"
+#include "cli/cmd_fleet.hpp"
+#include "cli/fleet_options.hpp"
+#include "core/format.hpp"
+#include "core/printable.hpp"
+#include "fleet/context.hpp"
+#include "fleet/serve/site.hpp"
+#include "fleet/status.hpp"
+#include "fleet/watch.hpp"
+#include "host/host_name.hpp"
+#include "host/interrupt.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+struct FleetWatchOptions : FleetOptions {
+  double every_s = 30;
+  double history_s = 86'400;
+  std::string listen = "127.0.0.1:9837";
+  std::string token_file;
+};
+
+Timestamp now() {
+  return std::chrono::system_clock::now();
+}
+
+std::int64_t ms_of(Timestamp time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+int failed(Console& console, const std::string& why) {
+  console.error("cannot watch the fleet: " + printable(why));
+  return 2;
+}
+
+/// The token; empty where none is needed.
+Result<std::string> token_of(const FleetWatchOptions& o) {
+  if (!o.token_file.empty()) return agent::read_token(o.token_file);
+  const auto address = agent::parse_listen(o.listen);
+  if (!address) return fail(address.error().during("--listen"));
+  if (agent::is_loopback_host(address->first)) return std::string();
+  return fail(
+      fmt::format("--listen {} can be reached from other machines; give --token-file, so that not everybody reads "
+                  "the jobs of your fleet",
+                  o.listen));
+}
+
+/// A line when a job begins to leak, and one when it ends.
+class Lines {
+ public:
+  explicit Lines(Console& console) : console_(console) {}
+
+  void tell(const fleet::FleetFindings& found, Timestamp time) {
+    std::map<std::string, std::string> leaking;
+    for (const fleet::LeakingJob& job : found.jobs)
+      if (job.state == fleet::JobState::leaks) leaking[job.name] = words_of(job);
+    for (const auto& [name, words] : leaking)
+      if (!leaking_.contains(name)) console_.write(fmt::format("{} {}\n", iso8601(time), words));
+    for (const auto& [name, words] : leaking_)
+      if (!leaking.contains(name))
+        console_.write(fmt::format("{} {} no longer leaks\n", iso8601(time), printable(name)));
+    leaking_ = std::move(leaking);
+  }
+
+ private:
+  static std::string words_of(const fleet::LeakingJob& job) {
+    const fleet::LeakingGpu& first = job.leaks.front();
+    std::string text = fmt::format("{} leaks: {} of {}, {}", printable(job.name), format_number(job.leaks.size()),
+                                   format_count(job.gpus, "GPU"), format_scaled_rate(job.growth_bytes_per_s));
+    if (!first.gpu->device.host.empty()) text += ", first on " + printable(first.gpu->device.host);
+    if (job.oom_in_s) text += "; " + format_oom(*job.oom_in_s);
+    return text;
+  }
+
+  Console& console_;
+  std::map<std::string, std::string> leaking_;
+};
+
+/// One watch over a server.
+class Watching {
+ public:
+  Watching(const FleetWatchOptions& o, const Config& config, Console& console)
+      : o_(o), config_(config), console_(console), lines_(console) {
+    status_.every_s = o.every_s;
+  }
+
+  int run() {
+    const auto server = server_of(o_);
+    if (!server) return failed(console_, server.error().message);
+    const auto mapping = mapping_of(o_);
+    if (!mapping) return failed(console_, mapping.error().message);
+    const auto plan = plan_of(o_);
+    if (!plan) return failed(console_, plan.error().message);
+    const auto step_s = step_s_of(o_);
+    if (!step_s) return failed(console_, step_s.error().message);
+    auto token = token_of(o_);
+    if (!token) return failed(console_, token.error().message);
+    fleet::FleetSite site({host_name(), std::move(*token)});
+    agent::HttpConfig http;
+    http.listen = o_.listen;
+    const auto listening = agent::HttpServer::start(http, site.site());
+    if (!listening) return failed(console_, listening.error().message);
+    console_.error(fmt::format("the fleet is on http://{}/, and its metrics on http://{}/metrics",
+                               (*listening)->address(), (*listening)->address()));
+    const Interrupt interrupt;
+    words_.server = server->origin();
+    words_.usd_per_gpu_hour = config_.cost.usd_per_gpu_hour;
+    words_.length = format_span(o_.history_s);
+    std::optional<fleet::Reader> reader;
+    std::optional<fleet::FleetWatch> watch;
+    for (auto next = std::chrono::steady_clock::now();; next += std::chrono::milliseconds(ms_every())) {
+      if (!Interrupt::sleep_until(next)) return 0;
+      next = std::max(next, std::chrono::steady_clock::now() - std::chrono::milliseconds(ms_every()));
+      const auto begun = std::chrono::steady_clock::now();
+      status_.time = now();
+      if (!reader) {
+        if (const auto path = path_of(o_, *server)) {
+          reader.emplace(*server, *path, *step_s);
+          words_.path = to_string(*path);
+          watch.emplace(*reader, *mapping, options(*plan));
+        } else {
+          trouble(path.error().why);
+        }
+      }
+      if (watch) {
+        if (const auto passed = watch->pass(ms_of(status_.time)); !passed)
+          trouble(passed.error().why);
+        else
+          passed_well(watch->latest());
+      }
+      if (Interrupt::requested()) return 0;
+      status_.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+      const fleet::Scan& seen = watch ? watch->latest() : nothing_;
+      fleet::FleetFindings found = fleet::find(seen);
+      if (reader) fleet::add_caches(*reader, *mapping, ms_of(status_.time), found);
+      publish(site, seen, found);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::int64_t ms_every() const { return static_cast<std::int64_t>(o_.every_s * 1000); }
+
+  [[nodiscard]] fleet::WatchOptions options(const fleet::PlanOptions& plan) const {
+    fleet::WatchOptions out;
+    out.scan.plan = plan;
+    out.scan.config = config_;
+    out.scan.threads = threads_of(o_);
+    out.scan.is_cancelled = Interrupt::requested;
+    out.history_ms = static_cast<std::int64_t>(o_.history_s * 1000);
+    return out;
+  }
+
+  /// Said once, until it changes.
+  void trouble(const std::string& why) {
+    ++status_.failed_passes;
+    if (why != status_.trouble) console_.error(printable(why) + "; trying again");
+    status_.trouble = why;
+  }
+
+  void passed_well(const fleet::Scan& scan) {
+    ++status_.passes;
+    status_.samples += scan.samples;
+    std::string why;
+    for (const fleet::Unread& unread : scan.unread)
+      if (why.empty()) why = fmt::format("{} not read: {}", format_count(unread.hosts.size(), "machine"), unread.why);
+    if (!why.empty() && why != status_.trouble) console_.error(printable(why) + "; trying again");
+    status_.trouble = why;
+  }
+
+  void publish(fleet::FleetSite& site, const fleet::Scan& shown, const fleet::FleetFindings& found) {
+    site.publish({fleet::fleet_json(shown, found, words_, status_), fleet::fleet_metrics(shown, found, status_),
+                  status_.trouble.empty()});
+    lines_.tell(found, status_.time);  // who reads a line finds what it speaks of
+  }
+
+  const fleet::Scan nothing_{};
+  const FleetWatchOptions& o_;
+  const Config& config_;
+  Console& console_;
+  Lines lines_;
+  fleet::ScanWords words_;
+  fleet::PassStatus status_;
+};
+
+int watch(const FleetWatchOptions& o, const LayeredConfig& layers, Console& console) {
+  return Watching(o, layers.config(), console).run();
+}
+
+Runner declare_watch(Arguments& arguments) {
+  const auto o = std::make_shared<FleetWatchOptions>();
+  const auto at_least = [](double least_s, double& into_s) {
+    return duration([least_s, &into_s](double seconds) { into_s = std::max(seconds, least_s); });
+  };
+  arguments.option("--every", "DURATION", "Time between two passes (default 30s, at least 1s)",
+                   at_least(1, o->every_s));
+  arguments.option("--history", "DURATION",
+                   "Past that is judged first when a machine is new (default 24h, at least 10min)",
+                   at_least(600, o->history_s));
+  arguments.option("--listen", "ADDRESS", "Serve the page, /api/v1/fleet and /metrics here (default 127.0.0.1:9837)",
+                   text(o->listen));
+  arguments
+      .option("--token-file", "FILE", "Answer only who sends the token in this file; needed beyond loopback",
+              text(o->token_file))
+      .file();
+  add_fleet_options(arguments, *o);
+  return configured<FleetWatchOptions>(o, watch);
+}
+
+}  // namespace
+
+const CommandInfo fleet_watch_command{
+    "watch", "Go on judging, and serve a page, an API and metrics of the fleet",
+    "Examples:\n"
+    "  vramtrack fleet watch --url http://prometheus:9090\n"
+    "  vramtrack fleet watch --url http://victoria:8428 --every 1min --history 7d --listen 127.0.0.1:9900\n"
+    "Nothing is stored: what is known is read from the server again when the watch restarts.\n"
+    "Exit: 0 when interrupted, 2 when it could not begin.",
+    declare_watch};
+
+}  // namespace vramtrack::cli

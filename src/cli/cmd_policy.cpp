@@ -1,0 +1,264 @@
+// policy: checks the policies of the configuration, explains them, and tries them on a recording.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "act/audit.hpp"
+#include "act/ladder.hpp"
+#include "cli/commands.hpp"
+#include "cli/recorded.hpp"
+#include "cli/shared_arguments.hpp"
+#include "core/format.hpp"
+#include "core/printable.hpp"
+#include "engine/ticks.hpp"
+#include "host/interrupt.hpp"
+#include "live/containment.hpp"
+#include "live/pipeline.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+struct PolicyOptions {
+  ConfigRequest config;
+  std::vector<std::string> files;
+  std::string name;  ///< of explain: one policy
+  bool json = false;
+  LogArguments logs;
+};
+
+/// The policies, or nullopt after saying what is wrong.
+std::optional<act::Policies> policies_of(const LayeredConfig& layers, Console& console) {
+  const PolicyFile& file = layers.config().policies;
+  auto policies = act::parse_policies(file.toml, file.name);
+  if (policies && !policies->rules.empty()) return std::move(*policies);
+  console.error(policies ? std::string("the configuration has no [[policy]]; docs/policies.md shows how one is written")
+                         : policies.error().message);
+  return std::nullopt;
+}
+
+int check(const PolicyOptions& /*options*/, const LayeredConfig& layers, Console& console) {
+  const auto policies = policies_of(layers, console);
+  if (!policies) return 2;
+  for (const std::string& warning : act::policy_warnings(*policies, layers.config().act))
+    console.warn(printable(warning));
+  console.write(printable(fmt::format("{}: {} polic{} without errors", policies->file, policies->rules.size(),
+                                      policies->rules.size() == 1 ? "y" : "ies")) +
+                '\n');
+  return 0;
+}
+
+int explain(const PolicyOptions& options, const LayeredConfig& layers, Console& console) {
+  const auto policies = policies_of(layers, console);
+  if (!policies) return 2;
+  bool found = false;
+  for (const act::Policy& policy : policies->rules)
+    if (options.name.empty() || policy.name == options.name) {
+      if (std::exchange(found, true)) console.write("\n");
+      console.write(act::explain(policy));
+    }
+  if (found) return 0;
+  std::vector<std::string_view> names;
+  for (const act::Policy& policy : policies->rules) names.push_back(policy.name);
+  console.error(printable(fmt::format("there is no policy '{}'; {}", options.name, near_words(options.name, names))));
+  return 2;
+}
+
+/// A recording through the live pipeline; what its Views make due is written down, and nothing is done.
+class Trial {
+ public:
+  Trial(const Config& config, act::Policies policies, bool json, Console& console)
+      : config_(config), policies_(std::move(policies)), json_(json), console_(console) {
+    acting_ = config_.act;
+    acting_.enabled = true;
+    acting_.dry_run = true;
+  }
+
+  int run(Source& source, Catalog& catalog, const std::string& what) {
+    Pipeline pipeline(config_, catalog);
+    act::Ladder ladder(policies_, acting_, own_user_name());
+    std::size_t standing = 0;
+    Listener listener;
+    listener.alert = [&standing](const AlertTold& told) {
+      if (told.news == AlertNews::raised) ++standing;
+      if (told.news == AlertNews::cleared && standing > 0) --standing;
+    };
+    pipeline.listen(std::move(listener));
+    Ticks ticks;
+    const auto take = [&](const Batch& tick, Timestamp) {
+      constexpr auto anew = [](const Event& e) {
+        return e.kind == Event::Kind::watch_started && (e.code & Event::kWentOn) == 0;
+      };
+      const auto start = std::find_if(tick.events.begin(), tick.events.end(), anew);
+      if (start != tick.events.end() && pipeline.counts().ticks > 0) {
+        pipeline.begin_anew(start->time);
+        standing = 0;
+      }
+      pipeline.take(tick);
+      // Without an alert there is no subject, and making a View is what costs.
+      if (standing > 0 || !ladder.climbs().empty()) see(ladder, *pipeline.view());
+      return !console_.gone() && !Interrupt::requested();
+    };
+    Batch batch;
+    bool go_on = true;
+    std::string broken;
+    for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
+      batch.clear();
+      const Result<Progress> polled = source.poll({}, batch);
+      go_on = ticks.add(batch, take);
+      if (!polled) broken = polled.error().message;
+      progress = polled ? *polled : Progress::end;
+    }
+    if (go_on) ticks.finish(take);
+    if (!broken.empty()) console_.error(fmt::format("cannot read all of {}: {}", what, broken));
+    if (!json_)
+      console_.write(printable(fmt::format("{}: {} ladder{} begun, {} step{} due; nothing was done", what, begun_,
+                                           begun_ == 1 ? "" : "s", steps_, steps_ == 1 ? "" : "s")) +
+                     '\n');
+    return broken.empty() ? 0 : 2;
+  }
+
+ private:
+  void see(act::Ladder& ladder, const View& view) {
+    const act::Observation seen = act::observe(view);
+    for (const act::Order& order : ladder.advance(seen)) {
+      using Kind = act::Order::Kind;
+      act::AuditEntry entry;
+      entry.time = entry.written = order.time;
+      entry.climb = order.climb;
+      entry.policy = order.policy;
+      entry.dry_run = true;
+      entry.subject = order.subject;
+      entry.action = order.action;
+      entry.text = order.text;
+      switch (order.kind) {
+        case Kind::begin:
+          entry.event = "begin";
+          ++begun_;
+          break;
+        case Kind::say:
+          entry.event = "say";
+          break;
+        case Kind::end:
+          entry.event = "end";
+          break;
+        case Kind::undo:
+          entry.event = "would_undo";
+          ladder.settle_undo(order, {});
+          break;
+        case Kind::act: {
+          const act::ActionInfo* info = act::find_action(order.action);
+          entry.event = "would";
+          entry.step = order.step;
+          entry.text = info->words(order.subject, order.arguments);
+          ladder.settle(order, {act::Settled::Kind::done, {}, info->undo != nullptr ? "dry run" : "", seen.time});
+          ++steps_;
+          break;
+        }
+      }
+      tell(entry, view.clock_is_relative);
+    }
+  }
+
+  void tell(const act::AuditEntry& entry, bool relative) {
+    if (json_) return console_.write(act::audit_json(entry) + '\n');
+    std::string line = format_moment(entry.time, relative) + "  " + entry.policy + "  ";
+    if (entry.event == "would")
+      line += "would " + entry.text;
+    else if (entry.event == "would_undo")
+      line += fmt::format("would undo '{}': {}", entry.action, entry.text);
+    else
+      line += fmt::format("{}: {}; {}", entry.event, act::subject_words(entry.subject), entry.text);
+    console_.write(printable(line) + '\n');
+  }
+
+  const Config& config_;
+  act::Policies policies_;
+  ActConfig acting_;
+  bool json_;
+  Console& console_;
+  std::size_t begun_ = 0;
+  std::size_t steps_ = 0;
+};
+
+int test(const PolicyOptions& options, const LayeredConfig& layers, Console& console) {
+  auto policies = policies_of(layers, console);
+  if (!policies) return 2;
+  const auto logs = log_options(options.logs);
+  const auto kind = recorded_kind(options.files);
+  if (!logs || !kind) {
+    console.error(!logs ? logs.error().message : "cannot read the recording: " + kind.error().message);
+    return 2;
+  }
+  std::vector<std::string> files = options.files;
+  if (files.empty()) files.push_back(store_path(layers.config().store));
+  auto parts = plan_recorded(**kind, files, {*logs, {}});
+  if (!parts) {
+    console.error("cannot read the recording: " + parts.error().message);
+    return 2;
+  }
+  const Interrupt interrupt;
+  int exit_code = 0;
+  for (const RecordedPart& part : *parts) {
+    Catalog catalog;
+    auto source = part.open(catalog);
+    if (!source) {
+      console.error("cannot read the recording: " + source.error().message);
+      exit_code = 2;
+      continue;
+    }
+    Trial trial(layers.config(), *policies, options.json, console);
+    exit_code = std::max(exit_code, trial.run(**source, catalog, fmt::format("{}", fmt::join(part.files, ", "))));
+    if (console.gone() || Interrupt::requested()) break;
+  }
+  return exit_code;
+}
+
+Runner declare_check(Arguments& arguments) {
+  const auto options = std::make_shared<PolicyOptions>();
+  add_config(arguments, options->config);
+  return configured<PolicyOptions>(options, check);
+}
+
+Runner declare_explain(Arguments& arguments) {
+  const auto options = std::make_shared<PolicyOptions>();
+  arguments.operand("NAME", "One policy (default: all)", text(options->name));
+  add_config(arguments, options->config);
+  return configured<PolicyOptions>(options, explain);
+}
+
+Runner declare_test(Arguments& arguments) {
+  const auto options = std::make_shared<PolicyOptions>();
+  arguments.operands("RECORDING", "A store, or logs as for analyze (default: this user's store)", text(options->files))
+      .file();
+  add_json(arguments, options->json);
+  add_log_arguments(arguments, options->logs);
+  add_detector(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<PolicyOptions>(options, test);
+}
+
+constexpr CommandInfo kCheck{"check", "Check the policies of the configuration, and warn of what is unwise",
+                             "Example:\n  vramtrack policy check --config /etc/vramtrack/config.toml\n"
+                             "Exit: 0 no errors, 2 an error or no policy.",
+                             declare_check};
+constexpr CommandInfo kExplain{
+    "explain", "Say in sentences when each policy acts, and what each step does to GPU memory",
+    "Example:\n  vramtrack policy explain\nExit: 0, or 2 if there is no such policy.", declare_explain};
+constexpr CommandInfo kTest{"test", "Print what the policies would have done on a recording; nothing is done",
+                            "Examples:\n"
+                            "  vramtrack policy test                   on this user's store\n"
+                            "  vramtrack policy test --config new.toml gpu.csv\n"
+                            "Exit: 0 read to the end, 2 not.",
+                            declare_test};
+constexpr const CommandInfo* kVerbs[] = {&kCheck, &kExplain, &kTest};
+
+}  // namespace
+
+const CommandInfo policy_command{"policy", "Check, explain and try the policies that act on leaks",
+                                 "Examples:\n"
+                                 "  vramtrack policy check\n"
+                                 "  vramtrack policy explain\n"
+                                 "  vramtrack policy test last-month.db",
+                                 nullptr, kVerbs};
+
+}  // namespace vramtrack::cli

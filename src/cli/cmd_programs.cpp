@@ -1,0 +1,120 @@
+// programs: what a watch remembers of the finished runs of programs (docs/detectors/judge.md, Experience).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.hpp"
+#include "cli/shared_arguments.hpp"
+#include "core/format.hpp"
+#include "report/json.hpp"
+#include "store/store.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+struct ProgramsOptions {
+  ConfigRequest config;
+  std::string store;
+  std::string forget;
+  bool json = false;
+};
+
+/// Of a program, so many digits of its key tell it apart.
+constexpr std::size_t kIdDigits = 12;
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string table(const std::vector<Program>& programs) {
+  std::string out = fmt::format("{:<12}  {:<32} {:<12} {:>5} {:>6} {:>9} {:>10} {:>10}  {}\n", "id", "program", "user",
+                                "runs", "leaked", "warm-up", "settled", "peak", "last seen");
+  for (const Program& p : programs) {
+    std::vector<double> warm_up_s;
+    std::vector<double> settled_bytes;
+    double peak_bytes = 0;
+    for (const FinishedRun& run : p.recent) {
+      peak_bytes = std::max(peak_bytes, run.peak_bytes);
+      if (run.outcome != RunOutcome::settled) continue;
+      settled_bytes.push_back(run.settled_bytes);
+      if (run.seen_from_start) warm_up_s.push_back(run.warm_up_s);
+    }
+    out += fmt::format("{:<12}  {:<32} {:<12} {:>5} {:>6} {:>9} {:>10} {:>10}  {}\n", p.key.substr(0, kIdDigits),
+                       p.name, p.user, p.runs, p.leaked, warm_up_s.empty() ? "-" : format_span(median(warm_up_s)),
+                       settled_bytes.empty() ? "-" : format_bytes(median(settled_bytes)), format_bytes(peak_bytes),
+                       iso8601(std::chrono::floor<std::chrono::seconds>(p.last)));
+  }
+  return printable(out);
+}
+
+int forget(const ProgramsOptions& options, const std::string& store, const std::vector<Program>& programs,
+           Console& console) {
+  std::string key;
+  if (options.forget != "all") {
+    std::vector<const Program*> meant;
+    for (const Program& p : programs)
+      if (p.key.starts_with(options.forget)) meant.push_back(&p);
+    if (meant.size() != 1 || options.forget.empty()) {
+      console.error(fmt::format("cannot forget '{}': {}; 'vramtrack programs' lists the ids", printable(options.forget),
+                                meant.empty() ? "no program has this id" : "several programs have ids like this"));
+      return 2;
+    }
+    key = meant.front()->key;
+  }
+  const auto forgotten = forget_programs(store, key);
+  if (!forgotten) {
+    console.error("cannot forget: " + forgotten.error().message);
+    return 2;
+  }
+  console.write(fmt::format("{} program{} forgotten\n", *forgotten, *forgotten == 1 ? "" : "s"));
+  return 0;
+}
+
+int programs(const ProgramsOptions& options, const LayeredConfig& layers, Console& console) {
+  const std::string store = options.store.empty() ? store_path(layers.config().store) : options.store;
+  const auto reader = StoreReader::open(store);
+  if (!reader) {
+    console.error("cannot list programs: " + reader.error().message);
+    return 2;
+  }
+  const auto known = (*reader)->programs();
+  if (!known) {
+    console.error("cannot list programs: " + known.error().message);
+    return 2;
+  }
+  if (!options.forget.empty()) return forget(options, store, *known, console);
+  if (options.json) {
+    for (const Program& program : *known) console.write(program_json(program));
+  } else if (known->empty()) {
+    console.write("no program is known yet: 'vramtrack watch' remembers each when a run of it ends\n");
+  } else {
+    console.write(table(*known));
+  }
+  return 0;
+}
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<ProgramsOptions>();
+  add_json(arguments, options->json);
+  arguments.option("--store", "FILE", "The store to read (default: this user's store)", text(options->store)).file();
+  arguments.option("--forget", "ID", "Forget the program whose id begins like this, or all", text(options->forget))
+      .in_manual("After that its next run is judged as the first.");
+  add_config(arguments, options->config);
+  return configured<ProgramsOptions>(options, programs);
+}
+
+}  // namespace
+
+const CommandInfo programs_command{
+    "programs", "List the programs whose earlier runs are known: warm-up, level, leaks",
+    "Examples:\n"
+    "  vramtrack programs                      what the judge compares new runs with\n"
+    "  vramtrack programs --json               with the curve of each run\n"
+    "  vramtrack programs --forget 3f9a01bc    after a program has changed\n"
+    "Commands are not stored with programs, only a hash of them and the names of the executable and its script.\n"
+    "Exit: 0 listed or forgotten, 2 could not.",
+    declare};
+
+}  // namespace vramtrack::cli

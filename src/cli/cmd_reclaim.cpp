@@ -1,0 +1,257 @@
+// reclaim: ends workers that hold a GPU although the process that started them has ended.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <thread>
+
+#include "act/reclaim.hpp"
+#include "cli/commands.hpp"
+#include "cli/shared_arguments.hpp"
+#include "core/format.hpp"
+#include "live/clock.hpp"
+#include "live/containment.hpp"
+#include "live/ledger.hpp"
+#include "live/sources.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+struct ReclaimOptions {
+  ConfigRequest config;
+  bool yes = false;
+  bool dry_run = false;
+  std::vector<std::string> users;
+};
+
+/// How long the driver may take to give memory back.
+constexpr int kLooks = 20;
+constexpr auto kLook = std::chrono::milliseconds(250);
+
+/// The machine, looked at again and again.
+class Machine {
+ public:
+  Machine(const SourcesConfig& config, Console& console) : config_(config), console_(console) {
+    sources_ = open_live_sources(config, catalog_, reasons_);
+  }
+  [[nodiscard]] bool is_open() const { return !sources_.empty(); }
+  [[nodiscard]] const std::string& reasons() const { return reasons_; }
+  Ledger look() {
+    Batch batch;
+    for (LiveSource& source : sources_)
+      poll_live(source, time_of_day(), batch, [this](const std::string& text) { console_.warn(text); });
+    const HoldersFound found = find_holders(config_.proc_root, listed_pids(batch, catalog_));
+    return make_ledger(batch, catalog_, found, config_.proc_root, config_.sys_root);
+  }
+  /// Empty: not recognised.
+  [[nodiscard]] std::string framework_of(const ProcessInfo& process) const {
+    const ProcessInfo* known = catalog_.process({process.pid, process.start_ticks, {}});
+    return known == nullptr ? "" : known->framework;
+  }
+
+ private:
+  const SourcesConfig& config_;
+  Console& console_;
+  Catalog catalog_;
+  std::string reasons_;
+  std::vector<LiveSource> sources_;
+};
+
+/// Each holder once, with what it holds on all GPUs together.
+struct Candidate {
+  Holder holder;
+  std::uint64_t bytes = 0;
+  DeviceInfo device;
+};
+
+std::vector<Candidate> candidates_of(const Ledger& ledger) {
+  std::vector<Candidate> out;
+  const auto add = [&out](const Holder& holder, std::uint64_t bytes, const DeviceInfo& device) {
+    const auto same = [&](const Candidate& c) { return c.holder.info.pid == holder.info.pid; };
+    const auto known = std::find_if(out.begin(), out.end(), same);
+    if (known != out.end())
+      known->bytes += bytes;
+    else
+      out.push_back({holder, bytes, device});
+  };
+  for (const DeviceLedger& one : ledger.devices) {
+    for (const LedgerLine& line : one.lines) add(line.holder, line.bytes.value_or(0), one.device);
+    for (const Holder& holder : one.not_listed) add(holder, 0, one.device);
+  }
+  for (const Holder& holder : ledger.elsewhere) add(holder, 0, {});
+  return out;
+}
+
+act::Subject subject_of(const Candidate& candidate) {
+  act::Subject s;
+  const ProcessInfo& info = candidate.holder.info;
+  s.process = {info.pid, info.start_ticks, {}};
+  s.user = info.user;
+  s.command = info.command.empty() ? info.name : info.command;
+  s.container = info.container;
+  s.pod = info.pod;
+  s.job = info.slurm_job;
+  s.device_id = candidate.device.id;
+  s.device_index = candidate.device.index;
+  s.device_name = candidate.device.name;
+  s.used_bytes = candidate.bytes;
+  s.because = candidate.holder.why;
+  return s;
+}
+
+std::string held_words(const Candidate& candidate) {
+  if (candidate.bytes == 0) return "has a GPU open";
+  return "holds " + format_bytes(static_cast<double>(candidate.bytes));
+}
+
+/// Whether the person at the terminal agrees.
+bool agrees(std::size_t count, Console& console) {
+  console.write(fmt::format("End {}? [y/N] ", count == 1 ? "it" : "them"));
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+/// A cache looks like a leak to whoever needs the memory.
+std::string cache_words(const Candidate& candidate) {
+  return fmt::format(
+      "left alone: {} {}; it is alive. What PyTorch has cached is not lost: the program uses it again, and only the "
+      "program itself can give it back, with torch.cuda.empty_cache()",
+      act::subject_words(subject_of(candidate)), held_words(candidate));
+}
+
+/// Splits off what is left alone, and says why: of those that are not simply alive.
+std::vector<Candidate> choose(const std::vector<Candidate>& all, const act::ReclaimBounds& bounds,
+                              const Machine& machine, Console& console) {
+  std::vector<Candidate> chosen;
+  for (const Candidate& candidate : all) {
+    const std::string spared = act::why_spared(candidate.holder, bounds);
+    const HolderState state = candidate.holder.state;
+    if (!spared.empty() && (state == HolderState::alive || state == HolderState::service)) {
+      if (candidate.bytes > 0 && machine.framework_of(candidate.holder.info) == "PyTorch")
+        console.write(printable(cache_words(candidate)) + '\n');
+      continue;
+    }
+    console.write(printable(fmt::format("{}: {} {}; {}", spared.empty() ? "to end" : "spared",
+                                        act::subject_words(subject_of(candidate)), held_words(candidate),
+                                        spared.empty() ? candidate.holder.why : spared)) +
+                  '\n');
+    if (spared.empty()) chosen.push_back(candidate);
+  }
+  return chosen;
+}
+
+/// Of all GPUs together.
+std::uint64_t used_bytes(const Ledger& ledger) {
+  std::uint64_t sum = 0;
+  for (const DeviceLedger& one : ledger.devices) sum += one.used_bytes.value_or(0);
+  return sum;
+}
+
+/// What the driver says after `ended` has ended; waits for its memory. Others may take some of it meanwhile: half of it
+/// is enough to tell.
+std::string memory_words(Machine& machine, const Candidate& ended, std::uint64_t used_before, bool* is_back) {
+  std::uint64_t fell = 0;
+  bool is_listed = true;
+  for (int i = 0; i < kLooks; ++i) {
+    const Ledger ledger = machine.look();
+    const auto all = candidates_of(ledger);
+    const std::uint64_t used = used_bytes(ledger);
+    fell = used < used_before ? used_before - used : 0;
+    is_listed = std::any_of(all.begin(), all.end(),
+                            [&](const Candidate& c) { return c.holder.info.pid == ended.holder.info.pid; });
+    *is_back = !is_listed && 2 * fell >= ended.bytes;
+    if (*is_back) break;
+    std::this_thread::sleep_for(kLook);
+  }
+  const std::string amount = format_bytes(static_cast<double>(fell));
+  if (*is_back) return ended.bytes == 0 ? "it has no GPU open any more" : amount + " came back";
+  return fmt::format("{}, and {} of its {} came back: 'vramtrack holders' shows who else has the GPU open",
+                     is_listed ? "the driver still lists it" : "the driver no longer lists it",
+                     fell == 0 ? "nothing" : "only " + amount, format_bytes(static_cast<double>(ended.bytes)));
+}
+
+int end_all(const std::vector<Candidate>& chosen, const Config& config, Machine& machine, Console& console) {
+  auto journal = act::Journal::open(act::audit_path(store_path(config.store)));
+  if (!journal) {
+    console.error(fmt::format("nothing was done: {}; each act must be recorded", journal.error().message));
+    return 2;
+  }
+  act::ReclaimTools tools;
+  tools.act.proc_root = config.sources.proc_root;
+  tools.boot_id = machine_clock().boot_id;
+  tools.now = time_of_day;
+  tools.sleep = [](double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); };
+  int exit_code = 0;
+  for (const Candidate& candidate : chosen) {
+    const act::Subject subject = subject_of(candidate);
+    const std::uint64_t used_before = used_bytes(machine.look());
+    const auto said = act::reclaim(subject, tools, *journal);
+    bool is_back = false;
+    const std::string text = said ? *said + "; " + memory_words(machine, candidate, used_before, &is_back)
+                                  : "failed: " + said.error().message;
+    if (!is_back) exit_code = 1;
+    console.write(printable(act::subject_words(subject) + ": " + text) + '\n');
+  }
+  return exit_code;
+}
+
+int reclaim(const ReclaimOptions& options, const LayeredConfig& layers, Console& console) {
+  const Config& config = layers.config();
+  const bool is_interactive = ::isatty(STDIN_FILENO) == 1;
+  if (!options.yes && !options.dry_run && !is_interactive) {
+    console.error(
+        "nothing was done: there is no terminal to ask on; pass --yes, or --dry-run to see what would be done");
+    return 2;
+  }
+  Machine machine(config.sources, console);
+  if (!machine.is_open()) {
+    console.error(fmt::format("no GPU to look at: {}; 'vramtrack doctor' says what to do", machine.reasons()));
+    return 2;
+  }
+  act::ReclaimBounds bounds;
+  bounds.own_user = own_user_name();
+  bounds.users.insert(options.users.begin(), options.users.end());
+  bounds.is_root = ::geteuid() == 0;
+  bounds.protected_pids = act::self_and_above(config.sources.proc_root, static_cast<std::uint32_t>(::getpid()));
+  const Ledger ledger = machine.look();
+  const std::vector<Candidate> chosen = choose(candidates_of(ledger), bounds, machine, console);
+  if (chosen.empty()) {
+    console.write("There is no process to end.\n");
+    return 0;
+  }
+  if (options.dry_run) {
+    console.write("Nothing was done: this is a dry run.\n");
+    return 0;
+  }
+  if (!options.yes && !agrees(chosen.size(), console)) {
+    console.write("Nothing was done.\n");
+    return 0;
+  }
+  return end_all(chosen, config, machine, console);
+}
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<ReclaimOptions>();
+  arguments.flag("--yes", "Do not ask", options->yes);
+  arguments.flag("--dry-run", "Print what would be done, and do nothing", options->dry_run);
+  arguments.repeated("--user", "NAME", "As root: processes of this user, too", text(options->users));
+  add_sources(arguments, options->config);
+  add_config(arguments, options->config);
+  return configured<ReclaimOptions>(options, reclaim);
+}
+
+}  // namespace
+
+const CommandInfo reclaim_command{"reclaim",
+                                  "End workers that hold a GPU although the process that started them has ended",
+                                  "Examples:\n"
+                                  "  vramtrack reclaim --dry-run\n"
+                                  "  vramtrack reclaim\n"
+                                  "  sudo vramtrack reclaim --user ada --yes\n"
+                                  "Each act is recorded beside the store (docs/formats/acts.md).\n"
+                                  "Exit: 0 done or nothing to do, 1 a process or its memory remains, 2 could not.",
+                                  declare};
+
+}  // namespace vramtrack::cli

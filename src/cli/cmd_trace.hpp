@@ -1,0 +1,68 @@
+// The verbs of `vramtrack trace`: what they have in common.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "core/result.hpp"
+#include "trace/probe_names.hpp"
+#include "trace/probe_trace.hpp"
+#include "trace/trace_report.hpp"
+
+namespace vramtrack::cli {
+
+constexpr int kTraceDone = 0;
+constexpr int kTraceLeak = 1;  ///< report: a site leaks
+constexpr int kTraceFailed = 2;
+
+/// Options that a verb does not declare keep their defaults.
+struct TraceOptions {
+  std::vector<std::string> files;
+  std::string output;  ///< empty: standard output
+  std::string format;
+  bool host = false;  ///< pinned host memory
+  std::uint32_t top = 10;
+  std::string from, to;  ///< moments
+  std::string suppressions;
+  std::vector<std::string> libraries, own;  ///< prefixes of paths
+};
+
+/// A trace that was read, with its names.
+struct OpenTrace {
+  trace::ProbeTrace trace;
+  std::unique_ptr<trace::ProbeNames> names;
+};
+
+extern const CommandInfo trace_report_verb;
+extern const CommandInfo trace_top_verb;
+extern const CommandInfo trace_diff_verb;
+extern const CommandInfo trace_flamegraph_verb;
+extern const CommandInfo trace_export_verb;
+
+/// `files` as one run, with the moments that --from and --to name.
+Result<std::unique_ptr<OpenTrace>> open_run(const std::vector<std::string>& files, const TraceOptions& options,
+                                            trace::Symbols& symbols, trace::NativeNames* native,
+                                            trace::ChangeVisit visit = {});
+/// What looks up native frames in this build; null: it has none.
+std::unique_ptr<trace::NativeNames> native_names();
+/// Says why, returns kTraceFailed.
+int trace_failed(Console& console, const Error& error);
+/// To --output or standard output; then `exit_code`.
+int trace_written(Console& console, const TraceOptions& options, std::string_view text, int exit_code);
+
+/// FILE ..., --host, --output, and the prefixes of one's own code.
+void add_trace_files(Arguments& arguments, TraceOptions& into);
+void add_trace_moments(Arguments& arguments, TraceOptions& into);
+
+/// Live bytes as --host, --from and --to ask for, under a title.
+struct NamedChange {
+  trace::Profile profile;
+  std::string title;
+};
+Result<NamedChange> chosen_profile(OpenTrace& run, const TraceOptions& options);
+
+}  // namespace vramtrack::cli

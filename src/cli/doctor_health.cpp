@@ -1,0 +1,79 @@
+#include "cli/doctor_health.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace vramtrack::cli {
+namespace {
+
+/// `set`, which notes the name of the option for what goes with --health alone.
+SetWord with_health(HealthOptions& options, std::string name, SetWord set) {
+  return [&options, name = std::move(name), set = std::move(set)](const std::string& word) {
+    if (options.first.empty()) options.first = name;
+    return set(word);
+  };
+}
+
+}  // namespace
+
+void add_health(Arguments& arguments, HealthOptions& into) {
+  constexpr std::uint64_t kMostGpus = 4095;
+  arguments.flag("--health", "Check whether the GPUs are fit for work", into.is_asked_for)
+      .in_manual(
+          "It reads ECC errors, memory repairs, throttling, lost GPUs, XID errors in the kernel log, and whether the "
+          "driver's library and kernel module fit together. The exit code is 0 if the GPUs are healthy, 1 if one is "
+          "not, and 2 if something could not be checked.");
+  arguments
+      .option("--format", "NAME", "With --health, print as: text (default), json, npd",
+              with_health(into, "--format", one_of({"text", "json", "npd"}, into.format)))
+      .completes({"text", "json", "npd"})
+      .in_manual("The form npd is one line, for plugins of the node-problem-detector of Kubernetes.");
+  arguments
+      .option("--fail-on", "LEVEL", "With --health, be unhealthy from this level on: critical (default), warning",
+              with_health(into, "--fail-on", one_of({"critical", "warning"}, into.fail_on)))
+      .completes({"critical", "warning"});
+  arguments
+      .option("--kernel-log", "FILE", "With --health, read XID errors from this file ('-': standard input)",
+              with_health(into, "--kernel-log", text(into.request.log_path)))
+      .file()
+      .in_manual("Default: /dev/kmsg. A file may come from dmesg, journalctl -k or kern.log, and may be compressed.");
+  arguments.flag("--no-kernel-log", "With --health, do not look for XID errors in the kernel log", [&into] {
+    into.request.reads_log = false;
+    if (into.first.empty()) into.first = "--no-kernel-log";
+  });
+  arguments.option("--since", "DURATION", "With --health, how far back to read /dev/kmsg (default: 24h)",
+                   with_health(into, "--since", duration([&into](double s) { into.request.since_s = s; })));
+  arguments
+      .flag("--expect-empty", "With --health, memory in use or a process left on a GPU is a critical finding",
+            [&into] {
+              into.request.expects_empty = true;
+              if (into.first.empty()) into.first = "--expect-empty";
+            })
+      .in_manual("For the epilog of a job. What the driver keeps for itself is allowed.");
+  arguments.list(
+      "--gpu", "N", "With --health, check these GPUs only",
+      with_health(
+          into, "--gpu",
+          whole_number([&into](std::uint64_t n) { into.request.gpus.push_back(static_cast<int>(n)); }, 0, kMostGpus)));
+}
+
+int doctor_health(const HealthOptions& options, const ConfigRequest& config, Console& console) {
+  constexpr int kUnknown = static_cast<int>(HealthStatus::unknown);
+  const Result<LayeredConfig> layers = load_config(config);
+  if (!layers) {
+    console.error(layers.error().message);
+    return kUnknown;
+  }
+  const HealthFacts facts = gather_health(layers->config().sources, options.request);
+  const HealthCheckup checkup =
+      check_health(facts, options.fail_on == "warning" ? HealthSeverity::warning : HealthSeverity::critical);
+  if (options.format == "json")
+    console.write(health_json(checkup));
+  else if (options.format == "npd")
+    console.write(health_line(checkup));
+  else
+    console.write(health_text(checkup, console.style()));
+  return console.failed() ? kUnknown : static_cast<int>(checkup.status);
+}
+
+}  // namespace vramtrack::cli

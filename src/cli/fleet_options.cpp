@@ -1,0 +1,135 @@
+#include "cli/fleet_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "act/http_post.hpp"
+#include "cli/shared_arguments.hpp"
+#include "core/regular_file.hpp"
+#include "core/time.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+constexpr std::size_t kMostSecret = 16 * 1024;
+constexpr std::size_t kMostMapping = 1024 * 1024;
+
+Result<std::string> read_file(const std::string& path, std::size_t most_bytes) {
+  const auto file = RegularFile::open(path, Links::of_owner);
+  if (!file) return fail(file.error());
+  if (!*file) return fail(fmt::format("{}: no such file", path));
+  return (*file)->read(most_bytes);
+}
+
+/// A secret in a file: its first line.
+Status read_secret(const std::string& path, const char* option, std::string& into) {
+  if (path.empty()) return {};
+  auto text = read_file(path, kMostSecret);
+  if (!text) return fail(text.error().during(option));
+  into = text->substr(0, text->find_first_of("\r\n"));
+  if (into.empty()) return fail(fmt::format("{}: {} holds no text in its first line", option, path));
+  return {};
+}
+
+}  // namespace
+
+void add_fleet_options(Arguments& arguments, FleetOptions& o) {
+  arguments.option("--url", "URL", "Address of the server, for example http://prometheus:9090", text(o.url)).required();
+  arguments.repeated("--only", "LABEL=VALUE", "Read only series with this label; LABEL=~REGEX for several values",
+                     text(o.only));
+  arguments.option("--shard", "I/N", "Judge one of N parts of the fleet, for example 2/8", text(o.shard))
+      .in_manual("Machines are dealt out by their names, so N scans with 1/N to N/N judge each machine once.");
+  arguments.option("--exporters", "FILE", "Metrics and labels of other exporters (TOML)", text(o.exporters_file))
+      .file();
+  const std::vector<std::string> paths = {"remote-read", "export", "query-range"};
+  arguments
+      .option("--read-by", "NAME",
+              "Read by: remote-read, export, query-range (default: the best that the server answers)",
+              one_of(paths, o.read_by))
+      .completes(paths);
+  arguments.option("--step", "TIME", "Time between two values of query-range (default 30s)", text(o.step));
+  arguments.repeated("--header", "HEADER", "Send a header, for example 'X-Scope-OrgID: team'", text(o.headers));
+  arguments.option("--bearer-token-file", "FILE", "Send the token in this file", text(o.bearer_token_file)).file();
+  arguments.option("--basic-auth-file", "FILE", "Send USER:PASSWORD from this file", text(o.basic_auth_file)).file();
+  arguments.option("--ca-file", "FILE", "Trust the certificates in this file", text(o.ca_file)).file();
+  arguments.option("--threads", "N", "Threads that judge (default: one a processor)",
+                   whole_number([&o](std::uint64_t n) { o.threads = n; }, 1, 1024));
+  add_detector(arguments, o.config);
+  add_config(arguments, o.config);
+}
+
+Result<fleet::ServerAddress> server_of(const FleetOptions& o) {
+  const auto url = act::parse_url(o.url);
+  if (!url) return fail(url.error().during("--url"));
+  fleet::ServerAddress server;
+  server.https = url->https;
+  server.host = url->host;
+  server.port = url->port;
+  server.path = url->path;
+  while (server.path.ends_with('/')) server.path.pop_back();
+  for (const std::string& header : o.headers) {
+    const std::size_t colon = header.find(':');
+    const std::size_t value = header.find_first_not_of(' ', colon == std::string::npos ? colon : colon + 1);
+    if (colon == std::string::npos || colon == 0 || value == std::string::npos ||
+        header.find_first_of("\r\n") != std::string::npos)
+      return fail(fmt::format("--header: \"{}\" is not a header; expected NAME: VALUE", header));
+    server.headers.emplace_back(header.substr(0, colon), header.substr(value));
+  }
+  if (const Status read = read_secret(o.bearer_token_file, "--bearer-token-file", server.bearer_token); !read)
+    return fail(read.error());
+  if (const Status read = read_secret(o.basic_auth_file, "--basic-auth-file", server.user_and_password); !read)
+    return fail(read.error());
+  if (!server.user_and_password.empty() && server.user_and_password.find(':') == std::string::npos)
+    return fail(fmt::format("--basic-auth-file: {} must hold USER:PASSWORD", o.basic_auth_file));
+  server.ca_file = o.ca_file;
+  return server;
+}
+
+Result<fleet::Mapping> mapping_of(const FleetOptions& o) {
+  if (o.exporters_file.empty()) return fleet::Mapping::read();
+  auto text = read_file(o.exporters_file, kMostMapping);
+  if (!text) return fail(text.error().during("--exporters"));
+  return fleet::Mapping::read(*text, o.exporters_file);
+}
+
+Result<fleet::PlanOptions> plan_of(const FleetOptions& o) {
+  fleet::PlanOptions plan;
+  if (!o.shard.empty()) {
+    const auto shard = fleet::parse_shard(o.shard);
+    if (!shard) return fail(shard.error().during("--shard"));
+    plan.shard = *shard;
+  }
+  for (const std::string& only : o.only) {
+    const std::size_t equals = only.find('=');
+    const bool is_regex = equals != std::string::npos && only.substr(equals, 2) == "=~";
+    const std::string value = equals == std::string::npos ? "" : only.substr(equals + (is_regex ? 2 : 1));
+    const bool is_name =
+        equals != std::string::npos && equals > 0 &&
+        only.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= equals;
+    if (!is_name || value.empty())
+      return fail(fmt::format("--only: \"{}\" is not a label; expected LABEL=VALUE or LABEL=~REGEX", only));
+    plan.only.push_back({only.substr(0, equals), value, is_regex});
+  }
+  return plan;
+}
+
+Result<double> step_s_of(const FleetOptions& o) {
+  const auto step_s = parse_duration_s(o.step);
+  if (!step_s || *step_s < 1) return fail("--step must be a time of at least 1s");
+  return *step_s;
+}
+
+unsigned threads_of(const FleetOptions& o) {
+  return o.threads > 0 ? static_cast<unsigned>(o.threads) : std::max(std::thread::hardware_concurrency(), 1U);
+}
+
+tl::expected<fleet::ReadPath, fleet::HttpFailure> path_of(const FleetOptions& o, const fleet::ServerAddress& server) {
+  for (const fleet::ReadPath path :
+       {fleet::ReadPath::remote_read, fleet::ReadPath::export_lines, fleet::ReadPath::query_range})
+    if (to_string(path) == o.read_by) return path;
+  return fleet::Reader::ask(server);
+}
+
+}  // namespace vramtrack::cli

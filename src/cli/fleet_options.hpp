@@ -1,0 +1,44 @@
+// Options that the verbs of `vramtrack fleet` share: the server, how it is read, and what of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.hpp"
+#include "cli/config_file.hpp"
+#include "fleet/mapping.hpp"
+#include "fleet/plan.hpp"
+#include "fleet/reader.hpp"
+
+namespace vramtrack::cli {
+
+struct FleetOptions {
+  ConfigRequest config;
+  std::string url;
+  std::string exporters_file;
+  std::string read_by;
+  std::string shard;
+  std::string step = "30s";
+  std::vector<std::string> only;
+  std::vector<std::string> headers;
+  std::string bearer_token_file;
+  std::string basic_auth_file;
+  std::string ca_file;
+  std::uint64_t threads = 0;
+};
+
+/// Declares them; `options` must outlive the parsing.
+void add_fleet_options(Arguments& arguments, FleetOptions& options);
+
+Result<fleet::ServerAddress> server_of(const FleetOptions& options);
+Result<fleet::Mapping> mapping_of(const FleetOptions& options);
+/// The shard and the labels; not the time.
+Result<fleet::PlanOptions> plan_of(const FleetOptions& options);
+Result<double> step_s_of(const FleetOptions& options);
+unsigned threads_of(const FleetOptions& options);
+/// As the user says, else what `server` answers best.
+tl::expected<fleet::ReadPath, fleet::HttpFailure> path_of(const FleetOptions& options,
+                                                          const fleet::ServerAddress& server);
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,60 @@
+// LiveSites: the lines that a running program's trace shows so far, read beside the run.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace vramtrack::cli {
+
+/// What a reading of the trace came to.
+struct SitesSoFar {
+  std::string json;     ///< of the whole report, one line
+  std::string verdict;  ///< for people
+  /// "train_step (train.py:57): 12 MiB/s, 1.1 GiB in 5,632 blocks", the worst first.
+  std::vector<std::string> leaks;
+};
+
+/// Reads a trace file on a thread of its own. One thread asks and takes; a reading takes as long as the trace is long,
+/// so the next begins after ten times that.
+class LiveSites {
+ public:
+  using Read = std::function<Result<SitesSoFar>(const std::string& trace)>;
+
+  explicit LiveSites(Read read) : read_(std::move(read)) {}
+  /// Waits for a reading that is under way.
+  ~LiveSites();
+  LiveSites(const LiveSites&) = delete;
+  LiveSites& operator=(const LiveSites&) = delete;
+
+  /// Begins a reading of `trace`, unless one is under way or the last ended too recently.
+  void look(const std::string& trace);
+  /// Leaking lines that have not been taken before.
+  std::vector<std::string> new_leaks();
+  /// Of the newest reading; empty before the first.
+  [[nodiscard]] std::string json() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void read(const std::string& trace);
+
+  Read read_;
+  std::thread thread_;
+  mutable std::mutex mutex_;  ///< of what follows
+  bool is_reading_ = false;
+  Clock::time_point next_{};
+  std::optional<SitesSoFar> newest_;
+  std::set<std::string> told_;  ///< by line
+};
+
+/// The report of a trace, for LiveSites and for the end of a run.
+Result<SitesSoFar> sites_of_trace(const std::string& trace);
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,28 @@
+// Where memory runs out: std::bad_alloc becomes an Error at a module's border.
+#pragma once
+
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include "core/result.hpp"
+
+namespace vramtrack {
+
+/// The message of such an Error. So short that the string needs no memory.
+inline constexpr const char* kOutOfMemory = "out of memory";
+
+/// What `body` returns, which is a Result; an Error where it ran out of memory on the way. Whoever calls this has left
+/// everything in a state that the next call can go on from.
+template <class Body>
+auto or_out_of_memory(Body body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return fail(kOutOfMemory);
+  } catch (const std::length_error&) {  // more than a container can ever hold
+    return fail(kOutOfMemory);
+  }
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,65 @@
+// ProcessProgress: what the kernel tells of whether a process gets anything done, and what kind of program it is. Facts
+// only: engine/stalls decides.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/time.hpp"
+
+namespace vramtrack {
+
+/// What a process is, as far as that says whether it may rest. All but `worker` rest by nature.
+enum class ProcessNature : std::uint8_t {
+  worker,          ///< nothing else is known: a program that is expected to work until it ends
+  notebook,        ///< a Jupyter kernel: rests while nobody runs a cell
+  model_server,    ///< vLLM, Triton, TGI, an Ollama runner, ...: rests while nobody asks
+  display,         ///< draws on a screen
+  driver_service,  ///< MPS, persistence, monitoring
+  prompt,          ///< waits for what a person types
+};
+
+/// Sockets that others can connect to.
+struct ListeningSockets {
+  std::vector<std::uint16_t> ports;  ///< TCP ports of services, in order, each once
+  std::uint32_t local = 0;           ///< Unix sockets
+  std::uint32_t clients = 0;         ///< connections to `ports` that are open
+  std::uint32_t waiting = 0;         ///< connections that nobody accepted, or whose data nobody has read
+  friend bool operator==(const ListeningSockets&, const ListeningSockets&) = default;
+};
+
+/// One reading. Counters count from the start of the process. What cannot be read is nullopt: not known, never zero.
+struct ProcessProgress {
+  char state = '?';                                ///< of its main thread: 'R', 'S', 'D', 'T', 't', 'Z'
+  double cpu_s = 0;                                ///< of all its threads
+  std::optional<std::uint64_t> io_bytes;           ///< read and written by system calls; sockets mostly not counted
+  std::optional<std::uint64_t> switches;           ///< how often its main thread went to sleep
+  std::uint32_t children = 0;                      ///< that live, and theirs
+  double children_cpu_s = 0;                       ///< of these, and of those it has waited for
+  std::optional<std::uint64_t> children_io_bytes;  ///< of these
+  std::uint32_t parent_pid = 0;
+  std::optional<double> parent_cpu_s;  ///< where the parent belongs to the same job: one process group
+  bool orphaned = false;               ///< the process that started it has ended
+  bool helper = false;                 ///< a worker of Python's multiprocessing: it works for its parent alone
+  bool foreground = false;             ///< of a terminal
+  bool frozen = false;                 ///< by its cgroup
+  bool held_by_policy = false;         ///< a policy of vramtrack's froze, stopped or throttled it
+  std::uint32_t tracer_pid = 0;        ///< a debugger is attached; 0: none
+  ProcessNature nature = ProcessNature::worker;
+  std::string what;                           ///< in words: "Jupyter kernel", "vLLM server"; empty: a program
+  std::string waits_in;                       ///< the kernel's function that it sleeps in: "futex_wait_queue"
+  std::optional<ListeningSockets> listening;  ///< its own, and those of the servers it works for; read while it rests
+};
+
+/// Of one process, as ProcessKey names it.
+struct ProgressReading {
+  Timestamp time;
+  std::uint32_t pid = 0;
+  std::uint64_t pid_start_ticks = 0;
+  std::string host;  ///< as in SeriesKey::host
+  ProcessProgress progress;
+};
+
+}  // namespace vramtrack

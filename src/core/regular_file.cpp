@@ -1,0 +1,145 @@
+#include "core/regular_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+
+#include "core/errno_words.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr int kMostLinks = 16;  ///< half of the kernel's own limit
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+/// The link's target as a path from here; empty, and errno, where the link is not to be followed.
+std::string followed(const std::string& path, Links links) {
+  struct stat info {};
+  if (links == Links::refused || ::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode) ||
+      (info.st_uid != 0 && info.st_uid != ::geteuid())) {
+    errno = ELOOP;
+    return {};
+  }
+  std::error_code ec;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, ec);
+  errno = ELOOP;
+  return ec ? std::string() : (std::filesystem::path(path).parent_path() / target).string();
+}
+
+int open_to_read(std::string path, Links links) {
+  for (int n = 0; n < kMostLinks; ++n) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 || errno != ELOOP) return fd;
+    path = followed(path, links);
+    if (path.empty()) return -1;
+  }
+  return -1;
+}
+
+}  // namespace
+
+Result<std::optional<RegularFile>> RegularFile::open(const std::string& path, Links links) {
+  const int fd = open_to_read(path, links);
+  if (fd < 0 && errno == ENOENT) return std::optional<RegularFile>();
+  if (fd < 0 && errno == ELOOP)
+    return fail(links == Links::refused
+                    ? fmt::format("{} is a symbolic link; put the file itself there", path)
+                    : fmt::format("{} is a symbolic link of another user; name the file itself", path));
+  if (fd < 0 && errno == ENXIO) return fail(fmt::format("{} is not a regular file; give a file", path));
+  if (fd < 0) return fail(fmt::format("{} cannot be read ({}); check its permissions", path, errno_words(errno)));
+  struct stat info {};
+  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return std::optional(RegularFile(path, fd, info));
+  ::close(fd);
+  if (S_ISDIR(info.st_mode)) return fail(fmt::format("{} is a directory; name the file in it", path));
+  return fail(fmt::format("{} is not a regular file; give a file", path));
+}
+
+RegularFile::~RegularFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<std::string> RegularFile::read(std::size_t most_bytes) const {
+  std::string text;
+  std::array<char, 16384> part;
+  for (;;) {
+    const ssize_t got = ::read(fd_, part.data(), part.size());
+    if (got == 0) return text;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(fmt::format("{} cannot be read ({}); check its permissions", path_, errno_words(errno)));
+    text.append(part.data(), static_cast<std::size_t>(got));
+    if (text.size() > most_bytes)
+      return fail(fmt::format("{} is too large: it may have at most {} KiB", path_, most_bytes / 1024));
+  }
+}
+
+Result<std::optional<std::string>> read_regular_file(const std::string& path, std::size_t most_bytes, Links links) {
+  const auto file = RegularFile::open(path, links);
+  if (!file) return fail(file.error());
+  if (!*file) return std::optional<std::string>();
+  auto text = (*file)->read(most_bytes);
+  if (!text) return fail(text.error());
+  return std::optional(std::move(*text));
+}
+
+Status replace_file(const std::string& path, std::string_view text) {
+  const std::string next = path + ".new";
+  const auto failed = [&](int error) {
+    ::unlink(next.c_str());
+    return fail(fmt::format("cannot write {}: {}", path, errno_words(error)));
+  };
+  ::unlink(next.c_str());  // left by one that was killed
+  const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, errno_words(errno)));
+  int error = 0;
+  while (error == 0 && !text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n > 0)
+      text.remove_prefix(static_cast<std::size_t>(n));
+    else if (n == 0 || errno != EINTR)
+      error = n == 0 ? EIO : errno;
+  }
+  if (error == 0 && ::fsync(fd) != 0) error = errno;
+  ::close(fd);
+  if (error == 0 && ::rename(next.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) return failed(error);
+  // The rename, too, is to survive a loss of power.
+  if (const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
+    ::fsync(folder);
+    ::close(folder);
+  }
+  return {};
+}
+
+Result<FileLock> FileLock::take(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  if (fd < 0) return fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
+  FileLock lock(fd);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+    return fail(fmt::format("cannot write {}: it is not a regular file; move it away", path));
+  while (::flock(fd, LOCK_EX) != 0)
+    if (errno != EINTR) return fail(fmt::format("cannot lock {}: {}", path, errno_words(errno)));
+  return lock;
+}
+
+FileLock::~FileLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<std::optional<FileLock>> lock_beside(const std::string& path) {
+  if (path.empty()) return std::optional<FileLock>();
+  auto lock = FileLock::take(path + ".lock");
+  if (!lock) return fail(lock.error());
+  return std::optional(std::move(*lock));
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,44 @@
+// Stall: what is concluded of a process that holds memory and gets nothing done.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/time.hpp"
+
+namespace vramtrack {
+
+/// `stalled`: it is expected to work and does not. `idle`: it rests by its nature, or because somebody wants it to.
+/// `unclear`: the facts fit both.
+enum class StallJudgement : std::uint8_t { unclear, idle, stalled };
+
+/// Why it gets nothing done, as far as the facts tell.
+enum class StallCause : std::uint8_t {
+  unknown,
+  waits,            ///< for something that does not come: a lock, a queue, a peer
+  stopped,          ///< by SIGSTOP, or its cgroup is frozen
+  uninterruptible,  ///< inside the kernel, as in a driver that does not answer
+  exited,           ///< a zombie whose memory is still listed
+  orphaned,         ///< the process that it worked for has ended
+  collective,       ///< all ranks wait for each other on the GPU
+  busy_loop,        ///< it uses the CPU and nothing else changes
+  unread_requests,  ///< a server that no longer answers
+};
+
+/// About one process on all its devices.
+struct Stall {
+  StallJudgement judgement = StallJudgement::unclear;
+  StallCause cause = StallCause::unknown;
+  Timestamp since;                    ///< its last progress that was seen, or the beginning of the watch
+  double stalled_s = 0;               ///< from then to the last reading
+  double confidence = 0;              ///< 0..1, in the judgement: weighs the evidence, is no measured frequency
+  std::uint64_t held_bytes = 0;       ///< on all devices
+  std::string what;                   ///< what it is: "Jupyter kernel"
+  std::vector<std::string> evidence;  ///< in words, the weightiest first
+  friend bool operator==(const Stall&, const Stall&) = default;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,76 @@
+#include "detect/creep.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/units.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// A larger increment is a jump. The segments that small tensors come in are none: 20 MiB at most (PyTorch's
+/// allocator), 2 MiB from cudaMalloc itself.
+constexpr double kJumpBytes = 32 * kMiB;
+/// Increments within this factor of a jump's least size are of neither kind.
+constexpr double kFactor = 2;
+/// They are at most so many of all, and so many for each jump: else the sizes are one continuum, cut in two.
+constexpr double kMostBetween = 0.03;
+constexpr double kBetweenPerJump = 0.15;
+constexpr double kBetweenAnyway = 0.005;
+/// A program stands still between its jumps when most of the increments there are zero, so many at least. One that
+/// never does has a noise of its own, which says nothing.
+constexpr double kStillShare = 0.5;
+constexpr std::uint64_t kLeastStill = 30;
+/// Fewer jumps say nothing of their balance.
+constexpr std::uint64_t kLeastJumps = 8;
+/// The jumps are a load, and not a noise on one that comes slowly, when they move this share of the free memory.
+constexpr double kLoadShare = 0.05;
+/// Rises and falls of a program that gives back what it takes differ by at most this share of both, ...
+constexpr double kMostImbalance = 0.2;
+/// ... and each of them is this many times what crept: otherwise the creep is what the falls give back.
+constexpr double kTimesCreep = 2;
+
+}  // namespace
+
+void Creep::observe(double used_bytes) {
+  const double x = used_bytes - last_bytes_;
+  last_bytes_ = used_bytes;
+  if (!has_last_) {
+    has_last_ = true;
+    first_bytes_ = highest_bytes_ = used_bytes;
+    return;
+  }
+  ++increments_;
+  const double size = std::abs(x);
+  if (size > kJumpBytes / kFactor && size < kJumpBytes * kFactor) ++between_;
+  if (size <= kJumpBytes) {
+    small_bytes_ += x;
+    if (x == 0) ++still_;
+    if (still_ >= kLeastStill && static_cast<double>(still_) >= kStillShare * static_cast<double>(increments_ - jumps_))
+      stands_still_ = true;
+    return;
+  }
+  ++jumps_;
+  (x > 0 ? up_bytes_ : down_bytes_) += size;
+  highest_bytes_ = std::max(highest_bytes_, used_bytes - small_bytes_);
+  fall_bytes_ = std::max(fall_bytes_, highest_bytes_ - (used_bytes - small_bytes_));
+}
+
+bool Creep::is_busy(std::optional<double> free_bytes) const {
+  return stands_still_ && jumps_ >= kLeastJumps && fall_bytes_ >= kLoadShare * free_bytes.value_or(highest_bytes_);
+}
+
+bool Creep::separable(std::optional<double> free_bytes) const {
+  if (!is_busy(free_bytes)) return false;
+  const auto n = static_cast<double>(increments_);
+  const double most = std::min(kMostBetween, kBetweenPerJump * static_cast<double>(jumps_) / n + kBetweenAnyway);
+  if (static_cast<double>(between_) > most * n) return false;
+  if (std::abs(up_bytes_ - down_bytes_) > kMostImbalance * (up_bytes_ + down_bytes_)) return false;
+  return std::min(up_bytes_, down_bytes_) >= kTimesCreep * small_bytes_;
+}
+
+double Creep::share_seen() const {
+  return increments_ == 0 ? 1 : 1 - static_cast<double>(jumps_) / static_cast<double>(increments_);
+}
+
+}  // namespace vramtrack

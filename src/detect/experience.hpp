@@ -1,0 +1,116 @@
+// Experience: what is known of a series besides its own samples, and what that says of a rise. Pure: no clock, no I/O.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/program.hpp"
+#include "detect/days.hpp"
+
+namespace vramtrack {
+
+/// Takes a finished run into what is known of its program. Runs that began together are ranks or replicas of one job:
+/// they count once, with the highest of their levels. Only the last Program::kMostRuns are kept one by one. Pure.
+void add_run(Program& program, const FinishedRun& run);
+
+/// `program` as it was known at `time`: without the runs that ended later. nullopt: nothing was known. Pure.
+std::optional<Program> as_known_at(const Program& program, Timestamp time);
+
+/// A rise of a series' floor.
+struct Rise {
+  Timestamp start;
+  Timestamp end;
+  double start_bytes = 0;
+  double net_bytes = 0;
+};
+
+/// What experience says of a rise. With R the sum of the weights of all rivals of a leak, of which `chance` is that of
+/// no rise at all, P = 1 / (1 + chance + (R - chance) / odds + familiar). See docs/detectors/judge.md.
+struct ExperienceWord {
+  enum class Kind : std::uint8_t {
+    none,      ///< nobody was seen at that age, or nobody at all
+    inside,    ///< its healthy predecessors rose like this
+    below,     ///< they did not rise then, but went higher
+    left,      ///< above all of them
+    leaked,    ///< most of them leaked
+    like_days  ///< it rose like this on days before, and fell again
+  };
+  Kind kind = Kind::none;
+  double familiar = 0;  ///< weight of "as always", relative to a leak's 1; at most 16
+  double odds = 1;      ///< Bayes factor for a leak against its rivals, from 1/8 to 16
+  int runs = 0;         ///< that the word rests on
+
+  /// Whether the rise is as expected of a healthy run.
+  [[nodiscard]] bool explains() const { return kind == Kind::inside || kind == Kind::like_days; }
+};
+
+/// P with the word. `chance`: as above. Pure.
+double with_experience(double probability, double chance, const ExperienceWord& word);
+
+/// The envelope of a program's runs. Immutable, so that the series of its processes share one.
+class ProgramExperience {
+ public:
+  explicit ProgramExperience(const Program& program);
+
+  /// `begin`: when the run of the rise began; nullopt: not known. O(1).
+  [[nodiscard]] ExperienceWord word(const Rise& rise, std::optional<Timestamp> begin) const;
+  /// "; 3 earlier runs of this program settled at 12.0 GiB after 9 min"; empty where the word decides nothing.
+  [[nodiscard]] std::string describe(const ExperienceWord& word) const;
+
+  /// Runs that are known, whatever became of them.
+  [[nodiscard]] int runs() const { return runs_; }
+
+ private:
+  struct Point {
+    double highest_bytes = 0;
+    double tolerance_bytes = 0;
+    int runs = 0;  ///< healthy ones that reached the age
+  };
+
+  std::array<Point, FinishedRun::kPoints> points_{};
+  int runs_ = 0;
+  int healthy_ = 0;
+  int leaked_ = 0;
+  double leak_probability_ = 0;  ///< of the next run, before it is seen
+  double highest_bytes_ = 0;     ///< of all healthy ones, at any age
+  double highest_tolerance_bytes_ = 0;
+  double longest_warm_up_s_ = 0;
+  double usual_warm_up_s_ = 0;
+  double usual_settled_bytes_ = 0;
+};
+
+/// What is known of one series: owned by the engine, read by its detector.
+class Experience {
+ public:
+  void set_program(std::shared_ptr<const ProgramExperience> program) { program_ = std::move(program); }
+  [[nodiscard]] const ProgramExperience* program() const { return program_.get(); }
+  void set_begin(std::optional<Timestamp> begin) { begin_ = begin; }
+  /// Of a device that one process fills: what is known of that process, which holds so much less than the device. Null:
+  /// of nobody.
+  void follow(const Experience* process, double offset_bytes) {
+    process_ = process;
+    offset_bytes_ = offset_bytes;
+  }
+
+  [[nodiscard]] Days& days() { return days_; }
+
+  [[nodiscard]] ExperienceWord word(const Rise& rise) const;
+  /// Whether the rise is no first morning of a daily load, as far as experience goes: the series was seen at this time
+  /// of an earlier day, or earlier runs of its program were seen at this age (or leaked).
+  [[nodiscard]] bool knows_days(const Rise& rise) const;
+  [[nodiscard]] std::string describe(const ExperienceWord& word) const;
+  /// Of a rise that its word explains: "rose 9.1 GiB in 8 min; 3 earlier runs of this program settled at ...".
+  [[nodiscard]] std::string because(const Rise& rise) const;
+
+ private:
+  std::shared_ptr<const ProgramExperience> program_;
+  std::optional<Timestamp> begin_;
+  Days days_;
+  const Experience* process_ = nullptr;
+  double offset_bytes_ = 0;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,130 @@
+// The judge: vramtrack's own detector. Floors and peaks at twelve time scales, an e-process for drift, rival
+// explanations weighed against a leak, a first-passage forecast. Mathematics: docs/detectors/judge.md.
+// Private to judge.cpp, which decides, and judge_words.cpp, which tells.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/units.hpp"
+#include "detect/creep.hpp"
+#include "detect/derived.hpp"
+#include "detect/detector.hpp"
+#include "detect/distributions.hpp"
+#include "detect/evidence.hpp"
+#include "detect/experience.hpp"
+#include "detect/period.hpp"
+#include "detect/scales.hpp"
+#include "detect/shape.hpp"
+#include "detect/siblings.hpp"
+#include "detect/standing.hpp"
+
+namespace vramtrack {
+
+extern const DetectorInfo judge_detector;
+
+/// Probability, by the weights, that some level must hold for an alert to stand. Far below the bar: raising and
+/// withdrawing at the same level would flicker.
+inline constexpr double kKeepProbability = 0.4;
+
+class Judge final : public Detector {
+ public:
+  /// What a judge is fed: a series, what creeps between the jumps of one, or what all its quantiles have in common.
+  enum class Of : std::uint8_t { series, creep, shift };
+  explicit Judge(const DetectionConfig& config, Of of = Of::series) : config_(config), of_(of) {}
+
+  void observe(Timestamp time, double used_bytes) override;
+  void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
+  void set_experience(const Experience* experience) override { experience_ = experience; }
+  void set_siblings(const Siblings* siblings) override { siblings_ = siblings; }
+  [[nodiscard]] bool alerting() const override { return alert_.stands() || creeping_.alerts(); }
+  [[nodiscard]] bool suspecting() const override {
+    return suspicion_.stands() || creeping_.suspects() || shifting_.suspects();
+  }
+  bool confirm_at_end() override;
+  [[nodiscard]] Finding finding() const override;
+  [[nodiscard]] AlertEnd last_end() const override { return end_; }
+  [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }
+  [[nodiscard]] std::vector<std::string> explain() const override;
+
+ private:
+  void on_close(std::uint32_t mask);
+  void on_finest();
+  void observe_derived();
+  /// The derived series whose word stands for this one; null: this one speaks for itself.
+  [[nodiscard]] const Derived* spokesman() const;
+  [[nodiscard]] Finding derived_finding(const Derived& derived) const;
+  void weigh_level(std::size_t k);
+  [[nodiscard]] bool worth_weighing(std::size_t k) const;
+  [[nodiscard]] double min_growth_bytes() const { return config_.min_growth_mb * kMiB; }
+  [[nodiscard]] double min_duration_s() const { return config_.minimum_duration_minutes * kSecondsPerMinute; }
+  [[nodiscard]] std::optional<Evidence> weigh_in_context(std::size_t k) const;
+  [[nodiscard]] ExperienceWord experienced(const Evidence& e) const;
+  [[nodiscard]] SiblingsWord of_siblings(const Evidence& e) const;
+  void restart(bool keep_highs);
+  void decide(Standing& standing);
+  void end(Standing& standing, AlertEnd end, std::string reason);
+  [[nodiscard]] bool is_held() const;
+  [[nodiscard]] EvidenceContext context() const;
+  [[nodiscard]] bool suspects(const Evidence& e) const;
+  [[nodiscard]] bool confirms(const Evidence& e) const;
+  [[nodiscard]] double confidence_in(const Evidence& e) const;
+  [[nodiscard]] double most_confidence(const Evidence& e, const SiblingsWord& siblings) const;
+  [[nodiscard]] bool beyond_horizon(const Evidence& e) const;
+  [[nodiscard]] std::optional<Evidence> best() const;
+  [[nodiscard]] std::size_t finest_useful() const;
+  [[nodiscard]] bool goes_on_as_held() const;
+  [[nodiscard]] bool tells_of(const Evidence& e) const;
+  void describe_settling(Finding& f, const Evidence& e) const;
+  void describe_rise(Finding& f, const Evidence& e) const;
+  void describe_pause(Finding& f, const std::optional<Evidence>& e) const;
+
+  DetectionConfig config_;
+  Of of_;
+  Scales scales_;
+  Creep creep_;
+  Derived creeping_;  ///< of the creep, from when it first meant something
+  Distributions distributions_;
+  Derived shifting_;  ///< of what all quantiles have in common, in a busy series
+  Jumps jumps_;
+  PeriodEstimate period_;
+  std::optional<double> limit_bytes_;
+  const Experience* experience_ = nullptr;
+  const Siblings* siblings_ = nullptr;
+  Timestamp first_{};
+  Timestamp program_first_{};  ///< as far as is known: the first sample after a restart that kept nothing
+  Timestamp last_{};
+  std::uint64_t samples_ = 0;
+  float last_bytes_ = 0;
+  float epoch_first_ = 0;  ///< the first sample since the last restart
+  float epoch_high_ = 0;   ///< highest peak since the last restart
+  std::array<float, Scales::kLevels> probability_{};
+  /// Of each level's window: where it starts, and how probable it is that the rise goes on, by its shape alone.
+  struct Going {
+    Timestamp start{};
+    double probability = 1;
+  };
+  std::array<Going, Scales::kLevels> going_{};
+  /// The strongest evidence of the present growth. A rival that it has ruled out stays ruled out while the growth goes
+  /// on; only the windows forget.
+  struct Held {
+    double probability = 0;
+    Timestamp time{};
+    double floor_bytes = 0;
+    double rate_bytes_per_s = 0;
+    double gap_s = 0;            ///< for which it may stand still
+    bool ends_in_sight = false;  ///< before the horizon
+  } held_;
+  bool was_slow_ = false;  ///< the present growth was slow_growth: its end lay beyond the horizon
+  std::array<std::uint8_t, Scales::kLevels> skip_{};  ///< closes until the level is weighed again
+  Standing suspicion_;
+  Standing alert_;
+  bool at_end_ = false;  ///< the alert was confirmed by confirm_at_end()
+  AlertEnd end_ = AlertEnd::withdrawn;
+  std::string end_reason_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,221 @@
+// What the judge tells: the finding, and every figure behind it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/format.hpp"
+#include "detect/calibration.hpp"
+#include "detect/forecast.hpp"
+#include "detect/judge.hpp"
+#include "detect/rest.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// Without an alert, nothing is said before the series is this old, or minimum-duration-minutes where that is less.
+constexpr double kSpeaksAfter_s = 5 * kSecondsPerMinute;
+/// A rise of at least this probability and size is called growing; below that, the series is at rest, and its
+/// confidence says no more than this.
+constexpr double kGrowingProbability = 0.3;
+constexpr double kGrowingBytes = 8 * kMiB;
+/// A rise that is likelier than chance (1 is a leak's own weight) is told of, whatever else may explain it.
+constexpr double kToldNoise = 1;
+/// Changes smaller than this share of the highest level (and than min-growth-mb) do not matter to a series at rest.
+constexpr double kMattersShare = 0.02;
+/// Chances smaller than one in this many are not spelled out.
+constexpr double kMillion = 1e6;
+
+std::string chance_words(double nats) {
+  if (nats > std::log(kMillion)) return "less than 1 in a million";
+  return fmt::format("1 in {:.0f}", std::exp(nats));
+}
+
+}  // namespace
+
+Finding Judge::finding() const {
+  if (const Derived* derived = spokesman()) return derived_finding(*derived);
+  Finding f;
+  f.detector = judge_detector.name;
+  f.confidence = kUnknownConfidence;
+  if (alert_.stands())
+    f.stage = at_end_ ? Stage::confirmed_at_end : Stage::confirmed;
+  else if (suspicion_.stands())
+    f.stage = Stage::suspected;
+  const auto e = best();
+  const bool tells = e && tells_of(*e);
+  if (f.stage == Stage::none && !tells &&
+      (samples_ < static_cast<std::uint64_t>(config_.minimum_samples) ||
+       seconds_between(first_, last_) < std::min(min_duration_s(), kSpeaksAfter_s))) {
+    f.because = fmt::format("{} sample{} over {}: a verdict needs at least {} samples and {}", samples_,
+                            samples_ == 1 ? "" : "s", format_span(seconds_between(first_, last_)),
+                            config_.minimum_samples, format_span(min_duration_s()));
+    return f;
+  }
+  if (alert_.stands() && (!e || std::max(e->probability, held_.probability) < kKeepProbability)) {
+    describe_pause(f, e);
+    return f;
+  }
+  const bool familiar = e && (experienced(*e).explains() || of_siblings(*e).explains());
+  const bool settling =
+      e && e->co_moving && !e->stopped && e->net_bytes >= min_growth_bytes() && (e->warm_up > e->cycle || familiar);
+  if (e && (alert_.stands() || (tells && (e->probability >= kGrowingProbability || !settling)))) {
+    describe_rise(f, *e);
+    return f;
+  }
+  f.confidence = calibrated_rest(e ? std::min(e->probability, kGrowingProbability) : kUnknownConfidence);
+  if (settling) {
+    describe_settling(f, *e);
+  } else {
+    const double matters = std::max(min_growth_bytes(), kMattersShare * static_cast<double>(epoch_high_));
+    describe_rest(f, scales_, jumps_, {last_, static_cast<double>(last_bytes_), matters, finest_useful()});
+  }
+  return f;
+}
+
+Finding Judge::derived_finding(const Derived& derived) const {
+  Finding f = derived.judge().finding();
+  if (f.leak && !derived.alerts()) {  // confirmed by its own judge while it meant nothing for the series
+    f.leak = false;
+    f.stage = Stage::suspected;
+    f.state = State::growing;
+    f.pattern = Pattern::none;
+    if (f.oom_in_s) f.oom_if_growth_continues_s = f.oom_in_s->mid;
+    f.oom_in_s.reset();
+  }
+  if (&derived == &shifting_) {
+    f.because = "low, middle and high levels all rise (quantiles of blocks of ten minutes): " + f.because;
+    return f;
+  }
+  // The creep is a share of a steady growth: that of the increments which are no jumps.
+  for (double* rate : {&f.growth_bytes_per_s.low, &f.growth_bytes_per_s.mid, &f.growth_bytes_per_s.high})
+    *rate /= creep_.share_seen();
+  f.because = fmt::format("grows beneath {} jumps that cancel out: {}; at this pace all the time it would be {}",
+                          creep_.jumps(), f.because, format_scaled_rate(f.growth_bytes_per_s.mid));
+  return f;
+}
+
+/// Whether the series rises, whatever the reason: likelier than chance, and going on.
+bool Judge::tells_of(const Evidence& e) const {
+  return e.admissible() && e.net_bytes >= kGrowingBytes &&
+         (e.probability >= kGrowingProbability || e.noise <= kToldNoise);
+}
+
+void Judge::describe_settling(Finding& f, const Evidence& e) const {
+  const Forecast forecasted = forecast(scales_, e, std::nullopt);
+  f.state = State::warming_up;
+  f.growth_bytes_per_s = forecasted.growth_bytes_per_s;
+  f.r_squared = forecasted.r_squared;
+  f.onset = e.start;
+  f.because =
+      fmt::format("rose {} in {} and slows down (centre of growth at {:.2f} of the span; 0.50 means steady growth)",
+                  format_bytes(e.net_bytes), format_span(e.duration_s), e.centroid);
+  if (e.plateau_bytes) f.because += fmt::format("; settling near {}", format_bytes(*e.plateau_bytes));
+  if (experienced(e).explains())
+    f.because = experience_->because({e.start, e.end, e.start_bytes, e.net_bytes});
+  else if (of_siblings(e).explains())
+    f.because = fmt::format("rose {} in {}", format_bytes(e.net_bytes), format_span(e.duration_s));
+  f.because += of_siblings(e).describe();
+}
+
+/// An alert stands, and at this moment nothing grows: no rate and no end can be told.
+void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
+  f.leak = true;
+  f.state = State::leaking;
+  f.pattern = Pattern::unknown;
+  if (e) {
+    f.confidence = calibrated_rest(e->probability);
+    f.onset = e->start;
+    f.pattern = shape_of(scales_, *e, forecast(scales_, *e, std::nullopt).r_squared);
+  }
+  f.because =
+      fmt::format("rose {} over {}, but has not grown for {}: the alert will be withdrawn unless it grows again",
+                  format_bytes(alert_.net_bytes()), format_span(alert_.duration_s()),
+                  format_span(seconds_between(alert_.held_until(), last_)));
+}
+
+void Judge::describe_rise(Finding& f, const Evidence& e) const {
+  const Forecast forecasted = forecast(scales_, e, limit_bytes_);
+  f.leak = alert_.stands();
+  f.confidence = confidence_in(e);
+  f.growth_bytes_per_s = forecasted.growth_bytes_per_s;
+  f.r_squared = forecasted.r_squared;
+  f.onset = e.start + from_seconds(forecasted.begins_s);
+  if (alert_.stands())
+    f.state = State::leaking;
+  else if (e.net_bytes >= min_growth_bytes() && f.confidence >= config_.confidence_threshold && beyond_horizon(e))
+    f.state = State::slow_growth;
+  else
+    f.state = State::growing;
+  // Foretold at the window's end: some of it has passed since.
+  std::optional<Interval> oom_in_s = forecasted.oom_in_s;
+  if (oom_in_s)
+    for (double* at : {&oom_in_s->low, &oom_in_s->mid, &oom_in_s->high})
+      *at = std::max(0.0, *at - seconds_between(e.end, last_));
+  if (alert_.stands() || f.state == State::slow_growth) {
+    f.pattern = shape_of(scales_, e, forecasted.r_squared);
+    f.oom_in_s = oom_in_s;
+    if (f.pattern == Pattern::sudden_spike) f.spike = SpikeOutcome::still_growing;
+  }
+  f.because = fmt::format(
+      "floor rose {} in {} ({}{}), {} new highs in {} spans of {}; the odds that this is chance: {}; {}; {}",
+      format_bytes(e.net_bytes), format_span(e.duration_s), format_scaled_rate(f.growth_bytes_per_s.mid),
+      forecasted.rate_for_s ? " for the last " + format_span(*forecasted.rate_for_s) : "", e.rises, e.buckets,
+      format_span(Scales::width_s(e.level)), chance_words(e.nats),
+      e.centroid >= 0.5 ? "not slowing" : fmt::format("centre of growth at {:.2f} of the span", e.centroid),
+      e.co_moving ? "peaks rise with it" : "peaks do not rise with it");
+  if (e.new_high) f.because += ", above all seen before";
+  if (experience_) f.because += experience_->describe(experienced(e));
+  f.because += of_siblings(e).describe();
+  // While it waits for that, and where the end of a recording has decided.
+  if (e.most_confidence < 1 && (f.state == State::growing || f.stage == Stage::confirmed_at_end))
+    f.because += "; it may be the morning of a daily load: another day will tell";
+  if (f.state == State::growing) {
+    f.because += f.stage == Stage::suspected ? "; suspected, not confirmed yet" : "; not yet decidable";
+    if (oom_in_s) {
+      f.oom_if_growth_continues_s = oom_in_s->mid;
+      f.because += fmt::format("; if it goes on, memory ends in {}", format_duration(oom_in_s->mid));
+    }
+  }
+  if (f.state == State::slow_growth)
+    f.because += fmt::format("; the memory lasts more than {:.0f} days: no alert", config_.horizon_days);
+  if (alert_.stands() && was_slow_)
+    f.because += fmt::format("; it was slow growth until its end came within {:.0f} days", config_.horizon_days);
+  if (alert_.stands() && !limit_bytes_)
+    f.because += "; capacity unknown: the time to out-of-memory cannot be predicted";
+}
+
+std::vector<std::string> Judge::explain() const {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("{} samples, period {:.3g} s, highest since the last restart {}, limit {}", samples_,
+                              period_.median_s(), format_bytes(static_cast<double>(epoch_high_)),
+                              limit_bytes_ ? format_bytes(*limit_bytes_) : "unknown"));
+  if (creeping_.has_begun())
+    lines.push_back(fmt::format("creep: {} between {} jumps, {:.0f} % of the samples; {}", format_bytes(creep_.bytes()),
+                                creep_.jumps(), 100 * creep_.share_seen(),
+                                creeping_.suspects() ? "suspected" : "not suspected"));
+  for (std::size_t k = finest_useful(); k < Scales::kLevels; ++k) {
+    const Level& level = scales_.level(k);
+    if (level.size() == 0) continue;
+    const auto e = weigh_in_context(k);
+    if (!e) {
+      lines.push_back(fmt::format("scale {}: {} spans, no rising window ({:.1f} nats)", format_span(Scales::width_s(k)),
+                                  level.size(), level.drift().nats()));
+      continue;
+    }
+    lines.push_back(
+        fmt::format("scale {}: +{} in {} ({} spans, {} new highs), {:.1f} nats, centroid {:.3f} +- {:.3f}, rivals "
+                    "noise {:.3f} warm-up {:.3f} cycle {:.3f} churn {:.2f} day {:.2f}, clockwork {:.3g}, "
+                    "quiet {} before, P {:.3f}; peaks +{} {}, {}, {}, {}",
+                    format_span(Scales::width_s(k)), format_bytes(e->net_bytes), format_span(e->duration_s), e->buckets,
+                    e->rises, e->nats, e->centroid, e->centroid_se, e->noise, e->warm_up, e->cycle, e->churn, e->day,
+                    e->clockwork, format_span(e->quiet_s), e->probability, format_bytes(e->peak_rise_bytes),
+                    e->co_moving ? "move along" : "do not move along", e->new_high ? "new territory" : "seen before",
+                    e->stopped ? "stopped" : "goes on", e->material ? "material" : "not (yet) material"));
+    if (const int falls = level.regimes().falls(); falls > 0)
+      lines.back() += fmt::format(", {} fall{} before", falls, falls == 1 ? "" : "s");
+  }
+  return lines;
+}
+
+}  // namespace vramtrack

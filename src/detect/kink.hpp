@@ -1,0 +1,27 @@
+// Kink: a stretch that rose slowly, or not at all, and then at another rate.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace vramtrack {
+
+/// Two straight lines that meet at a point of the stretch.
+struct Kink {
+  std::size_t at = 0;  ///< index of the point at which they meet
+  double early_slope_per_s = 0;
+  double late_slope_per_s = 0;
+  double squares = 0;  ///< sum of the squared residuals
+};
+
+/// The broken line of least squares through (t, y), of at least three points before its knot and three after it, the
+/// knot among them; nullopt where there are too few points. REQUIRES: t rises. O(n^2), n <= 48: some 10 us.
+std::optional<Kink> broken_line(const std::vector<double>& t, const std::vector<double>& y);
+
+/// Whether a model of `more` further parameters explains n points better than another, by the Bayesian information
+/// criterion: n ln(squares) + parameters ln(n) (Schwarz, Annals of Statistics 6, 1978). Sums below `least_squares` are
+/// rounding, whatever the model.
+bool explains_better(double squares, double other_squares, double least_squares, std::size_t n, int more);
+
+}  // namespace vramtrack

@@ -1,0 +1,153 @@
+#include "detect/siblings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/units.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// Coarser levels at which the same rise is looked for in a sibling's past: 8 times as coarse still shows its pace.
+constexpr std::size_t kCoarser = 2;
+
+/// A sibling that holds less than this share of what the rise began at does something else.
+constexpr double kComparable = 0.5;
+/// It rises, too, from this share of the rise on.
+constexpr double kMoves = 0.25;
+/// It is as high when it is below by no more than this share of the level, or so many bytes, but a share of the rise.
+constexpr double kLevelShare = 0.03;
+constexpr double kLevelBytes = 64 * kMiB;
+constexpr double kRiseShare = 0.25;
+/// A rise is the same when its middle half took at least this share, and at most this multiple, of the time.
+constexpr double kQuickest = 0.25;
+constexpr double kSlowest = 4;
+
+/// A leak of one rank alone: the share of its siblings that rise all the same has the mean 1 / (1 + kOthersRise).
+constexpr double kOthersRise = 19;
+/// Half of all leaks are in what every rank does.
+constexpr double kOwn = 0.5;
+constexpr double kMostFamiliar = 16;
+constexpr double kMostOdds = 16;
+
+double log_beta(double a, double b) {
+  return std::lgamma(a) + std::lgamma(b) - std::lgamma(a + b);
+}
+
+/// Whether the sibling rose from the lower quarter of the rise to the upper one at about the same pace.
+bool made_the_rise(const FloorCurve& sibling, const Rise& rise) {
+  const double low = rise.start_bytes + rise.net_bytes / 4;
+  const double high = rise.start_bytes + 3 * rise.net_bytes / 4;
+  const double half_s = seconds_between(rise.start, rise.end) / 2;
+  const std::size_t finest = FloorCurve::level_for(2 * half_s);
+  for (std::size_t level = finest; level <= std::min(finest + kCoarser, FloorCurve::kLevels - 1); ++level) {
+    bool was_low = false;
+    std::int64_t last_low = 0;
+    std::int64_t slots = 0;  // that the last rise from low to high took; 0: none was seen
+    sibling.for_each(level, [&](double floor_bytes, std::int64_t slot) {
+      if (floor_bytes <= low) {
+        was_low = true;
+        last_low = slot;
+      } else if (floor_bytes >= high && was_low) {
+        was_low = false;
+        slots = slot - last_low;
+      }
+    });
+    if (slots == 0) continue;
+    const double width_s = FloorCurve::width_s(level);
+    // From one slot to the next is a jump, as far as this level can tell.
+    return slots >= 2 && static_cast<double>(slots) * width_s >= kQuickest * half_s &&
+           static_cast<double>(slots - 1) * width_s <= kSlowest * half_s;
+  }
+  return false;
+}
+
+}  // namespace
+
+SiblingSays sibling_says(const FloorCurve& sibling, const Rise& rise) {
+  const double duration_s = seconds_between(rise.start, rise.end);
+  if (!(duration_s > 0) || !(rise.net_bytes > 0)) return SiblingSays::nothing;
+  const std::size_t level = FloorCurve::level_for(duration_s);
+  const Duration quarter = from_seconds(duration_s / 4);
+  // A steady rise makes half of its way from the second quarter to the last.
+  const auto then = sibling.floor_between(level, rise.start + quarter, rise.start + 2 * quarter);
+  const auto now = sibling.floor_between(level, rise.end - quarter, rise.end);
+  if (!then || !now || *now < kComparable * rise.start_bytes) return SiblingSays::nothing;
+  if (*now - *then > kMoves * rise.net_bytes / 2) return SiblingSays::rises;
+  const double end_bytes = rise.start_bytes + rise.net_bytes;
+  const double tolerance = std::min(kRiseShare * rise.net_bytes, std::max(kLevelShare * end_bytes, kLevelBytes));
+  if (*now < end_bytes - tolerance) return SiblingSays::still;
+  return made_the_rise(sibling, rise) ? SiblingSays::ended : SiblingSays::nothing;
+}
+
+SiblingsWord siblings_word(int still, int rising, int ended) {
+  SiblingsWord w;
+  w.siblings = still + rising + ended;
+  if (w.siblings == 0) return w;
+  if (ended > 0 && ended >= still) {
+    // The odds that the next one of them ends its rise, too, by Laplace's rule of succession. One that never rose does
+    // not speak for a rise that ends.
+    w.kind = SiblingSays::ended;
+    w.of_them = ended;
+    w.familiar = std::min(kMostFamiliar, (ended + 1.0) / (rising + still + 1.0));
+    return w;
+  }
+  rising += ended;  // most stand still: that one of them rose once is no more than that
+  if (still == 0) {
+    w.kind = SiblingSays::rises;
+    w.of_them = rising;
+    return w;
+  }
+  // Healthy: the chance that a sibling rises, too, is anything from 0 to 1, and each number of them as likely.
+  const double n = w.siblings;
+  const double healthy = 1 / (n + 1);
+  const double ways = std::lgamma(n + 1) - std::lgamma(still + 1.0) - std::lgamma(rising + 1.0);
+  const double own = std::exp(ways + log_beta(rising + 1.0, still + kOthersRise) - log_beta(1, kOthersRise));
+  w.kind = SiblingSays::still;
+  w.of_them = still;
+  w.odds = std::max(1.0, kOwn * own / healthy + (1 - kOwn));
+  return w;
+}
+
+ExperienceWord with_siblings(ExperienceWord word, const SiblingsWord& siblings) {
+  if (siblings.odds > 1) word.odds = std::max(word.odds, std::min(kMostOdds, word.odds * siblings.odds));
+  if (siblings.familiar > 0)
+    word.familiar = std::max(word.familiar, std::min(kMostFamiliar, word.familiar + siblings.familiar));
+  return word;
+}
+
+std::string SiblingsWord::describe() const {
+  if (siblings == 0) return {};
+  const bool one = siblings == 1;
+  const std::string who = one                   ? std::string("its sibling")
+                          : of_them == siblings ? fmt::format("all {} siblings", siblings)
+                                                : fmt::format("{} of its {} siblings", of_them, siblings);
+  const bool singular = of_them == 1;
+  switch (kind) {
+    case SiblingSays::still:
+      return fmt::format("; {} stand{} still", who, singular ? "s" : "");
+    case SiblingSays::rises:
+      return fmt::format("; {} rise{}, too", who, singular ? "s" : "");
+    case SiblingSays::ended:
+      return fmt::format("; {} rose in the same way and then stopped", who);
+    default:
+      return {};
+  }
+}
+
+SiblingsWord Siblings::word(const Rise& rise) const {
+  int still = 0;
+  int rising = 0;
+  int ended = 0;
+  for (const FloorCurve* curve : curves_) {
+    const SiblingSays says = sibling_says(*curve, rise);
+    still += says == SiblingSays::still ? 1 : 0;
+    rising += says == SiblingSays::rises ? 1 : 0;
+    ended += says == SiblingSays::ended ? 1 : 0;
+  }
+  return siblings_word(still, rising, ended);
+}
+
+}  // namespace vramtrack

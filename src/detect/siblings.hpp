@@ -1,0 +1,56 @@
+// Siblings: the ranks and replicas of one job that run now on other devices or hosts, and what they say of a rise.
+// Pure: no clock, no I/O. The statistics: docs/detectors/judge.md, "Siblings".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "detect/experience.hpp"
+#include "detect/floor_curve.hpp"
+
+namespace vramtrack {
+
+/// What one sibling says of a rise. `nothing`: it was not there all the time, holds much less, or was as high without
+/// rising like this.
+enum class SiblingSays : std::uint8_t {
+  nothing,
+  still,  ///< it stands still, at a lower level
+  rises,  ///< it rises, too
+  ended   ///< it made the same rise, and stands still at that level or above
+};
+SiblingSays sibling_says(const FloorCurve& sibling, const Rise& rise);
+
+/// What all of them say, likewise as a Bayes factor and as the weight of a rival.
+struct SiblingsWord {
+  SiblingSays kind = SiblingSays::nothing;
+  int siblings = 0;     ///< that said something
+  int of_them = 0;      ///< that said `kind`
+  double familiar = 0;  ///< weight of "like its siblings", relative to a leak's 1; at most 16
+  double odds = 1;      ///< Bayes factor for a leak against its rivals, from 1 to 10
+
+  /// Whether the rise is as expected of a healthy rank.
+  [[nodiscard]] bool explains() const { return kind == SiblingSays::ended && familiar >= 1; }
+  /// "; 7 of its 8 siblings stand still"; empty where they say nothing.
+  [[nodiscard]] std::string describe() const;
+};
+
+/// Of so many siblings that said each. Pure.
+SiblingsWord siblings_word(int still, int rising, int ended);
+
+/// Both words as one. Its bounds are those of experience alone.
+ExperienceWord with_siblings(ExperienceWord word, const SiblingsWord& siblings);
+
+/// The siblings of one series: owned by the engine, read by its detector. They change between ticks only.
+class Siblings {
+ public:
+  /// Those of others; they must outlive this or the next call.
+  void set(std::vector<const FloorCurve*> curves) { curves_ = std::move(curves); }
+  /// O(siblings).
+  [[nodiscard]] SiblingsWord word(const Rise& rise) const;
+
+ private:
+  std::vector<const FloorCurve*> curves_;
+};
+
+}  // namespace vramtrack

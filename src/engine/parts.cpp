@@ -1,0 +1,288 @@
+// A device's growth, decided from its parts where they are known: its processes and what none of them holds
+// (docs/design/0015-parts.md).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "core/printable.hpp"
+#include "core/program.hpp"
+#include "engine/engine_core.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// Whose memory runs out first; else who grows most.
+bool worse(const Finding& a, const Finding& b) {
+  if (a.oom_in_s.has_value() != b.oom_in_s.has_value()) return a.oom_in_s.has_value();
+  if (a.oom_in_s && a.oom_in_s->mid != b.oom_in_s->mid) return a.oom_in_s->mid < b.oom_in_s->mid;
+  return a.growth_bytes_per_s.mid > b.growth_bytes_per_s.mid;
+}
+
+Interval scaled(const Interval& of, double factor) {
+  return {of.low * factor, of.mid * factor, of.high * factor};
+}
+
+/// A run that has lived so many times as long as it grew has settled.
+constexpr double kSettled = 2;
+
+/// Growth by less of what is free is small: waiting costs nothing.
+constexpr double kSmall = 0.05;
+
+ProgramRun run_of(const SeriesState& s) {
+  return {seconds_between(s.first_time, s.last_time),
+          seconds_between(s.first_time, std::max(s.peak_time, s.first_time)), static_cast<double>(s.peak_bytes),
+          s.alerting, false};
+}
+
+}  // namespace
+
+/// Once the tick is whole: what the processes of each device that was read in it do not hold.
+void Engine::Core::derive_remainders() {
+  for (std::size_t i = 0, n = touched.size(); i < n; ++i) {
+    const SeriesState* const s = series.find(touched[i]);
+    if (s == nullptr || s->device->derived == tick) continue;
+    DeviceState& device = *s->device;
+    device.derived = tick;
+    const DeviceKey key = device_key(s->key);
+    // Some of its memory is of processes that are not its own, or that nobody tells.
+    if (series.has_instances(key) || (key.host.empty() && catalog.devices_withholding.contains(key.id))) continue;
+    const std::optional<std::uint64_t> bytes = device.remainder.close(tick);
+    if (!bytes) continue;
+    const SeriesId id = device.unattributed != nullptr
+                            ? device.unattributed->id
+                            : catalog.intern({Metric::device_unattributed, key.id, 0, 0, key.host});
+    SeriesState& rest = state(id);
+    if (!rest.observe({tick, id, *bytes})) continue;
+    unreleased.take(rest, tick, teller());
+    touched.push_back(id);
+    if (rest.detector->alerting() != rest.alerting || rest.detector->suspecting() != rest.alerting) queue(rest);
+  }
+}
+
+/// Whether the device is decided from its parts at present.
+bool Engine::Core::knows_parts(const SeriesState& device) const {
+  return device.device->unattributed != nullptr && device.device->remainder.known(tick);
+}
+
+/// The suspicion or the alert of a part has been raised or has ended: its device is decided anew.
+void Engine::Core::part_changes(SeriesState& part) {
+  DeviceState& device = *part.device;
+  if (part.key.metric == Metric::allocator_allocated) allocator_changes(part);
+  if (part.key.metric != Metric::process_used && part.key.metric != Metric::device_unattributed) return;
+  if (part.alerting)
+    device.leaking.insert(part.id);
+  else
+    device.leaking.erase(part.id);
+  if (device.used == nullptr) return;
+  device.used->reviewed.reset();
+  queue(*device.used);
+}
+
+/// Whether an alert of the series is to be raised or to go on, but for what its verdict adds.
+bool Engine::Core::wants_alert(const SeriesState& s) const {
+  if (!s.detector) return false;
+  if (s.key.metric == Metric::process_used) return s.detector->alerting() || live_memory_leaks(s);
+  if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->alerting();
+  if (!s.device->leaking.empty()) return true;
+  return s.detector->alerting() && !leaking_parts(s).empty();
+}
+
+/// Likewise of a suspicion: of the series itself, or of one of its parts.
+bool Engine::Core::wants_suspicion(const SeriesState& s) const {
+  if (!s.detector) return false;
+  if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->suspecting();
+  return suspected_part(s) != nullptr;
+}
+
+const SeriesState* Engine::Core::suspected_part(const SeriesState& device) const {
+  const SeriesState* found = device.device->unattributed;
+  if (found != nullptr && (!found->detector || found->suspicion() == nullptr)) found = nullptr;
+  series.for_device(device_key(device.key), [&](const SeriesState& s) {
+    if (s.key.metric == Metric::process_used && s.detector && s.suspicion() != nullptr) found = &s;
+  });
+  return found;
+}
+
+/// How the growth that the alert of `s` is about came to its end.
+std::pair<AlertEnd, std::string> Engine::Core::why_over(const SeriesState& s) const {
+  const SeriesState* part = s.leaking_part ? series.find(*s.leaking_part) : nullptr;
+  if (part == nullptr || !knows_parts(s)) part = &s;
+  if (part->detector && !part->detector->alerting() && !part->detector->last_end_reason().empty())
+    return {part->detector->last_end(), part->detector->last_end_reason()};
+  if (const SeriesState* const allocated = allocator_of(*part).allocated; allocated != nullptr && allocated != part)
+    return why_over(*allocated);
+  if (!part->alerts.empty() && part->alerts.back().cleared)
+    return {part->alerts.back().ended, part->alerts.back().end_reason};
+  return {AlertEnd::withdrawn, "neither its processes nor the memory outside them grow"};
+}
+
+/// Those that leak by their own detectors, the worst first. A process that matches an ignore pattern never alerts; its
+/// device does, where the device's total says so, too.
+std::vector<const SeriesState*> Engine::Core::leaking_parts(const SeriesState& device) const {
+  std::vector<std::pair<Finding, const SeriesState*>> found;
+  for (const SeriesId id : device.device->leaking)
+    if (const SeriesState* s = series.find(id); s != nullptr && s->detector && wants_alert(*s))
+      found.emplace_back(verdict(*s).finding, s);
+  if (found.empty() && device.detector && device.detector->alerting() && !config.detection.ignore_patterns.empty())
+    series.for_device(device_key(device.key), [&](const SeriesState& s) {
+      if (s.ignored && s.detector && s.key.metric == Metric::process_used && s.detector->alerting())
+        found.emplace_back(s.detector->finding(), &s);
+    });
+  // What a process did before its device's run ended with it is past.
+  const auto is_past = [&](const Finding& f, const SeriesState& s) {
+    const auto& end = device.last_end;
+    return end && end->pid != 0 && s.key.pid == end->pid && s.key.pid_start_ticks == end->pid_start_ticks &&
+           (!f.onset || *f.onset <= end->time) && (device.last_bytes < end->used_bytes || held_since_end(device));
+  };
+  std::erase_if(found, [&](const auto& one) { return !one.first.leak || is_past(one.first, *one.second); });
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return worse(a.first, b.first); });
+  std::vector<const SeriesState*> out;
+  for (const auto& one : found) out.push_back(one.second);
+  return out;
+}
+
+/// A leak of a part is the device's; nothing else is.
+void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
+  const std::vector<const SeriesState*> parts = leaking_parts(device);
+  if (!parts.empty()) {
+    take_figures_of_parts(parts, device, v);
+    return;
+  }
+  if (!grows(v.finding)) return;
+  const Attribution a = attribution(device, v.finding);
+  const SeriesState* const rest = device.device->unattributed;
+  const bool rest_grows = rest->detector && grows(rest->detector->finding());
+  bool process_grows = false;
+  series.for_device(device_key(device.key), [&](const SeriesState& s) {
+    if (s.is(a.suspect) && s.detector) process_grows = grows(s.detector->finding());
+  });
+  Finding& f = v.finding;
+  const bool was_leak = f.leak;
+  f.leak = false;
+  f.stage = suspected_part(device) != nullptr ? Stage::suspected : Stage::none;
+  f.oom_in_s.reset();
+  v.severity = Severity::ok;
+  if (process_grows || rest_grows) {
+    // It may be a leak; whether it is will be seen in the part.
+    v.suspect = process_grows ? a.suspect : std::optional(Suspect{0, 0, "no visible process", 1.0});
+    if (!was_leak) return;
+    f.state = State::growing;
+    f.because = fmt::format(
+        "{} grows, and whether that is a leak is not decided yet; of the device's total: {}",
+        process_grows ? fmt::format("pid {}", a.suspect->pid) : std::string("what no visible process holds"),
+        f.because);
+    return;
+  }
+  f.state = State::steady;
+  f.stage = Stage::none;
+  f.pattern = Pattern::none;
+  f.oom_if_growth_continues_s.reset();
+  f.confidence = std::min(f.confidence * (1 - a.churn_share), 0.1);
+  f.because = fmt::format(
+      "neither its processes nor the memory outside them grow like a leak; processes that started in the "
+      "meantime explain {} of the rise; of the device's total: {}",
+      format_percent(a.churn_share), f.because);
+}
+
+void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,
+                                         Verdict& v) const {
+  const SeriesState& worst = *parts.front();
+  Finding f = worst.ignored ? worst.detector->finding() : verdict(worst).finding;
+  // What is suspected fills the memory, too; where it grows faster than what is confirmed, it is the one to look into.
+  std::vector<const SeriesState*> growers = parts;
+  const SeriesState* named = &worst;
+  double fastest = worst.detector->finding().growth_bytes_per_s.mid;
+  series.for_device(device_key(device.key), [&](const SeriesState& s) {
+    if (s.key.metric != Metric::process_used || s.ignored || !s.detector || s.suspicion() == nullptr) return;
+    growers.push_back(&s);
+    const double rate = s.detector->finding().growth_bytes_per_s.mid;
+    if (rate <= fastest) return;
+    fastest = rate;
+    named = &s;
+  });
+  const double rise = f.onset ? named->rise_since(*f.onset) : 0;
+  double risen = f.onset ? std::max(device.rise_since(*f.onset), rise) : 0;
+  if (growers.size() > 1 && f.growth_bytes_per_s.mid > 0) {
+    // Several grow: they meet at the end of memory.
+    Interval together;
+    double parts_rise = 0;
+    for (const SeriesState* part : growers) {
+      const Finding its = part->detector->finding();
+      together.low += its.growth_bytes_per_s.low;
+      together.mid += its.growth_bytes_per_s.mid;
+      together.high += its.growth_bytes_per_s.high;
+      if (f.onset) parts_rise += std::max(0.0, part->rise_since(*f.onset));
+    }
+    if (f.oom_in_s && together.mid > 0)
+      f.oom_in_s = scaled(*f.oom_in_s, std::min(1.0, f.growth_bytes_per_s.mid / together.mid));
+    f.growth_bytes_per_s = together;
+    risen = std::max(risen, parts_rise);
+  }
+  const double share = risen > 0 ? std::clamp(rise / risen, 0.0, 1.0) : 1.0;
+  f.because = (worst.key.pid == 0 ? std::string("the memory that no visible process holds grows: ")
+                                  : fmt::format("pid {} grows: ", worst.key.pid)) +
+              f.because;
+  if (named != &worst) f.because += fmt::format("; pid {} grows faster, and is suspected", named->key.pid);
+  if (named->key.pid == 0) {
+    v.suspect = Suspect{0, 0, "no visible process", share};
+  } else {
+    const ProcessInfo* const info = catalog.process(process_key(named->key));
+    v.suspect = Suspect{named->key.pid, named->key.pid_start_ticks,
+                        info == nullptr         ? std::string()
+                        : info->command.empty() ? info->name
+                                                : info->command,
+                        share};
+  }
+  if (parts.size() > 1)
+    f.because +=
+        parts.size() == 2 ? "; one more process leaks" : fmt::format("; {} more processes leak", parts.size() - 1);
+  v.finding = std::move(f);
+  v.severity = severity_of(v.finding, config.severity);
+}
+
+/// A job that grows no longer and no higher than earlier runs of its program did, who came to no harm, is one of them.
+void Engine::Core::leave_to_jobs(const SeriesState& process, Verdict& v) const {
+  if (v.finding.stage == Stage::none || !process.detector) return;
+  const ProcessInfo* const info = catalog.process(process_key(process.key));
+  if (info == nullptr) return;
+  const Finding& f = v.finding;
+  const std::string program = program_identity(*info).text;
+  if (program.empty()) return;
+  std::vector<ProgramRun> settled;
+  series.for_device(device_key(process.key), [&](const SeriesState& s) {
+    if (s.ended || s.key.metric != Metric::process_used || s.id == process.id || s.alerting) return;
+    const ProcessInfo* const its = catalog.process(process_key(s.key));
+    if (its == nullptr || program_identity(*its).text != program) return;
+    const ProgramRun run = run_of(s);
+    if (run.lived_s >= kSettled * run.grew_s) settled.push_back(run);
+  });
+  const double lived_s = seconds_between(process.first_time, process.last_time);
+  const double free_bytes = process.limit_bytes.value_or(0) - static_cast<double>(process.last_bytes);
+  const bool small = f.onset && process.rise_since(*f.onset) <= kSmall * free_bytes;
+  const auto word =
+      programs.against_leak(program, {lived_s, lived_s, static_cast<double>(process.peak_bytes), false, small},
+                            f.oom_in_s ? std::optional(f.oom_in_s->mid) : std::nullopt, settled);
+  if (!word) return;
+  const std::string why =
+      word->ended_long
+          ? fmt::format("{} earlier runs of the same program lived as long, and most ended long before memory would",
+                        word->runs)
+          : fmt::format("{} earlier runs of the same program grew for as long and as high, and did not leak",
+                        word->runs);
+  v.finding.leak = false;
+  v.finding.stage = Stage::none;
+  v.finding.state = State::growing;
+  v.finding.oom_in_s.reset();
+  v.finding.confidence = std::min(v.finding.confidence, 1.0 / (word->runs + 2));
+  v.severity = Severity::ok;
+  v.finding.because = why + "; " + v.finding.because;
+}
+
+void Engine::Core::remember_run(const SeriesState& s) {
+  const ProcessInfo* const info = catalog.process(process_key(s.key));
+  if (info == nullptr || s.ended || s.samples == 0) return;
+  programs.add(program_identity(*info).text, run_of(s));
+}
+
+}  // namespace vramtrack

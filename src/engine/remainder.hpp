@@ -1,0 +1,105 @@
+// What a device's processes do not hold of its used memory, made of readings that do not fit each other exactly.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/series.hpp"
+#include "core/time.hpp"
+
+namespace vramtrack {
+
+/// The remainder of one device: used, less what its processes hold. What the driver reserves is no part of used memory;
+/// what it uses for itself beside processes is the remainder's healthy level.
+///
+/// Device and processes are read one after the other, or by two logs at other instants, and a driver frees the memory
+/// of a process for a while after its end. Each listing therefore gives an interval in which the remainder lies, and
+/// the value moves only as far as two listings in a row force it. Starts and ends of processes do not move it, and nor
+/// do neighbours that swing; what stays in use for longer than a release takes, does.
+///
+/// What a process held and nobody has explained when its release was due, has not been released: see unreleased().
+///
+/// Causal and deterministic. O(listed processes) a listing. Not thread-safe.
+class Remainder {
+ public:
+  /// Memory of a process that has ended, still in use long after.
+  struct Unreleased {
+    SeriesId process{};
+    Timestamp ended;
+    double held_bytes = 0;           ///< by the process, when it was listed last
+    double bytes = 0;                ///< of that, what is in use and no process's: at least half
+    bool is_one_of_several = false;  ///< others ended meanwhile: which of them held it is not known
+  };
+
+  /// The device's used memory was read. Times must not decrease, as of all that follows.
+  void read(Timestamp time, std::uint64_t used_bytes);
+  /// A process was listed with so many bytes.
+  void list(SeriesId process, Timestamp time, std::uint64_t bytes);
+  /// A process has ended; what it held may be seen in use until `release_s` later.
+  void end(SeriesId process, Timestamp time, double release_s);
+  /// The process is forgotten.
+  void forget(SeriesId process) { held_.erase(process); }
+
+  /// The tick at `time` is whole: the remainder, where this tick tells it. Nullopt: the device or some of its processes
+  /// were not read, or none has ever been listed. Never negative: memory that processes share is counted with each.
+  std::optional<std::uint64_t> close(Timestamp time);
+
+  /// What has not been released, as of the last close() that made a value; the oldest first. Each was seen so twice
+  /// after its release was due, and stays until half of what it was then has come back.
+  [[nodiscard]] std::vector<Unreleased> unreleased() const;
+
+  /// Whether the processes are known at `time`: some were listed, and lately, or all have ended.
+  [[nodiscard]] bool known(Timestamp time) const;
+
+ private:
+  struct Held {
+    double bytes = 0;
+    Timestamp listed;
+  };
+  struct Release {
+    double bytes = 0;  ///< not seen to be released yet
+    Timestamp until;
+    Unreleased of;
+    int closes = 0;  ///< since the process ended
+  };
+  /// A release that was due, and did not come.
+  struct Overdue {
+    Unreleased of;
+    double first_bytes = 0;
+    int closes = 0;  ///< since it was due
+  };
+  struct Bounds {
+    double low = 0;
+    double high = 0;
+  };
+  struct Reading {
+    Timestamp time;
+    double used_bytes = 0;
+  };
+  [[nodiscard]] bool all_listed(Timestamp time);
+  [[nodiscard]] double longest_silence_s() const;
+  [[nodiscard]] double look_s() const;
+  [[nodiscard]] double being_released(Timestamp time);
+  void settle_releases(double most_bytes);
+  void settle_overdue();
+
+  std::map<SeriesId, Held> held_;  ///< the living that hold something
+  std::vector<Release> releases_;  ///< the oldest first
+  std::vector<Overdue> overdue_;   ///< the oldest first
+  double base_bytes_ = 0;          ///< of the remainder, without what is overdue
+  std::optional<Reading> now_;     ///< the last reading of the device
+  std::optional<Reading> before_;
+  int looks_ = 0;                        ///< since the last listing
+  double least_used_bytes_ = 0;          ///< read since the last value was made
+  std::optional<double> listed_before_;  ///< the processes' sum at the listing before
+  std::optional<Timestamp> last_listing_;
+  std::optional<Timestamp> closed_;
+  double listing_period_s_ = 0;  ///< the longest of late
+  double reading_period_s_ = 0;
+  std::optional<Bounds> bounds_;  ///< of the listing before
+  std::optional<double> value_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,249 @@
+#include "engine/run_memory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace vramtrack {
+namespace {
+
+/// Shorter runs, or of fewer samples, say nothing.
+constexpr double kLeastRun_s = 10;
+constexpr std::uint64_t kLeastSamples = 3;
+/// What was there when watching began has only just begun if it held no more than this share of what it came to hold.
+constexpr double kBeginsShare = 0.1;
+/// A process that holds this share of what a device has in use is what the device does.
+constexpr double kFillsShare = 0.8;
+
+bool is_process(const SeriesState& s) {
+  return s.key.pid != 0 && s.key.metric == Metric::process_used;
+}
+
+}  // namespace
+
+RunMemory::Seen& RunMemory::begin(SeriesState& s, Timestamp time, double bytes) {
+  if (index_of(s.id) >= seen_.size()) seen_.resize(index_of(s.id) + 1);
+  auto& seen = seen_[index_of(s.id)];
+  if (seen && seen->remembered) --remembered_;
+  if (s.detector) s.detector->set_experience(nullptr);
+  seen = std::make_unique<Seen>();
+  seen->begin = time;
+  seen->first_bytes = bytes;
+  // Where processes are listed from the beginning, one that comes later has begun then.
+  const auto first = catalog_.processes_are_listed || s.key.pid == 0 ? first_time_ : first_process_time_;
+  seen->maybe_older = time <= first.value_or(time);
+  if (const auto known = days_.find(index_of(s.id)); known != days_.end()) {
+    seen->experience.days() = std::move(known->second);
+    days_.erase(known);
+  }
+  return *seen;
+}
+
+void RunMemory::observe(SeriesState& s, const Sample& sample) {
+  const auto bytes = static_cast<double>(sample.bytes);
+  if (!first_time_) first_time_ = sample.time;
+  if (!is_process(s)) {
+    if (s.key.metric != Metric::device_used) return;
+    Seen* seen = find(s.id);
+    if (seen == nullptr || s.samples == 1) {
+      seen = &begin(s, sample.time, bytes);
+      s.detector->set_experience(&seen->experience);
+    }
+    seen->experience.days().observe(sample.time, bytes);
+    if (memory_.devices) seen->curve.observe(seconds_between(seen->begin, sample.time), bytes);
+    return;
+  }
+  if (!first_process_time_) first_process_time_ = sample.time;
+  Seen* seen = find(s.id);
+  if (seen == nullptr || s.samples == 1) {
+    seen = &begin(s, sample.time, bytes);
+    if (s.detector) s.detector->set_experience(&seen->experience);
+    ask(s, *seen);
+  }
+  seen->experience.days().observe(sample.time, bytes);
+  seen->curve.observe(seconds_between(seen->begin, sample.time), bytes);
+}
+
+void RunMemory::know_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors) {
+  Seen* const seen = find(id);
+  Days days;
+  for (const auto& [hour, floor_bytes] : hour_floors) days.add_hour(hour, floor_bytes);
+  if (seen != nullptr)
+    seen->experience.days().prepend(days);
+  else
+    days_[index_of(id)] = std::move(days);
+}
+
+void RunMemory::describe(SeriesState& s) {
+  Seen* const seen = find(s.id);
+  if (seen != nullptr && !s.ended && is_process(s) && !seen->remembered) ask(s, *seen);
+}
+
+void RunMemory::ask(SeriesState& s, Seen& seen) {
+  if (is_process(s)) {
+    const ProcessInfo* const process = catalog_.process(process_key(s.key));
+    if (process == nullptr) return;
+    ProgramIdentity identity = program_identity(*process);
+    if (identity.text == seen.identity.text) return;
+    seen.identity = std::move(identity);
+  } else {
+    seen.identity = {"device\n" + s.key.host + '\n' + s.key.device_id, "runs of " + s.key.device_id, {}};
+  }
+  const auto program = memory_.find(seen.identity);
+  if (!program) return;
+  seen.remembered = true;
+  ++remembered_;
+  seen.experience.set_program(std::make_shared<const ProgramExperience>(*program));
+  double settled = 0;
+  for (const FinishedRun& run : program->recent) settled = std::max(settled, run.settled_bytes);
+  const bool from_start = !seen.maybe_older || seen.first_bytes <= kBeginsShare * settled;
+  seen.experience.set_begin(from_start ? std::optional(seen.begin) : std::nullopt);
+}
+
+void RunMemory::complete_tick(const std::vector<SeriesId>& touched) {
+  for (const SeriesId id : touched) {
+    SeriesState* const s = table_.find(id);
+    if (s == nullptr || s->ended) continue;
+    if (s->key.metric == Metric::device_used) {
+      if (memory_.devices) note_device_run(*s);
+      forget_days_of_leak(*s);
+      continue;
+    }
+    SeriesState* const device = s->device->used;
+    if (remembered_ == 0 || device == nullptr || !is_process(*s)) continue;
+    const double in_use = static_cast<double>(device->last_bytes) - s->device->idle_bytes();
+    Seen* const its = find(device->id);
+    if (its == nullptr) continue;
+    const Seen* const seen = find(id);
+    if (seen->remembered && static_cast<double>(s->last_bytes) >= kFillsShare * in_use)
+      follow(*device, s);
+    else if (its->follows == seen)
+      follow(*device, nullptr);
+  }
+}
+
+/// What fell because a leak ended was not the end of a day.
+void RunMemory::forget_days_of_leak(const SeriesState& device) {
+  Seen* const seen = find(device.id);
+  if (seen == nullptr || !device.last_end || !device.last_end->growth_bytes_per_s) return;
+  if (seen->last_end == device.last_end->time) return;
+  seen->last_end = device.last_end->time;
+  seen->experience.days().clear();
+}
+
+void RunMemory::follow(SeriesState& device, const SeriesState* process) {
+  Seen* const its = find(device.id);
+  if (its == nullptr) return;
+  const Seen* const seen = process != nullptr ? find(process->id) : nullptr;
+  its->follows = seen;
+  its->experience.follow(
+      seen != nullptr ? &seen->experience : nullptr,
+      process != nullptr ? static_cast<double>(device.last_bytes) - static_cast<double>(process->last_bytes) : 0);
+}
+
+/// SeriesState::runs has been brought up to date.
+void RunMemory::note_device_run(SeriesState& device) {
+  Seen* const seen = find(device.id);
+  if (seen == nullptr || device.runs.empty()) return;
+  const bool lists_processes = std::any_of(device.device->series.begin(), device.device->series.end(),
+                                           [](const auto& entry) { return entry.second->key.pid != 0; });
+  if (lists_processes) return;
+  const Run& run = device.runs.back();
+  if (run.end) {
+    if (!seen->identity.text.empty()) tell(seen->identity, run_of(device, *seen));
+    seen->identity = {};
+    seen->curve = {};
+    return;
+  }
+  if (!seen->identity.text.empty()) return;
+  Seen& begun = begin(device, run.begin, static_cast<double>(run.peak_bytes));
+  if (device.detector) device.detector->set_experience(&begun.experience);
+  begun.curve.observe(seconds_between(run.begin, device.last_time), static_cast<double>(device.last_bytes));
+  ask(device, begun);
+}
+
+FinishedRun RunMemory::run_of(const SeriesState& s, const Seen& seen) const {
+  const bool is_device = s.key.pid == 0;
+  const Run* const device_run = is_device && !s.runs.empty() ? &s.runs.back() : nullptr;
+  const Timestamp end = device_run != nullptr ? device_run->end.value_or(s.last_time) : s.last_time;
+  const bool alerted = std::any_of(s.alerts.begin(), s.alerts.end(), [&](const Alert& alert) {
+    return alert.raised >= seen.begin && alert.finding.leak && alert.ended != AlertEnd::withdrawn;
+  });
+  const Finding last = s.detector ? s.detector->finding() : s.final_verdict.finding;
+  const EndKind how = device_run != nullptr ? device_run->how
+                      : s.final_verdict.end ? s.final_verdict.end->how
+                                            : EndKind::ended;
+  const bool leaked = alerted || (last.leak && !is_device);
+  FinishedRun run = seen.curve.run(seen.begin, end, leaked, false, true);
+  const bool from_start = !seen.maybe_older || seen.first_bytes <= kBeginsShare * run.settled_bytes;
+  if (how == EndKind::out_of_memory) {
+    // Who ran out of memory without growing was in the way of another: that says nothing of the program.
+    const bool grew = leaked || grows(last) || run.outcome != RunOutcome::settled;
+    run = seen.curve.run(seen.begin, end, leaked, grew, from_start);
+    if (!grew) run.outcome = RunOutcome::rising;
+    return run;
+  }
+  return seen.curve.run(seen.begin, end, leaked, false, from_start);
+}
+
+void RunMemory::ended(const SeriesState& s) {
+  Seen* const seen = find(s.id);
+  if (seen == nullptr || !is_process(s)) return;
+  if (SeriesState* const device = s.device->used)
+    if (const Seen* const its = find(device->id); its != nullptr && its->follows == seen) follow(*device, nullptr);
+  if (seen->curve.samples() >= kLeastSamples && !seen->identity.text.empty()) {
+    const FinishedRun run = run_of(s, *seen);
+    const auto [known, is_new] = ending_.try_emplace(process_key(s.key), Ended{seen->identity, run});
+    if (!is_new) {
+      const RunOutcome worst = std::max(known->second.run.outcome, run.outcome);
+      if (run.settled_bytes > known->second.run.settled_bytes) known->second.run = run;
+      known->second.run.outcome = worst;
+    }
+  }
+  bool goes_on = false;
+  table_.for_process(process_key(s.key),
+                     [&](const SeriesState& other) { goes_on |= is_process(other) && !other.ended; });
+  if (!goes_on) {
+    if (const auto it = ending_.find(process_key(s.key)); it != ending_.end()) {
+      tell(it->second.identity, it->second.run);
+      ending_.erase(it);
+    }
+  }
+  forget(s.id);
+}
+
+void RunMemory::tell(const ProgramIdentity& identity, const FinishedRun& run) {
+  if (run.duration_s() < kLeastRun_s) return;
+  Program program = memory_.find(identity).value_or(Program{});
+  program.name = identity.name;
+  program.user = identity.user;
+  FinishedRun shifted = run;
+  shifted.begin += memory_.shift;
+  shifted.end += memory_.shift;
+  add_run(program, shifted);
+  memory_.put(identity, program);
+}
+
+void RunMemory::end_all() {
+  table_.for_each([&](SeriesState& s) {
+    Seen* const seen = find(s.id);
+    if (seen == nullptr || s.ended || seen->identity.text.empty() || seen->curve.samples() < kLeastSamples) return;
+    tell(seen->identity, run_of(s, *seen));
+  });
+}
+
+void RunMemory::forget(SeriesId id) {
+  Seen* const seen = find(id);
+  if (seen == nullptr) return;
+  if (SeriesState* const s = table_.find(id); s != nullptr && s->detector) s->detector->set_experience(nullptr);
+  if (seen->remembered) --remembered_;
+  seen_[index_of(id)].reset();
+}
+
+void RunMemory::say(const SeriesState& s, Verdict& v) const {
+  if (!is_process(s) || v.finding.leak || v.finding.state != State::growing) return;
+  const Seen* const seen = find(s.id);
+  if (seen == nullptr || seen->remembered || seen->identity.text.empty()) return;
+  v.finding.because += "; this is the first known run of the program: a second one will tell";
+}
+
+}  // namespace vramtrack

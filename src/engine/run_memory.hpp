@@ -1,0 +1,83 @@
+// RunMemory: follows the runs of programs within an engine: what is remembered of each is asked for when it begins, and
+// what it did is told when it ends.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "detect/experience.hpp"
+#include "detect/run_curve.hpp"
+#include "engine/engine.hpp"
+#include "engine/series_table.hpp"
+
+namespace vramtrack {
+
+/// A process's run is that of its series; of several devices, of the one where it held most. A device's run is what is
+/// between two times at which nothing used it: only where nobody lists processes, and the memory wants it.
+///
+///   first sample -> find -> Experience -> the series' detector        last sample -> RunCurve -> put
+class RunMemory {
+ public:
+  /// `catalog` and `table` must outlive this.
+  RunMemory(ProgramMemory memory, const Catalog& catalog, SeriesTable& table)
+      : memory_(std::move(memory)), catalog_(catalog), table_(table) {}
+
+  /// From here on it is asked and told.
+  void use(ProgramMemory memory) { memory_ = std::move(memory); }
+
+  /// After the series' detector has seen the sample. O(1).
+  void observe(SeriesState& series, const Sample& sample);
+  /// The floors of the hours of the last week, in order, of a series that comes: see Days.
+  void know_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors);
+  /// More is known of its process.
+  void describe(SeriesState& series);
+  /// After a tick: whose level a device follows, and runs of devices. O(touched).
+  void complete_tick(const std::vector<SeriesId>& touched);
+  /// Once the process has ended, and its verdict is final.
+  void ended(const SeriesState& series);
+  /// The recording is over: runs that go on are told as far as they were seen.
+  void end_all();
+  void forget(SeriesId id);
+
+  /// Says what would decide where too little is known.
+  void say(const SeriesState& series, Verdict& verdict) const;
+
+ private:
+  struct Seen {
+    RunCurve curve;
+    Experience experience;
+    ProgramIdentity identity;
+    Timestamp begin;
+    bool maybe_older = false;  ///< it was there when watching began
+    double first_bytes = 0;
+    bool remembered = false;  ///< there are earlier runs
+    const Seen* follows = nullptr;
+    std::optional<Timestamp> last_end;  ///< of a device: of the last run that grew until its end
+  };
+  struct Ended {
+    ProgramIdentity identity;
+    FinishedRun run;
+  };
+
+  Seen* find(SeriesId id) const { return index_of(id) < seen_.size() ? seen_[index_of(id)].get() : nullptr; }
+  Seen& begin(SeriesState& series, Timestamp time, double bytes);
+  void ask(SeriesState& series, Seen& seen);
+  [[nodiscard]] FinishedRun run_of(const SeriesState& series, const Seen& seen) const;
+  void tell(const ProgramIdentity& identity, const FinishedRun& run);
+  void note_device_run(SeriesState& device);
+  void forget_days_of_leak(const SeriesState& device);
+  void follow(SeriesState& device, const SeriesState* process);
+
+  ProgramMemory memory_;
+  const Catalog& catalog_;
+  SeriesTable& table_;
+  std::vector<std::unique_ptr<Seen>> seen_;                ///< by SeriesId
+  std::unordered_map<ProcessKey, Ended, KeyHash> ending_;  ///< some of its series have ended
+  std::unordered_map<std::uint32_t, Days> days_;           ///< by SeriesId, until the series comes
+  std::optional<Timestamp> first_time_;
+  std::optional<Timestamp> first_process_time_;
+  std::size_t remembered_ = 0;  ///< series of which earlier runs are known
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,59 @@
+// Alerts of memory that was not released after its process had ended. They begin and end here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/verdict.hpp"
+#include "engine/remainder.hpp"
+#include "engine/series_table.hpp"
+
+namespace vramtrack {
+
+/// One per engine. An alert is of the series of the process that ended, so that each is told, silenced and ended by
+/// itself. Causal and deterministic. O(what is not released) a tick. Not thread-safe.
+class UnreleasedMemory {
+ public:
+  /// Takes one change of an alert.
+  using Tell = std::function<void(const Alert&, AlertNews)>;
+
+  /// All must outlive this.
+  UnreleasedMemory(const Config& config, const Catalog& catalog) : config_(config), catalog_(catalog) {}
+
+  /// The device's remainder has got a value at `time`; `rest` is the series that shows it. Memory below
+  /// stall.min-memory-mb is passed over, as of stalls.
+  void take(const SeriesState& rest, Timestamp time, const Tell& tell);
+  /// The series is forgotten.
+  void forget(SeriesId series);
+  /// An alert that stands since before this engine began: it stands until half of what nobody holds is given back.
+  void adopt(const Alert& alert);
+
+  /// What is not released by now, of the device whose remainder `rest` shows.
+  [[nodiscard]] double bytes_of(SeriesId rest) const;
+  /// The alerts that were raised of the process, in order; nullptr: none.
+  [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const;
+
+ private:
+  struct Standing {
+    SeriesId process{};
+    bool is_adopted = false;
+    std::optional<std::uint64_t> rest_bytes;  ///< adopted: what nobody held when that was read first
+  };
+  [[nodiscard]] bool stands(SeriesId process) const;
+  void raise(const Remainder::Unreleased& memory, Timestamp time, const Tell& tell);
+  static void clear(Alert& alert, Timestamp time, const Tell& tell);
+  [[nodiscard]] static std::string because(const Remainder::Unreleased& memory, Timestamp time);
+
+  const Config& config_;
+  const Catalog& catalog_;
+  std::vector<Standing> standing_;
+  std::unordered_map<SeriesId, std::vector<Alert>> alerts_;  ///< by process
+  std::unordered_map<SeriesId, double> bytes_;               ///< by the series of the remainder
+};
+
+}  // namespace vramtrack

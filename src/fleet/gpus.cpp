@@ -1,0 +1,229 @@
+#include "fleet/gpus.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vramtrack::fleet {
+namespace {
+
+/// No device has a PiB: DCGM's blank values are near 2^31 and 2^63 of its MiB.
+constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024 * 1024;
+
+/// As exporters.toml names it.
+constexpr std::string_view kAgent = "vramtrack agent";
+
+std::optional<std::uint64_t> bytes_of(double value, double unit_bytes) {
+  const double bytes = value * unit_bytes;
+  if (!(bytes >= 0 && bytes < kMostBytes)) return std::nullopt;  // NaN, too
+  return static_cast<std::uint64_t>(std::llround(bytes));
+}
+
+std::string key_of(const Labels& labels) {
+  std::string key;
+  for (const auto& [name, value] : labels) {
+    key += name;
+    key += '\0';
+    key += value;
+    key += '\0';
+  }
+  return key;
+}
+
+struct Tracked {
+  Reading reading;
+  std::size_t track = 0;
+};
+
+bool earlier(const Tracked& a, const Tracked& b) {
+  return a.reading.time_ms != b.reading.time_ms ? a.reading.time_ms < b.reading.time_ms : a.track < b.track;
+}
+
+/// Calls group(first, last) for the readings of each time.
+template <class Group>
+void each_time(const std::vector<Tracked>& all, Group group) {
+  for (std::size_t i = 0, end = 0; i < all.size(); i = end) {
+    for (end = i + 1; end < all.size() && all[end].reading.time_ms == all[i].reading.time_ms;) ++end;
+    group(i, end);
+  }
+}
+
+/// The rank of the preferred exporter among a GPU's series.
+std::size_t best_rank(const Gpu& gpu) {
+  std::size_t best = SIZE_MAX;
+  for (const Track& track : gpu.tracks)
+    if (track.samples.size() > 0) best = std::min(best, track.rank);
+  return best;
+}
+
+}  // namespace
+
+Gpu& Gpus::gpu_of(const Identity& identity) {
+  Machine& machine = machines_[identity.device.host];
+  machine.host = identity.device.host;
+  Gpu& gpu = machine.gpus[identity.device.id];
+  DeviceInfo& known = gpu.device;
+  known.id = identity.device.id;
+  known.host = identity.device.host;
+  if (!known.index) known.index = identity.device.index;
+  if (known.name.empty()) known.name = identity.device.name;
+  if (known.parent_id.empty()) known.parent_id = identity.device.parent_id;
+  return gpu;
+}
+
+void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
+  const auto meaning = mapping_->find(std::string(value_of(labels, "__name__")));
+  if (!meaning || (meaning->role != Role::used && meaning->role != Role::process)) return;
+  const bool is_process = meaning->role == Role::process;
+  auto [place, is_new] = places_.try_emplace(key_of(labels));
+  if (is_new) {
+    const auto identity = identify(labels, *meaning->exporter, mapping_->workload());
+    if (!identity || (is_process && identity->pid == 0)) {
+      ++unnamed_series_;
+      places_.erase(place);
+      return;
+    }
+    Gpu& gpu = gpu_of(*identity);
+    place->second = {identity->device.host, identity->device.id, is_process ? gpu.processes.size() : gpu.tracks.size()};
+    if (is_process)
+      gpu.processes.push_back({{}, identity->pid, identity->process_name, identity->workload.user});
+    else
+      gpu.tracks.push_back({{}, identity->workload, meaning->rank, meaning->exporter->name == kAgent});
+  }
+  Gpu& gpu = machines_.at(place->second.host).gpus.at(place->second.device);
+  PackedSeries& samples =
+      is_process ? gpu.processes[place->second.track].samples : gpu.tracks[place->second.track].samples;
+  const double unit = is_process ? meaning->exporter->process_unit_bytes : meaning->exporter->unit_bytes;
+  for (const Point& point : points) {
+    const auto bytes = bytes_of(point.value, unit);
+    if (!bytes) {
+      ++blank_values_;
+      continue;
+    }
+    samples.append(point.time_ms, *bytes);
+    ++samples_;
+  }
+}
+
+void Gpus::add_capacity(const Labels& labels, const std::vector<Point>& points) {
+  const auto meaning = mapping_->find(std::string(value_of(labels, "__name__")));
+  if (!meaning || meaning->role == Role::process) return;
+  const auto identity = identify(labels, *meaning->exporter, mapping_->workload());
+  if (!identity) return;
+  Parts& parts = parts_[{identity->device.host, identity->device.id}][meaning->rank];
+  for (const Point& point : points) {
+    const auto bytes = bytes_of(point.value, meaning->exporter->unit_bytes);
+    if (!bytes) continue;
+    switch (meaning->role) {
+      case Role::used:
+        parts.used[point.time_ms] = *bytes;
+        break;
+      case Role::free:
+        parts.free[point.time_ms] = *bytes;
+        break;
+      case Role::reserved:
+        parts.reserved[point.time_ms] = *bytes;
+        break;
+      case Role::total:
+        parts.total = std::max(parts.total, *bytes);
+        break;
+      case Role::process:
+        break;
+    }
+  }
+}
+
+std::optional<std::int64_t> Gpus::capacity_missing_at() const {
+  std::optional<std::int64_t> latest;
+  for (const auto& [host, machine] : machines_)
+    for (const auto& [id, gpu] : machine.gpus) {
+      const auto known = parts_.find({host, id});
+      const bool has_total =
+          known != parts_.end() && std::any_of(known->second.begin(), known->second.end(), [](const auto& exporter) {
+            return exporter.second.total > 0 || !exporter.second.free.empty();
+          });
+      if (has_total) continue;
+      for (const Track& track : gpu.tracks)
+        if (track.samples.size() > 0) latest = std::max(latest.value_or(INT64_MIN), track.samples.last_ms());
+    }
+  return latest;
+}
+
+std::map<std::string, Machine> Gpus::take() {
+  for (auto& [place, exporters] : parts_) {
+    const auto machine = machines_.find(place.first);
+    if (machine == machines_.end()) continue;
+    const auto gpu = machine->second.gpus.find(place.second);
+    if (gpu == machine->second.gpus.end()) continue;
+    for (const auto& [rank, parts] : exporters) {
+      std::uint64_t total = parts.total;
+      // Used and free memory of one scrape. Values in MiB are rounded: sums differ by some MiB, the most is closest.
+      for (const auto& [time_ms, free] : parts.free) {
+        const auto used = parts.used.find(time_ms);
+        if (parts.total > 0 || used == parts.used.end()) continue;
+        const auto reserved = parts.reserved.find(time_ms);
+        total = std::max(total, used->second + free + (reserved == parts.reserved.end() ? 0 : reserved->second));
+      }
+      if (total > 0 && !gpu->second.capacity_bytes) gpu->second.capacity_bytes = total;
+    }
+  }
+  parts_.clear();
+  places_.clear();
+  return std::exchange(machines_, {});
+}
+
+UsedMemory used_memory(const Gpu& gpu) {
+  UsedMemory out;
+  const std::size_t best = best_rank(gpu);
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < gpu.tracks.size(); ++i)
+    if (gpu.tracks[i].rank == best && gpu.tracks[i].samples.size() > 0) chosen.push_back(i);
+  out.is_by_agent = !chosen.empty() && gpu.tracks[chosen.front()].is_by_agent;
+  if (chosen.size() == 1 && gpu.tracks[chosen.front()].samples.is_sorted()) {
+    out.readings.reserve(gpu.tracks[chosen.front()].samples.size());
+    gpu.tracks[chosen.front()].samples.unpack(out.readings);
+    return out;
+  }
+  std::vector<Tracked> all;
+  std::vector<Reading> readings;
+  for (const std::size_t i : chosen) {
+    readings.clear();
+    gpu.tracks[i].samples.unpack(readings);
+    for (const Reading& reading : readings) all.push_back({reading, i});
+  }
+  std::stable_sort(all.begin(), all.end(), earlier);
+  each_time(all, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin + 1; i < end && !out.is_shared; ++i)
+      out.is_shared = all[i].track != all[begin].track && all[i].reading.bytes != all[begin].reading.bytes &&
+                      gpu.tracks[all[i].track].workload != gpu.tracks[all[begin].track].workload;
+  });
+  each_time(all, [&](std::size_t begin, std::size_t end) {
+    Reading sum = all[begin].reading;
+    for (std::size_t i = begin + 1; i < end; ++i) {
+      if (!out.is_shared)
+        sum.bytes = std::max(sum.bytes, all[i].reading.bytes);
+      else if (all[i].track != all[i - 1].track)  // a series twice at one time is a repetition
+        sum.bytes += all[i].reading.bytes;
+    }
+    out.readings.push_back(sum);
+  });
+  return out;
+}
+
+std::vector<Tenancy> tenancies(const Gpu& gpu) {
+  std::vector<Tenancy> out;
+  const std::size_t best = best_rank(gpu);
+  for (const Track& track : gpu.tracks)
+    if (track.rank == best && track.samples.size() > 0)
+      out.push_back({track.workload, track.samples.first_ms(), track.samples.last_ms()});
+  std::stable_sort(out.begin(), out.end(), [](const Tenancy& a, const Tenancy& b) { return a.first_ms < b.first_ms; });
+  std::vector<Tenancy> joined;
+  for (Tenancy& tenancy : out) {
+    if (!joined.empty() && joined.back().workload == tenancy.workload)
+      joined.back().last_ms = std::max(joined.back().last_ms, tenancy.last_ms);
+    else
+      joined.push_back(std::move(tenancy));
+  }
+  return joined;
+}
+
+}  // namespace vramtrack::fleet

@@ -1,0 +1,106 @@
+// Gpus: the series of one page of a fleet, put together by machine and GPU.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "fleet/identity.hpp"
+#include "fleet/packed.hpp"
+#include "fleet/remote_read.hpp"
+
+namespace vramtrack::fleet {
+
+/// One series of the server: a GPU's, while one user had it.
+struct Track {
+  PackedSeries samples;
+  Workload workload;
+  std::size_t rank = 0;  ///< of the exporter
+  bool is_by_agent = false;
+};
+
+/// One process on one GPU.
+struct ProcessTrack {
+  PackedSeries samples;
+  std::uint32_t pid = 0;
+  std::string name;
+  std::string user;
+};
+
+struct Gpu {
+  DeviceInfo device;
+  std::vector<Track> tracks;
+  std::vector<ProcessTrack> processes;
+  std::optional<std::uint64_t> capacity_bytes;
+};
+
+/// One machine: its GPUs by id.
+struct Machine {
+  std::string host;
+  std::map<std::string, Gpu> gpus;
+};
+
+/// Takes series as they come. Not thread-safe.
+class Gpus {
+ public:
+  /// `mapping` must outlive this.
+  explicit Gpus(const Mapping& mapping) : mapping_(&mapping) {}
+
+  /// Samples of used memory. What is blank (NaN, negative, DCGM's values that mean "no value") makes no sample.
+  void add(const Labels& labels, const std::vector<Point>& points);
+  /// From a short time: only what tells the GPUs' capacity. It makes no samples.
+  void add_capacity(const Labels& labels, const std::vector<Point>& points);
+  /// The last sample of those GPUs whose capacity is not known yet: where to read it; nullopt: all are known.
+  [[nodiscard]] std::optional<std::int64_t> capacity_missing_at() const;
+
+  /// All machines; this is empty afterwards. O(machines).
+  std::map<std::string, Machine> take();
+
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }
+  [[nodiscard]] std::uint64_t blank_values() const { return blank_values_; }
+  [[nodiscard]] std::uint64_t unnamed_series() const { return unnamed_series_; }  ///< no label named a GPU
+
+ private:
+  /// Parts of a GPU's memory, as one exporter gives them.
+  struct Parts {
+    std::map<std::int64_t, std::uint64_t> used, free, reserved;
+    std::uint64_t total = 0;
+  };
+  struct Place {
+    std::string host, device;
+    std::size_t track = 0;
+  };
+  Gpu& gpu_of(const Identity& identity);
+
+  const Mapping* mapping_;
+  std::map<std::string, Machine> machines_;
+  std::unordered_map<std::string, Place> places_;  ///< of a series, by its labels: it may come in pieces
+  std::map<std::pair<std::string, std::string>, std::map<std::size_t, Parts>> parts_;
+  std::uint64_t samples_ = 0;
+  std::uint64_t blank_values_ = 0;
+  std::uint64_t unnamed_series_ = 0;
+};
+
+/// The memory in use of one GPU, in order of time. One exporter's series are used, the preferred one's. Where series
+/// overlap, equal values at one time are copies (dcgm-exporter repeats a GPU for each pod that shares it) and count
+/// once; values that differ are shares of different users and are added up.
+struct UsedMemory {
+  std::vector<Reading> readings;
+  bool is_shared = false;    ///< shares were added up
+  bool is_by_agent = false;  ///< vramtrack's own agent exports it
+};
+UsedMemory used_memory(const Gpu& gpu);
+
+/// A user of a GPU, from its first to its last sample.
+struct Tenancy {
+  Workload workload;
+  std::int64_t first_ms = 0;
+  std::int64_t last_ms = 0;
+};
+/// In order of their first samples; consecutive ones of the same user are one.
+std::vector<Tenancy> tenancies(const Gpu& gpu);
+
+}  // namespace vramtrack::fleet

@@ -1,0 +1,59 @@
+// HttpServer: requests to a Prometheus-compatible server.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace vramtrack::fleet {
+
+struct ServerAddress {
+  bool https = false;
+  std::string host;  ///< without the brackets of an IPv6 address
+  std::uint16_t port = 0;
+  std::string path;  ///< before /api/v1, without a slash at the end: "/prometheus"; often empty
+  std::string bearer_token;
+  std::string user_and_password;  ///< "user:password"
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string ca_file;             ///< empty: the system's certificates
+  double silence_timeout_s = 120;  ///< without a byte, a request has failed
+  double timeout_s = 900;          ///< for a whole answer
+
+  [[nodiscard]] std::string origin() const;  ///< "http://127.0.0.1:9090/prometheus", for messages: no secrets
+};
+
+/// Why a request brought no answer that can be used.
+struct HttpFailure {
+  enum class Kind : std::uint8_t {
+    passing,    ///< no connection, 5xx, 429, an answer that broke off: worth another attempt
+    too_much,   ///< the server's limits forbid so large a request: ask for less
+    permanent,  ///< anything else
+  };
+  Kind kind = Kind::permanent;
+  std::string why;
+};
+
+struct HttpRequest {
+  std::string path;  ///< after the address's path: "/api/v1/read"
+  std::string body;  ///< empty: a GET
+  std::string content_type;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+/// Gets the bytes of an answer as they come, with its Content-Type; an Error ends the request and is its failure.
+using BodySink = std::function<Status(std::string_view bytes, const std::string& content_type)>;
+
+/// Sends one request and gives the body of a 2xx to `body`. Blocks. May be called by several threads at once: each call
+/// has a connection of its own.
+tl::expected<void, HttpFailure> send_request(const ServerAddress& server, const HttpRequest& request,
+                                             const BodySink& body);
+
+/// "a b" as "a%20b", for queries and forms.
+std::string percent_encoded(std::string_view text);
+
+}  // namespace vramtrack::fleet

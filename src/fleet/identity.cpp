@@ -1,0 +1,116 @@
+#include "fleet/identity.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace vramtrack::fleet {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::optional<int> index_of_text(std::string_view text) {
+  int index = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (error != std::errc{} || end != text.data() + text.size() || index < 0) return std::nullopt;
+  return index;
+}
+
+/// 8-4-4-4-12 hexadecimal digits: a UUID without the "GPU-" that the driver puts before it.
+bool is_bare_uuid(std::string_view text) {
+  if (text.size() != 36) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+    const bool is_hex = is_digit(text[i]) || (text[i] >= 'a' && text[i] <= 'f') || (text[i] >= 'A' && text[i] <= 'F');
+    if (is_dash ? text[i] != '-' : !is_hex) return false;
+  }
+  return true;
+}
+
+std::string device_id_of(std::string_view label) {
+  return is_bare_uuid(label) ? "GPU-" + std::string(label) : std::string(label);
+}
+
+/// The letters that Kubernetes makes random parts of names of: no vowels, and no 0, 1 and 3
+/// (k8s.io/apimachinery/pkg/util/rand).
+bool is_random(std::string_view part) {
+  return std::all_of(part.begin(), part.end(), [](char c) {
+    return std::string_view("bcdfghjklmnpqrstvwxz2456789").find(c) != std::string_view::npos;
+  });
+}
+
+bool is_number(std::string_view part) {
+  return !part.empty() && std::all_of(part.begin(), part.end(), is_digit);
+}
+
+/// Takes the last part after a '-', when `is` says so and something is left.
+template <class Is>
+bool take_last(std::string_view& name, Is is) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos || dash == 0 || !is(name.substr(dash + 1))) return false;
+  name = name.substr(0, dash);
+  return true;
+}
+
+}  // namespace
+
+std::string owner_of_pod(std::string_view pod) {
+  std::string_view name = pod;
+  const auto is_suffix = [](std::string_view part) { return part.size() == 5 && is_random(part); };
+  const auto is_hash = [](std::string_view part) { return part.size() >= 8 && part.size() <= 10 && is_random(part); };
+  if (take_last(name, is_suffix))
+    take_last(name, is_hash) || take_last(name, is_number);
+  else
+    take_last(name, is_number);
+  return std::string(name);
+}
+
+std::string Workload::group() const {
+  if (!job.empty()) return "job " + job;
+  if (!pod.empty()) return name_space.empty() ? owner_of_pod(pod) : name_space + '/' + owner_of_pod(pod);
+  if (!job_name.empty()) return job_name;
+  return container;
+}
+
+std::string Workload::program() const {
+  if (!job_name.empty()) return job_name;
+  if (!pod.empty()) return group() + (container.empty() ? "" : '/' + container);
+  return container;
+}
+
+std::string host_of(std::string_view label) {
+  const std::size_t colon = label.rfind(':');
+  const bool is_address_v6 = label.find(':') != colon && label.find(']') == std::string_view::npos;
+  if (colon != std::string_view::npos && !is_address_v6 && is_number(label.substr(colon + 1)))
+    label = label.substr(0, colon);
+  std::string host(label);
+  std::replace(host.begin(), host.end(), '/', '_');
+  return host;
+}
+
+std::optional<Identity> identify(const Labels& labels, const Exporter& exporter, const WorkloadLabels& names) {
+  Identity out;
+  DeviceInfo& device = out.device;
+  device.host = host_of(first_of(labels, exporter.host_labels));
+  device.index = index_of_text(first_of(labels, exporter.index_labels));
+  device.id = device_id_of(first_of(labels, exporter.device_labels));
+  if (device.id.empty()) device.id = std::string(first_of(labels, exporter.index_labels));
+  if (device.id.empty()) return std::nullopt;
+  device.name = first_of(labels, exporter.model_labels);
+  // DCGM writes its "no value" for a GPU without MIG.
+  const std::string_view partition = first_of(labels, exporter.partition_labels);
+  if (!partition.empty() && partition != "4294967295") {
+    device.parent_id = device.id;
+    device.id += "/gi" + std::string(partition);
+  }
+  const auto text = [&](const Names& list) { return std::string(first_of(labels, list)); };
+  out.workload = {text(names.job),        text(names.job_name),  text(names.user),
+                  text(names.name_space), text(names.pod),       text(names.container),
+                  text(names.image),      text(names.framework), text(exporter.driver_labels)};
+  if (const auto pid = index_of_text(first_of(labels, names.pid))) out.pid = static_cast<std::uint32_t>(*pid);
+  out.process_name = text(names.process_name);
+  return out;
+}
+
+}  // namespace vramtrack::fleet

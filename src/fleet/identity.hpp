@@ -1,0 +1,50 @@
+// Which GPU, of which machine, a series belongs to, and who uses it: by the labels of its exporter.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/series.hpp"
+#include "fleet/mapping.hpp"
+
+namespace vramtrack::fleet {
+
+/// Who uses a GPU, as far as labels say; unknown is empty.
+struct Workload {
+  std::string job;       ///< the scheduler's id: "1234"
+  std::string job_name;  ///< its name
+  std::string user;
+  std::string name_space;
+  std::string pod;
+  std::string container;
+  std::string image;
+  std::string framework;
+  std::string driver;  ///< the driver's version
+  friend bool operator==(const Workload&, const Workload&) = default;
+
+  /// What runs together: "slurm 1234", "training/resnet" (the namespace and the owner of the pod); empty when nothing
+  /// is known.
+  [[nodiscard]] std::string group() const;
+  /// What runs again and again: the job's name, or the owner of the pod with its container; empty when not known.
+  [[nodiscard]] std::string program() const;
+};
+
+/// The series' GPU. nullopt: no label names one.
+struct Identity {
+  DeviceInfo device;  ///< with `host`; without the capacity
+  Workload workload;
+  std::uint32_t pid = 0;  ///< of a process's series
+  std::string process_name;
+};
+std::optional<Identity> identify(const Labels& labels, const Exporter& exporter, const WorkloadLabels& names);
+
+/// "node1:9400" as "node1"; a '/' becomes '_': hosts never hold one.
+std::string host_of(std::string_view label);
+
+/// The owner that Kubernetes made a pod's name of: "train-7c9d8b6f5-x2x4z" (a Deployment's) and "train-x2x4z" (a Job's
+/// or a DaemonSet's) are of "train", "train-worker-3" (a StatefulSet's, or an operator's) is of "train-worker".
+std::string owner_of_pod(std::string_view pod);
+
+}  // namespace vramtrack::fleet

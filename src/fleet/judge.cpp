@@ -1,0 +1,176 @@
+#include "fleet/judge.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "engine/engine.hpp"
+#include "report/report.hpp"
+
+namespace vramtrack::fleet {
+namespace {
+
+Timestamp time_of(std::int64_t time_ms) {
+  return Timestamp{std::chrono::milliseconds{time_ms}};
+}
+
+/// Samples that are handed to the engine at once: enough that a batch costs nothing beside them.
+constexpr std::size_t kBatch = 4096;
+
+}  // namespace
+
+const Alert* GpuVerdict::leak() const {
+  for (const Alert& alert : alerts)
+    if (alert.finding.leak && !alert.cleared) return &alert;
+  return nullptr;
+}
+
+bool GpuVerdict::has_leaked() const {
+  return std::any_of(alerts.begin(), alerts.end(),
+                     [](const Alert& a) { return a.finding.leak && a.ended != AlertEnd::withdrawn; });
+}
+
+const Workload* GpuVerdict::user_at(Timestamp time) const {
+  const Workload* user = nullptr;
+  for (const Tenancy& tenancy : tenancies)
+    if (user == nullptr || time_of(tenancy.first_ms) <= time) user = &tenancy.workload;
+  return user;
+}
+
+/// One series' readings on their way into the engine.
+struct MachineJudge::Feed {
+  SeriesId series{};
+  std::vector<Reading> readings;
+  std::size_t at = 0;
+};
+
+struct MachineJudge::State {
+  State(const Config& config, std::string name) : host(std::move(name)), engine(config, catalog) {}
+
+  struct Known {
+    std::int64_t last_ms = INT64_MIN;  ///< of its samples that the engine has
+    std::vector<Tenancy> tenancies;
+    bool is_shared = false;
+    bool is_by_agent = false;
+    bool has_capacity = false;
+  };
+
+  std::string host;
+  Catalog catalog;
+  Engine engine;
+  std::map<std::string, Known> known;                                       ///< by device id
+  std::map<std::pair<std::string, std::uint32_t>, std::int64_t> processes;  ///< last_ms, by device id and pid
+};
+
+MachineJudge::MachineJudge(const Config& config, std::string host)
+    : state_(std::make_unique<State>(config, std::move(host))) {}
+MachineJudge::~MachineJudge() = default;
+
+void MachineJudge::take(const Machine& machine) {
+  std::vector<Feed> feeds;
+  const auto add = [&feeds](SeriesId series, std::vector<Reading> readings, std::int64_t& last_ms) {
+    std::erase_if(readings, [&](const Reading& r) { return r.time_ms <= last_ms; });
+    if (readings.empty()) return;
+    last_ms = readings.back().time_ms;
+    feeds.push_back({series, std::move(readings), 0});
+  };
+  for (const auto& [id, gpu] : machine.gpus) {
+    State::Known& known = state_->known[id];
+    DeviceInfo device = gpu.device;
+    device.capacity_bytes = gpu.capacity_bytes;
+    if (!known.has_capacity) state_->catalog.describe(device);
+    known.has_capacity |= gpu.capacity_bytes.has_value();
+    UsedMemory used = used_memory(gpu);
+    known.is_shared |= used.is_shared;
+    known.is_by_agent = used.is_by_agent;
+    for (Tenancy& tenancy : tenancies(gpu)) {
+      if (!known.tenancies.empty() && known.tenancies.back().workload == tenancy.workload)
+        known.tenancies.back().last_ms = tenancy.last_ms;
+      else
+        known.tenancies.push_back(std::move(tenancy));
+    }
+    add(state_->catalog.intern({Metric::device_used, id, 0, 0, state_->host}), std::move(used.readings), known.last_ms);
+    for (const ProcessTrack& process : gpu.processes) {
+      if (process.samples.size() == 0 || !process.samples.is_sorted()) continue;
+      std::vector<Reading> readings;
+      process.samples.unpack(readings);
+      ProcessInfo info;
+      info.pid = process.pid;
+      info.name = process.name;
+      info.user = process.user;
+      info.host = state_->host;
+      state_->catalog.describe(info);
+      auto& last_ms = state_->processes.try_emplace({id, process.pid}, INT64_MIN).first->second;
+      add(state_->catalog.intern({Metric::process_used, id, process.pid, 0, state_->host}), std::move(readings),
+          last_ms);
+    }
+  }
+  feed(feeds);
+}
+
+/// In order of time over all series: those of one scrape make one tick.
+void MachineJudge::feed(std::vector<Feed>& feeds) {
+  Batch batch;
+  batch.samples.reserve(kBatch + feeds.size());
+  while (true) {
+    std::int64_t now_ms = INT64_MAX;
+    for (const Feed& feed : feeds)
+      if (feed.at < feed.readings.size()) now_ms = std::min(now_ms, feed.readings[feed.at].time_ms);
+    const bool is_end = now_ms == INT64_MAX;
+    if (is_end || batch.samples.size() >= kBatch) {
+      state_->engine.ingest(batch);
+      batch.clear();
+      if (is_end) return;
+    }
+    for (Feed& feed : feeds) {
+      if (feed.at == feed.readings.size() || feed.readings[feed.at].time_ms != now_ms) continue;
+      batch.samples.push_back({time_of(now_ms), feed.series, feed.readings[feed.at].bytes});
+      ++feed.at;
+    }
+  }
+}
+
+void MachineJudge::end() {
+  state_->engine.end_of_recording();
+}
+
+bool MachineJudge::knows_capacities() const {
+  return std::all_of(state_->known.begin(), state_->known.end(),
+                     [](const auto& gpu) { return gpu.second.has_capacity; });
+}
+
+std::vector<GpuVerdict> MachineJudge::verdicts() const {
+  std::vector<GpuVerdict> out;
+  const std::shared_ptr<const View> view = state_->engine.view();
+  for (const SeriesView& series : view->series) {
+    if (series.key.metric != Metric::device_used) continue;
+    GpuVerdict gpu;
+    gpu.device = series.device;
+    gpu.used_bytes = series.used_bytes;
+    gpu.samples = series.samples;
+    gpu.first = series.first.value_or(Timestamp{});
+    gpu.last = series.last.value_or(Timestamp{});
+    gpu.verdict = series.verdict;
+    gpu.verdict.dissent = {};
+    gpu.verdict.causes = {};
+    for (const Alert& alert : series.alerts)
+      if (alert.kind == AlertKind::leak) gpu.alerts.push_back(alert);
+    if (!series.suspicions.empty() && !series.suspicions.back().cleared) gpu.suspicion = series.suspicions.back();
+    if (!grows(gpu.verdict.finding)) gpu.verdict.finding.because = {};  // thousands of healthy ones: 300 bytes each
+    const auto known = state_->known.find(series.key.device_id);
+    if (known != state_->known.end()) {
+      gpu.tenancies = known->second.tenancies;
+      gpu.is_shared = known->second.is_shared;
+      gpu.is_by_agent = known->second.is_by_agent;
+    }
+    out.push_back(std::move(gpu));
+  }
+  return out;
+}
+
+std::string MachineJudge::json(const std::string& from) const {
+  View view = *state_->engine.view();
+  view.files = {from};
+  return find_report("json")->render(view, {});
+}
+
+}  // namespace vramtrack::fleet

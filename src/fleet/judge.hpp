@@ -1,0 +1,66 @@
+// MachineJudge: one machine of a fleet through the engine that every watch has.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/verdict.hpp"
+#include "fleet/gpus.hpp"
+
+namespace vramtrack::fleet {
+
+/// What became of one GPU.
+struct GpuVerdict {
+  DeviceInfo device;  ///< with its host and its capacity, where that is known
+  Verdict verdict;
+  std::vector<Alert> alerts;       ///< of leaks, in the order raised
+  std::optional<Alert> suspicion;  ///< that stands, and is no alert yet
+  std::uint64_t used_bytes = 0;
+  std::uint64_t samples = 0;
+  Timestamp first;
+  Timestamp last;
+  std::vector<Tenancy> tenancies;
+  bool is_shared = false;    ///< several users' shares were added up
+  bool is_by_agent = false;  ///< vramtrack's own agent exports it
+
+  /// The alert that stands; nullptr: the GPU does not leak now.
+  [[nodiscard]] const Alert* leak() const;
+  /// An alert was raised and not withdrawn: what analyze's exit code 1 means.
+  [[nodiscard]] bool has_leaked() const;
+  /// Who had the GPU at `time`, or last before it; nullptr: nobody is known.
+  [[nodiscard]] const Workload* user_at(Timestamp time) const;
+};
+
+/// One engine for one machine. Not thread-safe; different machines may be judged on different threads.
+class MachineJudge {
+ public:
+  /// `config` is copied by the engine.
+  MachineJudge(const Config& config, std::string host);
+  ~MachineJudge();
+  MachineJudge(const MachineJudge&) = delete;
+  MachineJudge& operator=(const MachineJudge&) = delete;
+
+  /// Takes in what is later than what was taken in before; the rest is left out. O(samples).
+  void take(const Machine& machine);
+  /// Nothing more will come: a suspicion that is sure enough becomes an alert, as at the end of a recording.
+  void end();
+
+  /// False while the capacity of one of its GPUs is not known.
+  [[nodiscard]] bool knows_capacities() const;
+  [[nodiscard]] std::vector<GpuVerdict> verdicts() const;
+  /// vramtrack.analysis.v1, one line a series; `from` stands for the files.
+  [[nodiscard]] std::string json(const std::string& from) const;
+
+ private:
+  struct Feed;
+  struct State;
+  void feed(std::vector<Feed>& feeds);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vramtrack::fleet

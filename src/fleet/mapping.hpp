@@ -1,0 +1,78 @@
+// Mapping: which metrics hold the memory of GPUs, and which labels name the GPU and who uses it. Data, not code:
+// exporters.toml, and a file of the user's own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/result.hpp"
+#include "fleet/labels.hpp"
+
+namespace vramtrack::fleet {
+
+using Names = std::vector<std::string>;
+
+/// The metrics and labels of one exporter. The lists are in order of preference.
+struct Exporter {
+  std::string name;
+  Names used, free, reserved, total;
+  Names process;  ///< memory of one process; may be empty
+  double unit_bytes = 1;
+  double process_unit_bytes = 1;
+  Names device_labels, index_labels, partition_labels, host_labels, model_labels, driver_labels;
+};
+
+/// By which labels the user of a GPU is named, whoever exports it.
+struct WorkloadLabels {
+  Names job, job_name, user, name_space, pod, container, image, framework, pid, process_name;
+};
+
+/// Metrics that tell more about whom a GPU works for.
+struct ContextMetrics {
+  Names pods;   ///< whose labels name a pod, its container and its image
+  Names cache;  ///< the share of a key-value cache in use, 0 to 1
+  Names cache_host_labels;
+};
+
+enum class Role : std::uint8_t { used, free, reserved, total, process };
+
+/// What a metric is.
+struct MetricMeaning {
+  const Exporter* exporter = nullptr;
+  Role role = Role::used;
+  std::size_t rank = 0;  ///< of the exporter: the lower one is preferred
+};
+
+/// Not changed after it was made; may be read by several threads.
+class Mapping {
+ public:
+  /// The exporters that vramtrack knows; `user_toml` of `file` replaces and adds (empty: nothing). Errors name the
+  /// file, the line and what was expected.
+  static Result<Mapping> read(std::string_view user_toml = {}, std::string_view file = {});
+
+  Mapping(Mapping&&) = default;
+  Mapping& operator=(Mapping&&) = default;
+
+  [[nodiscard]] const std::vector<Exporter>& exporters() const { return exporters_; }
+  [[nodiscard]] const WorkloadLabels& workload() const { return workload_; }
+  [[nodiscard]] const ContextMetrics& context() const { return context_; }
+  /// nullopt: the metric is none of these. O(1).
+  [[nodiscard]] std::optional<MetricMeaning> find(const std::string& metric) const;
+  /// The text of exporters.toml.
+  static std::string_view built_in();
+
+ private:
+  Mapping() = default;
+  void index_metrics();
+
+  std::vector<Exporter> exporters_;
+  WorkloadLabels workload_;
+  ContextMetrics context_;
+  std::unordered_map<std::string, std::pair<std::size_t, Role>> metrics_;
+};
+
+}  // namespace vramtrack::fleet

@@ -1,0 +1,96 @@
+#include <algorithm>
+
+#include "fleet/status.hpp"
+#include "report/metric_family.hpp"
+
+namespace vramtrack::fleet {
+namespace {
+
+using metrics::Families;
+using metrics::Family;
+using metrics::Labels;
+
+double seconds_of(Timestamp time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+Labels labels_of(const GpuVerdict& gpu) {
+  return {{"UUID", gpu.device.id},
+          {"gpu", gpu.device.index ? std::to_string(*gpu.device.index) : std::string()},
+          {"Hostname", gpu.device.host}};
+}
+
+void add_verdicts(Families& out, const Scan& scan) {
+  Family verdict(out, "vramtrack_verdict", "1 while the device leaks with this pattern.");
+  Family severity(out, "vramtrack_severity", "0 ok, 1 watch, 2 warning, 3 critical.");
+  Family confidence(out, "vramtrack_confidence_ratio", "Probability that the device leaks, 0 to 1.");
+  Family growth(out, "vramtrack_growth_bytes_per_second", "Growth of the used memory: median of the estimate.");
+  Family eta(out, "vramtrack_oom_eta_seconds", "Time until memory runs out: median of the estimate.");
+  Family low(out, "vramtrack_oom_eta_low_seconds", "Time until memory runs out: 10th percentile.");
+  Family high(out, "vramtrack_oom_eta_high_seconds", "Time until memory runs out: 90th percentile.");
+  Family used(out, "vramtrack_fleet_leaking_used_bytes", "Memory in use on a device that leaks.");
+  Family info(out, "vramtrack_fleet_leak_info", "Who used the device when it began to leak, as labels; always 1.");
+  for (const MachineVerdict& machine : scan.machines)
+    for (const GpuVerdict& gpu : machine.gpus) {
+      const Alert* leak = gpu.leak();
+      if (leak == nullptr || gpu.is_by_agent) continue;
+      const Finding& finding = gpu.verdict.finding;
+      const Labels device = labels_of(gpu);
+      const Labels detector = {{"detector", finding.detector}};
+      verdict.add(1.0, device,
+                  {{"detector", finding.detector}, {"pattern", std::string(to_string(leak->finding.pattern))}});
+      severity.add(static_cast<double>(gpu.verdict.severity), device, detector);
+      confidence.add(finding.confidence, device, detector);
+      growth.add(finding.growth_bytes_per_s.mid, device, detector);
+      if (finding.oom_in_s) {
+        eta.add(finding.oom_in_s->mid, device, detector);
+        low.add(finding.oom_in_s->low, device, detector);
+        high.add(finding.oom_in_s->high, device, detector);
+      }
+      used.add(gpu.used_bytes, device);
+      const Workload* user = gpu.user_at(leak->raised);
+      static const Workload kNobody;
+      const Workload& w = user == nullptr ? kNobody : *user;
+      info.add(1.0, device,
+               {{"slurm_job_id", w.job},
+                {"user", w.user},
+                {"namespace", w.name_space},
+                {"pod", w.pod},
+                {"container", w.container},
+                {"image", w.image}});
+    }
+}
+
+}  // namespace
+
+std::string fleet_metrics(const Scan& scan, const FleetFindings& found, const PassStatus& status) {
+  Families out;
+  add_verdicts(out, scan);
+  const auto one = [&out](const char* name, const char* help, double value,
+                          prometheus::MetricType type = prometheus::MetricType::Gauge) {
+    Family(out, name, help, type).add(value, {});
+  };
+  std::size_t unread = 0;
+  for (const Unread& part : scan.unread) unread += std::max<std::size_t>(part.hosts.size(), 1);
+  one("vramtrack_fleet_machines", "Machines whose GPUs are judged.", static_cast<double>(scan.machines.size()));
+  one("vramtrack_fleet_gpus", "GPUs that are judged.", static_cast<double>(found.gpus));
+  one("vramtrack_fleet_leaking_gpus", "GPUs that leak now.", static_cast<double>(found.leaking_gpus));
+  one("vramtrack_fleet_suspected_gpus", "GPUs of which a leak is suspected; no alert stands.",
+      static_cast<double>(found.suspected_gpus));
+  one("vramtrack_fleet_leaking_jobs", "Jobs of which a GPU leaks now.",
+      static_cast<double>(std::count_if(found.jobs.begin(), found.jobs.end(),
+                                        [](const LeakingJob& job) { return job.state == JobState::leaks; })));
+  one("vramtrack_fleet_at_risk_gpu_seconds",
+      "Work that a crash of the leaking jobs would lose at most, in GPU seconds.", found.gpu_hours_at_risk * 3600);
+  one("vramtrack_fleet_unread_machines", "Machines that the last pass could not read.", static_cast<double>(unread));
+  one("vramtrack_fleet_pass_timestamp_seconds", "When the last pass began.", seconds_of(status.time));
+  one("vramtrack_fleet_pass_duration_seconds", "How long the last pass took.", status.took_s);
+  one("vramtrack_fleet_passes_total", "Passes so far.", static_cast<double>(status.passes), metrics::kCounter);
+  one("vramtrack_fleet_failed_passes_total", "Passes that could not ask the server.",
+      static_cast<double>(status.failed_passes), metrics::kCounter);
+  one("vramtrack_fleet_samples_total", "Samples that were read.", static_cast<double>(status.samples),
+      metrics::kCounter);
+  return metrics::text_of(std::move(out));
+}
+
+}  // namespace vramtrack::fleet

@@ -1,0 +1,51 @@
+// PackedSeries: the samples of one series, compressed: about three bytes a sample, so that a whole page of a fleet fits
+// into memory before it is judged.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vramtrack::fleet {
+
+/// One value as a server holds it: Prometheus counts milliseconds.
+struct Point {
+  std::int64_t time_ms = 0;
+  double value = 0;
+};
+
+/// Bytes at one time.
+struct Reading {
+  std::int64_t time_ms = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const Reading&, const Reading&) = default;
+};
+
+/// Append-only. Times are kept as differences of differences, bytes as differences, both as variable-length integers: a
+/// series with a regular scrape that does not change takes two bytes a sample. Not thread-safe.
+class PackedSeries {
+ public:
+  void append(std::int64_t time_ms, std::uint64_t bytes);
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::int64_t first_ms() const { return first_ms_; }
+  [[nodiscard]] std::int64_t last_ms() const { return last_.time_ms; }
+  /// Whether each time was later than the one before.
+  [[nodiscard]] bool is_sorted() const { return sorted_; }
+  [[nodiscard]] std::size_t packed_bytes() const { return data_.capacity(); }
+
+  /// All of them appended to `out`, in the order of append(). O(size).
+  void unpack(std::vector<Reading>& out) const;
+
+ private:
+  void put(std::int64_t value);
+
+  std::string data_;
+  std::size_t size_ = 0;
+  std::int64_t first_ms_ = 0;
+  Reading last_;
+  std::int64_t last_step_ms_ = 0;
+  bool sorted_ = true;
+};
+
+}  // namespace vramtrack::fleet

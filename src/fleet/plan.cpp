@@ -1,0 +1,200 @@
+#include "fleet/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "fleet/identity.hpp"
+
+namespace vramtrack::fleet {
+namespace {
+
+template <class T>
+using Answer = tl::expected<T, HttpFailure>;
+
+/// A page: about this many samples, so that it takes some ten megabytes and a second, with eight GPUs on each machine
+/// and a value every 15 s; and no more characters of names than VictoriaMetrics takes in a query (16 KiB).
+constexpr std::int64_t kPageSamples = 3'000'000;
+constexpr std::int64_t kSamplesPerHostAndMs = 15'000 / 8;  // milliseconds for one sample of a machine
+constexpr std::size_t kPageCharacters = 10'000;
+
+Matcher metrics_of(const std::vector<std::string>& names) {
+  return {"__name__", alternation_of(names), true};
+}
+
+Names used_names(const Exporter& exporter) {
+  Names names = exporter.used;
+  names.insert(names.end(), exporter.process.begin(), exporter.process.end());
+  return names;
+}
+
+Query query_of(const Source& source, const Page::Part& part, const Names& metrics, const PlanOptions& options) {
+  Query query;
+  query.matchers.push_back(metrics_of(metrics));
+  query.matchers.insert(query.matchers.end(), source.matchers.begin(), source.matchers.end());
+  if (!source.label.empty()) query.matchers.push_back({source.label, alternation_of(part.values), true});
+  query.matchers.insert(query.matchers.end(), options.only.begin(), options.only.end());
+  query.start_ms = options.start_ms;
+  query.end_ms = options.end_ms;
+  return query;
+}
+
+/// Which machines an exporter's series are of: for each label that may name them, its values where those before are
+/// empty.
+Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, const PlanOptions& options, Plan& plan,
+                        std::map<std::string, std::vector<std::pair<std::size_t, std::string>>>& hosts) {
+  Query query;
+  query.start_ms = options.start_ms;
+  query.end_ms = options.end_ms;
+  query.matchers.push_back(metrics_of(exporter.used));
+  query.matchers.insert(query.matchers.end(), options.only.begin(), options.only.end());
+  std::vector<Matcher> empty;
+  for (const std::string& label : exporter.host_labels) {
+    auto values = reader.label_values(label, query);
+    if (!values) return tl::unexpected(values.error());
+    std::erase(*values, "");
+    if (!values->empty()) {
+      plan.sources.push_back({&exporter, empty, label});
+      for (const std::string& value : *values)
+        if (const std::string host = host_of(value); is_in_shard(host, options.shard))
+          hosts[host].emplace_back(plan.sources.size() - 1, value);
+    }
+    empty.push_back({label, "", false});
+    query.matchers.push_back(empty.back());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Shard> parse_shard(std::string_view text) {
+  Shard shard;
+  const std::size_t slash = text.find('/');
+  const auto number = [&](std::string_view digits, std::uint32_t& out) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
+    return error == std::errc{} && end == digits.data() + digits.size();
+  };
+  if (slash == std::string_view::npos || !number(text.substr(0, slash), shard.index) ||
+      !number(text.substr(slash + 1), shard.count) || shard.index == 0 || shard.index > shard.count)
+    return fail(fmt::format("\"{}\" is not a shard; expected for example 2/8, the second of eight", text));
+  --shard.index;
+  return shard;
+}
+
+bool is_in_shard(std::string_view host, Shard shard) {
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const char c : host) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return (hash ^ (hash >> 32)) % shard.count == shard.index;
+}
+
+Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanOptions& options) {
+  Plan plan;
+  Names all;
+  for (const Exporter& exporter : mapping.exporters())
+    all.insert(all.end(), exporter.used.begin(), exporter.used.end());
+  Query query;
+  query.start_ms = options.start_ms;
+  query.end_ms = options.end_ms;
+  query.matchers.push_back(metrics_of(all));
+  query.matchers.insert(query.matchers.end(), options.only.begin(), options.only.end());
+  const auto present = reader.label_values("__name__", query);
+  if (!present) return tl::unexpected(present.error());
+  std::map<std::string, std::vector<std::pair<std::size_t, std::string>>> hosts;
+  std::vector<std::size_t> nameless;
+  for (const Exporter& exporter : mapping.exporters()) {
+    const bool is_present = std::any_of(exporter.used.begin(), exporter.used.end(), [&](const std::string& name) {
+      return std::find(present->begin(), present->end(), name) != present->end();
+    });
+    if (!is_present) continue;
+    if (const auto found = find_hosts(reader, exporter, options, plan, hosts); !found)
+      return tl::unexpected(found.error());
+    // A series without any label of a host: rare, and read with one request.
+    std::vector<Matcher> empty;
+    for (const std::string& label : exporter.host_labels) empty.push_back({label, "", false});
+    if (is_in_shard("", options.shard)) {
+      nameless.push_back(plan.sources.size());
+      plan.sources.push_back({&exporter, std::move(empty), {}});
+    }
+  }
+  plan.hosts = hosts.size();
+  const std::int64_t length_ms = std::max<std::int64_t>(options.end_ms - options.start_ms, 1);
+  const auto most_hosts =
+      static_cast<std::size_t>(std::clamp<std::int64_t>(kPageSamples * kSamplesPerHostAndMs / length_ms, 1, 100'000));
+  std::map<std::size_t, std::vector<std::string>> parts;
+  std::size_t characters = 0;
+  Page page;
+  const auto close = [&] {
+    for (auto& [source, values] : parts) page.parts.push_back({source, std::move(values)});
+    if (!page.parts.empty()) plan.pages.push_back(std::move(page));
+    page = {};
+    parts.clear();
+    characters = 0;
+  };
+  for (const auto& [host, places] : hosts) {
+    page.hosts.push_back(host);
+    for (const auto& [source, value] : places) {
+      parts[source].push_back(value);
+      characters += value.size() + 1;
+    }
+    if (page.hosts.size() >= most_hosts || characters >= kPageCharacters) close();
+  }
+  close();
+  for (const std::size_t source : nameless) parts[source];
+  close();
+  return plan;
+}
+
+std::vector<Query> sample_queries(const Plan& plan, const Page& page, const PlanOptions& options) {
+  std::vector<Query> out;
+  for (const Page::Part& part : page.parts) {
+    const Source& source = plan.sources[part.source];
+    out.push_back(query_of(source, part, used_names(*source.exporter), options));
+  }
+  return out;
+}
+
+std::vector<Query> capacity_queries(const Plan& plan, const Page& page, const PlanOptions& options,
+                                    std::int64_t end_ms) {
+  // A scrape every minute is the slowest in use: two or three of them.
+  constexpr std::int64_t kLengthMs = 150'000;
+  std::vector<Query> out;
+  for (const Page::Part& part : page.parts) {
+    const Source& source = plan.sources[part.source];
+    const Exporter& exporter = *source.exporter;
+    Names names = exporter.total;
+    names.insert(names.end(), exporter.free.begin(), exporter.free.end());
+    names.insert(names.end(), exporter.reserved.begin(), exporter.reserved.end());
+    if (names.empty()) continue;
+    if (!exporter.free.empty()) names.insert(names.end(), exporter.used.begin(), exporter.used.end());
+    Query query = query_of(source, part, names, options);
+    query.end_ms = end_ms;
+    query.start_ms = end_ms - kLengthMs;
+    out.push_back(std::move(query));
+  }
+  return out;
+}
+
+Page subset(const Page& page, const std::vector<std::string>& sorted_hosts) {
+  Page out;
+  const auto is_named = [&](const std::string& host) {
+    return std::binary_search(sorted_hosts.begin(), sorted_hosts.end(), host);
+  };
+  std::copy_if(page.hosts.begin(), page.hosts.end(), std::back_inserter(out.hosts), is_named);
+  for (const Page::Part& part : page.parts) {
+    Page::Part own{part.source, {}};
+    std::copy_if(part.values.begin(), part.values.end(), std::back_inserter(own.values),
+                 [&](const std::string& value) { return is_named(host_of(value)); });
+    if (!own.values.empty()) out.parts.push_back(std::move(own));
+  }
+  return out;
+}
+
+std::vector<Page> halves(const Page& page) {
+  if (page.hosts.size() < 2) return {};
+  const auto middle = page.hosts.begin() + static_cast<std::ptrdiff_t>(page.hosts.size() / 2);
+  return {subset(page, {page.hosts.begin(), middle}), subset(page, {middle, page.hosts.end()})};
+}
+
+}  // namespace vramtrack::fleet

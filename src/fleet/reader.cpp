@@ -1,0 +1,197 @@
+#include "fleet/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "fleet/json_series.hpp"
+
+namespace vramtrack::fleet {
+namespace {
+
+using Failure = HttpFailure;
+template <class T>
+using Answer = tl::expected<T, Failure>;
+
+constexpr const char* kForm = "application/x-www-form-urlencoded";
+/// Prometheus refuses more than 11,000 points a series in one answer.
+constexpr std::int64_t kMostSteps = 10'000;
+
+std::string seconds_of(std::int64_t time_ms) {
+  return fmt::format("{}.{:03}", time_ms / 1000, time_ms % 1000);
+}
+
+/// Reads a whole answer into memory.
+Answer<std::string> whole_answer(const ServerAddress& server, const HttpRequest& request) {
+  constexpr std::size_t kMost = 1024U * 1024 * 1024;
+  std::string body;
+  const auto sent = send_request(server, request, [&](std::string_view bytes, const std::string&) -> Status {
+    if (body.size() + bytes.size() > kMost) return fail("the answer is larger than 1 GiB; scan a shorter time");
+    body += bytes;
+    return {};
+  });
+  if (!sent) return tl::unexpected(sent.error());
+  return body;
+}
+
+tl::unexpected<Failure> unusable(const ServerAddress& server, const Error& error) {
+  // Half a document, from a server that was stopped, looks like damage, too: another attempt is worth it.
+  return tl::unexpected<Failure>({Failure::Kind::passing, server.origin() + ": " + error.message});
+}
+
+HttpRequest read_request(const Query& query) {
+  return {"/api/v1/read",
+          remote_read_request(query),
+          "application/x-protobuf",
+          {{"Content-Encoding", "snappy"}, {"X-Prometheus-Remote-Read-Version", "0.1.0"}}};
+}
+
+HttpRequest export_request(const Query& query) {
+  return {"/api/v1/export",
+          fmt::format("match%5B%5D={}&start={}&end={}&reduce_mem_usage=1", percent_encoded(selector_of(query)),
+                      seconds_of(query.start_ms), seconds_of(query.end_ms)),
+          kForm,
+          {}};
+}
+
+}  // namespace
+
+std::string_view to_string(ReadPath path) {
+  constexpr std::array<std::string_view, 3> kNames = {"remote-read", "export", "query-range"};
+  return kNames[static_cast<std::size_t>(path)];
+}
+
+std::string selector_of(const Query& query) {
+  std::string out = "{";
+  for (const Matcher& m : query.matchers) {
+    if (out.size() > 1) out += ',';
+    out += m.name + (m.is_regex ? "=~\"" : "=\"");
+    for (const char c : m.value) {
+      if (c == '"' || c == '\\') out += '\\';
+      if (c == '\n')
+        out += "\\n";
+      else
+        out += c;
+    }
+    out += '"';
+  }
+  return out + '}';
+}
+
+std::string alternation_of(const std::vector<std::string>& values) {
+  std::string out;
+  for (const std::string& value : values) {
+    if (!out.empty()) out += '|';
+    for (const char c : value) {
+      if (std::string_view(R"(\.+*?()|[]{}^$)").find(c) != std::string_view::npos) out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+Answer<ReadPath> Reader::ask(const ServerAddress& server) {
+  // A metric that nobody has: the answer is empty, and shows whether the server knows the request.
+  const Query nothing{{{"__name__", "vramtrack_no_such_metric", false}}, 1000, 2000};
+  const SeriesSink ignored = [](const Labels&, const std::vector<Point>&) {};
+  std::string why;
+  for (const ReadPath path : {ReadPath::remote_read, ReadPath::export_lines, ReadPath::query_range}) {
+    const auto answered = Reader(server, path).read(nothing, ignored);
+    if (answered) return path;
+    if (!why.empty()) why += "; ";
+    why += answered.error().why;
+    // A server that cannot be reached, or does not let us in, does so by every way.
+    const bool knows_us_not = why.find(" 401") != std::string::npos || why.find(" 403") != std::string::npos;
+    const bool is_away = answered.error().why.find("connection") != std::string::npos;
+    if (is_away || knows_us_not) return tl::unexpected<Failure>({answered.error().kind, std::move(why)});
+  }
+  return tl::unexpected<Failure>({Failure::Kind::permanent, std::move(why)});
+}
+
+Answer<void> Reader::read(const Query& query, const SeriesSink& sink) const {
+  switch (path_) {
+    case ReadPath::remote_read:
+      return read_remotely(query, sink);
+    case ReadPath::export_lines:
+      return read_export(query, sink);
+    case ReadPath::query_range:
+      break;
+  }
+  return read_ranges(query, sink);
+}
+
+Answer<void> Reader::read_remotely(const Query& query, const SeriesSink& sink) const {
+  ChunkedAnswer chunks(query, sink);
+  std::string sampled;
+  bool is_sampled = false;
+  const auto sent =
+      send_request(server_, read_request(query), [&](std::string_view bytes, const std::string& type) -> Status {
+        // "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse", or a plain message
+        if (type.find("x-streamed-protobuf") != std::string::npos) return chunks.take(bytes);
+        if (type.find("protobuf") == std::string::npos)
+          return fail(fmt::format("remote read was answered with \"{}\"", type.substr(0, 80)));
+        is_sampled = true;
+        sampled += bytes;
+        return {};
+      });
+  if (!sent) return sent;
+  const Status read = is_sampled ? read_sampled_answer(sampled, query, sink) : chunks.end();
+  if (!read) return unusable(server_, read.error());
+  return {};
+}
+
+Answer<void> Reader::read_export(const Query& query, const SeriesSink& sink) const {
+  ExportAnswer lines(query, sink);
+  const auto sent = send_request(server_, export_request(query),
+                                 [&](std::string_view bytes, const std::string&) { return lines.take(bytes); });
+  if (!sent) return sent;
+  if (const Status read = lines.end(); !read) return unusable(server_, read.error());
+  return {};
+}
+
+Answer<void> Reader::read_ranges(const Query& query, const SeriesSink& sink) const {
+  const auto step_ms = std::max<std::int64_t>(1000, static_cast<std::int64_t>(step_s_ * 1000));
+  for (std::int64_t start = query.start_ms; start <= query.end_ms; start += kMostSteps * step_ms) {
+    const std::int64_t end = std::min(query.end_ms, start + (kMostSteps - 1) * step_ms);
+    const HttpRequest request{"/api/v1/query_range",
+                              fmt::format("query={}&start={}&end={}&step={}", percent_encoded(selector_of(query)),
+                                          seconds_of(start), seconds_of(end), seconds_of(step_ms)),
+                              kForm,
+                              {}};
+    const Answer<std::string> body = whole_answer(server_, request);
+    if (!body) return tl::unexpected(body.error());
+    if (const Status read = read_matrix(*body, query, sink); !read) return unusable(server_, read.error());
+  }
+  return {};
+}
+
+Answer<std::vector<Labels>> Reader::series(const Query& query) const {
+  // As a form: the names of a hundred pods are longer than an address may be.
+  const Answer<std::string> body =
+      whole_answer(server_, {"/api/v1/series",
+                             fmt::format("match%5B%5D={}&start={}&end={}", percent_encoded(selector_of(query)),
+                                         seconds_of(query.start_ms), seconds_of(query.end_ms)),
+                             kForm,
+                             {}});
+  if (!body) return tl::unexpected(body.error());
+  Result<std::vector<Labels>> series = read_series(*body);
+  if (!series) return unusable(server_, series.error());
+  return std::move(*series);
+}
+
+Answer<std::vector<std::string>> Reader::label_values(const std::string& name, const Query& query) const {
+  const HttpRequest request{
+      fmt::format("/api/v1/label/{}/values?match%5B%5D={}&start={}&end={}", percent_encoded(name),
+                  percent_encoded(selector_of(query)), seconds_of(query.start_ms), seconds_of(query.end_ms)),
+      {},
+      {},
+      {}};
+  const Answer<std::string> body = whole_answer(server_, request);
+  if (!body) return tl::unexpected(body.error());
+  Result<std::vector<std::string>> names = read_names(*body);
+  if (!names) return unusable(server_, names.error());
+  return std::move(*names);
+}
+
+}  // namespace vramtrack::fleet

@@ -1,0 +1,60 @@
+// Reader: series from a Prometheus-compatible server, by the way that this server answers best.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fleet/http.hpp"
+#include "fleet/remote_read.hpp"
+
+namespace vramtrack::fleet {
+
+/// How samples are read, the best first.
+enum class ReadPath : std::uint8_t {
+  remote_read,   ///< compressed chunks: Prometheus, Mimir, Cortex
+  export_lines,  ///< VictoriaMetrics' /api/v1/export
+  query_range,   ///< resampled by the server: Thanos, managed services, everybody
+};
+std::string_view to_string(ReadPath path);
+
+/// One server. Immutable; its functions block, may be called by several threads, and try nothing twice.
+class Reader {
+ public:
+  /// `step_s`: of query_range, the time between two values; others give what is stored.
+  Reader(ServerAddress server, ReadPath path, double step_s = 30)
+      : server_(std::move(server)), path_(path), step_s_(step_s) {}
+
+  /// Asks `server` which of the ways it answers. Costs up to three small requests.
+  static tl::expected<ReadPath, HttpFailure> ask(const ServerAddress& server);
+
+  /// All series of `query`, to `sink`. After a failure, what came before it is a part.
+  [[nodiscard]] tl::expected<void, HttpFailure> read(const Query& query, const SeriesSink& sink) const;
+  /// The values that the label `name` has in the series that match.
+  [[nodiscard]] tl::expected<std::vector<std::string>, HttpFailure> label_values(const std::string& name,
+                                                                                 const Query& query) const;
+
+  /// The labels of the series that match: no samples.
+  [[nodiscard]] tl::expected<std::vector<Labels>, HttpFailure> series(const Query& query) const;
+
+  [[nodiscard]] const ServerAddress& server() const { return server_; }
+  [[nodiscard]] ReadPath path() const { return path_; }
+
+ private:
+  [[nodiscard]] tl::expected<void, HttpFailure> read_remotely(const Query& query, const SeriesSink& sink) const;
+  [[nodiscard]] tl::expected<void, HttpFailure> read_export(const Query& query, const SeriesSink& sink) const;
+  [[nodiscard]] tl::expected<void, HttpFailure> read_ranges(const Query& query, const SeriesSink& sink) const;
+
+  ServerAddress server_;
+  ReadPath path_;
+  double step_s_;
+};
+
+/// The matchers as PromQL writes them: {__name__="up",host=~"a|b"}.
+std::string selector_of(const Query& query);
+
+/// One of `values`, and nothing else, as a regular expression: "a\\.b|c".
+std::string alternation_of(const std::vector<std::string>& values);
+
+}  // namespace vramtrack::fleet

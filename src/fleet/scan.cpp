@@ -1,0 +1,146 @@
+#include "fleet/scan.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "fleet/context.hpp"
+#include "fleet/work.hpp"
+
+namespace vramtrack::fleet {
+namespace {
+
+using Failure = HttpFailure;
+
+constexpr int kAttempts = 3;
+/// Rounds in which the capacity of GPUs is looked for that have none yet: those that are gone were there at other
+/// times.
+constexpr int kCapacityRounds = 4;
+
+/// Tries again what failed in passing.
+template <class Request>
+auto persistently(const ScanOptions& options, std::uint64_t& retried, Request request) {
+  auto answer = request();
+  double pause_s = options.first_pause_s;
+  for (int attempt = 1; attempt < kAttempts && !answer && answer.error().kind == Failure::Kind::passing; ++attempt) {
+    if (options.is_cancelled()) break;
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
+    pause_s *= 2;
+    ++retried;
+    answer = request();
+  }
+  return answer;
+}
+
+/// All samples of a page, and the capacities of its GPUs. The whole is one attempt: an answer that broke off is read
+/// anew.
+tl::expected<Gpus, Failure> read_once(const Reader& reader, const Mapping& mapping, const Plan& plan,
+                                      const PageRequest& request) {
+  const Page& page = request.page;
+  const PlanOptions& options = request.plan;
+  Gpus gpus(mapping);
+  const SeriesSink samples = [&](const Labels& labels, const std::vector<Point>& points) { gpus.add(labels, points); };
+  for (const Query& query : sample_queries(plan, page, options))
+    if (const auto read = reader.read(query, samples); !read) return tl::unexpected(read.error());
+  const SeriesSink capacities = [&](const Labels& labels, const std::vector<Point>& points) {
+    gpus.add_capacity(labels, points);
+  };
+  std::int64_t looked_at = INT64_MAX;
+  for (int round = 0; request.wants_capacity && round < kCapacityRounds; ++round) {
+    const auto missing_at = gpus.capacity_missing_at();
+    if (!missing_at || *missing_at >= looked_at) break;
+    looked_at = *missing_at;
+    for (const Query& query : capacity_queries(plan, page, options, looked_at))
+      if (const auto read = reader.read(query, capacities); !read) return tl::unexpected(read.error());
+  }
+  return gpus;
+}
+
+MachineVerdict judge(const Machine& machine, const ScanOptions& options, const std::string& from) {
+  MachineJudge judge(options.config, machine.host);
+  judge.take(machine);
+  judge.end();
+  return {machine.host, judge.verdicts(), options.json ? judge.json(from) : std::string()};
+}
+
+}  // namespace
+
+std::vector<Machine> read_page(const Reader& reader, const Mapping& mapping, const Plan& plan, PageRequest request,
+                               const ScanOptions& options, Scan& into) {
+  std::vector<Machine> out;
+  std::deque<Page> pages = {std::move(request.page)};
+  while (!pages.empty() && !options.is_cancelled()) {
+    request.page = std::move(pages.front());
+    pages.pop_front();
+    auto gpus = persistently(options, into.retried_requests, [&] { return read_once(reader, mapping, plan, request); });
+    if (!gpus) {
+      std::vector<Page> parts = halves(request.page);
+      if (gpus.error().kind != Failure::Kind::too_much || parts.empty())
+        into.unread.push_back({request.page.hosts, gpus.error().why});
+      else
+        pages.insert(pages.end(), std::make_move_iterator(parts.begin()), std::make_move_iterator(parts.end()));
+      continue;
+    }
+    into.samples += gpus->samples();
+    into.blank_values += gpus->blank_values();
+    into.unnamed_series += gpus->unnamed_series();
+    // A server that gives more than was asked for is not believed: each machine has one page.
+    for (auto& [host, machine] : gpus->take())
+      if (request.page.hosts.empty() ? host.empty()
+                                     : std::binary_search(request.page.hosts.begin(), request.page.hosts.end(), host))
+        out.push_back(std::move(machine));
+  }
+  return out;
+}
+
+std::vector<std::string> exporters_of(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const Source& source : plan.sources)
+    if (std::find(out.begin(), out.end(), source.exporter->name) == out.end()) out.push_back(source.exporter->name);
+  return out;
+}
+
+tl::expected<Plan, Failure> plan_persistently(const Reader& reader, const Mapping& mapping, const ScanOptions& options,
+                                              std::uint64_t& retried) {
+  return persistently(options, retried, [&] { return make_plan(reader, mapping, options.plan); });
+}
+
+tl::expected<Scan, Failure> scan(const Reader& reader, const Mapping& mapping, const ScanOptions& options,
+                                 const ScanProgress& progress) {
+  Scan out;
+  const auto plan = plan_persistently(reader, mapping, options, out.retried_requests);
+  if (!plan) return tl::unexpected(plan.error());
+  out.exporters = exporters_of(*plan);
+  std::size_t most_hosts = 1;
+  for (const Page& page : plan->pages) most_hosts = std::max(most_hosts, page.hosts.size());
+  std::mutex results;
+  std::uint64_t samples = 0;
+  const std::string from = reader.server().origin();
+  Work work(options.threads, most_hosts, [&](const Machine& machine) {
+    MachineVerdict verdict = judge(machine, options, from);
+    const std::scoped_lock lock(results);
+    for (const GpuVerdict& gpu : verdict.gpus) samples += gpu.samples;
+    out.machines.push_back(std::move(verdict));
+    progress(out.machines.size(), plan->hosts, samples);
+  });
+  Scan read;  // what the reading alone writes
+  for (const Page& page : plan->pages) {
+    if (options.is_cancelled()) break;
+    for (Machine& machine : read_page(reader, mapping, *plan, {page, options.plan, true}, options, read))
+      work.put(std::move(machine));
+  }
+  work.finish();
+  Images(reader, mapping).complete(out, options.plan.start_ms, options.plan.end_ms);
+  std::sort(out.machines.begin(), out.machines.end(),
+            [](const MachineVerdict& a, const MachineVerdict& b) { return a.host < b.host; });
+  out.unread = std::move(read.unread);
+  out.samples = read.samples;
+  out.blank_values = read.blank_values;
+  out.unnamed_series = read.unnamed_series;
+  out.retried_requests += read.retried_requests;
+  out.was_cancelled = options.is_cancelled();
+  return out;
+}
+
+}  // namespace vramtrack::fleet

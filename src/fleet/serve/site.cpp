@@ -1,0 +1,89 @@
+#include "fleet/serve/site.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/assets.hpp"
+#include "agent/server/browser.hpp"
+#include "agent/server/guard.hpp"
+
+namespace vramtrack::fleet {
+namespace {
+
+using agent::Request;
+using agent::Response;
+
+/// `message` needs no escapes of JSON.
+Response refusal(int status, std::string_view code, std::string_view message) {
+  return agent::text_response(status, "application/json",
+                              fmt::format(R"({{"error": {{"code": "{}", "message": "{}"}}}})"
+                                          "\n",
+                                          code, message));
+}
+
+Response document(const std::shared_ptr<const std::string>& body, std::string content_type) {
+  if (!body) return refusal(503, "no_pass", "the first pass over the fleet has not ended; try again in a while");
+  Response out;
+  out.content_type = std::move(content_type);
+  out.body = body;
+  return out;
+}
+
+/// "/" is the page of the fleet; the agent's is among the same files. A build without pages has one that says so.
+Request with_page(Request request) {
+  constexpr const char* kPage = "/fleet.html";
+  if (request.path == "/" && agent::find_asset(kPage) != nullptr) request.path = kPage;
+  return request;
+}
+
+}  // namespace
+
+void FleetSite::publish(FleetDocuments documents) {
+  Published next{std::make_shared<const std::string>(std::move(documents.json)),
+                 std::make_shared<const std::string>(std::move(documents.metrics)), documents.is_healthy};
+  const std::lock_guard lock(mutex_);
+  std::swap(published_, next);
+}
+
+agent::Site FleetSite::site() {
+  return {[this](const Request& request) { return admit(request); },
+          [this](const Request& request) {
+            Response out = answer(request);
+            agent::add_security_headers(out);
+            return out;
+          }};
+}
+
+std::optional<Response> FleetSite::admit(const Request& request) const {
+  if (!agent::host_allowed(request.host, options_.host, {}))
+    return refusal(421, "bad_host", "the Host header names another site; use this machine's name or address");
+  if (!request.origin.empty() && !agent::origin_is_host(request.origin, request.host))
+    return refusal(403, "bad_origin", "pages of other sites may not use this one");
+  // The page needs no token, so that it can ask for one; it holds nothing of the fleet.
+  const bool is_open =
+      options_.token.empty() || request.path == "/healthz" || agent::find_asset(with_page(request).path) != nullptr;
+  if (!is_open && !agent::bears_token(request.authorization, options_.token)) {
+    Response out = refusal(401, "unauthorised", "send 'Authorization: Bearer TOKEN', the token of --token-file");
+    out.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"vramtrack\"");
+    return out;
+  }
+  if (request.method != "GET" && request.method != "HEAD")
+    return refusal(405, "read_only", "this server only answers GET");
+  return std::nullopt;
+}
+
+Response FleetSite::answer(const Request& request) const {
+  if (auto asset = agent::asset_response(with_page(request))) return std::move(*asset);
+  Published now;
+  {
+    const std::lock_guard lock(mutex_);
+    now = published_;
+  }
+  if (request.path == "/api/v1/fleet") return document(now.json, "application/json");
+  if (request.path == "/metrics") return document(now.metrics, "text/plain; version=0.0.4; charset=utf-8");
+  if (request.path == "/healthz")
+    return agent::text_response(now.is_healthy ? 200 : 503, "text/plain; charset=utf-8",
+                                now.is_healthy ? "ok\n" : "the last pass over the fleet failed\n");
+  return refusal(404, "not_found", "there are /, /api/v1/fleet, /metrics and /healthz");
+}
+
+}  // namespace vramtrack::fleet

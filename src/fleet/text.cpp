@@ -1,0 +1,174 @@
+#include "fleet/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/format.hpp"
+#include "core/printable.hpp"
+
+namespace vramtrack::fleet {
+namespace {
+
+std::string gpu_words(const GpuVerdict& gpu) {
+  const std::string number = gpu.device.index ? fmt::format("GPU {}", *gpu.device.index) : gpu.device.id;
+  return printable(gpu.device.host.empty() ? number : gpu.device.host + ' ' + number);
+}
+
+std::string rate_words(double bytes_per_s) {
+  return bytes_per_s > 0 ? '+' + format_scaled_rate(bytes_per_s) : format_scaled_rate(bytes_per_s);
+}
+
+struct Row {
+  std::string job, first, leaks, used, growth, end, sure;
+};
+
+Row row_of(const LeakingJob& job) {
+  const LeakingGpu& first = job.leaks.front();
+  const GpuVerdict& gpu = *first.gpu;
+  Row row;
+  row.job = printable(job.is_named ? job.name : std::string("(no job known)"));
+  row.first = gpu_words(gpu);
+  row.leaks = fmt::format("{} of {}", job.leaks.size(), job.gpus);
+  row.used = gpu.device.capacity_bytes
+                 ? format_bytes_of(static_cast<double>(gpu.used_bytes), static_cast<double>(*gpu.device.capacity_bytes))
+                 : format_bytes(static_cast<double>(gpu.used_bytes));
+  if (job.state == JobState::ended) {
+    row.growth = rate_words(first.alert->finding.growth_bytes_per_s.mid);
+    row.end = "ended: " + std::string(to_string(first.alert->ended));
+    std::replace(row.end.begin(), row.end.end(), '_', ' ');
+  } else {
+    row.growth = rate_words(job.growth_bytes_per_s);
+    row.end = job.oom_in_s ? format_eta(*job.oom_in_s) : "not known";
+    if (job.state == JobState::suspected) row.end = "suspected: " + row.end;
+  }
+  row.sure = format_percent(first.alert->finding.confidence);
+  return row;
+}
+
+std::string table(const std::vector<LeakingJob>& jobs, std::size_t most) {
+  std::vector<Row> rows = {{"JOB", "FIRST TO LEAK", "GPUS", "USED", "GROWTH", "OUT OF MEMORY IN", "PROBABILITY"}};
+  for (const LeakingJob& job : jobs) {
+    if (rows.size() > most) break;
+    rows.push_back(row_of(job));
+  }
+  std::string out;
+  const auto width = [&](std::string Row::*cell, std::size_t most_columns) {
+    std::size_t widest = 0;
+    for (const Row& row : rows) widest = std::max(widest, columns(row.*cell));
+    return std::min(widest, most_columns);
+  };
+  const std::size_t job = width(&Row::job, 40), first = width(&Row::first, 40), leaks = width(&Row::leaks, 16);
+  const std::size_t used = width(&Row::used, 20), growth = width(&Row::growth, 16), end = width(&Row::end, 40);
+  for (const Row& row : rows)
+    out += fmt::format("{}  {}  {}  {}  {}  {}  {}\n", fit(row.job, job), fit(row.first, first), fit(row.leaks, leaks),
+                       fit_right(row.used, used), fit_right(row.growth, growth), fit(row.end, end), row.sure);
+  if (jobs.size() + 1 > rows.size())
+    out += fmt::format("and {} more; --limit shows more, --format json all\n",
+                       format_number(jobs.size() + 1 - rows.size()));
+  return out;
+}
+
+std::string names_of_exporters(const Scan& scan) {
+  std::string out;
+  for (const std::string& name : scan.exporters) out += (out.empty() ? "" : ", ") + printable(name);
+  return out;
+}
+
+std::string first_hosts(const std::vector<std::string>& hosts) {
+  std::string out;
+  for (std::size_t i = 0; i < hosts.size() && i < 3; ++i) out += (i > 0 ? ", " : "") + printable(hosts[i]);
+  if (hosts.size() > 3) out += fmt::format(" and {} more", hosts.size() - 3);
+  return out.empty() ? "series without a host" : out;
+}
+
+std::string what_is_missing(const Scan& scan) {
+  std::string out;
+  for (const Unread& unread : scan.unread)
+    out += fmt::format("Not read: {} of {}: {}\n", format_count(unread.hosts.size(), "machine"),
+                       first_hosts(unread.hosts), printable(unread.why));
+  if (scan.was_cancelled) out += "The scan was interrupted: what is above covers a part of the fleet.\n";
+  std::size_t without_capacity = 0, shared = 0;
+  for (const MachineVerdict& machine : scan.machines)
+    for (const GpuVerdict& gpu : machine.gpus) {
+      if (!gpu.device.capacity_bytes) ++without_capacity;
+      if (gpu.is_shared) ++shared;
+    }
+  if (without_capacity > 0)
+    out += fmt::format(
+        "{} without a known capacity: their end of memory cannot be predicted. Export the total or free "
+        "memory as well.\n",
+        format_count(without_capacity, "GPU"));
+  if (shared > 0)
+    out += fmt::format("{} with series of several users that differ: their shares were added up.\n",
+                       format_count(shared, "GPU"));
+  if (scan.unnamed_series > 0)
+    out += fmt::format("{} skipped: no label names a GPU. `vramtrack fleet exporters` shows which labels are read.\n",
+                       format_count(scan.unnamed_series, "series"));
+  return out;
+}
+
+/// Where a job leaks on one of its nodes, that may well be chance: of many such findings only their number is said.
+std::string findings_text(const std::vector<FleetFinding>& findings) {
+  constexpr double kSure = 0.05;
+  constexpr std::size_t kMostUnsure = 3;
+  const auto is_unsure = [](const FleetFinding& f) { return f.kind == FindingKind::node && f.p_value > kSure; };
+  const auto unsure = static_cast<std::size_t>(std::count_if(findings.begin(), findings.end(), is_unsure));
+  std::string out;
+  for (const FleetFinding& finding : findings)
+    if (!is_unsure(finding) || unsure <= kMostUnsure) out += "\n" + printable(finding.text) + "\n";
+  if (unsure > kMostUnsure)
+    out += fmt::format(
+        "\n{} jobs leak on one of their nodes and are healthy on the others: too little to tell the node "
+        "from what that rank does. --format json lists them.\n",
+        format_number(unsure));
+  return out;
+}
+
+}  // namespace
+
+std::string scan_text(const Scan& scan, const FleetFindings& found, const ScanWords& words) {
+  std::set<std::string> hosts;
+  for (const MachineVerdict& machine : scan.machines) hosts.insert(machine.host);
+  std::string out = fmt::format("{} on {}, the last {} of {} ({} samples by {}", format_count(found.gpus, "GPU"),
+                                format_count(hosts.size(), "machine"), words.length, names_of_exporters(scan),
+                                format_number(scan.samples), words.path);
+  out += words.took_s > 0 ? fmt::format(", in {})\n", format_span(words.took_s)) : ")\n";
+  const auto of_state = [&](JobState state) {
+    return static_cast<std::size_t>(
+        std::count_if(found.jobs.begin(), found.jobs.end(), [&](const LeakingJob& job) { return job.state == state; }));
+  };
+  const std::size_t ended = of_state(JobState::ended);
+  if (found.jobs.empty()) {
+    out += "No leak.\n";
+  } else {
+    out += found.leaking_gpus == 0 ? "No GPU leaks now"
+                                   : fmt::format("{} {} now", format_count(found.leaking_gpus, "GPU"),
+                                                 found.leaking_gpus == 1 ? "leaks" : "leak");
+    if (found.suspected_gpus > 0)
+      out += fmt::format("; {} {} suspected", format_number(found.suspected_gpus),
+                         found.suspected_gpus == 1 ? "is" : "are");
+    if (ended > 0)
+      out += ended == 1 ? "; the leak of one job ended"
+                        : fmt::format("; the leaks of {} jobs ended", format_number(ended));
+    out += ".";
+    if (found.gpu_hours_at_risk > 0)
+      out += fmt::format(" A crash of the jobs that leak would lose up to {} GPU hours of work{}.",
+                         format_number(static_cast<std::uint64_t>(found.gpu_hours_at_risk + 0.5)),
+                         words.usd_per_gpu_hour > 0
+                             ? fmt::format(", ${}", format_number(static_cast<std::uint64_t>(
+                                                        found.gpu_hours_at_risk * words.usd_per_gpu_hour + 0.5)))
+                             : std::string());
+    out += "\n\n" + table(found.jobs, words.most_jobs);
+    for (const LeakingJob& job : found.jobs)
+      if (job.cache_ratio)
+        out += fmt::format("\n{}: the key-value cache of its inference server is {} full.\n", printable(job.name),
+                           format_percent(*job.cache_ratio));
+  }
+  out += findings_text(found.findings);
+  if (const std::string missing = what_is_missing(scan); !missing.empty()) out += "\n" + missing;
+  return out;
+}
+
+}  // namespace vramtrack::fleet

@@ -1,0 +1,153 @@
+#include "host/holders.hpp"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "host/nature.hpp"
+#include "host/process.hpp"
+#include "host/process_tree.hpp"
+#include "host/small_file.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kMostDescriptors = 65536;
+constexpr std::size_t kMapsBytes = std::size_t{4} << 20U;
+constexpr std::uint32_t kKernelThreads = 2;
+
+using Processes = std::vector<ListedProcess>;
+
+const ListedProcess* find(const Processes& all, std::uint32_t pid) {
+  const auto at =
+      std::lower_bound(all.begin(), all.end(), pid, [](const ListedProcess& p, std::uint32_t n) { return p.pid < n; });
+  return at != all.end() && at->pid == pid ? &*at : nullptr;
+}
+
+/// Device files among the open ones. False: this user may not look.
+bool read_open_files(const std::string& folder, std::set<std::string>& into) {
+  DIR* const open = ::opendir((folder + "/fd").c_str());
+  if (open == nullptr) return errno != EACCES && errno != EPERM;
+  std::size_t seen = 0;
+  std::array<char, 256> buffer;
+  while (const dirent* entry = ::readdir(open)) {
+    if (entry->d_name[0] == '.' || ++seen > kMostDescriptors) continue;
+    const ssize_t length = ::readlink((folder + "/fd/" + entry->d_name).c_str(), buffer.data(), buffer.size());
+    if (length <= 0) continue;
+    const std::string_view target(buffer.data(), static_cast<std::size_t>(length));
+    if (is_gpu_file(target)) into.emplace(target);
+  }
+  ::closedir(open);
+  return true;
+}
+
+/// A mapping outlives the descriptor that it was made with.
+void read_mappings(const std::string& folder, std::set<std::string>& into) {
+  const auto text = read_text_file(folder + "/maps", kMapsBytes);
+  if (!text) return;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::string_view line = next_line(rest);
+    const std::string_view path = line.substr(std::min(line.find('/'), line.size()));
+    if (is_gpu_file(path)) into.emplace(path);
+  }
+}
+
+/// Seconds since the machine started.
+std::optional<double> uptime_s(const std::string& proc_root) {
+  const auto text = read_text_file(proc_root + "/uptime", 256);
+  if (!text) return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  return error == std::errc{} ? std::optional(value) : std::nullopt;
+}
+
+std::string parent_words(const ListedProcess* parent, std::uint32_t pid) {
+  return parent != nullptr ? fmt::format("pid {} ({})", pid, parent->name) : fmt::format("pid {}", pid);
+}
+
+/// Whoever inherited it is of another session; a job of its own leads its group, and a helper's leader is its parent.
+/// Group 0 is led from outside this pid namespace, where nobody can be seen to have ended. A parent of the same group
+/// started it, even as pid 1 of a container.
+bool is_orphaned(const Processes& all, const ListedProcess& process) {
+  const ListedProcess* parent = find(all, process.parent_pid);
+  if (process.group == 0 || (parent != nullptr && parent->group == process.group)) return false;
+  const bool is_inherited = process.parent_pid == 1 || (parent != nullptr && parent->session != process.session);
+  return is_inherited && process.group != process.pid && find(all, process.group) == nullptr;
+}
+
+void judge(const Processes& all, const ListedProcess& process, Holder& holder) {
+  const ListedProcess* parent = find(all, process.parent_pid);
+  const std::string above = parent_words(parent, process.parent_pid);
+  const NatureFound nature = nature_of(holder.info.command, holder.info.name, holder.info.kind);
+  holder.is_helper = is_multiprocessing_helper(holder.info.command, holder.info.name);
+  if (process.state == 'Z' || process.state == 'X') {
+    holder.state = HolderState::zombie;
+    holder.why = fmt::format("it has ended, and its parent {} has not collected it", above);
+  } else if (process.state == 'D') {
+    holder.state = HolderState::uninterruptible;
+    holder.why = "it waits in the kernel, where no signal reaches it";
+  } else if (nature.nature == ProcessNature::display || nature.nature == ProcessNature::driver_service) {
+    holder.state = HolderState::service;
+    holder.why = nature.what;
+  } else if (is_orphaned(all, process)) {
+    holder.state = HolderState::orphaned;
+    holder.why = fmt::format("the process that started it has ended; its parent is now {}", above);
+  } else {
+    holder.why = nature.what.empty() ? fmt::format("it runs; its parent is {}", above) : std::string(nature.what);
+  }
+  if (holder.info.ns_pid != 0) holder.why += fmt::format("; pid {} in its own pid namespace", holder.info.ns_pid);
+}
+
+Holder not_visible(std::uint32_t pid) {
+  Holder holder;
+  holder.info.pid = pid;
+  holder.state = HolderState::not_visible;
+  holder.why = "the driver lists it, but it is not visible here: it has ended, or it is in another pid namespace";
+  holder.was_inspected = false;
+  return holder;
+}
+
+}  // namespace
+
+std::string_view to_string(HolderState state) {
+  return kHolderStateNames[static_cast<std::size_t>(state)];
+}
+
+bool is_gpu_file(std::string_view path) {
+  return path.starts_with("/dev/nvidia") || path.starts_with("/dev/dri/") || path == "/dev/kfd";
+}
+
+HoldersFound find_holders(const std::string& proc_root, const std::set<std::uint32_t>& listed) {
+  HoldersFound found;
+  const Processes all = list_processes(proc_root);
+  const auto now_s = uptime_s(proc_root);
+  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+  for (const ListedProcess& process : all) {
+    if (process.pid == kKernelThreads || process.parent_pid == kKernelThreads) continue;
+    const std::string folder = proc_root + '/' + std::to_string(process.pid);
+    Holder holder;
+    holder.was_inspected = read_open_files(folder, holder.files);
+    if (!holder.was_inspected) ++found.not_inspected;
+    read_mappings(folder, holder.files);
+    if (holder.files.empty() && !listed.contains(process.pid)) continue;
+    auto info = read_process(proc_root, process.pid);
+    if (!info || info->start_ticks != process.start_ticks) continue;  // it has ended since
+    holder.info = std::move(*info);
+    holder.parent_pid = process.parent_pid;
+    if (now_s) holder.age_s = std::max(0.0, *now_s - static_cast<double>(process.start_ticks) / ticks_per_s);
+    judge(all, process, holder);
+    found.holders.push_back(std::move(holder));
+  }
+  for (const std::uint32_t pid : listed)
+    if (find(all, pid) == nullptr) found.holders.push_back(not_visible(pid));
+  std::sort(found.holders.begin(), found.holders.end(),
+            [](const Holder& a, const Holder& b) { return a.info.pid < b.info.pid; });
+  return found;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,25 @@
+// What kind of program a process is, by its command: a worker is expected to work until it ends, others may rest.
+#pragma once
+
+#include <string_view>
+
+#include "core/progress.hpp"
+
+namespace vramtrack {
+
+struct NatureFound {
+  ProcessNature nature = ProcessNature::worker;
+  std::string_view what;  ///< "Jupyter kernel"; empty: nothing is known. A literal
+};
+
+/// `command`: its arguments joined by spaces; `name`: its comm; `kind`: as ProcessInfo::kind. Pure. A command can be
+/// made to look like any of these: the answer may spare a process, and never condemns one.
+NatureFound nature_of(std::string_view command, std::string_view name, std::string_view kind);
+
+/// Whether the command is that of a helper that Python's multiprocessing (or PyTorch's DataLoader) started.
+bool is_multiprocessing_helper(std::string_view command, std::string_view name);
+
+/// Whether the command is an interpreter without a program: what runs is what a person types.
+bool is_bare_interpreter(std::string_view command);
+
+}  // namespace vramtrack

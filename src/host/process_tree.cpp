@@ -1,0 +1,52 @@
+#include "host/process_tree.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "host/process.hpp"
+#include "host/small_file.hpp"
+
+namespace vramtrack {
+
+std::vector<ListedProcess> list_processes(const std::string& proc_root) {
+  std::vector<ListedProcess> all;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(proc_root, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const auto pid = parse_unsigned(entry->path().filename().string());
+    if (!pid || *pid > 0xffffffffU) continue;
+    const auto text = read_text_file((entry->path() / "stat").string(), 4096);  // it may end at any moment
+    const auto stat = text ? parse_stat(*text) : std::nullopt;
+    if (!stat) continue;
+    ListedProcess one;
+    one.pid = static_cast<std::uint32_t>(*pid);
+    one.parent_pid = stat->parent_pid;
+    one.group = stat->group;
+    one.session = stat->session;
+    one.start_ticks = std::max<std::uint64_t>(stat->start_ticks, 1);
+    one.state = stat->state;
+    one.name = stat->name;
+    all.push_back(std::move(one));
+  }
+  std::sort(all.begin(), all.end(), [](const ListedProcess& a, const ListedProcess& b) { return a.pid < b.pid; });
+  return all;
+}
+
+std::set<std::uint32_t> process_tree(const std::string& proc_root, std::uint32_t root) {
+  std::multimap<std::uint32_t, std::uint32_t> children;
+  for (const ListedProcess& one : list_processes(proc_root)) children.emplace(one.parent_pid, one.pid);
+  std::set<std::uint32_t> tree = {root};
+  std::vector<std::uint32_t> open = {root};
+  while (!open.empty()) {
+    const std::uint32_t parent = open.back();
+    open.pop_back();
+    const auto [first, last] = children.equal_range(parent);
+    for (auto child = first; child != last; ++child)
+      if (tree.insert(child->second).second) open.push_back(child->second);
+  }
+  return tree;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,29 @@
+// The processes of this machine, and those below one process.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace vramtrack {
+
+/// What a walk of /proc tells of one process.
+struct ListedProcess {
+  std::uint32_t pid = 0;
+  std::uint32_t parent_pid = 0;
+  std::uint32_t group = 0;
+  std::uint32_t session = 0;
+  std::uint64_t start_ticks = 0;  ///< never 0
+  char state = '?';               ///< 'R', 'S', 'D', 'Z', ...
+  std::string name;               ///< comm
+};
+
+/// The processes that are visible below `proc_root` now, by pid. Cost: a small file for each, some ms.
+std::vector<ListedProcess> list_processes(const std::string& proc_root);
+
+/// `root` and all below it that are there now, by /proc; those whose parent has ended are not found. Cost: a small file
+/// for each process of the machine, some ms.
+std::set<std::uint32_t> process_tree(const std::string& proc_root, std::uint32_t root);
+
+}  // namespace vramtrack

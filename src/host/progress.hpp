@@ -1,0 +1,69 @@
+// ProgressReader: what the kernel tells of processes that hold memory: whether they get anything done, and what they
+// are. It reads /proc alone, asks no program and needs no ptrace.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/progress.hpp"
+#include "core/series.hpp"
+#include "host/process.hpp"
+#include "host/sockets.hpp"
+
+namespace vramtrack {
+
+/// One per live loop. Not thread-safe.
+///
+/// Cost of a round: one /proc/PID/stat for each process of the machine (6 us each), and of each process that is asked
+/// for two small files. One that rested since the round before costs its descriptors and sockets besides
+/// (host/sockets.hpp). Without processes to ask for, nothing.
+class ProgressReader {
+ public:
+  /// `sys_root`: where the cgroups are, below fs/cgroup.
+  ProgressReader(std::string proc_root, std::string sys_root);
+
+  /// Appends a reading of each of `processes` that lives, with its start ticks. Other users' processes need
+  /// CAP_SYS_PTRACE for what they read, write and listen to; without it those facts stay unknown.
+  void read(std::span<const ProcessInfo> processes, Timestamp now, std::vector<ProgressReading>& out);
+
+ private:
+  struct Entry : ProcessStat {
+    std::uint32_t pid = 0;
+  };
+  /// What is kept of a process from round to round.
+  struct Before {
+    std::uint64_t start_ticks = 0;
+    Timestamp time;
+    double cpu_s = 0;
+    std::optional<std::uint64_t> io_bytes;
+    std::uint32_t parent_pid = 0;  ///< the first one seen
+    bool parent_left = false;
+    std::uint64_t round = 0;
+  };
+  struct Job;
+
+  void list_processes();
+  [[nodiscard]] const Entry* find(std::uint32_t pid) const;
+  void read_children(const Entry& process, ProcessProgress& into) const;
+  void read_parent(const Entry& process, Before& before, ProcessProgress& into) const;
+  void read_status(std::uint32_t pid, ProcessProgress& into) const;
+  [[nodiscard]] std::optional<std::uint64_t> io_bytes_of(std::uint32_t pid) const;
+  [[nodiscard]] Job job_of(std::uint32_t pid) const;
+  void read_at_rest(const Entry& process, const ProcessInfo& info, SocketTables& sockets, ProcessProgress& into) const;
+  [[nodiscard]] bool is_frozen(const ProcessInfo& info) const;
+  [[nodiscard]] bool waits_for_terminal(std::uint32_t pid) const;
+  [[nodiscard]] std::string file(std::uint32_t pid, std::string_view name) const;
+
+  std::string proc_root_;
+  std::string sys_root_;
+  std::vector<Entry> all_;  ///< of this round, by pid
+  std::multimap<std::uint32_t, std::uint32_t> children_;
+  std::map<std::uint32_t, Before> before_;
+  std::uint64_t round_ = 0;
+};
+
+}  // namespace vramtrack

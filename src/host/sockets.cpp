@@ -1,0 +1,144 @@
+#include "host/sockets.hpp"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "host/small_file.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kTableBytes = std::size_t{4} << 20;
+constexpr std::size_t kUnixBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostDescriptors = 4096;
+constexpr std::uint64_t kListens = 0x0a;
+constexpr std::uint64_t kEstablished = 0x01;
+
+/// Cuts the next word off `text`.
+std::string_view next_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  const std::string_view word = text.substr(0, text.find_first_of(" \t"));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+std::string_view after_last(std::string_view text, char c) {
+  return text.substr(text.rfind(c) + 1);
+}
+
+/// The target of a link; empty where it cannot be read.
+std::string link_target(const std::string& path) {
+  std::array<char, 256> buffer;
+  const ssize_t length = ::readlink(path.c_str(), buffer.data(), buffer.size());
+  return length <= 0 ? std::string() : std::string(buffer.data(), static_cast<std::size_t>(length));
+}
+
+/// The inodes of the sockets that `pid` has open; nullopt where they may not be read.
+std::optional<std::set<std::uint64_t>> sockets_of(const std::string& proc_root, std::uint32_t pid) {
+  const std::string folder = proc_root + '/' + std::to_string(pid) + "/fd";
+  DIR* const open = ::opendir(folder.c_str());
+  if (open == nullptr) return std::nullopt;
+  std::set<std::uint64_t> out;
+  std::size_t seen = 0;
+  while (const dirent* entry = ::readdir(open)) {
+    if (entry->d_name[0] == '.' || ++seen > kMostDescriptors) continue;
+    const std::string target = link_target(folder + '/' + entry->d_name);
+    constexpr std::string_view kSocket = "socket:[";
+    if (target.compare(0, kSocket.size(), kSocket) != 0) continue;
+    const auto inode = parse_unsigned(std::string_view(target).substr(
+        kSocket.size(), target.size() > kSocket.size() ? target.size() - kSocket.size() - 1 : 0));
+    if (inode) out.insert(*inode);
+  }
+  ::closedir(open);
+  return out;
+}
+
+}  // namespace
+
+void parse_tcp(std::string_view text, std::vector<TcpSocket>& out) {
+  while (!text.empty()) {
+    // "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12345 1 ..."
+    std::string_view line = next_line(text);
+    next_word(line);
+    const auto port = parse_unsigned(after_last(next_word(line), ':'), 16);
+    next_word(line);
+    const auto state = parse_unsigned(next_word(line), 16);
+    const auto unread = parse_unsigned(after_last(next_word(line), ':'), 16);
+    for (int i = 0; i < 4; ++i) next_word(line);
+    const auto inode = parse_unsigned(next_word(line));
+    if (!port || *port > 0xffff || !state || !unread || !inode) continue;
+    if (*state != kListens && *state != kEstablished) continue;
+    out.push_back({*inode, static_cast<std::uint16_t>(*port), *state == kListens, *unread});
+  }
+}
+
+std::vector<std::uint64_t> listening_unix(std::string_view text) {
+  std::vector<std::uint64_t> out;
+  while (!text.empty()) {
+    // "0000000000000000: 00000002 00000000 00010000 0001 01 12345 /run/server.sock"
+    std::string_view line = next_line(text);
+    for (int i = 0; i < 3; ++i) next_word(line);
+    const auto flags = parse_unsigned(next_word(line), 16);
+    next_word(line);
+    next_word(line);
+    const auto inode = parse_unsigned(next_word(line));
+    constexpr std::uint64_t kAccepts = 0x10000;
+    if (!flags || (*flags & kAccepts) == 0 || !inode) continue;
+    // The CUDA driver listens in every program that uses it ("@cuda-uvmfd-4026531836-4242").
+    if (line.find("/pymp-") == std::string_view::npos && line.find("@cuda-") == std::string_view::npos)
+      out.push_back(*inode);
+  }
+  return out;
+}
+
+const SocketTables::Tables& SocketTables::tables_of(std::uint32_t pid) {
+  const std::string folder = proc_root_ + '/' + std::to_string(pid);
+  // Where the namespace cannot be read, its sockets are taken for its own.
+  std::string name = link_target(folder + "/ns/net");
+  if (name.empty()) name = folder;
+  const auto known = tables_.find(name);
+  if (known != tables_.end()) return known->second;
+  Tables& tables = tables_[name];
+  for (const char* file : {"/net/tcp", "/net/tcp6"})
+    if (const auto text = read_text_file(folder + file, kTableBytes)) parse_tcp(*text, tables.tcp);
+  if (const auto text = read_text_file(folder + "/net/unix", kUnixBytes))
+    for (const std::uint64_t inode : listening_unix(*text)) tables.local.insert(inode);
+  std::array<char, 64> buffer;
+  if (const auto range = read_small_file((proc_root_ + "/sys/net/ipv4/ip_local_port_range").c_str(), buffer)) {
+    std::string_view rest = trimmed(*range);
+    const auto low = parse_unsigned(next_word(rest));
+    const auto high = parse_unsigned(next_word(rest));
+    if (low && high && *low <= *high && *high <= 0xffff)
+      tables.ephemeral = {static_cast<std::uint16_t>(*low), static_cast<std::uint16_t>(*high)};
+  }
+  return tables;
+}
+
+std::optional<ListeningSockets> SocketTables::of(std::uint32_t pid, bool services_only,
+                                                 const std::set<std::uint16_t>& ignored) {
+  const auto own = sockets_of(proc_root_, pid);
+  if (!own) return std::nullopt;
+  ListeningSockets out;
+  if (own->empty()) return out;
+  const Tables& tables = tables_of(pid);
+  std::set<std::uint16_t> ports;
+  for (const TcpSocket& s : tables.tcp) {
+    if (!s.listens || !own->contains(s.inode) || ignored.contains(s.local_port)) continue;
+    if (services_only && tables.ephemeral.has(s.local_port)) continue;
+    ports.insert(s.local_port);
+    out.waiting += static_cast<std::uint32_t>(std::min<std::uint64_t>(s.waiting, 1U << 16U));
+  }
+  for (const TcpSocket& s : tables.tcp) {
+    if (s.listens || !own->contains(s.inode) || !ports.contains(s.local_port)) continue;
+    ++out.clients;
+    if (s.waiting > 0) ++out.waiting;
+  }
+  out.ports.assign(ports.begin(), ports.end());
+  for (const std::uint64_t inode : *own) out.local += tables.local.contains(inode) ? 1 : 0;
+  return out;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,61 @@
+// Who listens, and who is connected: the kernel's tables of sockets, joined with a process's descriptors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/progress.hpp"
+
+namespace vramtrack {
+
+/// One line of /proc/net/tcp or tcp6.
+struct TcpSocket {
+  std::uint64_t inode = 0;
+  std::uint16_t local_port = 0;
+  bool listens = false;       ///< else it is an established connection
+  std::uint64_t waiting = 0;  ///< bytes that nobody has read; of one that listens: connections nobody accepted
+};
+
+/// Appends the sockets that listen or are connected. A line that is not understood is passed over. Pure.
+void parse_tcp(std::string_view text, std::vector<TcpSocket>& out);
+
+/// The inodes of the Unix sockets that listen, from /proc/net/unix; not those of the CUDA driver, and not those by
+/// which Python's multiprocessing hands over descriptors. Pure.
+std::vector<std::uint64_t> listening_unix(std::string_view text);
+
+/// The ports that the system gives to those who do not ask for one; [low, high].
+struct EphemeralPorts {
+  std::uint16_t low = 32768;
+  std::uint16_t high = 60999;
+  [[nodiscard]] bool has(std::uint16_t port) const { return port >= low && port <= high; }
+};
+
+/// The tables of one round: a network namespace is read once, whoever asks. Not thread-safe.
+class SocketTables {
+ public:
+  explicit SocketTables(std::string proc_root) : proc_root_(std::move(proc_root)) {}
+
+  /// What of `pid` listens, and who is connected to that; nullopt where its descriptors may not be read (another user's
+  /// process without CAP_SYS_PTRACE). Ports in `ignored` do not count, nor those that the system gave where
+  /// `services_only`. Cost: one readlink a descriptor (at most 4096), and once a namespace three files (at most 9 MiB).
+  std::optional<ListeningSockets> of(std::uint32_t pid, bool services_only, const std::set<std::uint16_t>& ignored);
+
+ private:
+  struct Tables {
+    std::vector<TcpSocket> tcp;
+    std::set<std::uint64_t> local;
+    EphemeralPorts ephemeral;
+  };
+  const Tables& tables_of(std::uint32_t pid);
+
+  std::string proc_root_;
+  std::map<std::string, Tables> tables_;  ///< by network namespace
+};
+
+}  // namespace vramtrack

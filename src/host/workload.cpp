@@ -1,0 +1,82 @@
+#include "host/workload.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "host/small_file.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostName = 256;
+constexpr std::size_t kContainerId = 64;
+
+using Json = nlohmann::json;
+
+/// Null for what cannot be read or is no JSON: another program's file, in whatever state.
+Json json_file(const std::string& path) {
+  const auto text = read_text_file(path, kMostBytes);
+  return text ? Json::parse(*text, nullptr, false) : Json();
+}
+
+/// The text `key` of the object `object` in the document; empty where there is none.
+std::string text_at(const Json& document, const char* object, const char* key) {
+  if (!document.is_object()) return {};
+  const auto inner = document.find(object);
+  if (inner == document.end() || !inner->is_object()) return {};
+  const auto value = inner->find(key);
+  return value != inner->end() && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+/// Podman's list: the name is in a JSON text within the JSON.
+std::string podman_image(const Json& containers, std::string_view id) {
+  if (!containers.is_array()) return {};
+  for (const Json& each : containers) {
+    if (!each.is_object() || each.value("id", Json()) != Json(std::string(id))) continue;
+    const auto metadata = each.find("metadata");
+    if (metadata == each.end() || !metadata->is_string()) return {};
+    const Json inner = Json::parse(metadata->get<std::string>(), nullptr, false);
+    if (!inner.is_object()) return {};
+    const auto name = inner.find("image-name");
+    return name != inner.end() && name->is_string() ? name->get<std::string>() : std::string();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string container_image(const std::string& root, std::string_view id) {
+  const bool is_id = id.size() == kContainerId && std::all_of(id.begin(), id.end(), [](char c) {
+                       return std::isxdigit(static_cast<unsigned char>(c)) != 0;
+                     });
+  if (!is_id) return {};
+  const std::string of(id);
+  std::string image =
+      text_at(json_file(root + "/var/lib/docker/containers/" + of + "/config.v2.json"), "Config", "Image");
+  if (image.empty())
+    image = text_at(json_file(root + "/run/containerd/io.containerd.runtime.v2.task/k8s.io/" + of + "/config.json"),
+                    "annotations", "io.kubernetes.cri.image-name");
+  if (image.empty())
+    image = text_at(json_file(root + "/run/containers/storage/overlay-containers/" + of + "/userdata/config.json"),
+                    "annotations", "io.kubernetes.cri-o.ImageName");
+  if (image.empty())
+    image = podman_image(json_file(root + "/var/lib/containers/storage/overlay-containers/containers.json"), of);
+  return image.substr(0, kMostName);
+}
+
+std::string slurm_job_name(const std::string& proc_root, std::uint32_t pid) {
+  const auto environment = read_text_file(proc_root + "/" + std::to_string(pid) + "/environ", kMostBytes);
+  if (!environment) return {};
+  constexpr std::string_view kKey = "SLURM_JOB_NAME=";
+  for (std::string_view rest = *environment; !rest.empty();) {
+    const std::string_view entry = rest.substr(0, rest.find('\0'));
+    if (entry.substr(0, kKey.size()) == kKey) return std::string(entry.substr(kKey.size(), kMostName));
+    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
+  }
+  return {};
+}
+
+}  // namespace vramtrack

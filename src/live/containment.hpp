@@ -1,0 +1,34 @@
+// Containment: the policies of the configuration put to work on a live loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "act/notify.hpp"
+#include "act/runner.hpp"
+#include "core/config.hpp"
+#include "live/pipeline.hpp"
+
+namespace vramtrack {
+
+/// Where the off file is: act.off-file, else beside the store; empty where nothing is recorded and none is named.
+std::string acts_off_path(const ActConfig& config, const std::string& store_path);
+
+/// The runner of config.policies; nullptr where there are none and an earlier run left nothing to undo, or where it
+/// cannot be had: then `warn` has heard why, and watching goes on. `store_path`: the audit is kept beside it; empty:
+/// every run is a dry run. `simulated`: so is a simulation's. `notifier` (it must outlive the runner) may be null.
+std::unique_ptr<act::Runner> open_containment(const Config& config, const std::string& store_path, bool simulated,
+                                              act::Notifier* notifier, act::Tools tools, std::function<Timestamp()> now,
+                                              const Warn& warn);
+
+/// The policies of a configuration that was read again.
+Status use_policies(act::Runner& runner, const Config& config);
+
+/// The listener that shows `runner` each tick's View, and tells `warn` what it has to say. Both must outlive it.
+Listener containing(act::Runner& runner, const Pipeline& pipeline, Warn warn);
+
+/// The name of this process's user.
+std::string own_user_name();
+
+}  // namespace vramtrack

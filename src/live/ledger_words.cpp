@@ -1,0 +1,156 @@
+// The ledger as text and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/format.hpp"
+#include "live/ledger.hpp"
+
+namespace vramtrack {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string bytes_words(std::uint64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
+}
+
+/// "container 0123456789ab, pod …, Slurm job 12"; empty: none is known.
+std::string place_of(const ProcessInfo& info) {
+  constexpr std::size_t kIdDigits = 12;
+  std::string out;
+  const auto add = [&out](std::string_view what, std::string_view name) {
+    if (!name.empty()) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", what, name);
+  };
+  add("container", std::string_view(info.container).substr(0, kIdDigits));
+  add("pod", info.pod);
+  add("Slurm job", info.slurm_job);
+  return out;
+}
+
+std::string device_name(const DeviceInfo& device) {
+  const std::string index = device.index ? std::to_string(*device.index) : device.id;
+  return fmt::format("{} {}{}{}", device.parent_id.empty() ? "GPU" : "MIG instance", index,
+                     device.name.empty() ? "" : " ", device.name);
+}
+
+std::string command_of(const ProcessInfo& info) {
+  if (!info.command.empty()) return info.command;
+  return info.name.empty() ? "-" : info.name;
+}
+
+std::string holder_rows(const Holder& holder, const std::string& memory, bool with_files) {
+  const ProcessInfo& info = holder.info;
+  std::string out =
+      fmt::format("  {:>7}  {} {:>9}  {:>8}  {} {}\n", info.pid, fit(info.user.empty() ? "-" : info.user, 10), memory,
+                  holder.age_s ? format_duration(*holder.age_s) : "-", fit(std::string(to_string(holder.state)), 15),
+                  command_of(info));
+  out += fmt::format("           {}", holder.why);
+  if (const std::string place = place_of(info); !place.empty()) out += fmt::format("; {}", place);
+  if (with_files) out += fmt::format("; open: {}", fmt::join(holder.files, ", "));
+  return out + '\n';
+}
+
+std::string heading() {
+  return fmt::format("  {:>7}  {} {:>9}  {:>8}  {} {}\n", "pid", fit("user", 10), "memory", "age", fit("state", 15),
+                     "command");
+}
+
+std::string used_words(const DeviceLedger& one) {
+  if (!one.used_bytes) return "the driver does not report how much memory is";
+  const auto used = static_cast<double>(*one.used_bytes);
+  if (!one.device.capacity_bytes) return format_bytes(used);
+  return format_bytes_of(used, static_cast<double>(*one.device.capacity_bytes));
+}
+
+std::string device_text(const DeviceLedger& one) {
+  std::string out = fmt::format("{}: {} in use\n", device_name(one.device), used_words(one));
+  out += fmt::format("  {:>9}  {} listed by the driver", bytes_words(one.process_bytes),
+                     one.lines.size() == 1 ? std::string("1 process") : fmt::format("{} processes", one.lines.size()));
+  if (one.without_bytes > 0)
+    out += fmt::format("; the driver does not report the memory of {} of them", one.without_bytes);
+  out += '\n';
+  if (one.used_bytes) {
+    out += fmt::format("  {:>9}  driver (contexts, page tables)\n", bytes_words(one.driver_bytes));
+    out += fmt::format("  {:>9}  unattributed: no listed process holds it\n", bytes_words(one.unattributed_bytes));
+  }
+  if (!one.lines.empty()) out += '\n' + heading();
+  for (const LedgerLine& line : one.lines)
+    out += holder_rows(line.holder, line.bytes ? bytes_words(*line.bytes) : "-", false);
+  if (!one.not_listed.empty()) out += "\n  These have the GPU open, and the driver does not list them:\n" + heading();
+  for (const Holder& holder : one.not_listed) out += holder_rows(holder, "-", true);
+  return out;
+}
+
+Json holder_object(const Holder& holder) {
+  const ProcessInfo& info = holder.info;
+  Json out;
+  out["pid"] = info.pid;
+  out["start_ticks"] = info.start_ticks;
+  out["user"] = info.user;
+  out["command"] = info.command;
+  out["name"] = info.name;
+  out["container"] = info.container;
+  out["pod"] = info.pod;
+  out["slurm_job"] = info.slurm_job;
+  out["parent_pid"] = holder.parent_pid;
+  out["age_s"] = holder.age_s ? Json(*holder.age_s) : Json();
+  out["state"] = to_string(holder.state);
+  out["why"] = holder.why;
+  out["files"] = holder.files;
+  return out;
+}
+
+Json holder_list(const std::vector<Holder>& holders) {
+  Json out = Json::array();
+  for (const Holder& holder : holders) out.push_back(holder_object(holder));
+  return out;
+}
+
+Json device_object(const DeviceLedger& one) {
+  Json out;
+  out["id"] = one.device.id;
+  out["index"] = one.device.index ? Json(*one.device.index) : Json();
+  out["name"] = one.device.name;
+  out["capacity_bytes"] = one.device.capacity_bytes ? Json(*one.device.capacity_bytes) : Json();
+  out["used_bytes"] = one.used_bytes ? Json(*one.used_bytes) : Json();
+  out["process_bytes"] = one.process_bytes;
+  out["driver_bytes"] = one.driver_bytes;
+  out["unattributed_bytes"] = one.unattributed_bytes;
+  out["processes"] = Json::array();
+  for (const LedgerLine& line : one.lines) {
+    Json object = holder_object(line.holder);
+    object["bytes"] = line.bytes ? Json(*line.bytes) : Json();
+    out["processes"].push_back(std::move(object));
+  }
+  out["not_listed"] = holder_list(one.not_listed);
+  return out;
+}
+
+}  // namespace
+
+std::string ledger_text(const Ledger& ledger) {
+  std::string out;
+  for (const DeviceLedger& one : ledger.devices) out += (out.empty() ? "" : "\n") + device_text(one);
+  if (!ledger.elsewhere.empty())
+    out += "\nThese have files of the driver open, and the driver lists them on none of these GPUs:\n" + heading();
+  for (const Holder& holder : ledger.elsewhere) out += holder_rows(holder, "-", true);
+  if (ledger.not_inspected > 0)
+    out += fmt::format("\n{} of other users could not be inspected; run as root to see {}\n",
+                       ledger.not_inspected == 1 ? "1 process" : fmt::format("{} processes", ledger.not_inspected),
+                       ledger.not_inspected == 1 ? "it" : "them");
+  return printable_lines(out);
+}
+
+std::string ledger_json(const Ledger& ledger) {
+  Json out;
+  out["schema"] = "vramtrack.holders.v1";
+  out["devices"] = Json::array();
+  for (const DeviceLedger& one : ledger.devices) out["devices"].push_back(device_object(one));
+  out["elsewhere"] = holder_list(ledger.elsewhere);
+  out["not_inspected"] = ledger.not_inspected;
+  return json_text(out) + '\n';
+}
+
+}  // namespace vramtrack

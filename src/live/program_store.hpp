@@ -1,0 +1,17 @@
+// Where a watch keeps what it knows of programs: in its store, under a hash of what identifies them.
+#pragma once
+
+#include <string>
+
+#include "engine/engine.hpp"
+#include "store/store.hpp"
+
+namespace vramtrack {
+
+/// The key of a program in a store: SHA-256 in 64 hexadecimal digits. A command may hold secrets.
+std::string program_key(const ProgramIdentity& identity);
+
+/// `store` must outlive what is returned.
+ProgramMemory memory_in(Store& store);
+
+}  // namespace vramtrack

@@ -1,0 +1,12 @@
+// The work that crashes lose.
+#pragma once
+
+#include "period/period.hpp"
+
+namespace vramtrack {
+
+/// Fills what is at risk and what crashed in `money`, whose price is known, from `report`. Pure; O(series squared) for
+/// the series of jobs that are concerned.
+void reckon_lost_work(const PeriodReport& report, Money& money);
+
+}  // namespace vramtrack

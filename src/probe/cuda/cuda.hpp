@@ -1,0 +1,105 @@
+// What the hooks of the CUDA driver share: its types as far as they are needed (none of NVIDIA's headers is used), the
+// driver's own functions, and how one hooked call goes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "probe/cuda/owners.hpp"
+#include "probe/cuda/types.hpp"
+#include "probe/recorder.hpp"
+
+#define VRAMTRACK_CUDA_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace vramtrack::probe::cuda {
+
+inline constexpr CUresult kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kNotFound = 500;
+inline constexpr int kOnDevice = 1;  ///< CUmemLocation::type; others are the host and its NUMA nodes
+
+/// Every name that a driver exports (symbols.txt), whether it is hooked or not.
+enum class Symbol : std::uint32_t {
+#define VRAMTRACK_CUDA_SYMBOL(name, number) name = number,
+#define VRAMTRACK_CUDA_SPARE(name, number)
+#include "cuda_symbols.inc"
+#undef VRAMTRACK_CUDA_SPARE
+#undef VRAMTRACK_CUDA_SYMBOL
+};
+
+/// The driver's function, from VRAMTRACK_PROBE_DRIVER, which is opened at the first call. Never nullptr: what the
+/// driver lacks returns CUDA_ERROR_NOT_FOUND, and CUDA_ERROR_NO_DEVICE where there is no driver. Any thread.
+void* driver_function(Symbol symbol);
+/// nullptr: the driver lacks it.
+void* driver_function_if_any(Symbol symbol);
+/// From now on `function`, which the driver's resolver gave, is the driver's function.
+void remember_function(Symbol symbol, void* function);
+
+/// The driver's own function of that name, which has to be declared.
+#define REAL(name)                      \
+  (reinterpret_cast<decltype(::name)*>( \
+      ::vramtrack::probe::cuda::driver_function(::vramtrack::probe::cuda::Symbol::name)))
+#define REAL_IF_ANY(name)               \
+  (reinterpret_cast<decltype(::name)*>( \
+      ::vramtrack::probe::cuda::driver_function_if_any(::vramtrack::probe::cuda::Symbol::name)))
+
+/// Of the calling thread's context; -1: it has none.
+int current_device();
+/// Free memory of the current device as the driver says it; 0 where it does not.
+std::uint64_t free_bytes();
+/// Tells the ring of a device before its first record.
+void introduce(int device);
+
+/// Handles are no addresses: they get a range of the ledger of their own.
+inline constexpr std::uint64_t kHandle = 1ULL << 63U;
+
+/// What a call handed out.
+struct Taken {
+  std::uint64_t address = 0, bytes = 0;
+  std::uint8_t flags = 0;
+};
+/// Whether it goes with the context that was current.
+enum class Life { of_context, of_device };
+
+/// One hooked allocation of about `bytes` on `device` (-1: of the host): refused where a limit says so, else
+/// `call_driver` runs, and `taken` says what came of it.
+template <class CallDriver, class TakenOf>
+CUresult allocate(Call call, int device, std::uint64_t bytes, Life life, CallDriver call_driver, TakenOf taken_of) {
+  Hook hook(call);
+  if (hook.passes()) return call_driver();
+  introduce(device);
+  if (!hook.may_take(device, bytes)) return kOutOfMemory;
+  const CUresult code = call_driver();
+  if (code != kSuccess) {
+    hook.failed(code == kOutOfMemory, code == kOutOfMemory ? free_bytes() : 0);
+    return code;
+  }
+  const Taken taken = taken_of();
+  if (taken.address == 0 || taken.bytes == 0) {
+    hook.failed(false);
+  } else {
+    // The owner first: what the ledger has may be freed with a context at any time.
+    if (life == Life::of_context) own(taken.address, device < 0 ? current_device() : device, device < 0);
+    hook.took(taken.address, taken.bytes, taken.flags);
+  }
+  return code;
+}
+
+/// One hooked free: recorded before the driver has the address, and taken back if it fails.
+template <class CallDriver>
+CUresult release(std::uint64_t address, CallDriver call_driver) {
+  const std::uint64_t owner = disown(address);
+  const Holding held = gave_back(Level::driver, address);
+  const CUresult code = call_driver();
+  if (code != kSuccess) {
+    own_again(address, owner);
+    holds_still(held);
+  }
+  return code;
+}
+
+/// The part of a handle's number that tells it from an address.
+inline std::uint64_t key_of(const void* handle) {
+  return reinterpret_cast<std::uint64_t>(handle) | kHandle;
+}
+
+}  // namespace vramtrack::probe::cuda

@@ -1,0 +1,123 @@
+// The driver itself: opened by its path at the first call, since by its name everybody finds this library.
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cerrno>
+
+#include "probe/cuda/cuda.hpp"
+#include "probe/cuda/open.hpp"
+#include "probe/loaded.hpp"
+#include "probe/self.hpp"
+
+namespace vramtrack::probe::cuda {
+namespace {
+
+constexpr const char* kNames[] = {
+#define VRAMTRACK_CUDA_SYMBOL(name, number) #name,
+#define VRAMTRACK_CUDA_SPARE(name, number)
+#include "cuda_symbols.inc"
+#undef VRAMTRACK_CUDA_SPARE
+#undef VRAMTRACK_CUDA_SYMBOL
+};
+constexpr std::size_t kCount = sizeof kNames / sizeof *kNames;
+constexpr std::size_t kSpares = 0
+#define VRAMTRACK_CUDA_SYMBOL(name, number)
+#define VRAMTRACK_CUDA_SPARE(name, number) +1
+#include "cuda_symbols.inc"
+#undef VRAMTRACK_CUDA_SPARE
+#undef VRAMTRACK_CUDA_SYMBOL
+    ;
+
+link_map* const kMissing = reinterpret_cast<link_map*>(1);
+std::atomic<link_map*> the_driver{nullptr};
+
+CUresult lacks_it() {
+  return kNotFound;
+}
+CUresult is_missing() {
+  return kNoDevice;
+}
+
+void say_missing(const char* path) {
+  Line<512> line;
+  if (path == nullptr || *path == '\0')
+    line.add("VRAMTRACK_PROBE_DRIVER does not name the CUDA driver, so that this program finds no GPU");
+  else
+    line.add("the CUDA driver ").add(path).add(" cannot be opened, so that this program finds no GPU");
+  warn(line.view());
+}
+
+/// No lock of ours: the loader has one, and gives whoever asks a second time the same answer. nullptr: there is none.
+link_map* open_driver() {
+  link_map* driver = the_driver.load(std::memory_order_acquire);
+  if (driver == nullptr) {
+    const char* path = setting("VRAMTRACK_PROBE_DRIVER");
+    // A handle of glibc's loader is the object's link_map.
+    auto* opened = path != nullptr && *path == '/' ? static_cast<link_map*>(open_library(path)) : nullptr;
+    // A probe, this one or another, would ask itself for ever.
+    if (opened != nullptr && symbol_of(opened->l_addr, opened->l_ld, "vramtrack_probe_mark") != nullptr)
+      opened = nullptr;
+    link_map* const now = opened != nullptr ? opened : kMissing;
+    if (the_driver.compare_exchange_strong(driver, now)) {
+      driver = now;
+      if (now == kMissing) say_missing(path);
+    }
+  }
+  return driver == kMissing ? nullptr : driver;
+}
+
+}  // namespace
+}  // namespace vramtrack::probe::cuda
+
+/// By number of the symbol; nullptr: not looked up yet. The trampolines read it.
+extern "C" {
+__attribute__((visibility("hidden"))) std::atomic<void*>
+    vramtrack_cuda_functions[vramtrack::probe::cuda::kCount + vramtrack::probe::cuda::kSpares];
+__attribute__((visibility("hidden"))) void* vramtrack_cuda_resolve(std::uint32_t number) {
+  return vramtrack::probe::cuda::driver_function(static_cast<vramtrack::probe::cuda::Symbol>(number));
+}
+}
+
+extern "C" {
+/// Where this library begins; of each spare trampoline, how far from its entry here it is.
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));  // NOLINT(bugprone-reserved-identifier)
+extern const std::int32_t vramtrack_spare_offsets[] __attribute__((visibility("hidden")));
+}
+
+namespace vramtrack::probe::cuda {
+namespace {
+
+/// A spare one's is what a copy of this library says (src/run/driver_names.cpp).
+const char* name_of(std::uint32_t number) {
+  if (number < kCount) return kNames[number];
+  const std::int32_t* offset = vramtrack_spare_offsets + (number - kCount);
+  const char* name =
+      name_at(reinterpret_cast<ElfW(Addr)>(&__ehdr_start), _DYNAMIC, reinterpret_cast<const char*>(offset) + *offset);
+  return name == nullptr ? "" : name;
+}
+
+}  // namespace
+
+void* driver_function_if_any(Symbol symbol) {
+  const auto number = static_cast<std::uint32_t>(symbol);
+  void* found = vramtrack_cuda_functions[number].load(std::memory_order_acquire);
+  if (found != nullptr) return found;
+  const int saved_errno = errno;
+  if (const link_map* driver = open_driver(); driver != nullptr) {
+    found = symbol_of(driver->l_addr, driver->l_ld, name_of(number));
+    if (found != nullptr) vramtrack_cuda_functions[number].store(found, std::memory_order_release);
+  }
+  errno = saved_errno;
+  return found;
+}
+
+void* driver_function(Symbol symbol) {
+  if (void* found = driver_function_if_any(symbol); found != nullptr) return found;
+  return reinterpret_cast<void*>(the_driver.load(std::memory_order_relaxed) == kMissing ? &is_missing : &lacks_it);
+}
+
+void remember_function(Symbol symbol, void* function) {
+  vramtrack_cuda_functions[static_cast<std::uint32_t>(symbol)].store(function, std::memory_order_release);
+}
+
+}  // namespace vramtrack::probe::cuda

@@ -1,0 +1,47 @@
+// Which hook stands for a function that the driver's resolver found.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vramtrack::probe::cuda {
+
+/// Flag of the driver's resolver: functions whose default stream is the thread's.
+inline constexpr std::uint64_t kPerThreadStream = 2;
+
+/// One form of a hooked call (hooks.def).
+struct Form {
+  const char* name;
+  int version;  ///< of CUDA, which brought it
+  bool is_per_thread;
+};
+
+/// The newest form among `count` of that name that a program of CUDA `version` may get and that is_it(index) says the
+/// driver gave; `count`: none of them, so that the driver's own answer stands. A form for threads' streams goes first
+/// where it was asked for.
+template <class IsIt>
+std::size_t form_of(const Form* forms, std::size_t count, const char* name, int version, std::uint64_t flags,
+                    IsIt is_it);
+
+inline bool same_name(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
+template <class IsIt>
+std::size_t form_of(const Form* forms, std::size_t count, const char* name, int version, std::uint64_t flags,
+                    IsIt is_it) {
+  std::size_t best = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Form& form = forms[i];
+    if (form.version > version || !same_name(form.name, name)) continue;
+    if (form.is_per_thread && (flags & kPerThreadStream) == 0) continue;
+    if (!is_it(i)) continue;
+    if (best == count || form.is_per_thread > forms[best].is_per_thread ||
+        (form.is_per_thread == forms[best].is_per_thread && form.version >= forms[best].version))
+      best = i;
+  }
+  return best;
+}
+
+}  // namespace vramtrack::probe::cuda

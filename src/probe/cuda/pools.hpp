@@ -1,0 +1,9 @@
+// The pools of stream-ordered memory.
+#pragma once
+
+namespace vramtrack::probe::cuda {
+
+/// In a child after a fork.
+void forget_pools();
+
+}  // namespace vramtrack::probe::cuda

@@ -1,0 +1,80 @@
+// cuGetProcAddress: the driver is asked first, so that its status, its versions and its errors are what the program
+// sees; then a function that is hooked is exchanged for its hook. Which form of a name the driver gave is told by the
+// driver, too: it is asked for the form that the hook stands for, and only the same answer is exchanged. A newer form
+// of a name, which may have other arguments, passes untouched.
+#include "probe/cuda/cuda.hpp"
+#include "probe/cuda/forms.hpp"
+
+using namespace vramtrack::probe::cuda;
+
+VRAMTRACK_CUDA_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version, std::uint64_t flags);
+VRAMTRACK_CUDA_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version, std::uint64_t flags,
+                                                   int* status);
+
+// The hooks as addresses, whatever their types are.
+#define VRAMTRACK_CUDA_HOOK(name, version, is_per_thread, symbol) extern "C" char hook_of_##symbol[] __asm__(#symbol);
+#include "probe/cuda/hooks.def"
+#undef VRAMTRACK_CUDA_HOOK
+
+namespace {
+
+constexpr Form kForms[] = {
+#define VRAMTRACK_CUDA_HOOK(name, version, is_per_thread, symbol) {#name, version, is_per_thread != 0},
+#include "probe/cuda/hooks.def"
+#undef VRAMTRACK_CUDA_HOOK
+};
+constexpr std::size_t kCount = sizeof kForms / sizeof *kForms;
+char* const kHooks[] = {
+#define VRAMTRACK_CUDA_HOOK(name, version, is_per_thread, symbol) hook_of_##symbol,
+#include "probe/cuda/hooks.def"
+#undef VRAMTRACK_CUDA_HOOK
+};
+constexpr Symbol kSymbols[] = {
+#define VRAMTRACK_CUDA_HOOK(name, version, is_per_thread, symbol) Symbol::symbol,
+#include "probe/cuda/hooks.def"
+#undef VRAMTRACK_CUDA_HOOK
+};
+
+/// What the driver gives for each form; nullptr: it was not asked yet, or has none.
+std::atomic<void*> answers[kCount];
+
+void* answer(std::size_t form) {
+  void* known = answers[form].load(std::memory_order_relaxed);
+  if (known != nullptr) return known;
+  const Form& wanted = kForms[form];
+  const std::uint64_t flags = wanted.is_per_thread ? kPerThreadStream : 0;
+  CUresult code = kNotFound;
+  if (auto* newer = REAL_IF_ANY(cuGetProcAddress_v2); newer != nullptr)
+    code = newer(wanted.name, &known, wanted.version, flags, nullptr);
+  else
+    code = REAL(cuGetProcAddress)(wanted.name, &known, wanted.version, flags);
+  if (code != kSuccess) return nullptr;
+  answers[form].store(known, std::memory_order_relaxed);
+  return known;
+}
+
+void exchange(const char* name, void** function, int version, std::uint64_t flags) {
+  if (name == nullptr || function == nullptr || *function == nullptr) return;
+  const std::size_t form =
+      form_of(kForms, kCount, name, version, flags, [&](std::size_t i) { return answer(i) == *function; });
+  if (form == kCount) return;
+  // A driver that looks itself up through an interposed dlopen finds this library: calling that would never end.
+  if (*function == kHooks[form]) return;
+  // The hook calls what the program was to call. A driver need not export what its resolver knows.
+  remember_function(kSymbols[form], *function);
+  *function = kHooks[form];
+}
+
+}  // namespace
+
+VRAMTRACK_CUDA_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version, std::uint64_t flags) {
+  const CUresult code = REAL(cuGetProcAddress)(name, function, version, flags);
+  if (code == kSuccess) exchange(name, function, version, flags);
+  return code;
+}
+VRAMTRACK_CUDA_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version, std::uint64_t flags,
+                                                   int* status) {
+  const CUresult code = REAL(cuGetProcAddress_v2)(name, function, version, flags, status);
+  if (code == kSuccess) exchange(name, function, version, flags);
+  return code;
+}

@@ -1,0 +1,15 @@
+// A str object's text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "probe/python_layout.hpp"
+#include "probe/unwind_table.hpp"
+
+namespace vramtrack::probe {
+
+/// UTF-8 of the str at `object`, cut at a character to fit `bytes`; 0: empty, or no text that is understood.
+std::size_t read_text(ReadMemory read, const PythonLayout& layout, std::uint64_t object, char* into, std::size_t bytes);
+
+}  // namespace vramtrack::probe

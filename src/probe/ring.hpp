@@ -1,0 +1,54 @@
+// The writer's end of the ring: records go into shared memory, where they outlive the process however it ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "probe/wire.hpp"
+
+namespace vramtrack::probe {
+
+/// 16 MiB: what a reader that looks every 50 ms can miss at 10 million records a second.
+inline constexpr std::uint64_t kRingSlots = 1U << 19U;
+
+/// Any thread may write; nobody waits. A record that finds no room is counted as lost.
+class Ring {
+ public:
+  /// Creates `directory`/ring.PID.N with the first N that is free: an earlier image of this process (exec) or a process
+  /// of another pid namespace may have the others. It has its name once it is complete. As long as this image lives,
+  /// its file is locked (F_OFD_SETLK). false: there is none, and the caller stays inert. Allocates nothing.
+  bool create(const char* directory);
+  /// Without a file: held bytes and limits alone, no records.
+  bool create_private();
+  /// After a fork: the parent's ring is not the child's.
+  void forget();
+  [[nodiscard]] bool exists() const { return header_ != nullptr; }
+  [[nodiscard]] RingHeader& header() const { return *header_; }
+
+  void put(std::uint64_t head, std::uint64_t a, std::uint64_t address, std::uint64_t bytes);
+  /// A text under `number`, in pieces.
+  void put_text(std::uint32_t number, std::string_view text);
+  /// Since the ring began.
+  [[nodiscard]] std::uint64_t now_us() const;
+
+ private:
+  void begin(void* mapped, std::size_t bytes);
+  void hold(int file);
+
+  RingHeader* header_ = nullptr;
+  Slot* slots_ = nullptr;
+  std::size_t mapped_bytes_ = 0;
+  std::uint64_t begin_monotonic_ns_ = 0;
+  int file_ = -1;
+  std::uint64_t inode_ = 0;  ///< of file_
+};
+
+/// Of this process; see recorder.cpp.
+Ring& ring();
+/// A number for a text, unique in this process.
+std::uint32_t next_text();
+/// Writes `text` and returns its number.
+std::uint32_t tell(std::string_view text);
+
+}  // namespace vramtrack::probe

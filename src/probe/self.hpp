@@ -1,0 +1,89 @@
+// What the probe needs of the process and the C library: no allocation, no locale, no symbol newer than glibc 2.17.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace vramtrack::probe {
+
+/// A line of text of limited length, on the stack.
+template <std::size_t kBytes>
+class Line {
+ public:
+  Line& add(std::string_view text) {
+    for (const char c : text) {
+      if (size_ + 1 >= kBytes) {
+        is_cut_ = true;
+        return *this;
+      }
+      text_[size_++] = c;
+    }
+    text_[size_] = '\0';
+    return *this;
+  }
+  Line& add(std::uint64_t number) {
+    char digits[20];
+    std::size_t count = 0;
+    do digits[count++] = static_cast<char>('0' + number % 10);
+    while ((number /= 10) != 0);
+    while (count > 0) add(std::string_view(&digits[--count], 1));
+    return *this;
+  }
+  [[nodiscard]] const char* c_str() const { return text_; }
+  [[nodiscard]] std::string_view view() const { return {text_, size_}; }
+  [[nodiscard]] bool is_cut() const { return is_cut_; }
+
+ private:
+  char text_[kBytes] = {};
+  std::size_t size_ = 0;
+  bool is_cut_ = false;
+};
+
+/// Reads at most `bytes` of a small file such as /proc/self/stat. How many; 0 where there is none.
+std::size_t read_file(const char* path, char* into, std::size_t bytes);
+/// Field 22 of /proc/self/stat; 0 where it cannot be read.
+std::uint64_t start_ticks();
+/// The kernel's number of the calling thread.
+std::uint64_t thread_id();
+/// Of the environment; nullptr where it is not set.
+const char* setting(const char* name);
+/// A line to standard error: "vramtrack: ...".
+void warn(std::string_view text);
+
+/// `bytes` of zeroed memory from the system, as it is touched. nullptr where there is none.
+void* reserve(std::size_t bytes);
+void give_back(void* memory, std::size_t bytes);
+
+/// An unfair lock without a system call in the usual case: for some instructions at a time.
+class Spin {
+ public:
+  void lock();
+  void unlock();
+  /// In a child after a fork, where the owner is gone. true: it was taken, and what it guards may be half changed.
+  bool reset();
+
+ private:
+  std::uint32_t taken_ = 0;
+};
+/// What a forked child does before it runs on, in any file: `function` forgets what the parent knew and resets the
+/// locks that other threads of it held. Listed by the linker: nothing runs when the library is loaded.
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration
+#define VRAMTRACK_ON_FORK(function) \
+  __attribute__((section("vramtrack_on_fork"), used)) void (*on_fork_##function)() = &(function)
+// NOLINTEND(bugprone-macro-parentheses)
+/// In the child, by recorder.cpp.
+void forget_after_fork();
+
+class Locked {
+ public:
+  explicit Locked(Spin& spin) : spin_(spin) { spin_.lock(); }
+  ~Locked() { spin_.unlock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  Spin& spin_;
+};
+
+}  // namespace vramtrack::probe

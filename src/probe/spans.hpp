@@ -1,0 +1,61 @@
+// Which parts of a piece of memory are in use, where uses may share bytes: an engine binds several images to the same
+// place and uses one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vramtrack::probe {
+
+struct Span {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint32_t uses = 0;
+};
+
+/// Disjoint spans in order: uses that overlap are one span until the last of them ends. Plain data, no lock; memory
+/// comes from the system.
+class Spans {
+ public:
+  /// A use of [begin, end) begins. The span that is in use now and was not before; with `replaced` calls for each that
+  /// it takes the place of. end 0: nothing changes, all of it was in use already (or there is no memory for more).
+  template <class Replaced>
+  Span add(std::uint64_t begin, std::uint64_t end, Replaced replaced) {
+    std::size_t first = at(begin);
+    std::size_t last = first;
+    Span span{begin, end, 1};
+    while (last < count_ && spans_[last].begin < end) ++last;
+    if (last == first + 1 && spans_[first].begin <= begin && spans_[first].end >= end) {
+      ++spans_[first].uses;
+      return {};
+    }
+    for (std::size_t i = first; i < last; ++i) {
+      if (spans_[i].begin < span.begin) span.begin = spans_[i].begin;
+      if (spans_[i].end > span.end) span.end = spans_[i].end;
+      span.uses += spans_[i].uses;
+      replaced(spans_[i]);
+    }
+    if (last == first && !make_room()) return {};
+    move(last, first + 1);
+    spans_[first] = span;
+    return span;
+  }
+  /// A use that began at `begin` ends. The span that is free now; end 0: it is in use still, or was not known.
+  Span remove(std::uint64_t begin);
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] const Span& operator[](std::size_t i) const { return spans_[i]; }
+  void clear();
+
+ private:
+  /// The first that ends after `begin`.
+  [[nodiscard]] std::size_t at(std::uint64_t begin) const;
+  bool make_room();
+  /// What was from index `from` on begins at `to`.
+  void move(std::size_t from, std::size_t to);
+
+  Span* spans_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace vramtrack::probe

@@ -1,0 +1,173 @@
+// What the probe writes and the reader reads: the ring in shared memory and the records in it. Plain data of fixed
+// width, little-endian; the only header that the probe and the rest of vramtrack share. docs/formats/trace.md describes
+// the file that these records end up in.
+//
+//   ring file: | RingHeader, 4096 bytes | slot 0 | slot 1 | ... | slot capacity-1 |      32 bytes a slot
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace vramtrack::probe {
+
+/// The hooked calls. Numbers go into traces: only append.
+enum class Call : std::uint8_t {
+  none = 0,
+#define VRAMTRACK_CALL(id, name, level, memory, number) id = (number),
+#include "probe/calls.def"
+#undef VRAMTRACK_CALL
+};
+
+/// Who hands the memory out. Blocks lie within what a driver handed out: their bytes are not counted twice.
+enum class Level : std::uint8_t {
+  driver = 0,  ///< cuMemAlloc, vkAllocateMemory, clCreateBuffer
+  block = 1,   ///< a tensor's block of PyTorch, a buffer bound to Vulkan memory, an OpenCL sub-buffer
+};
+
+enum class Memory : std::uint8_t {
+  device = 0,
+  managed = 1,  ///< moves between host and device (cuMemAllocManaged, shared virtual memory)
+  host = 2,     ///< pinned host memory: a ledger of its own
+  mapped = 3,   ///< another process's or API's, mapped here and not owned
+};
+
+struct CallInfo {
+  Call call;
+  std::string_view name;
+  Level level;
+  Memory memory;
+};
+inline constexpr auto kCalls = std::to_array<CallInfo>({
+#define VRAMTRACK_CALL(id, name, level, memory, number) {Call::id, name, Level::level, Memory::memory},
+#include "probe/calls.def"
+#undef VRAMTRACK_CALL
+});
+
+constexpr const CallInfo* info_of(Call call) {
+  for (const CallInfo& info : kCalls)
+    if (info.call == call) return &info;
+  return nullptr;
+}
+
+enum class Record : std::uint8_t {
+  none = 0,       ///< the slot is free, or not complete
+  alloc = 1,      ///< address, bytes, stack, call, device
+  free = 2,       ///< address, bytes (what the alloc said), call (of the alloc), device
+  frame = 3,      ///< `stack`: the stack it belongs to; see Slot::frame
+  text = 4,       ///< `stack`: the text's number; see Slot::text
+  code = 5,       ///< `stack`: the number of a Python code object; a: first line; b: file text | name text << 32
+  module = 6,     ///< `stack`: text of the path; a: offset in the file; address: first byte; bytes: length
+  process = 7,    ///< once, first: a: pid | flags << 32; address: start ticks; bytes: text of the command line
+  thread = 8,     ///< `stack`: text of the name; a: thread number
+  device = 9,     ///< `device`; stack: text of the UUID; address: total bytes; bytes: text of the name
+  mark = 10,      ///< `stack`: text; a moment that the program or its user named
+  refused = 11,   ///< bytes that a limit refused; address: what was held; call, device, stack
+  failed = 12,    ///< bytes that the API refused; address: what the device had free, if asked; call, device, stack
+  totals = 13,    ///< of a device: address: allocated bytes, bytes: reserved bytes; as the framework says
+  lost = 14,      ///< a: records that found no room before this one
+  sampling = 15,  ///< from here on one block in about `bytes` bytes is recorded (0: every one)
+  limit = 16,     ///< from here on: bytes: the limit (0: none); address: the soft limit
+  // 17: not used.
+  end = 18,    ///< from here on the process ends in order: the interpreter gives back what it holds
+  label = 19,  ///< what the block at `address` is; `stack`: text of its name (0: none); bytes: of the category
+  exit = 20,   ///< the process ends in order: what follows are destructors
+};
+
+/// One record. `head` is stored last and with release: a reader that finds it zero finds nothing yet.
+struct Slot {
+  std::uint64_t head = 0;  ///< record | call << 8 | device << 16 | flags << 24 | stack << 32
+  std::uint64_t a = 0;     ///< of alloc, free, refused, failed, mark, totals, label, end, exit: time_us | thread << 48
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+};
+static_assert(sizeof(Slot) == 32);
+
+constexpr std::uint64_t head_of(Record record, Call call, int device, std::uint8_t flags, std::uint32_t number) {
+  return static_cast<std::uint64_t>(record) | static_cast<std::uint64_t>(call) << 8U |
+         static_cast<std::uint64_t>(static_cast<std::uint8_t>(device)) << 16U |
+         static_cast<std::uint64_t>(flags) << 24U | static_cast<std::uint64_t>(number) << 32U;
+}
+constexpr Record record_of(const Slot& slot) {
+  return static_cast<Record>(slot.head & 0xffU);
+}
+constexpr Call call_of(const Slot& slot) {
+  return static_cast<Call>(slot.head >> 8U & 0xffU);
+}
+/// -1: the host.
+constexpr int device_of(const Slot& slot) {
+  return static_cast<std::int8_t>(slot.head >> 16U & 0xffU);
+}
+constexpr std::uint8_t flags_of(const Slot& slot) {
+  return static_cast<std::uint8_t>(slot.head >> 24U & 0xffU);
+}
+/// Of a stack, text or code object.
+constexpr std::uint32_t number_of(const Slot& slot) {
+  return static_cast<std::uint32_t>(slot.head >> 32U);
+}
+
+// Record::frame: flags below; a: index in the stack | frames in the stack << 32. The native frames come first, then the
+// Python frames, each innermost first: whoever reads merges them, since he knows which native frames are the
+// interpreter's loop (_PyEval_EvalFrameDefault). Of a stack that was too deep the outermost frames of its kind are
+// missing. native: address: the return address; Python: address: number of the code object, bytes: line.
+inline constexpr std::uint8_t kPythonFrame = 1;
+/// The last Python frame that one call of the interpreter's loop runs: the native frames after it called that loop.
+inline constexpr std::uint8_t kEntryFrame = 2;
+// Record::text: a: offset | length of the whole text << 32; address and bytes: 16 bytes of it.
+inline constexpr std::size_t kTextBytes = 16;
+// Record::mark: flags.
+inline constexpr std::uint8_t kNotice = 1;  ///< no moment of the program: the probe says what it cannot see, and why
+// Record::alloc: flags.
+inline constexpr std::uint8_t kEstimated = 1;  ///< the API does not tell the size: it was computed
+// Record::process: flags.
+inline constexpr std::uint64_t kForked = 1;  ///< the parent had a ring of its own
+
+constexpr std::uint64_t when(std::uint64_t time_us, std::uint16_t thread) {
+  return (time_us & 0xffff'ffff'ffffU) | static_cast<std::uint64_t>(thread) << 48U;
+}
+constexpr std::uint64_t time_us_of(const Slot& slot) {
+  return slot.a & 0xffff'ffff'ffffU;
+}
+constexpr std::uint16_t thread_of(const Slot& slot) {
+  return static_cast<std::uint16_t>(slot.a >> 48U);
+}
+
+inline constexpr std::uint64_t kRingMagic = 0x31474e4952545256;  ///< "VRTRING1"
+inline constexpr std::uint32_t kWireVersion = 1;
+inline constexpr std::size_t kRingHeaderBytes = 4096;
+inline constexpr std::size_t kMostDevices = 32;
+/// Devices of CUDA and HIP keep their ordinals, which are below this; others (OpenCL, Vulkan, Level Zero) get numbers.
+inline constexpr int kFirstNumbered = 16;
+
+/// Bytes that a process holds of one device, whether or not each was recorded.
+struct HeldBytes {
+  std::atomic<std::int64_t> driver;
+  std::atomic<std::int64_t> block;
+};
+
+/// The first page of a ring. Fields that both sides write while they run are atomic; nobody waits for anybody.
+struct RingHeader {
+  std::uint64_t magic = kRingMagic;
+  std::uint32_t version = kWireVersion;
+  std::uint32_t pid = 0;
+  std::uint64_t start_ticks = 0;                   ///< field 22 of /proc/PID/stat
+  std::uint64_t capacity = 0;                      ///< slots; a power of two
+  std::int64_t begin_realtime_us = 0;              ///< since 1970, UTC; times of records count from here
+  alignas(64) std::atomic<std::uint64_t> written;  ///< slots handed to writers, ever
+  alignas(64) std::atomic<std::uint64_t> read;     ///< slots that the reader has taken and zeroed, ever
+  alignas(64) std::atomic<std::uint64_t> lost;     ///< records that found no room
+  // Set by whoever runs the program, read by the probe before each allocation.
+  alignas(64) std::atomic<std::uint64_t> limit_bytes;  ///< 0: none
+  std::atomic<std::uint64_t> soft_limit_bytes;
+  std::atomic<std::uint64_t> mark_requests;  ///< incremented: the probe writes what is held now
+  std::atomic<std::uint32_t> recording;      ///< 0: hooks pass through
+  std::array<HeldBytes, kMostDevices> held;
+  /// The most that was held of each device above the soft limit, since the limit was set; 0: it was never passed.
+  std::array<std::atomic<std::int64_t>, kMostDevices> above_soft_limit;
+};
+static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+}  // namespace vramtrack::probe

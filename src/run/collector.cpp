@@ -1,0 +1,114 @@
+#include "run/collector.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace vramtrack::run {
+namespace {
+
+/// At most so many records at a time: the others' rings fill meanwhile.
+constexpr std::size_t kMostAtOnce = 1U << 16U;
+
+}  // namespace
+
+Collector::Collector(std::string folder, Take take, Warn warn)
+    : folder_(std::move(folder)), take_(std::move(take)), warn_(std::move(warn)) {}
+
+void Collector::tell_limits(const RingFile& ring) const {
+  ring.header().limit_bytes.store(limits_.limit_bytes, std::memory_order_relaxed);
+  const std::uint64_t before =
+      ring.header().soft_limit_bytes.exchange(limits_.soft_limit_bytes, std::memory_order_relaxed);
+  if (before == limits_.soft_limit_bytes) return;
+  for (auto& most : ring.header().above_soft_limit) most.store(0, std::memory_order_relaxed);
+}
+
+void Collector::set_limits(const Limits& limits) {
+  if (limits.soft_limit_bytes != limits_.soft_limit_bytes) ended_above_.clear();
+  limits_ = limits;
+  for (const auto& [name, each] : open_) tell_limits(each.ring);
+}
+
+void Collector::find_new() {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("ring.") || open_.contains(name)) continue;
+    auto ring = RingFile::open(entry.path().string());
+    if (!ring) {
+      bool& is_second = refused_[name];
+      if (std::exchange(is_second, true) && !std::exchange(refused_["told." + name], true)) warn_(ring.error().message);
+      continue;
+    }
+    const ProbedProcess process{processes_.size(), ring->pid(), ring->start_ticks(), ring->begin_realtime_us()};
+    tell_limits(*ring);
+    processes_.push_back(process);
+    open_.emplace(name, Open{process.index, std::move(*ring)});
+  }
+}
+
+std::size_t Collector::look(bool is_over) {
+  std::size_t total = 0;
+  for (auto at = open_.begin(); at != open_.end();) {
+    Open& each = at->second;
+    const ProbedProcess process = processes_[each.index];
+    // Asked before the ring is read: what was written until then is taken.
+    const bool is_last = is_over || each.ring.is_abandoned();
+    do {
+      records_.clear();
+      each.ring.take(records_, kMostAtOnce, is_last);
+      if (!records_.empty()) take_(process, records_);
+      total += records_.size();
+    } while (records_.size() >= kMostAtOnce);
+    if (!is_last) {
+      ++at;
+      continue;
+    }
+    note_above(each);
+    std::error_code ignored;
+    std::filesystem::remove(std::filesystem::path(folder_) / at->first, ignored);
+    at = open_.erase(at);
+  }
+  return total;
+}
+
+bool Collector::is_running(std::size_t process) const {
+  return std::any_of(open_.begin(), open_.end(), [&](const auto& each) { return each.second.index == process; });
+}
+
+std::vector<std::uint32_t> Collector::alive() const {
+  std::vector<std::uint32_t> pids;
+  for (const auto& [name, each] : open_)
+    if (!each.ring.is_abandoned()) pids.push_back(processes_[each.index].pid);
+  return pids;
+}
+
+std::int64_t Collector::held_bytes(std::size_t process, std::size_t device) const {
+  if (device >= probe::kMostDevices) return 0;
+  for (const auto& [name, each] : open_)
+    if (each.index == process) return each.ring.header().held[device].driver.load(std::memory_order_relaxed);
+  return 0;
+}
+
+std::int64_t Collector::above_soft_limit_bytes(std::size_t process, std::size_t device) const {
+  if (const auto ended = ended_above_.find({process, device}); ended != ended_above_.end()) return ended->second;
+  for (const auto& [name, each] : open_) {
+    if (each.index != process) continue;
+    // What was held when the limit was set, no probe notes.
+    const std::int64_t held = each.ring.header().held[device].driver.load(std::memory_order_relaxed);
+    const bool is_above = limits_.soft_limit_bytes > 0 && held > static_cast<std::int64_t>(limits_.soft_limit_bytes);
+    return std::max(each.ring.header().above_soft_limit[device].load(std::memory_order_relaxed), is_above ? held : 0);
+  }
+  return 0;
+}
+
+void Collector::note_above(const Open& ended) {
+  for (std::size_t device = 0; device < probe::kMostDevices; ++device)
+    if (const auto most = ended.ring.header().above_soft_limit[device].load(std::memory_order_relaxed); most > 0)
+      ended_above_[{ended.index, device}] = most;
+}
+
+}  // namespace vramtrack::run

@@ -1,0 +1,47 @@
+// The control socket of a run: its user, and nobody else, changes limits, sets marks and asks what is held.
+//
+// run/client asks. A connection sends one line and gets one back, "ok ..." or "error: ...":
+//   limit BYTES | soft-limit BYTES | mark NAME | status | report
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vramtrack::run {
+
+/// One request. Pure; an Error says what was expected.
+struct ControlRequest {
+  std::optional<std::uint64_t> limit_bytes;
+  std::optional<std::uint64_t> soft_limit_bytes;
+  std::optional<std::string> mark;
+  bool asks_status = false;
+  bool asks_report = false;  ///< the sites so far, as `vramtrack trace report --format json` prints them
+};
+Result<ControlRequest> parse_control(std::string_view line);
+
+/// Listens on `folder`/control. Not thread-safe; never waits.
+class ControlSocket {
+ public:
+  /// The answer to a request, without its newline.
+  using Answer = std::function<std::string(const ControlRequest& request)>;
+
+  static Result<ControlSocket> open(const std::string& folder);
+  ControlSocket(ControlSocket&& other) noexcept;
+  ControlSocket& operator=(ControlSocket&& other) noexcept;
+  ~ControlSocket();
+
+  /// Answers those who ask now. Connections of other users are closed.
+  void serve(const Answer& answer);
+
+ private:
+  ControlSocket() = default;
+  std::string path_;
+  int socket_ = -1;
+};
+
+}  // namespace vramtrack::run

@@ -1,0 +1,49 @@
+// The dynamic symbols of a 64-bit library's file, and other names for them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace vramtrack::run {
+
+/// A library's file in memory. Nothing in the file is trusted: each offset is checked against its size, once.
+/// Not for several threads at a time. Costs the file's size.
+class ElfSymbols {
+ public:
+  /// An Error names the file and what is wrong with it: it cannot be read, is no 64-bit ELF file of this byte order,
+  /// or has no (or a damaged) table of dynamic symbols.
+  static Result<ElfSymbols> read(const std::string& path);
+  static Result<ElfSymbols> parse(std::string bytes, const std::string& path);
+
+  /// The names of the functions that it exports, in the table's order. They point into bytes().
+  [[nodiscard]] std::vector<std::string_view> functions() const;
+
+  /// Gives symbols other names: pairs of the old and the new one, which is no longer than the old one. The hash table
+  /// of the System V ABI is made anew, and the GNU one, which wants the symbols sorted, is taken out of the dynamic
+  /// section, so that the loader uses the former. false: the file has no such table, and nothing was changed.
+  bool rename(const std::vector<std::pair<std::string, std::string>>& names);
+
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  /// Of the file: where a table begins, and how many bytes it has.
+  struct Part {
+    std::size_t offset = 0, bytes = 0;
+  };
+  ElfSymbols() = default;
+  [[nodiscard]] std::size_t count() const;
+  [[nodiscard]] std::string_view name(std::size_t index) const;
+  bool fill_hash_table();
+  void hide_gnu_hash();
+
+  std::string bytes_;
+  Part symbols_, names_, hash_, dynamic_;
+};
+
+}  // namespace vramtrack::run

@@ -1,0 +1,137 @@
+#include "run/library_place.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "core/errno_words.hpp"
+#include "core/text_hash.hpp"
+
+namespace vramtrack::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string absolute_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value == '/' ? value : "";
+}
+
+/// Whether nobody but this user and root can write to it, or put something else in its place where it lies.
+bool is_ours_alone(const std::string& folder) {
+  struct stat status {
+  }, around{};  // no link: where it leads, somebody else may have said
+  if (::lstat(folder.c_str(), &status) != 0 || ::stat(fs::path(folder).parent_path().c_str(), &around) != 0)
+    return false;
+  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+  return S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & kOthersWrite) == 0 &&
+         (around.st_uid == ::geteuid() || around.st_uid == 0) &&
+         ((around.st_mode & kOthersWrite) == 0 || (around.st_mode & S_ISVTX) != 0);
+}
+
+/// Why programs cannot load from `folder`, which is made where it is not there; empty: they can.
+std::string obstacle(const std::string& folder) {
+  if (!can_be_preloaded(folder)) return "its path has a blank, a colon or '$', which LD_PRELOAD cannot hold";
+  std::error_code error;
+  fs::create_directories(fs::path(folder).parent_path(), error);
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return errno_words(errno);
+  if (!is_ours_alone(folder)) return "it is not a folder that only you can write to";
+  struct statvfs mount {};
+  if (::statvfs(folder.c_str(), &mount) != 0) return errno_words(errno);
+  return (mount.f_flag & ST_NOEXEC) != 0 ? "it is mounted noexec" : "";
+}
+
+bool has_content(const fs::path& file, const std::string& bytes) {
+  std::ifstream in(file, std::ios::binary);
+  return in && std::string(std::istreambuf_iterator<char>(in), {}) == bytes;
+}
+
+/// The library beside its Vulkan manifest, which names it by a relative path.
+std::error_code write_library(const fs::path& folder, const std::string& bytes, const fs::path& original) {
+  std::error_code error;
+  fs::remove_all(folder, error);  // of an earlier process with this pid
+  fs::create_directory(folder, error);
+  const fs::path manifests = original.parent_path() / "cuda";
+  if (std::error_code none; !error && fs::is_directory(manifests, none)) fs::copy(manifests, folder / "cuda", error);
+  if (error) return error;
+  errno = 0;
+  std::ofstream out(folder / original.filename(), std::ios::binary);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) error.assign(errno == 0 ? EIO : errno, std::generic_category());
+  return error;
+}
+
+}  // namespace
+
+bool can_be_preloaded(const std::string& path) {
+  return path.find_first_of(" :$") == std::string::npos;
+}
+
+std::vector<std::string> library_places() {
+  std::vector<std::string> places;
+  if (const std::string cache = absolute_variable("XDG_CACHE_HOME"); !cache.empty())
+    places.push_back(cache + "/vramtrack");
+  else if (::geteuid() == 0)
+    places.emplace_back("/var/cache/vramtrack");  // with sudo, the home folder may be another user's
+  else if (const std::string home = absolute_variable("HOME"); !home.empty())
+    places.push_back(home + "/.cache/vramtrack");
+  std::error_code error;
+  if (const fs::path temporary = fs::temp_directory_path(error); !error)
+    places.push_back((temporary / fmt::format("vramtrack-{}", ::geteuid())).string());
+  return places;
+}
+
+Result<std::string> library_place(const std::vector<std::string>& places) {
+  std::string reasons;
+  for (const std::string& place : places) {
+    const std::string reason = obstacle(place);
+    if (reason.empty()) return place;
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", place, reason);
+  }
+  return fail(reasons);
+}
+
+Result<std::string> place_library(const std::string& bytes, const std::string& original, const std::string& place) {
+  const fs::path folder = fs::path(place) / text_hash(bytes);
+  const fs::path library = folder / fs::path(original).filename();
+  if (has_content(library, bytes)) return library.string();
+  const fs::path draft = folder.string() + fmt::format(".{}", ::getpid());
+  std::error_code error = write_library(draft, bytes, original), ignored;
+  if (!error) {
+    fs::rename(draft, folder, error);
+    if (error && !has_content(library, bytes)) {  // not another run's, but damaged
+      fs::remove_all(folder, ignored);
+      fs::rename(draft, folder, error);
+    }
+  }
+  fs::remove_all(draft, ignored);
+  if (!has_content(library, bytes))
+    return fail(fmt::format("{}: {}", folder.string(), error ? error.message() : "it was not written whole"));
+  return library.string();
+}
+
+Result<std::string> place_link(const std::string& library, const std::string& place) {
+  const fs::path target = fs::path(library).parent_path();
+  const fs::path link = fs::path(place) / ("link-" + text_hash(target.string()));
+  std::error_code error;
+  if (fs::read_symlink(link, error) != target) {
+    const fs::path draft = link.string() + fmt::format(".{}", ::getpid());
+    std::error_code ignored;
+    fs::remove(draft, ignored);
+    fs::create_directory_symlink(target, draft, error);
+    if (!error) fs::rename(draft, link, error);
+    if (error) return fail(fmt::format("cannot make the link {}: {}", link.string(), error.message()));
+  }
+  return (link / fs::path(library).filename()).string();
+}
+
+}  // namespace vramtrack::run

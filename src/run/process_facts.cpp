@@ -1,0 +1,73 @@
+#include "run/process_facts.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace vramtrack::run {
+
+using probe::Record;
+using probe::Slot;
+
+namespace {
+
+constexpr std::size_t kLongestText = 4096;
+constexpr std::size_t kMostTexts = 4096;  ///< the newest: a text comes right before the record that needs it
+constexpr std::size_t kMostOuts = 16;
+
+}  // namespace
+
+void ProcessFacts::add_text(const Slot& piece) {
+  const std::size_t length = std::min<std::size_t>(piece.a >> 32U, kLongestText);
+  const std::size_t offset = piece.a & 0xffff'ffffU;
+  // Numbers rise: the smallest is the oldest.
+  while (texts_.size() >= kMostTexts && !texts_.contains(probe::number_of(piece))) texts_.erase(texts_.begin());
+  std::string& text = texts_[probe::number_of(piece)];
+  text.resize(length);
+  if (offset >= length) return;
+  std::uint64_t bytes[2] = {piece.address, piece.bytes};
+  std::memcpy(text.data() + offset, bytes, std::min(probe::kTextBytes, length - offset));
+}
+
+std::string ProcessFacts::text(std::uint64_t number) const {
+  const auto found = texts_.find(static_cast<std::uint32_t>(number));
+  return found == texts_.end() ? std::string() : found->second;
+}
+
+void ProcessFacts::take(std::span<const Slot> records) {
+  for (const Slot& slot : records) {
+    const int device = probe::device_of(slot);
+    switch (probe::record_of(slot)) {
+      case Record::text:
+        add_text(slot);
+        break;
+      case Record::module:
+        modules_.push_back(text(probe::number_of(slot)));
+        break;
+      case Record::device:
+        devices_[device].uuid = text(probe::number_of(slot));
+        devices_[device].name = text(slot.bytes);
+        devices_[device].total_bytes = slot.address;
+        break;
+      case Record::totals:
+        devices_[device].allocated_bytes = slot.address;
+        devices_[device].reserved_bytes = slot.bytes;
+        break;
+      case Record::refused:
+      case Record::failed:
+        if (outs_.size() < kMostOuts) outs_.push_back({device, slot.bytes, probe::record_of(slot) == Record::refused});
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+std::vector<std::string> ProcessFacts::new_modules() {
+  return std::exchange(modules_, {});
+}
+std::vector<MemoryOut> ProcessFacts::memory_outs() {
+  return std::exchange(outs_, {});
+}
+
+}  // namespace vramtrack::run

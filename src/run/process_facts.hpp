@@ -1,0 +1,52 @@
+// What a run needs to know of a probed process at once, from its records: devices, framework totals, libraries. All
+// else is for the reader of the trace.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "probe/wire.hpp"
+
+namespace vramtrack::run {
+
+struct ProbedDevice {
+  std::string uuid;
+  std::string name;
+  std::uint64_t total_bytes = 0;
+  std::uint64_t allocated_bytes = 0;  ///< as the framework says last
+  std::uint64_t reserved_bytes = 0;
+};
+
+/// An allocation that was refused or failed.
+struct MemoryOut {
+  int device = 0;
+  std::uint64_t asked_bytes = 0;
+  bool by_limit = false;
+};
+
+/// Takes the records of one process, in order. Bounded memory: texts are kept in whole only while they are short and
+/// few, which those of devices and libraries are.
+class ProcessFacts {
+ public:
+  void take(std::span<const probe::Slot> records);
+
+  [[nodiscard]] const std::map<int, ProbedDevice>& devices() const { return devices_; }
+  /// Paths of libraries since the last call.
+  std::vector<std::string> new_modules();
+  /// Since the last call, at most the first 16.
+  std::vector<MemoryOut> memory_outs();
+
+ private:
+  void add_text(const probe::Slot& piece);
+  [[nodiscard]] std::string text(std::uint64_t number) const;
+
+  std::map<std::uint32_t, std::string> texts_;
+  std::map<int, ProbedDevice> devices_;
+  std::vector<std::string> modules_;
+  std::vector<MemoryOut> outs_;
+};
+
+}  // namespace vramtrack::run

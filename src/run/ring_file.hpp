@@ -1,0 +1,49 @@
+// The reader's end of a ring: takes the records that a program has written, while it runs and after it is gone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "probe/wire.hpp"
+
+namespace vramtrack::run {
+
+/// One process's ring. Not thread-safe; the program writes while this reads, and neither waits.
+class RingFile {
+ public:
+  /// Maps the ring at `path`. An Error: it is none, or of another version. A ring that its program is still making is
+  /// an Error, too: ask again.
+  static Result<RingFile> open(const std::string& path);
+  RingFile(RingFile&& other) noexcept;
+  RingFile& operator=(RingFile&& other) noexcept;
+  ~RingFile();
+
+  [[nodiscard]] std::uint32_t pid() const { return header_->pid; }
+  [[nodiscard]] std::uint64_t start_ticks() const { return header_->start_ticks; }
+  [[nodiscard]] std::int64_t begin_realtime_us() const { return header_->begin_realtime_us; }
+  [[nodiscard]] probe::RingHeader& header() const { return *header_; }
+
+  /// The program's image that made it is gone: nobody has its file locked, and the process with its pid, if it is
+  /// there, has not mapped it. A process of another pid namespace is known by the lock alone.
+  [[nodiscard]] bool is_abandoned() const;
+
+  /// Appends what has been written since the last call, at most `most` records, and gives their room back; how many.
+  /// Records that found no room are told of in a record of their own (Record::lost). A record that is not complete
+  /// ends the reading; where `is_over`, because the program is gone, it is left out.
+  std::size_t take(std::vector<probe::Slot>& into, std::size_t most, bool is_over);
+
+ private:
+  RingFile() = default;
+  [[nodiscard]] bool is_mapped() const;
+
+  probe::RingHeader* header_ = nullptr;
+  probe::Slot* slots_ = nullptr;
+  std::size_t mapped_bytes_ = 0;
+  std::uint64_t capacity_ = 0;  ///< as it was checked: the program may write anything into its header
+  int file_ = -1;               ///< to see whether it was cut
+  std::uint64_t lost_ = 0;      ///< told of
+};
+
+}  // namespace vramtrack::run

@@ -1,0 +1,280 @@
+#include "run/session.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "core/errno_words.hpp"
+#include "core/format.hpp"
+#include "core/printable.hpp"
+#include "live/loop.hpp"
+#include "run/client/ask.hpp"
+#include "run/control.hpp"
+#include "run/driver_names.hpp"
+#include "run/library_place.hpp"
+#include "run/probe_library.hpp"
+#include "run/probe_source.hpp"
+#include "run/process_facts.hpp"
+#include "run/run_trace.hpp"
+#include "run/signals.hpp"
+#include "trace/probe_trace.hpp"
+
+namespace vramtrack::run {
+namespace {
+
+/// A ring has room for half a million records: 10 million a second.
+constexpr int kLookMs = 50;
+constexpr std::chrono::seconds kHoldersEvery{10};
+
+/// The folder of the rings and of the control socket; gone with this.
+class RunFolder {
+ public:
+  static Result<RunFolder> make() {
+    const auto runs = runs_folder();
+    if (!runs) return fail(runs.error());
+    RunFolder folder;
+    folder.path_ = fmt::format("{}/{}", *runs, ::getpid());
+    std::error_code ignored;
+    std::filesystem::remove_all(folder.path_, ignored);  // of an earlier process with this pid
+    if (::mkdir(folder.path_.c_str(), 0700) != 0)
+      return fail(fmt::format("{}: {}", std::exchange(folder.path_, ""), errno_words(errno)));
+    return folder;
+  }
+  RunFolder(RunFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  RunFolder& operator=(RunFolder&&) = delete;
+  ~RunFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  RunFolder() = default;
+  std::string path_;
+};
+
+class Session {
+ public:
+  Session(const RunSettings& settings, const Config& config, const RunListener& listener, std::string folder)
+      : settings_(settings),
+        listener_(listener),
+        folder_(std::move(folder)),
+        trace_(settings.output, settings.program, listener.warn),
+        collector_(
+            folder_, [this](const auto& process, const auto& records) { take(process, records); }, listener.warn),
+        loop_(config, input(config), machine_clock()) {
+    collector_.set_limits(settings.limits);
+    Listener hears;
+    hears.warning = listener_.warn;
+    hears.alert = [this](const AlertTold& told) {
+      if (listener_.alert) listener_.alert(told);
+    };
+    hears.tick = [this](const Batch& batch) { note_driver_figures(batch); };
+    loop_.pipeline().listen(std::move(hears));
+  }
+
+  Result<RunOutcome> run(const ProbeLibrary& library) {
+    if (Status can = trace_.can_be_written(); !can) return fail(can.error());
+    auto control = ControlSocket::open(folder_);
+    if (!control) listener_.warn("no control socket: " + control.error().message);
+    const LauncherSignals signals;
+    const auto pid =
+        start_program(settings_.program, probe_environment(library, folder_, settings_.limits, settings_.exact));
+    if (!pid) return fail(pid.error());
+    RunOutcome outcome;
+    for (std::optional<ProgramEnd> end; !end;) {
+      wait();
+      LauncherSignals::pass_on(*pid);
+      end = ended_program(*pid);
+      if (end) outcome.left_behind = left_behind();
+      look(end.has_value());
+      for (int i = LauncherSignals::marks(); i > 0; --i) mark("signal");
+      if (control) control->serve([this](const ControlRequest& request) { return answer(request); });
+      tell_memory_outs();
+      if (loop_.clock().steady() >= loop_.next()) second();
+      if (end) outcome.end = *end;
+    }
+    finish(outcome);
+    return outcome;
+  }
+
+ private:
+  LoopInput input(const Config& config) {
+    LoopInput input;
+    input.catalog = std::make_unique<Catalog>();
+    std::string reasons;
+    input.sources = open_live_sources(config.sources, *input.catalog, reasons);
+    input.sources.push_back({"probe", std::make_unique<ProbeSource>(collector_, facts_, *input.catalog), {}, {}});
+    return input;
+  }
+
+  static void wait() { (void)::poll(nullptr, 0, kLookMs); }
+
+  /// What is known of a process is there from the moment that its ring is found, with records or without.
+  void look(bool is_over) {
+    collector_.find_new();
+    facts_.resize(collector_.processes().size());
+    collector_.look(is_over);
+  }
+
+  /// The program has ended: processes of it that run on.
+  std::vector<std::uint32_t> left_behind() {
+    collector_.find_new();
+    return collector_.alive();
+  }
+
+  void take(const ProbedProcess& process, std::span<const probe::Slot> records) {
+    trace_.take(process, records, facts_.at(process.index));
+  }
+
+  void mark(const std::string& name) {
+    for (const ProbedProcess& process : collector_.processes())
+      if (collector_.is_running(process.index)) trace_.mark(process, name);
+  }
+
+  std::string answer(const ControlRequest& request) {
+    Limits limits = collector_.limits();
+    if (request.limit_bytes) limits.limit_bytes = *request.limit_bytes;
+    if (request.soft_limit_bytes) limits.soft_limit_bytes = *request.soft_limit_bytes;
+    if (request.limit_bytes || request.soft_limit_bytes) {
+      collector_.set_limits(limits);
+      for (const ProbedProcess& process : collector_.processes())
+        if (collector_.is_running(process.index)) trace_.limits(process, limits);
+      passed_soft_.clear();
+    }
+    if (request.mark) mark(*request.mark);
+    if (request.asks_report) {
+      const std::string report = listener_.report ? listener_.report() : std::string();
+      return report.empty() ? "error: there is no report yet: ask again in some seconds" : "ok " + report;
+    }
+    std::string text = fmt::format("ok limit={} soft-limit={} processes=", limits.limit_bytes, limits.soft_limit_bytes);
+    std::string_view separator;
+    for (const ProbedProcess& process : collector_.processes()) {
+      if (!collector_.is_running(process.index)) continue;
+      std::int64_t held = 0;
+      for (std::size_t device = 0; device < probe::kMostDevices; ++device)
+        held += collector_.held_bytes(process.index, device);
+      text += fmt::format("{}{}:{}", separator, process.pid, held);
+      separator = ",";
+    }
+    return text;
+  }
+
+  void tell_memory_outs() {
+    for (const ProbedProcess& process : collector_.processes())
+      for (const MemoryOut& out : facts_[process.index].memory_outs()) {
+        // A program may live with failures for hours: the holders of the last one are not those of the next.
+        if (const SteadyTime now = loop_.clock().steady(); now >= next_holders_) {
+          next_holders_ = now + kHoldersEvery;
+          note_holders();
+          trace_.flush();
+        }
+        if (std::exchange(has_told_out_, true)) continue;
+        listener_.warn(fmt::format("process {} asked for {} on {} and {}", process.pid, format_size(out.asked_bytes),
+                                   device_words(process, out.device),
+                                   out.by_limit ? "the limit refused it" : "the device had no room for it"));
+      }
+  }
+
+  [[nodiscard]] std::string device_words(const ProbedProcess& process, int number) const {
+    const auto& devices = facts_[process.index].devices();
+    const auto known = devices.find(number);
+    return printable(trace::device_words(number, known == devices.end() ? std::string() : known->second.name));
+  }
+
+  /// Everybody's memory, now: who else held some is not in any program's records.
+  void note_holders() {
+    notes_holders_ = true;
+    loop_.tick();
+    notes_holders_ = false;
+  }
+
+  void note_holder(const Sample& sample, const SeriesKey& key) {
+    trace::ProbeHolder holder;
+    holder.realtime_us = realtime_us();
+    holder.device_uuid = key.device_id;
+    holder.pid = key.pid;
+    holder.bytes = sample.bytes;
+    if (const ProcessInfo* process = loop_.catalog().process(process_key(key))) holder.command = process->command;
+    trace_.holder(holder);
+  }
+
+  void tell_soft_limit() {
+    const std::uint64_t soft = collector_.limits().soft_limit_bytes;
+    if (soft == 0) return;
+    for (const ProbedProcess& process : collector_.processes())
+      for (std::size_t device = 0; device < probe::kMostDevices; ++device) {
+        const std::int64_t most = collector_.above_soft_limit_bytes(process.index, device);
+        if (most == 0 || !passed_soft_.insert({process.pid, device}).second) continue;
+        listener_.warn(fmt::format("process {} held {} of {}, more than the soft limit of {}", process.pid,
+                                   format_size(most), device_words(process, static_cast<int>(device)),
+                                   format_size(soft)));
+        mark("soft limit");
+      }
+  }
+
+  void second() {
+    loop_.tick();
+    tell_soft_limit();
+    trace_.flush();
+    if (listener_.second && !trace_.path().empty()) listener_.second(trace_.path());
+  }
+
+  /// What the driver says that our processes and their devices hold: for the residual.
+  void note_driver_figures(const Batch& batch) {
+    for (const Sample& sample : batch.samples) {
+      const SeriesKey& key = loop_.catalog().key(sample.series);
+      if (key.metric != Metric::process_used && key.metric != Metric::device_used) continue;
+      if (notes_holders_ && key.metric == Metric::process_used) note_holder(sample, key);
+      trace::ProbeReading reading;
+      reading.realtime_us = realtime_us();
+      reading.device_uuid = key.device_id;
+      (key.metric == Metric::process_used ? reading.process_bytes : reading.device_bytes) = sample.bytes;
+      for (const ProbedProcess& process : collector_.processes())
+        if (process.pid == key.pid || (key.pid == 0 && process.index == 0)) trace_.reading(process, reading);
+    }
+  }
+
+  void finish(RunOutcome& outcome) {
+    tell_soft_limit();
+    loop_.finish();
+    trace_.finish(outcome.end);
+    outcome.processes = collector_.processes().size();
+    outcome.records = trace_.records();
+    outcome.trace = trace_.path();
+    outcome.is_incomplete = trace_.has_failed();
+  }
+
+  const RunSettings& settings_;
+  const RunListener& listener_;
+  const std::string folder_;
+  std::vector<ProcessFacts> facts_;
+  RunTrace trace_;
+  Collector collector_;
+  Loop loop_;
+  std::set<std::pair<std::uint32_t, std::size_t>> passed_soft_;
+  SteadyTime next_holders_{};
+  bool has_told_out_ = false;
+  bool notes_holders_ = false;  ///< while the tick after an allocation that failed runs
+};
+
+}  // namespace
+
+Result<RunOutcome> run_program(const RunSettings& settings, const Config& config, const RunListener& listener) {
+  const auto library = find_probe(settings.probe_folder);
+  if (!library) return fail(library.error());
+  const auto folder = RunFolder::make();
+  if (!folder) return fail(folder.error());
+  const auto loaded = preloadable(with_names_of_driver(*library, library_places(), listener.warn), library_places());
+  if (!loaded) return fail(loaded.error());
+  return Session(settings, config, listener, folder->path()).run(*loaded);
+}
+
+}  // namespace vramtrack::run

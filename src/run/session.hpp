@@ -1,0 +1,49 @@
+// A program that runs under the probe: started, recorded into a trace file, watched, and brought to its end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/result.hpp"
+#include "host/child_program.hpp"
+#include "live/pipeline.hpp"
+#include "run/collector.hpp"
+
+namespace vramtrack::run {
+
+struct RunSettings {
+  std::vector<std::string> program;  ///< and its arguments
+  std::string output;                ///< the trace file; %p: this process's pid
+  std::string probe_folder;          ///< where the probe's library is; empty: beside the binary
+  Limits limits;
+  bool exact = false;  ///< frameworks allocate each tensor at the driver
+};
+
+struct RunOutcome {
+  ProgramEnd end;
+  std::string trace;          ///< the file that was written; empty: no process used a GPU API that the probe sees
+  std::size_t processes = 0;  ///< that made a ring
+  std::uint64_t records = 0;
+  std::vector<std::uint32_t> left_behind;  ///< processes that outlive the program: recorded until its end
+  bool is_incomplete = false;              ///< the recording failed on the way, and the listener was warned
+};
+
+/// Told while the program runs, on the caller's thread.
+struct RunListener {
+  Warn warn;  ///< limits that were passed, memory that ran out, what could not be read; for people
+  /// An alert of a series, with its View; empty: nobody listens.
+  std::function<void(const AlertTold& told)> alert;
+  /// After each second, once there is a trace file: what is in it so far may be read.
+  std::function<void(const std::string& trace)> second;
+  /// The sites so far, one line of JSON, for who asks through the control socket; empty: none yet.
+  std::function<std::string()> report;
+};
+
+/// Runs the program to its end. Signals go to it (see signals.hpp); its standard streams are this process's. An Error:
+/// it was not started.
+Result<RunOutcome> run_program(const RunSettings& settings, const Config& config, const RunListener& listener);
+
+}  // namespace vramtrack::run

@@ -1,0 +1,58 @@
+#include "run/signals.hpp"
+
+#include <array>
+#include <atomic>
+#include <csignal>
+
+namespace vramtrack::run {
+namespace {
+
+constexpr std::array kPassed = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGUSR1,
+                                SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGWINCH};
+std::array<std::atomic<int>, kPassed.size()> waiting;
+std::atomic<int> marks_asked;
+std::array<struct sigaction, kPassed.size() + 2> before;
+
+void handle(int number, const struct sigaction& action, struct sigaction& earlier) {
+  ::sigaction(number, nullptr, &earlier);
+  if (earlier.sa_handler != SIG_IGN || number == SIGCHLD) ::sigaction(number, &action, nullptr);
+}
+
+void on_signal(int number, siginfo_t* info, void* /*context*/) {
+  if (number == SIGRTMIN) marks_asked.fetch_add(1);
+  // A terminal sends to the whole foreground group: the program has it already.
+  if (info->si_code == SI_KERNEL && number != SIGHUP) return;
+  for (std::size_t i = 0; i < kPassed.size(); ++i)
+    if (kPassed[i] == number) waiting[i].store(1);
+}
+
+}  // namespace
+
+LauncherSignals::LauncherSignals() {
+  // A handler, unlike an ignored signal, is back to its default in a program that is started.
+  struct sigaction action {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO;
+  ::sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kPassed.size(); ++i) handle(kPassed[i], action, before[i]);
+  handle(SIGRTMIN, action, before[kPassed.size()]);
+  action.sa_flags = SA_SIGINFO | SA_NOCLDSTOP;
+  handle(SIGCHLD, action, before[kPassed.size() + 1]);
+}
+
+LauncherSignals::~LauncherSignals() {
+  for (std::size_t i = 0; i < kPassed.size(); ++i) ::sigaction(kPassed[i], &before[i], nullptr);
+  ::sigaction(SIGRTMIN, &before[kPassed.size()], nullptr);
+  ::sigaction(SIGCHLD, &before[kPassed.size() + 1], nullptr);
+}
+
+void LauncherSignals::pass_on(pid_t program) {
+  for (std::size_t i = 0; i < kPassed.size(); ++i)
+    if (waiting[i].exchange(0) != 0) ::kill(program, kPassed[i]);
+}
+
+int LauncherSignals::marks() {
+  return marks_asked.exchange(0);
+}
+
+}  // namespace vramtrack::run

@@ -1,0 +1,159 @@
+#include "source/log/csv_clock.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+
+#include "source/log/stamp.hpp"
+#include "source/log/stamp_search.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::trim;
+using Rows = std::vector<std::vector<std::string_view>>;
+
+/// A few broken rows do not speak against a column of times.
+constexpr std::size_t kOddOnes = 10;
+/// A clock moves on at least once in so many readings of a series (ten a second, written in whole seconds); the time at
+/// which a run or a process began does not.
+constexpr std::size_t kReadingsAStep = 20;
+
+enum class Clock : std::uint8_t { none, time_of_day, date };
+
+/// What tells the series of `row` from others.
+std::string series_of(const std::vector<std::string_view>& row, const ColumnPlan& plan) {
+  std::string key;
+  const auto add = [&](int column) {
+    if (column < 0) return;
+    key += row[static_cast<std::size_t>(column)];
+    key += '\n';
+  };
+  for (const int column : {plan.uuid, plan.pci, plan.index, plan.pid}) add(column);
+  for (const int column : plan.series) add(column);
+  return key;
+}
+
+bool read_whole(std::string_view text, Civil& out) {
+  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first})
+    if (read_civil(text, order, out) && trim(text.substr(out.length)).empty()) return out.has_time;
+  return false;
+}
+
+/// Whether a column is a clock by its values.
+Clock clock_in(const Rows& rows, std::size_t column, const ColumnPlan& plan) {
+  std::map<std::string, std::int64_t> last_s;
+  std::size_t dates = 0;
+  std::size_t times_of_day = 0;
+  std::size_t others = 0;
+  std::size_t readings = 0;
+  std::size_t rises = 0;
+  std::size_t falls = 0;
+  for (const auto& row : rows) {
+    const std::string_view text = trim(row[column]);
+    if (logtext::is_missing(text)) continue;
+    Civil civil;
+    if (!read_whole(text, civil)) {
+      ++others;
+      continue;
+    }
+    ++(civil.has_date ? dates : times_of_day);
+    const auto [it, first] = last_s.try_emplace(series_of(row, plan), civil.local_s);
+    if (first) continue;
+    ++readings;
+    if (civil.local_s > it->second) ++rises;
+    if (civil.local_s < it->second) ++falls;
+    it->second = civil.local_s;
+  }
+  const std::size_t times = dates + times_of_day;
+  if (times == 0 || others * kOddOnes > times || (dates > 0 && times_of_day > 0)) return Clock::none;
+  if ((rises + falls) * kReadingsAStep < readings) return Clock::none;
+  if (dates > 0) return Clock::date;
+  // What falls is the time that is left.
+  return rises >= falls ? Clock::time_of_day : Clock::none;
+}
+
+}  // namespace
+
+Status settle_clock_column(const Rows& rows, ColumnPlan& plan) {
+  const bool counts_samples = plan.time >= 0 && plan.time_title.step;
+  if (!plan.has_header || (plan.time >= 0 && !counts_samples)) return {};
+  std::vector<std::string_view> titles;
+  split_fields(plan.header, plan.delimiter, titles);
+  std::vector<std::size_t> found;
+  Clock best = Clock::none;
+  for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
+    if (classify_column(titles[i]).role != ColumnRole::other) continue;
+    const Clock clock = clock_in(rows, i, plan);
+    if (clock == Clock::none || clock < best) continue;
+    if (clock > best) found.clear();
+    best = clock;
+    found.push_back(i);
+  }
+  if (found.empty()) return {};
+  if (found.size() > 1)
+    return fail(fmt::format(
+        "columns {} '{}' and {} '{}' both hold times, and their titles do not say which is the time of the "
+        "reading; title that one 'timestamp'",
+        found[0] + 1, logtext::excerpt(titles[found[0]]), found[1] + 1, logtext::excerpt(titles[found[1]])));
+  plan.time = static_cast<int>(found.front());
+  plan.time_title = {};
+  return {};
+}
+
+std::vector<std::string_view> clock_lines(std::string_view head) {
+  constexpr std::size_t kMost = 600;
+  std::vector<std::string_view> stamps;
+  while (!head.empty() && stamps.size() < kMost) {
+    const std::string_view line = logtext::take_line(head);
+    const std::string_view stamp = find_stamp(line);
+    // Nothing else on the line but marks ("==== ... ====") and a word or two ("Timestamp: ").
+    if (!stamp.empty() && trim(line).size() <= stamp.size() + 24) stamps.push_back(stamp);
+  }
+  return stamps;
+}
+
+namespace {
+
+bool is_row(std::string_view line, const ColumnPlan& plan) {
+  std::vector<std::string_view> fields;
+  split_fields(line, plan.delimiter, fields);
+  return fields.size() == plan.count && !looks_like_header(line, plan.delimiter);
+}
+
+}  // namespace
+
+void settle_clock_lines(std::string_view head, ColumnPlan& plan) {
+  if (plan.time >= 0) return;
+  bool dated = false;
+  while (!head.empty()) {
+    const std::string_view line = logtext::take_line(head);
+    if (trim(line).empty()) continue;
+    if (!clock_lines(line).empty() && (plan.count > 1 ? !is_row(line, plan) : find_stamp(line).size() > 10))
+      dated = true;
+    else if (is_row(line, plan))
+      break;
+  }
+  plan.clock_lines = dated;
+}
+
+std::size_t count_rows_a_date(std::string_view head, const ColumnPlan& plan) {
+  std::vector<std::size_t> groups;
+  while (!head.empty()) {
+    const std::string_view line = logtext::take_line(head);
+    if (is_row(line, plan) && clock_lines(line).empty()) {
+      if (!groups.empty()) ++groups.back();
+    } else if (!clock_lines(line).empty()) {
+      groups.push_back(0);
+    }
+  }
+  if (groups.size() < 3) return 1;
+  groups.pop_back();
+  for (const std::size_t n : groups)
+    if (n != groups.front() || n == 0) return 1;
+  return groups.front();
+}
+
+}  // namespace vramtrack

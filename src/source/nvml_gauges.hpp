@@ -1,0 +1,59 @@
+// GaugeReader: one GPU's temperature, power and fan, and how busy each process keeps it.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "core/gauges.hpp"
+#include "core/time.hpp"
+#include "source/nvml_library.hpp"
+
+namespace vramtrack::nvml {
+
+/// Between two readings of one GPU's gauges: what a person follows on a screen. A faster poll does not ask for them
+/// more often.
+inline constexpr std::chrono::seconds kGaugesEvery{2};
+/// The power limit changes when somebody sets it.
+inline constexpr std::chrono::seconds kPowerLimitEvery{30};
+/// The driver samples processes once a second or faster. What it has not told again for this long no longer holds.
+inline constexpr std::chrono::seconds kProcessHolds{5};
+
+/// One for each GPU and opening of the library. Not thread-safe.
+class GaugeReader {
+ public:
+  GaugeReader() = default;
+  /// `index`: of the GPU; spreads the readings of many GPUs over the polls.
+  explicit GaugeReader(unsigned index) : spread_(index % kGaugesEvery.count()) {}
+
+  /// Reads what is due; what is not keeps its value. A call the driver lacks, or that the GPU does not support, is not
+  /// made again. Cost: up to five calls each kGaugesEvery, else none. No allocation when steady.
+  const DeviceGauges& read(NvmlLibrary& library, Device device, Timestamp now);
+
+  /// Share of time in which kernels of `pid` ran, 0..1, as of the last read(); nullopt: the driver does not tell.
+  [[nodiscard]] std::optional<double> process_ratio(std::uint32_t pid) const;
+
+ private:
+  enum Call : std::size_t { temperature, power, power_limit, fan, processes, kCalls };
+  std::optional<double> answered(Call call, const Answer<unsigned>& answer, double unit);
+  void read_processes(NvmlLibrary& library, Device device, Timestamp now);
+
+  struct Busy {
+    std::uint32_t pid = 0;
+    double ratio = 0;
+    std::uint64_t time_us = 0;
+    Timestamp told;
+  };
+  std::chrono::seconds spread_{0};
+  std::array<bool, kCalls> lacking_{};
+  DeviceGauges gauges_;
+  std::optional<Timestamp> read_;
+  Timestamp next_{};
+  Timestamp next_limit_ = Timestamp::min();
+  std::vector<Busy> busy_;
+  std::uint64_t last_seen_us_ = 0;
+  std::vector<ProcessUtilization> samples_;  ///< scratch
+};
+
+}  // namespace vramtrack::nvml

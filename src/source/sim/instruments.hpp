@@ -1,0 +1,25 @@
+// Instruments: what a simulated machine shows beside memory: temperature, power, fan, and how busy everybody is. Made
+// up, plausible, the same for the same scenario and time; no detector reads it.
+#pragma once
+
+#include "core/sample.hpp"
+#include "source/sim/processes.hpp"
+
+namespace vramtrack::sim {
+
+/// What `run` does on one device at `t_s`.
+ProcessLoad simulated_load(const Scenario& scenario, const Run& run, const Holding& holding, double t_s);
+
+/// The instruments of a device, and its health now and then. `busy_ratio`: what its processes do together, at most 1.
+class Instruments {
+ public:
+  explicit Instruments(const Scenario& scenario) : scenario_(scenario), health_next_s_(scenario.devices.size(), 0) {}
+
+  DeviceReading read(std::size_t device, double busy_ratio, double t_s, Timestamp time);
+
+ private:
+  const Scenario& scenario_;
+  std::vector<double> health_next_s_;
+};
+
+}  // namespace vramtrack::sim

@@ -1,0 +1,245 @@
+#include "top/device_cards.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/format.hpp"
+#include "report/words.hpp"
+#include "top/accounting.hpp"
+#include "top/chart.hpp"
+#include "top/draw.hpp"
+#include "top/gauges.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+constexpr double kSparkSpan_s = 3600;  ///< of the small histories here
+constexpr std::string_view kSparkSpanWords = "1h";
+/// From this width on a row of one line has its history, too, where it also tells what the device does.
+constexpr int kSparkBesideGauges = 100;
+
+std::string used_words(const DeviceRow& d) {
+  if (d.used == nullptr) return "not known";
+  const auto used = static_cast<double>(d.used->used_bytes);
+  return d.any->device.capacity_bytes ? format_bytes_of(used, static_cast<double>(*d.any->device.capacity_bytes))
+                                      : format_bytes(used);
+}
+
+std::string growth_words(const SeriesView& s) {
+  return s.verdict.finding.state == State::too_short ? "" : format_rate(s.verdict.finding.growth_bytes_per_s.mid);
+}
+
+void draw_memory_bar(Screen& screen, int x, int y, int width, const DeviceRow& d) {
+  if (d.used == nullptr || !d.any->device.capacity_bytes || *d.any->device.capacity_bytes == 0) return;
+  const Role role = d.used->verdict.finding.leak ? figure_role(*d.used) : Role::bar;
+  draw_ratio(screen, x, y, width,
+             static_cast<double>(d.used->used_bytes) / static_cast<double>(*d.any->device.capacity_bytes), role);
+}
+
+void draw_spark(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
+  if (d.used == nullptr || r.empty() || !m.feed.history) return;
+  const Timestamp to = m.view->time;
+  const Timestamp from = to - from_seconds(kSparkSpan_s);
+  const auto points = m.feed.history(d.used->key, from, to, chart_points(r.width));
+  double high = static_cast<double>(d.used->peak_bytes);
+  if (d.any->device.capacity_bytes) high = static_cast<double>(*d.any->device.capacity_bytes);
+  draw_history(screen, r, {from, to, 0, std::max(high, 1.0)}, points);
+}
+
+/// "! failing" beside the name of a device that is not well, or "!" where there is less room. Its width; 0 for none.
+int put_condition(Screen& screen, int x, int y, int room, const Model& m, const DeviceRow& d) {
+  if (d.used == nullptr) return 0;
+  const Condition condition = judge_health(*d.used, m.view->time).condition;
+  const Role role = condition_role(condition);
+  if (role == Role::plain || room < 1) return 0;
+  const std::string words = fmt::format("! {}", to_string(condition));
+  return screen.put(x, y, room, columns_of(words) <= room ? words : "!", role);
+}
+
+/// Columns of a row of one line: where each begins, for the row and for the heads.
+struct LineColumns {
+  int bar, bar_width, used, gauges, spark, spark_width, growth, conclusion;
+  explicit LineColumns(const Rect& r, bool told) {
+    const bool beside = !told || r.width >= kSparkBesideGauges;
+    spark_width = beside ? std::clamp((r.width - 44) / 5, 7, 30) : 0;
+    bar_width = std::clamp((r.width - 51 - (told ? 14 : 0)) / 4, 6, 30);
+    bar = r.x + 7;
+    used = bar + bar_width + 1;
+    gauges = used + 15;
+    spark = gauges + 1 + (told ? 18 : 0);
+    growth = spark + spark_width + (spark_width > 0 ? 1 : 0);
+    conclusion = growth + 14;
+  }
+};
+
+/// Severity and ETA, with its interval if that fits.
+void put_short_conclusion(Screen& screen, int x, int y, int room, const SeriesView& s) {
+  const Finding& f = s.verdict.finding;
+  if (room >= 48 || !f.leak || !f.oom_in_s) {
+    put_conclusion(screen, x, y, room, s);
+    return;
+  }
+  const std::string severity = std::string(severity_word(s.verdict.severity)) + ' ';
+  std::string words = severity + format_eta(*f.oom_in_s);
+  if (columns_of(words) > room) words = severity + format_eta({f.oom_in_s->mid, f.oom_in_s->mid, f.oom_in_s->mid});
+  screen.put(x, y, room, words, state_role(s));
+}
+
+bool told(const Model& m) {
+  return std::any_of(m.view->series.begin(), m.view->series.end(),
+                     [](const SeriesView& s) { return s.key.pid == 0 && has_gauges(s); });
+}
+
+/// "87 % busy", or "-".
+std::string told_ratio(const std::optional<double>& ratio, std::string_view what) {
+  return percent_or_dash(ratio) + (ratio ? std::string(what) : std::string());
+}
+
+/// What a device does, in one row after its bar: as much as fits.
+void put_gauges(Screen& screen, int x, int y, int end, const SeriesView& s) {
+  const DeviceGauges& g = s.gauges;
+  struct Part {
+    std::string words;
+    int width;
+    Role role;
+  };
+  const std::array<Part, 5> parts = {{{told_ratio(s.utilisation_ratio, " busy"), 10, Role::plain},
+                                      {temperature_words(s), 6, temperature_role(s)},
+                                      {power_words(g), 9, Role::plain},
+                                      {"fan " + percent_or_dash(g.fan_ratio), 9, Role::faint},
+                                      {"memory bus " + percent_or_dash(g.memory_utilisation_ratio), 16, Role::faint}}};
+  for (const Part& part : parts) {
+    if (x + part.width > end) return;
+    screen.put(x, y, part.width, part.words, part.role);
+    x += part.width + 2;
+  }
+}
+
+/// One gauge of a tall card.
+struct Meter {
+  std::string_view label;
+  std::optional<double> ratio;
+  std::string words;
+  Role bar = Role::busy;
+  Role role = Role::plain;
+};
+
+/// The gauges of a device with a row each, the most telling first.
+std::vector<Meter> meters(const SeriesView& s) {
+  const DeviceGauges& g = s.gauges;
+  std::vector<Meter> out = {
+      {"GPU", s.utilisation_ratio, told_ratio(s.utilisation_ratio, " busy")},
+      {"PWR", power_ratio(g),
+       power_words(g) + (g.fan_ratio ? "   fan " + percent_or_dash(g.fan_ratio) : std::string())},
+  };
+  const auto celsius = temperature_celsius(s);
+  out.insert(out.begin() + 1,
+             {"TMP", celsius ? std::optional(*celsius / 100) : std::nullopt, temperature_words(s),
+              temperature_role(s) == Role::plain ? Role::busy : temperature_role(s), temperature_role(s)});
+  out.push_back({"BUS", g.memory_utilisation_ratio, told_ratio(g.memory_utilisation_ratio, " reads and writes memory"),
+                 Role::busy, Role::faint});
+  return out;
+}
+
+constexpr int kLabelWidth = 4;  ///< "MEM "
+constexpr int kMeterRows = 6;   ///< of a card: from here on each gauge has a row
+
+}  // namespace
+
+void draw_device_heads(Screen& screen, const Rect& r) {
+  const LineColumns at(r, true);
+  screen.put(r.x, r.y, 6, "GPU", Role::faint);
+  screen.put_right(at.used + 14, r.y, 14, "MEMORY", Role::faint);
+  screen.put_right(at.gauges + 5, r.y, 4, "GPU%", Role::faint);
+  screen.put_right(at.gauges + 11, r.y, 5, "TEMP", Role::faint);
+  screen.put_right(at.gauges + 18, r.y, 6, "POWER", Role::faint);
+  if (at.spark_width > 0)
+    screen.put(at.spark, r.y, at.spark_width, "LAST " + std::string(kSparkSpanWords), Role::faint);
+  screen.put_right(at.growth + 13, r.y, 13, "GROWTH", Role::faint);
+  screen.put(at.conclusion, r.y, r.right() - at.conclusion, "VERDICT", Role::faint);
+}
+
+void draw_device_line(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
+  const bool gauges = told(m);
+  const LineColumns at(r, gauges);
+  const int name = screen.put(r.x, r.y, 7, short_name(d), Role::title);
+  put_condition(screen, r.x + name, r.y, std::min(1, 7 - name), m, d);
+  draw_memory_bar(screen, at.bar, r.y, at.bar_width, d);
+  screen.put_right(at.used + 14, r.y, 14, used_words(d));
+  draw_spark(screen, {at.spark, r.y, at.spark_width, 1}, m, d);
+  if (d.used == nullptr) return;
+  if (gauges) {
+    const SeriesView& s = *d.used;
+    screen.put_right(at.gauges + 5, r.y, 4, percent_figure(s.utilisation_ratio));
+    screen.put_right(at.gauges + 11, r.y, 5, temperature_words(s), temperature_role(s));
+    DeviceGauges drawn = s.gauges;
+    drawn.power_limit_watts.reset();
+    screen.put_right(at.gauges + 18, r.y, 6, power_words(drawn));
+  }
+  screen.put_right(at.growth + 13, r.y, 13, growth_words(*d.used));
+  put_short_conclusion(screen, at.conclusion, r.y, r.right() - at.conclusion, *d.used);
+}
+
+void draw_device_card(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d, CardStyle style) {
+  const int name = screen.put(r.x, r.y, std::max(20, r.width / 2 - 2),
+                              d.used != nullptr ? device_words(*d.used) : short_name(d), Role::title);
+  if (d.used != nullptr) {
+    constexpr int kConclusion = 44;  // a whole ETA with its interval goes before the word
+    int x = r.x + name + 2;
+    const int sign = put_condition(screen, x, r.y, std::max(1, r.right() - x - kConclusion - 2), m, d);
+    if (sign > 0) x += sign + 2;
+    put_conclusion(screen, x, r.y, r.right() - x, *d.used);
+  }
+  const bool gauges = d.used != nullptr && has_gauges(*d.used);
+  const bool labelled = gauges && r.height > 2;
+  const int bar = std::clamp(r.width / (r.height == 2 && gauges ? 5 : 3), 14, 60);
+  const int left = r.x + 2 + (labelled ? kLabelWidth : 0);
+  if (labelled) screen.put(r.x + 2, r.y + 1, kLabelWidth, "MEM", Role::faint);
+  draw_memory_bar(screen, left, r.y + 1, bar, d);
+  int x = left + bar + 1;
+  x += screen.put(x, r.y + 1, 20, used_words(d)) + 2;
+  if (d.used != nullptr) {
+    screen.put(x, r.y + 1, 14, growth_words(*d.used), figure_role(*d.used));
+    x += 14 + 1;
+  }
+  const Rect beside{x, r.y + 1, std::min(60, r.right() - x), 1};
+  if (r.height == 2) {
+    if (gauges)
+      put_gauges(screen, x, r.y + 1, r.right(), *d.used);
+    else
+      draw_spark(screen, beside, m, d);
+    return;
+  }
+  int row = 2;
+  if (gauges && (r.height < kMeterRows || style.history)) {
+    screen.put(r.x + 2, r.y + row, kLabelWidth, "GPU", Role::faint);
+    draw_ratio(screen, left, r.y + row, bar, d.used->utilisation_ratio, Role::busy);
+    put_gauges(screen, left + bar + 1, r.y + row, r.right(), *d.used);
+    ++row;
+  } else if (gauges) {
+    for (const Meter& meter : meters(*d.used)) {
+      if (row >= r.height) break;
+      screen.put(r.x + 2, r.y + row, kLabelWidth, meter.label, Role::faint);
+      draw_ratio(screen, left, r.y + row, bar, meter.ratio, meter.bar);
+      screen.put(left + bar + 1, r.y + row, r.right() - left - bar - 1, meter.words, meter.role);
+      ++row;
+    }
+  }
+  // The only device's accounting is said by the table below anyway.
+  if (!style.only && row < r.height && (!gauges || r.height > 3)) {
+    screen.put(r.x + 2, r.y + row, r.width - 2, accounting_words(account(*m.view, d.id)), Role::faint);
+    ++row;
+  }
+  if (!style.history) return;
+  if (row >= r.height - 1) {
+    draw_spark(screen, beside, m, d);
+    return;
+  }
+  const Rect history{r.x + 2, r.y + row, r.width - 2, r.height - row};
+  draw_spark(screen, {history.x, history.y, history.width - 10, history.height}, m, d);
+  screen.put(history.right() - 8, history.bottom() - 1, 8, "last " + std::string(kSparkSpanWords), Role::faint);
+}
+
+}  // namespace vramtrack::top

@@ -1,0 +1,22 @@
+// The GPUs of the overview: one line each, or a card where there is room.
+#pragma once
+
+#include "top/rows.hpp"
+#include "top/screen.hpp"
+
+namespace vramtrack::top {
+
+/// The heads over rows of one line.
+void draw_device_heads(Screen& screen, const Rect& row);
+/// One row: name, bar, used, what it does, history, growth, conclusion.
+void draw_device_line(Screen& screen, const Rect& row, const Model& model, const DeviceRow& device);
+
+struct CardStyle {
+  bool only = false;     ///< the one device: the table below says its accounting anyway
+  bool history = false;  ///< what is left of the rectangle shows the last hour
+};
+/// A card of at least two rows: the conclusion; memory; what the device does. With six rows or more each of its gauges
+/// has one.
+void draw_device_card(Screen& screen, const Rect& rect, const Model& model, const DeviceRow& device, CardStyle style);
+
+}  // namespace vramtrack::top

@@ -1,0 +1,33 @@
+// Gauges in words: how busy, how warm, how much power; "-" where the driver does not tell. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/view.hpp"
+#include "top/screen.hpp"
+
+namespace vramtrack::top {
+
+/// Whether anything is told beside memory.
+bool has_gauges(const SeriesView& device);
+
+/// "87", "104", or "-": the unit is in the table's head.
+std::string percent_figure(const std::optional<double>& ratio);
+/// "87 %", or "-".
+std::string percent_or_dash(const std::optional<double>& ratio);
+/// The gauge's, else that of the last reading of its health.
+std::optional<double> temperature_celsius(const SeriesView& device);
+/// "64 °C", or "-".
+std::string temperature_words(const SeriesView& device);
+/// Notice or bad while heat holds the clocks down.
+Role temperature_role(const SeriesView& device);
+/// "312/450 W"; "312 W" without a limit; or "-".
+std::string power_words(const DeviceGauges& gauges);
+/// Draw of the limit; nullopt where one of them is not known.
+std::optional<double> power_ratio(const DeviceGauges& gauges);
+
+/// A bar of `width` cells that is full at 1, and nothing where the ratio is not known.
+void draw_ratio(Screen& screen, int x, int y, int width, const std::optional<double>& ratio, Role role);
+
+}  // namespace vramtrack::top

@@ -1,0 +1,56 @@
+#include "top/site_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "core/printable.hpp"
+
+namespace vramtrack::top {
+namespace {
+
+/// More is for `vramtrack trace report`.
+constexpr std::size_t kMostRows = 12;
+
+std::string rate(double bytes_per_s) {
+  constexpr double kMost = 9e18;  // a run may say anything
+  return bytes_per_s == 0 ? "-" : format_size(static_cast<std::int64_t>(std::clamp(bytes_per_s, -kMost, kMost))) + "/s";
+}
+
+std::string conclusion(const SitesReport& report) {
+  const auto leaking = std::count_if(report.sites.begin(), report.sites.end(), [](const auto& s) { return s.leak; });
+  if (leaking > 0)
+    return fmt::format("{} line{} leak{}, {}: {}", leaking, leaking == 1 ? "" : "s", leaking == 1 ? "s" : "",
+                       rate(report.growth_bytes_per_s), printable(report.because));
+  return fmt::format("{}: {}", report.can_tell ? "no line leaks" : "too early to tell", printable(report.because));
+}
+
+}  // namespace
+
+std::vector<SiteRow> site_rows(const SitesNow& now) {
+  using State = SitesNow::State;
+  if (now.state == State::not_yet)
+    return {{"it runs under 'vramtrack run'; its first report comes within some seconds", Role::faint}};
+  if (now.state != State::known) return {};
+  const SitesReport& report = now.report;
+  std::vector<SiteRow> rows = {{conclusion(report), report.leak ? Role::bad : Role::plain}};
+  if (report.sites.empty()) return rows;
+  rows.push_back({fmt::format("{:>12}  {:>10}  {:>7}  {}", "GROWTH", "LIVE", "BLOCKS", "LINE"), Role::faint, true});
+  const std::size_t shown = std::min(kMostRows, report.sites.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const MemorySite& site = report.sites[i];
+    const std::string name = site.site.empty() ? site.call : site.site;
+    rows.push_back(
+        {fmt::format("{:>12}  {:>10}  {:>7}  {}{}", rate(site.growth_bytes_per_s), format_size(site.live_bytes),
+                     site.live_count, site.leak ? "LEAK " : "", printable(name)),
+         site.leak ? Role::bad : Role::plain, true});
+  }
+  const std::size_t more = report.sites.size() - shown + report.sites_left_out;
+  if (more > 0)
+    rows.push_back(
+        {fmt::format("and {} more: 'vramtrack trace report' on the run's trace shows all", more), Role::faint});
+  return rows;
+}
+
+}  // namespace vramtrack::top

@@ -1,0 +1,47 @@
+// SitesWatch: the lines of the process that is looked at, asked for beside the screen: a run may take its time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "core/result.hpp"
+#include "report/sites.hpp"
+
+namespace vramtrack::top {
+
+/// What this machine's runs tell this user of a process. Takes up to two seconds.
+Result<SitesNow> sites_of_run(std::uint32_t pid);
+
+class SitesWatch {
+ public:
+  /// Called on a thread of the watch's own, one call at a time.
+  using Ask = std::function<Result<SitesNow>(std::uint32_t pid)>;
+
+  explicit SitesWatch(Ask ask, std::chrono::milliseconds every = std::chrono::seconds{3})
+      : ask_(std::move(ask)), every_(every) {}
+  /// Waits for a call that is under way.
+  ~SitesWatch();
+  SitesWatch(const SitesWatch&) = delete;
+  SitesWatch& operator=(const SitesWatch&) = delete;
+
+  /// What was told last of this process, at once; asks again where that is old. One thread calls this.
+  SitesNow look(std::uint32_t pid);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void run(std::uint32_t pid);
+
+  const Ask ask_;
+  const std::chrono::milliseconds every_;
+  std::thread thread_;
+  std::mutex mutex_;  ///< of what follows
+  bool is_asking_ = false;
+  std::uint32_t pid_ = 0;  ///< whom newest_ is of
+  SitesNow newest_;
+  Clock::time_point next_{};
+};
+
+}  // namespace vramtrack::top

@@ -1,0 +1,139 @@
+// Category: what memory is for. From the frames of the stack that allocated it (categories.def), or as the program
+// itself told of single blocks, which wins. Every live byte is in exactly one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/profile.hpp"
+#include "trace/snapshot.hpp"
+#include "trace/symbols.hpp"
+
+namespace vramtrack::trace {
+
+/// One of categories.def, which says what each means.
+enum class RuleStrength : std::uint8_t { sure, hint, calls_back };
+struct CategoryRule {
+  Category category = Category::unknown;
+  RuleStrength strength = RuleStrength::hint;
+  std::string_view function, file, reason;
+};
+std::span<const CategoryRule> category_rules();
+
+/// The categories of the stacks of one Symbols, each looked up once. Not thread-safe. Memory: 8 bytes a frame and some
+/// 20 a stack.
+class StackCategories {
+ public:
+  /// `symbols` must outlive it.
+  explicit StackCategories(const Symbols& symbols) : symbols_(&symbols) {}
+  Category of(StackId stack) {
+    const CategoryRule* const rule = rule_of(stack);
+    return rule == nullptr ? Category::unknown : rule->category;
+  }
+  /// Why; null where no frame has a rule.
+  const CategoryRule* rule_of(StackId stack);
+
+ private:
+  struct FrameRules {
+    bool is_known = false;
+    bool is_own = false;                ///< Python code that is not PyTorch's
+    std::int16_t sure = -1, hint = -1;  ///< index of the rule
+  };
+  FrameRules rules_of(FrameId frame);
+
+  const Symbols* symbols_;
+  std::vector<FrameRules> frames_;
+  std::unordered_map<std::uint32_t, std::int16_t> stacks_;
+};
+
+struct NamedBytes {
+  StringId name = kNoText;
+  std::int64_t bytes = 0;
+};
+
+struct CategoryBytes {
+  std::int64_t bytes = 0;
+  std::int64_t blocks = 0;
+  std::int64_t told_bytes = 0;    ///< of it, what the program told
+  std::vector<NamedBytes> named;  ///< of these, what has a name; the largest first after CategoryTotals::sort()
+};
+
+/// Bytes by category. Their sum is what was added.
+class CategoryTotals {
+ public:
+  void add(Category category, std::int64_t bytes, std::int64_t blocks) {
+    CategoryBytes& held = by_[static_cast<std::size_t>(category)];
+    held.bytes += bytes;
+    held.blocks += blocks;
+  }
+  void add_told(Category category, StringId name, std::int64_t bytes, std::int64_t blocks);
+  void sort();
+  [[nodiscard]] const CategoryBytes& operator[](Category category) const {
+    return by_[static_cast<std::size_t>(category)];
+  }
+  [[nodiscard]] std::int64_t bytes() const;
+  /// Those that hold anything, the most bytes first; unknown last.
+  [[nodiscard]] std::vector<Category> held() const;
+
+ private:
+  std::array<CategoryBytes, kCategories> by_;
+};
+
+/// What the program told of blocks whose stack, or call site, is `stack`.
+struct ToldBytes {
+  StackId stack = kNoStack;
+  Category category = Category::unknown;
+  StringId name = kNoText;
+  std::int64_t bytes = 0;
+  std::int64_t blocks = 0;
+};
+
+/// `profile` by category: of each stack what `told` says, the rest by its frames.
+CategoryTotals categorize(std::span<const StackBytes> profile, std::span<const ToldBytes> told,
+                          StackCategories& stacks);
+
+/// Requested bytes of the live blocks of one device, or of all.
+CategoryTotals categories_of(const Snapshot& snapshot, StackCategories& stacks,
+                             std::optional<std::uint32_t> device = {});
+
+/// What a program told of the blocks it holds, while its trace is read: Record::label and Record::free. `Place`: what
+/// the reader sums by. 56 bytes a block that was told of.
+class LiveTold {
+ public:
+  struct Told {
+    std::uint32_t place = 0;
+    Category category = Category::unknown;
+    std::uint32_t name = 0;  ///< number of a text
+    std::int64_t bytes = 0;
+    std::int64_t blocks = 0;
+  };
+  /// Of the live block at `address`. What was told of it before no longer counts.
+  void tell(std::uint64_t address, const Told& told) { by_address_[address] = told; }
+  /// A block that nothing was told of is none.
+  void gave_back(std::uint64_t address) {
+    if (!by_address_.empty()) by_address_.erase(address);
+  }
+  /// Null: nothing was told of it.
+  [[nodiscard]] const Told* find(std::uint64_t address) const {
+    if (by_address_.empty()) return nullptr;
+    const auto known = by_address_.find(address);
+    return known == by_address_.end() ? nullptr : &known->second;
+  }
+  /// In no order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [address, told] : by_address_) visit(told);
+  }
+  [[nodiscard]] bool empty() const { return by_address_.empty(); }
+
+ private:
+  std::unordered_map<std::uint64_t, Told> by_address_;
+};
+
+}  // namespace vramtrack::trace

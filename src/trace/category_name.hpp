@@ -1,0 +1,32 @@
+// The categories of memory, by name: plain, so that a Snapshot can hold what the program told.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace vramtrack::trace {
+
+enum class Category : std::uint8_t {
+  weights,          ///< parameters and buffers
+  gradients,        ///< of parameters, and those that flow through backward()
+  optimizer_state,  ///< moments, momentum, master weights
+  activations,      ///< what forward() computes and keeps for backward()
+  kv_cache,         ///< keys and values of generation
+  other_cache,
+  workspaces,     ///< of cuBLAS, cuDNN and their kin
+  communication,  ///< buffers of NCCL, buckets of gradients
+  inputs,         ///< batches
+  unknown,
+};
+inline constexpr std::size_t kCategories = 10;
+
+/// "optimizer_state": in JSON and in what programs tell.
+std::string_view category_name(Category category);
+/// "optimizer state"
+std::string_view category_words(Category category);
+/// None: not one of them.
+std::optional<Category> parse_category(std::string_view name);
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,32 @@
+// Whose code a frame is: the user's own, or that of a library, a framework, the language or the driver.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramtrack::trace {
+
+/// Not the user's own: what lies in site-packages or dist-packages, Python's standard library and frozen modules;
+/// native code of the driver, of the frameworks, of the C and C++ libraries and of the interpreter, of /usr and /opt,
+/// and what was inlined from headers there.
+class OwnCode {
+ public:
+  OwnCode() = default;
+  /// Paths that begin with one of `libraries` are not the user's own either; those that begin with one of `own` are,
+  /// whatever else they are.
+  OwnCode(std::vector<std::string> libraries, std::vector<std::string> own)
+      : libraries_(std::move(libraries)), own_(std::move(own)) {}
+
+  [[nodiscard]] bool is_own_python(std::string_view file) const;
+  /// `file`: of the source, empty where it is not known.
+  [[nodiscard]] bool is_own_native(std::string_view module, std::string_view file) const;
+
+ private:
+  std::vector<std::string> libraries_, own_;
+};
+
+/// libpython or the program python itself.
+bool is_interpreter(std::string_view module);
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,133 @@
+// The trace file of `vramtrack run`: chunks of the probe's records, each of one process and complete in itself.
+// Byte by byte: docs/formats/trace.md.
+//
+//   | header | chunk | chunk | ... | chunk (end) |      a file that was cut off is read to its last whole chunk
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/byte_input.hpp"
+#include "core/result.hpp"
+#include "probe/wire.hpp"
+
+namespace vramtrack::trace {
+
+inline constexpr std::string_view kProbeFileMagic = "VRAMTRC1";
+inline constexpr std::uint32_t kProbeFileVersion = 1;
+/// No chunk unpacks to more: a reader's buffer has this size.
+inline constexpr std::size_t kMostProbeChunkBytes = 4U << 20U;
+inline constexpr std::uint32_t kNoProbeProcess = 0xffffffff;
+
+enum class ProbeChunk : std::uint16_t { slots = 1, process = 2, module = 3, reading = 4, end = 5, holder = 6 };
+
+/// A process of the program, as its ring begins.
+struct ProbeProcess {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ticks = 0;       ///< field 22 of /proc/PID/stat
+  std::int64_t begin_realtime_us = 0;  ///< RingHeader::begin_realtime_us: times of its records count from here
+  std::string command;                 ///< empty: the records tell it
+};
+
+/// A library or program that stack frames lie in.
+struct ProbeModule {
+  std::string path;
+  std::string build_id;  ///< lower-case hexadecimal; empty: the file has none
+};
+
+/// What the driver said while the program ran.
+struct ProbeReading {
+  std::int64_t realtime_us = 0;
+  std::string device_uuid;
+  std::optional<std::uint64_t> process_bytes;  ///< of the process that the chunk names
+  std::optional<std::uint64_t> device_bytes;   ///< of all processes
+};
+
+/// Who held memory of a device when an allocation had failed, as the driver said: our processes and all others.
+struct ProbeHolder {
+  std::int64_t realtime_us = 0;
+  std::string device_uuid;
+  std::uint32_t pid = 0;
+  std::uint64_t bytes = 0;
+  std::string command;  ///< empty: not visible
+};
+
+/// How the program, or one of its processes, ended.
+struct ProbeEnd {
+  std::int64_t realtime_us = 0;
+  std::int32_t exit_code = 0;
+  std::int32_t signal = 0;  ///< 0: it exited
+};
+
+/// Writes a trace file. Not thread-safe; never throws, also where memory runs out. Records are collected, about 1 MiB
+/// a process, and each chunk is written with one write(); call flush() about once a second, so that the end of this
+/// process by SIGKILL loses no more than that. After an error every call returns that error.
+class ProbeFileWriter {
+ public:
+  /// Creates or empties the file, mode 0600: a trace names files and commands of its user.
+  static Result<ProbeFileWriter> open(const std::string& path, std::string_view command,
+                                      std::int64_t begin_realtime_us);
+  ProbeFileWriter(ProbeFileWriter&&) noexcept;
+  ProbeFileWriter& operator=(ProbeFileWriter&&) noexcept;
+  /// Flushes, without an end: the file reads as one that was cut off in order.
+  ~ProbeFileWriter();
+
+  /// The index that the calls below take: 0, 1, ...
+  Result<std::uint32_t> begin_process(const ProbeProcess& process);
+  /// The records of one ring in their order. Those that a ring lost are a Record::lost of the caller's.
+  Status write_slots(std::uint32_t process, std::span<const probe::Slot> slots);
+  Status write_module(std::uint32_t process, const ProbeModule& module);
+  /// After the records that were written before it: the two are compared.
+  Status write_reading(std::uint32_t process, const ProbeReading& reading);
+  Status write_holder(const ProbeHolder& holder);
+  /// Of one process; of the program: finish().
+  Status end_process(std::uint32_t process, const ProbeEnd& end);
+  /// Writes what is collected.
+  Status flush();
+  /// Flushes, writes the program's end and closes the file.
+  Status finish(const ProbeEnd& end);
+  [[nodiscard]] std::uint64_t written_bytes() const;
+
+ private:
+  struct State;
+  explicit ProbeFileWriter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Takes what a reader finds, in the order of the file. An Error ends the reading.
+class ProbeFileVisit {
+ public:
+  virtual ~ProbeFileVisit() = default;
+  /// Each index once, ascending, before anything else of it.
+  virtual Status process(std::uint32_t index, const ProbeProcess& process) = 0;
+  virtual Status slots(std::uint32_t process, std::span<const probe::Slot> slots) = 0;
+  virtual Status module(std::uint32_t process, const ProbeModule& module) = 0;
+  virtual Status reading(std::uint32_t process, const ProbeReading& reading) = 0;
+  virtual Status holder(const ProbeHolder& holder) = 0;
+  /// kNoProbeProcess: the program's.
+  virtual Status end(std::uint32_t process, const ProbeEnd& end) = 0;
+};
+
+/// What was read, as a whole.
+struct ProbeFileInfo {
+  std::string command;  ///< empty of a bare ring
+  std::int64_t begin_realtime_us = 0;
+  std::uint64_t bytes = 0;           ///< read and understood
+  std::uint64_t skipped_chunks = 0;  ///< of kinds that are newer than this reader
+  bool is_ring = false;              ///< the ring of one process instead of a trace file
+  std::string loss;                  ///< what is missing at its end, with the offset; empty: nothing
+};
+
+/// Whether a file that begins like this is a trace file or a ring.
+bool is_probe_file(std::string_view head);
+
+/// Reads a trace file, or a ring file by itself (what SIGKILL of `vramtrack run` leaves). Memory: one chunk; of a ring
+/// all of it. Damage and a cut-off end are no errors but ProbeFileInfo::loss; what is no trace at all is an Error.
+Result<ProbeFileInfo> read_probe_file(ByteInput input, ProbeFileVisit& visit);
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,105 @@
+#include "trace/probe_names.hpp"
+
+#include <fmt/format.h>
+
+namespace vramtrack::trace {
+namespace {
+
+/// What the C and C++ libraries begin programs and threads with: in every stack, and telling nothing.
+bool begins_a_thread(std::string_view name) {
+  return name == "_start" || name == "start_thread" || name == "clone" || name.starts_with("__clone") ||
+         name.starts_with("__libc_start") || name.starts_with("execute_native_thread_routine");
+}
+
+std::string_view base_name(std::string_view path) {
+  const std::size_t at = path.rfind('/');
+  return at == std::string_view::npos ? path : path.substr(at + 1);
+}
+
+/// One call of it runs Python frames up to the next entry frame. Compilers put ".cold" and ".lto_priv.0" behind names.
+bool is_eval_loop(std::string_view function) {
+  constexpr std::string_view kName = "_PyEval_EvalFrameDefault";
+  return function.starts_with(kName) &&
+         (function.size() == kName.size() || function[kName.size()] == '.' || function[kName.size()] == ' ');
+}
+
+}  // namespace
+
+const std::vector<FrameId>& ProbeNames::native_frames(const ProcessTrace& process, std::uint64_t address) {
+  const auto [known, is_new] = natives_[&process].try_emplace(address);
+  std::vector<FrameId>& out = known->second;
+  if (!is_new) return out;
+  const MappedModule* const module = process.module_at(address);
+  if (module == nullptr) {
+    out.push_back(symbols_->intern(Frame{symbols_->intern(fmt::format("0x{:x}", address)), kNoText, 0}));
+    return out;
+  }
+  const std::uint64_t offset = address - module->begin + module->file_offset;
+  std::vector<NativeName> names;
+  if (native_ != nullptr) names = native_->look_up(module->path, trace_->build_id(module->path), offset);
+  if (names.empty()) names.push_back({fmt::format("{}+0x{:x}", base_name(module->path), offset), module->path, 0});
+  for (const NativeName& name : names) {
+    const std::string& file = name.file.empty() ? module->path : name.file;
+    out.push_back(symbols_->intern(Frame{symbols_->intern(name.function), symbols_->intern(file), name.line}));
+    if (own_.is_own_native(module->path, name.file)) own_frames_.insert(index_of(out.back()));
+  }
+  return out;
+}
+
+FrameId ProbeNames::python_frame(const ProcessTrace& process, const RawFrame& raw) {
+  const CodeObject* const code = process.code(static_cast<std::uint32_t>(raw.address));
+  const std::string_view file = code == nullptr ? "" : process.text(code->file);
+  const std::string_view name = code == nullptr ? "(unknown Python function)" : process.text(code->name);
+  const std::uint32_t line = raw.line == 0 && code != nullptr ? code->first_line : raw.line;
+  const FrameId frame = symbols_->intern(Frame{symbols_->intern(name), symbols_->intern(file), line});
+  python_.insert(index_of(frame));
+  if (own_.is_own_python(file)) own_frames_.insert(index_of(frame));
+  return frame;
+}
+
+StackId ProbeNames::stack(const ProcessTrace& process, std::uint32_t number) {
+  const auto [known, is_new] = stacks_[&process].try_emplace(number, kNoStack);
+  if (!is_new) return known->second;
+  const std::vector<RawFrame>& raw = process.stack(number);
+  std::vector<FrameId> frames;
+  std::vector<FrameId> python;
+  std::vector<bool> is_entry;
+  for (const RawFrame& frame : raw) {
+    if (!frame.is_python) continue;
+    python.push_back(python_frame(process, frame));
+    is_entry.push_back(frame.is_entry);
+  }
+  std::size_t next = 0;
+  std::size_t interpreter = raw.size();  // where its frames begin
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (raw[i].is_python) continue;
+    const auto& natives = native_frames(process, raw[i].address);
+    if (interpreter == raw.size())
+      if (const MappedModule* const module = process.module_at(raw[i].address);
+          module != nullptr && is_interpreter(module->path))
+        interpreter = frames.size();
+    if (next < python.size() && !natives.empty() && is_eval_loop(symbols_->name(natives.back()))) {
+      do frames.push_back(python[next]);
+      while (!is_entry[next++] && next < python.size());
+    } else {
+      frames.insert(frames.end(), natives.begin(), natives.end());
+    }
+  }
+  // An interpreter without symbols: its native frames tell nothing beside the Python ones.
+  if (next == 0 && !python.empty() && interpreter < frames.size()) frames.resize(interpreter);
+  frames.insert(frames.end(), python.begin() + static_cast<std::ptrdiff_t>(next), python.end());
+  return stacks_[&process][number] = symbols_->intern(frames);
+}
+
+SiteLine ProbeNames::line(StackId stack) const {
+  SiteLine out;
+  for (const FrameId frame : symbols_->stack(stack)) {
+    if (own_frames_.count(index_of(frame)) != 0) return {frame, true, true};
+    const std::string_view name = symbols_->name(frame);
+    if (!begins_a_thread(name) && is_telling(*symbols_, frame)) out = {frame, true, false};
+  }
+  if (!out.is_known && !symbols_->stack(stack).empty()) out = {symbols_->stack(stack).back(), true, false};
+  return out;
+}
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,77 @@
+// ProbeNames: the stacks of a trace with names: native and Python frames merged, and the line that a person looks at.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "trace/own_code.hpp"
+#include "trace/probe_trace.hpp"
+#include "trace/profile.hpp"
+#include "trace/symbols.hpp"
+
+namespace vramtrack::trace {
+
+/// A function at a return address.
+struct NativeName {
+  std::string function;
+  std::string file;  ///< empty: not known
+  std::uint32_t line = 0;
+};
+
+/// Looks native frames up. symbolize/ has the one that reads debug information.
+class NativeNames {
+ public:
+  virtual ~NativeNames() = default;
+  /// Of the call before the return address at `file_offset` of the module: what was inlined there first, then the
+  /// function itself. Empty: not known. `build_id`: of the file when it was recorded, empty where it is not known.
+  virtual std::vector<NativeName> look_up(const std::string& module, std::string_view build_id,
+                                          std::uint64_t file_offset) = 0;
+  /// What a person should know: files that have changed since.
+  [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
+};
+
+/// The frame that is named for a stack.
+struct SiteLine {
+  FrameId frame{};
+  bool is_known = false;  ///< false: the stack has no frame
+  bool is_own = false;    ///< false: no frame is the user's own; it is the outermost one of a library
+};
+
+/// Each stack is looked up once. Not thread-safe.
+class ProbeNames {
+ public:
+  /// `native` may be null: then native frames are "libfoo.so+0x1234". All must outlive this.
+  ProbeNames(const ProbeTrace& trace, Symbols& symbols, NativeNames* native, OwnCode own)
+      : trace_(&trace), symbols_(&symbols), native_(native), own_(std::move(own)) {}
+
+  /// Innermost first. Native frames of the interpreter's loop are replaced by the Python frames that it ran.
+  StackId stack(const ProcessTrace& process, std::uint32_t number);
+  [[nodiscard]] SiteLine line(StackId stack) const;
+  /// Frames of another trace that was read into the same Symbols are known here, too.
+  void know(const ProbeNames* other) {
+    own_frames_.insert(other->own_frames_.begin(), other->own_frames_.end());
+    python_.insert(other->python_.begin(), other->python_.end());
+  }
+  [[nodiscard]] bool is_own(FrameId frame) const { return own_frames_.count(index_of(frame)) != 0; }
+  [[nodiscard]] bool is_python(FrameId frame) const { return python_.count(index_of(frame)) != 0; }
+  [[nodiscard]] Symbols& symbols() { return *symbols_; }
+  [[nodiscard]] const Symbols& symbols() const { return *symbols_; }
+
+ private:
+  const std::vector<FrameId>& native_frames(const ProcessTrace& process, std::uint64_t address);
+  FrameId python_frame(const ProcessTrace& process, const RawFrame& raw);
+
+  const ProbeTrace* trace_;
+  Symbols* symbols_;
+  NativeNames* native_;
+  OwnCode own_;
+  std::unordered_map<const ProcessTrace*, std::unordered_map<std::uint32_t, StackId>> stacks_;
+  std::unordered_map<const ProcessTrace*, std::unordered_map<std::uint64_t, std::vector<FrameId>>> natives_;
+  std::unordered_set<std::uint32_t> own_frames_, python_;
+};
+
+}  // namespace vramtrack::trace

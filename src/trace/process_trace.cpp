@@ -1,0 +1,607 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "core/printable.hpp"
+#include "trace/probe_trace.hpp"
+
+namespace vramtrack::trace {
+namespace {
+
+using probe::Level;
+using probe::Record;
+
+constexpr std::size_t kMostStretches = 48;
+constexpr std::size_t kMostEpochs = 96;
+constexpr std::size_t kMostFrames = 1024;
+constexpr std::size_t kMostTextBytes = 64U << 10U;
+constexpr std::size_t kMostMarks = 10'000;
+constexpr std::size_t kMostReadings = 4096;
+/// A size beyond this is no memory's; sums of them stay in 63 bits.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46U;
+/// Of head: call, device and stack; what a call site is told apart by.
+constexpr std::uint64_t kSiteKey = 0xffffffff00ffff00;
+
+/// Info of each call by its number: info_of() searches.
+const std::array<const probe::CallInfo*, 256>& calls() {
+  static const auto table = [] {
+    std::array<const probe::CallInfo*, 256> out{};
+    for (const probe::CallInfo& info : probe::kCalls) out[static_cast<std::size_t>(info.call)] = &info;
+    return out;
+  }();
+  return table;
+}
+
+void lower(Held& least, const Held& now) {
+  least.bytes = std::min(least.bytes, now.bytes);
+  least.blocks = std::min(least.blocks, now.blocks);
+}
+
+/// Appends the floor of stretch `index`; leading ones that are nothing are only counted.
+void push_floor(std::vector<Floor>& floors, std::uint32_t& first, std::size_t index, const Held& low) {
+  if (floors.empty()) {
+    if (low.bytes <= 0 && low.blocks <= 0) return;
+    first = static_cast<std::uint32_t>(index);
+  }
+  floors.push_back({low.bytes, low.blocks});
+}
+
+/// Pairs of neighbours become one. A pair that began before the first floor was nothing.
+void join_pairs(std::vector<Floor>& floors, std::uint32_t& first) {
+  if (floors.empty()) return;
+  std::vector<Floor> joined;
+  std::size_t at = first % 2;
+  for (; at + 1 < floors.size(); at += 2)
+    joined.push_back(
+        {std::min(floors[at].bytes, floors[at + 1].bytes), std::min(floors[at].blocks, floors[at + 1].blocks)});
+  first = (first + 1) / 2;
+  floors = std::move(joined);
+}
+
+Floor floor_at(const std::vector<Floor>& floors, std::uint32_t first, std::size_t index) {
+  return index < first || index - first >= floors.size() ? Floor{} : floors[index - first];
+}
+
+/// The program itself chose the memory that the block lies in, and has to give both back: once nothing lies in it, it
+/// is no framework's cache.
+bool is_bound(probe::Call call) {
+  return call == probe::Call::vk_bind_buffer || call == probe::Call::vk_bind_image;
+}
+
+/// "epoch 12" and "epoch 13" are one name.
+std::string without_digits(std::string_view name) {
+  std::string out;
+  for (const char c : name)
+    if (c < '0' || c > '9') out += c;
+  return out;
+}
+
+}  // namespace
+
+Held ProcessTrace::held_of(const Cell& cell) {
+  if (cell.stands_for == 1) return {static_cast<std::int64_t>(cell.bytes), 1};
+  return {std::llround(static_cast<double>(cell.bytes) * static_cast<double>(cell.stands_for)),
+          std::llround(static_cast<double>(cell.stands_for))};
+}
+
+std::string ProcessTrace::command() const {
+  return process_.command.empty() ? printable(text(command_text_)) : process_.command;
+}
+
+std::string_view ProcessTrace::text(std::uint32_t number) const {
+  const auto known = texts_.find(number);
+  return known == texts_.end() ? std::string_view{} : known->second;
+}
+
+const std::vector<RawFrame>& ProcessTrace::stack(std::uint32_t number) const {
+  static const std::vector<RawFrame> none;
+  const auto known = stacks_.find(number);
+  return known == stacks_.end() ? none : known->second;
+}
+
+const CodeObject* ProcessTrace::code(std::uint32_t number) const {
+  const auto known = codes_.find(number);
+  return known == codes_.end() ? nullptr : &known->second;
+}
+
+const MappedModule* ProcessTrace::module_at(std::uint64_t address) const {
+  for (std::size_t i = modules_.size(); i-- > 0;)
+    if (address >= modules_[i].begin && address - modules_[i].begin < modules_[i].length) return &modules_[i];
+  return nullptr;
+}
+
+Status ProcessTrace::take(std::span<const probe::Slot> slots, const ChangeVisit& visit) {
+  visit_ = visit ? &visit : nullptr;
+  for (const probe::Slot& slot : slots) {
+    const std::uint32_t number = probe::number_of(slot);
+    switch (probe::record_of(slot)) {
+      case Record::alloc:
+        allocated(slot);
+        break;
+      case Record::free:
+        freed(slot);
+        break;
+      case Record::frame: {
+        const std::uint64_t index = slot.a & 0xffffffffU;
+        if (index >= kMostFrames) break;
+        auto& frames = stacks_[number];
+        if (frames.size() <= index) frames.resize(index + 1);
+        const std::uint8_t flags = probe::flags_of(slot);
+        frames[index] = {(flags & probe::kPythonFrame) != 0, (flags & probe::kEntryFrame) != 0,
+                         static_cast<std::uint32_t>(slot.bytes), slot.address};
+        is_python_ = is_python_ || frames[index].is_python;
+        break;
+      }
+      case Record::text: {
+        const std::uint64_t offset = slot.a & 0xffffffffU;
+        const std::size_t size = std::min<std::size_t>(slot.a >> 32U, kMostTextBytes);
+        if (offset >= size) {
+          texts_[number];
+          break;
+        }
+        std::string& text = texts_[number];
+        const std::size_t end = std::min(size, offset + probe::kTextBytes);
+        if (text.size() < end) text.resize(end);
+        const std::array<std::uint64_t, 2> piece = {slot.address, slot.bytes};
+        std::memcpy(text.data() + offset, piece.data(), end - offset);
+        break;
+      }
+      case Record::code:
+        codes_[number] = {static_cast<std::uint32_t>(slot.a), static_cast<std::uint32_t>(slot.address),
+                          static_cast<std::uint32_t>(slot.address >> 32U)};
+        break;
+      case Record::module:
+        modules_.push_back({std::string(text(number)), slot.address, slot.bytes, slot.a});
+        break;
+      case Record::process:
+        command_text_ = static_cast<std::uint32_t>(slot.bytes);
+        break;
+      case Record::device: {
+        DeviceOfTrace& device = devices_[probe::device_of(slot)];
+        device.uuid = printable(text(number));
+        device.name = printable(text(static_cast<std::uint32_t>(slot.bytes)));
+        device.total_bytes = slot.address;
+        break;
+      }
+      case Record::mark:
+        mark(number, probe::time_us_of(slot));
+        break;
+      case Record::thread:
+        threads_[static_cast<std::uint16_t>(slot.a)] = probe::number_of(slot);
+        break;
+      case Record::refused:
+        ++refused_;
+        lacked(slot);
+        break;
+      case Record::failed:
+        ++failed_;
+        lacked(slot);
+        break;
+      case Record::limit:
+        limit_ = slot.bytes;
+        break;
+      case Record::label:
+        label(slot);
+        break;
+      case Record::end:
+        if (!std::exchange(is_ending_, true)) {
+          // Most of it given back, and nothing allocated since: that is the exit already, as where no interpreter is.
+          if (2 * trail_freed_ < trail_live_) forget_trail();
+          end_us_ = probe::time_us_of(slot);
+        }
+        break;
+      case Record::exit:
+        exit_us_ = probe::time_us_of(slot);
+        break;
+      case Record::totals: {
+        DeviceOfTrace& device = devices_[probe::device_of(slot)];
+        device.allocated_bytes = slot.address;
+        device.reserved_bytes = slot.bytes;
+        device.has_totals = true;
+        break;
+      }
+      case Record::lost:
+        lost_ += std::min<std::uint64_t>(slot.a, std::uint64_t{1} << 48U);
+        break;
+      case Record::sampling:
+        interval_ = std::min(slot.bytes, kMostBytes);
+        most_interval_ = std::max(most_interval_, interval_);
+        break;
+      default:
+        break;
+    }
+    if (!visited_) return visited_;
+  }
+  return {};
+}
+
+std::string device_words(int number, std::string_view name) {
+  if (number >= probe::kFirstNumbered) return name.empty() ? "a device without a name" : std::string(name);
+  return name.empty() ? fmt::format("device {}", number) : fmt::format("device {} ({})", number, name);
+}
+
+std::string_view ProcessTrace::thread_name(std::uint16_t thread) const {
+  const auto known = threads_.find(thread);
+  return known == threads_.end() ? std::string_view{} : text(known->second);
+}
+
+std::uint32_t ProcessTrace::site_of(const probe::Slot& slot) {
+  const std::uint64_t key = slot.head & kSiteKey;
+  if (key == last_key_) return last_site_;
+  const auto hash = static_cast<std::uint32_t>(mixed(key * hash_seed()));
+  std::uint32_t id = site_ids_.find(hash, [&](std::uint32_t known) {
+    const CallSite& site = sites_[known];
+    return probe::head_of(Record::none, site.call, site.device, 0, site.stack) == key;
+  });
+  if (id == IdTable::kNone) {
+    id = static_cast<std::uint32_t>(sites_.size());
+    const probe::CallInfo& info = *calls()[static_cast<std::size_t>(probe::call_of(slot))];
+    CallSite site;
+    site.stack = probe::number_of(slot);
+    site.call = info.call;
+    site.level = info.level;
+    site.ledger = ledger_of(info.memory);
+    site.device = static_cast<std::int8_t>(probe::device_of(slot));
+    site.thread = probe::thread_of(slot);
+    sites_.push_back(std::move(site));
+    site_ids_.insert(hash, id);
+  }
+  last_key_ = key;
+  return last_site_ = id;
+}
+
+void ProcessTrace::changed(CallSite& site, const Held& by, int sign) {
+  site.live.bytes += sign * by.bytes;
+  site.live.blocks += sign * by.blocks;
+  live_[static_cast<std::size_t>(site.ledger)] += sign * by.bytes;
+  if (sign < 0) {
+    lower(site.low, site.live);
+    lower(site.epoch, site.live);
+  }
+}
+
+void ProcessTrace::now_backs(std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t end = address + std::min(std::max<std::uint64_t>(bytes, 1), ~std::uint64_t{0} - address);
+  if (address >= extent_begin_ && end <= extent_end_) return;
+  if (!has_blocks_) {
+    has_blocks_ = true;
+    live_cells_[0].for_each([this](const Cell& cell) {
+      if (sites_[cell.site].ledger == Ledger::device) extents_[cell.address].bytes = cell.bytes;
+    });
+  }
+  auto at = extents_.upper_bound(address);
+  if (at == extents_.begin()) return;
+  --at;
+  if (address - at->first >= at->second.bytes) return;
+  extent_begin_ = extent_end_ = at->first;
+  // Segments that grow are mapped piece by piece, and a block may lie in many pieces.
+  for (; at != extents_.end() && at->first < end; ++at) {
+    if (at->first == extent_end_) extent_end_ += at->second.bytes;
+    Cell* const cell = live_cells_[0].find(at->first);
+    if (cell == nullptr || cell->is_backing != 0) continue;
+    // Its bytes are its blocks' from now on.
+    cell->is_backing = 1;
+    trail_unused_.erase(cell->address);
+    const Held held = held_of(*cell);
+    CallSite& site = sites_[cell->site];
+    changed(site, held, -1);
+    backing_bytes_ += held.bytes;
+    if (visit_ != nullptr) remember((*visit_)(index_, site, at->first, last_us_, -held.bytes));
+  }
+}
+
+void ProcessTrace::backs_one_less(std::uint64_t address, std::uint64_t now_us) {
+  auto at = extents_.upper_bound(address);
+  if (at == extents_.begin()) return;
+  --at;
+  if (address - at->first >= at->second.bytes || at->second.bound == 0 || --at->second.bound > 0) return;
+  // Of what a sample left out, some may lie in it still.
+  if (most_interval_ > 0) return;
+  Cell* const cell = live_cells_[0].find(at->first);
+  if (cell == nullptr || cell->is_backing == 0) return;
+  cell->is_backing = 0;
+  extent_begin_ = 1, extent_end_ = 0;
+  const Held held = held_of(*cell);
+  CallSite& site = sites_[cell->site];
+  backing_bytes_ -= held.bytes;
+  changed(site, held, 1);
+  see_peak(now_us);
+  if (!trail_.empty()) trail_unused_.emplace(cell->address, cell->site);
+  if (visit_ != nullptr) remember((*visit_)(index_, site, cell->address, now_us, held.bytes));
+}
+
+void ProcessTrace::see_peak(std::uint64_t now_us) {
+  if (live_[0] <= peak_bytes_) return;
+  peak_bytes_ = live_[0];
+  peak_us_ = now_us;
+}
+
+void ProcessTrace::give_back(AddressTable<Cell>& table, Cell* cell, std::uint64_t now_us) {
+  const Held held = held_of(*cell);
+  CallSite& site = sites_[cell->site];
+  const bool is_driver = &table == live_cells_.data();
+  if (is_driver && site.ledger == Ledger::device) {
+    driver_bytes_ -= held.bytes;
+    if (has_blocks_) {
+      extents_.erase(cell->address);
+      if (cell->address >= extent_begin_ && cell->address < extent_end_) extent_begin_ = 1, extent_end_ = 0;
+    }
+  }
+  if (cell->is_backing != 0 && is_driver) {
+    backing_bytes_ -= held.bytes;
+  } else {
+    if (cell->is_backing != 0) backed_bytes_ -= held.bytes;
+    if (trail_.empty()) {
+      trail_begin_us_ = now_us;
+      trail_live_ = live_[0] + live_[1];
+      trail_backing_ = backing_bytes_;
+      trail_backed_ = backed_bytes_ + (cell->is_backing != 0 ? held.bytes : 0);
+      trail_freed_ = 0;
+      trail_stretches_ = stretch_ends_us_.size();
+      trail_blocks_ = live_cells_[0].size() + live_cells_[1].size();
+    }
+    changed(site, held, -1);
+    // What became unused since then was not its site's when the trail began.
+    if (cell->time_us <= trail_begin_us_ && !(is_driver && trail_unused_.erase(cell->address) > 0)) {
+      const LiveTold::Told* const told = live_told_.find(cell->address);
+      trail_.push_back({cell->site, cell->time_us, held, told == nullptr ? std::nullopt : std::optional(*told)});
+      trail_freed_ += held.bytes;
+    }
+    live_told_.gave_back(cell->address);
+    if (is_in_epoch_ && cell->time_us < epoch_begin_us_) ++site.returned;
+    if (visit_ != nullptr) remember((*visit_)(index_, site, cell->address, now_us, -held.bytes));
+  }
+  const bool is_bound_block = !is_driver && cell->is_backing != 0 && is_bound(site.call);
+  const std::uint64_t address = cell->address;
+  table.erase(cell);
+  if (is_bound_block) backs_one_less(address, now_us);
+}
+
+void ProcessTrace::allocated(const probe::Slot& slot) {
+  const probe::CallInfo* const info = calls()[static_cast<std::size_t>(probe::call_of(slot))];
+  if (info == nullptr) return;
+  const std::uint64_t now_us = probe::time_us_of(slot);
+  last_us_ = std::max(last_us_, now_us);
+  if (!wanted_.empty()) take_moments(now_us);
+  const std::uint64_t bytes = std::min(slot.bytes, kMostBytes);
+  AddressTable<Cell>& table = live_cells_[static_cast<std::size_t>(info->level)];
+  if (Cell* const old = table.find(slot.address)) {
+    ++replaced_;  // its free was never seen
+    give_back(table, old, now_us);
+  }
+  const std::uint32_t id = site_of(slot);
+  Cell cell;
+  cell.address = slot.address;
+  cell.bytes = bytes;
+  cell.time_us = now_us & 0xffff'ffff'ffffU;
+  cell.is_in_use = 1;
+  cell.site = id;
+  if (bytes < interval_)
+    cell.stands_for =
+        static_cast<float>(static_cast<double>(interval_) / static_cast<double>(std::max<std::uint64_t>(1, bytes)));
+  if (info->level == Level::block) {
+    has_framework_ = has_framework_ || info->call == probe::Call::torch_block;
+    now_backs(slot.address, bytes);
+    cell.is_backing = slot.address >= extent_begin_ && slot.address < extent_end_ ? 1 : 0;
+    if (cell.is_backing != 0 && is_bound(info->call)) ++std::prev(extents_.upper_bound(slot.address))->second.bound;
+  }
+  table.put(cell);
+  const Held held = held_of(cell);
+  CallSite& site = sites_[id];
+  if (site.allocations++ == 0) site.first_us = now_us;
+  site.last_us = now_us;
+  changed(site, held, 1);
+  if (cell.is_backing != 0) backed_bytes_ += held.bytes;
+  if (info->level == Level::driver && site.ledger == Ledger::device) {
+    driver_bytes_ += held.bytes;
+    if (has_blocks_) extents_[slot.address] = {bytes, 0};
+  }
+  see_peak(now_us);
+  // What follows on this is no exit, unless it is next to nothing and most is gone already.
+  if (!is_ending_ && !trail_.empty() &&
+      (2 * trail_freed_ < trail_live_ || 100 * held.bytes > trail_live_ || trail_.size() > 1000 + 2 * trail_blocks_))
+    forget_trail();
+  if (visit_ != nullptr) remember((*visit_)(index_, site, slot.address, now_us, held.bytes));
+  count_event();
+}
+
+void ProcessTrace::freed(const probe::Slot& slot) {
+  const probe::CallInfo* const info = calls()[static_cast<std::size_t>(probe::call_of(slot))];
+  if (info == nullptr) return;
+  const std::uint64_t now_us = probe::time_us_of(slot);
+  last_us_ = std::max(last_us_, now_us);
+  if (!wanted_.empty()) take_moments(now_us);
+  AddressTable<Cell>& table = live_cells_[static_cast<std::size_t>(info->level)];
+  if (Cell* const cell = table.find(slot.address))
+    give_back(table, cell, now_us);
+  else
+    ++unknown_frees_;
+  count_event();
+}
+
+void ProcessTrace::count_event() {
+  ++events_;
+  if (++open_events_ >= stretch_events_) close_stretch();
+}
+
+void ProcessTrace::close_stretch() {
+  const std::size_t index = stretch_ends_us_.size();
+  for (CallSite& site : sites_) {
+    push_floor(site.stretches, site.first_stretch, index, site.low);
+    site.low = site.live;
+  }
+  stretch_ends_us_.push_back(last_us_);
+  open_events_ = 0;
+  if (stretch_ends_us_.size() == kMostStretches) join_stretches();
+}
+
+void ProcessTrace::join_stretches() {
+  for (CallSite& site : sites_) join_pairs(site.stretches, site.first_stretch);
+  std::vector<std::uint64_t> ends;
+  for (std::size_t i = 1; i < stretch_ends_us_.size(); i += 2) ends.push_back(stretch_ends_us_[i]);
+  stretch_ends_us_ = std::move(ends);
+  stretch_events_ *= 2;
+  trail_stretches_ /= 2;
+}
+
+void ProcessTrace::mark(std::uint32_t number, std::uint64_t time_us) {
+  last_us_ = std::max(last_us_, time_us);
+  std::string name = printable(text(number));
+  const std::uint64_t count = ++mark_counts_[name];
+  for (std::size_t i = 0; i < wanted_.size(); ++i)
+    if (!wanted_[i].time_us && wanted_[i].mark == name && wanted_[i].number == count) take_moment(i, name, time_us);
+  if (marks_.size() < kMostMarks) marks_.push_back({name, time_us, live_[0], {}});
+  if (is_in_epoch_ && ++open_marks_ < epoch_marks_) return;
+  if (is_in_epoch_) close_epoch();
+  is_in_epoch_ = true;
+  open_marks_ = 0;
+  epoch_begin_us_ = time_us;
+  epoch_names_.push_back(without_digits(name));
+  for (CallSite& site : sites_) site.epoch = site.live;
+}
+
+void ProcessTrace::close_epoch() {
+  const std::size_t index = epoch_names_.size() - 1;
+  for (CallSite& site : sites_) push_floor(site.epochs, site.first_epoch, index, site.epoch);
+  if (epoch_names_.size() < kMostEpochs) return;
+  for (CallSite& site : sites_) join_pairs(site.epochs, site.first_epoch);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < epoch_names_.size(); i += 2) names.push_back(epoch_names_[i]);
+  epoch_names_ = std::move(names);
+  epoch_marks_ *= 2;  // those to come are as long
+}
+
+void ProcessTrace::label(const probe::Slot& slot) {
+  const auto category = parse_category(text(static_cast<std::uint32_t>(slot.bytes)));
+  // A segment and its first block have one address: what was told is of the block.
+  const Cell* cell = live_cells_[static_cast<std::size_t>(Level::block)].find(slot.address);
+  if (cell == nullptr) cell = live_cells_[static_cast<std::size_t>(Level::driver)].find(slot.address);
+  if (!category || cell == nullptr) return;
+  const Held held = held_of(*cell);
+  live_told_.tell(slot.address, {cell->site, *category, probe::number_of(slot), held.bytes, held.blocks});
+}
+
+void ProcessTrace::lacked(const probe::Slot& slot) {
+  const probe::CallInfo* info = probe::info_of(probe::call_of(slot));
+  if (info == nullptr) return;
+  std::optional<MemoryFailure>& failure = info->level == probe::Level::block ? block_failure_ : driver_failure_;
+  if (failure) return;
+  failure.emplace();
+  failure->time_us = probe::time_us_of(slot);
+  failure->asked_bytes = slot.bytes;
+  failure->figure_bytes = slot.address;
+  failure->is_refused = probe::record_of(slot) == Record::refused;
+  // A framework's error follows the refusal that led to it.
+  if (info->level == probe::Level::block && driver_failure_ && driver_failure_->is_refused) {
+    failure->is_refused = true;
+    failure->figure_bytes = driver_failure_->figure_bytes;
+  }
+  failure->limit_bytes = limit_;
+  failure->device = probe::device_of(slot);
+  failure->call = info->call;
+  failure->stack = probe::number_of(slot);
+  failure->live_bytes = live_[0];
+  failure->backing_bytes = backing_bytes_;
+  failure->cached_bytes = cached_bytes();
+  for (const CallSite& site : sites_) failure->sites.push_back(site.live);
+}
+
+void ProcessTrace::take_moments(std::uint64_t now_us) {
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    const auto& time_us = wanted_[i].time_us;
+    if (time_us && *time_us <= now_us && !moments_[i])
+      take_moment(i, fmt::format("{:.3f}s", static_cast<double>(*time_us) * 1e-6), *time_us);
+  }
+}
+
+void ProcessTrace::take_moment(std::size_t index, std::string name, std::uint64_t time_us) {
+  TraceMark& moment = moments_[index].emplace(TraceMark{std::move(name), time_us, live_[0], {}});
+  for (const CallSite& site : sites_) moment.sites.push_back(site.live);
+}
+
+void ProcessTrace::take(const ProbeReading& reading) {
+  if (!reading.process_bytes || readings_.size() >= kMostReadings) return;
+  readings_.push_back({reading.realtime_us, *reading.process_bytes, driver_bytes_});
+}
+
+void ProcessTrace::finish(std::uint64_t end_us) {
+  take_moments(end_us);
+  at_exit_.reserve(sites_.size());
+  for (const CallSite& site : sites_) at_exit_.push_back(site.live);
+  shown_us_ = last_us_;
+  judged_stretches_ = stretch_ends_us_.size();
+  has_exit_ = !trail_.empty() && (is_ending_ || 2 * trail_freed_ >= trail_live_);
+  for (CallSite& site : sites_) site.oldest_us = ~std::uint64_t{0};
+  const auto see = [this](std::uint32_t id, std::uint64_t time_us) {
+    sites_[id].oldest_us = std::min(sites_[id].oldest_us, time_us);
+  };
+  for (const auto& table : live_cells_) table.for_each([&](const Cell& cell) { see(cell.site, cell.time_us); });
+  live_told_.for_each([this](const LiveTold::Told& told) { told_.push_back(told); });
+  if (has_exit_) {
+    shown_us_ = trail_begin_us_;
+    backing_bytes_ = trail_backing_;
+    backed_bytes_ = trail_backed_;
+    judged_stretches_ = std::min(judged_stretches_, trail_stretches_);
+    for (const Returned& returned : trail_) {
+      changed(sites_[returned.site], returned.held, 1);
+      see(returned.site, returned.time_us);
+      if (returned.told) told_.push_back(*returned.told);
+    }
+    for (const auto& [address, place] : trail_unused_)
+      if (const Cell* const cell = live_cells_[0].find(address)) changed(sites_[place], held_of(*cell), -1);
+    // The last epoch ended with it.
+    if (is_in_epoch_ && trail_begin_us_ >= epoch_begin_us_)
+      for (CallSite& site : sites_) site.epoch = site.live;
+  }
+  trail_ = {};
+  trail_unused_ = {};
+  if (is_in_epoch_) close_epoch();
+  // The name that comes most often makes the epochs.
+  std::map<std::string, std::size_t> counts;
+  for (const std::string& name : epoch_names_) ++counts[name];
+  std::size_t most = 0;
+  for (const auto& [name, count] : counts)
+    if (count > most) {
+      most = count;
+      epoch_name_ = name;
+    }
+  if (most < kLeastEpochs) return;
+  for (std::size_t i = 0; i < epoch_names_.size(); ++i) {
+    if (epoch_names_[i] == epoch_name_) epoch_bounds_.emplace_back(i, i + 1);
+    if (!epoch_bounds_.empty()) epoch_bounds_.back().second = i + 1;
+  }
+}
+
+std::vector<Floor> ProcessTrace::stretches(const CallSite& site) const {
+  std::vector<Floor> out;
+  for (std::size_t i = 0; i < judged_stretches_; ++i) out.push_back(floor_at(site.stretches, site.first_stretch, i));
+  return out;
+}
+
+double ProcessTrace::judged_s() const {
+  if (judged_stretches_ < 2) return 0;
+  const std::size_t parts = std::min(kRunParts, judged_stretches_);
+  const std::size_t first = judged_stretches_ * (parts / 6 + 1) / parts - 1;
+  return static_cast<double>(stretch_ends_us_[judged_stretches_ - 1] - stretch_ends_us_[first]) * 1e-6;
+}
+
+std::vector<Floor> ProcessTrace::epochs(const CallSite& site) const {
+  std::vector<Floor> out;
+  for (const auto& [from, to] : epoch_bounds_) {
+    Floor least = floor_at(site.epochs, site.first_epoch, from);
+    for (std::size_t i = from; i < to; ++i) {
+      const Floor floor = floor_at(site.epochs, site.first_epoch, i);
+      least = {std::min(least.bytes, floor.bytes), std::min(least.blocks, floor.blocks)};
+    }
+    out.push_back(least);
+  }
+  if (out.size() > kMostStretches) out = joined_floors(out, kMostStretches / 2);
+  return out;
+}
+
+std::int64_t ProcessTrace::cached_bytes() const {
+  return std::max<std::int64_t>(0, backing_bytes_ - backed_bytes_);
+}
+
+}  // namespace vramtrack::trace

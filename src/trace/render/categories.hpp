@@ -1,0 +1,26 @@
+// The table of categories, for several of the documents of render.hpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "trace/category.hpp"
+#include "trace/json_text.hpp"
+#include "trace/symbols.hpp"
+
+namespace vramtrack::trace {
+
+/// True where more is known than that nothing is.
+bool tells_anything(const CategoryTotals& totals);
+/// A line for each category that holds anything, with the largest of its named tensors.
+std::string categories_text(const Symbols& symbols, const CategoryTotals& totals, std::string_view indent);
+/// [{"category", "bytes", "blocks", "told_bytes", "named": [{"name", "bytes"}, ...]}, ...], of the named at most
+/// `most`.
+void categories_json(JsonText& json, const Symbols& symbols, const CategoryTotals& totals, std::size_t most);
+
+/// "optimizer state 6.0 MiB (+4.0 MiB)": a line for each category that any of the moments holds, its bytes at each,
+/// and the change from the first to the last.
+std::string category_series_text(std::span<const CategoryTotals> moments, std::string_view indent);
+
+}  // namespace vramtrack::trace

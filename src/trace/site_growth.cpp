@@ -1,0 +1,207 @@
+#include "trace/site_growth.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace vramtrack::trace {
+namespace {
+
+constexpr std::size_t kMostFloors = 64;
+/// A rise that is slower than this part of what it was, is a rise that ends.
+constexpr double kSlow = 0.5;
+constexpr double kSlowErrorRate = 0.1;
+
+/// Concordant minus discordant pairs; ties count for neither.
+std::int64_t score_of(std::span<const Floor> floors) {
+  std::int64_t score = 0;
+  for (std::size_t i = 0; i < floors.size(); ++i)
+    for (std::size_t j = i + 1; j < floors.size(); ++j)
+      score += (floors[j].bytes > floors[i].bytes ? 1 : 0) - (floors[j].bytes < floors[i].bytes ? 1 : 0);
+  return score;
+}
+
+/// P(X <= few) of few + many throws of a fair coin.
+double binomial_tail(std::int64_t few, std::int64_t many) {
+  const auto n = static_cast<double>(few + many);
+  double sum = 0;
+  for (std::int64_t k = 0; k <= few; ++k) {
+    const auto x = static_cast<double>(k);
+    sum += std::exp(std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1) - n * std::log(2.0));
+  }
+  return std::min(sum, 1.0);
+}
+
+/// The last third rises by less than the first third did, and not by chance.
+bool slows_down(std::span<const Floor> floors) {
+  const std::size_t third = (floors.size() - 1) / 3;
+  if (third == 0) return false;
+  const std::size_t last = floors.size() - 1;
+  const auto early_bytes = static_cast<double>(floors[third].bytes - floors[0].bytes);
+  const auto late_bytes = static_cast<double>(floors[last].bytes - floors[last - third].bytes);
+  if (late_bytes >= kSlow * early_bytes) return false;
+  const std::int64_t early = floors[third].blocks - floors[0].blocks;
+  const std::int64_t late = floors[last].blocks - floors[last - third].blocks;
+  if (early <= 0 || late < 0 || early + late > 10'000) return true;
+  return late < early && binomial_tail(late, early) < kSlowErrorRate;
+}
+
+/// The largest fall from one floor to a later one.
+std::int64_t largest_fall(std::span<const Floor> floors) {
+  std::int64_t fall = 0;
+  std::int64_t highest = floors.front().bytes;
+  for (const Floor& floor : floors) {
+    highest = std::max(highest, floor.bytes);
+    fall = std::max(fall, highest - floor.bytes);
+  }
+  return fall;
+}
+
+/// Of a program that marks each of thousands of steps.
+constexpr std::size_t kMostEpochParts = 24;
+
+bool rises_every_time(std::span<const Floor> floors) {
+  return std::adjacent_find(floors.begin(), floors.end(),
+                            [](const Floor& a, const Floor& b) { return b.bytes <= a.bytes; }) == floors.end();
+}
+
+/// All but the error rate: a `leak` here is one if its p-value holds among all sites.
+SiteJudgement shape_of(std::span<const Floor> floors) {
+  SiteJudgement out;
+  const std::size_t n = floors.size();
+  if (n < 2) return out;
+  out.growth_bytes = floors.back().bytes - floors.front().bytes;
+  out.growth_blocks = floors.back().blocks - floors.front().blocks;
+  if (n > kMostFloors || n < kLeastEpochs) {
+    out.shape = out.growth_bytes > 0 ? SiteShape::unsure : SiteShape::flat;
+    return out;
+  }
+  out.p_value = mann_kendall_p(n, score_of(floors));
+  const std::size_t half = n / 2;
+  out.least_growth_bytes =
+      std::min(floors[n - 2].bytes, floors[n - 1].bytes) -
+      (n < kLeastParts ? floors[half - 1].bytes : std::max(floors[half - 1].bytes, floors[half].bytes));
+  const std::int64_t fall = largest_fall(floors);
+  if (fall > 0 && 2 * fall > out.growth_bytes)
+    out.shape = SiteShape::given_back;
+  else if (out.growth_bytes <= 0)
+    out.shape = SiteShape::flat;
+  else if (out.least_growth_bytes <= 0)
+    out.shape = SiteShape::warm_up;
+  else if (slows_down(floors))
+    out.shape = SiteShape::filling;
+  else if (out.growth_blocks < static_cast<std::int64_t>(n) - (n < kLeastParts ? 1 : 0) && !rises_every_time(floors))
+    out.shape = SiteShape::unsure;
+  else
+    out.shape = SiteShape::leak;
+  // Churn: a floor that is no higher at the end than it was ever before.
+  if (out.shape == SiteShape::given_back && 4 * out.growth_bytes < fall) out.shape = SiteShape::flat;
+  return out;
+}
+
+/// Holm's step-down over all sites; what does not pass is no leak.
+void hold_error_rate(std::vector<SiteJudgement>& sites) {
+  std::vector<std::size_t> order(sites.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&sites](std::size_t a, std::size_t b) { return sites[a].p_value < sites[b].p_value; });
+  bool passes = true;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    SiteJudgement& site = sites[order[i]];
+    passes = passes && site.p_value * static_cast<double>(order.size() - i) <= kSiteErrorRate;
+    if (!passes && site.shape == SiteShape::leak) site.shape = SiteShape::unsure;
+  }
+}
+
+}  // namespace
+
+std::string_view shape_name(SiteShape shape) {
+  switch (shape) {
+    case SiteShape::flat:
+      return "flat";
+    case SiteShape::warm_up:
+      return "warm-up";
+    case SiteShape::filling:
+      return "filling";
+    case SiteShape::given_back:
+      return "given back";
+    case SiteShape::unsure:
+      return "unsure";
+    case SiteShape::leak:
+      return "leak";
+  }
+  return "";
+}
+
+double mann_kendall_p(std::size_t n, std::int64_t score) {
+  // Chances of each number of discordant pairs, one more value at a time (Kendall 1975, chapter 5).
+  std::vector<double> chances = {1.0};
+  for (std::size_t i = 2; i <= n; ++i) {
+    std::vector<double> next(chances.size() + i - 1, 0.0);
+    for (std::size_t d = 0; d < chances.size(); ++d)
+      for (std::size_t more = 0; more < i; ++more) next[d + more] += chances[d] / static_cast<double>(i);
+    chances = std::move(next);
+  }
+  const auto pairs = static_cast<std::int64_t>(n * (n - std::min<std::size_t>(n, 1)) / 2);
+  double p = 0;
+  // A score of pairs - 2 * discordant or more.
+  for (std::int64_t d = 0; d < static_cast<std::int64_t>(chances.size()) && pairs - 2 * d >= score; ++d)
+    p += chances[static_cast<std::size_t>(d)];
+  return std::min(p, 1.0);
+}
+
+std::vector<Floor> joined_floors(std::span<const Floor> floors, std::size_t parts) {
+  parts = std::min(parts, floors.size());
+  std::vector<Floor> out;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t from = floors.size() * part / parts;
+    const std::size_t to = floors.size() * (part + 1) / parts;
+    Floor least = floors[from];
+    for (std::size_t i = from; i < to; ++i) {
+      least.bytes = std::min(least.bytes, floors[i].bytes);
+      least.blocks = std::min(least.blocks, floors[i].blocks);
+    }
+    out.push_back(least);
+  }
+  return out;
+}
+
+std::vector<SiteJudgement> judge_stretches(std::span<const std::vector<Floor>> sites) {
+  std::vector<SiteJudgement> out;
+  for (const std::vector<Floor>& all : sites) {
+    if (all.empty()) {
+      out.emplace_back();
+      continue;
+    }
+    const std::vector<Floor> floors = joined_floors(all, kRunParts);
+    const std::size_t start = floors.size() / 6;
+    out.push_back(shape_of(std::span(floors).subspan(start)));
+    if (floors.size() - start < kLeastParts && out.back().shape == SiteShape::leak)
+      out.back().shape = SiteShape::unsure;
+  }
+  hold_error_rate(out);
+  return out;
+}
+
+std::vector<SiteJudgement> judge_epochs(std::span<const std::vector<Floor>> sites,
+                                        std::span<const std::uint64_t> returned) {
+  std::vector<SiteJudgement> out;
+  bool are_few = true;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    // Many epochs are as many parts as the exact test is quick for; each is as long as the others.
+    const std::vector<Floor> all = joined_floors(sites[i], kMostEpochParts);
+    // The first of many is the program's start.
+    const std::size_t start = all.size() > kLeastParts ? std::max<std::size_t>(1, all.size() / 6) : 0;
+    const auto floors = std::span(all).subspan(std::min(start, all.size()));
+    are_few = floors.size() < kLeastParts;
+    SiteJudgement its = shape_of(floors);
+    if (are_few && its.shape == SiteShape::leak &&
+        (!rises_every_time(floors) || its.growth_blocks < static_cast<std::int64_t>(returned[i])))
+      its.shape = SiteShape::unsure;
+    out.push_back(its);
+  }
+  if (!are_few) hold_error_rate(out);
+  return out;
+}
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,70 @@
+// Which sites grow: judged by a program's own events or epochs, never by minutes, so that short runs count.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace vramtrack::trace {
+
+/// The least that a site held during one stretch of the run.
+struct Floor {
+  std::int64_t bytes = 0;
+  std::int64_t blocks = 0;
+};
+
+/// How what a site holds moves over the run.
+enum class SiteShape : std::uint8_t {
+  flat,        ///< its floors do not rise: churn, or held from the start
+  warm_up,     ///< it rose early and stopped
+  filling,     ///< it still rises, ever more slowly: a cache that fills
+  given_back,  ///< it rose and fell: what an epoch keeps until its end
+  unsure,      ///< it rose, but no more than chance or too few blocks allow
+  leak,        ///< it rises to the end
+};
+std::string_view shape_name(SiteShape shape);
+
+struct SiteJudgement {
+  SiteShape shape = SiteShape::flat;
+  std::int64_t growth_bytes = 0;  ///< from the first floor that is judged to the last
+  std::int64_t growth_blocks = 0;
+  std::int64_t least_growth_bytes = 0;  ///< lower bound of it over the second half
+  double p_value = 1;                   ///< of such an order of the floors by chance, for this site alone
+};
+
+/// The share of healthy programs in which any site may be named.
+inline constexpr double kSiteErrorRate = 0.01;
+/// Stretches that a run is divided into; the first sixth is its start and not judged.
+inline constexpr std::size_t kRunParts = 12;
+/// Fewer floors cannot tell at the error rate.
+inline constexpr std::size_t kLeastParts = 6;
+/// So many epochs that the program marked can tell.
+inline constexpr std::size_t kLeastEpochs = 3;
+
+/// Judges all sites of a program together: `sites[i]` is the floors of one site in equal stretches of the run, oldest
+/// first, all of the same length. A site leaks if
+///   * its floors rise, by the one-sided test of Mann (1945) and Kendall (1975), exact, at kSiteErrorRate over all
+///   sites
+///     (Holm 1979);
+///   * the rise goes on: the lower bound of the growth over the second half is greater than zero;
+///   * at least as many blocks stay as there are floors, or one block is ever replaced by a larger one;
+///   * the rise is as fast at the end as at the beginning, as far as counts can tell; and it was never given back.
+/// Pure. Cost: O(sites * floors^2).
+std::vector<SiteJudgement> judge_stretches(std::span<const std::vector<Floor>> sites);
+
+/// The same over epochs that the program marked, each with the floor of one epoch. Fewer than kLeastParts of them
+/// cannot pass the test: then a site leaks if it rises in every epoch by more blocks than it gives back of earlier
+/// epochs. `returned[i]`: blocks of earlier epochs that site i gave back.
+std::vector<SiteJudgement> judge_epochs(std::span<const std::vector<Floor>> sites,
+                                        std::span<const std::uint64_t> returned);
+
+/// `floors` (at least one) as at most `parts` of nearly equal length: the least of each.
+std::vector<Floor> joined_floors(std::span<const Floor> floors, std::size_t parts);
+
+/// The chance that n values in random order have a Kendall score (concordant minus discordant pairs) of `score` or
+/// more. Exact; ties make it conservative. REQUIRES: n <= 64.
+double mann_kendall_p(std::size_t n, std::int64_t score);
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,364 @@
+#include "trace/trace_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "core/format.hpp"
+
+namespace vramtrack::trace {
+namespace {
+
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+/// An interpreter's handlers of atexit took up to 1.1 times as long as its teardown where it was measured.
+constexpr std::uint64_t kMostTeardowns = 4;
+
+/// The call sites of one line in one process.
+struct Line {
+  ReportSite site;
+  std::vector<std::size_t> members;
+  std::uint64_t oldest_us = kNever;
+  std::uint64_t returned = 0;
+  std::uint64_t first_us = kNever, last_us = 0;  ///< when it allocated first and last
+  std::vector<Floor> stretches, epochs;
+};
+
+/// What a line that rises over the events of a run is in time. A rise goes on in the second half of the run by the
+/// clock as well: a cache may be filled by all the events there are, and then be worked with. What comes after the last
+/// allocation may be the program's last words (a checkpoint, an evaluation), so less than half proves nothing.
+SiteShape shape_in_time(const Line& line, const ProcessTrace& process) {
+  std::uint64_t end_us = process.shown_us();
+  if (process.is_python()) {
+    // Handlers of atexit come between a program's last line and the interpreter's end, and no record tells how long
+    // they took. The teardown that follows is told, and a busy machine slows both.
+    if (process.end_us() == 0 || process.exit_us() < process.end_us()) return SiteShape::leak;
+    const std::uint64_t handlers_us = kMostTeardowns * (process.exit_us() - process.end_us());
+    end_us = std::min(end_us, process.end_us() - std::min(process.end_us(), handlers_us));
+  } else if (!process.has_exit()) {
+    end_us = std::max(end_us, process.exit_us());
+  }
+  const bool is_quiet = end_us > line.last_us && 2 * (end_us - line.last_us) > end_us - line.first_us;
+  return is_quiet ? SiteShape::warm_up : SiteShape::leak;
+}
+
+void add(std::vector<Floor>& sum, const std::vector<Floor>& floors) {
+  if (sum.size() < floors.size()) sum.resize(floors.size());
+  for (std::size_t i = 0; i < floors.size(); ++i) {
+    sum[i].bytes += floors[i].bytes;
+    sum[i].blocks += floors[i].blocks;
+  }
+}
+
+/// Lines of a process, judged.
+std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
+  std::vector<Line> lines;
+  std::map<std::tuple<Ledger, std::uint32_t, std::uint32_t>, std::size_t> place;
+  std::vector<std::int64_t> best;  // of each line: how far its chosen stack grew, and what it holds
+  const bool has_epochs = process.epoch_count() >= kLeastEpochs;
+  for (std::size_t i = 0; i < process.sites().size(); ++i) {
+    const CallSite& call = process.sites()[i];
+    // Pure churn: nothing to judge or to show, and its names need not be looked up.
+    if (call.stretches.empty() && call.epochs.empty() && call.live.blocks <= 0 && process.held_at_exit()[i].blocks <= 0)
+      continue;
+    const StackId stack = names.stack(process, call.stack);
+    const SiteLine line = names.line(stack);
+    const auto key = std::tuple(call.ledger, line.is_known ? index_of(line.frame) : IdTable::kNone,
+                                line.is_known ? 0U : static_cast<std::uint32_t>(call.call));
+    const auto [at, is_new] = place.try_emplace(key, lines.size());
+    if (is_new) {
+      lines.emplace_back();
+      lines.back().site.line = line;
+      lines.back().site.ledger = call.ledger;
+      best.push_back(std::numeric_limits<std::int64_t>::min());
+    }
+    Line& its = lines[at->second];
+    const std::vector<Floor> floors = process.stretches(call);
+    const std::int64_t rise = floors.empty() ? 0 : floors.back().bytes - floors[floors.size() / 6].bytes;
+    if (const std::int64_t rank = rise * 1024 + call.live.bytes / 1024; rank > best[at->second]) {
+      best[at->second] = rank;
+      its.site.stack = stack;
+      const probe::CallInfo* const info = probe::info_of(call.call);
+      its.site.call = info == nullptr ? std::string_view{} : info->name;
+      if (!line.is_own) its.site.thread = printable(process.thread_name(call.thread));
+    }
+    ++its.site.stacks;
+    if (call.allocations > 0) {
+      its.first_us = std::min(its.first_us, call.first_us);
+      its.last_us = std::max(its.last_us, call.last_us);
+    }
+    its.members.push_back(i);
+    its.site.live.bytes += call.live.bytes;
+    its.site.live.blocks += call.live.blocks;
+    its.site.at_exit.bytes += process.held_at_exit()[i].bytes;
+    its.site.at_exit.blocks += process.held_at_exit()[i].blocks;
+    if (call.live.blocks > 0) its.oldest_us = std::min(its.oldest_us, call.oldest_us);
+    its.returned += call.returned;
+    add(its.stretches, floors);
+    if (has_epochs) add(its.epochs, process.epochs(call));
+  }
+  std::vector<std::vector<Floor>> stretches, epochs;
+  std::vector<std::uint64_t> returned;
+  for (const Line& line : lines) {
+    stretches.push_back(line.stretches);
+    epochs.push_back(line.epochs);
+    returned.push_back(line.returned);
+  }
+  const auto by_stretches = judge_stretches(stretches);
+  const auto by_epochs = has_epochs ? judge_epochs(epochs, returned) : by_stretches;
+  const double judged_s = process.judged_s();
+  const double run_s = static_cast<double>(process.shown_us()) * 1e-6;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    ReportSite& site = lines[i].site;
+    // The program's own epochs know better than equal parts of the run.
+    const SiteJudgement& judged = by_epochs[i];
+    site.shape = judged.shape;
+    if (site.shape == SiteShape::leak && process.lost_records() > 0) site.shape = SiteShape::unsure;
+    if (site.shape == SiteShape::leak && !has_epochs) site.shape = shape_in_time(lines[i], process);
+    site.leak = site.shape == SiteShape::leak;
+    site.p_value = judged.p_value;
+    const SiteJudgement& run = by_stretches[i];
+    const bool use_run = run.growth_bytes > 0 && judged_s > 0;
+    site.growth_bytes = use_run ? run.growth_bytes : judged.growth_bytes;
+    site.growth_blocks = use_run ? run.growth_blocks : judged.growth_blocks;
+    const double over_s = use_run ? judged_s : run_s;
+    if (over_s > 0) site.growth_bytes_per_s = static_cast<double>(site.growth_bytes) / over_s;
+    if (lines[i].oldest_us != kNever && process.shown_us() >= lines[i].oldest_us)
+      site.oldest_s = static_cast<double>(process.shown_us() - lines[i].oldest_us) * 1e-6;
+    site.pids = {process.process().pid};
+  }
+  return lines;
+}
+
+void merge(ReportSite& into, const ReportSite& other) {
+  if (std::pair(other.leak, other.growth_bytes) > std::pair(into.leak, into.growth_bytes)) {
+    into.stack = other.stack;
+    into.shape = other.shape;
+    into.call = other.call;
+  }
+  into.leak = into.leak || other.leak;
+  into.stacks = std::max(into.stacks, other.stacks);
+  into.live.bytes += other.live.bytes;
+  into.live.blocks += other.live.blocks;
+  into.at_exit.bytes += other.at_exit.bytes;
+  into.at_exit.blocks += other.at_exit.blocks;
+  into.growth_bytes += other.growth_bytes;
+  into.growth_blocks += other.growth_blocks;
+  into.growth_bytes_per_s += other.growth_bytes_per_s;
+  into.p_value = std::min(into.p_value, other.p_value);
+  into.oldest_s = std::max(into.oldest_s, other.oldest_s);
+  into.pids.insert(into.pids.end(), other.pids.begin(), other.pids.end());
+}
+
+void tell_residual(const ProbeTrace& trace, TraceReport& report) {
+  for (const auto& process : trace.processes()) {
+    const auto& readings = process->readings();
+    if (readings.empty()) continue;
+    const ResidualReading& last = readings.back();
+    report.residual_bytes =
+        report.residual_bytes.value_or(0) + static_cast<std::int64_t>(last.process_bytes) - last.tracked_bytes;
+    std::vector<std::vector<Floor>> floors(1);
+    for (std::size_t i = 0; i < readings.size(); ++i)
+      floors[0].push_back({static_cast<std::int64_t>(readings[i].process_bytes) - readings[i].tracked_bytes,
+                           static_cast<std::int64_t>(i)});
+    const SiteJudgement judged = judge_stretches(floors).front();
+    if (judged.shape != SiteShape::leak) continue;
+    report.residual_grows = true;
+    const std::size_t first = readings.size() / 6;  // as judge_stretches() leaves out
+    const auto over_us = static_cast<double>(last.realtime_us - readings[first].realtime_us);
+    if (over_us > 0) report.residual_bytes_per_s += static_cast<double>(judged.growth_bytes) * 1e6 / over_us;
+  }
+}
+
+void note_process(const ProcessTrace& process, std::vector<std::string>& notes) {
+  const std::string who = fmt::format("process {}", process.process().pid);
+  if (process.most_interval_bytes() > 0)
+    notes.push_back(
+        fmt::format("{}: sampled: at its busiest one block in about {} was recorded; bytes and counts are estimates",
+                    who, format_size(process.most_interval_bytes())));
+  if (process.lost_records() > 0)
+    notes.push_back(
+        fmt::format("{}: {} found no room in the ring: bytes and counts of sites may be too high or too low, and none "
+                    "is called a leak",
+                    who, format_count(process.lost_records(), "record")));
+  if (process.lost_records() == 0 && process.unknown_frees() > 0)
+    notes.push_back(fmt::format("{}: {} of an address that the trace never allocated", who,
+                                format_count(process.unknown_frees(), "free")));
+  if (process.replaced() > 0)
+    notes.push_back(fmt::format("{}: {} at an address that was still live: a free was not seen", who,
+                                format_count(process.replaced(), "allocation")));
+  if (process.refused() > 0)
+    notes.push_back(fmt::format("{}: a limit refused {}", who, format_count(process.refused(), "allocation")));
+  if (process.failed() > 0)
+    notes.push_back(
+        fmt::format("{}: {} failed: the device was out of memory", who, format_count(process.failed(), "allocation")));
+}
+
+}  // namespace
+
+bool matches_pattern(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = std::string_view::npos, from = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      from = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+Suppressions Suppressions::parse(std::string_view text) {
+  Suppressions out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+    if (line.starts_with("leak:")) line.remove_prefix(5);
+    if (!line.empty() && !line.starts_with('#')) out.patterns_.emplace_back(line);
+  }
+  return out;
+}
+
+bool Suppressions::matches(const Symbols& symbols, StackId stack) const {
+  if (patterns_.empty()) return false;
+  for (const FrameId frame : symbols.stack(stack))
+    for (const std::string& pattern : patterns_)
+      if (matches_pattern(pattern, symbols.name(frame)) || matches_pattern(pattern, symbols.file(frame))) return true;
+  return false;
+}
+
+TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppressions& suppressions) {
+  TraceReport report;
+  report.program = trace.program();
+  report.duration_s = trace.duration_s();
+  report.notes = trace.losses();
+  std::map<std::tuple<Ledger, std::uint32_t, std::string_view>, std::size_t> place;
+  for (const auto& process : trace.processes()) {
+    ReportProcess& told = report.processes.emplace_back();
+    told.pid = process->process().pid;
+    told.command = process->command();
+    told.events = process->events();
+    told.peak_bytes = process->peak_bytes();
+    told.cached_bytes = process->cached_bytes();
+    told.epochs = process->epoch_count();
+    told.epoch_name = process->epoch_name();
+    told.can_tell = process->stretch_count() >= kLeastParts + 2 || process->epoch_count() >= kLeastEpochs;
+    report.can_tell = report.can_tell || told.can_tell;
+    report.cached_bytes += told.cached_bytes;
+    const std::optional<ProbeEnd>& end = process->end() ? process->end() : trace.end();
+    if (end && end->signal == 0 && !process->is_python()) report.has_native_exit = true;
+    for (std::size_t i = 0; i < kLedgers; ++i) {
+      told.live_bytes[i] = process->live_bytes(static_cast<Ledger>(i));
+      report.live_bytes[i] += told.live_bytes[i];
+    }
+    for (Line& line : lines_of(*process, names)) {
+      ReportSite& site = line.site;
+      if (suppressions.matches(names.symbols(), site.stack)) {
+        ++report.suppressed_sites;
+        continue;
+      }
+      if (site.leak) ++told.leaking_sites;
+      const auto key = std::tuple(site.ledger, site.line.is_known ? index_of(site.line.frame) : IdTable::kNone,
+                                  site.line.is_known ? std::string_view{} : site.call);
+      const auto [at, is_new] = place.try_emplace(key, report.sites.size());
+      if (is_new)
+        report.sites.push_back(std::move(site));
+      else
+        merge(report.sites[at->second], site);
+    }
+    note_process(*process, report.notes);
+  }
+  std::array<double, kLedgers> growth{};  // by time: runs of several files need not be of one length
+  for (const ReportSite& site : report.sites)
+    growth[static_cast<std::size_t>(site.ledger)] += std::max(0.0, site.growth_bytes_per_s);
+  for (ReportSite& site : report.sites) {
+    const double all = growth[static_cast<std::size_t>(site.ledger)];
+    if (site.growth_bytes_per_s > 0) site.share = site.growth_bytes_per_s / all;
+    if (!site.leak) continue;
+    report.leak = true;
+    report.growth_bytes_per_s += site.growth_bytes_per_s;
+  }
+  std::erase_if(report.sites,
+                [](const ReportSite& site) { return !site.leak && site.live.blocks <= 0 && site.at_exit.blocks <= 0; });
+  std::stable_sort(report.sites.begin(), report.sites.end(), [](const ReportSite& a, const ReportSite& b) {
+    if (a.leak != b.leak) return a.leak;
+    if (a.leak && a.growth_bytes_per_s != b.growth_bytes_per_s) return a.growth_bytes_per_s > b.growth_bytes_per_s;
+    return a.live.bytes > b.live.bytes;
+  });
+  tell_residual(trace, report);
+  StackCategories stacks(names.symbols());
+  report.categories = categories_of(trace, names, stacks);
+  for (ReportSite& site : report.sites) site.category = stacks.of(site.stack);
+  const auto leaking = static_cast<std::uint64_t>(
+      std::count_if(report.sites.begin(), report.sites.end(), [](const ReportSite& site) { return site.leak; }));
+  std::uint64_t events = 0;
+  for (const ReportProcess& process : report.processes) events += process.events;
+  if (report.leak) {
+    report.because =
+        fmt::format("{} kept growing to the end of {}", format_count(leaking, "site"), format_count(events, "event"));
+    report.next_step = "look at what keeps the memory that this line allocates: a list, a cache, a graph, a handle";
+  } else if (report.can_tell) {
+    report.because = fmt::format("no site kept growing over {}", format_count(events, "event"));
+  } else {
+    report.because = fmt::format("{} are too few to tell a leak from a start", format_count(events, "event"));
+    report.next_step = "let the program run for more of its iterations, or mark its epochs with vramtrack.mark()";
+  }
+  for (std::string& note : report.notes) note = printable(note);  // they name files
+  if (report.residual_grows) report.because += "; memory that the probe does not see grows, too";
+  return report;
+}
+
+CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCategories& stacks) {
+  const Profile profile = profile_of(trace, names, Ledger::device);
+  std::vector<ToldBytes> told;
+  for (const auto& process : trace.processes())
+    for (const LiveTold::Told& each : process->told()) {
+      const CallSite& site = process->sites()[each.place];
+      if (site.ledger != Ledger::device) continue;
+      const StringId name = each.name == 0 ? kNoText : names.symbols().intern(process->text(each.name));
+      told.push_back({names.stack(*process, site.stack), each.category, name, each.bytes, each.blocks});
+    }
+  CategoryTotals totals = categorize(profile, told, stacks);
+  totals.sort();
+  return totals;
+}
+
+Profile profile_of(const ProbeTrace& trace, ProbeNames& names, Ledger ledger, std::optional<std::size_t> moment) {
+  ProfileBuilder builder;
+  for (const auto& process : trace.processes()) {
+    if (moment && !process->moments()[*moment]) continue;
+    for (std::size_t i = 0; i < process->sites().size(); ++i) {
+      const CallSite& call = process->sites()[i];
+      if (call.ledger != ledger) continue;
+      Held held = call.live;
+      if (moment) {
+        const auto& then = process->moments()[*moment]->sites;
+        held = i < then.size() ? then[i] : Held{};
+      }
+      if (held.bytes != 0 || held.blocks != 0) builder.add(names.stack(*process, call.stack), held.bytes, held.blocks);
+    }
+  }
+  return builder.profile();
+}
+
+Profile difference(const Profile& from, const Profile& to) {
+  ProfileBuilder builder;
+  for (const StackBytes& held : to) builder.add(held.stack, held.bytes, held.blocks);
+  for (const StackBytes& held : from) builder.add(held.stack, -held.bytes, -held.blocks);
+  return builder.profile();
+}
+
+}  // namespace vramtrack::trace

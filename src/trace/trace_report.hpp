@@ -1,0 +1,101 @@
+// TraceReport: the answer of a trace: which lines keep memory, which of them leak, and what is known besides.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/category.hpp"
+#include "trace/probe_names.hpp"
+#include "trace/probe_trace.hpp"
+#include "trace/profile.hpp"
+#include "trace/site_growth.hpp"
+
+namespace vramtrack::trace {
+
+/// All stacks of one line in one ledger, over all processes.
+struct ReportSite {
+  StackId stack = kNoStack;  ///< of its stacks the one that grew most, else the one that holds most
+  SiteLine line;
+  std::string_view call;                  ///< of that stack: "cuMemAlloc"
+  Category category = Category::unknown;  ///< of that stack
+  std::string thread;                     ///< of that stack, where no frame of it is the user's own: "pt_autograd_0"
+  Ledger ledger = Ledger::device;
+  std::uint64_t stacks = 0;
+  bool leak = false;
+  SiteShape shape = SiteShape::flat;
+  Held live;
+  Held at_exit;
+  std::int64_t growth_bytes = 0;
+  std::int64_t growth_blocks = 0;
+  double growth_bytes_per_s = 0;
+  double p_value = 1;
+  double oldest_s = 0;  ///< age of its oldest live block
+  double share = 0;     ///< of the growth of all sites of the ledger; 0 where it does not grow
+  std::vector<std::uint32_t> pids;
+};
+
+struct ReportProcess {
+  std::uint32_t pid = 0;
+  std::string command;
+  std::uint64_t events = 0;
+  std::array<std::int64_t, kLedgers> live_bytes{};
+  std::int64_t peak_bytes = 0;
+  std::int64_t cached_bytes = 0;
+  std::uint64_t leaking_sites = 0;
+  std::uint64_t epochs = 0;
+  std::string epoch_name;
+  bool can_tell = false;  ///< it has events enough
+};
+
+struct TraceReport {
+  std::string program;
+  double duration_s = 0;
+  bool leak = false;
+  bool can_tell = false;
+  std::string because;
+  std::string next_step;
+  double growth_bytes_per_s = 0;  ///< of the leaking sites
+  std::optional<std::int64_t> residual_bytes;
+  bool residual_grows = false;
+  double residual_bytes_per_s = 0;
+  std::vector<ReportSite> sites;  ///< the leaking first, the most growth first; then the most bytes first
+  std::vector<ReportProcess> processes;
+  std::array<std::int64_t, kLedgers> live_bytes{};
+  std::int64_t cached_bytes = 0;
+  CategoryTotals categories;     ///< of the live bytes of the device ledger
+  bool has_native_exit = false;  ///< a program that is not Python's ended in order: what it still held is told
+  std::uint64_t suppressed_sites = 0;
+  std::vector<std::string> notes;
+};
+
+/// Patterns of sites that are known and accepted; '*' matches anything. A site is suppressed if any of its frames has a
+/// function or file that a pattern matches as a whole.
+class Suppressions {
+ public:
+  /// One pattern a line; empty lines and lines that begin with '#' are skipped; "leak:" before a pattern is allowed.
+  static Suppressions parse(std::string_view text);
+  [[nodiscard]] bool matches(const Symbols& symbols, StackId stack) const;
+  [[nodiscard]] bool empty() const { return patterns_.empty(); }
+
+ private:
+  std::vector<std::string> patterns_;
+};
+/// '*' matches any text, all else itself.
+bool matches_pattern(std::string_view pattern, std::string_view text);
+
+/// REQUIRES: trace.finish().
+TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppressions& suppressions = {});
+
+/// Live bytes of one ledger by stack, over all processes: at the moment that is shown, or at `moment` (index into the
+/// moments that were asked for) where it is set.
+Profile profile_of(const ProbeTrace& trace, ProbeNames& names, Ledger ledger, std::optional<std::size_t> moment = {});
+/// Live bytes of device memory by what they are: as the program told, else by their stacks.
+CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCategories& stacks);
+/// By stack `to` minus `from`.
+Profile difference(const Profile& from, const Profile& to);
+
+}  // namespace vramtrack::trace

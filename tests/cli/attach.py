@@ -1,0 +1,242 @@
+"""`vramtrack attach` from outside, on a stand-in for PyTorch. Real PyTorch is in tests/torch/test_attach.py.
+
+    python3 tests/cli/attach.py build/test/vramtrack
+
+VRAMTRACK_PYTHON314 names a Python 3.14 or newer, for the way that needs nothing of the program; without one, and without a python3.14 in
+PATH, those tests say that they are skipped.
+"""
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from sandbox import TESTS, Sandbox
+
+BINARY = sys.argv.pop(1)
+MODULES = TESTS.parent / "python/vramtrack"
+NEWER = os.environ.get("VRAMTRACK_PYTHON314") or shutil.which("python3.14")
+
+
+def until(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.01)
+
+
+class Attach(unittest.TestCase):
+    def setUp(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+        # The path of a socket is short.
+        self.runtime = tempfile.mkdtemp(prefix="va-")
+        self.addCleanup(shutil.rmtree, self.runtime, True)
+
+    def environment(self, **more):
+        return {**self.box.environment(), "XDG_RUNTIME_DIR": self.runtime, "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+    def program(self, mode, python=sys.executable, **environment):
+        started = subprocess.Popen([python, TESTS / "cli/attached.py", MODULES, mode], env=self.environment(**environment),
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
+        self.addCleanup(started.stdout.close)
+        self.addCleanup(started.stdin.close)
+        self.addCleanup(started.wait)
+        self.addCleanup(started.kill)
+        self.assertEqual(started.stdout.readline(), "ready\n")
+        return started
+
+    def recording(self, program):
+        program.stdin.write("?\n")
+        program.stdin.flush()
+        return program.stdout.readline().strip()
+
+    def attach(self, program, *arguments, code=0):
+        pid = program if isinstance(program, int) else program.pid
+        done = self.box.run("attach", str(pid), *arguments, env={"XDG_RUNTIME_DIR": self.runtime})
+        self.assertEqual(done.returncode, code, done.stderr.decode() + done.stdout.decode())
+        return done.stdout.decode() if code != 2 else done.stderr.decode()
+
+    def check_leak(self, program):
+        said = self.attach(program, "--duration", "1", "--kept", "--output", "job.pickle", code=1)
+        self.assertIn("train.py:88", said)
+        self.assertRegex(said, r"losses \(list, \d+ items\) in attached.py module globals keeps \d+ tensors of [\d.]+ MiB, \+\d+")
+        self.assertIn("made at /home/me/project/train.py:88", said)
+        self.assertEqual(sorted(path.name for path in self.box.work.iterdir()), [f"job-{n}.pickle" for n in (1, 2, 3)])
+        self.assertEqual(self.recording(program), "None")
+
+    def test_a_program_that_opened_its_door(self):
+        program = self.program("door")
+        self.check_leak(program)
+        self.attach(program, "--duration", "1s", code=1)  # again
+
+    def test_the_environment_asks_for_the_door(self):
+        program = self.program("asked", VRAMTRACK_ATTACHABLE="1")
+        self.attach(program, "--duration", "1", code=1)
+        self.assertIn("vramtrack.allow_attach()", self.attach(self.program("asked"), code=2))
+
+    def test_kept_alone_records_nothing(self):
+        said = self.attach(self.program("door"), "--duration", "0", "--kept")
+        self.assertEqual(said, "What keeps tensors:\n  nothing that Python knows\n")
+        self.assertEqual(list(self.box.work.iterdir()), [])
+
+    def test_a_recording_of_the_program_stays_on(self):
+        program = self.program("records")
+        done = self.box.run("attach", str(program.pid), "--duration", "1", env={"XDG_RUNTIME_DIR": self.runtime})
+        self.assertIn("stays on afterwards", done.stderr.decode())
+        self.assertEqual(self.recording(program), "all")
+
+    def interrupted(self, number):
+        program = self.program("door")
+        running = subprocess.Popen([self.box.binary, "attach", str(program.pid), "--duration", "30m"], cwd=self.box.work,
+                                   env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+        until(lambda: self.recording(program) == "all")
+        running.send_signal(number)
+        out, err = running.communicate(timeout=30)
+        until(lambda: self.recording(program) == "None")
+        return running.returncode, out.decode(), err.decode()
+
+    def test_interrupted_it_compares_what_it_has(self):
+        code, out, err = self.interrupted(signal.SIGINT)
+        self.assertEqual(code, 1, err)
+        self.assertIn("train.py:88", out)
+
+    def test_killed_the_recorder_is_off(self):
+        self.assertEqual(self.interrupted(signal.SIGKILL)[0], -signal.SIGKILL)
+
+    def talk(self, program):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(f"{self.runtime}/vramtrack-attach/{program.pid}")
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_the_programs_own_time_limit(self):
+        program = self.program("door")
+        connection = self.talk(program)
+        connection.sendall(b"record 0.2\n")
+        self.assertEqual(connection.recv(100), b"ok\n")
+        self.assertEqual(connection.recv(100), b"", "it ends the session")
+        until(lambda: self.recording(program) == "None")
+
+    def test_wrong_requests(self):
+        program = self.program("door")
+        connection = self.talk(program)
+        for asked, said in ((b"record soon", b"needs a number"), (b"record 99999", b"at most"), (b"record nan", b"at most"),
+                            (b"snapshot", b"descriptor"), (b"kept out", b"expected hello"), (b"\xff\xfe", b"expected hello")):  # fmt: skip
+            connection.sendall(asked + b"\n")
+            answer = connection.recv(1000)
+            self.assertTrue(answer.startswith(b"error: ") and said in answer, answer)
+        connection.sendall(b"x" * 300)
+        try:
+            self.assertEqual(connection.recv(100), b"")
+        except ConnectionResetError:
+            pass
+        self.assertEqual(self.recording(program), "None")
+
+    def test_the_socket_is_the_users(self):
+        program = self.program("door")
+        path = pathlib.Path(self.runtime, "vramtrack-attach")
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE((path / str(program.pid)).stat().st_mode), 0o600)
+        program.stdin.close()
+        program.wait()
+        self.assertEqual(list(path.iterdir()), [], "it is gone with the program")
+
+    def test_a_folder_that_others_can_enter_is_not_used(self):
+        path = pathlib.Path(self.runtime, "vramtrack-attach")
+        path.mkdir()
+        path.chmod(0o777)
+        self.assertIn("lets nothing in", self.attach(self.program("asked", VRAMTRACK_ATTACHABLE="1"), code=2))
+
+    def test_another_process_behind_the_path_is_refused(self):
+        """A socket that a program was given, where another process listens."""
+        folder = pathlib.Path(self.runtime, "vramtrack-attach")
+        folder.mkdir(mode=0o700)
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(str(folder / "socket"))
+        listener.listen()
+        child = subprocess.Popen(["sleep", "60"], pass_fds=[listener.fileno()])
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        os.rename(folder / "socket", folder / str(child.pid))
+        # The kernel remembers the name that was bound, so the search does not even find it.
+        self.assertEqual(self.attach(child.pid, code=2).count("\n"), 1)
+
+    def test_refusals(self):
+        for mode, words in (("no_torch", "has not imported PyTorch"), ("cpu", "has not used a GPU")):
+            self.assertIn(words, self.attach(self.program(mode), "--duration", "1", code=2))
+        sleeper = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        self.assertIn("no Python interpreter was recognized in process", self.attach(sleeper.pid, code=2))
+        self.assertIn("is not there", self.attach(2**22 + 1, code=2))
+        if sys.version_info < (3, 14):
+            said = self.attach(self.program("plain"), code=2)
+            self.assertIn(f"runs Python {sys.version_info[0]}.{sys.version_info[1]}, which lets nothing in", said)
+            self.assertIn("vramtrack run -- PROGRAM", said)
+
+    @unittest.skipUnless(os.getuid() == 0, "needs root, to be two users")
+    def test_other_users_are_refused(self):
+        other = subprocess.Popen(["sleep", "60"], user=65534)
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        self.assertIn("is not yours: it belongs to user 65534", self.attach(other.pid, code=2))
+        program = self.program("door")
+        os.chmod(self.runtime, 0o755)
+        folder = pathlib.Path(self.runtime, "vramtrack-attach")
+        folder.chmod(0o755)
+        (folder / str(program.pid)).chmod(0o666)
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.setuid(65534)
+            try:
+                connection = self.talk(program)
+                connection.sendall(b"record 9\n")
+                said = connection.recv(9) or b"nothing"
+            except (BrokenPipeError, ConnectionResetError):
+                said = b"nothing"
+            os.write(writing, said)
+            os._exit(0)
+        os.close(writing)
+        os.waitpid(child, 0)
+        self.assertEqual(os.read(reading, 100), b"nothing")
+        os.close(reading)
+        self.assertEqual(self.recording(program), "None")
+
+    @unittest.skipUnless(os.getuid() == 0 and shutil.which("unshare"), "needs root and unshare")
+    def test_another_pid_namespace_is_refused(self):
+        outer = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "sleep", "60"], stderr=subprocess.DEVNULL)
+        self.addCleanup(outer.wait)
+        self.addCleanup(outer.kill)
+        children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
+        until(lambda: outer.poll() is not None or children.read_text().strip())
+        if outer.poll() is not None:
+            self.skipTest("namespaces cannot be made here")
+        inner = int(children.read_text().split()[0])
+        until(lambda: os.readlink(f"/proc/{inner}/ns/pid") != os.readlink("/proc/self/ns/pid"))
+        self.assertIn("another pid namespace", self.attach(inner, code=2))
+
+    @unittest.skipUnless(NEWER, "no Python 3.14 or newer: set VRAMTRACK_PYTHON314")
+    def test_python_lets_it_in(self):
+        program = self.program("plain", NEWER)
+        self.check_leak(program)
+        until(lambda: not list(pathlib.Path(self.runtime, "vramtrack-attach").iterdir()), 10)
+        self.attach(program, "--duration", "1", code=1)  # the door has closed behind the first, and opens again
+
+    @unittest.skipUnless(NEWER, "no Python 3.14 or newer: set VRAMTRACK_PYTHON314")
+    def test_python_that_does_not_let_it_in(self):
+        program = self.program("plain", NEWER, PYTHON_DISABLE_REMOTE_DEBUG="1")
+        self.assertIn("its Python could not be asked to", self.attach(program, code=2))
+        self.assertEqual([path for path in pathlib.Path(self.runtime).rglob("*.py")], [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -1,0 +1,197 @@
+"""Earlier runs of a program, from outside: in recordings, in the store of a watch, and as `programs` shows them.
+
+    python3 tests/cli/experience.py build/test/vramtrack
+"""
+import json
+import pathlib
+import shutil
+import sqlite3
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "agent"))
+from running import Agent, until  # noqa: E402
+from sandbox import FIXTURES, MIB, Sandbox  # noqa: E402
+
+BINARY = sys.argv.pop(1)
+
+
+def scenario(command, shape, hours, name="python"):
+    """A program that runs for two hours, again and again."""
+    return (f'name = "runs"\nperiod_s = 10\nduration_s = "{hours}h"\nstart = 2026-01-05T08:00:00Z\n'
+            f'[[device]]\nname = "NVIDIA A10"\ncapacity_bytes = "24GiB"\nbaseline_bytes = "260MiB"\n'
+            f'[[process]]\nname = "{name}"\npid = 4242\ncommand = "{command}"\nuser = "ada"\nlifetime_s = "2h"\nrestart_after_s = 60\n'
+            f'  [[process.shape]]\n  kind = "constant"\n  bytes = "1GiB"\n{shape}')
+
+
+# Straight for an hour: nobody can tell it from a leak the first time.
+RAMP = '  [[process.shape]]\n  kind = "warm_up"\n  bytes = "18GiB"\n  over_s = "1h"\n  form = "linear"\n'
+
+
+class Experience(unittest.TestCase):
+    def setUp(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+
+    def record(self, name, command, shape=RAMP, hours=2):
+        """Logs of devices and processes, as analyze takes them."""
+        self.box.write(name + ".toml", scenario(command, shape, hours))
+        made = self.box.run("simulate", name + ".toml", "--csv", name + ".csv", "--process-csv", name + "_apps.csv")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return [name + ".csv", name + "_apps.csv"]
+
+    def analyze(self, files, history=()):
+        options = [word for file in history for word in ("--history", file)]
+        result = self.box.run("analyze", "--timezone", "UTC", "--format", "json", *options, *files)
+        self.assertEqual(result.stderr, b"")
+        return result.returncode, [json.loads(line) for line in result.stdout.splitlines()]
+
+    def test_a_warm_up_like_those_of_earlier_recordings_raises_no_alert(self):
+        today = self.record("today", "python train.py --output /runs/4")
+        monday = self.record("monday", "python train.py --output /runs/1", hours=7)
+        _, alone = self.analyze(today)
+        self.assertTrue(any(line["alerts"] for line in alone), "the ramp must be one that alarms")
+        code, known = self.analyze(today, monday)
+        self.assertEqual(code, 0)
+        self.assertEqual([line["alerts"] for line in known], [[] for _ in known])
+        self.assertIn("earlier runs of this program settled at 19.0 GiB after 60 min", json.dumps(known))
+
+    def test_the_same_analysis_gives_the_same_result(self):
+        today = self.record("today", "python train.py")
+        monday = self.record("monday", "python train.py", hours=7)
+        self.assertEqual(self.analyze(today, monday), self.analyze(today, monday))
+
+    def test_another_program_is_a_stranger(self):
+        today = self.record("today", "python train.py --batch-size 64")
+        monday = self.record("monday", "python train.py --batch-size 32", hours=7)
+        devices_only = [today[1]]
+        self.assertEqual(devices_only, ["today_apps.csv"])
+        _, alone = self.analyze(today)
+        _, known = self.analyze(today, monday)
+        alerts = [[a["raised"] for a in line["alerts"]] for line in alone]
+        self.assertEqual([[a["raised"] for a in line["alerts"]] for line in known], alerts)
+
+    def test_runs_of_a_device_without_processes_count_too(self):
+        today = self.record("today", "python train.py")
+        monday = self.record("monday", "python train.py", hours=7)
+        _, alone = self.analyze(today[:1])
+        self.assertTrue(alone[0]["alerts"])
+        _, known = self.analyze(today[:1], monday[:1])
+        self.assertEqual(known[0]["alerts"], [])
+
+    def test_a_history_that_cannot_be_read_is_an_error(self):
+        today = self.record("today", "python train.py")
+        result = self.box.run("analyze", "--history", "missing.csv", *today)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"cannot read --history", result.stderr)
+        self.assertIn(b"missing.csv", result.stderr)
+
+    def programs(self, store, *options):
+        result = self.box.run("programs", "--store", store, *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode()
+
+    def test_a_watch_remembers_and_programs_shows_it(self):
+        self.box.write("runs.toml", scenario("python train.py --api-key hunter2", RAMP, 9))
+        store = str(self.box.work / "s.db")
+        with Agent(self.box, "--scenario", "runs.toml", "--speed", "3600", "--set", f"store.path={store}", simulate=False):
+            until(lambda: pathlib.Path(store).exists() and '"runs":3' in self.programs(store, "--json"), 90, "three runs")
+        line = json.loads(self.programs(store, "--json").splitlines()[0])
+        self.assertEqual(line["schema"], "vramtrack.program.v1")
+        self.assertEqual((line["name"], line["user"], line["leaked"]), ("python train.py", "ada", 0))
+        self.assertAlmostEqual(line["recent"][-1]["settled_bytes"], 19 * 2**30, delta=2**28)
+        self.assertAlmostEqual(line["recent"][-1]["warm_up_s"], 3600, delta=400)
+        table = self.programs(store)
+        self.assertRegex(table, r"python train.py +ada +3 +0 +\d+ min +19.0 GiB")
+        self.assertNotIn("hunter2", table + json.dumps(line))
+        replayed = self.box.run("replay", store)
+        self.assertEqual(replayed.returncode, 0, replayed.stderr)
+        self.assertEqual(self.programs(store, "--forget", line["id"][:8]), "1 program forgotten\n")
+        self.assertIn("no program is known yet", self.programs(store))
+        unknown = self.box.run("programs", "--store", store, "--forget", "00")
+        self.assertEqual(unknown.returncode, 2)
+
+    def grow(self):
+        """A machine one of whose cards uses 20 MiB more every 0.1 s: options for it."""
+        shutil.copytree(FIXTURES / "sys", self.box.path / "sys", symlinks=True)
+        used = self.box.path / "sys/class/drm/card0/device/mem_info_vram_used"
+        level = int(used.read_text())
+        over = threading.Event()
+
+        def rise():
+            nonlocal level
+            while not over.wait(0.1):
+                level += 20 * MIB
+                part = used.with_suffix(".part")
+                part.write_text(f"{level}\n")
+                part.replace(used)
+
+        grower = threading.Thread(target=rise)
+        grower.start()
+        self.addCleanup(grower.join)
+        self.addCleanup(over.set)
+        return ["--source", "drm", "--set", f"sources.sys-root={self.box.path}/sys", "--set", f"sources.proc-root={FIXTURES}/proc"]
+
+    def test_a_watch_that_was_killed_goes_on_without_raising_again(self):
+        store = str(self.box.work / "s.db")
+        watch = ["watch", "--json", "--interval", "0.2s", "--every", "1s", "--detector", "linear_trend", "--set", "minimum-samples=10",
+                 "--set", "minimum-duration-minutes=0.03", "--set", f"store.path={store}", "--set", "store.flush-seconds=0",
+                 *self.grow()]
+        first = self.box.start(*watch)
+        raised = None
+        for line in first.stdout:
+            row = json.loads(line)
+            if row["schema"] == "vramtrack.alert.v1" and row["event"] == "raised":
+                raised = row["alert"]["raised"]
+                break
+        first.kill()
+        first.wait(30)
+        first.stdout.close()
+        first.stderr.close()
+        self.assertTrue(raised)
+        with sqlite3.connect(store) as database:
+            alerts = database.execute("SELECT raised_ns FROM alert ORDER BY raised_ns").fetchall()
+        second = self.box.run(*watch, "--duration", "3s")
+        self.assertEqual(second.returncode, 0, second.stderr)
+        rows = [json.loads(line) for line in second.stdout.splitlines()]
+        self.assertEqual([r for r in rows if r["schema"] == "vramtrack.alert.v1" and r["event"] == "raised"], [])
+        last = [r for r in rows if r["schema"] == "vramtrack.analysis.v1" and r["alerts"]][-1]
+        self.assertEqual(last["alerts"][0]["raised"], raised)
+        with sqlite3.connect(store) as database:
+            codes = database.execute("SELECT code FROM event WHERE kind='watch_started' ORDER BY id").fetchall()
+            self.assertEqual(codes, [(2,), (3,)])
+            self.assertEqual(database.execute("SELECT raised_ns FROM alert ORDER BY raised_ns").fetchall(), alerts)
+        # The replay goes on there, too: no other alert.
+        replayed = [json.loads(line) for line in self.box.run("replay", "--json", "--detector", "linear_trend", "--set",
+                                                              "minimum-samples=10", "--set", "minimum-duration-minutes=0.03",
+                                                              store).stdout.splitlines()]
+        self.assertEqual(len([r for r in replayed if r["schema"] == "vramtrack.alert.v1" and r["event"] == "raised"]),
+                         len(alerts))
+
+    def test_a_leak_that_was_half_decided_is_not_forgotten(self):
+        store = str(self.box.work / "s.db")
+        growing = self.grow()
+
+        def watch(samples, duration, *more):
+            """An alert needs so many samples."""
+            run = self.box.run("watch", "--json", "--interval", "0.1s", "--every", "1h", "--detector", "linear_trend", "--set",
+                               f"minimum-samples={samples}", "--set", "minimum-duration-minutes=0.01", "--set",
+                               f"store.path={store}", "--set", "store.flush-seconds=0", *more, "--duration", duration, *growing)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            return [json.loads(line) for line in run.stdout.splitlines()]
+
+        def alerts(rows):
+            return [row["event"] for row in rows if row["schema"] == "vramtrack.alert.v1"]
+
+        first = watch(100000, "4s")
+        self.assertEqual(alerts(first), [])
+        seen = max(row["samples"] for row in first if row["schema"] == "vramtrack.analysis.v1")
+        self.assertGreater(seen, 5)
+        # A second watch alone would not have as many samples; with those of the first it has enough at once.
+        self.assertEqual(alerts(watch(seen + 3, "1s"))[:1], ["raised"])
+        self.assertEqual(alerts(watch(seen + 3, "1s", "--no-experience")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,326 @@
+"""`vramtrack fleet scan` on real servers: Prometheus by remote-read and query_range, VictoriaMetrics by export."""
+import csv
+import datetime
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from scan_data import CAPACITY_MIB, END, END_MS, healthy, labels, leaking, with_capacity
+from servers import Prometheus, Proxy, VictoriaMetrics
+
+BINARY = sys.argv.pop(1)
+
+
+def installed(kind):
+    return unittest.skipUnless(shutil.which(kind.program), f"not installed: {kind.program} (scripts/setup.sh test)")
+
+
+def small_fleet():
+    """Four machines of two GPUs of one job; node2's GPU 1 leaks."""
+    return [(labels(f"node{n}", g, hpc_job="77"), leaking(9) if (n, g) == (2, 1) else healthy(10 * n + g))
+            for n in range(4) for g in range(2)]
+
+
+class Scan(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.servers = []
+
+    @classmethod
+    def tearDownClass(cls):
+        for server in cls.servers:
+            server.close()
+
+    @classmethod
+    def serve(cls, kind, series):
+        server = kind()
+        cls.servers.append(server)
+        server.write(series)
+        return server
+
+    def scan(self, url, *options, code=None):
+        result = subprocess.run([BINARY, "fleet", "scan", "--url", url, "--since", "4h", "--until", END, *options], capture_output=True, timeout=300)
+        if code is not None:
+            self.assertEqual(result.returncode, code, result.stdout.decode() + result.stderr.decode())
+        return result
+
+    def lines(self, url, *options, code=None):
+        rows = [json.loads(line) for line in self.scan(url, "--format", "json", *options, code=code).stdout.splitlines()]
+        by = {}
+        for row in rows:
+            by.setdefault(row["schema"].split(".")[1], []).append(row)
+        return by
+
+    def leaks(self, rows):
+        """The GPUs that leak, by the lines of the analysis contract."""
+        return {(r["series"]["host"], r["series"]["index"]) for r in rows["analysis"]
+                if r["series"]["metric"] == "device_used" and any(a["leak"] for a in r["alerts"])}
+
+
+@installed(Prometheus)
+class OnPrometheus(Scan):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = cls.serve(Prometheus, with_capacity(small_fleet()))
+
+    def test_every_way_of_reading_finds_the_leak(self):
+        for path in ("remote-read", "query-range"):
+            with self.subTest(path):
+                rows = self.lines(self.server.url, "--read-by", path, code=1)
+                self.assertEqual(self.leaks(rows), {("node2", 1)})
+                self.assertEqual(len(rows["analysis"]), 8)
+                self.assertEqual(rows["fleet_scan"][0]["read_by"], path)
+                self.assertTrue(rows["fleet_scan"][0]["is_complete"])
+                for row in rows["analysis"]:
+                    self.assertEqual(row["capacity_bytes"], CAPACITY_MIB << 20)
+        self.assertEqual(self.lines(self.server.url)["fleet_scan"][0]["read_by"], "remote-read")
+
+    def test_the_table_names_the_job_the_gpu_and_the_end(self):
+        text = self.scan(self.server.url, code=1).stdout.decode()
+        self.assertIn("8 GPUs on 4 machines, the last 4.0 h of dcgm-exporter (", text)
+        self.assertRegex(text, r"job 77 +node2 GPU 1 +1 of 8 +\d+\.\d/79\.6 GiB +\+\d+\.\d MiB/min +\d+h")
+        self.assertIn("is healthy on node0, node1, node3", text)
+
+    def test_the_verdict_is_that_of_analyze(self):
+        text = io.StringIO()
+        log = csv.writer(text)
+        log.writerow(["timestamp", "index", "memory.used [MiB]", "memory.total [MiB]"])
+        for ms, value in leaking(9):
+            log.writerow([datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc).strftime("%Y/%m/%d %H:%M:%S.000"), 0, f"{value} MiB",
+                          f"{CAPACITY_MIB} MiB"])
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+            file.write(text.getvalue())
+            file.flush()
+            done = subprocess.run([BINARY, "analyze", "--timezone", "UTC", "--format", "json", file.name], capture_output=True, timeout=120)
+        analysed = json.loads(done.stdout.splitlines()[0])
+        scanned = next(r for r in self.lines(self.server.url)["analysis"] if (r["series"]["host"], r["series"]["index"]) == ("node2", 1))
+        for key in ("verdict", "alerts", "samples", "interval_s"):
+            self.assertEqual(scanned[key], analysed[key], key)
+
+    def test_shards_judge_each_machine_once(self):
+        hosts = []
+        for shard in ("1/3", "2/3", "3/3"):
+            hosts += sorted({r["series"]["host"] for r in self.lines(self.server.url, "--shard", shard).get("analysis", [])})
+        self.assertEqual(sorted(hosts), ["node0", "node1", "node2", "node3"])
+        self.assertIn(b"expected for example 2/8", self.scan(self.server.url, "--shard", "3/2", code=2).stderr)
+
+    def test_only_takes_series_with_a_label(self):
+        rows = self.lines(self.server.url, "--only", "Hostname=~node[01]", code=0)
+        self.assertEqual({r["series"]["host"] for r in rows["analysis"]}, {"node0", "node1"})
+        self.assertIn(b"expected LABEL=VALUE", self.scan(self.server.url, "--only", "Hostname", code=2).stderr)
+
+    def test_a_server_without_gpus_is_an_error_that_says_what_to_do(self):
+        result = self.scan(self.server.url, "--only", "Hostname=nobody", code=2)
+        self.assertIn(b"has no GPU memory metric", result.stderr)
+        self.assertIn(b"fleet exporters", result.stderr)
+
+    def test_nobody_there(self):
+        result = self.scan("http://127.0.0.1:9", code=2)
+        self.assertIn(b"the connection failed", result.stderr)
+        self.assertEqual(result.stdout, b"")
+
+    def test_a_token_and_headers_are_sent(self):
+        def decide(path, body, headers):
+            right = headers.get("Authorization") == "Bearer geheim" and headers.get("X-Scope-OrgID") == "gpu"
+            return None if right else (401, "who are you?")
+        proxy = Proxy(self.server, decide)
+        self.addCleanup(proxy.close)
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("geheim\n")
+            file.flush()
+            self.scan(proxy.url, "--bearer-token-file", file.name, "--header", "X-Scope-OrgID: gpu", code=1)
+        refused = self.scan(proxy.url, code=2)
+        self.assertIn(b"401", refused.stderr)
+        self.assertIn(b"--bearer-token-file", refused.stderr)
+
+    def failing(self, decide):
+        proxy = Proxy(self.server, decide)
+        self.addCleanup(proxy.close)
+        return proxy
+
+    def once(self, path_part, action):
+        """Does `action` at the second request of that path: the first asks whether the server knows it."""
+        seen = []
+
+        def decide(path, body, headers):
+            if path_part in path:
+                seen.append(path)
+                return action if len(seen) == 2 else None
+            return None
+        return decide
+
+    def test_answers_that_fail_in_passing_are_asked_again(self):
+        for action in ((500, "broken"), (503, "starting"), "half", "close"):
+            with self.subTest(action=action):
+                rows = self.lines(self.failing(self.once("/api/v1/read", action)).url, code=1)
+                self.assertEqual(self.leaks(rows), {("node2", 1)})
+                self.assertEqual(len(rows["analysis"]), 8)
+                self.assertEqual({r["samples"] for r in rows["analysis"]}, {480})
+                self.assertEqual(rows["fleet_scan"][0]["retried_requests"], 1)
+
+    def test_the_server_restarts_while_it_is_read(self):
+        def decide(path, body, headers):
+            if "/read" in path and not restarted and len(proxy.requests) > 1:
+                restarted.append(path)
+                self.server.stop()
+                self.server.start()
+                return (502, "it was away")
+            return None
+        restarted = []
+        proxy = self.failing(decide)
+        rows = self.lines(proxy.url, code=1)
+        self.assertTrue(restarted)
+        self.assertEqual(self.leaks(rows), {("node2", 1)})
+        self.assertEqual({r["samples"] for r in rows["analysis"]}, {480})
+
+    def test_what_cannot_be_read_is_said(self):
+        def decide(path, body, headers):
+            return (500, "broken\nfor ever") if "/read" in path and len(proxy.requests) > 1 else None
+        proxy = self.failing(decide)
+        result = self.scan(proxy.url, code=2)
+        self.assertIn(b"Not read: 4 machines of node0, node1, node2 and 1 more", result.stdout)
+        self.assertIn(b"status 500: broken", result.stderr)
+
+    def test_a_limit_of_the_server_makes_requests_smaller(self):
+        def decide(path, body, headers):
+            if "/query_range" in path and body.count(b"node") > 2:
+                return (422, "query processing would load too many samples into memory in query execution")
+            return None
+        rows = self.lines(self.failing(decide).url, "--read-by", "query-range", code=1)
+        self.assertEqual(self.leaks(rows), {("node2", 1)})
+        self.assertEqual(len(rows["analysis"]), 8)
+
+
+@installed(VictoriaMetrics)
+class OnVictoriaMetrics(Scan):
+    def test_its_export_is_read(self):
+        server = self.serve(VictoriaMetrics, with_capacity(small_fleet()))
+        rows = self.lines(server.url, code=1)
+        self.assertEqual(rows["fleet_scan"][0]["read_by"], "export")
+        self.assertEqual(self.leaks(rows), {("node2", 1)})
+        self.assertEqual({r["samples"] for r in rows["analysis"]}, {480})
+
+        half = self.half_once(server)
+        again = self.lines(half.url, code=1)
+        self.assertEqual([r["verdict"] for r in again["analysis"]], [r["verdict"] for r in rows["analysis"]])
+
+    def half_once(self, server):
+        seen = []
+
+        def decide(path, body, headers):
+            if "/export" in path:
+                seen.append(path)
+                return "half" if len(seen) == 2 else None
+            return None
+        proxy = Proxy(server, decide)
+        self.addCleanup(proxy.close)
+        return proxy
+
+
+@installed(Prometheus)
+class Traps(Scan):
+    """What exporters do to those who read them: fleet.md, section 7 of the notes of this field."""
+
+    def test_all_of_them(self):
+        blank = 9223372036854775794.0
+        churned = leaking(1)
+        half = len(churned) // 2
+        hostile = "evil\x1b[31m\n\"}]‮"
+        late = END_MS - 3_600_000
+        server = self.serve(Prometheus, with_capacity([
+            # One GPU, three pods after one another: a leak beneath them all.
+            (labels("churn", 0, pod="a"), churned[:half]),
+            (labels("churn", 0, pod="b"), churned[half:half + 100]),
+            (labels("churn", 0, pod="c"), churned[half + 100:]),
+            # The same GPU once for each job that shares it.
+            (labels("copies", 0, hpc_job="1"), healthy(3)),
+            (labels("copies", 0, hpc_job="2"), healthy(3)),
+            # Blank values among others.
+            (labels("blank", 0), [(ms, blank if i % 5 == 0 else v) for i, (ms, v) in enumerate(leaking(4))]),
+            # A clock an hour behind, and a machine whose name is an attack.
+            (labels("behind", 0), leaking(5, end_ms=late)),
+            (labels(hostile, 0, modelName=hostile, hpc_job=hostile), leaking(6)),
+        ]) + [
+            # No capacity anywhere, and labels of another exporter that has bytes and an "exported_" name.
+            ({"__name__": "all_smi_gpu_memory_used_bytes", "gpu_uuid": "GPU-x", "gpu_index": "0", "exported_instance": "smi",
+              "instance": "proxy:1", "gpu": "H100"}, [(ms, v * 1048576.0) for ms, v in leaking(7)]),
+            # No label of a host, and none of a GPU.
+            ({"__name__": "nvidia_smi_memory_used_bytes", "uuid": "11111111-2222-3333-4444-555555555555"},
+             [(ms, v * 1048576.0) for ms, v in healthy(8)]),
+            ({"__name__": "DCGM_FI_DEV_FB_USED", "Hostname": "nameless"}, healthy(2)),
+        ])
+        result = self.scan(server.url, "--format", "json", code=1)
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
+        gpus = {r["series"].get("host", ""): r for r in rows if r["schema"] == "vramtrack.analysis.v1"}
+        leaks = {host for host, r in gpus.items() if any(a["leak"] for a in r["alerts"])}
+        evil = next(host for host in gpus if host.startswith("evil"))
+        self.assertEqual(leaks, {"churn", "blank", "behind", "smi", evil})
+        self.assertEqual(gpus["churn"]["samples"], 480)
+        self.assertEqual(gpus["copies"]["samples"], 480)
+        self.assertEqual(gpus["blank"]["samples"], 384)
+        self.assertIsNone(gpus["smi"]["capacity_bytes"])
+        self.assertEqual(gpus[""]["series"]["device"], "GPU-11111111-2222-3333-4444-555555555555")
+        self.assertNotIn("nameless", gpus)
+        end = next(r for r in rows if r["schema"] == "vramtrack.fleet_scan.v1")
+        self.assertEqual((end["blank_values"], end["unnamed_series"]), (96, 1))
+        text = self.scan(server.url, code=1).stdout.decode()
+        self.assertNotIn("\x1b", text)
+        self.assertNotIn("‮", text)
+        self.assertIn("1 series skipped: no label names a GPU", text)
+        self.assertIn("without a known capacity", text)
+
+    def test_samples_out_of_order_and_twice(self):
+        server = self.serve(Prometheus, [])
+        samples = leaking(11)
+        server.write([(labels("late", 0), samples[240:])])
+        server.write([(labels("late", 0), samples[:240])])
+        server.write([(labels("late", 0), samples[200:300])])
+        row = self.lines(server.url, code=1)["analysis"][0]
+        self.assertEqual(row["samples"], 480)
+        self.assertTrue(row["alerts"])
+
+
+@installed(Prometheus)
+class Findings(Scan):
+    def test_a_version_a_node_and_a_signature(self):
+        hours = 4
+        half = END_MS - 2 * 3_600_000
+        series, more = [], []
+        for n in range(3):  # resnet is healthy in image :1 and leaks in :2, on every node
+            # The exporter names the pod alone; its image is known from another one.
+            for version, pod, samples in ((1, f"resnet-7c9d8b6f5-bbbb{'bcd'[n]}", healthy(n, 2, half)),
+                                          (2, f"resnet-5d4f6c7b8-xxxx{'bcd'[n]}", leaking(20 + n, 2, 80))):
+                series.append((labels(f"a{n}", 0, pod=pod, namespace="ml", container="train"), samples))
+                more.append(({"__name__": "kube_pod_container_info", "namespace": "ml", "pod": pod, "container": "train",
+                              "image": f"resnet:{version}", "exported_pod": "kube-state-metrics"}, [(ms, 1) for ms, _ in samples]))
+        more.append(({"__name__": "vllm:kv_cache_usage_perc", "instance": "a1:8000"}, [(END_MS - 30_000, 0.875)]))
+        for n in range(6):  # two runs of bert leak on b0 alone
+            for run in range(2):
+                pod = labels(f"b{n}", run, pod=f"bert-{run}", namespace="ml", image="bert:1", container="train", hpc_job=f"9{run}",
+                             job_name="bert")
+                series.append((pod, leaking(40 + run, hours) if n == 0 else healthy(50 + 2 * n + run, hours)))
+        rows = self.lines(self.serve(Prometheus, with_capacity(series) + more).url, code=1)
+        kinds = {f["kind"]: f for f in rows["fleet_finding"]}
+        version = kinds["version"]
+        self.assertEqual((version["program"], version["before"], version["since"]), ("ml/resnet/train", "resnet:1", "resnet:2"))
+        self.assertEqual(sorted(version["nodes"]), ["a0", "a1", "a2"])
+        signature = kinds["signature"]
+        self.assertEqual((signature["program"], sorted(signature["nodes"])), ("resnet:2", ["a0", "a1", "a2"]))
+        node = kinds["node"]
+        self.assertEqual(node["nodes"], ["b0"])
+        self.assertLess(node["p_value"], 0.05)
+        jobs = {j["job"]: j for j in rows["fleet_job"]}
+        self.assertEqual(jobs["ml/resnet"]["cache_ratio"], 0.875)
+        self.assertIsNone(jobs["job 90"]["cache_ratio"])
+        self.assertEqual(jobs["job 90"]["leaking_nodes"], ["b0"])
+        self.assertEqual((jobs["job 90"]["gpus"], len(jobs["job 90"]["nodes"])), (6, 6))
+        self.assertAlmostEqual(jobs["job 90"]["gpu_hours"], 24, delta=0.5)
+
+
+if __name__ == "__main__":
+    unittest.main()

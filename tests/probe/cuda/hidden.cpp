@@ -1,0 +1,3 @@
+int probe_hidden() {
+  return 1;
+}

@@ -1,0 +1,95 @@
+"""Limits, failures and moments of a program under `vramtrack run`: limits.py BINARY PROBE PROGRAMS ARCHIVE"""
+import json
+import re
+import subprocess
+import sys
+import unittest
+
+from under_run import PROBE, PROGRAMS, UnderRun
+
+#: take(KIBIBYTES) allocates; its block is kept.
+PROGRAM = """
+import ctypes, time
+cuda = ctypes.CDLL('libcuda.so.1')
+context, kept = ctypes.c_void_p(), []
+assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0
+def take(kibibytes):
+    address = ctypes.c_uint64()
+    code = cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(kibibytes << 10))
+    if code == 0: kept.append(address)
+    return code
+def mark(name):
+    ctypes.CDLL(None).vramtrack_probe_mark(name)
+"""
+
+
+class Limits(UnderRun):
+    def run_code(self, code, *options):
+        self.driver()
+        done = self.run_program(sys.executable, "-c", PROGRAM + code, options=options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def test_a_peak_above_the_soft_limit_is_told_however_short(self):
+        code = "take(4096); take(2048); cuda.cuMemFree_v2(kept.pop()); cuda.cuMemFree_v2(kept.pop())"
+        self.assertRegex(self.run_code(code, "--soft-limit", "5MiB").stderr,
+                         r"process \d+ held 6\.0 MiB of device 0 .*, more than the soft limit of 5\.0 MiB")
+        self.assertNotIn("soft limit", self.run_code(code, "--soft-limit", "6MiB").stderr)
+
+    def test_a_limit_refuses_and_the_report_says_so(self):
+        done = self.run_code("codes = [take(256) for _ in range(5)]; print(codes)", "--limit", "1MiB")
+        self.assertEqual(done.stdout, "[0, 0, 0, 0, 2]\n")
+        self.assertRegex(done.stderr, r"process \d+ asked for 256\.0 KiB on device 0 .* and the limit refused it")
+        said = self.trace("oom show")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertRegex(said.stdout, r"^OUT OF MEMORY: process \d+ asked for 256\.0 KiB on device 0")
+        self.assertEqual(said.stdout.count("the limit of 1.0 MiB refused it; the device itself was not asked"), 1, said.stdout)
+        self.assertTrue(json.loads(self.trace("oom show", "--format", "json").stdout)["refused_by_limit"])
+
+    def test_a_leak_that_a_limit_stopped_is_both(self):
+        self.run_code("while take(64) == 0: pass", "--limit", "64MiB")
+        said = self.trace("oom show").stdout
+        self.assertIn("the limit of 64.0 MiB refused it", said)
+        self.assertIn("because leaking lines held", said)
+
+    def test_a_folder_is_no_trace_file(self):
+        self.driver()
+        (self.folder / "trace").mkdir()
+        done = self.run_program(sys.executable, "-c", "print('started')")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("trace: it is a folder; name a file in it with --output", done.stderr)
+
+    def test_moments(self):
+        self.run_code("mark(b'first'); take(1024); mark(b'second'); take(2048); time.sleep(0.3); take(4096)")
+        grown = self.trace("trace diff", "--from", "first", "--to", "second")
+        self.assertRegex(grown.stdout, r"^\+1\.0 MiB from first to second\n", grown.stderr)
+        self.assertRegex(self.trace("trace diff", "--from", "second").stdout, r"^\+6\.0 MiB from second to the end\n")
+        for options, said in ((("--from", "second", "--to", "first"), "--from second is later than --to first: give the earlier moment as --from"),
+                              (("--from", "9s", "--to", "0s"), r"--from: 9s is after the end of the trace, which is [0-9.]+ s long"),
+                              (("--from", "first", "--to", "500s"), r"--to: 500s is after the end of the trace, which is [0-9.]+ s long"),
+                              (("--from", "0.2s", "--to", "0.1s"), "--from 0.2s is later than --to 0.1s: give the earlier"),
+                              (("--from", "third"), "--from: the trace has no mark third: it has first at ")):  # fmt: skip
+            refused = self.trace("trace diff", *options)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""), options)
+            self.assertRegex(refused.stderr, said)
+        none = self.trace("trace flamegraph", "--from", "0s", "--to", "0s", "--output", str(self.folder / "page.html"))
+        self.assertEqual(none.returncode, 2)
+        self.assertIn("there is no growth from 0s to 0s: there is nothing to draw", none.stderr)
+
+    def test_the_duration_begins_with_the_program(self):
+        self.run_code("time.sleep(0.4); take(1024); time.sleep(0.4)")
+        report = json.loads(self.trace("trace report", "--format", "json").stdout)
+        self.assertGreater(report["duration_s"], 0.3, "of which no process knows the time before its first call")
+
+    def test_a_probe_that_is_named_as_the_driver_is_refused(self):
+        driver = self.driver()
+        for named in (PROBE, driver):
+            done = subprocess.run([PROGRAMS / "probe_cuda_linked", "plain"], capture_output=True, text=True, timeout=60,
+                                  env={**self.environment(), "LD_PRELOAD": str(PROBE), "VRAMTRACK_PROBE_DRIVER": str(named)})  # fmt: skip
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(re.findall("^init: ([0-9]+)", done.stdout, re.M), ["0" if named == driver else "100"])
+            self.assertEqual("cannot be opened" in done.stderr, named == PROBE, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]])

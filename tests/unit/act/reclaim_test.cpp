@@ -1,0 +1,118 @@
+// What reclaim ends and what it spares, and that each signal is proved and recorded.
+#include "act/reclaim.hpp"
+
+#include <gmock/gmock.h>
+
+#include "../temp_folder.hpp"
+#include "victim.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Holder orphan() {
+  Holder holder;
+  holder.info.pid = 4242;
+  holder.info.start_ticks = 7;
+  holder.info.user = "ada";
+  holder.state = HolderState::orphaned;
+  holder.is_helper = true;
+  return holder;
+}
+
+const ReclaimBounds kAda{"ada", {}, false, {900, 901}};
+
+TEST(Reclaim, OnlyAWorkerWhoseParentHasEndedMayBeEnded) {
+  EXPECT_EQ(why_spared(orphan(), kAda), "");
+  Holder program = orphan();
+  program.is_helper = false;
+  EXPECT_THAT(why_spared(program, kAda), HasSubstr("left to run on purpose"));
+  for (const HolderState state : {HolderState::alive, HolderState::service, HolderState::zombie,
+                                  HolderState::uninterruptible, HolderState::not_visible}) {
+    Holder other = orphan();
+    other.state = state;
+    EXPECT_NE(why_spared(other, kAda), "") << to_string(state);
+  }
+}
+
+TEST(Reclaim, NeverInitNorWhoeverStartedIt) {
+  for (const std::uint32_t pid : {0U, 1U, 900U, 901U}) {
+    Holder holder = orphan();
+    holder.info.pid = pid;
+    EXPECT_NE(why_spared(holder, kAda), "") << pid;
+  }
+  EXPECT_TRUE(self_and_above("/proc", static_cast<std::uint32_t>(::getpid()))
+                  .contains(static_cast<std::uint32_t>(::getppid())));
+}
+
+TEST(Reclaim, OtherUsersOnlyWhereRootNamesThem) {
+  Holder holder = orphan();
+  holder.info.user = "bob";
+  EXPECT_THAT(why_spared(holder, kAda), HasSubstr("--user"));
+  EXPECT_NE(why_spared(holder, {"ada", {"bob"}, false, {}}), "") << "ada is not root";
+  EXPECT_NE(why_spared(holder, {"root", {}, true, {}}), "");
+  EXPECT_EQ(why_spared(holder, {"root", {"bob"}, true, {}}), "");
+  holder.info.user.clear();
+  EXPECT_NE(why_spared(holder, {"", {""}, true, {}}), "");
+}
+
+struct Acts {
+  ReclaimTools tools() const {
+    ReclaimTools out;
+    out.now = [] { return Timestamp{}; };
+    out.sleep = [](double s) { ::usleep(static_cast<useconds_t>(s * 1e5)); };
+    out.patience_s = 2;
+    return out;
+  }
+  Result<std::string> run(const Subject& target) {
+    auto journal = Journal::open(path);
+    EXPECT_TRUE(journal);
+    return reclaim(target, tools(), *journal);
+  }
+  [[nodiscard]] std::vector<std::string> events() const {
+    std::vector<std::string> out;
+    const std::vector<AuditEntry> entries = read_audit(path).value();
+    for (const AuditEntry& e : entries) out.push_back(e.action.empty() ? e.event : e.action + ' ' + e.event);
+    return out;
+  }
+  TempFolder folder;
+  std::string path = folder.file("acts.jsonl");
+};
+
+TEST(Reclaim, TermIsEnoughForMost) {
+  const Victim victim(false);
+  Acts acts;
+  const auto said = acts.run(victim.subject());
+  ASSERT_TRUE(said) << said.error().message;
+  EXPECT_EQ(*said, "it ended after SIGTERM");
+  EXPECT_THAT(acts.events(), ElementsAre("begin", "terminate intent", "terminate done", "end"));
+}
+
+TEST(Reclaim, WhoeverIgnoresTermIsKilled) {
+  const Victim victim(true);
+  Acts acts;
+  const auto said = acts.run(victim.subject());
+  ASSERT_TRUE(said) << said.error().message;
+  EXPECT_EQ(*said, "it ended after SIGKILL");
+  EXPECT_EQ(victim.term(), 1);
+  EXPECT_THAT(acts.events(),
+              ElementsAre("begin", "terminate intent", "terminate done", "kill intent", "kill done", "end"));
+}
+
+TEST(Reclaim, AReusedPidIsNeverSignalled) {
+  const Victim victim(true);
+  Acts acts;
+  Subject target = victim.subject();
+  target.process.start_ticks += 1;
+  const auto said = acts.run(target);
+  ASSERT_FALSE(said);
+  EXPECT_THAT(said.error().message, HasSubstr("another process now"));
+  EXPECT_EQ(victim.term(), 0);
+  EXPECT_TRUE(victim.becomes("S"));
+  EXPECT_THAT(acts.events(), ElementsAre("begin", "terminate intent", "terminate failed", "end"));
+}
+
+}  // namespace
+}  // namespace vramtrack::act

@@ -1,0 +1,436 @@
+#include "act/runner.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "../temp_folder.hpp"
+#include "act/kubernetes.hpp"
+#include "subjects.hpp"
+#include "victim.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string policy_for(const Victim& victim, const std::string& steps) {
+  return fmt::format("[[policy]]\nname = \"a\"\nwhen = {{ user = \"{}\" }}\nsteps = [{}]\n", victim.subject().user,
+                     steps);
+}
+
+RunnerOptions options_of(const std::string& toml, const std::string& folder) {
+  RunnerOptions options;
+  options.policies = policies_of(toml);
+  options.config = acting();
+  options.config.max_acts_per_hour = 100;
+  options.audit_path = folder + "/store.db.acts.jsonl";
+  options.off_file = folder + "/off";
+  options.boot_id = "boot";
+  options.own_user = "nobody-else";
+  options.now = [] { return at(0); };
+  return options;
+}
+
+/// What the sampler would see of the victim at that time.
+Observation seen_of(const Victim& victim, double time_s) {
+  Observation o = seen(time_s, {victim.subject()});
+  const char state = victim.state();
+  if (state == 'Z' || state == '?' || state == 'X') {
+    o.subjects.clear();
+    o.processes.front().ended = true;
+    o.devices.front().used_bytes = 1e9;
+    o.devices.front().by_processes_bytes = 0;
+  }
+  return o;
+}
+
+std::vector<std::string> events_of(const std::string& folder) {
+  std::vector<std::string> out;
+  const auto entries = read_audit(folder + "/store.db.acts.jsonl");
+  if (entries)
+    for (const AuditEntry& e : *entries) out.push_back(e.action.empty() ? e.event : e.action + " " + e.event);
+  return out;
+}
+
+const char* const kRungs = R"({ do = "checkpoint", signal = "USR1" }, { do = "freeze", after = "1s" },
+  { do = "terminate", after = "1s" }, { do = "kill", after = "2s" })";
+
+void climb(Runner& runner, const Victim& victim, int from_s, int to_s) {
+  for (int t = from_s; t < to_s; ++t) {
+    runner.see(seen_of(victim, t));
+    ASSERT_TRUE(runner.settle(60));
+  }
+}
+
+TEST(Runner, ClimbsFromACheckpointToAKillOnARealProcess) {
+  const TempFolder folder;
+  const Victim victim(true);
+  auto runner = Runner::open(options_of(policy_for(victim, kRungs), folder.path()));
+  ASSERT_TRUE(runner) << runner.error().message;
+  climb(**runner, victim, 0, 3);
+  EXPECT_TRUE(victim.becomes("T"));
+  climb(**runner, victim, 3, 6);
+  victim.handles_term();
+  EXPECT_EQ(victim.usr1(), 1);
+  climb(**runner, victim, 6, 15);
+  EXPECT_TRUE(victim.becomes("Z"));
+  climb(**runner, victim, 15, 20);
+  EXPECT_EQ(victim.term(), 1);
+  EXPECT_THAT(events_of(folder.path()),
+              ElementsAre("begin", "checkpoint intent", "checkpoint done", "freeze intent", "freeze done",
+                          "terminate intent", "terminate done", "freeze undone", "kill intent", "kill done", "end"));
+  const ActsState state = (*runner)->state();
+  EXPECT_TRUE(state.climbs.empty());
+  EXPECT_THAT(state.acts.back().text, HasSubstr("are back"));
+}
+
+TEST(Runner, ADryRunSaysWhatItWouldDoAndDoesNothing) {
+  const TempFolder folder;
+  const Victim victim(true);
+  RunnerOptions options = options_of(policy_for(victim, kRungs), folder.path());
+  options.config.dry_run = true;
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner) << runner.error().message;
+  climb(**runner, victim, 0, 12);
+  EXPECT_EQ(victim.usr1() + victim.term(), 0);
+  EXPECT_TRUE(victim.becomes("S"));
+  EXPECT_THAT(events_of(folder.path()), ElementsAre("begin", "checkpoint would", "freeze would", "terminate would",
+                                                    "freeze would_undo", "kill would"));
+  const auto entries = read_audit(folder.path() + "/store.db.acts.jsonl");
+  EXPECT_THAT((*entries)[3].text, HasSubstr(fmt::format("send SIGTERM to pid {}", victim.pid())));
+}
+
+TEST(Runner, AReusedPidIsNeverSignalled) {
+  const TempFolder folder;
+  const Victim victim(true);
+  auto runner = Runner::open(options_of(policy_for(victim, R"({ do = "kill" })"), folder.path()));
+  ASSERT_TRUE(runner);
+  Subject other = victim.subject();
+  other.process.start_ticks += 1;
+  (*runner)->see(seen(0, {other}));
+  ASSERT_TRUE((*runner)->settle(60));
+  EXPECT_TRUE(victim.becomes("S"));
+  EXPECT_THAT(events_of(folder.path()), ElementsAre("begin", "kill refused"));
+}
+
+TEST(Runner, ARealUserWhomThePolicyDoesNotNameIsRefusedWhateverTheViewSays) {
+  const TempFolder folder;
+  const Victim victim(true);
+  auto runner = Runner::open(options_of(
+      "[[policy]]\nname = \"a\"\nwhen = { user = \"alice\" }\nsteps = [{ do = \"kill\" }]\n", folder.path()));
+  ASSERT_TRUE(runner);
+  Subject claimed = victim.subject();
+  claimed.user = "alice";
+  (*runner)->see(seen(0, {claimed}));
+  ASSERT_TRUE((*runner)->settle(60));
+  EXPECT_TRUE(victim.becomes("S"));
+  EXPECT_THAT((*runner)->state().acts.back().text, HasSubstr("whom the policy does not name"));
+}
+
+TEST(Runner, TheOffFileStopsEverythingAndThaws) {
+  const TempFolder folder;
+  const Victim victim(true);
+  auto runner = Runner::open(
+      options_of(policy_for(victim, R"({ do = "freeze" }, { do = "kill", after = "5s" })"), folder.path()));
+  ASSERT_TRUE(runner);
+  climb(**runner, victim, 0, 2);
+  EXPECT_TRUE(victim.becomes("T"));
+  ASSERT_TRUE((*runner)->switch_off(true, "by alice"));
+  climb(**runner, victim, 2, 12);
+  EXPECT_TRUE(victim.becomes("S"));
+  EXPECT_TRUE((*runner)->state().off);
+  EXPECT_THAT(events_of(folder.path()), ElementsAre("begin", "freeze intent", "freeze done", "freeze undone", "end"));
+  ASSERT_TRUE((*runner)->switch_off(false, "by alice"));
+  climb(**runner, victim, 12, 20);
+  EXPECT_TRUE(victim.becomes("Z"));
+}
+
+/// An API server with one pod, whose PodDisruptionBudget forbids its eviction as long as it is told to.
+class OnePod {
+ public:
+  Tools tools() {
+    Tools out;
+    out.node = "node1";
+    out.kubernetes.ask = [this](const std::string& method, const std::string&) -> Result<KubernetesAnswer> {
+      const std::lock_guard lock(mutex_);
+      KubernetesAnswer answer;
+      answer.status = 200;
+      if (method == "GET") {
+        answer.body = R"({"items": [{"metadata": {"uid": "pod-1", "name": "train", "namespace": "ml",
+                          "ownerReferences": [{"kind": "Job", "controller": true}]}}]})";
+        return answer;
+      }
+      ++asked_;
+      answer.status = forbids_ ? 429 : 201;
+      answer.retry_after_s = 0.02;
+      answer.body = "{}";
+      return answer;
+    };
+    return out;
+  }
+  void allow() {
+    const std::lock_guard lock(mutex_);
+    forbids_ = false;
+  }
+  [[nodiscard]] int asked() const {
+    const std::lock_guard lock(mutex_);
+    return asked_;
+  }
+  /// Waits until it was asked so often, at most ten seconds.
+  [[nodiscard]] bool is_asked(int times) const {
+    for (int i = 0; i < 10'000 && asked() < times; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return asked() >= times;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  bool forbids_ = true;
+  int asked_ = 0;
+};
+
+std::string evicting(const Victim& victim, const char* timeout) {
+  return fmt::format(
+      "[[policy]]\nname = \"evict\"\nwhen = {{ container = \"c-1\", user = \"{}\" }}\n"
+      "steps = [{{ do = \"evict\", timeout = \"{}\" }}]\n",
+      victim.subject().user, timeout);
+}
+
+Subject in_pod(const Victim& victim) {
+  Subject subject = victim.subject();
+  subject.pod = "pod-1";
+  subject.container = "c-1";
+  return subject;
+}
+
+TEST(Runner, AnEvictionThatIsForbiddenForNowKeepsNobodyWaiting) {
+  const TempFolder folder;
+  const Victim evicted(false), killed(false);
+  OnePod server;
+  RunnerOptions options = options_of(
+      evicting(evicted, "1h") +
+          fmt::format("[[policy]]\nname = \"kill\"\nwhen = {{ user = \"{}\" }}\nsteps = [{{ do = \"kill\" }}]\n",
+                      killed.subject().user),
+      folder.path());
+  options.tools = server.tools();
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner);
+  (*runner)->see(seen(0, {in_pod(evicted), killed.subject()}));
+  ASSERT_TRUE(server.is_asked(3)) << "it is tried again and again";
+  EXPECT_TRUE(killed.becomes("Z")) << "the other act does not wait for it";
+  EXPECT_FALSE((*runner)->settle(0)) << "the eviction is still out";
+  server.allow();
+  ASSERT_TRUE((*runner)->settle(60));
+  (*runner)->see(seen(1, {in_pod(evicted)}));
+  const std::vector<std::string> events = events_of(folder.path());
+  EXPECT_EQ(std::count(events.begin(), events.end(), "evict intent"), 1);
+  EXPECT_EQ(std::count(events.begin(), events.end(), "evict done"), 1);
+}
+
+TEST(Runner, AForbiddenEvictionEndsWithItsEvidence) {
+  const TempFolder folder;
+  const Victim victim(false);
+  OnePod server;
+  RunnerOptions options = options_of(evicting(victim, "1h"), folder.path());
+  options.tools = server.tools();
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner);
+  (*runner)->see(seen(0, {in_pod(victim)}));
+  ASSERT_TRUE(server.is_asked(2));
+  (*runner)->see(seen(1, {}));  // it no longer leaks
+  ASSERT_TRUE((*runner)->settle(60));
+  server.allow();
+  const int asked = server.asked();
+  EXPECT_THAT(events_of(folder.path()), Contains("evict refused"));
+  EXPECT_EQ(server.asked(), asked);
+}
+
+TEST(Runner, AForbiddenEvictionFailsAtItsTimeLimit) {
+  const TempFolder folder;
+  const Victim victim(false);
+  OnePod server;
+  RunnerOptions options = options_of(evicting(victim, "0.1s"), folder.path());
+  options.tools = server.tools();
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner);
+  (*runner)->see(seen(0, {in_pod(victim)}));
+  ASSERT_TRUE((*runner)->settle(60));
+  EXPECT_THAT((*runner)->state().acts.back().text,
+              HasSubstr("PodDisruptionBudget forbids it, and still did after 0.1 s"));
+}
+
+TEST(Runner, WhatIsFrozenIsHeldUntilItIsThawed) {
+  const TempFolder folder;
+  const Victim victim(true);
+  auto runner = Runner::open(options_of(policy_for(victim, R"({ do = "freeze" })"), folder.path()));
+  ASSERT_TRUE(runner);
+  const ProcessKey process = victim.subject().process;
+  EXPECT_FALSE((*runner)->holds(process.pid, process.start_ticks));
+  climb(**runner, victim, 0, 2);
+  EXPECT_TRUE((*runner)->holds(process.pid, process.start_ticks));
+  EXPECT_FALSE((*runner)->holds(process.pid, process.start_ticks + 1)) << "a reused pid is another process";
+  ASSERT_TRUE((*runner)->switch_off(true, "by alice"));
+  climb(**runner, victim, 2, 4);
+  EXPECT_TRUE(victim.becomes("S"));
+  EXPECT_FALSE((*runner)->holds(process.pid, process.start_ticks));
+}
+
+TEST(Runner, WithoutARecordNothingIsDone) {
+  const TempFolder folder;
+  const Victim victim(true);
+  RunnerOptions options = options_of(policy_for(victim, R"({ do = "kill" })"), folder.path());
+  options.audit_path.clear();
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner);
+  climb(**runner, victim, 0, 3);
+  EXPECT_TRUE(victim.becomes("S"));
+}
+
+TEST(Runner, OnlyOneProgramActs) {
+  const TempFolder folder;
+  const auto first = Runner::open(options_of("", folder.path()));
+  ASSERT_TRUE(first);
+  const auto second = Runner::open(options_of("", folder.path()));
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message, HasSubstr("another vramtrack"));
+}
+
+TEST(Runner, AProgramIsRunWithoutAShell) {
+  const TempFolder folder;
+  const Victim victim(true);
+  const std::string out = folder.path() + "/out";
+  auto runner = Runner::open(options_of(
+      policy_for(victim,
+                 fmt::format("{{ do = \"run\", program = [\"sh\", \"-c\", \"printf '%s' \\\"$1\\\" > {}\", \"x\", "
+                             "\"{{pid}} $(id); {{gpu}}\"] }}",
+                             out)),
+      folder.path()));
+  ASSERT_TRUE(runner);
+  climb(**runner, victim, 0, 2);
+  std::ifstream file(out);
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_EQ(text, fmt::format("{} $(id); ", victim.pid()));
+}
+
+/// An agent of its own process, which a power cut ends at `point` of step `step`; -1: never. It climbs for `seconds`.
+void agent_until(const Victim& victim, const std::string& folder, std::string_view point, int step, int from_s,
+                 int to_s) {
+  const pid_t agent = ::fork();
+  if (agent == 0) {
+    RunnerOptions options = options_of(policy_for(victim, kRungs), folder);
+    options.at_point = [point, step, &victim](std::string_view at, const Order& order) {
+      if (at == "intent" && order.action == "kill") victim.handles_term();
+      if (at == point && static_cast<int>(order.step) == step) ::raise(SIGKILL);
+    };
+    auto runner = Runner::open(std::move(options));
+    if (!runner) ::_exit(1);
+    int t = from_s;
+    const auto tick = [&] {
+      (*runner)->see(seen_of(victim, t++));
+      (*runner)->settle(60);
+    };
+    while (t < to_s) tick();
+    // The seconds are not real ones: the kernel may still be about to end it.
+    victim.becomes("Z");
+    for (int i = 0; i < 3; ++i) tick();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(agent, &status, 0);
+  if (step >= 0)
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+        << "the agent was not killed at " << point << ' ' << step;
+  else
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST(Runner, APowerCutAtAnyMomentRepeatsNothingAndForgetsNothing) {
+  for (const std::string_view point : {"intent", "performed", "done"})
+    for (int step = 0; step < 4; ++step) {
+      SCOPED_TRACE(fmt::format("killed at '{}' of step {}", point, step + 1));
+      const TempFolder folder;
+      const Victim victim(true);
+      agent_until(victim, folder.path(), point, step, 0, 12);
+      agent_until(victim, folder.path(), "", -1, 12, 40);
+      // An intent that never became an act is not made up for: it is taken as done, and its deadline runs.
+      const auto at_most_once = [&](int count, int of_step) {
+        return point == "intent" && step == of_step ? count == 0 : count == 1;
+      };
+      EXPECT_TRUE(at_most_once(victim.usr1(), 0)) << victim.usr1();
+      EXPECT_TRUE(at_most_once(victim.term(), 2)) << victim.term();
+      EXPECT_TRUE(victim.becomes("Z")) << victim.state();
+      const auto events = events_of(folder.path());
+      EXPECT_EQ(std::count(events.begin(), events.end(), "begin"), 1);
+      EXPECT_EQ(std::count(events.begin(), events.end(), "end"), 1);
+      EXPECT_EQ(std::count(events.begin(), events.end(), "checkpoint done"), 1);
+      EXPECT_EQ(std::count(events.begin(), events.end(), "terminate done"), 1);
+      EXPECT_GE(std::count(events.begin(), events.end(), "freeze undone"), 1);
+    }
+}
+
+TEST(Runner, AFrozenProcessIsThawedByTheNextRunWhenThePolicyIsGone) {
+  const TempFolder folder;
+  const Victim victim(true);
+  agent_until(victim, folder.path(), "done", 1, 0, 12);
+  EXPECT_TRUE(victim.becomes("T"));
+  auto runner = Runner::open(options_of("", folder.path()));
+  ASSERT_TRUE(runner);
+  climb(**runner, victim, 12, 15);
+  EXPECT_TRUE(victim.becomes("S"));
+}
+
+TEST(Runner, ATornLineOfThePowerCutIsLeftOut) {
+  const TempFolder folder;
+  const Victim victim(true);
+  agent_until(victim, folder.path(), "done", 0, 0, 12);
+  std::ofstream(folder.path() + "/store.db.acts.jsonl", std::ios::app)
+      << R"({"schema":"vramtrack.act.v1","event":"int)";
+  agent_until(victim, folder.path(), "", -1, 12, 40);
+  EXPECT_EQ(victim.usr1(), 1);
+  EXPECT_TRUE(victim.becomes("Z"));
+}
+
+TEST(Runner, AnotherBootHasNoneOfTheseProcesses) {
+  const TempFolder folder;
+  const Victim victim(true);
+  agent_until(victim, folder.path(), "done", 0, 0, 12);
+  RunnerOptions options = options_of(policy_for(victim, kRungs), folder.path());
+  options.boot_id = "another";
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner);
+  EXPECT_TRUE((*runner)->state().climbs.empty());
+  EXPECT_THAT(events_of(folder.path()), Contains("end"));
+}
+
+TEST(Audit, AnEntryComesBackAsItWas) {
+  AuditEntry e;
+  e.event = "intent";
+  e.time = at(1);
+  e.written = at(2);
+  e.boot = "b";
+  e.climb = "c";
+  e.policy = "p";
+  e.step = 3;
+  e.action = "freeze";
+  e.text = "freeze it";
+  e.undo = "v1\n/sys/fs/cgroup/freezer/x";
+  e.subject = leaking();
+  e.subject.growth_bytes_per_s = {2e6, 2e6, 2e6};
+  const auto back = parse_audit(audit_json(e));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->subject, e.subject);
+  EXPECT_EQ(back->undo, e.undo);
+  EXPECT_EQ(back->step, e.step);
+  EXPECT_EQ(back->time, e.time);
+  EXPECT_FALSE(parse_audit("{}"));
+  EXPECT_FALSE(parse_audit("not json"));
+}
+
+}  // namespace
+}  // namespace vramtrack::act

@@ -1,0 +1,75 @@
+#include "actuate/evidence.hpp"
+
+#include <gmock/gmock.h>
+
+#include "fleet_views.hpp"
+
+namespace vramtrack::actuate {
+namespace {
+
+using ::testing::HasSubstr;
+
+Evidence look(const Case& one, const View& view, const std::string& host = "gn1") {
+  return evidence_of(one, "gn1", host, observation_of({host, view}, "gn1"));
+}
+
+TEST(Evidence, IsTheProcessThatTheAlertNames) {
+  const Evidence found = look(alert_of("gn1"), leaking_view());
+  ASSERT_TRUE(found.subject) << found.why;
+  EXPECT_EQ(found.subject->process, (ProcessKey{4242, 777, "gn1"}));
+  EXPECT_EQ(found.subject->node, "gn1");
+  EXPECT_EQ(found.subject->job, "7.batch");
+  EXPECT_EQ(found.subject->labels.at("alertname"), "GpuMemoryLeak") << "the alert's labels are the subject's";
+  EXPECT_EQ(found.subject->labels.at("framework"), "PyTorch") << "and the agent's go before";
+  EXPECT_EQ(act::subject_words(*found.subject), "pid 4242 (python train.py, user alice) on gn1");
+}
+
+TEST(Evidence, WhatTheAlertNamesMustAgree) {
+  const auto with = [](const char* name, const char* value) {
+    Case one = alert_of("gn1");
+    one.labels[name] = value;
+    return look(one, leaking_view());
+  };
+  EXPECT_TRUE(with("pid_start_ticks", "777").subject);
+  EXPECT_THAT(with("pid", "4243").why, HasSubstr("the alert is of pid 4243, the agent's of pid 4242"));
+  EXPECT_EQ(with("pid", "4243").refusal, Refusal::mismatch);
+  EXPECT_THAT(with("pid_start_ticks", "778").why, HasSubstr("another process than that of the alert"));
+  EXPECT_THAT(with("slurm_job_id", "8").why, HasSubstr("of Slurm job 8, but pid 4242 is of job 7.batch"));
+  EXPECT_EQ(with("UUID", "GPU-2").refusal, Refusal::no_evidence);
+  EXPECT_EQ(with("Hostname", "gn2").refusal, Refusal::mismatch);
+  EXPECT_TRUE(with("Hostname", "gn1.cluster.example").subject);
+}
+
+TEST(Evidence, AnAlertThatStandsNoMoreIsNone) {
+  View view = leaking_view();
+  view.series[1].alerts[0].ended = AlertEnd::withdrawn;
+  const Evidence gone = look(alert_of("gn1"), view);
+  EXPECT_FALSE(gone.subject);
+  EXPECT_EQ(gone.refusal, Refusal::no_evidence);
+}
+
+TEST(Evidence, ABoundCaseIsOfItsProcessAlone) {
+  Case one = alert_of("gn1");
+  one.labels.erase("pid");
+  one.process = {4242, 776, "gn1"};
+  one.subject = "process/gn1/4242/776";
+  EXPECT_EQ(look(one, leaking_view()).refusal, Refusal::no_evidence) << "the pid was reused";
+  one.subject = "process/gn1/4242/777";
+  EXPECT_TRUE(look(one, leaking_view()).subject);
+}
+
+TEST(Evidence, TheSameProcessOfTheSameUserAndJob) {
+  View view = leaking_view();
+  put_on_node(view, "gn1");
+  const act::Subject subject = *look(alert_of("gn1"), leaking_view()).subject;
+  ASSERT_TRUE(same_process(subject, view));
+  EXPECT_EQ(same_process(subject, view)->command, "python train.py");
+  view.series[1].process->user = "bob";
+  EXPECT_THAT(same_process(subject, view).error().message, HasSubstr("of user bob"));
+  view = leaking_view();
+  put_on_node(view, "gn2");
+  EXPECT_THAT(same_process(subject, view).error().message, HasSubstr("stands any more"));
+}
+
+}  // namespace
+}  // namespace vramtrack::actuate

@@ -1,0 +1,149 @@
+// Growth that is fast and clean, growth below an earlier level, and what is said of a growth while it goes on.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "core/units.hpp"
+#include "detect/detector.hpp"
+
+namespace vramtrack {
+namespace {
+
+using Shape = std::function<double(double)>;
+using Look = std::function<void(double, const Detector&)>;
+
+struct Raised {
+  std::optional<double> suspected_s;
+  std::optional<double> confirmed_s;
+};
+
+/// Feeds `used_bytes` to the judge until it meets the limit; `look` after each sample. A suspicion before `from_s` does
+/// not count.
+Raised feed(const Shape& used_bytes, double until_s, double period_s, double limit_bytes, const Look& look = {},
+            double from_s = 0) {
+  const auto judge = find_detector("judge")->make(DetectionConfig{});
+  judge->set_limit(limit_bytes);
+  Raised raised;
+  for (double t = 0; t <= until_s && used_bytes(t) <= limit_bytes; t += period_s) {
+    judge->observe(Timestamp{from_seconds(1.7e9 + t)}, used_bytes(t));
+    if (t >= from_s && judge->suspecting() && !raised.suspected_s) raised.suspected_s = t;
+    if (judge->alerting() && !raised.confirmed_s) raised.confirmed_s = t;
+    if (look) look(t, *judge);
+  }
+  return raised;
+}
+
+TEST(FastGrowth, IsToldFromTheFirstMinuteWithItsRateAndItsEndIfItGoesOn) {
+  constexpr double kRate = 48 * kMiB;
+  feed([](double t) { return 2 * kGiB + kRate * t; }, 300, 1, 80 * kGiB,
+       [](double t, const Detector& judge) {
+         if (t < 60) return;
+         const Finding f = judge.finding();
+         ASSERT_EQ(f.state, State::growing) << t << " s: " << f.because;
+         EXPECT_NEAR(f.growth_bytes_per_s.mid, kRate, 0.02 * kRate);
+         ASSERT_TRUE(f.oom_if_growth_continues_s);
+         EXPECT_NEAR(*f.oom_if_growth_continues_s, (78 * kGiB - kRate * t) / kRate, 30);
+         EXPECT_NE(f.because.find("if it goes on, memory ends in "), std::string::npos) << f.because;
+         EXPECT_FALSE(f.oom_in_s);
+       });
+}
+
+// Clean growth that ends after ten minutes to two hours is confirmed by half of its life, whatever its rate and the
+// period.
+RC_GTEST_PROP(FastGrowth, IsConfirmedByHalfOfItsLife, ()) {
+  const double life_s = *rc::gen::inRange(600, 7200);
+  const double period_s = *rc::gen::element(1.0, 2.0, 5.0, 10.0);
+  const double base_gib = *rc::gen::inRange(1, 20);
+  const double limit_gib = base_gib + *rc::gen::inRange(4, 100);
+  const double rate = (limit_gib - base_gib) * kGiB / life_s;
+  const auto raised_s =
+      feed([&](double t) { return base_gib * kGiB + rate * t; }, life_s, period_s, limit_gib * kGiB).confirmed_s;
+  RC_ASSERT(raised_s.has_value());
+  // Two looks of the scale that decides: a bucket is a thirtieth of what has passed by then, and 10 s at the least.
+  RC_ASSERT(*raised_s <= 0.5 * life_s + std::max(life_s / 30, 20 + 2 * period_s));
+}
+
+// Non-decreasing, by increments of any sizes: it rises, stands or has jumped, and never comes back.
+RC_GTEST_PROP(MonotoneSeries, IsNeverCalledCycling, ()) {
+  const auto rises = *rc::gen::container<std::vector<int>>(600, rc::gen::element(0, 0, 1, 8, 64, 900));
+  const double period_s = *rc::gen::element(1.0, 5.0, 10.0, 60.0);
+  const auto judge = find_detector("judge")->make(DetectionConfig{});
+  judge->set_limit(400 * kGiB);
+  double mib = 1000;
+  for (std::size_t i = 0; i < rises.size(); ++i) {
+    mib += rises[i];
+    judge->observe(Timestamp{from_seconds(1.7e9 + period_s * static_cast<double>(i))}, mib * kMiB);
+    if (i % 20 != 19) continue;
+    const Finding f = judge->finding();
+    RC_ASSERT(f.state != State::cycling);
+    RC_ASSERT(f.state != State::falling);
+    RC_ASSERT(f.pattern != Pattern::cyclic);
+  }
+}
+
+TEST(EarlierLevel, ALeakBelowAPlateauIsSuspectedEarlyAndConfirmedInTime) {
+  struct Case {
+    double plateau_gib, fall_to_gib, mib_per_min;
+  };
+  for (const Case& c : {Case{78, 30, 100}, Case{63, 45, 100}, Case{63.4, 47.3, 157}, Case{70, 20, 40}})
+    for (const double period_s : {1.0, 10.0, 30.0}) {
+      constexpr double kFall_s = 3600;
+      const double rate = c.mib_per_min * kMiB / 60;
+      const double life_s = (80 - c.fall_to_gib) * kGiB / rate;
+      const Raised raised = feed(
+          [&](double t) {
+            if (t < 60) return 2 * kGiB + (c.plateau_gib - 2) * kGiB * t / 60;
+            return t < kFall_s ? c.plateau_gib * kGiB : c.fall_to_gib * kGiB + rate * (t - kFall_s);
+          },
+          kFall_s + life_s, period_s, 80 * kGiB, {}, kFall_s);
+      ASSERT_TRUE(raised.suspected_s && raised.confirmed_s)
+          << c.plateau_gib << " to " << c.fall_to_gib << " at " << period_s << " s";
+      EXPECT_LT(*raised.suspected_s, kFall_s + life_s / 3) << c.plateau_gib << " to " << c.fall_to_gib;
+      // A quarter of the life, or an hour, is left at the latest.
+      EXPECT_LT(*raised.confirmed_s, kFall_s + std::max(0.8 * life_s, life_s - 3600)) << c.plateau_gib;
+    }
+}
+
+TEST(EarlierLevel, CyclesOfAnyKindStillHoldAgainstTheNext) {
+  const std::vector<std::pair<const char*, Shape>> healthy = {
+      {"sawtooth of 20 min", [](double t) { return 8 * kGiB + 6 * kGiB * std::fmod(t, 1200) / 1200; }},
+      {"sawtooth of 2 h", [](double t) { return 30 * kGiB + 20 * kGiB * std::fmod(t, 7200) / 7200; }},
+      {"load on and off", [](double t) { return std::fmod(t, 1800) < 900 ? 60 * kGiB : 20 * kGiB; }},
+  };
+  for (const auto& [name, shape] : healthy) {
+    bool after_first = false;
+    feed(shape, 12 * 3600, 10, 80 * kGiB, [&](double t, const Detector& judge) {
+      if (t > 7200) after_first |= judge.alerting();
+    });
+    EXPECT_FALSE(after_first) << name;
+  }
+}
+
+// What ruled a rival out rules it out as long as the growth goes on; only windows forget.
+RC_GTEST_PROP(Confidence, FallsByAtMostTwoHundredthsWhileTheSameGrowthGoesOn, ()) {
+  const double flat_s = *rc::gen::inRange(0, 3600);
+  const double life_s = *rc::gen::inRange(1800, 36000);
+  const double period_s = *rc::gen::element(1.0, 5.0, 10.0, 30.0);
+  const double base_gib = *rc::gen::inRange(1, 20);
+  const double limit_gib = base_gib + *rc::gen::inRange(4, 60);
+  const double rate = (limit_gib - base_gib) * kGiB / life_s;
+  double highest = 0;
+  feed([&](double t) { return base_gib * kGiB + rate * std::max(0.0, t - flat_s); }, flat_s + life_s, period_s,
+       limit_gib * kGiB,
+       [&](double t, const Detector& judge) {
+         if (t < flat_s + 300 || std::fmod(t, 120) >= period_s) return;
+         const Finding f = judge.finding();
+         if (f.state != State::growing && !f.leak) return;
+         RC_LOG() << fmt::format("{} s: {} after {}, {}\n", t, f.confidence, highest, f.because);
+         RC_ASSERT(f.confidence >= highest - 0.02);
+         highest = std::max(highest, f.confidence);
+       });
+}
+
+}  // namespace
+}  // namespace vramtrack

@@ -1,0 +1,74 @@
+#include "detect/kink.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "core/units.hpp"
+#include "detect/detector.hpp"
+
+namespace vramtrack {
+namespace {
+
+std::vector<double> times(std::size_t n) {
+  std::vector<double> t(n);
+  for (std::size_t i = 0; i < n; ++i) t[i] = 10.0 * static_cast<double>(i);
+  return t;
+}
+
+TEST(BrokenLine, OfAKinkedLineIsThatLine) {
+  const auto t = times(20);
+  std::vector<double> y;
+  for (const double s : t) y.push_back(5 + 0.5 * s + 3 * std::max(0.0, s - t[12]));
+  const auto kink = broken_line(t, y);
+  ASSERT_TRUE(kink);
+  EXPECT_EQ(kink->at, 12U);
+  EXPECT_NEAR(kink->early_slope_per_s, 0.5, 1e-9);
+  EXPECT_NEAR(kink->late_slope_per_s, 3.5, 1e-9);
+  EXPECT_NEAR(kink->squares, 0, 1e-9);
+}
+
+TEST(BrokenLine, NeedsThreePointsOnEachSide) {
+  EXPECT_FALSE(broken_line(times(4), {0, 0, 1, 2}));
+  EXPECT_TRUE(broken_line(times(5), {0, 0, 0, 1, 2}));
+}
+
+TEST(BrokenLine, MoreParametersMustEarnTheirPlace) {
+  EXPECT_TRUE(explains_better(1e6, 1e8, 1, 20, 4));
+  EXPECT_FALSE(explains_better(9e7, 1e8, 1, 20, 4));
+  EXPECT_FALSE(explains_better(1e-9, 1e-3, 1, 20, 4)) << "nothing is left to explain";
+}
+
+/// A series that holds `base`, then rises at a constant rate to the limit: the end is headroom / rate at every look,
+/// though the windows of coarser scales reach back over the moment at which the growth began.
+RC_GTEST_PROP(KinkedLines, AreForetoldByTheirLaterRate, ()) {
+  const double flat_s = *rc::gen::inRange(0, 3600);
+  const double life_s = *rc::gen::inRange(1800, 36000);
+  const double period_s = *rc::gen::element(1.0, 5.0, 10.0, 30.0);
+  const double base_gib = *rc::gen::inRange(1, 20);
+  const double limit_gib = base_gib + *rc::gen::inRange(4, 60);
+  const double rate = (limit_gib - base_gib) * kGiB / life_s;
+  const auto judge = find_detector("judge")->make(DetectionConfig{});
+  judge->set_limit(limit_gib * kGiB);
+  int looks = 0;
+  for (double s = 0; s < flat_s + life_s; s += period_s) {
+    const double used = base_gib * kGiB + rate * std::max(0.0, s - flat_s);
+    judge->observe(Timestamp(from_seconds(1.7e9 + s)), used);
+    // Before that, samples are so few that it matters where in its bucket each one lies.
+    if (!judge->alerting() || std::fmod(s, 120) >= period_s || s - flat_s < 20 * period_s) continue;
+    const auto foretold = judge->finding().oom_in_s;
+    if (!foretold) continue;
+    ++looks;
+    const double left = flat_s + life_s - s;
+    RC_LOG() << fmt::format("flat {} life {} period {} base {} limit {} at {} s: foretold {:.0f} s, left {:.0f} s\n",
+                            flat_s, life_s, period_s, base_gib, limit_gib, s, foretold->mid, left);
+    RC_ASSERT(std::abs(foretold->mid - left) <= std::max(0.05 * left, 2 * period_s));
+  }
+  RC_TAG(std::string(looks > 0 ? "foretold" : "never alerted"));
+}
+
+}  // namespace
+}  // namespace vramtrack

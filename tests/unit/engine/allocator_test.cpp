@@ -1,0 +1,131 @@
+// The allocator's word: growth of what is reserved alone is cache or fragmentation, growth of live memory is a leak.
+#include <cmath>
+#include <functional>
+
+#include "one_gpu.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::uint32_t kPid = 4242;
+
+class AllocatorTest : public OneGpu {
+ protected:
+  using Shape = std::function<double(double)>;
+
+  void SetUp() override {
+    start();
+    held = process(kPid, "python train.py");
+    allocated = catalog.intern({Metric::allocator_allocated, "GPU-a", kPid, 1000 + kPid});
+    reserved = catalog.intern({Metric::allocator_reserved, "GPU-a", kPid, 1000 + kPid});
+  }
+
+  /// Levels in GiB at each time: what is in live tensors, what is reserved, what the process holds beside that.
+  void run(double until_s, const Shape& live, const Shape& kept, const Shape& beside, bool lists = true,
+           bool tells = true) {
+    const auto bytes = [](double gib) { return static_cast<std::uint64_t>(gib * static_cast<double>(kGiB)); };
+    for (double t = 0; t <= until_s; t += 10) {
+      std::vector<std::pair<SeriesId, std::uint64_t>> samples;
+      if (lists) samples.emplace_back(held, bytes(kept(t) + beside(t)));
+      if (tells) samples.emplace_back(allocated, bytes(live(t)));
+      if (tells) samples.emplace_back(reserved, bytes(kept(t)));
+      tick(t, bytes(kept(t) + beside(t) + 0.5), samples);
+    }
+    engine->finish();
+  }
+  [[nodiscard]] bool raised(SeriesId id) const {
+    return std::any_of(changes.begin(), changes.end(), [&](const AlertChange& change) {
+      return change.alert.series == id && change.news == AlertNews::raised;
+    });
+  }
+  std::string because(SeriesId id) { return seen(id).verdict.finding.because; }
+
+  SeriesId held{};
+  SeriesId allocated{};
+  SeriesId reserved{};
+};
+
+double still(double) {
+  return 4;
+}
+double context(double) {
+  return 0.5;
+}
+/// A quarter of an hour at 5 GiB, then 240 MiB/min.
+double growing(double t) {
+  return 5 + std::max(0.0, t - 900) / 256;
+}
+/// Live tensors come and go within a step.
+double stepping(double t) {
+  return 3.5 + 0.5 * std::fmod(t, 70) / 70;
+}
+
+TEST_F(AllocatorTest, GrowthOfReservedAloneIsCacheOrFragmentation) {
+  run(3600, stepping, growing, context, true, false);
+  ASSERT_TRUE(raised(held)) << "it must be what alarms where the allocator is not heard";
+  ASSERT_TRUE(raised(device_series));
+  SetUp();
+  changes.clear();
+  run(3600, stepping, growing, context);
+  for (const SeriesId id : {held, reserved, allocated, device_series}) EXPECT_FALSE(raised(id)) << index_of(id);
+  for (const SeriesId id : {held, reserved}) {
+    const Finding finding = seen(id).verdict.finding;
+    EXPECT_EQ(finding.state, State::growing);
+    EXPECT_EQ(finding.stage, Stage::none);
+    EXPECT_TRUE(finding.oom_if_growth_continues_s);
+    EXPECT_NE(finding.because.find("cache or fragmentation, not a leak"), std::string::npos) << finding.because;
+  }
+  EXPECT_FALSE(seen(device_series).verdict.finding.leak);
+}
+
+TEST_F(AllocatorTest, TheDevicesTotalIsExplainedWhereNoProcessIsListed) {
+  run(3600, stepping, growing, context, false);
+  EXPECT_FALSE(raised(device_series));
+  EXPECT_NE(because(device_series).find("cache or fragmentation"), std::string::npos) << because(device_series);
+}
+
+TEST_F(AllocatorTest, GrowthOfLiveMemoryIsALeak) {
+  run(
+      3600, [](double t) { return growing(t) - 1; }, growing, context);
+  for (const SeriesId id : {held, allocated, device_series}) EXPECT_TRUE(raised(id)) << index_of(id);
+  EXPECT_NE(because(held).find("live memory grows"), std::string::npos) << because(held);
+}
+
+TEST_F(AllocatorTest, ALeakIntoTheCacheIsTheProcesss) {
+  // The process has not grown by a byte yet, for the cache still has room.
+  run(
+      3600, growing, [](double) { return 18.0; }, context);
+  for (const SeriesId id : {held, allocated, device_series}) EXPECT_TRUE(raised(id)) << index_of(id);
+  const Finding finding = seen(held).verdict.finding;
+  ASSERT_TRUE(finding.oom_in_s);
+  // It ends where what is reserved and what is free end: at 23 GiB.
+  EXPECT_NEAR(finding.oom_in_s->mid, (23 - growing(3600)) * 256, 0.1 * 256 * 23);
+}
+
+TEST_F(AllocatorTest, GrowthBesideTheAllocatorIsTheProcesss) {
+  run(3600, stepping, still, [](double t) { return growing(t) - 4; });
+  EXPECT_TRUE(raised(held));
+  EXPECT_TRUE(raised(device_series));
+  EXPECT_EQ(because(held).find("cache or fragmentation"), std::string::npos) << because(held);
+}
+
+TEST_F(AllocatorTest, FragmentationThatTurnsIntoALeakIsFound) {
+  run(
+      7200, [](double t) { return 4 + std::max(0.0, t - 3600) / 512; },
+      [](double t) { return 5 + std::max(0.0, t - 900) / 1024 + std::max(0.0, t - 3600) / 512; }, context);
+  EXPECT_TRUE(raised(held));
+  for (const AlertChange& change : changes) {
+    EXPECT_GE(change.alert.raised, at(3600));
+  }
+}
+
+TEST_F(AllocatorTest, ALeakThatEndsIsOverForTheProcess) {
+  run(
+      7200, [](double t) { return t < 3600 ? growing(t) : still(t); }, [](double) { return 18.0; }, context);
+  EXPECT_TRUE(raised(held));
+  EXPECT_NE(seen(held).alerts.back().ended, AlertEnd::standing);
+  EXPECT_NE(seen(device_series).alerts.back().ended, AlertEnd::standing);
+}
+
+}  // namespace
+}  // namespace vramtrack

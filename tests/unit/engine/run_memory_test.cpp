@@ -1,0 +1,136 @@
+// Runs of programs as the engine follows them: asked for at the first sample, told at the last.
+#include <cmath>
+#include <map>
+
+#include "one_gpu.hpp"
+
+namespace vramtrack {
+namespace {
+
+class RunMemoryTest : public OneGpu {
+ protected:
+  void begin(bool devices = false) {
+    start();
+    ProgramMemory memory;
+    memory.find = [this](const ProgramIdentity& identity) -> std::optional<Program> {
+      const auto it = known.find(identity.text);
+      return it == known.end() ? std::nullopt : std::optional(it->second);
+    };
+    memory.put = [this](const ProgramIdentity& identity, const Program& program) { known[identity.text] = program; };
+    memory.devices = devices;
+    engine->remember(memory);
+  }
+
+  static std::uint64_t ramp(double t) {
+    return 2 * kGiB + static_cast<std::uint64_t>(16.0 * static_cast<double>(kGiB) * std::min(1.0, t / 3600));
+  }
+  /// One run of the ramp, from `t` on; the time after it.
+  double run(double t, std::uint32_t pid, const std::string& command, double duration_s = 5400) {
+    const SeriesId id = process(pid, command);
+    for (double age = 0; age < duration_s; age += 10) tick(t + age, ramp(age) + kGiB / 2, {{id, ramp(age)}});
+    end_process(t + duration_s, pid);
+    tick(t + duration_s, kGiB / 2);
+    return t + duration_s + 60;
+  }
+
+  std::map<std::string, Program> known;
+};
+
+TEST_F(RunMemoryTest, ARampThatAlarmedIsAWarmUpOnceItHasSettledOften) {
+  begin();
+  double t = 0;
+  tick(t, kGiB / 2);
+  std::vector<std::size_t> raised;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    const auto count = [&] {
+      return std::count_if(changes.begin(), changes.end(), [](const auto& c) { return c.news == AlertNews::raised; });
+    };
+    const auto before = count();
+    t = run(t + 10, 100 + i, "python train.py --output /runs/" + std::to_string(i));
+    raised.push_back(static_cast<std::size_t>(count() - before));
+  }
+  ASSERT_EQ(known.size(), 1U);
+  const Program& program = known.begin()->second;
+  EXPECT_EQ(program.runs, 5U);
+  EXPECT_EQ(program.name, "python train.py");
+  EXPECT_NEAR(program.recent.back().settled_bytes, 18.0 * kGiB, 0.1 * kGiB);
+  EXPECT_NEAR(program.recent.back().warm_up_s, 3600, 250);
+  EXPECT_GT(raised.front(), 0U) << "the ramp must be one that alarms for a stranger";
+  EXPECT_EQ(raised.back(), 0U) << "neither the process nor its device";
+}
+
+TEST_F(RunMemoryTest, AnotherArgumentMakesAStranger) {
+  begin();
+  tick(0, kGiB / 2);
+  double t = run(10, 100, "python train.py --batch-size 32");
+  t = run(t, 101, "python train.py --batch-size 64");
+  EXPECT_EQ(known.size(), 2U);
+}
+
+TEST_F(RunMemoryTest, AFirstRunSaysThatASecondWillTell) {
+  begin();
+  tick(0, kGiB / 2);
+  const SeriesId id = process(100, "python train.py");
+  bool said = false;
+  for (double age = 0; age < 1500; age += 10) {
+    tick(10 + age, ramp(age) + kGiB / 2, {{id, ramp(age)}});
+    const Finding& finding = seen(id).verdict.finding;
+    if (finding.state == State::growing) {
+      said = true;
+      EXPECT_NE(finding.because.find("a second one will tell"), std::string::npos) << finding.because;
+    }
+  }
+  EXPECT_TRUE(said);
+}
+
+TEST_F(RunMemoryTest, ALeakIsRememberedAsOne) {
+  begin();
+  tick(0, kGiB / 2);
+  const SeriesId id = process(100, "python leak.py");
+  double t = 10;
+  for (; leak(t) < 23 * kGiB; t += 10) tick(t, leak(t) + kGiB / 2, {{id, leak(t)}});
+  end_process(t, 100, std::string(Event::kOutOfMemory));
+  ASSERT_EQ(known.size(), 1U);
+  EXPECT_EQ(known.begin()->second.leaked, 1U);
+  EXPECT_EQ(known.begin()->second.out_of_memory, 1U);
+}
+
+TEST_F(RunMemoryTest, AProcessOnTwoDevicesIsOneRun) {
+  begin();
+  tick(0, kGiB / 2);
+  const SeriesId one = process(100, "python train.py");
+  const SeriesId other = catalog.intern({Metric::process_used, "GPU-b", 100, 1100});
+  for (double t = 10; t < 1000; t += 10) tick(t, 9 * kGiB, {{one, 8 * kGiB}, {other, 3 * kGiB}});
+  end_process(1000, 100);
+  ASSERT_EQ(known.size(), 1U);
+  EXPECT_EQ(known.begin()->second.runs, 1U);
+  EXPECT_NEAR(known.begin()->second.recent.front().settled_bytes, 8.0 * kGiB, 1);
+}
+
+TEST_F(RunMemoryTest, ARunThatWasThereBeforeHasNoCurve) {
+  begin();
+  const SeriesId id = process(100, "python serve.py");
+  for (double t = 0; t < 1000; t += 10) tick(t, 9 * kGiB, {{id, 8 * kGiB}});
+  end_process(1000, 100);
+  ASSERT_EQ(known.size(), 1U);
+  EXPECT_FALSE(known.begin()->second.recent.front().seen_from_start);
+  EXPECT_EQ(known.begin()->second.recent.front().points, 0U);
+}
+
+TEST_F(RunMemoryTest, WithoutProcessesADevicesRunsAreRuns) {
+  begin(true);
+  const auto once = [&](double t) {
+    for (double age = 0; age < 5400; age += 10) tick(t + age, ramp(age));
+    tick(t + 5400, 0);
+    tick(t + 5410, 0);
+    return t + 5500;
+  };
+  double t = 10;
+  tick(0, 0);
+  for (int i = 0; i < 3; ++i) t = once(t);
+  ASSERT_EQ(known.size(), 1U);
+  EXPECT_EQ(known.begin()->second.runs, 3U);
+}
+
+}  // namespace
+}  // namespace vramtrack

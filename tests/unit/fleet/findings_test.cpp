@@ -1,0 +1,171 @@
+#include "fleet/findings.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace vramtrack;
+using namespace vramtrack::fleet;
+
+constexpr std::int64_t kHourMs = 3'600'000;
+
+Timestamp at_hour(double hour) {
+  return Timestamp{std::chrono::milliseconds{static_cast<std::int64_t>(hour * kHourMs)}};
+}
+
+/// One GPU with one user from hour to hour; it leaks from `raised_h` on, or never (< 0).
+GpuVerdict gpu(const std::string& host, const Workload& user, double from_h, double to_h, double raised_h = -1) {
+  GpuVerdict out;
+  out.device.host = host;
+  out.device.id = "GPU-" + host;
+  out.tenancies = {{user, static_cast<std::int64_t>(from_h * kHourMs), static_cast<std::int64_t>(to_h * kHourMs)}};
+  if (raised_h >= 0) {
+    Alert alert;
+    alert.raised = at_hour(raised_h);
+    alert.finding.leak = true;
+    alert.finding.onset = at_hour(raised_h - 0.5);
+    out.alerts.push_back(alert);
+  }
+  return out;
+}
+
+Workload job(const std::string& id, const std::string& name = {}, const std::string& image = {}) {
+  Workload out;
+  out.job = id;
+  out.job_name = name;
+  out.image = image;
+  return out;
+}
+
+Scan scan_of(std::vector<GpuVerdict> gpus) {
+  Scan out;
+  for (GpuVerdict& g : gpus) {
+    const std::string host = g.device.host;
+    out.machines.push_back({host, {std::move(g)}, {}});
+  }
+  return out;
+}
+
+const FleetFinding* of_kind(const FleetFindings& found, FindingKind kind) {
+  for (const FleetFinding& finding : found.findings)
+    if (finding.kind == kind) return &finding;
+  return nullptr;
+}
+
+TEST(FisherExact, ALadysTea) {
+  // Fisher's own example: all four of four cups, of eight: 1/70; three or more of four: 17/70.
+  EXPECT_NEAR(fisher_exact(4, 4, 0, 4), 1.0 / 70, 1e-12);
+  EXPECT_NEAR(fisher_exact(3, 4, 1, 4), 17.0 / 70, 1e-12);
+  EXPECT_NEAR(fisher_exact(0, 4, 4, 4), 1, 1e-12);
+  EXPECT_NEAR(fisher_exact(0, 0, 3, 5), 1, 1e-12);
+}
+
+TEST(Findings, TheFirstRankThatLeaks) {
+  const Scan scan = scan_of({gpu("n1", job("7"), 0, 10, 5), gpu("n2", job("7"), 0, 10, 3), gpu("n3", job("7"), 0, 10)});
+  const FleetFindings found = find(scan);
+  ASSERT_EQ(found.jobs.size(), 1U);
+  EXPECT_EQ(found.jobs[0].name, "job 7");
+  EXPECT_EQ(found.jobs[0].leaks[0].gpu->device.host, "n2");
+  EXPECT_EQ(found.jobs[0].gpus, 3U);
+  EXPECT_EQ(found.jobs[0].nodes.size(), 3U);
+  EXPECT_NEAR(found.jobs[0].gpu_hours, 30, 1e-9);
+  EXPECT_EQ(found.leaking_gpus, 2U);
+}
+
+TEST(Findings, GpusWithoutAKnownUserAreAGroupEach) {
+  const Scan scan = scan_of({gpu("n1", {}, 0, 10, 5), gpu("n2", {}, 0, 10, 5)});
+  const FleetFindings found = find(scan);
+  ASSERT_EQ(found.jobs.size(), 2U);
+  EXPECT_FALSE(found.jobs[0].is_named);
+  EXPECT_TRUE(found.findings.empty());
+}
+
+TEST(Findings, OneImageOnManyNodesIsOneLeak) {
+  std::vector<GpuVerdict> gpus;
+  for (int i = 0; i < 4; ++i)
+    gpus.push_back(gpu("bad" + std::to_string(i), job("l" + std::to_string(i), "a", "torch:2"), 0, 10, 3));
+  for (int i = 0; i < 12; ++i)
+    gpus.push_back(gpu("good" + std::to_string(i), job("h" + std::to_string(i), "b", "torch:1"), 0, 10));
+  const Scan scan = scan_of(std::move(gpus));
+  const FleetFindings found = find(scan);
+  const FleetFinding* one = of_kind(found, FindingKind::signature);
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->program, "torch:2");
+  EXPECT_EQ(one->nodes.size(), 4U);
+  ASSERT_FALSE(one->shared.empty());
+  EXPECT_EQ(one->shared[0].leaking, 4U);
+  EXPECT_NEAR(one->shared[0].p_value, fisher_exact(4, 4, 0, 12), 1e-12);
+}
+
+TEST(Findings, WhatHealthyRunsShareAsWellIsNoCause) {
+  std::vector<GpuVerdict> gpus;
+  for (int i = 0; i < 4; ++i)
+    gpus.push_back(gpu("bad" + std::to_string(i), job("l" + std::to_string(i), "a", "same"), 0, 10, 3));
+  for (int i = 0; i < 12; ++i)
+    gpus.push_back(gpu("good" + std::to_string(i), job("h" + std::to_string(i), "b", "same"), 0, 10));
+  const Scan scan = scan_of(std::move(gpus));
+  const FleetFindings found = find(scan);
+  const FleetFinding* one = of_kind(found, FindingKind::signature);
+  ASSERT_NE(one, nullptr);
+  for (const SharedValue& shared : one->shared) EXPECT_NE(shared.value, "same");
+}
+
+TEST(Findings, ANodeThatLeaksAloneInSeveralRunsIsNamed) {
+  std::vector<GpuVerdict> gpus;
+  for (const char* run : {"1", "2", "3"})
+    for (const char* node : {"n1", "n2", "n3", "n4"})
+      gpus.push_back(gpu(node, job(run, "bert"), 0, 10, std::string(node) == "n3" ? 4 : -1));
+  const Scan scan = scan_of(std::move(gpus));
+  const FleetFindings found = find(scan);
+  const FleetFinding* node = of_kind(found, FindingKind::node);
+  ASSERT_NE(node, nullptr);
+  EXPECT_EQ(node->nodes, std::vector<std::string>{"n3"});
+  EXPECT_NEAR(node->p_value, 1.0 / 64, 1e-12);
+  EXPECT_NE(node->text.find("points at the node"), std::string::npos);
+}
+
+TEST(Findings, OneRankOfOneJobIsNotCalledAProof) {
+  std::vector<GpuVerdict> gpus;
+  for (const char* node : {"n1", "n2", "n3", "n4"})
+    gpus.push_back(gpu(node, job("1", "bert"), 0, 10, std::string(node) == "n3" ? 4 : -1));
+  const Scan scan = scan_of(std::move(gpus));
+  const FleetFindings found = find(scan);
+  const FleetFinding* node = of_kind(found, FindingKind::node);
+  ASSERT_NE(node, nullptr);
+  EXPECT_NEAR(node->p_value, 0.25, 1e-12);
+  EXPECT_NE(node->text.find("cannot tell the two apart"), std::string::npos);
+}
+
+TEST(Findings, AVersionThatBeganToLeakIsNamed) {
+  std::vector<GpuVerdict> gpus;
+  for (int i = 0; i < 3; ++i)
+    gpus.push_back(gpu("n" + std::to_string(i), job("o" + std::to_string(i), "bert", "v1"), 0, 10));
+  for (int i = 0; i < 3; ++i)
+    gpus.push_back(gpu("n" + std::to_string(i), job("n" + std::to_string(i), "bert", "v2"), 10, 20, 13));
+  const Scan scan = scan_of(std::move(gpus));
+  const FleetFindings found = find(scan);
+  const FleetFinding* version = of_kind(found, FindingKind::version);
+  ASSERT_NE(version, nullptr);
+  EXPECT_EQ(version->before, "v1");
+  EXPECT_EQ(version->since, "v2");
+  EXPECT_NEAR(version->p_value, 1.0 / 20, 1e-12);
+}
+
+TEST(Findings, AYoungRunIsNoEvidenceOfHealth) {
+  // v1 ran for an hour only, and the leak of v2 took three to be found.
+  const Scan scan = scan_of({gpu("n1", job("1", "bert", "v1"), 0, 1), gpu("n1", job("2", "bert", "v2"), 1, 10, 4)});
+  const FleetFindings found = find(scan);
+  EXPECT_EQ(of_kind(found, FindingKind::version), nullptr);
+}
+
+TEST(Findings, AWithdrawnAlertIsNoLeak) {
+  GpuVerdict withdrawn = gpu("n1", job("1"), 0, 10, 4);
+  withdrawn.alerts[0].cleared = at_hour(5);
+  withdrawn.alerts[0].ended = AlertEnd::withdrawn;
+  const Scan scan = scan_of({withdrawn});
+  const FleetFindings found = find(scan);
+  EXPECT_TRUE(found.jobs.empty());
+  EXPECT_EQ(found.leaking_gpus, 0U);
+}
+
+}  // namespace

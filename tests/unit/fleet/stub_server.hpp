@@ -1,0 +1,105 @@
+// A server of one metric that speaks VictoriaMetrics' API, in this process: what it holds is a map in memory.
+#pragma once
+
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "fleet/reader.hpp"
+
+namespace vramtrack::fleet {
+
+class StubServer {
+ public:
+  StubServer() {
+    server_.Get("/api/v1/label/(.*)/values", [this](const httplib::Request& request, httplib::Response& answer) {
+      const std::lock_guard lock(mutex_);
+      if (fails) return refuse(answer);
+      std::string names;
+      if (request.matches[1] == "__name__") names = "\"DCGM_FI_DEV_FB_USED\"";
+      if (request.matches[1] == "Hostname")
+        for (const auto& [host, samples] : samples_) names += (names.empty() ? "\"" : ",\"") + host + '"';
+      answer.set_content("{\"status\":\"success\",\"data\":[" + names + "]}", "application/json");
+    });
+    server_.Post("/api/v1/export", [this](const httplib::Request& request, httplib::Response& answer) {
+      const std::lock_guard lock(mutex_);
+      ++exports;
+      if (fails) return refuse(answer);
+      const auto ms = [&](const char* name) {
+        return static_cast<std::int64_t>(std::stod(request.get_param_value(name)) * 1000 + 0.5);
+      };
+      const std::string match = request.get_param_value("match[]");
+      std::string lines;
+      for (const auto& [host, samples] : samples_) {
+        if (match.find(host) == std::string::npos) continue;
+        std::string values, times;
+        for (auto it = samples.lower_bound(ms("start")); it != samples.end() && it->first <= ms("end"); ++it) {
+          values += fmt::format("{}{}", values.empty() ? "" : ",", it->second);
+          times += fmt::format("{}{}", times.empty() ? "" : ",", it->first);
+        }
+        if (values.empty()) continue;
+        for (const char* metric : {"USED", "TOTAL"})
+          if (match.find(metric) != std::string::npos)
+            lines += fmt::format(
+                R"({{"metric":{{"__name__":"DCGM_FI_DEV_FB_{}","Hostname":"{}","UUID":"GPU-{}","gpu":"0"}},)"
+                R"("values":[{}],"timestamps":[{}]}})"
+                "\n",
+                metric, host, host, metric[0] == 'T' ? all_of(values, 81559) : values, times);
+      }
+      answer.set_content(lines, "application/stream+json");
+    });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+  }
+  ~StubServer() {
+    server_.stop();
+    thread_.join();
+  }
+  StubServer(const StubServer&) = delete;
+  StubServer& operator=(const StubServer&) = delete;
+
+  void put(const std::string& host, std::int64_t time_ms, int mib) {
+    const std::lock_guard lock(mutex_);
+    samples_[host][time_ms] = mib;
+  }
+  void set_failing(bool is_failing) {
+    const std::lock_guard lock(mutex_);
+    fails = is_failing;
+  }
+
+  [[nodiscard]] Reader reader() const {
+    ServerAddress address;
+    address.host = "127.0.0.1";
+    address.port = static_cast<std::uint16_t>(port_);
+    return {address, ReadPath::export_lines};
+  }
+
+  std::atomic<int> exports = 0;
+
+ private:
+  static void refuse(httplib::Response& answer) {
+    answer.status = 500;
+    answer.set_content("broken", "text/plain");
+  }
+  static std::string all_of(const std::string& values, int mib) {
+    std::string out = std::to_string(mib);
+    for (const char c : values)
+      if (c == ',') out += ',' + std::to_string(mib);
+    return out;
+  }
+
+  httplib::Server server_;
+  int port_ = 0;
+  std::thread thread_;
+  std::mutex mutex_;
+  bool fails = false;
+  std::map<std::string, std::map<std::int64_t, int>> samples_;
+};
+
+}  // namespace vramtrack::fleet

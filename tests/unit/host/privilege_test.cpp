@@ -1,0 +1,62 @@
+#include "host/privilege.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace vramtrack {
+namespace {
+
+/// Gives this thread what systemd's AmbientCapabilities= gives; false without the right to.
+bool make_ambient(unsigned capability) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> data{};
+  if (::syscall(SYS_capget, &header, data.data()) != 0) return false;
+  data[0].inheritable |= 1U << capability;
+  return ::syscall(SYS_capset, &header, data.data()) == 0 &&
+         ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) == 0;
+}
+
+TEST(Privilege, ProgramsThatAreStartedGetNoCapabilities) {
+  const pid_t child = ::fork();  // a process of its own: the other tests keep what they have
+  if (child == 0) {
+    if (!make_ambient(CAP_SYS_PTRACE)) ::_exit(77);
+    const bool given = ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_SYS_PTRACE, 0, 0) == 1;
+    keep_capabilities();
+    const bool kept = ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_SYS_PTRACE, 0, 0) == 0;
+    ::_exit(given && kept && may_read_others() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs CAP_SYS_PTRACE, as root has it";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Privilege, AnotherUserWithTheCapabilityReadsOthers) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() != 0 || ::prctl(PR_SET_KEEPCAPS, 1) != 0) ::_exit(77);
+    if (::setresuid(65534, 65534, 65534) != 0) ::_exit(77);
+    const bool without = may_read_others();  // the effective set is empty after the change of user
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    std::array<__user_cap_data_struct, 2> data{};
+    ::syscall(SYS_capget, &header, data.data());
+    data[0].effective = 1U << CAP_SYS_PTRACE;
+    if (::syscall(SYS_capset, &header, data.data()) != 0) ::_exit(77);
+    ::_exit(!without && may_read_others() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs root";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace vramtrack

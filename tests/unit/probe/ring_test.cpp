@@ -1,0 +1,65 @@
+// The ring's pages are there before a record goes to them: a page fault costs a hooked call more than all the rest.
+#include "probe/ring.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "../temp_folder.hpp"
+
+namespace vramtrack::probe {
+namespace {
+
+constexpr std::uint64_t kSlotsInPage = 4096 / sizeof(Slot);
+
+/// Whether the page of a slot is in this process's tables (Documentation/admin-guide/mm/pagemap.rst).
+bool is_present(const Ring& ring, std::uint64_t slot) {
+  const auto address = reinterpret_cast<std::uint64_t>(&ring.header()) + kRingHeaderBytes + slot * sizeof(Slot);
+  std::uint64_t entry = 0;
+  const int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  const ssize_t got = pread(file, &entry, sizeof entry, static_cast<off_t>(address / 4096 * sizeof entry));
+  close(file);
+  return got == sizeof entry && (entry >> 63U) != 0;
+}
+
+bool can_page_in() {
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE; Linux 5.14 and newer
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const bool can = madvise(page, 4096, kPopulateWrite) == 0;
+  munmap(page, 4096);
+  return can;
+}
+
+TEST(Ring, PagesAreThereBeforeRecordsGoToThem) {
+  if (sysconf(_SC_PAGESIZE) != 4096 || !can_page_in()) GTEST_SKIP() << "needs Linux 5.14 and pages of 4 KiB";
+  const TempFolder folder;
+  Ring ring;
+  ASSERT_TRUE(ring.create(folder.path().c_str()));
+  EXPECT_FALSE(is_present(ring, kRingSlots - 1)) << "the whole ring takes 16 MiB of a program that records little";
+  errno = 7;
+  for (std::uint64_t slot = 0; slot < 20'000; ++slot) {
+    if (slot % kSlotsInPage == 0) ASSERT_TRUE(is_present(ring, slot)) << slot;
+    ring.put(head_of(Record::alloc, Call::none, 0, 0, 0), 0, slot, 0);
+  }
+  EXPECT_EQ(errno, 7);
+  ring.forget();
+}
+
+TEST(Ring, PagesBeyondItsEndAreLeftAlone) {
+  const TempFolder folder;
+  Ring ring;
+  ASSERT_TRUE(ring.create(folder.path().c_str()));
+  for (std::uint64_t slot = 0; slot < 2 * kRingSlots; ++slot) {
+    ring.put(head_of(Record::alloc, Call::none, 0, 0, 0), 0, slot, 0);
+    ring.header().read.store(slot + 1);
+  }
+  EXPECT_EQ(ring.header().lost.load(), 0U);
+  ring.forget();
+}
+
+}  // namespace
+}  // namespace vramtrack::probe

@@ -1,0 +1,81 @@
+// Messages of out of memory among the readings of a log.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "log_testing.hpp"
+#include "source/log/oom_message.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtest::read_text;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::string kTorch =
+    "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB (GPU 1; 23.69 GiB total capacity; "
+    "19.90 GiB already allocated; 3.20 GiB free; 20.10 GiB reserved in total by PyTorch)";
+
+TEST(OutOfMemoryMessage, IsToldFromOtherLines) {
+  for (const std::string_view line : {
+           std::string_view(kTorch),
+           std::string_view("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+           std::string_view("[rank1]: HIP out of memory. Tried to allocate 2.00 GiB"),
+           std::string_view("RuntimeError: CUDA error: out of memory"),
+           std::string_view("RuntimeError:\tCUDA\terror:\tout\tof\tmemory"),
+           std::string_view("numba.cuda: cudaErrorMemoryAllocation"),
+           std::string_view("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+           std::string_view("XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8 bytes."),
+           std::string_view("failed to allocate 4.00G (4294967296 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY"),
+       })
+    EXPECT_TRUE(tells_out_of_memory(line)) << line;
+  for (const std::string_view line :
+       {"    except torch.cuda.OutOfMemoryError:", "java.lang.OutOfMemoryError: Java heap",
+        "GPU Memory: 8123 / 24576 MB", "the host is out of memory", ""})
+    EXPECT_FALSE(tells_out_of_memory(line)) << line;
+  EXPECT_EQ(gpu_of_message(kTorch), 1);
+  EXPECT_EQ(gpu_of_message("GPU has gone"), std::nullopt);
+}
+
+/// Twenty readings of two GPUs, then `end`.
+std::string csv(const std::string& end) {
+  std::string text = "time,gpu_index,used_mib\n";
+  for (int i = 0; i < 20; ++i)
+    for (int gpu = 0; gpu < 2; ++gpu) text += fmt::format("2026-03-01 10:00:{:02},{},{}\n", i, gpu, 1000 + i);
+  return text + end;
+}
+
+void expect_one(const logtest::Reading& r, const std::string& device) {
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+  ASSERT_THAT(r.events, SizeIs(1));
+  EXPECT_EQ(r.events[0].kind, Event::Kind::out_of_memory);
+  EXPECT_EQ(r.events[0].device_id, device);
+  EXPECT_EQ(r.events[0].time, r.samples.back().time);
+  EXPECT_EQ(r.events[0].pid, 0U);
+  EXPECT_THAT(r.events[0].text, HasSubstr("the memory of a GPU ran out: "));
+}
+
+TEST(OutOfMemoryMessage, AmongRowsIsAnEventOfTheLastReading) {
+  expect_one(read_text(csv(kTorch + "\n")), "1");
+  expect_one(read_text(csv(kTorch + "\n" + kTorch + "\n")), "1");
+  expect_one(read_text(csv("RuntimeError: CUDA error: out of memory\n")), "");
+}
+
+TEST(OutOfMemoryMessage, InTextIsAnEventOfTheOnlyGpu) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += fmt::format("2026-03-01 10:00:{:02} GPU Memory: {} / 24576 MB\n", i, 1000 + i);
+  const auto r = read_text(text + "2026-03-01 10:00:20 ERROR " + kTorch + "\n");
+  expect_one(r, "0");
+  EXPECT_THAT(r.events[0].text, HasSubstr(":21: "));
+}
+
+TEST(OutOfMemoryMessage, BeforeTheFirstReadingIsOfAnotherRun) {
+  const auto r = read_text(kTorch + "\n" + csv(""));
+  EXPECT_EQ(r.error, "");
+  EXPECT_THAT(r.events, IsEmpty());
+}
+
+}  // namespace
+}  // namespace vramtrack

@@ -1,0 +1,474 @@
+#include "trace/probe_trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include "probe_script.hpp"
+#include "trace/render/trace_render.hpp"
+#include "trace/trace_report.hpp"
+
+namespace vramtrack::trace {
+namespace {
+
+using probe::Call;
+using probe::Record;
+
+constexpr std::uint64_t kSegment = 2 << 20;
+
+const ProcessTrace& only(const ProbeTrace& trace) {
+  return *trace.processes().front();
+}
+
+TEST(ProbeTrace, BlocksTakeTheBytesOfWhatTheyLieIn) {
+  ProbeScript script;
+  const std::uint32_t model = script.line("/home/me/model.py", 3), raw = script.line("/home/me/raw.py", 9);
+  script.alloc(0x10000000, kSegment, model);
+  script.alloc(0x20000000, 1000, raw);
+  script.alloc(0x10000000, 600, model, Call::torch_block);
+  script.alloc(0x10000000 + 4096, 400, model, Call::torch_block);
+  script.free(0x10000000, Call::torch_block);
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 1400) << "400 in a block, 1000 at the driver";
+  EXPECT_EQ(only(trace).backing_bytes(), static_cast<std::int64_t>(kSegment));
+  EXPECT_EQ(only(trace).cached_bytes(), static_cast<std::int64_t>(kSegment) - 400);
+}
+
+TEST(ProbeTrace, BackingIsBackingWhicheverCameFirst) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/model.py", 3);
+  script.alloc(0x500, 10, line, Call::torch_block);  // in nothing
+  script.alloc(0x10000000, kSegment, line);
+  script.alloc(0x10000000 + kSegment - 1, 1, line, Call::torch_block);
+  script.alloc(0x10000000 + kSegment, 7, line, Call::torch_block);  // just outside
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 18);
+  script.free(0x10000000);
+  ProbeTrace freed;
+  replay(freed, script.slots);
+  EXPECT_EQ(only(freed).backing_bytes(), 0);
+  EXPECT_EQ(only(freed).live_bytes(Ledger::device), 18);
+}
+
+TEST(ProbeTrace, ABlockOverSeveralPiecesBacksThemAll) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/model.py", 3);
+  for (std::uint64_t piece = 0; piece < 4; ++piece)
+    script.alloc(0x10000000 + piece * kSegment, kSegment, line, Call::cu_mem_create);
+  script.alloc(0x10000000 + kSegment / 2, 2 * kSegment, line, Call::torch_block);  // in the first three
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  EXPECT_EQ(only(trace).backing_bytes(), 3 * static_cast<std::int64_t>(kSegment));
+  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 3 * static_cast<std::int64_t>(kSegment)) << "the block, a piece";
+  EXPECT_EQ(only(trace).cached_bytes(), static_cast<std::int64_t>(kSegment));
+  // A piece that is mapped anew backs anew.
+  script.free(0x10000000 + kSegment, Call::cu_mem_create);
+  script.alloc(0x10000000 + kSegment, kSegment, line, Call::cu_mem_create);
+  script.alloc(0x10000000 + kSegment, 10, line, Call::torch_block);
+  ProbeTrace again;
+  replay(again, script.slots);
+  EXPECT_EQ(only(again).backing_bytes(), 3 * static_cast<std::int64_t>(kSegment));
+}
+
+TEST(ProbeTrace, AThreadWithoutOwnCodeIsNamed) {
+  ProbeScript script;
+  script.module("/usr/lib/libtorch_cpu.so", 0x7000, 0x1000);
+  const std::uint32_t engine = script.stack({0x7010, 0x7020}, {});
+  script.put(Record::thread, Call::none, 0, 0, script.text("pt_autograd_0"), 3, 0, 0);
+  script.put(Record::alloc, Call::torch_block, 0, 0, engine, probe::when(1, 3), 0x1000, 10);
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  EXPECT_EQ(only(trace).thread_name(3), "pt_autograd_0");
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, OwnCode());
+  const TraceReport report = report_of(trace, names);
+  ASSERT_EQ(report.sites.size(), 1U);
+  EXPECT_EQ(report.sites[0].thread, "pt_autograd_0");
+  EXPECT_NE(trace_report_text(report, names, 5).find("on thread pt_autograd_0"), std::string::npos);
+}
+
+TEST(ProbeTrace, WhatIsCachedIsThatOfTheMomentShown) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.py", 1);
+  script.alloc(0x10000000, kSegment, line);
+  for (std::uint64_t i = 0; i < 4; ++i) script.alloc(0x10000000 + i * 4096, 4096, line, Call::torch_block);
+  for (std::uint64_t i = 0; i < 4; ++i) script.free(0x10000000 + i * 4096, Call::torch_block);  // the exit
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  EXPECT_TRUE(only(trace).has_exit());
+  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 4 * 4096);
+  EXPECT_EQ(only(trace).cached_bytes(), static_cast<std::int64_t>(kSegment) - 4 * 4096);
+}
+
+TEST(ProbeTrace, WhatTheProgramToldOfABlockIsItsCategory) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.py", 1);
+  script.alloc(0x10000000, kSegment, line);
+  for (std::uint64_t i = 0; i < 4; ++i) script.alloc(0x10000000 + i * 4096, 4096, line, Call::torch_block);
+  const auto tell = [&](std::uint64_t address, std::string_view category) {
+    script.put(Record::label, Call::none, 0, 0, script.text("layer.weight"), 0, address, script.text(category));
+  };
+  tell(0x10000000, "weights");
+  tell(0x10001000, "gradients");
+  tell(0x10002000, "weights");
+  tell(0x99999000, "weights");  // no block
+  tell(0x10003000, "of a newer program");
+  script.free(0x10002000, Call::torch_block);
+  script.alloc(0x10002000, 4096, line, Call::torch_block);  // another block: nothing was told of it
+  script.free(0x10000000, Call::torch_block);               // the exit begins
+  for (std::uint64_t i = 1; i < 4; ++i) script.free(0x10000000 + i * 4096, Call::torch_block);
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, OwnCode());
+  const CategoryTotals totals = report_of(trace, names).categories;
+  EXPECT_EQ(totals[Category::weights].bytes, 4096);
+  EXPECT_EQ(totals[Category::gradients].bytes, 4096);
+  EXPECT_EQ(totals[Category::unknown].bytes, 2 * 4096);
+  EXPECT_EQ(totals.bytes(), 4 * 4096);
+}
+
+TEST(ProbeTrace, WhatAnInterpreterFreesAtItsEndWasHeld) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.py", 1);
+  for (std::uint64_t i = 1; i <= 10; ++i) script.alloc(i * 4096, 100, line);
+  script.free(4096);  // by the program
+  script.put(Record::end, Call::none, 0, 0, 0, probe::when(script.now_us++, 0), 0, 0);
+  for (std::uint64_t i = 2; i <= 4; ++i) script.free(i * 4096);  // by the interpreter: less than half
+  script.alloc(0x100000, 1, line);                               // a destructor's
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  EXPECT_TRUE(only(trace).has_exit());
+  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 901);
+}
+
+TEST(ProbeTrace, ALeakIsNamedHoweverManyStepsAreMarked) {
+  for (const std::uint64_t steps : {20U, 90U, 120U, 150U, 200U, 500U, 3000U}) {
+    ProbeScript script;
+    const std::uint32_t leak = script.line("/home/me/train.py", 7), churn = script.line("/home/me/train.py", 8);
+    for (std::uint64_t i = 1; i <= steps; ++i) {
+      script.alloc(i << 20U, 1000, leak);
+      script.alloc(1, 5000, churn);
+      script.free(1);
+      script.mark("step");
+    }
+    ProbeTrace trace;
+    replay(trace, script.slots);
+    Symbols symbols;
+    ProbeNames names(trace, symbols, nullptr, OwnCode());
+    const TraceReport report = report_of(trace, names);
+    EXPECT_TRUE(report.leak) << steps;
+    ASSERT_FALSE(report.sites.empty());
+    EXPECT_EQ(symbols.frame(report.sites[0].line.frame).line, 7U) << steps;
+  }
+}
+
+TEST(ProbeTrace, AWarmUpIsNoLeakHoweverManyStepsAreMarked) {
+  for (const std::uint64_t steps : {20U, 120U, 150U, 500U, 3000U}) {
+    ProbeScript script;
+    const std::uint32_t line = script.line("/home/me/train.py", 7), churn = script.line("/home/me/train.py", 8);
+    for (std::uint64_t i = 1; i <= steps; ++i) {
+      if (i <= steps / 3) script.alloc(i << 20U, 1000, line);
+      script.alloc(1, 5000, churn);
+      script.free(1);
+      script.mark("step");
+    }
+    ProbeTrace trace;
+    replay(trace, script.slots);
+    Symbols symbols;
+    ProbeNames names(trace, symbols, nullptr, OwnCode());
+    EXPECT_FALSE(report_of(trace, names).leak) << steps;
+  }
+}
+
+TEST(ProbeTrace, ACacheThatWasFilledLongBeforeTheEndIsNoLeak) {
+  for (const bool is_quiet : {false, true}) {
+    ProbeScript script;
+    const std::uint32_t cache = script.stack({0x5000}, {});
+    for (std::uint64_t i = 1; i <= 64; ++i) script.alloc(i << 20U, 1000, cache);
+    if (is_quiet) script.now_us += 1000;  // it works on, and allocates nothing
+    for (std::uint64_t i = 1; i <= 64; ++i) script.free(i << 20U);
+    ProbeTrace trace;
+    replay(trace, script.slots);
+    Symbols symbols;
+    ProbeNames names(trace, symbols, nullptr, OwnCode());
+    EXPECT_EQ(report_of(trace, names).leak, !is_quiet);
+  }
+}
+
+TEST(ProbeTrace, AfterLossesNothingIsCalledALeak) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.py", 1);
+  for (std::uint64_t i = 1; i <= 200; ++i) script.alloc(i << 20U, 1000, line);
+  script.put(Record::lost, Call::none, 0, 0, 0, 20, 0, 0);
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, OwnCode());
+  const TraceReport report = report_of(trace, names);
+  EXPECT_FALSE(report.leak);
+  EXPECT_NE(trace_report_text(report, names, 5).find("too high or too low"), std::string::npos);
+}
+
+TEST(ProbeTrace, LedgersAreApart) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.py", 1);
+  script.alloc(1, 10, line, Call::cu_mem_alloc);
+  script.alloc(2, 20, line, Call::cu_mem_alloc_managed);
+  script.alloc(3, 40, line, Call::cu_mem_host_alloc, -1);
+  script.alloc(4, 80, line, Call::cu_ipc_open_mem_handle);
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 30);
+  EXPECT_EQ(only(trace).live_bytes(Ledger::host), 40);
+  EXPECT_EQ(only(trace).live_bytes(Ledger::mapped), 80);
+}
+
+TEST(ProbeTrace, SampledBlocksStandForMore) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.py", 1);
+  script.put(Record::sampling, Call::none, 0, 0, 0, 0, 0, 1000);
+  script.alloc(1, 100, line);
+  script.alloc(2, 5000, line);
+  script.put(Record::lost, Call::none, 0, 0, 0, 3, 0, 0);
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 6000);
+  EXPECT_EQ(only(trace).sites().front().live.blocks, 11);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, {});
+  const std::string text = trace_report_text(report_of(trace, names), names, 10);
+  EXPECT_NE(text.find("sampled: at its busiest one block in about 1000 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("3 records found no room in the ring: bytes and counts of sites may be too high"),
+            std::string::npos);
+  script.free(1);
+  script.free(2);
+  ProbeTrace empty;
+  replay(empty, script.slots);
+  EXPECT_EQ(only(empty).held_at_exit().front().bytes, 0) << "what was added is taken away";
+}
+
+TEST(ProbeTrace, TheExitIsNotPartOfTheRun) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.py", 1);
+  for (std::uint64_t i = 1; i <= 100; ++i) script.alloc(i * 4096, 10, line);
+  for (std::uint64_t i = 1; i <= 100; ++i) script.free(i * 4096);
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  EXPECT_TRUE(only(trace).has_exit());
+  EXPECT_EQ(only(trace).live_bytes(Ledger::device), 1000);
+  EXPECT_EQ(only(trace).held_at_exit().front().bytes, 0);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, {});
+  const TraceReport report = report_of(trace, names);
+  ASSERT_EQ(report.sites.size(), 1U);
+  EXPECT_TRUE(report.sites[0].leak);
+}
+
+TEST(ProbeNames, PythonFramesReplaceTheLoopThatRanThem) {
+  ProbeScript script;
+  script.module("/usr/bin/python3.11", 0x1000, 0x1000);
+  script.module("/home/me/site-packages/torch/lib/libtorch.so", 0x3000, 0x1000);
+  script.module("/home/me/ext.so", 0x5000, 0x1000);
+  //         torch    loop    ext     loop    main
+  script.alloc(1, 10,
+               script.stack({0x3010, 0x1010, 0x5010, 0x1010, 0x1090},
+                            {{"/home/me/site-packages/torch/nn.py", "forward", 5, false},
+                             {"/home/me/train.py", "step", 7, true},
+                             {"/home/me/main.py", "<module>", 9, true}}));
+  struct Names : NativeNames {
+    std::vector<NativeName> look_up(const std::string& module, std::string_view, std::uint64_t offset) override {
+      if (module == "/usr/bin/python3.11")
+        return {{offset == 0x10 ? "_PyEval_EvalFrameDefault.cold" : "Py_RunMain", "", 0}};
+      return {{"inlined", "/home/me/src/a.hpp", 3}, {"outer", "/home/me/src/a.cpp", 4}};
+    }
+  } native;
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, &native, {});
+  const StackId stack = names.stack(only(trace), 1);
+  std::string told;
+  for (const FrameId frame : symbols.stack(stack)) told += std::string(symbols.name(frame)) + " ";
+  EXPECT_EQ(told, "inlined outer forward step inlined outer <module> Py_RunMain ");
+  EXPECT_EQ(symbols.name(names.line(stack).frame), "inlined");
+  // Without symbols the interpreter's own frames tell nothing.
+  Symbols plain;
+  ProbeNames offsets(trace, plain, nullptr, {});
+  told.clear();
+  for (const FrameId frame : plain.stack(offsets.stack(only(trace), 1))) told += std::string(plain.name(frame)) + " ";
+  EXPECT_EQ(told, "libtorch.so+0x10 forward step <module> ");
+  const SiteLine line = offsets.line(offsets.stack(only(trace), 1));
+  EXPECT_EQ(plain.name(line.frame), "step");
+  EXPECT_TRUE(line.is_own);
+}
+
+TEST(ProbeNames, WithoutOwnCodeTheOutermostLibraryFrameIsNamed) {
+  ProbeScript script;
+  script.alloc(1, 10,
+               script.stack({}, {{"/x/site-packages/lib/a.py", "inner", 1}, {"/x/site-packages/run.py", "run", 2}}));
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, {});
+  const SiteLine line = names.line(names.stack(only(trace), 1));
+  EXPECT_EQ(symbols.name(line.frame), "run");
+  EXPECT_FALSE(line.is_own);
+  Symbols again;
+  ProbeNames mine(trace, again, nullptr, OwnCode({}, {"/x/site-packages/lib"}));
+  EXPECT_EQ(again.name(mine.line(mine.stack(only(trace), 1)).frame), "inner");
+}
+
+TEST(OwnCode, LibrariesAreKnown) {
+  const OwnCode own({"/srv/vendor"}, {});
+  EXPECT_TRUE(own.is_own_python("/home/me/train.py"));
+  EXPECT_TRUE(own.is_own_python("<stdin>"));
+  for (const char* file : {"/usr/lib/python3.11/threading.py", "<frozen importlib._bootstrap>",
+                           "/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", "/srv/vendor/a.py", ""})
+    EXPECT_FALSE(own.is_own_python(file)) << file;
+  EXPECT_TRUE(own.is_own_native("/home/me/a.out", "/home/me/a.cpp"));
+  EXPECT_TRUE(own.is_own_native("/home/me/a.out", ""));
+  EXPECT_FALSE(own.is_own_native("/home/me/a.out", "/usr/include/c++/12/bits/stl_vector.h"));
+  for (const char* module :
+       {"/usr/lib/x86_64-linux-gnu/libc.so.6", "/opt/cuda/libcudart.so.12", "/home/me/libcuda.so.1",
+        "/home/me/bin/python3.11", "/venv/site-packages/torch/lib/libc10.so"})
+    EXPECT_FALSE(own.is_own_native(module, "")) << module;
+}
+
+TEST(TraceReport, JsonHasTheFieldsThatAreDocumented) {
+  ProbeScript script;
+  const std::uint32_t leak = script.line("/home/me/train.py", 42), kept = script.line("/home/me/model.py", 7);
+  script.alloc(1, 5000, kept);
+  for (std::uint64_t i = 2; i < 200; ++i) {
+    script.now_us = i * 10'000;
+    script.alloc(i * 4096, 100, leak);
+  }
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, {});
+  const TraceReport report = report_of(trace, names);
+  const std::string json = trace_report_json(report, names);
+  EXPECT_TRUE(json.starts_with(R"({"schema":"vramtrack.trace_report.v1","program":"./program --fast","duration_s":)"))
+      << json;
+  EXPECT_NE(json.find(R"("residual_bytes":null,"sites":[)"), std::string::npos) << json;
+  EXPECT_NE(
+      json.find(
+          R"({"leak":true,"site":"/home/me/train.py:42 f","call":"cuMemAlloc","live_bytes":19800,"live_count":198,"growth_bytes_per_s":)"),
+      std::string::npos)
+      << json;
+  EXPECT_NE(json.find(R"("frames":[{"function":"f","file":"/home/me/train.py","line":42,"python":true}]})"),
+            std::string::npos);
+  EXPECT_LT(json.find("train.py"), json.find("model.py")) << "leaking sites first";
+  EXPECT_NEAR(report.sites[0].growth_bytes_per_s, 10'000, 1'000);
+  EXPECT_NEAR(report.sites[0].share, 1, 1e-9);
+  EXPECT_NEAR(report.sites[0].oldest_s, 1.97, 0.01);
+  const std::string text = trace_report_text(report, names, 10);
+  EXPECT_TRUE(text.starts_with("LEAK: /home/me/train.py:42 f keeps 9.8 KiB/s (19.3 KiB in 198 blocks are live)\n"))
+      << text;
+}
+
+TEST(TraceReport, SuppressionsLeaveSitesOut) {
+  EXPECT_TRUE(matches_pattern("*train*", "/home/me/train.py"));
+  EXPECT_TRUE(matches_pattern("f", "f"));
+  EXPECT_FALSE(matches_pattern("f", "ff"));
+  EXPECT_TRUE(matches_pattern("a*b*c", "axxbyybzc"));
+  EXPECT_FALSE(matches_pattern("a*b*c", "axxbyybz"));
+  ProbeScript script;
+  const std::uint32_t leak = script.line("/home/me/train.py", 42);
+  for (std::uint64_t i = 2; i < 200; ++i) script.alloc(i * 4096, 100, leak);
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, {});
+  const TraceReport report = report_of(trace, names, Suppressions::parse("# known\n\nleak:*/train.py \n"));
+  EXPECT_FALSE(report.leak);
+  EXPECT_EQ(report.suppressed_sites, 1U);
+}
+
+TEST(TraceReport, ProcessesAreToldEachAndSummed) {
+  ProbeTrace trace;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    ProbeScript script;
+    const std::uint32_t line = script.line("/home/me/a.py", 1);
+    for (std::uint64_t i = 1; i < 100; ++i) script.alloc(i * 4096, 10, line);
+    ASSERT_TRUE(trace.process(rank, {100 + rank, 5, 0, "rank"}));
+    ASSERT_TRUE(trace.slots(rank, script.slots));
+  }
+  trace.finish();
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, {});
+  const TraceReport report = report_of(trace, names);
+  ASSERT_EQ(report.processes.size(), 2U);
+  EXPECT_EQ(report.processes[1].pid, 101U);
+  EXPECT_EQ(report.live_bytes[0], 1980);
+  ASSERT_EQ(report.sites.size(), 1U);
+  EXPECT_EQ(report.sites[0].live.bytes, 1980);
+  EXPECT_EQ(report.sites[0].pids, (std::vector<std::uint32_t>{100, 101}));
+}
+
+TEST(TraceReport, ResidualIsTheDriversFigureLessWhatIsTracked) {
+  ProbeTrace trace;
+  ASSERT_TRUE(trace.process(0, {100, 5, 0, ""}));
+  ProbeScript script;
+  script.alloc(4096, 1000, script.line("/home/me/a.py", 1));
+  ASSERT_TRUE(trace.slots(0, script.slots));
+  for (std::int64_t i = 0; i < 12; ++i)
+    ASSERT_TRUE(trace.reading(0, {i * 1'000'000, "GPU", static_cast<std::uint64_t>(5000 + 100 * i), {}}));
+  trace.finish();
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, {});
+  const TraceReport report = report_of(trace, names);
+  EXPECT_EQ(report.residual_bytes, 5100);
+  EXPECT_TRUE(report.residual_grows);
+  EXPECT_NEAR(report.residual_bytes_per_s, 100, 10);
+}
+
+TEST(ProbeTrace, MomentsHoldWhatWasLiveThen) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.py", 1);
+  script.alloc(1, 10, line);
+  script.mark("epoch");
+  script.alloc(2, 20, line);
+  script.mark("epoch");
+  script.alloc(3, 40, line);
+  ProbeTrace trace;
+  trace.wants({*parse_moment("epoch"), *parse_moment("epoch#2")});
+  replay(trace, script.slots);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, nullptr, {});
+  const Profile first = profile_of(trace, names, Ledger::device, 0),
+                second = profile_of(trace, names, Ledger::device, 1);
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].bytes, 30);
+  EXPECT_EQ(difference(first, second)[0].bytes, 20);
+  EXPECT_EQ(*parse_moment("1.5s")->time_us, 1'500'000U);
+  EXPECT_FALSE(parse_moment("epoch#0"));
+  EXPECT_FALSE(parse_moment(""));
+}
+
+TEST(ProbeTrace, MomentsAreKeptInTheOrderInWhichTheyWereAskedFor) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.py", 1);
+  script.now_us = 1'000'000;
+  script.alloc(1, 10, line);
+  script.now_us = 3'000'000;
+  script.mark("late");
+  script.alloc(2, 20, line);
+  ProbeTrace trace;
+  trace.wants({*parse_moment("late"), *parse_moment("2s"), *parse_moment("3.5s"), *parse_moment("9s")});
+  (void)trace.process(0, {4711, 99, 1'000'000, "./program"});
+  (void)trace.slots(0, script.slots);
+  (void)trace.end(kNoProbeProcess, {5'000'000, 0, 0});
+  trace.finish();
+  const auto& moments = trace.processes().front()->moments();
+  ASSERT_EQ(moments.size(), 4U);
+  EXPECT_EQ(moments[0]->name, "late");
+  EXPECT_EQ(moments[1]->live_bytes, 10);
+  EXPECT_EQ(moments[2]->live_bytes, 30) << "after the last record, before the end of the run";
+  EXPECT_FALSE(moments[3]);
+  EXPECT_DOUBLE_EQ(trace.duration_s(), 4.0) << "from the process's begin: no file says an earlier one";
+}
+
+}  // namespace
+}  // namespace vramtrack::trace
