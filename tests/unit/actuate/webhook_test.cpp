@@ -7,6 +7,7 @@
 
 #include "actuate/template.hpp"
 #include "core/time.hpp"
+#include "paths.hpp"
 
 namespace vramtrack::actuate {
 namespace {
@@ -23,7 +24,7 @@ std::string wrong(const std::string& body) {
 }
 
 TEST(Webhook, ReadsWhatAlertmanagerPosts) {
-  std::ifstream file(std::string(VRAMTRACK_SOURCE_DIR) + "/fuzz/corpus/webhook/alertmanager");
+  std::ifstream file(source_dir() + "/fuzz/corpus/webhook/alertmanager");
   std::ostringstream text;
   text << file.rdbuf();
   const auto webhook = parse_webhook(text.str());

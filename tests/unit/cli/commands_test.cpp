@@ -11,6 +11,7 @@
 #include "cli/command_line.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/settings.hpp"
+#include "paths.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -71,7 +72,7 @@ TEST(Commands, EachArgumentIsDescribed) {
 TEST(Commands, EachIsOneFile) {
   for (const CommandInfo* info : commands()) {
     const std::string file = "src/cli/cmd_" + std::string(info->name) + ".cpp";
-    EXPECT_TRUE(std::filesystem::exists(std::string(VRAMTRACK_SOURCE_DIR) + '/' + file)) << file;
+    EXPECT_TRUE(std::filesystem::exists(source_dir() + '/' + file)) << file;
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/completions.hpp"
 #include "cli/man_page.hpp"
+#include "paths.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -19,7 +20,7 @@ bool updates() {
 }
 
 std::string path_of(const std::string& file) {
-  return std::string(VRAMTRACK_SOURCE_DIR) + '/' + file;
+  return source_dir() + '/' + file;
 }
 
 std::string content(const std::string& file) {

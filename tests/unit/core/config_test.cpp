@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/settings.hpp"
+#include "paths.hpp"
 
 namespace vramtrack {
 namespace {
@@ -212,7 +213,7 @@ TEST(Config, ANameIsSuggestedOnlyWhereItMayHaveBeenMeant) {
 
 // docs/CONFIG.md holds the tables of config.def, word for word. VRAMTRACK_UPDATE=1 rewrites them.
 TEST(Config, ReferenceInTheDocumentsIsTheTable) {
-  const std::string path = std::string(VRAMTRACK_SOURCE_DIR) + "/docs/CONFIG.md";
+  const std::string path = source_dir() + "/docs/CONFIG.md";
   std::stringstream buffer;
   buffer << std::ifstream(path).rdbuf();
   std::string text = buffer.str();

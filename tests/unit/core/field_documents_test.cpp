@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/verdict_fields.hpp"
+#include "paths.hpp"
 
 namespace vramtrack {
 namespace {
@@ -285,7 +286,7 @@ class FieldDocuments : public ::testing::TestWithParam<Region> {};
 
 TEST_P(FieldDocuments, SayWhatIsDeclared) {
   const Region& region = GetParam();
-  const std::string path = std::string(VRAMTRACK_SOURCE_DIR) + '/' + region.file;
+  const std::string path = source_dir() + '/' + region.file;
   std::stringstream buffer;
   buffer << std::ifstream(path).rdbuf();
   std::string text = buffer.str();

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "paths.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -170,13 +172,13 @@ std::string joined(const std::vector<std::string>& lines) {
 }
 
 TEST(Includes, DependenciesRunOneWay) {
-  const std::vector<Include> includes = read_includes(fs::path(VRAMTRACK_SOURCE_DIR) / "src");
+  const std::vector<Include> includes = read_includes(fs::path(vramtrack::source_dir()) / "src");
   ASSERT_GT(includes.size(), 50U) << "the sources were not found";
   EXPECT_EQ(joined(violations(includes)), "");
 }
 
 TEST(Includes, TheProbeSharesOneHeader) {
-  for (const Include& include : read_includes(fs::path(VRAMTRACK_SOURCE_DIR) / "src"))
+  for (const Include& include : read_includes(fs::path(vramtrack::source_dir()) / "src"))
     if (include.module != "probe" && module_of(include.path) == "probe")
       EXPECT_EQ(include.path, "probe/wire.hpp")
           << include.file << ": a crash of the analysis never touches the program";

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot = VRAMTRACK_SOURCE_DIR;
+const fs::path kRoot = source_dir();
 
 struct Row {
   std::string name;
@@ -28,6 +28,7 @@ const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
 #define VRAMTRACK_DETECTOR(name, dissent) {#name, std::string_view(#dissent) == "kept"},
 #include "detect/detectors.def"
+#include "paths.hpp"
 #undef VRAMTRACK_DETECTOR
   };
   return all;

@@ -10,12 +10,13 @@
 #include <set>
 #include <sstream>
 
+#include "paths.hpp"
 #include "scenario_run.hpp"
 
 namespace vramtrack {
 namespace {
 
-const std::string kTests = VRAMTRACK_TESTS_DIR;
+const std::string kTests = tests_dir();
 
 std::vector<std::string> scenario_files() {
   std::vector<std::string> files;

@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "paths.hpp"
 #include "source/sim/sim.hpp"
 
 namespace vramtrack {
 
 inline std::vector<std::string> scenario_files() {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(VRAMTRACK_TESTS_DIR) + "/scenarios"))
+  for (const auto& entry : std::filesystem::directory_iterator(tests_dir() + "/scenarios"))
     if (entry.path().extension() == ".toml") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;

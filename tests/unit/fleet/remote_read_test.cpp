@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "fleet/xor_chunk.hpp"
+#include "paths.hpp"
 
 namespace {
 
@@ -15,7 +16,7 @@ using namespace vramtrack;
 using namespace vramtrack::fleet;
 
 std::string file(const std::string& name) {
-  std::ifstream in(std::string(VRAMTRACK_TESTS_DIR) + "/fixtures/fleet/" + name, std::ios::binary);
+  std::ifstream in(tests_dir() + "/fixtures/fleet/" + name, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "core/units.hpp"
+#include "paths.hpp"
 
 namespace vramtrack::gate {
 namespace {
@@ -12,8 +13,8 @@ using ::testing::HasSubstr;
 TEST(ProcessTreeMemory, AddsUpWhatTheTreeHoldsOnAllDevices) {
   SourcesConfig config;
   config.enabled = {"drm"};
-  config.sys_root = VRAMTRACK_TESTS_DIR "/fixtures/sys";
-  config.proc_root = VRAMTRACK_TESTS_DIR "/fixtures/proc";
+  config.sys_root = tests_dir() + "/fixtures/sys";
+  config.proc_root = tests_dir() + "/fixtures/proc";
   ProcessTreeMemory memory(config);
   const auto one = memory.used_bytes(2001);
   ASSERT_TRUE(one) << one.error().message;

@@ -9,11 +9,12 @@
 #include <fstream>
 
 #include "../temp_folder.hpp"
+#include "paths.hpp"
 
 namespace vramtrack {
 namespace {
 
-const std::string kFixtures = std::string(VRAMTRACK_TESTS_DIR) + "/fixtures/proc";
+const std::string kFixtures = tests_dir() + "/fixtures/proc";
 std::string repeated(const std::string& part, int times) {
   std::string text;
   for (int i = 0; i < times; ++i) text += part;

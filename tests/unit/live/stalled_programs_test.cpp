@@ -21,6 +21,7 @@
 #include "../temp_folder.hpp"
 #include "host/process.hpp"
 #include "live/loop.hpp"
+#include "paths.hpp"
 
 namespace vramtrack {
 
@@ -137,7 +138,7 @@ class Machine {
           << ":00.0 total=80G used=600M util=0 memutil=0\nprocess gpu=" << i << " pid=" << pids[i] << " used=2G\n";
     out.close();
     ::setenv("VRAMTRACK_FAKE_NVML", scenario.c_str(), 1);
-    config_.sources.nvml_library = std::string(VRAMTRACK_BUILD_DIR) + "/fake_nvml/current/libnvidia-ml.so.1";
+    config_.sources.nvml_library = build_dir() + "/fake_nvml/current/libnvidia-ml.so.1";
     config_.stall.minutes = minutes;
     config_.watch.interval_seconds = tick_s;
     LoopInput input;

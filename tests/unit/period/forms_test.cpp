@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "paths.hpp"
 #include "period_fixture.hpp"
 
 namespace vramtrack {
@@ -20,7 +21,7 @@ using testing::Not;
 using json = nlohmann::json;
 
 void expect_golden(const std::string& name, const std::string& actual) {
-  const std::string path = std::string(VRAMTRACK_TESTS_DIR) + "/golden/report/" + name;
+  const std::string path = tests_dir() + "/golden/report/" + name;
   if (std::getenv("VRAMTRACK_UPDATE") != nullptr) std::ofstream(path) << actual;
   std::stringstream expected;
   expected << std::ifstream(path).rdbuf();

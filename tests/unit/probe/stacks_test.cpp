@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../temp_folder.hpp"
+#include "paths.hpp"
 #include "probe/modules.hpp"
 #include "probe/recorder.hpp"
 #include "probe/stacks_table.hpp"
@@ -126,9 +127,8 @@ TEST_F(Stacks, ThreadsShareThem) {
 
 struct Plugin {
   explicit Plugin(int variant)
-      : handle(dlopen(
-            (std::string(VRAMTRACK_BUILD_DIR "/probe/libprobe_unwound_") + std::to_string(variant) + ".so").c_str(),
-            RTLD_NOW | RTLD_LOCAL)) {}
+      : handle(dlopen((std::string(build_dir() + "/probe/libprobe_unwound_") + std::to_string(variant) + ".so").c_str(),
+                      RTLD_NOW | RTLD_LOCAL)) {}
   ~Plugin() {
     if (handle != nullptr) dlclose(handle);
   }

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "paths.hpp"
 #include "probe/modules.hpp"
 
 #if defined(__SANITIZE_THREAD__)
@@ -43,9 +44,9 @@ using Frames = int (*)(int, Callback, void*);
 class Library {
  public:
   explicit Library(int variant)
-      : handle_(dlopen(
-            (std::string(VRAMTRACK_BUILD_DIR "/probe/libprobe_unwound_") + std::to_string(variant) + ".so").c_str(),
-            RTLD_NOW | RTLD_LOCAL)) {}
+      : handle_(
+            dlopen((std::string(build_dir() + "/probe/libprobe_unwound_") + std::to_string(variant) + ".so").c_str(),
+                   RTLD_NOW | RTLD_LOCAL)) {}
   ~Library() {
     if (handle_ != nullptr) dlclose(handle_);
   }

@@ -7,6 +7,7 @@
 #include <regex>
 #include <sstream>
 
+#include "paths.hpp"
 #include "sample_view.hpp"
 
 namespace vramtrack {
@@ -43,7 +44,7 @@ std::map<std::string, Described> described(const std::string& text) {
 }
 
 std::map<std::string, Described> documented() {
-  std::ifstream in(std::string(VRAMTRACK_SOURCE_DIR) + "/docs/METRICS.md");
+  std::ifstream in(source_dir() + "/docs/METRICS.md");
   std::map<std::string, Described> out;
   for (std::string line; std::getline(in, line);) {
     std::smatch m;
@@ -274,7 +275,7 @@ std::map<std::string, std::size_t> series_of_device(const std::string& text) {
 
 /// docs/METRICS.md has the table "| what | ... | series |" of what one device can cost at most.
 std::size_t documented_series(const std::string& what) {
-  std::ifstream in(std::string(VRAMTRACK_SOURCE_DIR) + "/docs/METRICS.md");
+  std::ifstream in(source_dir() + "/docs/METRICS.md");
   std::smatch m;
   for (std::string line; std::getline(in, line);)
     if (std::regex_match(line, m, std::regex(R"re(\| ([^|]*) \|[^|]*\| (\d+) \|)re")) && m[1] == what)

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "paths.hpp"
 #include "source/drm_clients.hpp"
 #include "source/drm_sysfs.hpp"
 #include "source/source.hpp"
@@ -32,7 +33,7 @@ class Drm : public testing::Test {
   Drm() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     root_ = fs::temp_directory_path() / ("vramtrack_drm_" + std::string(test->name()) + std::to_string(getpid()));
-    const fs::path fixtures = fs::path(VRAMTRACK_TESTS_DIR) / "fixtures";
+    const fs::path fixtures = fs::path(tests_dir()) / "fixtures";
     fs::create_directories(root_);
     for (const char* tree : {"sys", "proc"})
       fs::copy(fixtures / tree, root_ / tree, fs::copy_options::recursive | fs::copy_options::copy_symlinks);

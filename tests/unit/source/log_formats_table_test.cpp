@@ -5,6 +5,7 @@
 #include <set>
 
 #include "log_testing.hpp"
+#include "paths.hpp"
 #include "source/log/format.hpp"
 #include "source/log/text.hpp"
 
@@ -18,7 +19,7 @@ struct Row {
 
 /// Rows "| `format` | where | [file](...) | samples |" of the section "Where the layouts come from".
 std::vector<Row> table() {
-  std::ifstream file(std::string(VRAMTRACK_SOURCE_DIR) + "/docs/formats/logs.md");
+  std::ifstream file(source_dir() + "/docs/formats/logs.md");
   std::vector<Row> rows;
   bool inside = false;
   for (std::string line; std::getline(file, line);) {

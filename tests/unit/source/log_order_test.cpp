@@ -13,6 +13,7 @@
 #include <set>
 
 #include "log_testing.hpp"
+#include "paths.hpp"
 #include "source/log/record_sorter.hpp"
 #include "source/sim/sim.hpp"
 
@@ -62,7 +63,7 @@ struct SimLogs {
 };
 SimLogs logs_of(const std::string& scenario, std::size_t readings) {
   SimLogs out;
-  const auto loaded = sim::load_scenario(std::string(VRAMTRACK_TESTS_DIR) + "/scenarios/" + scenario);
+  const auto loaded = sim::load_scenario(tests_dir() + "/scenarios/" + scenario);
   EXPECT_TRUE(loaded) << loaded.error().message;
   Catalog catalog;
   const auto source = sim::make_simulation(*loaded, catalog);
@@ -92,7 +93,7 @@ SimLogs logs_of(const std::string& scenario, std::size_t readings) {
 
 std::vector<std::string> scenarios() {
   std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(VRAMTRACK_TESTS_DIR) + "/scenarios"))
+  for (const auto& entry : std::filesystem::directory_iterator(tests_dir() + "/scenarios"))
     if (entry.path().extension() == ".toml") out.push_back(entry.path().filename().string());
   std::sort(out.begin(), out.end());
   return out;

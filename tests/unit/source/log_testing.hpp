@@ -13,12 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "paths.hpp"
 #include "source/log/recording.hpp"
 
 namespace vramtrack::logtest {
 
 inline std::string fixture(const std::string& name) {
-  return std::string(VRAMTRACK_TESTS_DIR) + "/fixtures/log/" + name;
+  return tests_dir() + "/fixtures/log/" + name;
 }
 
 /// Files that live as long as the test.

@@ -5,13 +5,14 @@
 #include <cstdlib>
 
 #include "log_testing.hpp"
+#include "paths.hpp"
 
 namespace vramtrack {
 namespace {
 
 std::filesystem::path traces() {
   const char* given = std::getenv("VRAMTRACK_TRACES");
-  return given != nullptr ? given : std::filesystem::path(VRAMTRACK_SOURCE_DIR) / ".." / "shared" / "traces";
+  return given != nullptr ? given : std::filesystem::path(source_dir()) / ".." / "shared" / "traces";
 }
 
 /// Lines of a plain or gzipped file, by another reader than the one under test.

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.hpp"
 #include "source/source.hpp"
 
 namespace vramtrack {
@@ -31,8 +32,8 @@ class FakeNvml {
     setenv("VRAMTRACK_FAKE_NVML", file_.c_str(), 1);
     unsetenv("VRAMTRACK_FAKE_NVML_STATE");
     set_tick(0);
-    config.nvml_library = std::string(VRAMTRACK_BUILD_DIR) + "/fake_nvml/" + variant + "/libnvidia-ml.so.1";
-    config.proc_root = std::string(VRAMTRACK_TESTS_DIR) + "/fixtures/proc";
+    config.nvml_library = build_dir() + "/fake_nvml/" + variant + "/libnvidia-ml.so.1";
+    config.proc_root = tests_dir() + "/fixtures/proc";
   }
   ~FakeNvml() {
     source.reset();

@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "nvml_fake.hpp"
+#include "paths.hpp"
 
 namespace vramtrack {
 namespace {
@@ -402,7 +403,7 @@ class NvmlFixture : public testing::Test {
  protected:
   void open(const std::string& name) {
     fake_.reset(new FakeNvml(""));
-    const std::string file = std::string(VRAMTRACK_TESTS_DIR) + "/fixtures/nvml/" + name;
+    const std::string file = tests_dir() + "/fixtures/nvml/" + name;
     setenv("VRAMTRACK_FAKE_NVML", file.c_str(), 1);
     fake_->config.proc_root = "/proc";
   }

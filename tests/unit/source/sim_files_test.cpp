@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.hpp"
 #include "source/sim/sim.hpp"
 
 namespace vramtrack::sim {
@@ -15,7 +16,7 @@ namespace {
 
 std::vector<std::filesystem::path> scenario_files() {
   std::vector<std::filesystem::path> out;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(VRAMTRACK_TESTS_DIR) + "/scenarios"))
+  for (const auto& entry : std::filesystem::directory_iterator(tests_dir() + "/scenarios"))
     if (entry.path().extension() == ".toml") out.push_back(entry.path());
   std::sort(out.begin(), out.end());
   return out;

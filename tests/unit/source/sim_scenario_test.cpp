@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "paths.hpp"
 #include "source/sim/scenario.hpp"
 #include "source/sim/sim.hpp"
 
@@ -112,7 +113,7 @@ TEST(SimScenario, AMissingFileIsAnError) {
 }
 
 TEST(SimScenario, TheDocumentNamesEveryShapeAndEveryKey) {
-  std::ifstream file(std::string(VRAMTRACK_SOURCE_DIR) + "/docs/formats/scenario.md");
+  std::ifstream file(source_dir() + "/docs/formats/scenario.md");
   std::stringstream text;
   text << file.rdbuf();
   for (const ShapeKind* kind : shape_kinds()) {

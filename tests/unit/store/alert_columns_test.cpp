@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/verdict_fields.hpp"
+#include "paths.hpp"
 #include "store/rows.hpp"
 #include "store_fixture.hpp"
 
@@ -87,7 +88,7 @@ TEST_F(AlertRow, TheTableHasTheDeclaredColumns) {
 
 TEST(StoreDocument, NamesTheColumnsOfAnAlert) {
   std::stringstream text;
-  text << std::ifstream(std::string(VRAMTRACK_SOURCE_DIR) + "/docs/formats/store.md").rdbuf();
+  text << std::ifstream(source_dir() + "/docs/formats/store.md").rdbuf();
   const std::string document = text.str();
   const auto begin = document.find("| `alert(");
   ASSERT_NE(begin, std::string::npos);

@@ -194,6 +194,7 @@ TEST(Keys, EveryPageOfTheTableHasItsKeyAndALineOfHelp) {
   };
   constexpr Row kRows[] = {
 #define VRAMTRACK_PAGE(name, key, keys, help) {Page::name, key, help},
+#include "paths.hpp"
 #include "top/pages.def"
 #undef VRAMTRACK_PAGE
   };
@@ -332,7 +333,7 @@ TEST(Gauges, WhatIsNotKnownIsADashAndNeverZero) {
 }
 
 std::string file(const std::string& path) {
-  std::ifstream in(std::string(VRAMTRACK_SOURCE_DIR) + "/" + path);
+  std::ifstream in(source_dir() + "/" + path);
   std::stringstream text;
   text << in.rdbuf();
   return text.str();

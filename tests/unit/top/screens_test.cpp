@@ -8,6 +8,7 @@
 #include <functional>
 #include <sstream>
 
+#include "paths.hpp"
 #include "top/draw.hpp"
 #include "views.hpp"
 
@@ -141,7 +142,7 @@ TEST_P(Golden, Screen) {
   const auto& [index, size] = GetParam();
   const Case c = cases()[index];
   const std::filesystem::path path =
-      std::filesystem::path(VRAMTRACK_TESTS_DIR) / "golden" / "screens" /
+      std::filesystem::path(tests_dir()) / "golden" / "screens" /
       (std::string(c.name) + "_" + std::to_string(size.first) + "x" + std::to_string(size.second) + ".txt");
   const std::string now = drawn(c.model(), size.first, size.second);
   if (std::getenv("VRAMTRACK_UPDATE") != nullptr) {

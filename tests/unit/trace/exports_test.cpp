@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "paths.hpp"
 #include "sample.hpp"
 #include "trace/json_text.hpp"
 #include "trace/live_set.hpp"
@@ -205,8 +206,7 @@ TEST(Site, IsTheLineThatAPersonWouldChange) {
 
 /// Recordings of others, beside the checkout: docs/formats/torch-snapshot.md says what they are.
 TEST(RealSnapshots, ReplayAgreesWithTheReference) {
-  const std::filesystem::path folder =
-      std::filesystem::path(VRAMTRACK_SOURCE_DIR) / ".." / "shared" / "traces" / "snapshots";
+  const std::filesystem::path folder = std::filesystem::path(source_dir()) / ".." / "shared" / "traces" / "snapshots";
   if (!std::filesystem::is_directory(folder))
     GTEST_SKIP() << "no recordings in " << folder << "; they are not part of the repository";
   int compared = 0;
