@@ -5,7 +5,9 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 VERSION := $(shell cat VERSION)
 
-CTEST := ctest --output-on-failure -j $(JOBS)
+# RapidCheck and Hypothesis draw the same numbers in each run; SEED=N draws others. `make check` takes a new one and prints it.
+SEED ?= 1
+CTEST := RC_PARAMS=seed=$(SEED) VRAMTRACK_TEST_SEED=$(SEED) ctest --output-on-failure -j $(JOBS)
 # Ninja configures again by itself when a CMakeLists.txt or the set of files changes.
 configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1) >build/configure.log 2>&1 \
             || { cat build/configure.log; exit 1; }; rm -f build/configure.log
@@ -89,17 +91,16 @@ dev: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer (cla
 	@scripts/setup.sh build test web browser fuzz
 	@$(call configure,dev)
 	@$(call compile,dev)
-	@$(CTEST) --test-dir build/dev
+	@VRAMTRACK_TEST_PATIENCE=15 $(CTEST) --test-dir build/dev
 
 # ThreadSanitizer cannot start where the kernel lays out memory too randomly; without randomness it always does.
 same_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
-# The modules that have threads; the rest of the code runs in one. agent_load measures, which says nothing here. The probe's
-# unwinder reads stacks that the sanitizer lays out, and its programs are run by others.
+# The modules that have threads; the rest of the code runs in one. The probe's unwinder reads stacks that the sanitizer lays out, and its programs are run by others.
 tsan: ## run the tests of the server, the agent, act, live, run and the probe under ThreadSanitizer
 	@scripts/setup.sh build test web
 	@$(call configure,tsan)
 	@$(call compile,tsan) --target threaded_tests
-	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) $(CTEST) --test-dir build/tsan -L '^(act|agent|fleet|live|run|probe)$$' -E '^agent_load$$|^probe[._]|^(Unwind|Stacks|FindFunction)'
+	@VRAMTRACK_TEST_PATIENCE=15 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) $(CTEST) --test-dir build/tsan -L '^(act|agent|fleet|live|run|probe)$$' -E '^probe[._]|^(Unwind|Stacks|FindFunction)'
 
 FUZZ_SECONDS ?= 20
 fuzz: ## run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20) of new input

@@ -1,13 +1,13 @@
-// What a day of eight GPUs costs to draw: node speed.mjs VRAMTRACK FOLDER [--runs N]; FOLDER holds the built page.
+// What a day of eight GPUs costs to draw: node bench/page_speed.mjs FOLDER; FOLDER holds the built page.
 // The data is made up and served from here, so that the time is the page's. It asks for 24 h of 8 GPUs and of one GPU with
 // its processes, and reads Chromium's own count of the main thread's CPU time: scripts, style, layout and paint.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import { extname, join, resolve } from "node:path";
-import { launch } from "./machine.mjs";
+import { launch } from "../tests/browser/machine.mjs";
 
-const folder = resolve(process.argv[3]);
+const folder = resolve(process.argv[2]);
 const kGpus = 8;
 const kProcesses = 8; // on each
 const kMostMs = 200;

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Prints the figures of docs/BENCHMARKS.md, each with the command that gives it and the target it is held against.
 #
-#   bench/run.sh [replay] [many] [detect] [watch] [agent] [disk] [snapshot] [python] [traces] [probe]      (default: all; about 8 minutes)
+#   bench/run.sh [replay] [many] [detect] [watch] [agent] [load] [page] [disk] [snapshot] [python] [traces] [probe]      (default: all; about 9 minutes)
 #
 # `make bench` builds what it needs. Run it on an otherwise idle machine.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/bench
 [ -x $build/vramtrack ] || { echo "bench: build first: make bench" >&2; exit 1; }
-[ $# -gt 0 ] || set -- replay many detect watch agent disk snapshot python traces probe
+[ $# -gt 0 ] || set -- replay many detect watch agent load page disk snapshot python traces probe
 
 heading() { printf '\n== %s\n' "$1"; }
 show() { printf '$ %s\n' "$*"; }
@@ -60,6 +60,22 @@ agent() {
   heading "the agent with page, /metrics and store, 8 GPUs with 64 processes at 1 Hz (targets: 0.5 % of one core, 24 MiB resident)"
   show "bench/agent.py cost"
   bench/agent.py cost
+}
+
+load() {
+  heading "the agent at 10 Hz with 50 live streams and 200 requests a second (it must keep its period)"
+  show "bench/agent_load.py $build/vramtrack $build/fake_nvml/current/libnvidia-ml.so.1"
+  bench/agent_load.py $build/vramtrack $build/fake_nvml/current/libnvidia-ml.so.1
+}
+
+page() {
+  heading "the page: a day of 8 GPUs, and of one GPU with 8 processes (target: 200 ms of the main thread each)"
+  if [ ! -d $build/dashboard ]; then
+    echo "skipped: the build has no dashboard"
+    return 0
+  fi
+  show "node bench/page_speed.mjs $build/dashboard"
+  node bench/page_speed.mjs $build/dashboard || [ $? = 77 ]
 }
 
 disk() {
@@ -116,9 +132,9 @@ probe() {
 machine
 for part in "$@"; do
   case $part in
-    replay | detect | watch | agent | disk | snapshot | python | traces | probe) $part ;;
+    replay | detect | watch | agent | load | page | disk | snapshot | python | traces | probe) $part ;;
     *)
-      echo "bench: unknown part '$part'; expected replay, detect, watch, agent, disk, snapshot, python, traces or probe" >&2
+      echo "bench: unknown part '$part'; expected replay, detect, watch, agent, load, page, disk, snapshot, python, traces or probe" >&2
       exit 2
       ;;
   esac

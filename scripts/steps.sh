@@ -36,6 +36,10 @@ case $which in
     ;;
   check)
     scripts/setup.sh build test lint fuzz package ci || exit 1
+    # Properties on other numbers than those of the gate.
+    SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+    export SEED
+    echo "check: SEED=$SEED repeats what is drawn at random, for example: make dev SEED=$SEED"
     step deb make deb
     step damaged-snapshots make damage-snapshots
     step lint make lint

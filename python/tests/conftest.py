@@ -3,12 +3,23 @@ import gc
 import os
 import sys
 
+import hypothesis
 import pytest
 from fake_torch import FakeTorch
 
 import vramtrack
 
 MIB = 2**20
+# Nothing is kept in the source tree, and a slow machine is no failure.
+hypothesis.settings.register_profile("gate", database=None, deadline=None)
+hypothesis.settings.load_profile("gate")
+
+
+def pytest_collection_modifyitems(items):
+    """Hypothesis draws the same numbers in each run; VRAMTRACK_TEST_SEED chooses others."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            hypothesis.seed(int(os.environ.get("VRAMTRACK_TEST_SEED", "1")))(item.obj)
 
 
 @pytest.fixture

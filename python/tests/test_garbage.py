@@ -2,7 +2,6 @@
 import gc
 import subprocess
 import sys
-import time
 import weakref
 
 import pytest
@@ -21,13 +20,15 @@ def many_objects():
     return [{"number": n, "list": [n]} for n in range(300_000)]
 
 
-def test_a_collection_costs_nothing_for_what_was_there_before(device, many_objects):
-    begin = time.perf_counter()
-    gc.collect()
-    whole = time.perf_counter() - begin
-    begin = time.perf_counter()
-    assert vramtrack.check(lambda: device.free(device.allocate(1))).result.iterations == 128
-    assert time.perf_counter() - begin < 20 * whole, "128 collections, and the first one"
+def test_a_collection_does_not_look_at_what_was_there_before(device, many_objects):
+    seen = []
+
+    def body():
+        seen.append(gc.get_freeze_count())
+        device.free(device.allocate(1))
+
+    assert vramtrack.check(body).result.iterations == 128
+    assert min(seen) > 300_000, "frozen objects are not looked at"
 
 
 def test_new_garbage_is_collected_and_everything_is_as_before(many_objects):

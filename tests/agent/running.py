@@ -12,6 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from patience import patience  # noqa: E402
 from sandbox import Sandbox, drm_machine  # noqa: E402, F401
 
 DEVICE = "device_used/GPU-51e00000-0000-4000-8000-000000000000"
@@ -20,6 +21,7 @@ PROCESS_NAME = "python"
 
 def until(condition, within_s=20.0, what="it"):
     """Waits for a condition that is true at once or soon, and returns what it gave."""
+    within_s = patience(within_s)
     end = time.monotonic() + within_s
     while True:
         value = condition()
@@ -32,12 +34,12 @@ def until(condition, within_s=20.0, what="it"):
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=10)
+        super().__init__("localhost", timeout=patience(10))
         self._path = path
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(10)
+        self.sock.settimeout(patience(10))
         self.sock.connect(str(self._path))
 
 
@@ -92,7 +94,7 @@ class Agent:
         return code
 
     def connection(self):
-        return http.client.HTTPConnection(self.host, self.port, timeout=10) if self.port else UnixConnection(self.socket)
+        return http.client.HTTPConnection(self.host, self.port, timeout=patience(10)) if self.port else UnixConnection(self.socket)
 
     def ask(self, method, path, body=None, headers=None, unix=False):
         """(status, headers, body bytes)"""

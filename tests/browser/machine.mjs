@@ -16,6 +16,9 @@ export function skip(reason) {
   process.exit(kSkipped);
 }
 
+/** The deadline, in ms, for what an idle machine does within `ms`: one factor for all tests (tests/cli/patience.py). */
+export const patience = (ms) => ms * Number(process.env.VRAMTRACK_TEST_PATIENCE ?? 5);
+
 const require = createRequire(join(root, "page/package.json"));
 
 /** Playwright's chromium launcher, or the end of the program with the reason. */
@@ -99,7 +102,7 @@ export async function openPage(browser, url, options = {}) {
   page.on("request", (request) => {
     if (!request.url().startsWith(url)) trouble.push(`asked ${request.url()}`);
   });
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(patience(20_000));
   await page.goto(`${url}/`);
   return { page, context, trouble };
 }

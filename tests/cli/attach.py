@@ -17,6 +17,7 @@ import tempfile
 import time
 import unittest
 
+from patience import patience
 from sandbox import TESTS, Sandbox
 
 BINARY = sys.argv.pop(1)
@@ -25,7 +26,7 @@ NEWER = os.environ.get("VRAMTRACK_PYTHON314") or shutil.which("python3.14")
 
 
 def until(condition, seconds=30):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     while not condition():
         assert time.monotonic() < end, "it did not come"
         time.sleep(0.01)

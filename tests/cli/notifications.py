@@ -7,14 +7,14 @@ import signal
 import stat
 import sys
 import threading
-import time
 import unittest
 
+from patience import patience
 from sandbox import Sandbox
 
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
-LIMIT_S = 60
+LIMIT_S = patience(30)
 
 
 class Receiver:
@@ -260,14 +260,12 @@ class Watched(NotificationTest):
         import socket
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-            begin = time.monotonic()
             watch = self.watch(self.LEAK, *self.settings(webhook=url, timeout_seconds=30), "--duration", "3s")
             connection, _ = silent.accept()
             out, _ = watch.communicate(timeout=LIMIT_S)
             connection.close()
         polls = int(out.decode().split(" polls")[0].split()[-1])
         self.assertGreaterEqual(polls, 25)
-        self.assertLess(time.monotonic() - begin, 20)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,14 @@ import threading
 import time
 import unittest
 
+from patience import patience
 from sandbox import Sandbox
 
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
 KILLS = int(os.environ.get("VRAMTRACK_KILLS", "6"))
 GPUS = 8
-LIMIT_S = 90
+LIMIT_S = patience(30)
 
 
 class Receiver:

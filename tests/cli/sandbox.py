@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import termios
 
+from patience import patience
+
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = TESTS / "fixtures"
 MIB = 2**20
@@ -36,7 +38,7 @@ class Sandbox:
             kept |= {k: os.environ[k] for k in ("CLOCK_AHEAD_S", "LD_PRELOAD") if k in os.environ}
         return {**kept, "HOME": str(self.path / "home"), "TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm", **(extra or {})}
 
-    def run(self, *args, stdin="", env=None, timeout=120):
+    def run(self, *args, stdin="", env=None, timeout=patience(60)):
         return subprocess.run([self.binary, *args], cwd=self.work, env=self.environment(env), input=stdin if isinstance(stdin, bytes) else stdin.encode(),
                               capture_output=True, timeout=timeout)
 

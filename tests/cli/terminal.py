@@ -4,7 +4,9 @@ import re
 import subprocess
 import time
 
-DEADLINE_S = 60
+from patience import patience
+
+DEADLINE_S = patience(30)
 
 
 class Terminal:
@@ -24,7 +26,7 @@ class Terminal:
 
     def tmux(self, *args):
         return subprocess.run(["tmux", "-u", "-S", self.socket, *args], cwd=self.box.work, env=self.env, check=True,
-                              capture_output=True, timeout=30).stdout.decode()
+                              capture_output=True, timeout=patience(30)).stdout.decode()
 
     def press(self, *keys):
         self.tmux("send-keys", *keys)

@@ -5,11 +5,15 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from patience import patience  # noqa: E402
 
 
 def free_port():
@@ -55,10 +59,10 @@ class Server:
 
     def start(self):
         self.process = subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(30)
         while time.monotonic() < deadline:
             try:
-                urllib.request.urlopen(self.url + self.ready, timeout=5).read()
+                urllib.request.urlopen(self.url + self.ready, timeout=patience(5)).read()
                 return
             except (OSError, urllib.error.URLError):
                 if self.process.poll() is not None:

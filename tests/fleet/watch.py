@@ -10,13 +10,13 @@ import urllib.error
 import urllib.request
 
 from scan_data import healthy, labels, leaking, with_capacity
-from servers import Prometheus, free_port
+from servers import Prometheus, free_port, patience
 
 BINARY = sys.argv.pop(1)
 
 
 def until(condition, seconds, what):
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while time.monotonic() < deadline:
         value = condition()
         if value:

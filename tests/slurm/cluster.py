@@ -8,9 +8,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
+from patience import patience  # noqa: E402
 
 NODES = [f"gn{i}" for i in range(1, 5)]
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "scancel", "squeue", "sinfo")
@@ -29,7 +33,7 @@ def why_not():
 
 def until(what, look, seconds=60):
     """Asks again and again until look() is true; what it was."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     while True:
         value = look()
         if value:

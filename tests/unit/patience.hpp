@@ -1,0 +1,16 @@
+// How long tests wait for what should come soon. One factor for all: VRAMTRACK_TEST_PATIENCE, 5 by default; the
+// sanitized builds set more.
+#pragma once
+
+#include <chrono>
+#include <cstdlib>
+
+namespace vramtrack {
+
+/// The deadline for what an idle machine does within `time`.
+inline std::chrono::steady_clock::duration patience(std::chrono::steady_clock::duration time) {
+  const char* factor = std::getenv("VRAMTRACK_TEST_PATIENCE");
+  return time * (factor != nullptr ? std::atoi(factor) : 5);
+}
+
+}  // namespace vramtrack
