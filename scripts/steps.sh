@@ -10,21 +10,25 @@ cd "$(dirname "$0")/.."
 which=$1
 export LC_ALL=C.UTF-8 CTEST_OUTPUT_ON_FAILURE=1
 failed=
+rm -f build/*/tests.xml
 logs=build/$which
 rm -rf "$logs"
 mkdir -p "$logs"
 
-# step NAME COMMAND...: runs COMMAND and shows the end of what it printed.
+# step NAME COMMAND...: runs COMMAND and shows the end of what it printed: a little where it passed.
 step() {
   name=$1
   shift
   echo "=== $name"
   begun=$(date +%s)
-  if "$@" >"$logs/$name.log" 2>&1; then outcome=ok; else
+  if "$@" >"$logs/$name.log" 2>&1; then
+    outcome=ok
+    tail -n 5 "$logs/$name.log"
+  else
     outcome=FAILED
     failed="$failed $name"
+    tail -n 60 "$logs/$name.log"
   fi
-  tail -n 60 "$logs/$name.log"
   echo "=== $name: $outcome in $(($(date +%s) - begun)) s"
 }
 
@@ -53,7 +57,9 @@ case $which in
     ;;
 esac
 
+# What failed and why, so that the last lines of the output tell it: the compiler's errors, and the tests.
+for name in $failed; do grep -hE 'error:|Error [0-9]+$|^tests: |^lint: ' "$logs/$name.log" | head -n 10; done
+for results in build/*/tests.xml; do [ ! -f "$results" ] || scripts/failed_tests.py "$results"; done
 if [ -n "$failed" ]; then echo "$which: failed:$failed"; else echo "$which: all passed"; fi
-grep -hE '^[0-9]+% tests passed|^Total Test time|tests failed out of|^The following tests FAILED|^[[:space:]]+[0-9]+ - .*\((Failed|Timeout|SEGFAULT|Not Run)' \
-  "$logs"/*.log
+grep -hE '^[0-9]+% tests passed|^Total Test time|tests failed out of' "$logs"/*.log
 [ -z "$failed" ]

@@ -137,7 +137,7 @@ std::optional<ListeningSockets> SocketTables::of(std::uint32_t pid, bool service
     if (s.waiting > 0) ++out.waiting;
   }
   out.ports.assign(ports.begin(), ports.end());
-  for (const std::uint64_t inode : *own) out.local += tables.local.contains(inode) ? 1 : 0;
+  for (const std::uint64_t inode : *own) out.local += tables.local.contains(inode) ? 1U : 0U;
   return out;
 }
 

@@ -36,7 +36,7 @@ class Sandbox:
         kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")}
         if "CLOCK_AHEAD_S" in os.environ:  # make test-anywhere
             kept |= {k: os.environ[k] for k in ("CLOCK_AHEAD_S", "LD_PRELOAD") if k in os.environ}
-        return {**kept, "HOME": str(self.path / "home"), "TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm", **(extra or {})}
+        return {**kept, "HOME": str(self.path / "home"), "TMPDIR": str(self.path), "TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm", **(extra or {})}
 
     def run(self, *args, stdin="", env=None, timeout=patience(60)):
         return subprocess.run([self.binary, *args], cwd=self.work, env=self.environment(env), input=stdin if isinstance(stdin, bytes) else stdin.encode(),

@@ -48,7 +48,7 @@ TEST(Published, TheCloseEndsAWaitForWhatDoesNotCome) {
   published.publish(view_of(1), {});
   published.close();
   const auto begun = std::chrono::steady_clock::now();
-  EXPECT_EQ(published.wait_after(1, 2 * patience(std::chrono::seconds{5})), nullptr);
+  EXPECT_EQ(published.wait_after(1, std::chrono::minutes{10}), nullptr);
   EXPECT_LT(std::chrono::steady_clock::now() - begun, patience(std::chrono::seconds{5}));
 }
 

@@ -12,6 +12,7 @@
 #include "cli/shared_arguments.hpp"
 #include "core/settings.hpp"
 #include "paths.hpp"
+#include "temp_folder.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -106,15 +107,16 @@ ConfigRequest requested(const std::vector<std::pair<std::string, std::string>>& 
   return request;
 }
 
-std::string write_config(const std::string& toml) {
-  const std::string path = ::testing::TempDir() + "/commands_test.toml";
+std::string write_config(const TempFolder& folder, const std::string& toml) {
+  const std::string path = folder.file("config.toml");
   std::ofstream(path) << toml;
   return path;
 }
 
 TEST(ConfigRequest, OptionsAreStrongerThanAssignmentsAndThoseThanTheFile) {
+  const TempFolder folder;
   const std::string path =
-      write_config("[watch]\ninterval-seconds = 2\nstatus-every-seconds = 20\n[store]\nraw-hours = 3\n");
+      write_config(folder, "[watch]\ninterval-seconds = 2\nstatus-every-seconds = 20\n[store]\nraw-hours = 3\n");
   const auto layers = load_config(requested({{"--config", path},
                                              {"--set", "watch.interval-seconds=4"},
                                              {"--set", "watch.status-every-seconds=40"},
@@ -139,7 +141,8 @@ TEST(ConfigRequest, ErrorsNameTheOption) {
     const auto layers = load_config(request);
     return layers ? std::string() : layers.error().message;
   };
-  const std::string path = write_config("");
+  const TempFolder folder;
+  const std::string path = write_config(folder, "");
   EXPECT_THAT(error_of(requested({{"--config", path}, {"--interval", "2h"}})), HasSubstr("--interval: "));
   EXPECT_THAT(error_of(requested({{"--config", path}, {"--set", "x"}})), HasSubstr("--set: 'x' is not section.key"));
   EXPECT_THAT(error_of(requested({{"--config", path}, {"--detector", "jugde"}})), HasSubstr("the nearest is 'judge'"));

@@ -24,12 +24,13 @@ TEST(Xid, TheCauseAndTheSeverityOfTheUsualOnes) {
     const XidInfo* info = find_xid(code);
     return info != nullptr && info->cause == cause && info->severity == severity;
   };
-  for (const std::uint64_t code : {13, 31, 43, 45})
+  for (const std::uint64_t code : {13U, 31U, 43U, 45U})
     EXPECT_TRUE(is(code, XidCause::application, XidSeverity::info)) << code;
-  for (const std::uint64_t code : {48, 64, 74, 79, 95})
+  for (const std::uint64_t code : {48U, 64U, 74U, 79U, 95U})
     EXPECT_TRUE(is(code, XidCause::hardware, XidSeverity::critical)) << code;
-  for (const std::uint64_t code : {63, 92, 94}) EXPECT_TRUE(is(code, XidCause::hardware, XidSeverity::warning)) << code;
-  for (const std::uint64_t code : {119, 120}) EXPECT_TRUE(is(code, XidCause::driver, XidSeverity::critical)) << code;
+  for (const std::uint64_t code : {63U, 92U, 94U})
+    EXPECT_TRUE(is(code, XidCause::hardware, XidSeverity::warning)) << code;
+  for (const std::uint64_t code : {119U, 120U}) EXPECT_TRUE(is(code, XidCause::driver, XidSeverity::critical)) << code;
   EXPECT_TRUE(is(54, XidCause::power, XidSeverity::critical));
 }
 

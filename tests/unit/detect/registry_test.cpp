@@ -11,6 +11,7 @@
 
 #include "core/settings.hpp"
 #include "detect/detector.hpp"
+#include "paths.hpp"
 
 namespace vramtrack {
 namespace {
@@ -28,7 +29,6 @@ const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
 #define VRAMTRACK_DETECTOR(name, dissent) {#name, std::string_view(#dissent) == "kept"},
 #include "detect/detectors.def"
-#include "paths.hpp"
 #undef VRAMTRACK_DETECTOR
   };
   return all;

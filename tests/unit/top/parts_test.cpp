@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "paths.hpp"
 #include "top/accounting.hpp"
 #include "top/chart.hpp"
 #include "top/draw.hpp"
@@ -194,7 +195,6 @@ TEST(Keys, EveryPageOfTheTableHasItsKeyAndALineOfHelp) {
   };
   constexpr Row kRows[] = {
 #define VRAMTRACK_PAGE(name, key, keys, help) {Page::name, key, help},
-#include "paths.hpp"
 #include "top/pages.def"
 #undef VRAMTRACK_PAGE
   };

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Runs the tests of a build in a temporary folder, a home and a runtime folder of their own, and fails when a test fails or
+# leaves anything behind: a file there, or a process.
+#
+#   scripts/run_tests.sh BUILD_DIR [ARGUMENT...]      the arguments of ctest
+#
+# BUILD_DIR/tests.xml has the results (JUnit); scripts/failed_tests.py prints what failed.
+set -u
+cd "$(dirname "$0")/.."
+build=$1
+shift
+# Short: the path of a Unix socket has at most 107 bytes.
+folder=$(mktemp -d "${TMPDIR:-/tmp}/vt.XXXXXX") || exit 1
+mkdir -m 700 "$folder/t" "$folder/h" "$folder/r"
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 130' INT TERM
+
+env TMPDIR="$folder/t" HOME="$folder/h" XDG_RUNTIME_DIR="$folder/r" VRAMTRACK_TEST_RUN="$folder" \
+  ctest --test-dir "$build" --output-on-failure --output-junit "$PWD/$build/tests.xml" "$@"
+status=$?
+
+left=$(find "$folder" -mindepth 2 | head -n 20)
+if [ -n "$left" ]; then
+  echo "tests: left behind in the temporary folder, the home or the runtime folder:"
+  printf '%s\n' "$left" | sed "s|^$folder/|  |"
+  status=1
+fi
+for environment in /proc/[0-9]*/environ; do
+  pid=${environment#/proc/}
+  pid=${pid%/environ}
+  [ "$pid" != $$ ] || continue
+  tr '\0' '\n' <"$environment" 2>/dev/null | grep -qx "VRAMTRACK_TEST_RUN=$folder" || continue
+  echo "tests: left running: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-150)"
+  kill "$pid" 2>/dev/null
+  status=1
+done
+exit $status
