@@ -7,6 +7,8 @@ VERSION := $(shell cat VERSION)
 
 # RapidCheck and Hypothesis draw the same numbers in each run; SEED=N draws others. `make check` takes a new one and prints it.
 SEED ?= 1
+# Some tests wait more than they compute: one more than there are cores.
+TEST_JOBS ?= $(shell echo $$(($(JOBS) + 1)))
 CTEST := RC_PARAMS=seed=$(SEED) VRAMTRACK_TEST_SEED=$(SEED) scripts/run_tests.sh
 # Ninja configures again by itself when a CMakeLists.txt or the set of files changes.
 configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1) >build/configure.log 2>&1 \
@@ -40,7 +42,7 @@ test: ## build and run every test
 	@scripts/setup.sh build test web browser python devices
 	@$(call configure,test)
 	@$(call compile,test)
-	@$(CTEST) build/test -j $(JOBS)
+	@$(CTEST) build/test -j $(TEST_JOBS)
 
 ANYWHERE ?=
 test-anywhere: ## run the tests at midnight, at clock changes, in another zone and locale, and under load; ANYWHERE: its options
@@ -91,7 +93,7 @@ dev: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer (cla
 	@scripts/setup.sh build test web browser fuzz
 	@$(call configure,dev)
 	@$(call compile,dev)
-	@VRAMTRACK_TEST_PATIENCE=15 $(CTEST) build/dev -j $(JOBS)
+	@VRAMTRACK_TEST_PATIENCE=15 $(CTEST) build/dev -j $(TEST_JOBS)
 
 # ThreadSanitizer cannot start where the kernel lays out memory too randomly; without randomness it always does.
 same_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
@@ -100,7 +102,7 @@ tsan: ## run the tests of the server, the agent, act, live, run and the probe un
 	@scripts/setup.sh build test web
 	@$(call configure,tsan)
 	@$(call compile,tsan) --target threaded_tests
-	@VRAMTRACK_TEST_PATIENCE=15 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) $(CTEST) build/tsan -j $(JOBS) -L '^(act|agent|fleet|live|run|probe)$$' -E '^probe[._]|^(Unwind|Stacks|FindFunction)'
+	@VRAMTRACK_TEST_PATIENCE=15 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) $(CTEST) build/tsan -j $(TEST_JOBS) -L '^(act|agent|fleet|live|run|probe)$$' -E '^probe[._]|^(Unwind|Stacks|FindFunction)'
 
 FUZZ_SECONDS ?= 20
 fuzz: ## run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20) of new input

@@ -11,7 +11,8 @@ build=$1
 shift
 # Short: the path of a Unix socket has at most 107 bytes.
 folder=$(mktemp -d "${TMPDIR:-/tmp}/vt.XXXXXX") || exit 1
-mkdir -m 700 "$folder/t" "$folder/h" "$folder/r"
+# Some tests act as another user, who has to reach what they made.
+chmod 755 "$folder" && mkdir -m 1777 "$folder/t" && mkdir -m 755 "$folder/h" && mkdir -m 700 "$folder/r" || exit 1
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
 
@@ -25,11 +26,9 @@ if [ -n "$left" ]; then
   printf '%s\n' "$left" | sed "s|^$folder/|  |"
   status=1
 fi
-for environment in /proc/[0-9]*/environ; do
+for environment in $(grep -lxz "VRAMTRACK_TEST_RUN=$folder" /proc/[0-9]*/environ 2>/dev/null); do
   pid=${environment#/proc/}
   pid=${pid%/environ}
-  [ "$pid" != $$ ] || continue
-  tr '\0' '\n' <"$environment" 2>/dev/null | grep -qx "VRAMTRACK_TEST_RUN=$folder" || continue
   echo "tests: left running: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-150)"
   kill "$pid" 2>/dev/null
   status=1
