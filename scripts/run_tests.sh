@@ -12,15 +12,17 @@ shift
 # Short: the path of a Unix socket has at most 107 bytes.
 folder=$(mktemp -d "${TMPDIR:-/tmp}/vt.XXXXXX") || exit 1
 # Some tests act as another user, who has to reach what they made.
-chmod 755 "$folder" && mkdir -m 1777 "$folder/t" && mkdir -m 755 "$folder/h" && mkdir -m 700 "$folder/r" || exit 1
+chmod 755 "$folder" && mkdir -m 1777 "$folder/t" && mkdir -m 755 "$folder/h" "$folder/c" && mkdir -m 700 "$folder/r" || exit 1
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
 
-env TMPDIR="$folder/t" HOME="$folder/h" XDG_RUNTIME_DIR="$folder/r" VRAMTRACK_TEST_RUN="$folder" \
+env TMPDIR="$folder/t" HOME="$folder/h" XDG_RUNTIME_DIR="$folder/r" XDG_CACHE_HOME="$folder/c" POCL_CACHE_DIR="$folder/c/pocl" \
+  RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}" VRAMTRACK_TEST_RUN="$folder" \
   ctest --test-dir "$build" --output-on-failure --output-junit "$PWD/$build/tests.xml" "$@"
 status=$?
 
-left=$(find "$folder" -mindepth 2 | head -n 20)
+# Caches may be left (pocl and Chromium keep theirs), and the socket of a Python program that a test has killed.
+left=$(find "$folder/t" "$folder/h" "$folder/r" -mindepth 1 -maxdepth 3 ! -path "$folder/r/vramtrack-attach*" | head -n 20)
 if [ -n "$left" ]; then
   echo "tests: left behind in the temporary folder, the home or the runtime folder:"
   printf '%s\n' "$left" | sed "s|^$folder/|  |"

@@ -204,7 +204,7 @@ Status LayeredConfig::apply(const Setting& setting, SettingValue value, std::str
 
 std::string LayeredConfig::ignored_variable(std::string_view name) {
   // What vramtrack itself gives to the programs that it starts, and what its builds and tests use; '_' ends a prefix.
-  constexpr std::array<std::string_view, 7> kOthers = {"VRAMTRACK_MARK_", "VRAMTRACK_PROBE_", "VRAMTRACK_TEST_EVIDENCE",
+  constexpr std::array<std::string_view, 7> kOthers = {"VRAMTRACK_MARK_", "VRAMTRACK_PROBE_", "VRAMTRACK_TEST_",
                                                        "VRAMTRACK_FAKE_", "VRAMTRACK_TRACES", "VRAMTRACK_UPDATE_GOLDEN",
                                                        "VRAMTRACK_SETUP"};
   if (!name.starts_with(kVariablePrefix) || variable_setting(name)) return {};

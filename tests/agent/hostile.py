@@ -63,6 +63,12 @@ def own_address():
 
 
 class Hostile(unittest.TestCase):
+    def sandbox(self):
+        """Removed after the agent in it has ended: cleanups run from the last to the first."""
+        box = Sandbox(BINARY).__enter__()
+        self.addCleanup(box.__exit__)
+        return box
+
     def agent(self, box, *args, runtime=None, **kwargs):
         store = f"store.path={box.work}/kept.db"
         (box.work / "wavering.toml").write_text(WAVERING)
@@ -143,38 +149,38 @@ class Hostile(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to attack as another user")
     def test_by_another_user_of_this_machine(self):
-        with Sandbox(BINARY) as box:
-            box.path.chmod(0o755)
-            public = box.path / "public"
-            public.mkdir()
-            public.chmod(0o755)
-            agent = self.agent(box, runtime=public, env={"RUNTIME_DIRECTORY": str(public)})
-            unix, tcp = str(public / "agent.sock"), f"{agent.host}:{agent.port}"
-            probe = as_user(BYSTANDER, "ask", tcp, "/healthz")
-            if probe.communicate()[0] != b"200\n":
-                self.skipTest("python3 cannot run as another user here")
-            self.measure(agent, ATTACKER, (unix, tcp), [("root's /metrics over TCP", tcp, "/metrics", ""), ("root's /metrics over the Unix socket", unix, "/metrics", ""),
-                                                        ("root's /healthz", tcp, "/healthz", ""), ("root's /api/v1/view", unix, "/api/v1/view", "")])
-            attacker = as_user(ATTACKER, "attack", KINDS[-1], self.history, unix, tcp)
-            self.addCleanup(lambda: (attacker.stdin.close(), attacker.stdout.close(), attacker.wait(20)))
-            self.assertEqual(attacker.stdout.readline(), b"attacking\n")
-            for uid in (BYSTANDER, ATTACKER):
-                for where in (tcp, unix):
-                    for path in ("/healthz", "/api/v1/status")[:1 if uid == ATTACKER else 2]:
-                        self.assertEqual(as_user(uid, "ask", where, path).communicate(timeout=30)[0], b"200\n", (uid, where, path))
+        box = self.sandbox()
+        box.path.chmod(0o755)
+        public = box.path / "public"
+        public.mkdir()
+        public.chmod(0o755)
+        agent = self.agent(box, runtime=public, env={"RUNTIME_DIRECTORY": str(public)})
+        unix, tcp = str(public / "agent.sock"), f"{agent.host}:{agent.port}"
+        probe = as_user(BYSTANDER, "ask", tcp, "/healthz")
+        if probe.communicate()[0] != b"200\n":
+            self.skipTest("python3 cannot run as another user here")
+        self.measure(agent, ATTACKER, (unix, tcp), [("root's /metrics over TCP", tcp, "/metrics", ""), ("root's /metrics over the Unix socket", unix, "/metrics", ""),
+                                                    ("root's /healthz", tcp, "/healthz", ""), ("root's /api/v1/view", unix, "/api/v1/view", "")])
+        attacker = as_user(ATTACKER, "attack", KINDS[-1], self.history, unix, tcp)
+        self.addCleanup(lambda: (attacker.stdin.close(), attacker.stdout.close(), attacker.wait(20)))
+        self.assertEqual(attacker.stdout.readline(), b"attacking\n")
+        for uid in (BYSTANDER, ATTACKER):
+            for where in (tcp, unix):
+                for path in ("/healthz", "/api/v1/status")[:1 if uid == ATTACKER else 2]:
+                    self.assertEqual(as_user(uid, "ask", where, path).communicate(timeout=30)[0], b"200\n", (uid, where, path))
 
     @unittest.skipUnless(own_address(), "this machine has no address beside loopback")
     def test_by_an_address(self):
-        with Sandbox(BINARY) as box:
-            token = box.work / "token"
-            token.write_text(TOKEN + "\n")
-            token.chmod(0o600)
-            agent = self.agent(box, "--set", f"agent.token-file={token}", "--set", "agent.allowed-hosts=localhost", listen="0.0.0.0:0")
-            hostile = f"{own_address()}:{agent.port}"
-            bearer = f"Authorization: Bearer {TOKEN}\r\n"
-            local = f"127.0.0.1:{agent.port}"
-            self.measure(agent, None, (hostile,), [("the owner's /metrics over TCP", local, "/metrics", bearer), ("/healthz from loopback", local, "/healthz", ""),
-                                                   ("/healthz from the hostile address", hostile, "/healthz", "")])
+        box = self.sandbox()
+        token = box.work / "token"
+        token.write_text(TOKEN + "\n")
+        token.chmod(0o600)
+        agent = self.agent(box, "--set", f"agent.token-file={token}", "--set", "agent.allowed-hosts=localhost", listen="0.0.0.0:0")
+        hostile = f"{own_address()}:{agent.port}"
+        bearer = f"Authorization: Bearer {TOKEN}\r\n"
+        local = f"127.0.0.1:{agent.port}"
+        self.measure(agent, None, (hostile,), [("the owner's /metrics over TCP", local, "/metrics", bearer), ("/healthz from loopback", local, "/healthz", ""),
+                                               ("/healthz from the hostile address", hostile, "/healthz", "")])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Python on this machine.
 import json
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import subprocess
@@ -19,12 +20,19 @@ HERE = pathlib.Path(__file__).parent
 MOST_PYTHON_FRAMES = 256
 
 
+def home():
+    """The user's own folder: HOME is one of the tests' own."""
+    return pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir)
+
+
 def pythons():
     """One of each version: `python3.N` of the path, and what pyenv has."""
     found = {}
     for minor in range(8, 15):
-        paths = sorted(pathlib.Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3.{minor}"))
+        paths = sorted(home().glob(f".pyenv/versions/3.{minor}.*/bin/python3.{minor}"))
         on_path = shutil.which(f"python3.{minor}")
+        if on_path and subprocess.run([on_path, "-c", ""], capture_output=True).returncode != 0:
+            on_path = None  # pyenv puts a name on the path also for a version that is not chosen
         if paths or on_path:
             found[minor] = str(paths[-1] if paths else on_path)
     return found
@@ -115,7 +123,7 @@ def main():
         # A command with a loader ("ld.so --library-path DIR python") is one argument.
         *loader, program = python.split()
         print(f"{name}: {check(program, library, loader)}")
-    for python in sorted(pathlib.Path.home().glob(".pyenv/versions/3.[67].*/bin/python3.[67]")) if not sys.argv[2:] else []:
+    for python in sorted(home().glob(".pyenv/versions/3.[67].*/bin/python3.[67]")) if not sys.argv[2:] else []:
         print(f"{python.name}: {check_refused(str(python), library)}")
     return 0
 
