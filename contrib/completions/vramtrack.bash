@@ -3,7 +3,7 @@
 _vramtrack() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report fleet actuate simulate snapshot run control attach trace oom test silence holders reclaim policy programs doctor config --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report fleet actuate simulate snapshot run control attach trace oom explain test silence holders reclaim policy programs doctor config --help --version" -- "$cur")
     return
   fi
   case $command in
@@ -58,7 +58,7 @@ _vramtrack() {
       ;;
   esac
   case "$command $prev" in
-    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | 'oom show --format' | *' --from' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --junit-inconclusive' | *' --last-checkpoint' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --reason' | *' --seed' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --to' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within') return ;;
+    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | 'oom show --format' | 'explain --format' | *' --from' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --junit-inconclusive' | *' --last-checkpoint' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --reason' | *' --seed' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --to' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within') return ;;
     *' --unit') mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
     *' --fail-on') mapfile -t COMPREPLY < <(compgen -W "critical warning" -- "$cur"); return ;;
     *' --theme') mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
@@ -120,6 +120,8 @@ _vramtrack() {
     'trace export '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'oom show -'*) mapfile -t COMPREPLY < <(compgen -W "--top --format --output --help" -- "$cur") ;;
     'oom show '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'explain -'*) mapfile -t COMPREPLY < <(compgen -W "--format --help" -- "$cur") ;;
+    'explain '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'test -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --error-rate --mark --interval --junit --junit-inconclusive --config --set --help" -- "$cur") ;;
     'test '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
     'silence add -'*) mapfile -t COMPREPLY < <(compgen -W "--gpu --command --user --pid --all --for --in --comment --by --json --config --set --help" -- "$cur") ;;

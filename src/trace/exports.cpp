@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "trace/json_text.hpp"
+#include "core/json_text.hpp"
 #include "trace/labels.hpp"
 #include "trace/live_set.hpp"
 

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "core/format.hpp"
-#include "trace/json_text.hpp"
+#include "core/json_text.hpp"
 #include "trace/render/parts.hpp"
 
 namespace vramtrack::trace {

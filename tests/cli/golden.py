@@ -17,6 +17,10 @@ BROKEN_LOG = leak_log(minutes=20).replace("2026/01/02 03:05:05.000, 0", "garbage
 NO_TOTAL = "\n".join(line.rsplit(",", 1)[0] for line in leak_log().splitlines()) + "\n"
 
 FILES = {
+    "crash.log": "step 2380 loss 0.66\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.12 GiB. GPU 0 has a total capacity of "
+                 "23.99 GiB of which 871.00 MiB is free. Including non-PyTorch memory, this process has 23.13 GiB memory in use. Of the "
+                 "allocated memory 22.41 GiB is allocated by PyTorch, and 212.50 MiB is reserved by PyTorch but unallocated.\n",
+    "killed.log": "step 2380 loss 0.66\nKilled\n",
     "leak.csv": leak_log(),
     "steady.csv": steady_log(),
     "spike.csv": smi_log(lambda t: None if t > 1200 else 4000 if t < 600 else 9000),
@@ -167,6 +171,10 @@ CASES = {
     "doctor_health_line": ["doctor", "--health", "--format", "npd", "--kernel-log", "kernel.log", "--set", "sources.enabled=drm",
                            "--set", f"sources.sys-root={FIXTURES}/sys"],
     "doctor_format_alone": ["doctor", "--format", "json"],
+    "explain": ["explain", "crash.log"],
+    "explain_json": ["explain", "--format", "json", "crash.log"],
+    "explain_unknown": ["explain", "killed.log"],
+    "explain_nothing": ["explain", "leak.csv", "no-such-file"],
     "doctor_drm": ["doctor", "--set", "sources.enabled=drm", "--set", f"sources.sys-root={FIXTURES}/sys"],
 }
 
@@ -174,7 +182,7 @@ HELPS = [[], ["watch"], ["agent"], ["top"], ["replay"], ["analyze"], ["report"],
          ["snapshot", "summary"], ["snapshot", "leaks"], ["snapshot", "timeline"], ["snapshot", "oom"],
          ["snapshot", "flamegraph"], ["snapshot", "export"], ["trace"], ["trace", "report"],
          ["trace", "top"], ["trace", "diff"], ["trace", "flamegraph"], ["trace", "export"], ["test"], ["silence"], ["silence", "add"],
-         ["silence", "list"], ["silence", "end"], ["holders"], ["reclaim"], ["policy"], ["policy", "check"], ["policy", "explain"], ["policy", "test"], ["programs"], ["doctor"], ["config"], ["config", "show"],
+         ["silence", "list"], ["silence", "end"], ["holders"], ["reclaim"], ["policy"], ["policy", "check"], ["policy", "explain"], ["policy", "test"], ["explain"], ["programs"], ["doctor"], ["config"], ["config", "show"],
          ["config", "path"], ["config", "init"]]
 CASES |= {"_".join(["help", *command]): [*command, "--help"] for command in HELPS}
 

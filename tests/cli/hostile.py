@@ -183,6 +183,10 @@ class Hostile(unittest.TestCase):
         trace.put("failed", trace.stack((HOSTILE_TEXT + ".py", 7, HOSTILE_TEXT)), a=trace.now_us, size=1 << 30, call=1)
         trace.holder(HOSTILE_TEXT, 77, 1 << 33, HOSTILE_TEXT)
         (self.box.work / name).write_bytes(trace.bytes(ended=False))
+        with open(os.path.join(os.fsencode(self.box.work), b"crash.log"), "wb") as f:
+            f.write(b"CUDA out of memory. Tried to allocate " + HOSTILE + b"\nOut of memory: Killed process 7 (" + HOSTILE + b")\n")
+        self.run_clean("text", "explain", "crash.log")
+        self.run_clean("json", "explain", "--format", "json", "crash.log", is_json=True)
         self.run_clean("text", "oom", "show", name)
         self.run_clean("json", "oom", "show", "--format", "json", name, is_json=True)
 

@@ -1,36 +1,12 @@
 #include "source/log/oom_message.hpp"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 
-#include "source/log/text.hpp"
+#include "explain/judge.hpp"
+#include "explain/render.hpp"
 
 namespace vramtrack {
 namespace {
-
-constexpr std::array<std::string_view, 14> kMessages = {
-    "CUDA out of memory",             // PyTorch
-    "HIP out of memory",              // PyTorch on ROCm
-    "XPU out of memory",              // PyTorch on Intel
-    "torch.OutOfMemoryError: ",       // PyTorch 2.5 and later
-    "torch.cuda.OutOfMemoryError: ",  // PyTorch 1.13 to 2.4
-    "CUDA error: out of memory",      // PyTorch, of calls other than its allocator's
-    "HIP error: out of memory",
-    "cudaErrorMemoryAllocation",          // the CUDA runtime
-    "hipErrorOutOfMemory",                // the HIP runtime
-    "CUDA_ERROR_OUT_OF_MEMORY",           // the CUDA driver, as TensorFlow and JAX quote it
-    "CUBLAS_STATUS_ALLOC_FAILED",         // cuBLAS
-    "RESOURCE_EXHAUSTED: Out of memory",  // JAX
-    "RESOURCE_EXHAUSTED: failed to allocate: Out of memory",
-    "Resource exhausted: Out of memory",
-};
-
-/// As std::string_view::find(), but a space is any white space: columns may have been set apart by tabs.
-bool contains(std::string_view line, std::string_view words) {
-  const auto same = [](char c, char word) { return c == word || (word == ' ' && c == '\t'); };
-  return std::search(line.begin(), line.end(), words.begin(), words.end(), same) != line.end();
-}
 
 /// What every message has, so that most other lines are told at a glance.
 bool may_be_message(std::string_view line) {
@@ -38,7 +14,8 @@ bool may_be_message(std::string_view line) {
   constexpr std::string_view kBefore = "of ";
   for (std::size_t at = line.find(kMemory); at != std::string_view::npos; at = line.find(kMemory, at + 1))
     if (at >= kBefore.size() && line[at - 3] == 'o' && line[at - 2] == 'f') return true;
-  for (const std::string_view mark : {"OfMemory", "OF_MEMORY", "MemoryAllocation", "ALLOC_FAILED"})
+  for (const std::string_view mark : {"OfMemory", "OF_MEMORY", "MemoryAllocation", "ALLOC_FAILED",
+                                      "No available memory", "Not enough memory", "Device memory allocation"})
     if (line.find(mark) != std::string_view::npos) return true;
   return false;
 }
@@ -46,10 +23,17 @@ bool may_be_message(std::string_view line) {
 }  // namespace
 
 bool tells_out_of_memory(std::string_view line) {
-  // "except torch.cuda.OutOfMemoryError:" in a traceback is not the message.
-  line = logtext::trim(line);
-  return may_be_message(line) && std::any_of(kMessages.begin(), kMessages.end(),
-                                             [line](std::string_view words) { return contains(line, words); });
+  if (!may_be_message(line)) return false;
+  for (const explain::Message& message : explain::read_messages(line))
+    if (message.wording->role == explain::Role::device) return true;
+  return false;
+}
+
+std::string why_out_of_memory(std::string_view line) {
+  const auto explanation = explain::explain(explain::read_messages(line));
+  if (!explanation || explanation->cause == explain::Cause::unknown) return "";
+  // The readings tell whether what was too big had grown; the message alone does not.
+  return explanation->cause == explain::Cause::too_big ? explanation->because : explain::headline(*explanation, "");
 }
 
 std::optional<int> gpu_of_message(std::string_view line) {

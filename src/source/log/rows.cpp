@@ -207,8 +207,9 @@ void LogRows::out_of_memory(std::string_view message) {
   event.time = newest_;
   event.kind = Event::Kind::out_of_memory;
   event.device_id = std::move(device);
-  event.text = fmt::format("{}:{}: the memory of a GPU ran out: {}", file_, line,
-                           logtext::excerpt(logtext::trim(message), kQuoted));
+  const std::string why = why_out_of_memory(message);
+  event.text = fmt::format("{}:{}: the memory of a GPU ran out: {}{}{}", file_, line, why,
+                           why.empty() ? "" : "; it said: ", logtext::excerpt(logtext::trim(message), kQuoted));
   events.push_back(std::move(event));
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "trace/category.hpp"
-#include "trace/json_text.hpp"
+#include "core/json_text.hpp"
 #include "trace/symbols.hpp"
 
 namespace vramtrack::trace {

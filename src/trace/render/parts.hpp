@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/json_text.hpp"
+#include "core/json_text.hpp"
 #include "trace/labels.hpp"
 #include "trace/live_set.hpp"
 #include "trace/profile.hpp"

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "core/format.hpp"
-#include "trace/json_text.hpp"
+#include "core/json_text.hpp"
 #include "trace/render/categories.hpp"
 #include "trace/render/parts.hpp"
 #include "trace/render/trace_render.hpp"

@@ -21,7 +21,7 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
   static const std::map<std::string, std::set<std::string>> allowed = {
       {"core", {}},
       {"host", {"core"}},
-      {"source", {"core", "host"}},
+      {"source", {"core", "host", "explain"}},
       {"act", {"core", "host"}},
       {"store", {"core"}},
       {"detect", {"core"}},
@@ -30,6 +30,7 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"probe", {}},
       {"trace", {"core", "probe"}},
       {"symbolize", {"core", "trace"}},
+      {"explain", {"core"}},
       {"nsys", {"core", "trace", "store"}},  // a database, of which the Python extension knows nothing
       {"report", {"core"}},
       {"recorded", {"core", "source", "store"}},
@@ -44,9 +45,9 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"fleet", {"core", "engine", "report", "act"}},
       {"actuate", {"core", "host", "report", "act", "live", "agent", "fleet"}},
       {"fleet/serve", {"core", "fleet", "agent"}},
-      {"cli", {"actuate", "fleet", "fleet/serve", "core",     "host",       "source",    "store", "recorded",
-               "detect",  "trace", "gate",        "gate/run", "report",     "engine",    "act",   "live",
-               "period",  "agent", "top",         "run",      "run/client", "symbolize", "nsys",  "health"}},
+      {"cli", {"actuate", "fleet", "fleet/serve", "core",      "host",   "source", "store",  "recorded", "detect",
+               "trace",   "gate",  "gate/run",    "report",    "engine", "act",    "live",   "period",   "agent",
+               "top",     "run",   "run/client",  "symbolize", "nsys",   "health", "explain"}},
   };
   return allowed;
 }

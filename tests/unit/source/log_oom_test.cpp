@@ -24,6 +24,11 @@ TEST(OutOfMemoryMessage, IsToldFromOtherLines) {
            std::string_view("[rank1]: HIP out of memory. Tried to allocate 2.00 GiB"),
            std::string_view("RuntimeError: CUDA error: out of memory"),
            std::string_view("RuntimeError:\tCUDA\terror:\tout\tof\tmemory"),
+           std::string_view(
+               "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9866.00 MiB on device 1: cudaMalloc "
+               "failed: out of memory"),
+           std::string_view("ValueError: No available memory for the cache blocks."),
+           std::string_view("torch.OutOfMemoryError: Allocation on device"),
            std::string_view("numba.cuda: cudaErrorMemoryAllocation"),
            std::string_view("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
            std::string_view("XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8 bytes."),
@@ -69,6 +74,7 @@ TEST(OutOfMemoryMessage, InTextIsAnEventOfTheOnlyGpu) {
   const auto r = read_text(text + "2026-03-01 10:00:20 ERROR " + kTorch + "\n");
   expect_one(r, "0");
   EXPECT_THAT(r.events[0].text, HasSubstr(":21: "));
+  EXPECT_THAT(r.events[0].text, HasSubstr("ran out: 4.00 GiB were requested while 19.90 GiB were allocated"));
 }
 
 TEST(OutOfMemoryMessage, BeforeTheFirstReadingIsOfAnotherRun) {

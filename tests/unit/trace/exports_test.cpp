@@ -8,7 +8,7 @@
 
 #include "paths.hpp"
 #include "sample.hpp"
-#include "trace/json_text.hpp"
+#include "core/json_text.hpp"
 #include "trace/live_set.hpp"
 
 namespace vramtrack::trace::test {

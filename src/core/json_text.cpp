@@ -1,4 +1,4 @@
-#include "trace/json_text.hpp"
+#include "core/json_text.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/printable.hpp"
 
-namespace vramtrack::trace {
+namespace vramtrack {
 void JsonText::separate() {
   if (needs_comma_) text_ += ',';
   needs_comma_ = true;
@@ -76,4 +76,4 @@ JsonText& JsonText::newline() {
   return *this;
 }
 
-}  // namespace vramtrack::trace
+}  // namespace vramtrack

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace vramtrack::trace {
+namespace vramtrack {
 
 /// begin/end calls must match; inside an object each value follows a key(). Bytes that are no UTF-8 become U+FFFD.
 class JsonText {
@@ -49,4 +49,4 @@ class JsonText {
   bool needs_comma_ = false;
 };
 
-}  // namespace vramtrack::trace
+}  // namespace vramtrack

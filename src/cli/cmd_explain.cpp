@@ -1,0 +1,93 @@
+// explain: what the out-of-memory messages of a text say. The contract of the output is docs/formats/explain.md.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+
+#include "cli/commands.hpp"
+#include "core/byte_input.hpp"
+#include "explain/judge.hpp"
+#include "explain/render.hpp"
+
+namespace vramtrack::cli {
+namespace {
+
+constexpr int kExplained = 0;
+constexpr int kNoMessage = 1;
+constexpr int kFailed = 2;
+
+struct ExplainOptions {
+  std::vector<std::string> files;
+  std::string format = "text";
+};
+
+/// The messages of one file, which is read as a stream.
+Result<std::optional<explain::Explanation>> explain_file(const std::string& path) {
+  auto input = ByteInput::open(path, {"text files", false, 0});
+  if (!input) return fail(input.error());
+  explain::Reader reader;
+  std::array<std::uint8_t, 1 << 16> bytes;
+  for (;;) {
+    const auto size = input->read(bytes);
+    if (!size) return fail(size.error());
+    if (*size == 0) break;
+    reader.feed({reinterpret_cast<const char*>(bytes.data()), *size});
+  }
+  return explain::explain(reader.finish());
+}
+
+int explain_files(const ExplainOptions& options, Console& console) {
+  const std::vector<std::string> files = options.files.empty() ? std::vector<std::string>{"-"} : options.files;
+  int exit_code = kExplained;
+  bool is_first = true;
+  for (const std::string& file : files) {
+    const std::string name = file == "-" ? "standard input" : file;
+    const auto explained = explain_file(file);
+    if (!explained) {
+      console.error(fmt::format("cannot explain {}: {}", name, explained.error().message));
+      exit_code = kFailed;
+      continue;
+    }
+    if (!*explained) {
+      console.error(
+          fmt::format("{}: no out-of-memory message found; if it contains one, please report its wording "
+                      "(docs/explain.md lists those that are known)",
+                      name));
+      exit_code = std::max(exit_code, kNoMessage);
+      continue;
+    }
+    if (options.format == "json") {
+      console.write(explain::explanation_json(**explained, file == "-" ? "" : file) + '\n');
+    } else {
+      if (!is_first) console.write("\n");
+      console.write_prose(explain::explanation_text(**explained, name));
+    }
+    is_first = false;
+    if (console.gone()) break;
+  }
+  return exit_code;
+}
+
+Runner declare(Arguments& arguments) {
+  const auto options = std::make_shared<ExplainOptions>();
+  arguments
+      .operands("FILE", "Logs, tracebacks or any other text, also .gz and .zst; - is standard input (default)",
+                text(options->files))
+      .file();
+  arguments.option("--format", "NAME", "Write as: text (default), json", one_of({"text", "json"}, options->format));
+  return [options](Console& console) { return explain_files(*options, console); };
+}
+
+}  // namespace
+
+const CommandInfo explain_command{
+    "explain", "Explain out-of-memory messages in any text: what filled the memory, whose fault it is, what to do",
+    "Examples:\n"
+    "  vramtrack explain train.log\n"
+    "  python train.py 2>&1 | tee train.log | vramtrack explain\n"
+    "  dmesg | vramtrack explain\n"
+    "  vramtrack explain --format json slurm-4711.out\n"
+    "Exit: 0 explained, 1 no message found, 2 a file could not be read. See docs/explain.md.",
+    declare};
+
+}  // namespace vramtrack::cli

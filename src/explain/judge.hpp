@@ -1,0 +1,50 @@
+// Explanation: what the out-of-memory messages of one text say together: why memory could not be had, by which figures,
+// and what to do next. docs/explain.md has the rules.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "explain/reader.hpp"
+
+namespace vramtrack::explain {
+
+/// One failure to get memory: a message, with those beside it that tell of the same failure.
+struct Failure {
+  const Wording* wording = nullptr;  ///< of the message that tells most
+  std::uint64_t line = 0;
+  std::string text;             ///< as Message::text
+  std::uint64_t messages = 1;   ///< that tell of it
+  std::uint64_t last_line = 0;  ///< of the last of them
+  Figures figures;
+  std::vector<OtherProcess> others;
+  bool is_pinned = false;  ///< it happened while host memory was pinned
+  Cause cause = Cause::unknown;
+  std::string because;
+};
+
+struct Explanation {
+  std::vector<Failure> failures;  ///< in the order of the text; at least one
+  std::size_t decisive = 0;       ///< index of the failure that is explained: the first that tells its cause
+  std::uint64_t message_count = 0;
+  Cause cause = Cause::unknown;
+  std::string because;  ///< the figures behind it, in words
+  std::string fault;    ///< whose it is
+  std::string next_step;
+  std::string would_tell;  ///< what would decide; empty where the cause is known
+  std::string story;       ///< how often it failed and whether it grew; empty where there is one failure
+
+  [[nodiscard]] const Failure& failure() const { return failures[decisive]; }
+};
+
+/// nullopt: there is no failure among them. O(messages).
+std::optional<Explanation> explain(std::span<const Message> messages);
+
+/// What of a device is in use beside an allocator without anybody to blame: contexts and kernels of libraries. As in
+/// `snapshot oom`, and at least 1 GiB: contexts do not get smaller with the card, and messages come from small ones.
+double ordinary_outside_bytes(double total_bytes);
+
+}  // namespace vramtrack::explain

@@ -1,0 +1,61 @@
+// Reader: finds out-of-memory messages in any text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explain/wording.hpp"
+
+namespace vramtrack::explain {
+
+/// A process that a message names beside the one that failed.
+struct OtherProcess {
+  double pid = 0;
+  double bytes = 0;
+};
+
+/// One message.
+struct Message {
+  const Wording* wording = nullptr;
+  std::uint64_t line = 0;  ///< on which it begins, from 1
+  std::string text;        ///< its first line, at most 300 bytes; foreign bytes: print them through core/printable
+  Figures figures;
+  std::vector<OtherProcess> others;  ///< at most 64
+};
+
+/// Takes a text piece by piece. Any bytes are accepted; nothing in them is executed. Holds at most 1 MiB of the text
+/// and 10,000 messages (the first ones; count() goes on). The cost is linear in the text. Not thread-safe.
+class Reader {
+ public:
+  void feed(std::string_view piece);
+  /// What was found, in the order of the text. Call it once, after the last feed().
+  std::vector<Message> finish();
+
+  [[nodiscard]] std::uint64_t line_count() const { return lines_before_; }
+  /// Messages that were not kept.
+  [[nodiscard]] std::uint64_t dropped_count() const { return dropped_; }
+
+ private:
+  struct Found {
+    std::size_t begin = 0;
+    const Wording* wording = nullptr;
+    Match match;
+  };
+  void scan(bool is_end);
+  void take(const Found& found);
+
+  std::string text_;                ///< what is not yet settled, and some before it
+  std::size_t settled_ = 0;         ///< offset in text_: messages that begin before it are taken
+  std::uint64_t lines_before_ = 0;  ///< line feeds before counted_
+  std::size_t counted_ = 0;         ///< offset in text_
+  std::vector<Message> messages_;
+  std::uint64_t dropped_ = 0;
+};
+
+/// The messages of a text at hand.
+std::vector<Message> read_messages(std::string_view text);
+
+}  // namespace vramtrack::explain

@@ -1,0 +1,125 @@
+#include "explain/render.hpp"
+
+#include <fmt/format.h>
+
+#include "core/format.hpp"
+#include "core/json_text.hpp"
+#include "core/printable.hpp"
+#include "explain/cause.hpp"
+
+namespace vramtrack::explain {
+namespace {
+
+/// The figures that filled the memory, in the order of the text.
+struct Row {
+  Figure figure;
+  std::string_view name;
+  std::string_view meaning;
+};
+constexpr Row kRows[] = {
+    {Figure::asked, "asked for", "the request that failed"},
+    {Figure::needed, "needed", "in all, before it begins"},
+    {Figure::total, "total", "of the memory in question"},
+    {Figure::allowed, "limit", "what may be taken"},
+    {Figure::allocated, "allocated", "held by the program in its allocator"},
+    {Figure::pool, "graph pools", "of that, held by graphs"},
+    {Figure::unallocated, "cached", "reserved and not allocated"},
+    {Figure::reserved, "reserved", "taken from the driver by the allocator"},
+    {Figure::process, "this process", "as the driver counts it"},
+    {Figure::outside, "outside", "held outside this allocator"},
+    {Figure::resident, "in use", "of the host's memory"},
+    {Figure::free, "free", "then"},
+};
+
+/// The begin of a message, for one line.
+std::string shown(std::string_view text) {
+  constexpr std::size_t kColumns = 120;
+  const std::string line = printable(text);
+  return columns(line) > kColumns ? fit(line, kColumns) : line;
+}
+
+std::string row(std::string_view name, double bytes, std::string_view meaning) {
+  return fmt::format("  {:<14} {:>11}  {}\n", name, size_words(bytes), meaning);
+}
+
+}  // namespace
+
+std::string_view cause_words(Cause cause) {
+  switch (cause) {
+    case Cause::leak:
+      return "LEAK SUSPECTED";
+    case Cause::fragmentation:
+      return "FRAGMENTATION";
+    case Cause::too_big:
+      return "TOO BIG";
+    case Cause::limit:
+      return "A LIMIT";
+    case Cause::outside:
+      return "OTHERS HOLD IT";
+    case Cause::host:
+      return "HOST MEMORY";
+    case Cause::unknown:
+      break;
+  }
+  return "CANNOT TELL FROM THIS MESSAGE";
+}
+
+std::string headline(const Explanation& e, std::string_view source) {
+  const std::string place = source.empty() ? "" : fmt::format("{}:{}: ", printable(source), e.failure().line);
+  return fmt::format("{}{}: {}", place, cause_words(e.cause), e.because);
+}
+
+std::string explanation_text(const Explanation& e, std::string_view source) {
+  const Failure& f = e.failure();
+  std::string out = headline(e, source) + '\n';
+  out += fmt::format("  whose fault  {}\n", printable(e.fault));
+  if (!e.would_tell.empty()) out += fmt::format("  this would tell: {}\n", e.would_tell);
+  if (!e.next_step.empty()) out += fmt::format("  do           {}\n", e.next_step);
+  if (!e.story.empty()) out += fmt::format("  story        {}\n", e.story);
+  out += '\n';
+  for (const Row& each : kRows)
+    if (const auto bytes = f.figures.get(each.figure)) out += row(each.name, *bytes, each.meaning);
+  for (const OtherProcess& other : f.others)
+    out += row("other process", other.bytes, fmt::format("pid {:.0f}", other.pid));
+  out += fmt::format("  message        {} ({}): {}\n", f.wording->program, f.wording->versions, shown(f.text));
+  return out;
+}
+
+std::string explanation_json(const Explanation& e, std::string_view source) {
+  JsonText j;
+  j.begin_object().field("schema", "vramtrack.explain.v1").key("file");
+  if (source.empty())
+    j.null();
+  else
+    j.value(source);
+  j.field("cause", cause_name(e.cause)).field("because", e.because).field("fault", e.fault);
+  j.field("next_step", e.next_step).field("would_tell", e.would_tell).field("story", e.story);
+  j.field("messages", e.message_count).field("decisive", e.decisive);
+  j.key("failures").begin_array();
+  for (const Failure& f : e.failures) {
+    j.begin_object().field("line", f.line).field("last_line", f.last_line).field("messages", f.messages);
+    j.field("program", f.wording->program).field("versions", f.wording->versions).field("wording", f.wording->name);
+    j.field("cause", cause_name(f.cause)).field("because", f.because).field("text", f.text);
+    j.key("figures").begin_object();
+    for (std::size_t i = 0; i < kFigureCount; ++i) {
+      const auto figure = static_cast<Figure>(i);
+      const auto value = f.figures.get(figure);
+      if (!value || figure == Figure::skipped) continue;
+      if (is_size(figure) && *value < 9e18)
+        j.field(figure_key(figure), static_cast<std::uint64_t>(*value));
+      else
+        j.field(figure_key(figure), *value);
+    }
+    j.end_object().key("others").begin_array();
+    for (const OtherProcess& other : f.others)
+      j.begin_object()
+          .field("pid", static_cast<std::uint64_t>(other.pid))
+          .field("bytes", static_cast<std::uint64_t>(other.bytes))
+          .end_object();
+    j.end_array().end_object();
+  }
+  j.end_array().end_object();
+  return j.take();
+}
+
+}  // namespace vramtrack::explain

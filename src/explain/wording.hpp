@@ -1,0 +1,45 @@
+// Wording: one message as one program prints it. All of them stand in wordings.def, one line each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "explain/pattern.hpp"
+
+namespace vramtrack::explain {
+
+/// Why memory could not be had. The causes of `snapshot oom` (docs/snapshot.md), and two that only messages have.
+enum class Cause : std::uint8_t {
+  leak,           ///< what the program holds grew from one failure to the next
+  fragmentation,  ///< enough was free, and not in one piece
+  too_big,        ///< what the program wanted at once was more than there was
+  limit,          ///< there was room, but a limit did not allow it
+  outside,        ///< others hold it: other processes, or libraries beside the allocator
+  host,           ///< the host's memory ran out, not a GPU's
+  unknown,        ///< cannot be told from the message
+};
+/// "too_big": in JSON and in the table of fixtures.
+std::string_view cause_name(Cause cause);
+
+/// What a match is.
+enum class Role : std::uint8_t {
+  device,   ///< a failure to get memory of a GPU
+  host,     ///< a failure to get memory of the host
+  context,  ///< no failure: figures that help to judge one nearby
+};
+
+struct Wording {
+  std::string_view name;      ///< unique
+  std::string_view program;   ///< "PyTorch"
+  std::string_view versions;  ///< that print it
+  Role role = Role::device;
+  Cause otherwise = Cause::unknown;  ///< where the figures of the message decide nothing
+  std::string_view setting;          ///< of the program, that limits or divides the memory; may be empty
+  std::string_view text;             ///< as Pattern reads it
+};
+
+/// All of wordings.def, in its order.
+std::span<const Wording> wordings();
+
+}  // namespace vramtrack::explain

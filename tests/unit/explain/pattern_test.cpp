@@ -1,0 +1,121 @@
+#include "explain/pattern.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "core/units.hpp"
+#include "explain/wording.hpp"
+#include "paths.hpp"
+
+namespace vramtrack::explain {
+namespace {
+
+Match matched(std::string_view pattern, std::string_view text) {
+  const auto compiled = Pattern::compile(pattern);
+  EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().message);
+  Match match;
+  EXPECT_TRUE(compiled && compiled->match(text, 0, match)) << pattern << " on " << text;
+  return match;
+}
+
+bool matches(std::string_view pattern, std::string_view text) {
+  Match match;
+  const auto compiled = Pattern::compile(pattern);
+  return compiled && compiled->match(text, 0, match);
+}
+
+double size_of(std::string_view text) {
+  std::size_t at = 0;
+  return read_size(text, at).value_or(-1);
+}
+
+TEST(Sizes, AreReadAsProgramsSpellThem) {
+  EXPECT_DOUBLE_EQ(size_of("1.5 GiB"), 1.5 * kGiB);
+  EXPECT_DOUBLE_EQ(size_of("21.95G of"), 21.95 * kGiB);
+  EXPECT_DOUBLE_EQ(size_of("27.93GiB (rounded"), 27.93 * kGiB);
+  EXPECT_DOUBLE_EQ(size_of("25,600,000 bytes"), 25'600'000);
+  EXPECT_DOUBLE_EQ(size_of("1900,00 MiB"), 1900 * kMiB);
+  EXPECT_DOUBLE_EQ(size_of("201. GiB for"), 201 * kGiB);
+  EXPECT_DOUBLE_EQ(size_of("786432"), 786432);
+  EXPECT_DOUBLE_EQ(size_of("4004bytes on gpu"), 4004);
+  EXPECT_DOUBLE_EQ(size_of("6291456 bytes."), 6291456);
+  EXPECT_DOUBLE_EQ(size_of("12 Gigs"), 12) << "no unit that is known";
+  EXPECT_DOUBLE_EQ(size_of("x"), -1);
+  EXPECT_DOUBLE_EQ(size_of("9999999999999999999999999"), -1) << "no number of any machine";
+}
+
+TEST(Pattern, TakesFigures) {
+  const Match match = matched("asked {asked} of {total:GiB} on {device}", "Asked 1 MiB of 2.5 on 3!");
+  ASSERT_EQ(match.captured.size(), 3U);
+  EXPECT_EQ(match.captured[0].figure, Figure::asked);
+  EXPECT_DOUBLE_EQ(match.captured[0].value, kMiB);
+  EXPECT_DOUBLE_EQ(match.captured[1].value, 2.5 * kGiB);
+  EXPECT_DOUBLE_EQ(match.captured[2].value, 3);
+  EXPECT_EQ(match.end, 23U);
+}
+
+TEST(Pattern, BlanksMayBeWrappedAndQuoted) {
+  EXPECT_TRUE(matches("one two three", "one  two\r\n> | three"));
+  EXPECT_TRUE(matches("one two three", "one two\n\xe2\x94\x82 three"));
+  EXPECT_FALSE(matches("one two", "onetwo"));
+  EXPECT_FALSE(matches("one two", "one > two")) << "a quote mark stands at the begin of a line";
+}
+
+TEST(Pattern, GapsAreBounded) {
+  EXPECT_TRUE(matches("from..to", "from here\tto"));
+  EXPECT_FALSE(matches("from..to", "from\nto"));
+  EXPECT_TRUE(matches("from...to", "from\nto"));
+  EXPECT_TRUE(matches("from...to", "from" + std::string(kGapBytes, '-') + "to"));
+  EXPECT_FALSE(matches("from...to", "from" + std::string(kGapBytes + 1, '-') + "to"));
+}
+
+TEST(Pattern, GroupsNeedNotBeThere) {
+  EXPECT_EQ(matched("all[ {pid} held {other}]* end", "all 1 held 5 MiB 2 held 7 MiB end").captured.size(), 4U);
+  EXPECT_EQ(matched("all[ {pid} held {other}]* end", "all end").captured.size(), 0U);
+  EXPECT_EQ(matched("all[ {pid} held {other}] end", "all 1 held 5 MiB end").captured.size(), 2U);
+}
+
+TEST(Pattern, StandsAtTheLine) {
+  const auto killed = Pattern::compile("^Killed$");
+  ASSERT_TRUE(killed);
+  Match match;
+  EXPECT_TRUE(killed->match("a\n  Killed \n", 4, match));
+  EXPECT_FALSE(killed->match("x Killed", 2, match));
+  EXPECT_FALSE(killed->match("Killed by me", 0, match));
+}
+
+TEST(Pattern, ErrorsNameTheFault) {
+  EXPECT_EQ(Pattern::compile("abc {size}").error().message, "the wording \"abc {size}\": there is no figure size");
+  EXPECT_FALSE(Pattern::compile("{asked} abc"));
+  EXPECT_FALSE(Pattern::compile("abc [def"));
+  EXPECT_FALSE(Pattern::compile("abc [d[e]f]"));
+  EXPECT_FALSE(Pattern::compile("abc {asked:furlong}"));
+  EXPECT_FALSE(Pattern::compile("abc {asked"));
+}
+
+TEST(Wordings, AreInTheManual) {
+  std::ifstream in(source_dir() + "/docs/explain.md");
+  const std::string manual{std::istreambuf_iterator<char>(in), {}};
+  for (const Wording& wording : wordings()) {
+    if (wording.role == Role::context) continue;
+    EXPECT_NE(manual.find("| " + std::string(wording.program) + " |"), std::string::npos) << wording.program;
+  }
+}
+
+TEST(Wordings, AllCompileAndHaveNamesOfTheirOwn) {
+  std::set<std::string_view> names;
+  for (const Wording& wording : wordings()) {
+    const auto pattern = Pattern::compile(wording.text);
+    EXPECT_TRUE(pattern) << wording.name << ": " << (pattern ? "" : pattern.error().message);
+    EXPECT_TRUE(names.insert(wording.name).second) << wording.name;
+    EXPECT_FALSE(wording.program.empty() || wording.versions.empty()) << wording.name;
+  }
+  EXPECT_GT(names.size(), 100U);
+}
+
+}  // namespace
+}  // namespace vramtrack::explain

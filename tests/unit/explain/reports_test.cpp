@@ -1,0 +1,83 @@
+// The messages of tests/fixtures/explain/reports.txt, each from a public report, against what the report's outcome was.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "explain/judge.hpp"
+#include "explain/render.hpp"
+#include "paths.hpp"
+
+namespace vramtrack::explain {
+namespace {
+
+struct Report {
+  std::string cause, program, citation, outcome;
+  std::string text;
+};
+
+std::vector<Report> reports() {
+  std::ifstream in(tests_dir() + "/fixtures/explain/reports.txt");
+  std::vector<Report> out;
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.rfind("## ", 0) == 0) {
+      Report& report = out.emplace_back();
+      std::string* const fields[] = {&report.cause, &report.program, &report.citation, &report.outcome};
+      std::size_t at = 3;
+      for (std::string* const field : fields) {
+        const std::size_t end = std::min(line.find(" | ", at), line.size());
+        *field = line.substr(at, end - at);
+        at = std::min(end + 3, line.size());
+      }
+    } else if (!out.empty()) {
+      out.back().text += line + '\n';
+    }
+  }
+  return out;
+}
+
+TEST(Reports, AreExplainedAsTheyEnded) {
+  std::size_t right = 0;
+  std::size_t with_outcome = 0;
+  std::map<std::string, std::size_t> unknown_of;
+  std::set<std::string> programs;
+  const auto all = reports();
+  ASSERT_GE(all.size(), 80U);
+  std::set<const Wording*> used;
+  for (const Report& report : all) {
+    const auto messages = read_messages(report.text);
+    for (const Message& message : messages) used.insert(message.wording);
+    const auto explanation = explain(messages);
+    EXPECT_TRUE(explanation) << report.citation << ": no message found in\n" << report.text;
+    if (!explanation) continue;
+    programs.insert(std::string(explanation->failure().wording->program));
+    if (report.outcome.rfind("figures", 0) != 0 && report.outcome.rfind("none", 0) != 0) ++with_outcome;
+    const bool is_right = cause_name(explanation->cause) == report.cause;
+    right += is_right ? 1 : 0;
+    if (!is_right)
+      std::cout << "wrong: " << report.citation << " (" << report.program << "): " << report.cause << ", but "
+                << headline(*explanation, "") << '\n';
+    EXPECT_FALSE(explanation->because.empty()) << report.citation;
+    EXPECT_NE(explanation->next_step.empty(), explanation->would_tell.empty()) << report.citation;
+  }
+  std::cout << right << " of " << all.size() << " right, of " << programs.size() << " programs; " << with_outcome
+            << " reports tell their outcome, the others' figures show it or nobody could tell\n";
+  EXPECT_GE(programs.size(), 15U);
+  EXPECT_GE(right * 100, all.size() * 95);
+}
+
+TEST(Reports, AreCited) {
+  for (const Report& report : reports()) {
+    EXPECT_NE(report.citation.find('/'), std::string::npos) << report.citation;
+    EXPECT_NE(report.citation.find('#'), std::string::npos) << report.citation;
+    EXPECT_FALSE(report.outcome.empty()) << report.citation;
+  }
+}
+
+}  // namespace
+}  // namespace vramtrack::explain
