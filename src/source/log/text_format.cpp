@@ -70,7 +70,7 @@ Result<std::unique_ptr<LogParser>> make_pairs(const LogHead& head) {
         "pairs such as '841MiB / 8192MiB' are read as used and total GPU memory; pass --line-pattern if they are not");
   auto stamp = settle_text_clock(head, find_stamp, {}, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  const auto places = count_places(unnamed, assumptions);
+  const auto places = count_places(unnamed, false, assumptions);
   if (!places) return fail(places.error());
   auto parser = std::make_unique<PairLines>(std::move(*stamp), std::move(assumptions));
   parser->expect_places(*places);

@@ -144,7 +144,8 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   if (f.used) rows.add(time_, rows.process_series(process), *f.used);
 }
 
-Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, std::vector<std::string>& assumptions) {
+Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bool counted,
+                                 std::vector<std::string>& assumptions) {
   constexpr std::string_view kName =
       "pass --line-pattern with a group gpu that says which, or record the index or uuid of each";
   std::vector<double> used;
@@ -169,7 +170,8 @@ Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, st
       return n;
     }
   }
-  if (const std::size_t n = count_interleaved(used); n > 1)
+  // A load of one GPU may come round every few readings, exactly; every second one it does not.
+  if (const std::size_t n = count_interleaved(used); n == 2 || (n > 1 && !has_times && !counted))
     return fail(fmt::format("the lines seem to be of {} GPUs in turn, and nothing names them{}; {}", n,
                             has_times ? "" : " nor has a time", kName));
   return 1;

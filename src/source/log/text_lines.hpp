@@ -97,7 +97,9 @@ struct UnnamedReading {
 
 /// How many GPUs such readings are of: by the constant number of them a time; 1 where there is one. An Error where they
 /// jump from one to the next as those of several GPUs in turn do, or where a time has now more and now fewer of them.
-Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, std::vector<std::string>& assumptions);
+/// `counted`: steps stand in place of times.
+Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bool counted,
+                                 std::vector<std::string>& assumptions);
 
 /// The clock of a head: of the lines in which `of` finds a time.
 template <class Of>

@@ -161,7 +161,7 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
   };
   auto stamp = settle_text_clock(head, stamp_of, title, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  const auto places = count_places(unnamed, assumptions);
+  const auto places = count_places(unnamed, pattern->has_step(), assumptions);
   if (!places) return fail(places.error());
   auto parser = std::make_unique<PatternLines>(std::move(*pattern), unit, std::move(*stamp), std::move(assumptions));
   parser->expect_places(*places);

@@ -586,7 +586,8 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
         if (f.role == *by) readings.push_back({line.stamp, f.number});
       }
   }
-  const auto places = count_places(readings, assumptions);
+  const bool counted = plan.counted.has_value();
+  const auto places = count_places(readings, counted, assumptions);
   if (!places) return fail(places.error());
 
   if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))

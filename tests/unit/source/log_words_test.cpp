@@ -185,6 +185,15 @@ TEST(Words, RefusesWhereTwoReadingsAreEquallyLikely) {
   EXPECT_THAT(read_text(in_turn).error, AllOf(HasSubstr("come in turn"), HasSubstr("--line-pattern")));
 }
 
+TEST(Words, ALoadThatComesRoundIsOneGpu) {
+  std::string text;
+  for (int i = 0; i < 200; ++i)
+    text += fmt::format("10:{:02}:{:02} VRAM used: {} MiB\n", i / 60, i % 60, 5000 + i % 9 * 10);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(200));
+}
+
 TEST(Words, EveryRefusalNamesTheLineAndTheOption) {
   for (const std::string_view text : {"hello, world\nhow, are you, today\n", "epoch 1: loss 0.5\nepoch 2: loss 0.4\n",
                                       "memory total: 24 GB\nmemory total: 24 GB\n"}) {
