@@ -46,6 +46,7 @@ class Analysis {
     Catalog catalog;
     auto source = recording.open(catalog);
     if (!source) return failed(files, source.error().message);
+    const ScaleScope said_by((*source)->notes().scale);
     Engine engine(config_, catalog);
     RunHistory history = history_;  // each recording begins with the same
     if (!options_.history.empty()) engine.remember(history.memory());

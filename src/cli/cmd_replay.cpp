@@ -182,6 +182,7 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
       exit_code = 2;
       continue;
     }
+    const ScaleScope said_by((*source)->notes().scale);
     std::vector<Program> programs;
     if (!part.store_path.empty())
       if (const auto reader = StoreReader::open(part.store_path))

@@ -75,7 +75,9 @@ void add_log_arguments(Arguments& arguments, LogArguments& into) {
               "What lines of other text hold: a regular expression with the group (?<used>...) and others",
               text(into.line_pattern))
       .in_manual(
-          "An ECMAScript regular expression with named groups: time, used, total, free, gpu, uuid, pid, name and user. "
+          "An ECMAScript regular expression with named groups: time, step, used, total, free, allocated, reserved, "
+          "gpu, "
+          "uuid, pid, name and user. "
           "Lines that do not match are passed over. For example '(?<used>[0-9]+) / (?<total>[0-9]+) MiB'.");
   arguments.put_in_group(Group::logs, first);
 }

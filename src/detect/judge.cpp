@@ -153,6 +153,8 @@ void Judge::observe(Timestamp time, double used_bytes) {
   // The sample before is final only now: a later word of the same time may have replaced it.
   if (samples_ > 0 && of_ == Of::series) observe_derived();
   ++samples_;
+  before_ = last_;
+  before_bytes_ = last_bytes_;
   last_ = time;
   last_bytes_ = static_cast<float>(used_bytes);
   const std::uint32_t mask = scales_.observe(time, last_bytes_, finest_useful());

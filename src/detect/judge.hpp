@@ -91,6 +91,8 @@ class Judge final : public Detector {
   Derived shifting_;  ///< of what all quantiles have in common, in a busy series
   Jumps jumps_;
   PeriodEstimate period_;
+  Timestamp before_{};  ///< time and use of the sample before the last
+  float before_bytes_ = 0;
   std::optional<double> limit_bytes_;
   const Experience* experience_ = nullptr;
   const Siblings* siblings_ = nullptr;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/format.hpp"
+#include "core/scale.hpp"
 #include "detect/calibration.hpp"
 #include "detect/forecast.hpp"
 #include "detect/judge.hpp"
@@ -50,6 +51,14 @@ Finding Judge::finding() const {
     f.because = fmt::format("{} sample{} over {}: a verdict needs at least {} samples and {}", samples_,
                             samples_ == 1 ? "" : "s", format_span(seconds_between(first_, last_)),
                             config_.minimum_samples, format_span(min_duration_s()));
+    // A few figures pasted from a report: each stands for long, and there will be no more.
+    const double rise = static_cast<double>(last_bytes_) - static_cast<double>(before_bytes_);
+    if (scale().counts_steps() && samples_ > 1 && limit_bytes_ && rise > 0) {
+      const double step_s = seconds_between(before_, last_);
+      f.because +=
+          fmt::format("; if it goes on as in the last {}, memory is full in {}", format_span(step_s),
+                      format_span(std::max(0.0, *limit_bytes_ - static_cast<double>(last_bytes_)) / rise * step_s));
+    }
     return f;
   }
   if (alert_.stands() && (!e || std::max(e->probability, held_.probability) < kKeepProbability)) {

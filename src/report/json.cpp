@@ -2,6 +2,7 @@
 #include "report/json.hpp"
 
 #include "core/printable.hpp"
+#include "core/scale.hpp"
 #include "report/fields_json.hpp"
 #include "report/report.hpp"
 
@@ -32,6 +33,42 @@ json series_json(const SeriesView& s) {
   out["command"] =
       s.process ? text_or_null(s.process->command.empty() ? s.process->name : s.process->command) : json(nullptr);
   if (!s.key.host.empty()) out["host"] = s.key.host;
+  return out;
+}
+
+/// Multiplies every number in `value`.
+void multiply(json& value, double by) {
+  if (value.is_number()) value = fields::number(value.get<double>() * by);
+  if (value.is_object())
+    for (auto& [name, part] : value.items()) multiply(part, by);
+}
+
+/// A log that counts steps has no seconds, and one without a unit no bytes: names and figures are in what it has, as
+/// "growth_bytes_per_step", "oom_in_steps", "used_units". So no program can take them for others.
+json in_scale(const json& value, const Scale& scale) {
+  if (value.is_array()) {
+    json out = json::array();
+    for (const json& part : value) out.push_back(in_scale(part, scale));
+    return out;
+  }
+  if (!value.is_object()) return value;
+  json out = json::object();
+  for (const auto& [key, part] : value.items()) {
+    std::string name = key;
+    json its = in_scale(part, scale);
+    if (scale.counts_steps() && name.ends_with("_per_s")) {
+      name = name.substr(0, name.size() - 1) + scale.step;
+      multiply(its, scale.step_s);
+    } else if (scale.counts_steps() && name.ends_with("_s")) {
+      name = name.substr(0, name.size() - 1) + scale.step + 's';
+      multiply(its, 1 / scale.step_s);
+    }
+    if (const std::size_t at = name.find("bytes"); !scale.has_unit && at != std::string::npos) {
+      name.replace(at, 5, "units");
+      multiply(its, 1 / scale.unit_bytes);
+    }
+    out[name] = std::move(its);
+  }
   return out;
 }
 
@@ -67,7 +104,9 @@ std::string render(const View& view, const ReportStyle&) {
     }
     row["warnings"] = warnings;
     if (!s.explain.empty()) row["explain"] = s.explain;
-    out += dump(row);
+    if (scale().counts_steps()) row["counts"] = scale().step;
+    const bool plain = !scale().counts_steps() && scale().has_unit;
+    out += dump(plain ? row : in_scale(row, scale()));
   }
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include "core/format.hpp"
 #include "core/printable.hpp"
+#include "core/scale.hpp"
 
 namespace vramtrack {
 
@@ -273,6 +274,8 @@ std::string next_step(const SeriesView& series, Origin origin) {
   if (f.state == State::growing) return "keep watching: it is too early to tell whether this is a leak";
   if (f.state == State::spiked && f.spike == SpikeOutcome::still_growing)
     return "keep watching: memory still grows after the jump";
+  if (f.state == State::too_short && scale().counts_steps())
+    return fmt::format("record more {}s, or each of them", scale().step);
   if (f.state == State::too_short)
     return origin == Origin::watch ? "record for longer, or sample more often (--interval)"
                                    : "record for longer, or more often: 'nvidia-smi ... -l 1' and 'vramtrack watch "

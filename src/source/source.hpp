@@ -11,6 +11,7 @@
 #include "core/config.hpp"
 #include "core/result.hpp"
 #include "core/sample.hpp"
+#include "core/scale.hpp"
 #include "core/series.hpp"
 
 namespace vramtrack {
@@ -20,6 +21,7 @@ struct SourceNotes {
   std::uint64_t skipped_lines = 0;         ///< lines of a recording that could not be read
   std::vector<std::string> first_skipped;  ///< the first few: "file:line: reason"
   std::vector<std::string> warnings;       ///< assumptions made, things not visible, and what to do
+  Scale scale;                             ///< what the figures of a recording count, from its opening on
 };
 
 enum class Progress : std::uint8_t { more, end };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "source/log/memory_words.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -131,7 +132,17 @@ int time_rank(const Words& w) {
 
 bool is_step(const Words& w) {
   return w.is({"sample"}) || w.is({"step"}) || w.is({"iteration"}) || w.is({"iter"}) || w.is({"n"}) || w.is({"tick"}) ||
-         w.is({"row"}) || w.is({"global", "step"}) || w.is({"sample", "id"}) || w.is({"samples"}) || w.is({"batch"});
+         w.is({"row"}) || w.is({"global", "step"}) || w.is({"sample", "id"}) || w.is({"samples"}) || w.is({"batch"}) ||
+         w.is({"request"}) || w.is({"requests"}) || w.is({"epochs"}) || w.is({"global", "steps"}) || w.is({"steps"});
+}
+
+/// What a title says is counted: "epoch", "step", ...; empty: nothing.
+std::string_view counted(std::string_view title) {
+  const Words w = read_title(title);
+  for (const std::string& word : w.words)
+    if (const Meaning meaning = meaning_of(word); meaning >= Meaning::step && meaning <= Meaning::request)
+      return count_word(meaning);
+  return w.has({"sample", "samples"}) ? "sample" : std::string_view{};
 }
 
 /// Role and rank of a title that speaks of memory; role other when it does not, or of none that is wanted.
@@ -337,6 +348,8 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
     plan.time = best(ColumnRole::step);
     plan.time_title.step = plan.time >= 0;
   }
+  // "epoch" are seconds since 1970, or what a training counts: the values tell.
+  if (plan.time >= 0) plan.time_title.counts = counted(titles[static_cast<std::size_t>(plan.time)]);
   if (plan.time >= 0) plan.time_title.unit_ns = column(plan.time).unit_ns;
 
   plan.index = best(ColumnRole::index);

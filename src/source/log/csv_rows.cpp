@@ -61,7 +61,9 @@ CsvRows::Cut CsvRows::cut(const char* p, const char* end) {
     while (field_end != p && field_end[-1] == ' ') --field_end;
     fields_[n++] = {p, static_cast<std::size_t>(field_end - p)};
     if (n == needed_) {
-      // A row that does not fit its header must not be read by it.
+      // A row that does not fit its header must not be read by it; a quote may hold a delimiter, or go on in the next
+      // line.
+      if (stop != nullptr && std::memchr(stop, '"', static_cast<std::size_t>(end - stop)) != nullptr) return Cut::odd;
       const std::size_t rest = stop == nullptr ? 0 : static_cast<std::size_t>(std::count(stop, end, delimiter));
       return n + rest == plan_.count ? Cut::done : Cut::odd;
     }

@@ -46,6 +46,8 @@ class CsvRows final : public LogParser {
     percent_bytes_ = percent_bytes;
     apply_units();
   }
+  /// Nothing says in which unit the amounts are: set_units() took one.
+  void set_unit_unknown() { unit_unknown_ = true; }
   /// Rows of one reading tell the GPUs apart by their position: `n` of them.
   void set_positions(std::size_t n) { positions_ = n; }
 
@@ -56,6 +58,14 @@ class CsvRows final : public LogParser {
   [[nodiscard]] std::optional<std::string> misfit() const override;
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
+  [[nodiscard]] Scale scale() const override {
+    Scale scale = stamp_.scale();
+    if (unit_unknown_) {
+      scale.has_unit = false;
+      scale.unit_bytes = static_cast<double>(default_unit_);
+    }
+    return scale;
+  }
   [[nodiscard]] std::string_view needs_file_order() const override {
     if (positions_ > 1) return "its rows do not name the GPU";
     if (plan_.clock_lines) return "the times stand on lines of their own";
@@ -106,6 +116,7 @@ class CsvRows final : public LogParser {
   std::uint64_t default_unit_ = kBytesPerMiB;
   double percent_bytes_ = static_cast<double>(kBytesPerGiB);
   std::uint64_t used_unit_ = 0, free_unit_ = 0, total_unit_ = 0;
+  bool unit_unknown_ = false;
   bool comma_ = false;           ///< decimal commas may occur
   bool columns_change_ = false;  ///< a later header had other columns
 

@@ -6,8 +6,8 @@
 
 #include "core/units.hpp"
 #include "source/log/csv_clock.hpp"
+#include "source/log/csv_places.hpp"
 #include "source/log/csv_rows.hpp"
-#include "source/log/interleave.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
 
@@ -39,22 +39,44 @@ std::vector<std::vector<std::string_view>> head_rows(std::string_view head, char
   return rows;
 }
 
-/// Without a time and an id, rows of several GPUs in turn would be read as one that jumps.
-Status check_one_gpu(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan, bool comma) {
-  const bool named = plan.uuid >= 0 || plan.pci >= 0 || plan.pid >= 0 || !plan.series.empty() || !plan.wide.empty();
-  if (named || plan.used < 0 || plan.clock_lines || plan.time >= 0) return {};
-  std::vector<double> used;
-  for (const auto& row : rows) {
-    if (plan.index >= 0 && cell(row, plan.index) != cell(rows.front(), plan.index)) return {};
-    logtext::Decimal number;
-    if (logtext::read_decimal(cell(row, plan.used), number, comma)) used.push_back(number.value());
-  }
-  const std::size_t n = count_interleaved(used);
-  if (n <= 1) return {};
-  return fail(
-      fmt::format("the rows seem to be of {} GPUs in turn, and neither name them nor have a time; record index or "
-                  "uuid, and timestamp",
-                  n));
+/// Status lines among rows have as many fields by chance: keeps the rows of the most frequent kind, by which fields
+/// begin with a digit, if they are most.
+void keep_alike(std::vector<std::vector<std::string_view>>& rows) {
+  const auto kind = [](const std::vector<std::string_view>& row) {
+    std::string out;
+    for (const std::string_view field : row) out += !field.empty() && logtext::is_digit(field.front()) ? 'n' : 't';
+    return out;
+  };
+  std::map<std::string, std::size_t> kinds;
+  for (const auto& row : rows) ++kinds[kind(row)];
+  const auto most =
+      std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == kinds.end() || most->second * 3 < rows.size() * 2 || most->first.find('n') == std::string::npos) return;
+  std::erase_if(rows, [&](const auto& row) {
+    const std::string its = kind(row);
+    // A value that is missing is a value.
+    for (std::size_t i = 0; i < its.size(); ++i)
+      if (its[i] != most->first[i] && !logtext::is_missing(row[i])) return true;
+    return false;
+  });
+}
+
+/// "[N/A]" in every row: the card does not report the figure, and no other log of the kind will have it.
+Status check_reported(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan) {
+  if (rows.empty() || plan.pid >= 0 || plan.used < 0 || !plan.wide.empty()) return {};
+  for (const auto& row : rows)
+    if (!logtext::is_missing(cell(row, plan.used)) ||
+        (plan.free >= 0 && plan.total >= 0 && !logtext::is_missing(cell(row, plan.free))))
+      return {};
+  if (trim(cell(rows.front(), plan.used)).empty()) return {};
+  const std::string card =
+      plan.device_name >= 0 ? fmt::format(" ({})", excerpt(cell(rows.front(), plan.device_name))) : "";
+  return fail(fmt::format(
+      "this is a log of the right kind, but the used memory is '{}' in all of its {} rows: this card{} does not report "
+      "it, because it has no memory of its own or the driver does not count it; record what the processes hold instead "
+      "(nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory --format=csv -l 1), or the "
+      "host's memory, which the card shares",
+      cell(rows.front(), plan.used), rows.size(), card));
 }
 
 /// Whether every value of a column is a percentage ("10.0%"); false when it has none.
@@ -148,31 +170,6 @@ bool is_row_counter(const std::vector<std::vector<std::string_view>>& rows, int 
   return std::adjacent_find(values.begin(), values.end()) == values.end();
 }
 
-/// How many GPUs a log without ids interleaves: the constant number of rows a reading, 1 when there is no such.
-std::size_t count_positions(const std::vector<std::vector<std::string_view>>& rows, int time, StampReader stamp) {
-  constexpr double kTogether_s = 0.1;
-  std::vector<std::size_t> groups;
-  Timestamp before{};
-  double shortest_gap_s = 1e18;
-  for (const auto& row : rows) {
-    Timestamp now;
-    if (!stamp.read(cell(row, time), now)) continue;
-    const double gap_s = std::abs(seconds_between(before, now));  // newest first, too
-    if (!groups.empty() && gap_s <= kTogether_s) {
-      ++groups.back();
-    } else {
-      if (!groups.empty()) shortest_gap_s = std::min(shortest_gap_s, gap_s);
-      groups.push_back(1);
-    }
-    before = now;
-  }
-  if (groups.size() < 3 || shortest_gap_s < 4 * kTogether_s) return 1;
-  groups.pop_back();
-  for (const std::size_t n : groups)
-    if (n != groups.front()) return 1;
-  return groups.front();
-}
-
 }  // namespace
 
 std::optional<ColumnPlan> find_header(std::string_view head) {
@@ -216,6 +213,7 @@ Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::strin
   auto rows = head_rows(head, cut, width + 1);
   // Dates on lines of their own, where rows are single words, too.
   if (width == 0) std::erase_if(rows, [](const auto& row) { return !clock_lines(row.front()).empty(); });
+  keep_alike(rows);
   if (rows.empty()) return fail("there is no header line and no row of values");
   if (rows.front().size() > kMaxFields) return fail("more than 512 columns: not a log of memory");
   return infer_columns(rows, cut, !clock_lines(head).empty(), assumptions);
@@ -246,13 +244,12 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   const bool comma = plan.delimiter != ',';
 
   if (plan.total_may_be_peak && !is_capacity(rows, plan, comma)) plan.total = -1;
+  if (Status ok = check_reported(rows, plan); !ok) return fail(std::move(ok.error()));
   settle_percent(rows, comma, plan);
   if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
     if (Status ok = check_measure(rows, plan, comma); !ok) return fail(std::move(ok.error()));
   if (Status ok = settle_clock_column(rows, plan); !ok) return fail(std::move(ok.error()));
   settle_clock_lines(head.text, plan);
-  if (Status ok = check_one_gpu(rows, plan, comma); !ok) return fail(std::move(ok.error()));
-
   if (plan.index_is_unsure && plan.index >= 0 &&
       !behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) {
     assumptions.push_back(fmt::format(
@@ -305,6 +302,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   }
 
   std::uint64_t unit = kBytesPerMiB;
+  bool unit_unknown = false;
   if (!head.options->unit.empty()) {
     const auto given = unit_of(*head.options);
     if (!given) return fail(given.error());
@@ -312,7 +310,13 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   } else if (!plan.percent && plan.used >= 0 && plan.used_unit == 0 && !strict) {
     std::vector<std::string_view> values;
     for (const auto& row : rows) values.push_back(cell(row, plan.used));
-    unit = guess_unit(values, comma, assumptions);
+    std::optional<double> total;
+    for (const auto& row : rows)
+      if (logtext::Decimal number; plan.total >= 0 && logtext::read_decimal(cell(row, plan.total), number, comma))
+        total = std::max(total.value_or(0), number.value());
+    const GuessedUnit guessed = guess_unit(values, comma, head.options->capacity_bytes, total, assumptions);
+    unit = guessed.bytes;
+    unit_unknown = guessed.is_unknown;
   }
   double percent_bytes = 0;
   if (plan.percent) {
@@ -329,22 +333,13 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
     assumptions.push_back(fmt::format(
         "column '{}' also holds used memory and is not read; remove the other columns to read it", excerpt(title)));
 
-  std::size_t positions = 1;
-  if (plan.wide.empty() && plan.index < 0 && plan.uuid < 0 && plan.pci < 0 && plan.pid < 0 && plan.series.empty() &&
-      plan.time >= 0 && plan.date < 0)
-    positions = count_positions(rows, plan.time, stamp);
-  else if (plan.clock_lines && plan.wide.empty() && plan.index < 0 && plan.uuid < 0 && plan.pci < 0 && plan.pid < 0 &&
-           plan.series.empty())
-    positions = count_rows_a_date(head.text, plan);
-  if (positions > 1)
-    assumptions.push_back(
-        fmt::format("{} rows per reading and no GPU index: the rows are taken for {} GPUs in that order; "
-                    "record index or uuid as well",
-                    positions, positions));
+  const auto positions = settle_places(rows, head.text, stamp, comma, plan, assumptions);
+  if (!positions) return fail(positions.error());
 
   auto parser = std::make_unique<CsvRows>(std::move(plan), std::move(stamp), std::move(assumptions));
   parser->set_units(unit, percent_bytes);
-  parser->set_positions(positions);
+  if (unit_unknown) parser->set_unit_unknown();
+  parser->set_positions(*positions);
   return parser;
 }
 

@@ -41,6 +41,7 @@ class LineParser : public LineReader {
   explicit LineParser(StampReader stamp) : stamp_(std::move(stamp)) {}
   [[nodiscard]] bool clock_is_relative() const final { return stamp_.is_relative(); }
   [[nodiscard]] bool clock_wraps() const final { return stamp_.wraps(); }
+  [[nodiscard]] Scale scale() const override { return stamp_.scale(); }
 
  protected:
   StampReader stamp_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/scale.hpp"
 
 namespace vramtrack {
 
@@ -43,6 +44,8 @@ class LogParser {
 
   /// True when times are offsets from the epoch, not dates.
   [[nodiscard]] virtual bool clock_is_relative() const = 0;
+  /// What the figures of the log count.
+  [[nodiscard]] virtual Scale scale() const { return {}; }
   /// True when the log has only processes in it: a candidate for joining to a device log.
   [[nodiscard]] virtual bool processes_only() const { return false; }
   /// Why the rows read so far mean something in the order of the file only, as "its rows do not name the GPU"; empty

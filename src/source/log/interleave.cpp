@@ -1,6 +1,9 @@
 #include "source/log/interleave.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 namespace vramtrack {
 namespace {
@@ -24,6 +27,58 @@ std::size_t count_interleaved(std::span<const double> values) {
   for (std::size_t n = 2; n <= kMostSeries; ++n)
     if (by_one > kShorter * way(n)) return n;
   return 1;
+}
+
+namespace {
+
+/// The share of the gaps between `times_s` that are about as long as the median of them.
+double evenness(const std::vector<double>& times_s) {
+  constexpr double kAbout = 0.2;
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < times_s.size(); ++i) gaps.push_back(times_s[i] - times_s[i - 1]);
+  if (gaps.empty()) return 0;
+  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+  std::nth_element(gaps.begin(), middle, gaps.end());
+  const double median = *middle;
+  const auto even = std::count_if(gaps.begin(), gaps.end(),
+                                  [&](double gap) { return std::abs(gap - median) <= kAbout * std::abs(median); });
+  return static_cast<double>(even) / static_cast<double>(gaps.size());
+}
+
+}  // namespace
+
+bool are_merged(std::span<const double> times_s, std::span<const double> values) {
+  constexpr std::size_t kFewest = 32;
+  constexpr double kEven = 0.8;
+  constexpr double kUneven = 0.6;
+  if (values.size() < kFewest || values.size() != times_s.size()) return false;
+  double by_one = 0;
+  double longest = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const double step = std::abs(values[i] - values[i - 1]);
+    by_one += step;
+    longest = std::max(longest, step);
+  }
+  struct Path {
+    double last = 0;
+    double way = 0;
+    std::vector<double> times_s;
+  };
+  std::array<Path, 2> paths;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double v = values[i];
+    const bool second_is_nearer = paths[1].times_s.empty()
+                                      ? !paths[0].times_s.empty() && std::abs(v - paths[0].last) > longest / 2
+                                      : std::abs(v - paths[1].last) < std::abs(v - paths[0].last);
+    Path& path = paths[second_is_nearer ? 1 : 0];
+    if (!path.times_s.empty()) path.way += std::abs(v - path.last);
+    path.last = v;
+    path.times_s.push_back(times_s[i]);
+  }
+  if (std::min(paths[0].times_s.size(), paths[1].times_s.size()) * 8 < values.size()) return false;
+  if (by_one <= kShorter * (paths[0].way + paths[1].way)) return false;
+  return evenness(paths[0].times_s) >= kEven && evenness(paths[1].times_s) >= kEven &&
+         evenness({times_s.begin(), times_s.end()}) <= kUneven;
 }
 
 }  // namespace vramtrack

@@ -10,4 +10,9 @@ namespace vramtrack {
 /// before, throughout. 1: it is one, or too short to tell (under 32 values).
 std::size_t count_interleaved(std::span<const double> values);
 
+/// Whether readings are of two series that were merged by time, each with a clock of its own: the values lie on two
+/// paths that are many times as short as the one, and readings of each path come at even times, those of both together
+/// do not. `times_s` and `values`: of the same readings, at least 32.
+bool are_merged(std::span<const double> times_s, std::span<const double> values);
+
 }  // namespace vramtrack

@@ -11,15 +11,18 @@ constexpr std::size_t kLongestLine = 4096;
 
 using Group = std::string_view TextReading::*;
 
-constexpr std::array<std::pair<std::string_view, Group>, 9> kGroups = {{{"time", &TextReading::time},
-                                                                        {"used", &TextReading::used},
-                                                                        {"total", &TextReading::total},
-                                                                        {"free", &TextReading::free},
-                                                                        {"gpu", &TextReading::gpu},
-                                                                        {"uuid", &TextReading::uuid},
-                                                                        {"pid", &TextReading::pid},
-                                                                        {"name", &TextReading::name},
-                                                                        {"user", &TextReading::user}}};
+constexpr std::array<std::pair<std::string_view, Group>, 12> kGroups = {{{"time", &TextReading::time},
+                                                                         {"step", &TextReading::step},
+                                                                         {"used", &TextReading::used},
+                                                                         {"total", &TextReading::total},
+                                                                         {"free", &TextReading::free},
+                                                                         {"allocated", &TextReading::allocated},
+                                                                         {"reserved", &TextReading::reserved},
+                                                                         {"gpu", &TextReading::gpu},
+                                                                         {"uuid", &TextReading::uuid},
+                                                                         {"pid", &TextReading::pid},
+                                                                         {"name", &TextReading::name},
+                                                                         {"user", &TextReading::user}}};
 
 std::string group_names() {
   std::string names;
@@ -71,13 +74,14 @@ Result<LinePattern> LinePattern::compile(const std::string& text) {
   bool free = false;
   bool total = false;
   for (const Group group : groups) {
-    used |= group == &TextReading::used;
+    used |= group == &TextReading::used || group == &TextReading::allocated || group == &TextReading::reserved;
     free |= group == &TextReading::free;
     total |= group == &TextReading::total;
     pattern.has_time_ |= group == &TextReading::time;
+    pattern.has_step_ |= group == &TextReading::step;
     pattern.has_pid_ |= group == &TextReading::pid;
   }
-  if (!used && !(free && total)) return wrong("it has no group named used, nor free and total");
+  if (!used && !(free && total)) return wrong("it has no group named used, allocated or reserved, nor free and total");
   pattern.groups_ = std::move(groups);
   return pattern;
 }

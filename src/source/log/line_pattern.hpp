@@ -14,20 +14,21 @@ namespace vramtrack {
 
 /// What one line says; empty where it does not.
 struct TextReading {
-  std::string_view time, used, total, free, gpu, uuid, pid, name, user;
+  std::string_view time, step, used, total, free, allocated, reserved, gpu, uuid, pid, name, user;
 };
 
-/// A compiled pattern. ECMAScript with named groups, (?<used>...) or (?P<used>...): time, used, total, free, gpu, uuid,
-/// pid, name, user.
+/// A compiled pattern. ECMAScript with named groups, (?<used>...) or (?P<used>...): those of TextReading.
 class LinePattern {
  public:
-  /// REQUIRES a group `used`, or `free` and `total`. Errors quote the pattern and say what is wrong.
+  /// REQUIRES a group `used`, `allocated` or `reserved`, or `free` and `total`. Errors quote the pattern and say what
+  /// is wrong.
   static Result<LinePattern> compile(const std::string& text);
 
   /// False when the line does not match. Lines above 4 KiB never do.
   bool read(std::string_view line, TextReading& out);
 
   [[nodiscard]] bool has_time() const { return has_time_; }
+  [[nodiscard]] bool has_step() const { return has_step_; }
   [[nodiscard]] bool has_pid() const { return has_pid_; }
 
  private:
@@ -37,6 +38,7 @@ class LinePattern {
   std::vector<std::string_view TextReading::*> groups_;  ///< by number of the group, from 1; nullptr: not named
   std::vector<std::string_view> found_;
   bool has_time_ = false;
+  bool has_step_ = false;
   bool has_pid_ = false;
 };
 

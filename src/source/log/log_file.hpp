@@ -22,6 +22,7 @@ struct Probe {
   std::vector<LogDevice> devices;  ///< named in the head
   bool processes_only = false;
   bool relative = false;  ///< its times are no dates
+  Scale scale;            ///< what its figures count
   Duration disorder{};    ///< by which series interleave loosely
   bool has_long_lines = false;
 };

@@ -34,6 +34,28 @@ std::string format_names() {
   return names;
 }
 
+/// Where no tool's own format fits: the general reader of text, if it can read the log.
+Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo& tried) {
+  const LogFormatInfo* const text = find_log_format(kPatternFormat);
+  if (&tried == text || text->recognise(head.text) == 0) return fail("no text");
+  auto parser = text->make(head);
+  if (!parser) return fail(parser.error());
+  RecognisedText out;
+  out.format = text;
+  out.parser = std::move(*parser);
+  return out;
+}
+
+/// What the head of a log gives.
+struct FirstLook {
+  explicit FirstLook(const std::string& shown) : rows(catalog, roster, shown, std::nullopt) {}
+  void look(LogParser& parser, std::string_view head) { parser.parse(head, 1, true, rows); }
+
+  Catalog catalog;
+  DeviceRoster roster;
+  LogRows rows;
+};
+
 /// A stream out of order is copied, because it has to be read more than once.
 Status copy(PlannedFile& planned, LineInput& lines) {
   auto spool = Spool::make();
@@ -80,7 +102,14 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
     }
   }
   auto parser = out.format->make(head);
-  if (!parser) return fail(fmt::format("as a {} log: {}", out.format->name, parser.error().message));
+  if (!parser) {
+    Error why{fmt::format("as a {} log: {}", out.format->name, parser.error().message)};
+    if (named.empty())
+      if (auto text = recognise_prose(head, *out.format)) return std::move(*text);
+    if (named.empty() && why.message.find("--") == std::string::npos)
+      why.message += "; --input-format names another format, and --line-pattern says what lines of other text hold";
+    return fail(std::move(why));
+  }
   out.parser = std::move(*parser);
   return out;
 }
@@ -104,19 +133,27 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   auto found = recognise_text(head);
   if (!found) return fail(fmt::format("{}: {}", planned->shown, found.error().message));
 
+  auto first = std::make_unique<FirstLook>(planned->shown);
+  first->look(*found->parser, text);
+  if (first->rows.samples.empty() && options.format.empty() && options.line_pattern.empty())
+    if (auto prose = recognise_prose(head, *found->format)) {
+      auto again = std::make_unique<FirstLook>(planned->shown);
+      again->look(*prose->parser, text);
+      if (!again->rows.samples.empty()) {
+        found = std::move(*prose);
+        first = std::move(again);
+      }
+    }
   Probe& probe = planned->probe;
   probe.format = found->format;
   probe.processes_only = found->parser->processes_only();
   probe.relative = found->parser->clock_is_relative();
+  probe.scale = found->parser->scale();
   probe.has_long_lines = found->parser->has_long_lines();
-  Catalog catalog;
-  DeviceRoster roster;
-  LogRows rows(catalog, roster, planned->shown, std::nullopt);
-  found->parser->parse(text, 1, true, rows);
   if (const auto wrong = found->parser->misfit())
     return fail(fmt::format("{}: as a {} log: {}", planned->shown, probe.format->name, *wrong));
-  for (std::size_t i = 0; i < roster.size(); ++i) probe.devices.push_back(roster.device(i));
-  if (!rows.series_follow_one_another()) probe.disorder = rows.disorder();
+  for (std::size_t i = 0; i < first->roster.size(); ++i) probe.devices.push_back(first->roster.device(i));
+  if (!first->rows.series_follow_one_another()) probe.disorder = first->rows.disorder();
   if (!is_readable_again(path)) {
     const OrderSurvey survey = survey_head(*planned, text);
     if (!survey.steps_back() && !survey.in_blocks()) {

@@ -32,6 +32,10 @@ class LogRows {
   std::size_t device(const LogDevice& device);
   /// Its device_used series.
   SeriesId device_series(std::size_t device);
+  /// What the allocator of a program on the device says: allocator_allocated or allocator_reserved. `pid` 0: not known.
+  SeriesId allocator_series(std::size_t device, Metric metric, std::uint32_t pid) {
+    return intern({metric, devices_[device].id, pid, 0});
+  }
   /// The row of `time` says how much memory the device has; to be called before its samples are added. What is
   /// known before the device's first sample describes it in the catalog; what is learnt or changes later is an
   /// event of that time, because the catalog is read while earlier samples are still being judged. Cheap when it is

@@ -96,6 +96,7 @@ class Scalars final : public JsonParser {
     assumptions_ = std::move(assumptions);
   }
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
+  [[nodiscard]] Scale scale() const override { return stamp_.scale(); }
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
 
  private:

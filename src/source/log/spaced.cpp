@@ -147,6 +147,7 @@ class SpacedRows final : public LogParser {
   [[nodiscard]] std::optional<std::string> misfit() const override { return rows_->misfit(); }
   [[nodiscard]] bool clock_is_relative() const override { return rows_->clock_is_relative(); }
   [[nodiscard]] bool clock_wraps() const override { return rows_->clock_wraps(); }
+  [[nodiscard]] Scale scale() const override { return rows_->scale(); }
   [[nodiscard]] std::string_view needs_file_order() const override { return rows_->needs_file_order(); }
   [[nodiscard]] bool processes_only() const override { return rows_->processes_only(); }
 

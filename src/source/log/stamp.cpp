@@ -43,6 +43,24 @@ void warn_default_interval(const LogOptions& options, std::string_view what, std
         "{}: one reading per second is assumed; give the true period with --interval (and --start for dates)", what));
 }
 
+/// Nanoseconds of the time axis for one count, so that readings lie a minute apart: the axis of a log that counts is
+/// nominal, and detectors are made for readings that lie a second to some minutes apart.
+std::int64_t count_ns(std::span<const std::string_view> samples) {
+  constexpr double kReading_ns = 60e9;
+  std::vector<double> steps;
+  std::optional<double> last;
+  for (const std::string_view text : samples) {
+    Decimal number;
+    if (!whole_number_text(text, number)) continue;
+    if (last && number.value() > *last) steps.push_back(number.value() - *last);
+    last = number.value();
+  }
+  if (steps.empty()) return static_cast<std::int64_t>(kReading_ns);
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  return std::max<std::int64_t>(1, std::llround(kReading_ns / *middle));
+}
+
 /// "05.01.2026 ...": two numbers and dots before a year.
 bool is_dotted(std::string_view text) {
   text = trim(text);
@@ -139,6 +157,7 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
   } else if (times_of_day > numbers) {
     reader.kind_ = Kind::time_of_day;
     reader.relative_ = !options.start;
+    reader.scale_.is_time_of_day = reader.relative_;
     if (options.start) reader.day_s_ = local_midnight(*options.start, reader.zone_);
   } else {
     const double unit_s = title.unit_ns > 0 ? static_cast<double>(title.unit_ns) * 1e-9 : 1.0;
@@ -151,11 +170,22 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
         // 10 digits are seconds, 13 ms, 16 us, 19 ns, whatever the title says: the other readings fall in no lifetime.
         reader.unit_ns_ = first < 1e11 ? kSecond : first < 1e14 ? 1'000'000 : first < 1e17 ? 1'000 : 1;
       }
-    } else if (title.step) {
+    } else if (title.step || !title.counts.empty()) {
       reader.kind_ = Kind::step;
-      reader.unit_ns_ = interval_ns(options);
-      reader.relative_ = !options.start;
-      warn_default_interval(options, "the log counts samples and has no clock", warnings);
+      reader.relative_ = !options.start || !options.interval_s;
+      if (options.interval_s) {
+        reader.unit_ns_ = interval_ns(options);
+      } else {
+        reader.base_ = {};
+        reader.unit_ns_ = count_ns(samples);
+        reader.scale_.step = title.counts.empty() ? "step" : title.counts;
+        reader.scale_.step_s = static_cast<double>(reader.unit_ns_) * 1e-9;
+        warnings.push_back(
+            fmt::format("the log counts {0}s and has no clock: growth is per {0}, and ends are in {0}s; if you know "
+                        "how long one {0} "
+                        "takes, give it with --interval",
+                        reader.scale_.step));
+      }
     } else {
       reader.kind_ = Kind::relative;
       reader.unit_ns_ = title.unit_ns > 0 ? title.unit_ns : kSecond;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/scale.hpp"
 #include "core/time.hpp"
 #include "source/log/zone.hpp"
 
@@ -43,8 +44,9 @@ class StampReader {
 
   /// What the column's title says about its numbers.
   struct Title {
-    std::int64_t unit_ns = 0;  ///< nanoseconds a count; 0: not said
-    bool step = false;         ///< a count of samples, not of time
+    std::int64_t unit_ns = 0;   ///< nanoseconds a count; 0: not said
+    bool step = false;          ///< a count of samples, not of time
+    std::string_view counts{};  ///< what is counted where the values are no dates: "epoch"; a literal
     friend bool operator==(const Title&, const Title&) = default;
   };
 
@@ -67,6 +69,8 @@ class StampReader {
   [[nodiscard]] Kind kind() const { return kind_; }
   /// True when the times are offsets from the epoch rather than dates.
   [[nodiscard]] bool is_relative() const { return relative_; }
+  /// What the times count: see Scale. Of times of day, from the midnight before the first.
+  [[nodiscard]] const Scale& scale() const { return scale_; }
   /// True for times of day: the date is counted, one more at each midnight.
   [[nodiscard]] bool wraps() const { return kind_ == Kind::time_of_day; }
 
@@ -80,6 +84,7 @@ class StampReader {
   Kind kind_ = Kind::none;
   DateOrder order_ = DateOrder::month_first;
   bool relative_ = false;
+  Scale scale_;
   std::int64_t unit_ns_ = 1'000'000'000;
   Timestamp base_{};
   Zone zone_;

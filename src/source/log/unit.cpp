@@ -19,22 +19,45 @@ Result<std::uint64_t> unit_of(const LogOptions& options) {
   return fail(fmt::format("unit '{}' is not known; use B, KiB, MiB, GiB, MB or GB", unit));
 }
 
-std::uint64_t guess_unit(std::span<const std::string_view> values, bool comma, std::vector<std::string>& assumptions) {
+GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
+                       std::optional<std::uint64_t> capacity_bytes, std::optional<double> total,
+                       std::vector<std::string>& assumptions) {
+  // No GPU has 4 TiB (4e6 MiB), and none more than 288 GiB (AMD MI355X, NVIDIA B300).
+  constexpr double kBytesFrom = 4e6;
+  constexpr double kMostGiB = 300;
+  // A driver's context alone takes more MiB than this: what stays below is no use of a GPU in MiB.
+  constexpr double kLeastMiB = 64;
   double most = 0;
   bool fraction = false;
   for (const std::string_view text : values) {
     logtext::Decimal number;
     if (!logtext::read_decimal(text, number, comma)) continue;
-    if (number.length != text.size()) return kBytesPerMiB;  // the values have units
+    if (number.length != text.size()) return {kBytesPerMiB};  // the values have units
     most = std::max(most, number.value());
     fraction |= number.has_fraction;
   }
-  if (values.empty()) return kBytesPerMiB;
-  // No GPU has 4 TiB, and none is watched whose use stays below 512 MiB to the fraction of a MiB.
-  const std::string_view unit = most >= 4e6 ? "bytes" : fraction && most <= 512 ? "GiB" : "MiB";
-  assumptions.push_back(fmt::format(
-      "the used column has no unit: {} are assumed from its values (up to {:.6g}); else give --unit", unit, most));
-  return unit == "bytes" ? 1 : unit == "GiB" ? kBytesPerGiB : kBytesPerMiB;
+  if (values.empty()) return {kBytesPerMiB};
+  const double room_gib = capacity_bytes ? static_cast<double>(*capacity_bytes) / kGiB : kMostGiB;
+  GuessedUnit out{kBytesPerMiB};
+  std::string_view name = "MiB";
+  if (most >= kBytesFrom) {
+    name = "bytes";
+    out.bytes = 1;
+  } else if (fraction && std::max(most, total.value_or(0)) <= room_gib) {
+    name = "GiB";
+    out.bytes = kBytesPerGiB;
+    out.is_unknown = most >= kLeastMiB && !capacity_bytes && !total;
+  }
+  if (out.is_unknown)
+    assumptions.push_back(
+        fmt::format("the unit of the used memory is unknown: its values (up to {:.6g}) may be MiB or GiB; growth and "
+                    "verdict are in "
+                    "the file's own unit; give --unit",
+                    most));
+  else
+    assumptions.push_back(fmt::format(
+        "the used column has no unit: {} are assumed from its values (up to {:.6g}); else give --unit", name, most));
+  return out;
 }
 
 }  // namespace vramtrack

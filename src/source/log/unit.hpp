@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +18,17 @@ struct LogOptions;
 /// said. An Error names the unknown unit.
 Result<std::uint64_t> unit_of(const LogOptions& options);
 
-/// Bytes in the unit of `values`, amounts of used memory, by their size; MiB where they have units of their own.
-/// `comma`: decimal commas may occur. Adds to `assumptions` what was guessed.
-std::uint64_t guess_unit(std::span<const std::string_view> values, bool comma, std::vector<std::string>& assumptions);
+/// The unit of amounts that have none.
+struct GuessedUnit {
+  std::uint64_t bytes = 0;
+  bool is_unknown = false;  ///< two are possible: `bytes` is the larger
+};
+
+/// The unit of `values`, amounts of used memory, by what a card could have; MiB where they have units of their own.
+/// `comma`: decimal commas may occur. `capacity_bytes`, of the device, and `total`, in the unit of the values, where
+/// they are known. Adds to `assumptions` what was guessed.
+GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
+                       std::optional<std::uint64_t> capacity_bytes, std::optional<double> total,
+                       std::vector<std::string>& assumptions);
 
 }  // namespace vramtrack

@@ -178,7 +178,8 @@ TEST(StampReader, CountsSamplesByTheInterval) {
   EXPECT_EQ(seconds(d.reader, "2"), 10);
   EXPECT_TRUE(d.warnings.empty());
   auto assumed = detect({"0", "1", "2"}, {0, true});
-  EXPECT_EQ(seconds(assumed.reader, "2"), 2);
+  EXPECT_EQ(seconds(assumed.reader, "2") / assumed.reader.scale().step_s, 2) << "no figure of seconds is made up";
+  EXPECT_EQ(assumed.reader.scale().step, "step");
   EXPECT_EQ(assumed.warnings.size(), 1U);
 }
 

@@ -140,7 +140,7 @@ TEST(LinePattern, SaysWhatIsWrong) {
     return read_text(text, options).error;
   };
   EXPECT_THAT(error("(?<used>[0-9]+"), HasSubstr("a parenthesis is not closed"));
-  EXPECT_THAT(error("(?<use>[0-9]+)"), HasSubstr("group 'use' is not known; the groups are time, used"));
+  EXPECT_THAT(error("(?<use>[0-9]+)"), HasSubstr("group 'use' is not known; the groups are time, step, used"));
   EXPECT_THAT(error("([0-9]+)"), HasSubstr("no group named used"));
   EXPECT_THAT(error("(?<used>[0-9]+)", "no number here\n"), HasSubstr("matches --line-pattern"));
 }

@@ -1,0 +1,471 @@
+#include "source/log/memory_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_map>
+
+#include "core/units.hpp"
+#include "source/log/stamp_search.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::is_alpha;
+using logtext::is_digit;
+
+constexpr std::size_t kLongestLine = 4096;
+/// A label is not longer than this.
+constexpr std::size_t kLongestLabel = 80;
+
+const std::unordered_map<std::string_view, Meaning>& table() {
+  static const std::unordered_map<std::string_view, Meaning> words = {
+#define VRAMTRACK_MEMORY_WORD(word, meaning) {word, Meaning::meaning},
+#include "source/log/memory_words.def"
+#undef VRAMTRACK_MEMORY_WORD
+  };
+  return words;
+}
+
+bool begins_wide(char c) {
+  return static_cast<unsigned char>(c) >= 0xe0;  // from U+0800 on: no letter of a language with spaces between words
+}
+bool is_letter(char c) {
+  return is_alpha(c) || (static_cast<unsigned char>(c) >= 0x80);
+}
+
+struct Word {
+  std::string_view text;
+  Meaning meaning = Meaning::none;
+};
+
+/// The longest word of the table that `text`, which begins with a wide letter, begins with.
+Word wide_word(std::string_view text) {
+  constexpr std::size_t kLongest = 24;
+  for (std::size_t n = std::min(text.size(), kLongest); n > 2; --n)
+    if (const auto it = table().find(text.substr(0, n)); it != table().end()) return {text.substr(0, n), it->second};
+  std::size_t n = 1;
+  while (n < text.size() && (static_cast<unsigned char>(text[n]) & 0xc0U) == 0x80U) ++n;
+  return {text.substr(0, n), Meaning::none};
+}
+
+/// The words of `text` in order. "gpuMemUsed" and "gpu_mem_used" are three.
+void cut_words(std::string_view text, std::vector<Word>& words) {
+  words.clear();
+  for (std::size_t i = 0; i < text.size();) {
+    if (begins_wide(text[i])) {
+      const Word word = wide_word(text.substr(i));
+      words.push_back(word);
+      i += word.text.size();
+    } else if (is_letter(text[i])) {
+      std::size_t end = i + 1;
+      while (end < text.size() && is_letter(text[end]) && !begins_wide(text[end]) &&
+             !(text[end] >= 'A' && text[end] <= 'Z' && text[end - 1] >= 'a' && text[end - 1] <= 'z'))
+        ++end;
+      const std::string_view word = text.substr(i, end - i);
+      words.push_back({word, meaning_of(word)});
+      i = end;
+    } else {
+      ++i;
+    }
+  }
+}
+
+/// A number of the line.
+struct Token {
+  std::size_t begin = 0, digits_end = 0, end = 0;  ///< `end`: with its unit
+  double number = 0;
+  std::uint64_t unit_bytes = 0;
+  bool percent = false, rate = false, whole = true;
+
+  [[nodiscard]] bool is_amount() const { return unit_bytes != 0 || percent; }
+};
+
+void cut_numbers(std::string_view line, std::string_view stamp, std::vector<Token>& tokens) {
+  tokens.clear();
+  const std::size_t stamp_begin = stamp.empty() ? line.size() : static_cast<std::size_t>(stamp.data() - line.data());
+  for (std::size_t i = 0; i < line.size();) {
+    if (i == stamp_begin) {
+      i += stamp.size();
+      continue;
+    }
+    if (!is_digit(line[i])) {
+      ++i;
+      continue;
+    }
+    Token t;
+    t.begin = i;
+    while (i < line.size() && (is_digit(line[i]) || ((line[i] == '.' || line[i] == ',') && i + 1 < line.size() &&
+                                                     is_digit(line[i + 1]) && i + 1 > t.begin))) {
+      t.whole &= is_digit(line[i]) || line[i] == ',';
+      ++i;
+    }
+    t.digits_end = t.end = i;
+    // "A100", "v1.2", "-3": no figure. "gpu0" is looked at as a name.
+    const char before = t.begin > 0 ? line[t.begin - 1] : ' ';
+    const bool negative = before == '-' && (t.begin < 2 || line[t.begin - 2] == ' ' || line[t.begin - 2] == '=');
+    std::size_t word = i;
+    while (word < line.size() && line[word] == ' ') ++word;
+    std::size_t end = word;
+    while (end < line.size() && is_alpha(line[end])) ++end;
+    const std::string_view unit = line.substr(word, end - word);
+    t.unit_bytes = written_unit(unit);
+    // A letter alone is a unit only where it touches the number: "8 M" may be anything.
+    if (t.unit_bytes != 0 && unit.size() == 1 && word != i) t.unit_bytes = 0;
+    if (t.unit_bytes != 0) {
+      t.end = end;
+      t.rate = end + 1 < line.size() && line[end] == '/' && line[end + 1] == 's';
+    } else if (word < line.size() && line[word] == '%') {
+      t.percent = true;
+      t.end = word + 1;
+    } else if (end > word && word == i) {
+      t.rate = true;  // "12x", "3ms", "0b1f"
+    }
+    t.number = read_number(line.substr(t.begin, t.digits_end - t.begin), t.unit_bytes);
+    if (t.number < 0 || negative) t.rate = true;
+    i = std::max(t.end, i);
+    // Glued to a letter ("A100", "cuda0"): kept, since it may be an index, never an amount.
+    if (is_letter(before) && !begins_wide(before) && (static_cast<unsigned char>(before) < 0x80)) {
+      t.rate = true;
+      t.unit_bytes = 0;
+      t.percent = false;
+    }
+    tokens.push_back(t);
+  }
+}
+
+constexpr std::string_view kSeparators = ",;|\t";
+
+/// What the words of a label say together.
+struct Label {
+  std::vector<Meaning> roles;  ///< in order
+  std::vector<std::string_view> role_words;
+  bool memory = false, vram = false, gpu = false, rate = false, other = false;
+  std::string_view subject;
+  std::uint64_t unit_bytes = 0;
+  bool nearest_is_gpu = false;
+
+  [[nodiscard]] bool is_of_gpu() const { return vram || (gpu && memory); }
+  [[nodiscard]] bool says_anything() const { return !roles.empty() || memory || vram || other || rate; }
+  /// The role, and the word for it: a peak of what is allocated is a peak.
+  [[nodiscard]] std::pair<Meaning, std::string_view> role() const {
+    for (const Meaning wanted :
+         {Meaning::peak, Meaning::reserved, Meaning::allocated, Meaning::free, Meaning::used, Meaning::total})
+      for (std::size_t i = roles.size(); i-- > 0;)
+        if (roles[i] == wanted) return {wanted, role_words[i]};
+    return {Meaning::none, {}};
+  }
+};
+
+Label read_label(std::string_view text) {
+  Label out;
+  std::vector<Word> words;
+  cut_words(text, words);
+  for (const Word& word : words) {
+    out.nearest_is_gpu = false;
+    switch (word.meaning) {
+      case Meaning::used:
+      case Meaning::allocated:
+      case Meaning::reserved:
+      case Meaning::free:
+      case Meaning::total:
+      case Meaning::peak:
+        out.roles.push_back(word.meaning);
+        out.role_words.push_back(word.text);
+        break;
+      case Meaning::vram:
+        out.vram = true;
+        out.subject = word.text;
+        break;
+      case Meaning::memory:
+        out.memory = true;
+        out.subject = word.text;
+        break;
+      case Meaning::gpu:
+        out.gpu = out.nearest_is_gpu = true;
+        if (out.subject.empty()) out.subject = word.text;
+        break;
+      case Meaning::rate:
+        out.rate = true;
+        break;
+      case Meaning::other:
+        out.other = true;
+        break;
+      default:
+        if (word.text.size() > 1)
+          if (const std::uint64_t unit = written_unit(word.text); unit != 0) out.unit_bytes = unit;
+        break;
+    }
+  }
+  return out;
+}
+
+/// The part of the text before a number that is its label: after the last separator, unless that says nothing.
+std::string_view label_before(std::string_view text) {
+  if (text.size() > kLongestLabel) {
+    std::size_t from = text.size() - kLongestLabel;
+    while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xc0U) == 0x80U) ++from;
+    text = text.substr(from);
+  }
+  const std::size_t last = text.find_last_of(kSeparators);
+  if (last == std::string_view::npos) return text;
+  const std::string_view cut = text.substr(last + 1);
+  return read_label(cut).says_anything() || read_label(cut).gpu ? cut : text;
+}
+
+std::string_view label_after(std::string_view text) {
+  return text.substr(0, std::min(text.find_first_of(",;|)]\t"), text.size()));
+}
+
+std::string without_digits(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (!is_digit(c) && !(c == ' ' && !out.empty() && out.back() == ' ')) out += logtext::lower(c);
+  return std::string(logtext::trim(out));
+}
+
+/// Whether `text`, between two numbers, makes a pair of them: "5 / 24 GB", "5 of 24 GB".
+bool joins_pair(std::string_view text) {
+  text = logtext::trim(text);
+  return text == "/" || text == "of" || text == "out of" || text == "von" || text == "／";
+}
+
+/// The word that stands right before a number, but for marks: of "step [3", "GPU#0:", "gpu0".
+std::string_view word_right_before(std::string_view text) {
+  std::size_t end = text.size();
+  while (end > 0 && std::string_view(" :=#[(_-\"'/").find(text[end - 1]) != std::string_view::npos) --end;
+  std::vector<Word> words;
+  const std::string_view tail = text.substr(end > 40 ? end - 40 : 0, std::min<std::size_t>(end, 40));
+  cut_words(tail, words);
+  if (words.empty() || words.back().text.data() + words.back().text.size() != text.data() + end) return {};
+  return words.back().text;
+}
+
+bool is_count(Meaning meaning) {
+  return meaning >= Meaning::step && meaning <= Meaning::request;
+}
+
+/// What came before the message: of docker compose, kubectl logs --prefix, srun --label.
+std::string_view line_prefix(std::string_view line) {
+  if (line.starts_with("[pod/")) {
+    const std::size_t end = line.find(']');
+    return end == std::string_view::npos ? std::string_view{} : line.substr(5, end - 5);
+  }
+  const std::size_t bar = line.find(" | ");
+  if (bar != std::string_view::npos && bar > 0 && bar < 64) {
+    const std::string_view name = logtext::trim(line.substr(0, bar));
+    if (!name.empty() && is_alpha(name.front()) && name.find_first_of(" :=%") == std::string_view::npos) return name;
+  }
+  const std::string_view rest = logtext::trim(line);
+  std::size_t digits = 0;
+  while (digits < rest.size() && is_digit(rest[digits])) ++digits;
+  if (digits > 0 && digits <= 4 && rest.substr(digits).starts_with(": ")) return rest.substr(0, digits);
+  return {};
+}
+
+}  // namespace
+
+Meaning meaning_of(std::string_view word) {
+  const auto it = table().find(word);
+  if (it != table().end()) return it->second;
+  const auto lower = table().find(logtext::lowered(word));
+  return lower == table().end() ? Meaning::none : lower->second;
+}
+
+std::string_view count_word(Meaning meaning) {
+  switch (meaning) {
+    case Meaning::iteration:
+      return "iteration";
+    case Meaning::epoch:
+      return "epoch";
+    case Meaning::batch:
+      return "batch";
+    case Meaning::request:
+      return "request";
+    default:
+      return "step";
+  }
+}
+
+std::uint64_t written_unit(std::string_view word) {
+  if (word == "M" || word == "Mi" || logtext::same_letters(word, "mio")) return kBytesPerMiB;
+  if (word == "G" || word == "Gi" || word == "Go") return kBytesPerGiB;
+  if (word == "Mo") return kBytesPerMiB;
+  if (word.size() < 2) return 0;
+  return logtext::unit_bytes(word);
+}
+
+double read_number(std::string_view digits, std::uint64_t unit_bytes) {
+  std::string plain;
+  const std::size_t comma = digits.find(',');
+  const bool point = digits.find('.') != std::string_view::npos;
+  bool thousands = comma != std::string_view::npos && comma <= 3;
+  for (std::size_t i = comma; thousands && i < digits.size() && digits[i] == ','; i += 4) {
+    std::size_t n = 0;
+    while (i + 1 + n < digits.size() && is_digit(digits[i + 1 + n])) ++n;
+    thousands = n == 3;
+  }
+  if (thousands && !point && unit_bytes >= kBytesPerGiB) thousands = false;
+  for (const char c : digits)
+    if (c != ',')
+      plain += c;
+    else if (!thousands)
+      plain += '.';
+  logtext::Decimal out;
+  return logtext::read_decimal(plain, out) ? out.value() : -1;
+}
+
+std::uint64_t MemoryFigure::bytes(std::uint64_t default_unit) const {
+  const double bytes = number * static_cast<double>(unit_bytes != 0 ? unit_bytes : default_unit);
+  return bytes < 0x1p60 ? static_cast<std::uint64_t>(std::llround(bytes)) : 0;
+}
+
+void find_figures(std::string_view line, LineFigures& out) {
+  out.figures.clear();
+  out.counts.clear();
+  out.gpu = -1;
+  line = line.substr(0, kLongestLine);
+  out.stamp = find_stamp(line);
+  out.prefix = line_prefix(line);
+  thread_local std::vector<Token> tokens;
+  cut_numbers(line, out.stamp, tokens);
+  if (tokens.empty()) return;
+
+  const auto before_of = [&](std::size_t i) {
+    std::size_t from = i == 0 ? 0 : tokens[i - 1].end;
+    // What stands before the stamp is the prefix, not a label.
+    if (!out.stamp.empty()) {
+      const auto stamp_end = static_cast<std::size_t>(out.stamp.data() + out.stamp.size() - line.data());
+      if (stamp_end <= tokens[i].begin) from = std::max(from, stamp_end);
+    }
+    return line.substr(from, tokens[i].begin - from);
+  };
+  const auto after_of = [&](std::size_t i) {
+    const std::size_t to = i + 1 < tokens.size() ? tokens[i + 1].begin : line.size();
+    return line.substr(tokens[i].end, to - tokens[i].end);
+  };
+
+  // Labels stand before their figures, or after them: the first figure shows which.
+  bool labels_follow = false;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (!tokens[i].is_amount() || tokens[i].rate) continue;
+    const bool before = !read_label(label_before(before_of(i))).roles.empty();
+    labels_follow = !before && !read_label(label_after(after_of(i))).roles.empty();
+    break;
+  }
+
+  bool of_gpu = false;  // said in the line so far
+  int gpu = -1;
+  std::string_view context;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const Token& t = tokens[i];
+    const std::string_view before = before_of(i);
+    const std::string_view near = t.is_amount() ? std::string_view{} : word_right_before(before);
+    const Meaning named = near.empty() ? Meaning::none : meaning_of(near);
+    const bool plain = t.whole && !t.is_amount() && t.number < 1e15;
+    // A unit that touches the next word is none: "GPU 0 MiB" has no index, "gpu0" has.
+    if (plain && (named == Meaning::gpu || named == Meaning::rank) && t.number < 1024) {
+      if (named == Meaning::gpu || gpu < 0) gpu = out.gpu = static_cast<int>(t.number);
+      const Label words = read_label(before);
+      if (words.is_of_gpu()) of_gpu = true;
+      continue;
+    }
+    if (plain && is_count(named)) {
+      out.counts.push_back({named, static_cast<std::uint64_t>(t.number), t.begin, t.digits_end, near});
+      continue;
+    }
+    // "第 5 步", and "| 45/100 [" of tqdm.
+    if (plain && before.ends_with("第") | before.ends_with("第 ")) {
+      std::vector<Word> words;
+      cut_words(logtext::trim(after_of(i)), words);
+      if (!words.empty() && is_count(words.front().meaning))
+        out.counts.push_back({words.front().meaning, static_cast<std::uint64_t>(t.number), t.begin, t.digits_end, {}});
+      continue;
+    }
+    if (plain && logtext::trim(before).ends_with('|') && after_of(i).starts_with("/") && i + 1 < tokens.size() &&
+        logtext::trim(line.substr(tokens[i + 1].digits_end)).starts_with("[")) {
+      out.counts.push_back({Meaning::iteration, static_cast<std::uint64_t>(t.number), t.begin, t.digits_end, {}});
+      continue;
+    }
+    if (t.rate) continue;
+
+    const bool pair = i + 1 < tokens.size() && joins_pair(after_of(i)) && tokens[i + 1].unit_bytes != 0 &&
+                      !tokens[i + 1].rate && !t.percent;
+    std::string_view label_text = label_before(before);
+    Label label = read_label(label_text);
+    const std::string_view after = label_after(after_of(pair ? i + 1 : i));
+    const bool ends = after.size() < after_of(pair ? i + 1 : i).size() || (pair ? i + 2 : i + 1) >= tokens.size();
+    if ((labels_follow || (label.roles.empty() && ends)) && t.is_amount()) {
+      const Label follows = read_label(after);
+      if (!follows.roles.empty() || (follows.other && labels_follow)) {
+        const bool was_gpu = label.gpu, was_memory = label.memory, was_vram = label.vram;
+        const std::string_view subject = label.subject;
+        label = follows;
+        label_text = after;
+        label.gpu |= was_gpu && !labels_follow;
+        label.memory |= was_memory && !labels_follow;
+        label.vram |= was_vram && !labels_follow;
+        if (label.subject.empty()) label.subject = subject;
+      }
+    }
+    if (label.is_of_gpu()) {
+      of_gpu = true;
+      context = label.subject;
+    }
+    if (label.other && !label.is_of_gpu()) {
+      if (pair) ++i;
+      continue;
+    }
+    const auto [role, role_word] = label.role();
+    const std::uint64_t unit = t.unit_bytes != 0 ? t.unit_bytes : pair ? tokens[i + 1].unit_bytes : label.unit_bytes;
+    const bool is_memory = label.memory || label.vram;
+    bool take = false;
+    if (t.percent)
+      take = is_memory && role != Meaning::free && role != Meaning::total;
+    else if (label.rate)
+      take = false;
+    else if (unit != 0)
+      take = role != Meaning::none || is_memory || label.nearest_is_gpu || (pair && of_gpu);
+    else
+      take =
+          label.is_of_gpu() || (of_gpu && (is_memory || role != Meaning::none)) || (role != Meaning::none && label.gpu);
+    if (!take) continue;
+
+    MemoryFigure f;
+    f.role = role == Meaning::none ? Meaning::used : role;
+    f.is_said = role != Meaning::none;
+    f.number = t.number;
+    f.unit_bytes = unit;
+    f.percent = t.percent;
+    f.gpu = gpu;
+    f.begin = t.begin;
+    f.end = t.end;
+    f.word = role != Meaning::none ? role_word : !label.subject.empty() ? label.subject : context;
+    f.label = without_digits(label_text);
+    if (!pair) {
+      out.figures.push_back(std::move(f));
+      continue;
+    }
+    const Token& second = tokens[++i];
+    MemoryFigure total = f;
+    total.role = Meaning::total;
+    total.is_said = true;
+    total.number = second.number;
+    total.unit_bytes = second.unit_bytes;
+    total.begin = second.begin;
+    total.end = second.end;
+    total.word = {};
+    if (label.roles.size() == 2 && label_text.find('/') != std::string_view::npos) {
+      f.role = label.roles[0];
+      total.role = label.roles[1];
+    } else if (f.role == Meaning::total) {
+      f.role = Meaning::used;  // "total: 5 / 24 GB"
+    }
+    if (total.role == Meaning::total && f.bytes(1) > total.bytes(1)) continue;
+    out.figures.push_back(std::move(f));
+    out.figures.push_back(std::move(total));
+  }
+}
+
+}  // namespace vramtrack

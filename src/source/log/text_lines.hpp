@@ -1,0 +1,125 @@
+// What the readers of free text have in common: the clock of lines that may have none, readings that several lines
+// give together, and GPUs that nothing names.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "source/log/dumps.hpp"
+#include "source/log/memory_words.hpp"
+
+namespace vramtrack {
+
+/// What one line, or several together, say of one GPU at one time. Unsaid is empty.
+struct TextFigures {
+  LogDevice gpu;          ///< with an index, a uuid or a text where it is named
+  bool is_named = false;  ///< the GPU is
+  std::optional<std::uint32_t> pid;
+  std::string name, user;  ///< of the process; without a pid `name` is the GPU's
+  std::optional<std::uint64_t> used, total, free, allocated, reserved;
+  std::optional<double> percent;  ///< of the total, used
+  std::uint64_t line = 0;         ///< the first
+  bool is_timed = false;          ///< has a time of its own
+
+  [[nodiscard]] bool has_use() const { return used || allocated || reserved || percent || (free && total); }
+};
+
+/// A parser of lines that are text. The derived class finds the figures; this one gives them their time and their
+/// series.
+class TextLines : public LineParser {
+ public:
+  TextLines(StampReader stamp, std::vector<std::string> assumptions) : LineParser(std::move(stamp)) {
+    assumptions_ = std::move(assumptions);
+  }
+
+  /// Each time has readings of `n` GPUs that they do not name.
+  void expect_places(std::size_t n) { places_ = n; }
+  /// A reading may span lines: it ends where another time begins, or where a figure comes again.
+  void expect_blocks() { in_blocks_ = true; }
+  /// 1 % of a GPU whose total is not known.
+  void set_percent_bytes(double bytes) { percent_bytes_ = bytes; }
+  /// Nothing says in which unit the amounts are; `bytes` were taken for 1.
+  void set_unit_unknown(std::uint64_t bytes) { unknown_unit_ = bytes; }
+
+  void finish(LogRows& rows) override { flush(rows); }
+  [[nodiscard]] std::string_view needs_file_order() const final {
+    if (places_ > 1) return "its rows do not name the GPU";
+    if (in_blocks_) return "several lines make a reading";
+    return borrows_time_ ? "some of its rows have no time of their own" : std::string_view{};
+  }
+  [[nodiscard]] Scale scale() const final {
+    Scale scale = stamp_.scale();
+    if (unknown_unit_ != 0) {
+      scale.has_unit = false;
+      scale.unit_bytes = static_cast<double>(unknown_unit_);
+    }
+    return scale;
+  }
+
+ protected:
+  /// Takes over the time of a line that stands in `text`, if one does.
+  void read_time(std::string_view text, LogRows& rows);
+  /// Takes in what the line says.
+  void take(TextFigures figures, LogRows& rows);
+  /// Hands over the readings that are not complete as far as they are known.
+  void flush(LogRows& rows);
+
+ private:
+  bool has_time(std::size_t device, std::uint32_t pid);
+  std::optional<int> place();
+  void emit(TextFigures& figures, LogRows& rows);
+
+  Timestamp time_{};
+  bool in_blocks_ = false;
+  std::vector<TextFigures> pending_;
+  std::vector<std::pair<std::size_t, std::uint64_t>> totals_;  ///< by device, as last said
+  double percent_bytes_ = 0;
+  std::uint64_t unknown_unit_ = 0;
+  std::size_t places_ = 1;
+  std::size_t place_ = 0;
+  Timestamp place_time_ = LogRows::kNever;
+  bool stamped_ = false;
+  bool is_own_ = false;        ///< the time stands in the line that is read
+  bool borrows_time_ = false;  ///< of some line it did not
+  std::uint64_t round_ = 0;
+  std::vector<std::pair<std::size_t, std::uint32_t>> in_round_;
+};
+
+/// A reading of the head whose GPU has no name.
+struct UnnamedReading {
+  std::string_view stamp;
+  double used = 0;  ///< in any unit
+};
+
+/// How many GPUs such readings are of: by the constant number of them a time; 1 where there is one. An Error where they
+/// jump from one to the next as those of several GPUs in turn do, or where a time has now more and now fewer of them.
+/// `counted`: steps stand in place of times.
+Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bool counted,
+                                 std::vector<std::string>& assumptions);
+
+/// The clock of a head: of the lines in which `of` finds a time.
+template <class Of>
+Result<StampReader> settle_text_clock(const LogHead& head, Of of, StampReader::Title title,
+                                      std::vector<std::string>& assumptions) {
+  constexpr std::size_t kMost = 600;
+  std::vector<std::string_view> samples;
+  std::string_view rest = head.text;
+  while (!rest.empty() && samples.size() < kMost)
+    if (const std::string_view stamp = of(logtext::take_line(rest)); !stamp.empty()) samples.push_back(stamp);
+  if (samples.empty()) return StampReader::without_clock(*head.options, assumptions);
+  return StampReader::detect(samples, title, *head.options, *head.zone, assumptions);
+}
+
+/// The readers of the format `text`: by --line-pattern, and by the words beside figures.
+Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head);
+Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head);
+/// How many of the first lines, at most `most`, have figures of memory with words that say so.
+std::size_t count_word_lines(std::string_view head, std::size_t most);
+/// Whether its figures stand beside counts of steps or the like, and no line has a time.
+bool counts_for_time(std::string_view head);
+
+}  // namespace vramtrack

@@ -1,0 +1,614 @@
+// Lines of free text, read by the words and units beside their figures: make_word_lines(). The head settles which
+// figures are meant, once; then each line gives those.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "core/units.hpp"
+#include "source/log/stamp_search.hpp"
+#include "source/log/text_lines.hpp"
+#include "source/log/unit.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::excerpt;
+using logtext::trim;
+
+/// Rows of a Markdown table as lines of text: "| 1 | 8 GiB |" below "| Epoch | Memory |" is "Epoch: 1, Memory: 8 GiB".
+/// Other lines stay as they are.
+class MarkdownRows {
+ public:
+  /// Valid until the next call.
+  std::string_view line(std::string_view line) {
+    const std::string_view text = trim(line);
+    if (!text.starts_with('|')) {
+      titles_.clear();
+      before_.clear();
+      return line;
+    }
+    if (!before_.empty() && text.find_first_not_of("|-: ") == std::string_view::npos &&
+        text.find('-') != std::string_view::npos) {
+      cut(before_, titles_);
+      return {};
+    }
+    before_ = text;
+    if (titles_.empty()) return line;
+    std::vector<std::string> cells;
+    cut(text, cells);
+    row_.clear();
+    for (std::size_t i = 0; i < cells.size() && i < titles_.size(); ++i)
+      row_ += fmt::format("{}{}: {}", i == 0 ? "" : ", ", titles_[i], cells[i]);
+    return row_;
+  }
+  [[nodiscard]] bool in_table() const { return !titles_.empty(); }
+
+ private:
+  static void cut(std::string_view text, std::vector<std::string>& cells) {
+    cells.clear();
+    text.remove_prefix(1);
+    if (text.ends_with('|')) text.remove_suffix(1);
+    while (true) {
+      const std::size_t bar = text.find('|');
+      cells.emplace_back(trim(text.substr(0, bar)));
+      if (bar == std::string_view::npos) return;
+      text.remove_prefix(bar + 1);
+    }
+  }
+
+  std::string before_;
+  std::vector<std::string> titles_;
+  std::string row_;
+};
+
+/// What the head shows to be meant.
+struct WordPlan {
+  std::set<Meaning> roles;           ///< of the figures that are read
+  bool said_only = false;            ///< figures of used memory without a word for it are others
+  bool percents = false;             ///< read percentages, for want of amounts
+  bool peaks = false;                ///< read peaks, for want of others
+  std::optional<std::string> label;  ///< of used memory, where others are passed over
+  std::optional<Meaning> counted;    ///< what is counted in place of time
+  bool prefix_is_gpu = false;        ///< "trainer-0 |", "0:" tell GPUs apart
+  bool heads_name_gpu = false;       ///< a line "GPU 1:" names the GPU of the lines after it
+  bool in_blocks = false;
+  std::uint64_t unit_bytes = kBytesPerMiB;  ///< of figures without one
+  bool unit_unknown = false;
+  std::string read_as;  ///< for people
+
+  [[nodiscard]] bool takes(const MemoryFigure& f) const {
+    if (f.percent) return percents && f.role == Meaning::used;
+    if (f.role == Meaning::peak) return peaks;
+    if (!roles.contains(f.role)) return false;
+    if (f.role == Meaning::used && said_only && !f.is_said) return false;
+    return f.role != Meaning::used || !label || *label == f.label;
+  }
+};
+
+std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning) {
+  for (const LineCount& count : line.counts)
+    if (count.meaning == meaning) return count.value;
+  return std::nullopt;
+}
+
+std::string_view count_text(std::string_view line, const LineFigures& figures, Meaning meaning) {
+  for (const LineCount& count : figures.counts)
+    if (count.meaning == meaning) return line.substr(count.begin, count.end - count.begin);
+  return {};
+}
+
+class WordLines final : public TextLines {
+ public:
+  WordLines(WordPlan plan, StampReader stamp, std::vector<std::string> assumptions)
+      : TextLines(std::move(stamp), std::move(assumptions)), plan_(std::move(plan)) {}
+
+  void finish(LogRows& rows) override {
+    TextLines::finish(rows);
+    rows.warn(
+        fmt::format("{}; {} other line{} skipped{}", plan_.read_as, skipped_, skipped_ == 1 ? "" : "s", pattern_));
+  }
+  void set_pattern(std::string text) { pattern_ = std::move(text); }
+
+ private:
+  void read_line(std::string_view raw, std::uint64_t number, bool whole, LogRows& rows) override {
+    if (!whole) return;
+    const std::string_view line = markdown_.line(raw);
+    find_figures(line, found_);
+    if (plan_.counted)
+      read_time(count_text(line, found_, *plan_.counted), rows);
+    else
+      read_time(found_.stamp, rows);
+    const bool has_figures = std::any_of(found_.figures.begin(), found_.figures.end(),
+                                         [&](const MemoryFigure& f) { return plan_.takes(f); });
+    if (!has_figures) {
+      if (plan_.heads_name_gpu && found_.gpu >= 0) head_gpu_ = found_.gpu;
+      if (!trim(line).empty()) ++skipped_;
+      return;
+    }
+    // Figures of one GPU make one reading; each GPU of the line has its own.
+    std::vector<int> gpus;
+    for (const MemoryFigure& f : found_.figures)
+      if (plan_.takes(f) && std::find(gpus.begin(), gpus.end(), f.gpu) == gpus.end()) gpus.push_back(f.gpu);
+    for (const int gpu : gpus) {
+      TextFigures out;
+      out.line = number;
+      name(out, gpu);
+      for (const MemoryFigure& f : found_.figures) {
+        if (f.gpu != gpu || !plan_.takes(f)) continue;
+        if (f.percent) {
+          out.percent = f.number;
+          continue;
+        }
+        const std::uint64_t bytes = f.bytes(plan_.unit_bytes);
+        switch (f.role) {
+          case Meaning::total:
+            out.total = bytes;
+            break;
+          case Meaning::free:
+            out.free = bytes;
+            break;
+          case Meaning::allocated:
+            out.allocated = bytes;
+            break;
+          case Meaning::reserved:
+            out.reserved = bytes;
+            break;
+          default:
+            out.used = bytes;
+            break;
+        }
+      }
+      take(std::move(out), rows);
+    }
+  }
+
+  void name(TextFigures& out, int gpu) const {
+    out.is_named = true;
+    if (plan_.prefix_is_gpu && !found_.prefix.empty()) {
+      const auto index = logtext::whole_number<int>(found_.prefix);
+      if (index) {
+        out.gpu.index = *index;
+      } else {
+        out.gpu.text = found_.prefix;
+        if (gpu >= 0) out.gpu.text += '/' + std::to_string(gpu);
+      }
+    } else if (gpu >= 0) {
+      out.gpu.index = gpu;
+    } else if (plan_.heads_name_gpu && head_gpu_ >= 0) {
+      out.gpu.index = head_gpu_;
+    } else {
+      out.is_named = false;
+    }
+  }
+
+  WordPlan plan_;
+  std::string pattern_;
+  MarkdownRows markdown_;
+  LineFigures found_;
+  int head_gpu_ = -1;
+  std::uint64_t skipped_ = 0;
+};
+
+/// One line of the head that has figures, and what stood before it.
+struct HeadLine {
+  std::uint64_t number = 0;
+  std::string text;
+  LineFigures found;
+  std::map<Meaning, std::uint64_t> counts;  ///< of this line, or the last before it
+  std::string stamp;                        ///< likewise
+  bool is_row = false;                      ///< of a Markdown table
+};
+
+struct Head {
+  std::deque<HeadLine> lines;  ///< never moved: what is found in them are views
+  std::size_t stamped = 0;     ///< of them, those with a time in the line or before it
+  std::size_t heads = 0;       ///< lines that name a GPU and have no figures
+  std::string first;           ///< line with anything in it
+};
+
+constexpr std::size_t kMostLines = 4000;
+
+Head survey(std::string_view text) {
+  Head out;
+  MarkdownRows markdown;
+  std::map<Meaning, std::uint64_t> counts;
+  std::string stamp;
+  for (std::uint64_t number = 1; !text.empty() && out.lines.size() < kMostLines; ++number) {
+    const std::string_view raw = logtext::take_line(text);
+    HeadLine& line = out.lines.emplace_back();
+    line.text = markdown.line(raw);
+    line.is_row = markdown.in_table();
+    line.number = number;
+    if (out.first.empty()) out.first = trim(raw);
+    find_figures(line.text, line.found);
+    if (!line.found.stamp.empty()) stamp = line.found.stamp;
+    for (const LineCount& count : line.found.counts) counts[count.meaning] = count.value;
+    if (line.found.figures.empty()) {
+      out.heads += line.found.gpu >= 0 ? 1 : 0;
+      out.lines.pop_back();
+      continue;
+    }
+    line.counts = counts;
+    line.stamp = stamp;
+    out.stamped += stamp.empty() ? 0U : 1U;
+  }
+  return out;
+}
+
+constexpr std::string_view kAsk =
+    "say what a line holds with --line-pattern, for example --line-pattern 'memory used: (?<used>[0-9.]+ *GB)'";
+
+/// What is counted in place of time: the count that never falls and does rise; where there are several, the one that
+/// rises most often.
+std::optional<Meaning> find_count(const Head& head) {
+  std::optional<Meaning> best;
+  std::size_t most = 0;
+  for (const Meaning meaning : {Meaning::step, Meaning::iteration, Meaning::request, Meaning::batch, Meaning::epoch}) {
+    std::size_t rises = 0;
+    std::size_t lines = 0;
+    bool falls = false;
+    std::optional<std::uint64_t> last;
+    for (const HeadLine& line : head.lines) {
+      const auto it = line.counts.find(meaning);
+      if (it == line.counts.end()) continue;
+      ++lines;
+      falls |= last && it->second < *last;
+      rises += last && it->second > *last ? 1U : 0U;
+      last = it->second;
+    }
+    if (!falls && rises > most && lines * 10 >= head.lines.size() * 9) {
+      most = rises;
+      best = meaning;
+    }
+  }
+  return best;
+}
+
+/// Whether prefixes tell programs apart: several, each of which comes again.
+bool prefixes_differ(const Head& head) {
+  std::map<std::string_view, std::size_t> seen;
+  for (const HeadLine& line : head.lines) ++seen[line.found.prefix];
+  if (seen.size() < 2 || seen.contains({})) return false;
+  return std::all_of(seen.begin(), seen.end(), [](const auto& p) { return p.second >= 2; }) &&
+         seen.size() * 3 <= head.lines.size();
+}
+
+/// Which figures of used memory are meant, where labels differ. Phases that follow one another ("before load", "during
+/// load") are one quantity; two that come in turn, or stand in one line, may be two.
+Status settle_labels(const Head& head, WordPlan& plan) {
+  struct Seen {
+    std::size_t lines = 0;
+    const HeadLine* first = nullptr;
+  };
+  std::map<std::string, Seen> labels;
+  std::string last;
+  std::size_t switches = 0;
+  std::size_t readings = 0;
+  std::size_t together = 0;
+  const HeadLine* double_line = nullptr;
+  for (const HeadLine& line : head.lines) {
+    std::map<int, std::set<std::string>> of_gpu;
+    for (const MemoryFigure& f : line.found.figures) {
+      if (f.percent || f.role != Meaning::used || !plan.takes(f)) continue;
+      if (!of_gpu[f.gpu].insert(f.label).second || of_gpu[f.gpu].size() > 1)
+        if (double_line == nullptr) double_line = &line;
+      Seen& seen = labels[f.label];
+      if (seen.lines++ == 0) seen.first = &line;
+      switches += readings > 0 && f.label != last ? 1U : 0U;
+      last = f.label;
+      ++readings;
+    }
+    if (std::any_of(of_gpu.begin(), of_gpu.end(), [](const auto& g) { return g.second.size() > 1; })) ++together;
+  }
+  if (double_line != nullptr && together * 4 >= head.lines.size())
+    return fail(fmt::format("line {} has several figures of used memory, and nothing says which is meant: '{}'; {}",
+                            double_line->number, excerpt(double_line->text, 120), kAsk));
+  if (labels.size() < 2 || readings < 6) return {};
+  std::vector<std::pair<std::size_t, std::string>> by_size;
+  for (const auto& [label, seen] : labels) by_size.emplace_back(seen.lines, label);
+  std::sort(by_size.rbegin(), by_size.rend());
+  // Free text in the label (a name, a phase): then it is no quantity of its own.
+  constexpr std::size_t kFewLabels = 8;
+  if (labels.size() > kFewLabels && by_size[0].first * 2 < readings) return {};
+  const std::size_t few = by_size[1].first;
+  if (few < 3 || switches * 2 < few) return {};  // phases, or single lines
+  if (few * 4 >= by_size[0].first)
+    return fail(fmt::format("lines such as {} '{}' and {} '{}' come in turn, and both may be the used memory; {}",
+                            labels[by_size[0].second].first->number, excerpt(labels[by_size[0].second].first->text, 80),
+                            labels[by_size[1].second].first->number, excerpt(labels[by_size[1].second].first->text, 80),
+                            kAsk));
+  plan.label = by_size[0].second;
+  return {};
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\^$.|?*+()[]{}/").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string_view group_of(Meaning role) {
+  switch (role) {
+    case Meaning::total:
+      return "total";
+    case Meaning::free:
+      return "free";
+    case Meaning::allocated:
+      return "allocated";
+    case Meaning::reserved:
+      return "reserved";
+    default:
+      return "used";
+  }
+}
+
+/// The pattern that reads of lines like `line` what the plan reads of it; empty: there is none.
+std::string pattern_of(const HeadLine& line, const WordPlan& plan) {
+  std::string out;
+  const auto add = [&](std::size_t begin, std::string_view word, std::string_view group, std::string_view value) {
+    if (!out.empty()) out += ".*?";
+    const bool stands_before = !word.empty() && word.data() < line.text.data() + begin;
+    if (stands_before) out += escaped(word) + "[^0-9]*";
+    out += fmt::format("(?<{}>{})", group, value);
+    if (!stands_before && !word.empty()) out += " *" + escaped(word);
+  };
+  struct Part {
+    std::size_t begin;
+    std::string_view word;
+    std::string_view group;
+    std::string value;
+  };
+  std::vector<Part> parts;
+  if (plan.counted)
+    for (const LineCount& count : line.found.counts)
+      if (count.meaning == *plan.counted) parts.push_back({count.begin, count.word, "step", "[0-9]+"});
+  for (const MemoryFigure& f : line.found.figures) {
+    if (!plan.takes(f)) continue;
+    const std::string_view amount = std::string_view(line.text).substr(f.begin, f.end - f.begin);
+    const std::size_t digits = std::min(amount.find_first_not_of("0123456789.,"), amount.size());
+    const std::string_view unit = trim(amount.substr(digits));
+    parts.push_back(
+        {f.begin, f.word, group_of(f.role), unit.empty() ? std::string("[0-9.]+") : "[0-9.,]+ *" + escaped(unit)});
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+  std::set<std::string_view> groups;
+  for (const Part& part : parts) {
+    if (!groups.insert(part.group).second) return {};  // several GPUs in a line
+    add(part.begin, part.word, part.group, part.value);
+  }
+  return out;
+}
+
+/// The pattern of all kinds of lines, as alternatives.
+std::string pattern_of(const Head& head, const WordPlan& plan) {
+  std::vector<std::string> alternatives;
+  if (plan.prefix_is_gpu || plan.heads_name_gpu) return {};
+  for (const HeadLine& line : head.lines) {
+    if (line.is_row || line.found.gpu >= 0) return {};
+    std::string one = pattern_of(line, plan);
+    if (one.empty()) continue;
+    if (std::find(alternatives.begin(), alternatives.end(), one) == alternatives.end()) alternatives.push_back(one);
+    if (alternatives.size() > 6) return {};
+  }
+  std::string out;
+  for (const std::string& one : alternatives) out += (out.empty() ? "" : "|") + one;
+  return out;
+}
+
+std::string read_as(const Head& head, const WordPlan& plan) {
+  std::string out = "read as: ";
+  if (plan.counted)
+    out += fmt::format("{}s for time", count_word(*plan.counted));
+  else if (head.stamped == 0)
+    out += "no time";
+  else
+    out += head.lines.front().found.stamp.empty() ? "time on a line before" : "time in the line";
+  std::map<Meaning, std::string> said;
+  for (const HeadLine& line : head.lines)
+    for (const MemoryFigure& f : line.found.figures) {
+      if (!plan.takes(f) || said.contains(f.role)) continue;
+      const std::string_view amount = std::string_view(line.text).substr(f.begin, f.end - f.begin);
+      const std::string by = f.word.empty() ? std::string() : fmt::format(" by '{}'", f.word);
+      said[f.role] =
+          fmt::format("{} memory{} ('{}')", f.percent ? "used part of the" : group_of(f.role), by, excerpt(amount, 24));
+    }
+  for (const auto& [role, words] : said) out += ", " + words;
+  return out;
+}
+
+}  // namespace
+
+bool counts_for_time(std::string_view head) {
+  const Head all = survey(head);
+  return all.stamped == 0 && find_count(all).has_value();
+}
+
+std::size_t count_word_lines(std::string_view head, std::size_t most) {
+  constexpr std::size_t kLooked = 4000;
+  LineFigures found;
+  MarkdownRows markdown;
+  std::size_t lines = 0;
+  for (std::size_t i = 0; i < kLooked && !head.empty() && lines < most; ++i) {
+    find_figures(markdown.line(logtext::take_line(head)), found);
+    lines += found.figures.empty() ? 0U : 1U;
+  }
+  return lines;
+}
+
+Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
+  const Head all = survey(head.text);
+  if (all.lines.empty())
+    return fail(fmt::format(
+        "no line has a figure of GPU memory: a number with a unit (MiB, GB, %) or beside words such as 'memory used', "
+        "'allocated', 'VRAM' (also in Chinese, Japanese, Korean and German); the first line is '{}'; {}",
+        excerpt(all.first, 100), kAsk));
+
+  WordPlan plan;
+  std::map<Meaning, std::size_t> amounts;
+  std::size_t said = 0;
+  std::size_t percents = 0;
+  for (const HeadLine& line : all.lines)
+    for (const MemoryFigure& f : line.found.figures) {
+      if (f.percent)
+        ++percents;
+      else
+        ++amounts[f.role];
+      said += !f.percent && f.role == Meaning::used && f.is_said ? 1 : 0;
+    }
+  // Single lines of another kind do not count.
+  const std::size_t enough = std::max<std::size_t>(2, all.lines.size() / 50);
+  const auto repeats = [&](Meaning role) { return amounts.contains(role) && amounts[role] >= enough; };
+  for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::reserved, Meaning::free, Meaning::total})
+    if (amounts.contains(role) && (role == Meaning::total || repeats(role))) plan.roles.insert(role);
+  plan.said_only = said >= enough && said * 4 >= amounts[Meaning::used];
+  const bool has_use = plan.roles.contains(Meaning::used) || plan.roles.contains(Meaning::allocated) ||
+                       plan.roles.contains(Meaning::reserved) ||
+                       (plan.roles.contains(Meaning::free) && plan.roles.contains(Meaning::total));
+  std::vector<std::string> assumptions;
+  if (!has_use && repeats(Meaning::peak)) {
+    plan.peaks = true;
+    assumptions.emplace_back(
+        "only peaks are given, which never fall: a peak that no longer rises says nothing of what is in use now");
+  } else if (!has_use && percents >= enough) {
+    plan.percents = true;
+  } else if (!has_use) {
+    const HeadLine& line = all.lines.front();
+    return fail(
+        fmt::format("line {} is one of {} with a figure of GPU memory, and none repeats that says how much is used "
+                    "(used, allocated, "
+                    "reserved, or free and total): '{}'; {}",
+                    line.number, all.lines.size(), excerpt(line.text, 100), kAsk));
+  }
+  if (const Status ok = settle_labels(all, plan); !ok) return fail(ok.error());
+
+  // The clock.
+  if (all.stamped * 10 < all.lines.size() * 9) {
+    if (all.stamped * 2 > all.lines.size())
+      return fail(
+          fmt::format("the first time in the log comes after line {}: '{}', which has a figure of memory; remove "
+                      "what is before the first time",
+                      all.lines.front().number, excerpt(all.lines.front().text, 80)));
+    plan.counted = find_count(all);
+  }
+
+  // Whose it is.
+  std::size_t unnamed = 0;
+  for (const HeadLine& line : all.lines)
+    for (const MemoryFigure& f : line.found.figures) unnamed += plan.takes(f) && f.gpu < 0 ? 1U : 0U;
+  plan.heads_name_gpu = all.heads >= 2 && unnamed >= all.heads;
+  plan.prefix_is_gpu = prefixes_differ(all);
+
+  // Several lines a reading: some have no use of their own, or different ones.
+  std::set<std::set<Meaning>> kinds;
+  for (const HeadLine& line : all.lines) {
+    std::set<Meaning> roles;
+    for (const MemoryFigure& f : line.found.figures)
+      if (plan.takes(f)) roles.insert(f.role);
+    if (!roles.empty()) kinds.insert(roles);
+  }
+  plan.in_blocks = kinds.size() > 1;
+
+  // The unit.
+  std::vector<std::string> bare;
+  std::optional<double> total;
+  for (const HeadLine& line : all.lines)
+    for (const MemoryFigure& f : line.found.figures) {
+      if (!plan.takes(f) || f.percent || f.unit_bytes != 0) continue;
+      if (f.role == Meaning::total)
+        total = std::max(total.value_or(0), f.number);
+      else
+        bare.emplace_back(std::string_view(line.text).substr(f.begin, f.end - f.begin));
+    }
+  const auto given = unit_of(*head.options);
+  if (!given) return fail(given.error());
+  if (*given != 0) {
+    plan.unit_bytes = *given;
+  } else if (!bare.empty()) {
+    const std::vector<std::string_view> values(bare.begin(), bare.end());
+    const GuessedUnit guessed = guess_unit(values, true, head.options->capacity_bytes, total, assumptions);
+    plan.unit_bytes = guessed.bytes;
+    plan.unit_unknown = guessed.is_unknown;
+  }
+
+  // Times and counts, as they will be read.
+  Result<StampReader> stamp = StampReader::without_clock(*head.options, assumptions);
+  if (plan.counted || all.stamped > 0) {
+    assumptions.erase(std::remove_if(assumptions.begin(), assumptions.end(),
+                                     [](const std::string& a) { return a.find("has no clock") != std::string::npos; }),
+                      assumptions.end());
+    std::vector<std::string> texts;
+    for (const HeadLine& line : all.lines) {
+      if (plan.counted) {
+        if (const auto count = count_of(line.found, *plan.counted))
+          texts.push_back(std::to_string(*count));
+        else if (const auto it = line.counts.find(*plan.counted); it != line.counts.end())
+          texts.push_back(std::to_string(it->second));
+      } else if (!line.stamp.empty()) {
+        texts.emplace_back(line.stamp);
+      }
+    }
+    StampReader::Title title;
+    title.step = plan.counted.has_value();
+    if (plan.counted) title.counts = count_word(*plan.counted);
+    const std::vector<std::string_view> samples(texts.begin(), texts.end());
+    stamp = StampReader::detect(samples, title, *head.options, *head.zone, assumptions);
+    if (!stamp) return fail(std::move(stamp.error()));
+  }
+
+  // GPUs that nothing names.
+  std::vector<UnnamedReading> readings;
+  for (const HeadLine& line : all.lines) {
+    if (plan.prefix_is_gpu || plan.heads_name_gpu || line.found.gpu >= 0) continue;
+    for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::free, Meaning::peak}) {
+      const auto f =
+          std::find_if(line.found.figures.begin(), line.found.figures.end(),
+                       [&](const MemoryFigure& figure) { return figure.role == role && plan.takes(figure); });
+      if (f == line.found.figures.end()) continue;
+      readings.push_back({line.stamp, f->number});
+      break;
+    }
+  }
+  if (plan.in_blocks) {
+    // One role is enough to count by: that of the first reading.
+    readings.clear();
+    std::optional<Meaning> by;
+    for (const HeadLine& line : all.lines)
+      for (const MemoryFigure& f : line.found.figures) {
+        if (!plan.takes(f) || f.role == Meaning::total || f.gpu >= 0 || plan.prefix_is_gpu || plan.heads_name_gpu)
+          continue;
+        if (!by) by = f.role;
+        if (f.role == *by) readings.push_back({line.stamp, f.number});
+      }
+  }
+  const bool counted = plan.counted.has_value();
+  const auto places = count_places(readings, counted, assumptions);
+  if (!places) return fail(places.error());
+
+  if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))
+    assumptions.emplace_back(
+        "the used memory is a percentage: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes");
+  plan.read_as = read_as(all, plan);
+  const std::string pattern = pattern_of(all, plan);
+  const bool unknown = plan.unit_unknown;
+  const std::uint64_t unit = plan.unit_bytes;
+  const bool in_blocks = plan.in_blocks;
+  auto parser = std::make_unique<WordLines>(std::move(plan), std::move(*stamp), std::move(assumptions));
+  parser->expect_places(*places);
+  parser->set_percent_bytes(head.options->capacity_bytes ? static_cast<double>(*head.options->capacity_bytes) / 100
+                                                         : static_cast<double>(kBytesPerGiB));
+  if (in_blocks) parser->expect_blocks();
+  if (unknown) parser->set_unit_unknown(unit);
+  if (!pattern.empty())
+    parser->set_pattern(fmt::format("; to correct it: --line-pattern '{}'", pattern));
+  else
+    parser->set_pattern("; if that is wrong, say what a line holds with --line-pattern");
+  return parser;
+}
+
+}  // namespace vramtrack

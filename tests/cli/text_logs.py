@@ -1,0 +1,177 @@
+"""Logs of people's own programs, by the real binary: the answer to each of tests/fixtures/text_logs, and two GPUs' logs
+merged in every way."""
+import json
+import random
+import sys
+import unittest
+
+from sandbox import FIXTURES, Sandbox
+
+BINARY = sys.argv.pop(1)
+CASES = FIXTURES / "text_logs"
+
+
+class Case:
+    """What `analyze` says of one log."""
+
+    def __init__(self, sandbox, *args):
+        text = sandbox.run("analyze", *args)
+        self.code = text.returncode
+        self.text = text.stdout.decode()
+        self.error = " ".join(text.stderr.decode().split())
+        self.rows = []
+        if self.code != 2:
+            self.rows = [json.loads(line) for line in sandbox.run("analyze", "--format", "json", *args).stdout.decode().splitlines()]
+
+    def of(self, metric="device_used", device="0"):
+        return next(r for r in self.rows if r["series"]["metric"] == metric and r["series"]["device"] == device)
+
+
+class Cases(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.sandbox = Sandbox(BINARY).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sandbox.__exit__()
+
+    def case(self, name, *args):
+        return Case(self.sandbox, *args, str(next(CASES.glob(name + "-*"))))
+
+    def test_01_a_time_of_day_on_a_line_of_its_own(self):
+        c = self.case("01")
+        self.assertEqual(c.code, 1)
+        growth = c.of()["verdict"]["growth_bytes_per_s"]["mid"] * 60 / 2**20
+        self.assertAlmostEqual(growth, 12, delta=1)
+        self.assertNotIn("after the start", c.text)
+        self.assertRegex(c.text, r"since +13:\d\d:\d\d")
+
+    def test_02_a_figure_with_its_unit_in_a_line_of_logging(self):
+        c = self.case("02")
+        self.assertEqual(c.code, 0)
+        self.assertEqual(c.of()["samples"], 340)
+        self.assertFalse(c.of()["verdict"]["leak"])
+        self.assertIn("2.9 GiB now", c.text)
+        self.assertIn("read as: time in the line, used memory by 'VRAM'", " ".join(c.text.split()))
+
+    def test_03_allocated_and_reserved(self):
+        c = self.case("03")
+        self.assertEqual(c.code, 1)
+        allocated = c.of("allocator_allocated")
+        self.assertTrue(allocated["verdict"]["leak"])
+        self.assertAlmostEqual(allocated["verdict"]["growth_bytes_per_s"]["mid"] * 60 / 2**20, 5.5, delta=0.3)
+        self.assertEqual(c.of("allocator_reserved")["samples"], allocated["samples"])
+        self.assertIn("allocated to tensors", c.text)
+        self.assertIn("held by the framework's allocator", c.text)
+
+    def test_04_blocks_of_labelled_lines(self):
+        c = self.case("04")
+        self.assertEqual(c.code, 0)
+        self.assertEqual(c.of()["samples"], 120)
+        self.assertEqual(c.of()["capacity_bytes"], 11019 * 2**20)
+        self.assertFalse(c.of()["verdict"]["leak"])
+
+    def test_05_no_unit_that_no_card_has(self):
+        c = self.case("05")
+        self.assertEqual(c.code, 0)
+        self.assertIn("MiB are assumed", " ".join(c.text.split()))
+        self.assertNotIn("GiB now", c.text)
+
+    def test_06_a_card_that_does_not_report_its_memory(self):
+        c = self.case("06")
+        self.assertEqual(c.code, 2)
+        for words in ("a log of the right kind", "NVIDIA GB10", "--query-compute-apps", "the host's memory"):
+            self.assertIn(words, c.error)
+        self.assertNotIn("check that this is the right file", c.error)
+
+    def test_07_an_index_that_is_always_0(self):
+        c = self.case("07")
+        self.assertEqual(c.code, 1)
+        self.assertEqual(len(c.rows), 4)
+        leaks = [r["series"]["device"] for r in c.rows if r["verdict"]["leak"]]
+        self.assertEqual(leaks, ["2"])
+        self.assertAlmostEqual(c.of(device="2")["verdict"]["growth_bytes_per_s"]["mid"] * 60 / 2**20, 120, delta=5)
+
+    def test_11_status_lines_among_rows(self):
+        c = self.case("11")
+        self.assertEqual(c.code, 0)
+        rows = sum(1 for line in next(CASES.glob("11-*")).read_text().splitlines() if line.startswith("2026"))
+        self.assertEqual(c.of()["samples"], rows)
+        self.assertGreater(c.of()["skipped_lines"], 0)
+
+    def test_12_a_quoted_line_break(self):
+        c = self.case("12")
+        self.assertEqual(c.of()["samples"], 300)
+        self.assertEqual(c.of()["skipped_lines"], 0)
+
+    def test_13_steps_in_place_of_a_clock(self):
+        c = self.case("13")
+        self.assertEqual(c.code, 1)
+        self.assertRegex(c.text, r"\+0\.12 MiB/step")
+        self.assertNotIn("/min", c.text)
+        self.assertEqual(c.of()["counts"], "step")
+        self.assertAlmostEqual(c.of()["verdict"]["growth_bytes_per_step"]["mid"] / 2**20, 0.12, delta=0.005)
+        self.assertNotIn("growth_bytes_per_s", c.of()["verdict"])
+        with_capacity = self.case("13", "--capacity", "24GiB")
+        self.assertRegex(with_capacity.text, r"out of memory in [\d,]+ .*steps")
+        timed = self.case("13", "--interval", "0.5s")
+        self.assertIn("MiB/min", timed.text)
+
+    def test_14_requests_in_place_of_a_clock(self):
+        c = self.case("14")
+        self.assertEqual(c.code, 1)
+        self.assertEqual(c.of()["counts"], "request")
+        self.assertAlmostEqual(c.of()["verdict"]["growth_bytes_per_request"]["mid"] / 2**20, 12.29, delta=0.2)
+        self.assertNotIn("cycling", c.text)
+        self.assertNotIn("/min", c.text)
+
+    def test_15_a_markdown_table(self):
+        c = self.case("15")
+        self.assertNotEqual(c.code, 2, c.error)
+        self.assertEqual(c.of()["samples"], 4)
+        self.assertEqual(c.of()["capacity_bytes"], 11178 * 2**20)
+        self.assertEqual(c.of()["counts"], "epoch")
+        self.assertIn("too short to tell", c.text)
+        self.assertRegex(" ".join(c.text.split()), r"if it goes on as (it did )?in the last")
+
+
+def rows(used_mib, start_s, period_s, index=None):
+    """(seconds, line) of a log of one GPU."""
+    out = []
+    for i in range(240):
+        t = start_s + i * period_s
+        stamp = f"2026-03-01 {10 + t // 3600:02}:{t // 60 % 60:02}:{t % 60:02}"
+        out.append((t, f"{stamp}," + (f"{index}," if index is not None else "") + f"{used_mib(i)},24564"))
+    return out
+
+
+class Merged(unittest.TestCase):
+    """A leak beside a steady GPU, merged in every way: both verdicts, or an error. Never one quiet series."""
+
+    def test_any_merge_gives_both_verdicts_or_an_error(self):
+        random.seed(7)
+        with Sandbox(BINARY) as sandbox:
+            for header in ("timestamp,memory_used_mb,memory_total_mb", "timestamp,index,memory_used_mb,memory_total_mb", None):
+                for other_period, offset in ((10, 0), (10, 3), (10, 5), (7, 0), (13, 4)):
+                    for order in ("by time", "one after the other", "shuffled"):
+                        index = 0 if header and "index" in header else None
+                        leaking = rows(lambda i: 3000 + 20 * i + random.randrange(5), 0, 10, index)
+                        steady = rows(lambda i: 20000 + random.randrange(9), offset, other_period, index)
+                        merged = leaking + steady
+                        if order == "by time":
+                            merged.sort(key=lambda row: row[0])
+                        elif order == "shuffled":
+                            random.shuffle(merged)
+                        name = f"{header} {other_period} {offset} {order}"
+                        sandbox.write("merged.csv", "".join(line + "\n" for line in ([header] if header else []) + [row[1] for row in merged]))
+                        c = Case(sandbox, "merged.csv")
+                        if c.code == 2:
+                            self.assertIn("merged.csv", c.error, name)
+                            continue
+                        leaks = [r["verdict"]["leak"] for r in c.rows if r["series"]["metric"] == "device_used"]
+                        self.assertEqual(sorted(leaks), [False, True], f"{name}: {c.text}")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

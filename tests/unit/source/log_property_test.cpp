@@ -1,0 +1,264 @@
+// Logs such as people's programs write, made at random: languages, labels, units, clocks, prefixes, several GPUs,
+// noise. Each is read right, or refused with the option that helps; hardly ever wrong.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <random>
+
+#include "log_testing.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtest::read_text;
+
+struct Labels {
+  std::string_view used, free, total, allocated, reserved;
+};
+constexpr Labels kBefore[] = {
+    {"GPU memory used", "GPU memory free", "GPU memory total", "GPU Memory Allocated", "GPU Memory Reserved"},
+    {"VRAM used", "free", "total", "allocated", "reserved"},
+    {"mem_used", "mem_free", "mem_total", "mem_allocated", "mem_reserved"},
+    {"Memory Usage", "Memory Available", "Memory Capacity", "Allocated memory", "Cached memory"},
+    {"Used Memory", "Free Memory", "Total Memory", "Torch allocated", "Torch reserved"},
+    {"显存已用", "显存空闲", "显存总量", "已分配显存", "已预留显存"},
+    {"显存占用", "剩余显存", "总显存", "已分配", "缓存"},
+    {"GPUメモリ使用量", "空きメモリ", "合計メモリ", "割り当て済みメモリ", "予約済みメモリ"},
+    {"GPU 메모리 사용량", "여유 메모리", "전체 메모리", "할당 메모리", "예약 메모리"},
+    {"Grafikspeicher belegt", "Grafikspeicher frei", "Grafikspeicher gesamt", "Speicher zugewiesen",
+     "Speicher reserviert"},
+    {"GPU-Speicher genutzt", "Speicher verfügbar", "Speicher insgesamt", "zugewiesen", "reserviert"},
+};
+constexpr Labels kAfter[] = {
+    {"used", "free", "total", "allocated", "reserved"},
+    {"in use", "available", "total", "allocated", "cached"},
+    {"belegt", "frei", "gesamt", "zugewiesen", "reserviert"},
+};
+
+enum class Figures { used, used_total, used_free_total, free_total, allocated_reserved, pair };
+enum class Clock { date, bracket, comma, labelled, time_of_day, line_before, epoch, step, epochs, request };
+
+/// A log and what is in it.
+struct Made {
+  std::string text;
+  std::string what;  ///< for messages
+  bool counts = false;
+  std::size_t readings = 0;
+  std::vector<std::string> devices;
+  std::vector<Metric> metrics;
+  std::vector<std::vector<double>> mib;  ///< by device, as written: used, or allocated
+};
+
+class Maker {
+ public:
+  explicit Maker(std::uint64_t seed) : random_(seed) {}
+
+  Made make() {
+    Made out;
+    const Figures figures = static_cast<Figures>(pick(6));
+    const auto clock = static_cast<Clock>(pick(10));
+    const std::size_t layout = pick(3);  // labels before, labels after, blocks
+    const std::size_t language = pick(std::size(kBefore));
+    const std::size_t after = pick(std::size(kAfter));
+    const std::size_t prefix = pick(5);
+    const std::size_t gpus = pick(4) == 0 ? 2 : 1;
+    const std::size_t noise = pick(4);
+    const std::size_t unit = pick(7);
+    const bool is_block = layout == 2 && figures != Figures::pair;
+    out.counts = clock >= Clock::step;
+    out.readings = 40 + pick(60);
+    out.what = fmt::format("figures {} clock {} layout {} language {} prefix {} gpus {} unit {}",
+                           static_cast<int>(figures), static_cast<int>(clock), layout, language, prefix, gpus, unit);
+    const bool program = figures == Figures::allocated_reserved;
+    out.metrics = program ? std::vector{Metric::allocator_allocated, Metric::allocator_reserved}
+                          : std::vector{Metric::device_used};
+    for (std::size_t g = 0; g < gpus; ++g) out.devices.push_back(std::to_string(g));
+    out.mib.resize(gpus);
+    if (pick(2) == 0) out.text += "============ run ============\nNVIDIA A100 40GB, driver 550.54\n";
+    const std::int64_t period_s = 5 + static_cast<std::int64_t>(pick(60));
+    const std::int64_t start_s = 1'772'359'200 + static_cast<std::int64_t>(pick(86'400));
+    const std::size_t stride = 1 + pick(100);
+    for (std::size_t i = 0; i < out.readings; ++i) {
+      const std::string time = clock_words(clock, start_s + period_s * static_cast<std::int64_t>(i), i, stride);
+      std::string line_start = prefix_words(prefix);
+      if (clock == Clock::line_before) {
+        out.text += time + '\n';
+      } else {
+        line_start += time + ' ';
+      }
+      for (std::size_t g = 0; g < gpus; ++g) {
+        const double used =
+            4000 + 2000 * static_cast<double>(g) + 10 * static_cast<double>(i) + static_cast<double>(pick(7));
+        const double total = 24'000;
+        const std::string gpu = gpus > 1 ? fmt::format("GPU {}: ", g) : std::string();
+        const Labels& l = layout == 1 ? kAfter[after] : kBefore[language];
+        const std::string comma = language >= 9 && layout != 1 && unit < 2 ? "," : ".";
+        std::vector<std::string> parts;
+        double written = 0;
+        const auto part = [&](std::string_view label, double mib, bool is_first = false) {
+          const std::string amount = amount_words(mib, unit, comma, is_first ? &written : nullptr);
+          parts.push_back(layout == 1 ? fmt::format("{} {}", amount, label) : fmt::format("{}: {}", label, amount));
+        };
+        switch (figures) {
+          case Figures::used:
+            part(l.used, used, true);
+            break;
+          case Figures::used_total:
+            part(l.used, used, true);
+            part(l.total, total);
+            break;
+          case Figures::used_free_total:
+            part(l.used, used, true);
+            part(l.free, total - used);
+            part(l.total, total);
+            break;
+          case Figures::free_total:
+            part(l.free, total - used, true);
+            part(l.total, total);
+            written = total - written;
+            break;
+          case Figures::allocated_reserved:
+            part(l.allocated, used, true);
+            part(l.reserved, used + 500);
+            break;
+          case Figures::pair:
+            parts.push_back(fmt::format("{}: {} / {}", kBefore[language].used, amount_words(used, unit, ".", &written),
+                                        amount_words(total, unit, ".", nullptr)));
+            break;
+        }
+        out.mib[g].push_back(written);
+        if (is_block) {
+          if (clock != Clock::line_before && g == 0) out.text += line_start + '\n';
+          if (gpus > 1) out.text += fmt::format("GPU {}\n", g);
+          for (const std::string& p : parts) out.text += "  " + p + '\n';
+        } else {
+          out.text += (clock == Clock::line_before ? std::string() : line_start) + gpu +
+                      (layout == 1 && figures != Figures::pair ? "VRAM " : "");
+          for (std::size_t k = 0; k < parts.size(); ++k) out.text += (k > 0 ? ", " : "") + parts[k];
+          out.text += '\n';
+        }
+      }
+      noise_words(noise, out.text);
+    }
+    return out;
+  }
+
+ private:
+  std::size_t pick(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+
+  std::string amount_words(double mib, std::size_t unit, const std::string& comma, double* written) {
+    constexpr std::string_view kUnits[] = {"GB", "GiB", "MB", "MiB", "Mb", "M", "MB"};
+    const bool gib = unit < 2;
+    const int digits = gib ? 3 : unit == 3 ? 0 : 2;
+    std::string text = fmt::format("{:.{}f}", gib ? mib / 1024 : mib, digits);
+    if (written != nullptr) *written = gib ? std::stod(text) * 1024 : std::stod(text);
+    if (comma == ",") std::replace(text.begin(), text.end(), '.', ',');
+    return text + (unit == 5 || unit == 6 ? "" : " ") + std::string(kUnits[unit]);
+  }
+
+  static std::string clock_words(Clock clock, std::int64_t s, std::size_t i, std::size_t stride) {
+    const std::chrono::sys_seconds time{std::chrono::seconds{s}};
+    const auto day = std::chrono::floor<std::chrono::days>(time);
+    const std::chrono::year_month_day date{day};
+    const std::int64_t of_day = (time - day).count();
+    const std::string hms = fmt::format("{:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60);
+    const std::string full = fmt::format("{}-{:02}-{:02} {}", static_cast<int>(date.year()),
+                                         static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), hms);
+    switch (clock) {
+      case Clock::bracket:
+        return '[' + full + ']';
+      case Clock::comma:
+        return full + ",125 - INFO -";
+      case Clock::labelled:
+        return "Timestamp: " + full + ',';
+      case Clock::time_of_day:
+        return hms;
+      case Clock::epoch:
+        return std::to_string(s);
+      case Clock::step:
+        return fmt::format("step {}:", i * stride);
+      case Clock::epochs:
+        return fmt::format("Epoch [{}/{}]", i + 1, 200);
+      case Clock::request:
+        return fmt::format("request {}:", i * stride);
+      default:
+        return full;
+    }
+  }
+
+  std::string prefix_words(std::size_t prefix) {
+    switch (prefix) {
+      case 1:
+        return "INFO:trainer:";
+      case 2:
+        return "node7 python[4242]: ";
+      case 3:
+        return "trainer-1  | ";
+      default:
+        return {};
+    }
+  }
+
+  void noise_words(std::size_t noise, std::string& text) {
+    if (noise == 0 || pick(3) != 0) return;
+    constexpr std::string_view kNoise[] = {"train loss 0.532, lr 0.0001, 3.2 it/s\n",
+                                           "RAM used: 31.5 GB of 64 GB\n",
+                                           "downloading shard 3: 1.2 GB of 4.7 GB at 120 MB/s\n",
+                                           "saved checkpoint (2.3 GB) to /tmp/x\n",
+                                           "\n",
+                                           "GPU util 87 %, temp 65 C\n"};
+    text += kNoise[pick(std::size(kNoise))];
+  }
+
+  std::mt19937_64 random_;
+};
+
+/// Empty: as made. Else what differs.
+std::string difference(const Made& made, const logtest::Reading& r) {
+  if (made.counts != r.notes.scale.counts_steps()) return "steps and times confused";
+  if (r.series() != made.devices.size() * made.metrics.size()) return fmt::format("{} series", r.series());
+  for (std::size_t g = 0; g < made.devices.size(); ++g) {
+    for (const Metric metric : made.metrics)
+      if (r.of(metric, made.devices[g]).size() != made.readings)
+        return fmt::format("{} of {} readings", r.of(metric, made.devices[g]).size(), made.readings);
+    const auto read = r.of(made.metrics.front(), made.devices[g]);
+    for (std::size_t i = 0; i < read.size(); ++i)
+      if (std::abs(read[i].second - made.mib[g][i]) > 0.51 + 1e-3 * made.mib[g][i])
+        return fmt::format("reading {}: {} for {} MiB", i, read[i].second, made.mib[g][i]);
+    for (std::size_t i = 2; i < read.size(); ++i)
+      if (std::abs((read[i].first - read[i - 1].first) - (read[1].first - read[0].first)) > 0.01) return "times differ";
+  }
+  return {};
+}
+
+TEST(TextProperty, LogsAreReadRightOrRefusedWithAUsefulMessage) {
+  constexpr std::size_t kLogs = 1000;
+  Maker maker(20'261'125);
+  std::size_t right = 0;
+  std::size_t wrong = 0;
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < kLogs; ++i) {
+    const Made made = maker.make();
+    const auto r = read_text(made.text);
+    if (!r.error.empty()) {
+      if (++refused <= 12)
+        std::printf("refused: %s\n  %s\n%s\n", made.what.c_str(), r.error.c_str(), made.text.substr(0, 300).c_str());
+      EXPECT_THAT(r.error, ::testing::HasSubstr("--line-pattern")) << made.what;
+      continue;
+    }
+    const std::string how = difference(made, r);
+    if (how.empty()) {
+      ++right;
+    } else if (++wrong <= 12) {
+      std::printf("wrong: %s: %s\n%s\n%s\n", made.what.c_str(), how.c_str(), made.text.substr(0, 500).c_str(),
+                  r.warnings().c_str());
+    }
+  }
+  std::printf("%zu right, %zu wrong, %zu refused of %zu\n", right, wrong, refused, kLogs);
+  EXPECT_GE(static_cast<double>(right), 0.98 * kLogs);
+  EXPECT_LE(static_cast<double>(wrong), 0.005 * kLogs);
+}
+
+}  // namespace
+}  // namespace vramtrack

@@ -1,0 +1,223 @@
+// Free text: figures by the words and units beside them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "log_testing.hpp"
+#include "source/log/interleave.hpp"
+#include "source/log/memory_words.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtest::read_text;
+using logtest::utc;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+constexpr double kTen = 1772359200;  // 2026-03-01 10:00:00 UTC
+
+/// "used 5120 MiB, total 24576 MiB": the figures of a line, in whole MiB (or as they are, without a unit).
+std::string figures(std::string_view line) {
+  LineFigures found;
+  find_figures(line, found);
+  std::string out;
+  for (const MemoryFigure& f : found.figures) {
+    constexpr std::string_view kRoles[] = {"none", "used", "allocated", "reserved", "free", "total", "peak"};
+    if (!out.empty()) out += ", ";
+    if (f.gpu >= 0) out += fmt::format("{}:", f.gpu);
+    out += kRoles[static_cast<std::size_t>(f.role)];
+    if (f.percent)
+      out += fmt::format(" {} %", f.number);
+    else if (f.unit_bytes == 0)
+      out += fmt::format(" {}", f.number);
+    else
+      out += fmt::format(" {:.0f}M", static_cast<double>(f.bytes(1)) / 1048576.0);
+  }
+  return out;
+}
+
+TEST(FindFigures, ReadsAmountsByTheirWords) {
+  EXPECT_EQ(figures("2026-04-10 03:56:07,662 [VRAM] Before load : 2.00 GB"), "used 2048M");
+  EXPECT_EQ(
+      figures("Timestamp: 2026-02-01 09:00:00, GPU Memory Allocated: 6441.54 MB, GPU Memory Reserved: 6656.00 MB"),
+      "allocated 6442M, reserved 6656M");
+  EXPECT_EQ(figures("Used Memory:812 Mb"), "used 812M");
+  EXPECT_EQ(figures("GPU Memory: 5 GB used, 3 GB free, 8 GB total"), "used 5120M, free 3072M, total 8192M");
+  EXPECT_EQ(figures("VRAM usage: 5 GB (24 GB total)"), "used 5120M, total 24576M");
+  EXPECT_EQ(figures("mem 5 / 24 GB"), "used 5120M, total 24576M");
+  EXPECT_EQ(figures("GPU 0: memory used 5 GB, GPU 1: memory used 6 GB"), "0:used 5120M, 1:used 6144M");
+  EXPECT_EQ(figures("cuda:1 allocated=512M reserved=1G"), "1:allocated 512M, 1:reserved 1024M");
+  EXPECT_EQ(figures("gpu_mem_mb: 5123, loss 0.25"), "used 5123M");
+  EXPECT_EQ(figures("max memory allocated: 5 GB"), "peak 5120M");
+  EXPECT_EQ(figures("GPU memory (MiB): 512"), "used 512M");
+  EXPECT_EQ(figures("memory usage 45 %"), "used 45 %");
+}
+
+TEST(FindFigures, ReadsOtherLanguages) {
+  EXPECT_EQ(figures("显存已用: 5 GB, 空闲: 3 GB, 总量: 8 GB"), "used 5120M, free 3072M, total 8192M");
+  EXPECT_EQ(figures("GPU显存占用：5120MB / 8192MB"), "used 5120M, total 8192M");
+  EXPECT_EQ(figures("GPUメモリ使用量: 5 GB 空きメモリ: 3 GB"), "used 5120M, free 3072M");
+  EXPECT_EQ(figures("GPU 메모리 사용량: 5 GB, 전체: 8 GB"), "used 5120M, total 8192M");
+  EXPECT_EQ(figures("Grafikspeicher belegt: 5,5 GB, verfügbar: 2,5 GB"), "used 5632M, free 2560M");
+}
+
+TEST(FindFigures, NumbersHaveThousandsOrDecimalCommas) {
+  EXPECT_EQ(figures("VRAM used 7,340 MB"), "used 7340M");
+  EXPECT_EQ(figures("VRAM used 2,5 GB"), "used 2560M");
+  EXPECT_EQ(figures("VRAM used 2,500 GB"), "used 2560M") << "no card has 2500 GB";
+}
+
+TEST(FindFigures, LeavesOutWhatIsNoMemoryOfAGpuInUse) {
+  for (const std::string_view line :
+       {"downloading model 3.2 GB", "RAM used 5 GB", "CPU memory: 5 GB", "traffic 120 MB/s", "GPU util 45 %",
+        "NVIDIA A100 40GB", "loss 0.25 lr 0.001", "step 100/2000", "checkpoint of 5 GB written", "swap used 3 GB",
+        "KV cache: 5 GB", "GPU temperature 45", "batch 32 took 3.2ms"})
+    EXPECT_EQ(figures(line), "") << line;
+}
+
+TEST(FindFigures, CountsStand) {
+  const auto counts = [](std::string_view line) {
+    LineFigures found;
+    find_figures(line, found);
+    std::string out;
+    for (const LineCount& c : found.counts) out += fmt::format("{} {};", count_word(c.meaning), c.value);
+    return out;
+  };
+  EXPECT_EQ(counts("request 7: used 9.000 GB"), "request 7;");
+  EXPECT_EQ(counts("Epoch [3/10], Step [200/1000], mem 5 GB"), "epoch 3;step 200;");
+  EXPECT_EQ(counts(" 45%|####    | 45/100 [00:12<00:15, 3.6it/s, mem=5.2GB]"), "iteration 45;");
+  EXPECT_EQ(counts("第 5 步: 显存 5 GB"), "step 5;");
+}
+
+TEST(Words, ReadsAllocatedAndReservedAsSeriesOfTheProgram) {
+  std::string text;
+  for (int i = 0; i < 10; ++i)
+    text += fmt::format("2026-03-01 10:00:0{} mem allocated: {} MB, reserved: {} MB\n", i, 100 + i, 200);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.of(Metric::allocator_allocated, "0"), SizeIs(10));
+  EXPECT_EQ(r.of(Metric::allocator_allocated, "0").back(), std::make_pair(kTen + 9, 109.0));
+  EXPECT_EQ(r.of(Metric::allocator_reserved, "0").back(), std::make_pair(kTen + 9, 200.0));
+  EXPECT_EQ(r.series(), 2U);
+}
+
+TEST(Words, BlocksOfLinesAreOneReading) {
+  std::string text;
+  for (int i = 0; i < 5; ++i)
+    text += fmt::format("TIME:2026-03-01 10:00:0{}\nFree Memory:{} Mb\nTotal Memory:8192 Mb\n\n", i, 8000 - i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 192), Pair(kTen + 1, 193), Pair(kTen + 2, 194), Pair(kTen + 3, 195),
+                                         Pair(kTen + 4, 196)));
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 8192ULL << 20);
+}
+
+TEST(Words, ALineCanNameTheGpuOfThoseAfterIt) {
+  std::string text;
+  for (int i = 0; i < 5; ++i)
+    text += fmt::format(
+        "2026-03-01 10:00:0{}\nGPU 0\n  used: {} MiB\n  total: 8192 MiB\nGPU 1\n  used: 300 MiB\n  total: 8192 MiB\n",
+        i, 100 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(5));
+  EXPECT_EQ(r.device("0").back(), std::make_pair(kTen + 4, 104.0));
+  EXPECT_EQ(r.device("1").back(), std::make_pair(kTen + 4, 300.0));
+}
+
+TEST(Words, ProgramsToldApartByPrefixesAreSeries) {
+  std::string text;
+  for (int i = 0; i < 9; ++i)
+    for (int w = 0; w < 2; ++w)
+      text += fmt::format("trainer-{}  | 2026-03-01 10:00:0{} VRAM used: {} MiB\n", w, i, w == 0 ? 100 + i : 5000);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("trainer-0"), SizeIs(9));
+  EXPECT_THAT(r.device("trainer-1"), SizeIs(9));
+}
+
+TEST(Words, StepsAreNotSeconds) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += fmt::format("step {}: VRAM used {} MiB\n", 50 * i, 1000 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.notes.scale.step, "step");
+  EXPECT_TRUE(r.catalog->clock_is_relative);
+  ASSERT_THAT(r.device("0"), SizeIs(20));
+  EXPECT_NEAR(r.device("0").back().first / r.notes.scale.step_s, 950, 1e-6);
+  EXPECT_THAT(r.warnings(), HasSubstr("growth is per step"));
+  LogOptions timed = utc();
+  timed.interval_s = 2;
+  EXPECT_EQ(read_text(text, timed).notes.scale, Scale{});
+  EXPECT_EQ(read_text(text, timed).device("0").back().first, 1900);
+}
+
+TEST(Words, SaysWhatItTookAndThePatternThatDoesTheSame) {
+  std::string text = "loading the model\n";
+  for (int i = 0; i < 20; ++i)
+    text += fmt::format("2026-03-01 10:00:{:02} [VRAM] {} : {}.5 GB\nloss 0.{}\n", i, i < 3 ? "load" : "run", 2 + i, i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.warnings(), AllOf(HasSubstr("read as: time in the line, used memory by 'VRAM' ('2.5 GB')"),
+                                  HasSubstr("21 other lines skipped")));
+  const std::string warnings = r.warnings();
+  const std::size_t at = warnings.find("--line-pattern '") + 16;
+  LogOptions options = utc();
+  options.line_pattern = warnings.substr(at, warnings.find('\'', at) - at);
+  const auto again = read_text(text, options);
+  ASSERT_EQ(again.error, "") << options.line_pattern;
+  EXPECT_EQ(again.device("0"), r.device("0"));
+}
+
+TEST(Words, RefusesWhereTwoReadingsAreEquallyLikely) {
+  std::string one_line;
+  std::string in_turn;
+  for (int i = 0; i < 20; ++i) {
+    one_line += fmt::format("10:00:{:02} torch memory used: {} MB, driver memory used: {} MB\n", i, 100 + i, 500);
+    in_turn += fmt::format("10:00:{:02} torch used: {} MB\n10:00:{:02} driver used: {} MB\n", i, 100 + i, i, 500);
+  }
+  EXPECT_THAT(read_text(one_line).error,
+              AllOf(HasSubstr("line 1"), HasSubstr("several figures"), HasSubstr("--line-pattern")));
+  EXPECT_THAT(read_text(in_turn).error, AllOf(HasSubstr("come in turn"), HasSubstr("--line-pattern")));
+}
+
+TEST(Words, ALoadThatComesRoundIsOneGpu) {
+  std::string text;
+  for (int i = 0; i < 200; ++i)
+    text += fmt::format("10:{:02}:{:02} VRAM used: {} MiB\n", i / 60, i % 60, 5000 + i % 9 * 10);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(200));
+}
+
+TEST(Words, EveryRefusalNamesTheLineAndTheOption) {
+  for (const std::string_view text : {"hello, world\nhow, are you, today\n", "epoch 1: loss 0.5\nepoch 2: loss 0.4\n",
+                                      "memory total: 24 GB\nmemory total: 24 GB\n"}) {
+    const std::string error = read_text(text).error;
+    EXPECT_THAT(error, AllOf(HasSubstr("'"), HasSubstr("--line-pattern"), Not(HasSubstr("0 columns")))) << text;
+  }
+}
+
+TEST(Merged, AreToldByTheirTimes) {
+  std::vector<double> times;
+  std::vector<double> merged;
+  std::vector<double> jumping;
+  std::vector<double> even;
+  for (int i = 0; i < 100; ++i) {
+    times.push_back(i / 2 * 10 + (i % 2) * 3);
+    even.push_back(i * 5);
+    merged.push_back(i % 2 == 0 ? 5000 + i : 300);
+    jumping.push_back(i * 7919 % 13 < 6 ? 5000 : 300);
+  }
+  EXPECT_TRUE(are_merged(times, merged));
+  EXPECT_FALSE(are_merged(even, jumping));
+  EXPECT_FALSE(are_merged(even, merged)) << "count_interleaved() sees these";
+  EXPECT_EQ(count_interleaved(merged), 2U);
+}
+
+}  // namespace
+}  // namespace vramtrack
