@@ -41,6 +41,7 @@ void add_gate(nb::module_& module);
 void add_driver(nb::module_& module);
 void add_snapshots(nb::module_& module);
 void add_chart(nb::module_& module);
+void add_explain(nb::module_& module);
 
 /// The value, or a Python ValueError with the Error's text.
 template <class T>

@@ -13,4 +13,5 @@ NB_MODULE(_core, module) {
   vramtrack::python::add_driver(module);
   vramtrack::python::add_snapshots(module);
   vramtrack::python::add_chart(module);
+  vramtrack::python::add_explain(module);
 }

@@ -5,6 +5,7 @@ Watch, mark()        watch this process while it runs; before_oom() saves a chec
 GPUMemoryProfiler,   measure the effect of each call on memory and find patterns in the results
 MemoryAnalyzer
 check(), run_gate()  a leak gate for tests; see also `pytest --vramtrack` and `vramtrack test`
+explain()            what an out-of-memory error says
 kept_by()            which variables and containers keep tensors alive
 allow_attach()       lets `vramtrack attach` record this process for a while
 
@@ -17,6 +18,7 @@ from vramtrack.categories import Categories, Label, categorize, dump_snapshot
 from vramtrack.confirmation import Confirmation
 from vramtrack.door import allow_attach, open_if_asked
 from vramtrack.errors import LeakError, NoDeviceError, SimulatedOutOfMemoryError
+from vramtrack.explanation import Explanation, explain
 from vramtrack.findings import GapFinding, MemoryPattern, PerformanceInsight
 from vramtrack.gate import GateReport, check, run_gate
 from vramtrack.marks import mark
@@ -56,6 +58,7 @@ __all__ = [
     "Confirmation",
     "Counters",
     "End",
+    "Explanation",
     "Finding",
     "GPUMemoryProfiler",
     "GapFinding",
@@ -89,6 +92,7 @@ __all__ = [
     "default_source",
     "detect",
     "dump_snapshot",
+    "explain",
     "get_global_profiler",
     "kept_by",
     "mark",

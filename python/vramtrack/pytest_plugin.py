@@ -211,6 +211,12 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> Optional[bool]:
 def pytest_runtest_makereport(item: Any, call: Any) -> Any:
     if call.when == "call":
         item._vramtrack_ran = call.excinfo is None
+    if call.excinfo is not None and item.config.getoption("--vramtrack"):
+        from vramtrack.explanation import explained_words
+
+        words = explained_words(call.excinfo.value)
+        if words is not None:
+            item.add_report_section(call.when, "out of memory", words)
     yield
 
 

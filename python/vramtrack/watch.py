@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -15,6 +16,7 @@ from vramtrack.confirmation import Confirmation, confirm, confirmed, levels_at_o
 from vramtrack.door import allow_attach
 from vramtrack.driver import DEFAULT_LIBRARY, DriverMemory
 from vramtrack.evidence import Evidence, write_evidence
+from vramtrack.explanation import print_explanation
 from vramtrack.mark_series import Marks
 from vramtrack.memory_source import MemorySource, Site
 from vramtrack.pinned_series import HOST_PINNED, PinnedSeries
@@ -26,6 +28,12 @@ from vramtrack.verdict import Verdict, is_graver
 from vramtrack.watch_sample import FIELDS, Samples, WatchSample, check_metric, limit_bytes, metric_of_process, take_sample
 
 _POOLS_BYTES = 256 * MIB  # unused in private pools, to be worth a word
+
+
+def _explain_uncaught(*exception: Any) -> None:
+    """sys.excepthook while a watch runs: what an out-of-memory error says stands under its traceback."""
+    sys.__excepthook__(*exception)
+    print_explanation(exception[1])
 
 
 class Watch:
@@ -56,6 +64,8 @@ class Watch:
                     of the others (see ranks()). A path: into that folder, which all machines share. False: neither
     on_leak         called once, with the verdict, when a leak is found
     clock           returns the time in seconds; for tests
+
+    An out-of-memory error that ends the with-statement, or that nobody catches, is explained on standard error (see explain()).
 
     Thread-safe. start() starts the thread. Without it, call sample() and check() yourself. ValueError: a setting does not exist.
     """
@@ -105,6 +115,7 @@ class Watch:
         self._thread: Optional[threading.Thread] = None
         self._unlisten: Optional[Callable[[], None]] = None
         self._unobserve: Optional[Callable[[], None]] = None
+        self._excepthook: Optional[Callable[..., Any]] = None
 
     # ---- its thread
 
@@ -123,6 +134,8 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="vramtrack-watch", daemon=True)
         self._thread.start()
         interpreter_end.add(self)
+        if sys.excepthook == sys.__excepthook__:  # another's is left alone
+            self._excepthook = sys.excepthook = _explain_uncaught
         return self
 
     def stop(self) -> None:
@@ -136,6 +149,9 @@ class Watch:
             if end is not None:
                 end()
         self._unlisten = self._unobserve = None
+        if self._excepthook is not None and sys.excepthook == self._excepthook:
+            sys.excepthook = sys.__excepthook__
+        self._excepthook = None
         if self.evidence is not None:
             self.evidence.cancel()
         if self._ranks is not None:
@@ -167,6 +183,7 @@ class Watch:
 
     def __exit__(self, *exception: Any) -> None:
         self.stop()
+        print_explanation(exception[1])
 
     def _run(self) -> None:
         next_check = self._clock() + self.check_every_s

@@ -1,0 +1,81 @@
+"""explain(): what an out-of-memory error says."""
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from dataclasses import dataclass
+from typing import Any, Dict, Optional, Tuple, Union
+
+from vramtrack import _core
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why memory could not be had, by the messages of an error or a log. str() is what `vramtrack explain` prints."""
+
+    #: "leak", "fragmentation", "too_big", "limit", "outside", "host", or "unknown" where the message does not tell
+    cause: str
+    #: the figures behind it, in words
+    because: str
+    #: whose it is
+    fault: str
+    #: what to do; "" where the cause is unknown
+    next_step: str
+    #: what would decide; "" where the cause is known
+    would_tell: str
+    #: how often it failed and whether it grew; "" where there is one failure
+    story: str
+    #: each failure as in docs/formats/explain.md: its program, its line, its figures in bytes
+    failures: Tuple[Dict[str, Any], ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def explain(error: Union[BaseException, str, bytes]) -> Optional[Explanation]:
+    """Explains an out-of-memory error, by its message and those of the errors that led to it, or the messages in a text. None: there is
+    no such message that vramtrack knows.
+
+    try:
+        train()
+    except torch.OutOfMemoryError as error:
+        print(vramtrack.explain(error))
+        raise
+    """
+    if isinstance(error, BaseException):
+        error = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    text = error.encode("utf-8", "replace") if isinstance(error, str) else bytes(error)
+    explained = _core.explain(text)
+    if explained is None:
+        return None
+    document = json.loads(explained[0])
+    return Explanation(
+        cause=document["cause"],
+        because=document["because"],
+        fault=document["fault"],
+        next_step=document["next_step"],
+        would_tell=document["would_tell"],
+        story=document["story"],
+        failures=tuple(document["failures"]),
+        text=explained[1].rstrip("\n"),
+    )
+
+
+def explained_words(error: Optional[BaseException]) -> Optional[str]:
+    """What to print under a traceback; None for errors that have nothing to do with memory. It never raises."""
+    if error is None:
+        return None
+    try:
+        explanation = explain(error)
+    except Exception:  # the error itself is what matters
+        return None
+    return None if explanation is None else f"vramtrack: {explanation}"
+
+
+def print_explanation(error: Optional[BaseException]) -> None:
+    """Prints explained_words() to standard error, if there are any."""
+    words = explained_words(error)
+    if words is not None:
+        print(words, file=sys.stderr)
