@@ -16,13 +16,14 @@ chmod 755 "$folder" && mkdir -m 1777 "$folder/t" && mkdir -m 755 "$folder/h" "$f
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
 
-env TMPDIR="$folder/t" HOME="$folder/h" XDG_RUNTIME_DIR="$folder/r" XDG_CACHE_HOME="$folder/c" POCL_CACHE_DIR="$folder/c/pocl" \
-  RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}" VRAMTRACK_TEST_RUN="$folder" \
+env TMPDIR="$folder/t" HOME="$folder/h" XDG_RUNTIME_DIR="$folder/r" VRAMTRACK_TEST_RUN="$folder" \
+  XDG_CACHE_HOME="$folder/c" XDG_CONFIG_HOME="$folder/c/config" POCL_CACHE_DIR="$folder/c/pocl" RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}" \
   ctest --test-dir "$build" --output-on-failure --output-junit "$PWD/$build/tests.xml" "$@"
 status=$?
 
-# Caches may be left (pocl and Chromium keep theirs), and the socket of a Python program that a test has killed.
-left=$(find "$folder/t" "$folder/h" "$folder/r" -mindepth 1 -maxdepth 3 ! -path "$folder/r/vramtrack-attach*" | head -n 20)
+# Others may leave what is theirs: pocl and Chromium caches, settings and dconf's file, a Python program that a test kills its socket.
+left=$(find "$folder/t" "$folder/h" "$folder/r" -mindepth 1 -maxdepth 3 ! -path "$folder/r/vramtrack-attach*" ! -path "$folder/r/dconf*" |
+  head -n 20)
 if [ -n "$left" ]; then
   echo "tests: left behind in the temporary folder, the home or the runtime folder:"
   printf '%s\n' "$left" | sed "s|^$folder/|  |"
