@@ -12,7 +12,7 @@ import pytest
 from plugin_options import plugin_options
 
 import vramtrack
-from vramtrack import optional_watch
+from vramtrack import explanation, optional_watch
 from vramtrack import profiler as profiler_module
 from vramtrack.evidence import write_evidence
 from vramtrack.gate_evidence import GateEvidence
@@ -156,6 +156,13 @@ def test_the_warning_of_a_callback(monkeypatch):
 
 def test_what_memory_consists_of(device):
     clean("breakdown.py __str__", str(vramtrack.Watch(device).breakdown()), "allocated")  # it has sizes and numbers only
+
+
+def test_what_filled_the_memory(capsys):
+    error = RuntimeError(f"CUDA out of memory. Tried to allocate 2.00 GiB {HOSTILE}")
+    clean("explanation.py __str__", str(explanation.explain(error)), "2.00 GiB")
+    explanation.print_explanation(error)
+    clean("explanation.py print", capsys.readouterr().err, "2.00 GiB")
 
 
 def test_what_memory_is():

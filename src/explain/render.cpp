@@ -22,7 +22,7 @@ constexpr Row kRows[] = {
     {Figure::total, "total", "of the memory in question"},
     {Figure::allowed, "limit", "what may be taken"},
     {Figure::allocated, "allocated", "held by the program in its allocator"},
-    {Figure::pool, "graph pools", "of that, held by graphs"},
+    {Figure::pool, "graph pools", "held by the pools of CUDA graphs, part of what is allocated"},
     {Figure::unallocated, "cached", "reserved and not allocated"},
     {Figure::reserved, "reserved", "taken from the driver by the allocator"},
     {Figure::process, "this process", "as the driver counts it"},

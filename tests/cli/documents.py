@@ -196,6 +196,8 @@ class Readme(unittest.TestCase):
         for name, steps in (("before", 10), ("after", 20), ("crash", 30)):
             trained = leaking(steps, oom=1 << 30 if name == "crash" else 0)
             (self.box.work / f"{name}.pickle").write_bytes(pickle.dumps(trained.snapshot()))
+        (self.box.work / "train.log").write_text("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; "
+                                                 "13.20 GiB already allocated; 1.05 GiB free; 13.40 GiB reserved in total by PyTorch)\n")
         (self.box.work / "train.py").write_text("print('trained')\n")  # allocates nothing, so it records nothing
         (self.box.work / "job.trace").write_bytes(leaking_trace().bytes())
         (tools / "python").symlink_to(sys.executable)
