@@ -37,8 +37,8 @@ step() {
 case $which in
   gate)
     scripts/setup.sh build test format ci || exit 1
-    step test make test
     step format make format-check
+    step test make test
     ;;
   check)
     scripts/setup.sh build test lint fuzz package ci || exit 1

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "trace/category.hpp"
 #include "core/json_text.hpp"
+#include "trace/category.hpp"
 #include "trace/symbols.hpp"
 
 namespace vramtrack::trace {

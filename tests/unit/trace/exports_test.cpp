@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/json_text.hpp"
 #include "paths.hpp"
 #include "sample.hpp"
-#include "core/json_text.hpp"
 #include "trace/live_set.hpp"
 
 namespace vramtrack::trace::test {
