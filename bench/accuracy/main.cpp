@@ -14,6 +14,7 @@
 #include "families.hpp"
 #include "must_show.hpp"
 #include "recordings.hpp"
+#include "stories.hpp"
 #include "tables.hpp"
 
 namespace vramtrack::accuracy {
@@ -24,11 +25,13 @@ constexpr const char* kUsage =
 
   --split tune|test     which half of everything (tune)
   --seed N              of the generator (1)
-  --sections LIST       of first,seen,ranks,parts,crash,ends,forecast,recordings (all of them)
+  --sections LIST       of first,seen,ranks,parts,crash,runs,ends,forecast,recordings (all of them)
   --per-family N        generated traces a family: first runs and crashes (20)
   --seen N              programs a family with earlier runs and siblings (6)
   --ranks N             jobs of eight ranks a family (10)
   --parts N             scenes of several programs a family (67)
+  --runs N              recordings of several runs of each kind (200)
+  --examples            with those, a line for each that is told wrongly
   --ends N              leaks of each class, for the forecast of their ends (400)
   --family NAME         of the generated, this family alone
   --traces FOLDER       others' recordings
@@ -38,11 +41,13 @@ constexpr const char* kUsage =
   --each FILE           a line of tab-separated figures for every first run and recording
   --looks FILE          a line for every look at a verdict of the first runs
   --show FAMILY NUMBER  prints that trace's scenario and exits
+  --story KIND NUMBER   prints that recording of several runs as nvidia-smi would, and exits
   --follow FAMILY|FILE NUMBER EVERY_S  prints the detector's word and its figures along that trace and exits
   --jobs N              threads (2)
 )";
 
-const std::set<std::string> kSections{"first", "seen", "ranks", "parts", "crash", "ends", "forecast", "recordings"};
+const std::set<std::string> kSections{"first", "seen", "ranks",    "parts",     "crash",
+                                      "runs",  "ends", "forecast", "recordings"};
 
 struct Options {
   Split split = Split::tune;
@@ -52,6 +57,8 @@ struct Options {
   std::uint64_t seen = 6;
   std::uint64_t ranks = 10;
   std::uint64_t parts = 67;
+  std::uint64_t runs = 200;
+  bool examples = false;
   std::uint64_t ends = 400;
   std::string family;
   std::string traces;
@@ -136,6 +143,10 @@ Options parse(int argc, char** argv) {
       o.seen = std::stoull(value(i));
     } else if (arg == "--ranks") {
       o.ranks = std::stoull(value(i));
+    } else if (arg == "--runs") {
+      o.runs = std::stoull(value(i));
+    } else if (arg == "--examples") {
+      o.examples = true;
     } else if (arg == "--ends") {
       o.ends = std::stoull(value(i));
     } else if (arg == "--parts") {
@@ -160,6 +171,10 @@ Options parse(int argc, char** argv) {
     } else if (arg == "--show") {
       const std::string name = value(i);
       std::fputs(make_trace(family_named(name), o.split, o.seed, std::stoull(value(i))).toml.c_str(), stdout);
+      std::exit(0);
+    } else if (arg == "--story") {
+      const std::string name = value(i);
+      std::fputs(csv_of(story_named(name, o.split, o.seed, std::stoull(value(i)))).c_str(), stdout);
       std::exit(0);
     } else if (arg == "--follow") {
       const std::string name = value(i);
@@ -262,6 +277,8 @@ int run(const Options& o) {
     all.crash = run_all(generated(o, crash_families(), o.per_family), o.config, {}, o.jobs);
     print("The end of memory, and what follows", crash_table(all.crash));
   }
+  if (asked("runs"))
+    print("Recordings of several runs", stories_table(o.split, o.seed, o.runs, o.config, o.jobs, o.examples));
   if (asked("ends")) {
     all.ends = run_all(leaks_for_ends(o, o.ends), o.config, {}, o.jobs);
     print("The end, by fifths of life", ends_table(all.ends));

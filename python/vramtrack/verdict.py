@@ -57,6 +57,12 @@ class Run(NamedTuple):
     peak_bytes: int
     how: str
     pid: Optional[int]
+    growth_bytes_per_s: Optional[float]
+    onset: Optional[str]
+    onset_s: Optional[float]
+    first_alert: Optional[str]
+    first_alert_s: Optional[float]
+    lead_s: Optional[float]
     # end
 
 

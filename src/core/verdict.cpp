@@ -108,6 +108,11 @@ bool grows(const Finding& finding) {
   return finding.leak || finding.state == State::growing || finding.state == State::slow_growth;
 }
 
+std::optional<double> run_lead_s(const Run& run) {
+  if (!run.end || !run.first_alert) return std::nullopt;
+  return seconds_between(*run.first_alert, *run.end);
+}
+
 std::optional<double> lead_s(const Alert& alert) {
   if (!alert.cleared) return std::nullopt;
   return seconds_between(alert.raised, *alert.cleared);

@@ -144,14 +144,20 @@ struct End {
   std::optional<Timestamp> onset;            ///< of that growth
 };
 
-/// One stretch in which a device was in use: more than a driver keeps for itself was used.
+/// One stretch in which a device was in use: more than a driver keeps for itself, or than other programs held before.
 struct Run {
   Timestamp begin;               ///< its first sample
   std::optional<Timestamp> end;  ///< its last; nullopt: it goes on
   std::uint64_t peak_bytes = 0;
-  EndKind how = EndKind::ended;  ///< where it has ended
-  std::uint32_t pid = 0;         ///< of the process that ended with it; 0: not known
+  EndKind how = EndKind::ended;              ///< where it has ended
+  std::uint32_t pid = 0;                     ///< of the process that ended with it; 0: not known
+  std::optional<double> growth_bytes_per_s;  ///< at its end, or now; nullopt: it did not grow
+  std::optional<Timestamp> onset;            ///< of that growth
+  std::optional<Timestamp> first_alert;      ///< when the first alert was raised that was not withdrawn
 };
+
+/// Seconds from a run's first alert to its end; nullopt where there was none, or it goes on. Derived.
+std::optional<double> run_lead_s(const Run& run);
 
 /// The judged conclusion about one series.
 struct Verdict {

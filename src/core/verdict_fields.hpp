@@ -134,8 +134,13 @@ inline constexpr auto kFields<Run> = std::make_tuple(
     field("end", &Run::end, {.run = 2}, "its last sample; null: it goes on"),
     field("peak_bytes", &Run::peak_bytes, {.run = 3}, "of the device"),
     field("how", &Run::how, {.run = 4}, "how it ended: see `verdict.end`; `ended` while it goes on, too"),
-    field("pid", &Run::pid, {.run = 5}, "of the process that ended with it; null: not known",
-          {.null_when_none = true}));
+    field("pid", &Run::pid, {.run = 5}, "of the process that ended with it; null: not known", {.null_when_none = true}),
+    field("growth_bytes_per_s", &Run::growth_bytes_per_s, {.run = 6},
+          "at its end, or now while it goes on; null: it did not grow"),
+    field("onset", &Run::onset, {.run = 7}, "when that growth began"),
+    field("first_alert", &Run::first_alert, {.run = 8}, "when its first alert was raised that was not withdrawn"),
+    field("lead_s", &run_lead_s, {.run = 9}, "seconds from that alert to its end; null: none, or it goes on",
+          {.unit = Unit::seconds}));
 
 template <>
 inline constexpr auto kFields<Verdict> = std::make_tuple(

@@ -44,7 +44,7 @@ struct SeriesView {
   Verdict verdict;
   std::vector<Alert> alerts;         ///< all, in the order raised; at most the last 256
   std::vector<Alert> suspicions;     ///< that were not confirmed, in the order raised; at most the last 64
-  std::vector<Run> runs;             ///< of a device, in order; at most the last 64
+  std::vector<Run> runs;             ///< of a device, in order; at most the last 256
   std::vector<std::string> explain;  ///< only when asked for
 };
 
@@ -58,8 +58,9 @@ struct View {
   Timestamp time;                  ///< of the last sample taken in
   bool clock_is_relative = false;  ///< times are offsets from zero, not dates
   std::vector<std::string> files;  ///< of a recording; empty when live
-  std::vector<SeriesView> series;  ///< devices first (by index), then processes by device and size
-  std::vector<Notice> notices;     ///< at most the last 64
+  /// Devices first (by index), then processes by device: living ones first, of those leaking ones, then the larger.
+  std::vector<SeriesView> series;
+  std::vector<Notice> notices;  ///< at most the last 64
   std::uint64_t skipped_lines = 0;
   std::vector<std::string> first_skipped;
   std::vector<std::string> warnings;

@@ -20,6 +20,13 @@ class Siblings;
 /// Confidence before anything is known. Not zero: a leak may be there.
 inline constexpr double kUnknownConfidence = 0.02;
 
+/// Earlier runs of a series that grew until memory ran out.
+struct Precedent {
+  int ran_out = 0;
+  int ended = 0;                  ///< all that have ended, these too
+  double growth_bytes_per_s = 0;  ///< the median of theirs
+};
+
 /// One instance per series; memory bounded whatever the length of the series. Not thread-safe.
 class Detector {
  public:
@@ -43,6 +50,9 @@ class Detector {
 
   /// The series of other ranks or replicas of its job, likewise.
   virtual void set_siblings(const Siblings* /*siblings*/) {}
+
+  /// How earlier runs of the series ended; nullopt, and before the first call: none ran out of memory.
+  virtual void set_precedent(const std::optional<Precedent>& /*precedent*/) {}
 
   /// Whether a leak alert of this detector stands after the last sample. Cheap: called for every sample.
   [[nodiscard]] virtual bool alerting() const = 0;

@@ -34,6 +34,11 @@ constexpr double kHalfKept = 0.5;
 /// Peaks below this share of where the growth began, or below kNothingShare of the highest level: all was released.
 constexpr double kReleasedShare = 0.5;
 
+/// A rise whose rate is within this factor of that of earlier runs is like theirs. Rates of rises that have nothing to
+/// do with one another spread over two decades: one in ten is as near by chance.
+constexpr double kAlikeRate = 1.25;
+constexpr double kAlikeByChance = 0.1;
+
 // What is derived from the series.
 
 /// A load comes in jumps, and a creep that stood still for so many times as long as it has grown is none.
@@ -115,7 +120,7 @@ bool Judge::confirm_at_end() {
   // A creep that is not certain is no leak because the file ends.
   if (alerting() || !suspicion_.stands()) return false;
   const auto e = best();
-  if (!e || confidence_in(*e) < kConfirmedAtEnd) return false;
+  if (!e || confidence_in(*e) < kConfirmedAtEnd || pause_of_rise(e->start, e->net_bytes).is_long()) return false;
   alert_ = suspicion_;
   at_end_ = true;
   return true;
@@ -212,11 +217,18 @@ void Judge::on_close(std::uint32_t mask) {
 void Judge::decide(Standing& standing) {
   if (!standing.stands()) {
     if (!standing.wanted()) return;
-    return standing.raise(last_, best().value_or(Evidence{}));
+    const auto e = best();
+    // Coarse scales take up what has ended at finer ones.
+    if (e && pause_of_rise(e->start, e->net_bytes).is_long()) return;
+    return standing.raise(last_, e.value_or(Evidence{}));
   }
   if (is_held()) return standing.hold(last_);
   const Level& level = scales_.level(standing.level());
   const double paused_s = seconds_between(standing.held_until(), last_);
+  // No scale keeps alive what has stood still for too long.
+  if (const Pause pause = pause_of_rise(standing.start(), standing.net_bytes()); pause.has_ended())
+    return end(standing, AlertEnd::withdrawn,
+               fmt::format("the growth ended: it has stood still for {}", format_span(pause.still_s)));
   if (paused_s < standing.patience_s(level)) return;
   end(standing, AlertEnd::withdrawn,
       standing.is_given_back(level)
@@ -225,9 +237,19 @@ void Judge::decide(Standing& standing) {
                         format_span(paused_s)));
 }
 
+Pause Judge::pause_of_rise(Timestamp start, double net_bytes) const {
+  return pause_of(scales_, finest_useful(), start, net_bytes, last_);
+}
+
+/// By a window whose own rise has not stood still for too long.
 bool Judge::is_held() const {
-  return (held_.probability >= kKeepProbability && held_.ends_in_sight) ||
-         std::any_of(probability_.begin(), probability_.end(), [](float p) { return p >= kKeepProbability; });
+  if (held_.probability >= kKeepProbability && held_.ends_in_sight &&
+      !pause_of_rise(held_.start, held_.net_bytes).has_ended())
+    return true;
+  for (std::size_t k = 0; k < Scales::kLevels; ++k)
+    if (probability_[k] >= kKeepProbability && !pause_of_rise(rises_[k].start, rises_[k].net_bytes).has_ended())
+      return true;
+  return false;
 }
 
 void Judge::on_finest() {
@@ -298,7 +320,21 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   e->most_confidence = most_confidence(*e, siblings);
   const double known = with_experience(e->probability, e->noise, with_siblings(experienced(*e), siblings));
   e->probability = e->admissible() ? known : std::min(e->probability, known);
+  if (const double odds = precedent_odds(*e); odds > 0) {
+    e->probability = std::max(e->probability, 1 / (1 + e->noise + 1 / odds));
+    e->most_confidence = 1;
+  }
   return e;
+}
+
+/// Odds that a rise goes on until memory ends because earlier ones did that were like it, whatever else may explain a
+/// rise; 0: it is not like them. With k of n runs that ran out of memory, those of the next are (k + 1) / (n - k + 1)
+/// by Laplace's rule of succession; that the rate is theirs multiplies them.
+double Judge::precedent_odds(const Evidence& e) const {
+  if (!precedent_ || !e.admissible() || e.duration_s < min_duration_s()) return 0;
+  const double ratio = e.net_bytes / e.duration_s / precedent_->growth_bytes_per_s;
+  if (!(ratio > 1 / kAlikeRate && ratio < kAlikeRate)) return 0;
+  return (precedent_->ran_out + 1.0) / (precedent_->ended - precedent_->ran_out + 1.0) / kAlikeByChance;
 }
 
 ExperienceWord Judge::experienced(const Evidence& e) const {
@@ -321,12 +357,15 @@ void Judge::weigh_level(std::size_t k) {
     // That a program settled before it went where none of its predecessors went says nothing of what it does there.
     const bool left = experienced(*e).kind == ExperienceWord::Kind::left;
     if (e->largest_step < kJumpShare && !left) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
+    rises_[k] = {e->start, e->net_bytes};
     // A growth that ends beyond the horizon holds no alert.
     probability_[k] = beyond_horizon(*e) ? 0 : static_cast<float>(e->probability);
     // That the rise of the others ended is no evidence that a window forgot, but new.
     if (siblings_ && held_.probability > e->probability && of_siblings(*e).explains()) held_ = {};
     if (e->admissible() && e->probability >= held_.probability)
       held_ = {e->probability,
+               e->start,
+               e->net_bytes,
                e->end,
                e->start_bytes + e->net_bytes,
                e->net_bytes / e->duration_s,

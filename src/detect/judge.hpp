@@ -16,6 +16,7 @@
 #include "detect/distributions.hpp"
 #include "detect/evidence.hpp"
 #include "detect/experience.hpp"
+#include "detect/pause.hpp"
 #include "detect/period.hpp"
 #include "detect/scales.hpp"
 #include "detect/shape.hpp"
@@ -40,6 +41,7 @@ class Judge final : public Detector {
   void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
   void set_experience(const Experience* experience) override { experience_ = experience; }
   void set_siblings(const Siblings* siblings) override { siblings_ = siblings; }
+  void set_precedent(const std::optional<Precedent>& precedent) override { precedent_ = precedent; }
   [[nodiscard]] bool alerting() const override { return alert_.stands() || creeping_.alerts(); }
   [[nodiscard]] bool suspecting() const override {
     return suspicion_.stands() || creeping_.suspects() || shifting_.suspects();
@@ -64,9 +66,11 @@ class Judge final : public Detector {
   [[nodiscard]] std::optional<Evidence> weigh_in_context(std::size_t k) const;
   [[nodiscard]] ExperienceWord experienced(const Evidence& e) const;
   [[nodiscard]] SiblingsWord of_siblings(const Evidence& e) const;
+  [[nodiscard]] double precedent_odds(const Evidence& e) const;
   void restart(bool keep_highs);
   void decide(Standing& standing);
   void end(Standing& standing, AlertEnd end, std::string reason);
+  [[nodiscard]] Pause pause_of_rise(Timestamp start, double net_bytes) const;
   [[nodiscard]] bool is_held() const;
   [[nodiscard]] EvidenceContext context() const;
   [[nodiscard]] bool suspects(const Evidence& e) const;
@@ -96,6 +100,7 @@ class Judge final : public Detector {
   std::optional<double> limit_bytes_;
   const Experience* experience_ = nullptr;
   const Siblings* siblings_ = nullptr;
+  std::optional<Precedent> precedent_;
   Timestamp first_{};
   Timestamp program_first_{};  ///< as far as is known: the first sample after a restart that kept nothing
   Timestamp last_{};
@@ -110,10 +115,18 @@ class Judge final : public Detector {
     double probability = 1;
   };
   std::array<Going, Scales::kLevels> going_{};
+  /// Of each level's window: the rise that probability_ is of.
+  struct Rising {
+    Timestamp start{};
+    double net_bytes = 0;
+  };
+  std::array<Rising, Scales::kLevels> rises_{};
   /// The strongest evidence of the present growth. A rival that it has ruled out stays ruled out while the growth goes
   /// on; only the windows forget.
   struct Held {
     double probability = 0;
+    Timestamp start{};
+    double net_bytes = 0;
     Timestamp time{};
     double floor_bytes = 0;
     double rate_bytes_per_s = 0;

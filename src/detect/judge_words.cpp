@@ -176,6 +176,11 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
   if (e.new_high) f.because += ", above all seen before";
   if (experience_) f.because += experience_->describe(experienced(e));
   f.because += of_siblings(e).describe();
+  if (precedent_odds(e) > 0)
+    f.because +=
+        precedent_->ran_out == 1
+            ? "; the run before it grew at about this rate, and ran out of memory"
+            : fmt::format("; {} runs before it grew at about this rate, and ran out of memory", precedent_->ran_out);
   // While it waits for that, and where the end of a recording has decided.
   if (e.most_confidence < 1 && (f.state == State::growing || f.stage == Stage::confirmed_at_end))
     f.because += "; it may be the morning of a daily load: another day will tell";

@@ -30,6 +30,7 @@ void Standing::look(std::size_t k, const Evidence* speaks) {
   if (!stands_ || speaks->net_bytes <= net_bytes_) return;
   net_bytes_ = speaks->net_bytes;
   level_ = speaks->level;
+  start_ = speaks->start;
   start_bytes_ = speaks->start_bytes;
   duration_s_ = speaks->duration_s;
 }
@@ -43,6 +44,7 @@ void Standing::raise(Timestamp now, const Evidence& best) {
   stands_ = true;
   held_until_ = now;
   level_ = best.level;
+  start_ = best.start;
   start_bytes_ = best.start_bytes;
   net_bytes_ = best.net_bytes;
   duration_s_ = best.duration_s;

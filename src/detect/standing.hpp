@@ -25,6 +25,7 @@ class Standing {
 
   [[nodiscard]] bool stands() const { return stands_; }
   [[nodiscard]] std::size_t level() const { return level_; }
+  [[nodiscard]] Timestamp start() const { return start_; }
   [[nodiscard]] double start_bytes() const { return start_bytes_; }
   [[nodiscard]] double net_bytes() const { return net_bytes_; }
   [[nodiscard]] double duration_s() const { return duration_s_; }
@@ -38,6 +39,7 @@ class Standing {
   std::array<std::uint8_t, Scales::kLevels> streak_{};  ///< looks in a row that spoke for raising
   bool stands_ = false;
   std::size_t level_ = 0;
+  Timestamp start_{};
   double start_bytes_ = 0;
   double net_bytes_ = 0;
   double duration_s_ = 0;

@@ -69,6 +69,29 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
   return v;
 }
 
+namespace {
+
+/// A run that goes on has what is known of it now.
+void tell_of_present_run(SeriesView& s) {
+  if (s.runs.empty() || s.runs.back().end) return;
+  Run& run = s.runs.back();
+  run.first_alert = first_alert_of(run, s.alerts);
+  const Finding& f = s.verdict.finding;
+  if (!grows(f)) return;
+  run.growth_bytes_per_s = f.growth_bytes_per_s.mid;
+  run.onset = f.onset;
+}
+
+/// Among the processes of a device: who lives before who has ended, who leaks before who does not, and then the larger.
+bool before(const SeriesView& a, const SeriesView& b) {
+  if (a.ended != b.ended) return b.ended;
+  if (a.verdict.finding.leak != b.verdict.finding.leak) return a.verdict.finding.leak;
+  if (grows(a.verdict.finding) != grows(b.verdict.finding)) return grows(a.verdict.finding);
+  return a.used_bytes > b.used_bytes;
+}
+
+}  // namespace
+
 std::shared_ptr<const View> Engine::view(bool explain) const {
   auto view = std::make_shared<View>();
   const auto add_other_alerts = [&](const SeriesState& s, SeriesView& into) {
@@ -89,6 +112,7 @@ std::shared_ptr<const View> Engine::view(bool explain) const {
     if (s.samples == 0) return;
     view->series.push_back(s.view(core_->catalog, explain));
     view->series.back().verdict = core_->verdict(s);
+    tell_of_present_run(view->series.back());
     view->series.back().level_bytes = s.level_of(view->series.back().verdict.finding);
     add_other_alerts(s, view->series.back());
   });
@@ -100,7 +124,7 @@ std::shared_ptr<const View> Engine::view(bool explain) const {
     if (ai != bi) return ai < bi;
     if (a.key.pid == 0) return false;
     if (a.key.device_id != b.key.device_id) return a.key.device_id < b.key.device_id;
-    return a.used_bytes > b.used_bytes;
+    return before(a, b);
   });
   return view;
 }

@@ -18,6 +18,8 @@ constexpr double kLeastFall = 0.1;
 constexpr double kLeastContext_bytes = 128 * kMiB;
 /// A process that held this share of what was used is the run of its device.
 constexpr double kMostOfIt = 0.5;
+/// Of the limit: what no program can allocate, because it is in pieces or the driver needs it.
+constexpr double kUnusable = 0.03;
 constexpr double kNearLimit = 0.1;    ///< of the limit, was free
 constexpr double kOutOfMemory = 0.1;  ///< of what was free at the onset, is still free
 /// A process of which nothing was heard for so many of its periods is not listed any more. One is the rule, and two
@@ -98,7 +100,7 @@ void Engine::Core::notice_fall(SeriesState& s, const Sample& sample) {
   fall.lowest_bytes = sample.bytes;
   fall.end = std::move(end);
   if (is_rest_of_release(s, sample.time)) {
-    if (s.last_end->growth_bytes_per_s) s.close_run();
+    if (s.last_end->growth_bytes_per_s) close_run(s);
     fall.told = true;
     fall.last.used_bytes = static_cast<double>(fall.end.used_bytes);
     falls.push_back(std::move(fall));
@@ -202,9 +204,13 @@ FallMeans Engine::Core::meaning_of(const Fall& fall, const SeriesState& device, 
   }
   // Nobody visible: what is left must be no more than a driver keeps, or the run ended where memory does.
   const double idle = device.device->idle_bytes();
-  const bool all_gone = left <= idle && fall.last.used_bytes > idle;
-  const bool growth_gone = end.how != EndKind::ended && fall.last.onset_bytes && left <= *fall.last.onset_bytes;
-  if (all_gone || growth_gone) return FallMeans::an_end;
+  const bool all_gone =
+      (left <= idle && fall.last.used_bytes > idle) || all_taken_is_gone(device, fall.last.used_bytes, left);
+  // Where the run met the limit, most of what it had taken is enough: the next one may be there at once.
+  const bool at_limit = said || (end.how == EndKind::out_of_memory && next_rise_does_not_fit(device, fall.last));
+  const double taken = fall.last.used_bytes - static_cast<double>(device.runs.lowest_bytes());
+  const bool growth_gone = fall.last.onset_bytes && left <= *fall.last.onset_bytes;
+  if (all_gone || (at_limit && (growth_gone || fallen >= kMostOfIt * taken))) return FallMeans::an_end;
   // What rises is not being released any more.
   return device.last_bytes > fall.lowest_bytes + no_growth_bytes() ? FallMeans::no_end : open;
 }
@@ -314,8 +320,75 @@ void Engine::Core::device_ends(SeriesState& device, End end, std::uint64_t proce
   device.floor_since_end = has_fallen ? device.last_bytes : device.last_end->used_bytes;
   device.samples_since_end = has_fallen ? 1 : 0;
   // A run that grew until its end is told by itself, though other programs go on beside it.
-  if (has_fallen && device.last_end->growth_bytes_per_s) device.close_run();
-  if (device.alerting) clear(device, AlertEnd::process_ended, reason_of(*device.last_end));
+  const End& how = *device.last_end;
+  const bool run_is_over =
+      has_fallen && (how.growth_bytes_per_s || all_taken_is_gone(device, static_cast<double>(how.used_bytes),
+                                                                 static_cast<double>(device.last_bytes)));
+  if (device.alerting) clear(device, AlertEnd::process_ended, reason_of(how));
+  if (run_is_over) close_run(device);
+}
+
+/// A sawtooth stops below the limit; what runs out of memory stops where its next allocation does not fit.
+bool Engine::Core::next_rise_does_not_fit(const SeriesState& device, const LastFigures& last) const {
+  if (!last.limit_bytes) return false;
+  const auto rise = static_cast<double>(device.runs.largest_rise_bytes());
+  return *last.limit_bytes - last.used_bytes <= kUnusable * *last.limit_bytes + rise;
+}
+
+/// A living process keeps its context: it does not fall to what was in use before it began.
+bool Engine::Core::all_taken_is_gone(const SeriesState& device, double used_bytes, double left_bytes) const {
+  if (!device.runs.goes_on() || !device.runs.rest_bytes()) return false;
+  const auto rest = static_cast<double>(*device.runs.rest_bytes());
+  return left_bytes <= rest + kLeastContext_bytes / 2 && used_bytes > rest + kLeastContext_bytes;
+}
+
+/// After a reading of the device.
+void Engine::Core::note_run(SeriesState& device) {
+  const bool went_on = device.runs.goes_on();
+  const bool begins =
+      device.runs.read(device.last_time, device.last_bytes,
+                       {device.device->idle_bytes(), no_growth_bytes(), device.release_s()}, device.last_end);
+  if (went_on && !device.runs.goes_on()) take_first_alert(device);
+  if (begins) know_precedent(device);
+  const std::vector<Run>& all = device.runs.all();
+  if (!begins || device.samples == 1) return;
+  // What comes back sooner is one program that gives its memory back and takes it again.
+  const double cycle_s = 2 * config.detection.minimum_duration_minutes * kSecondsPerMinute;
+  if (all.size() < 2 || seconds_between(all[all.size() - 2].begin, all.back().begin) >= cycle_s) judge_anew(device);
+}
+
+/// The processes of a run that has begun are compared with those of earlier ones that had the same command.
+void Engine::Core::know_precedent(const SeriesState& device) {
+  const auto precedent = device.runs.precedent();
+  if (!precedent || !device.last_end || device.last_end->command.empty()) return;
+  series.for_device(device_key(device.key), [&](SeriesState& s) {
+    if (s.key.metric != Metric::process_used || !s.detector || s.first_time < device.runs.all().back().begin) return;
+    End its;
+    name(its, s);
+    if (its.command == device.last_end->command) s.detector->set_precedent(precedent);
+  });
+}
+
+void Engine::Core::close_run(SeriesState& device) {
+  if (!device.last_end || !device.runs.close(*device.last_end, device.last_time, device.last_bytes)) return;
+  take_first_alert(device);
+  judge_anew(device);
+}
+
+/// Of the run that is over: which of its alerts was the first.
+void Engine::Core::take_first_alert(SeriesState& device) {
+  device.runs.set_first_alert(first_alert_of(device.runs.all().back(), device.alerts));
+}
+
+/// A run is judged by itself: what an earlier one, or the time between, left in the detectors is no evidence about it.
+void Engine::Core::judge_anew(SeriesState& device) {
+  if (!device.detector) return;
+  device.judge_anew(config.detection);
+  device.detector->set_precedent(device.runs.precedent());
+  // What it had taken is gone: an alert of its own total has nothing left to be about.
+  if (device.alerting && !wants_alert(device)) clear(device, AlertEnd::released, "the memory was released");
+  device.reviewed.reset();
+  queue(device);
 }
 
 /// What was concluded from growth before the end is about a run that is over, until the series is higher than it was.

@@ -27,6 +27,8 @@ void Engine::Core::take(const Sample& sample) {
   knows_allocators |= is_of_allocator(s.key.metric);
   if (s.key.metric == Metric::device_used) s.device->remainder.read(sample.time, sample.bytes);
   if (s.key.metric == Metric::process_used) s.device->remainder.list(s.id, sample.time, sample.bytes);
+  if (s.key.metric == Metric::process_used && s.samples == 1 && s.device->used != nullptr)
+    s.device->used->runs.came(sample.time);
   if (s.detector->alerting() != s.alerting || s.detector->suspecting() != s.alerting) queue(s);
 }
 
@@ -42,7 +44,7 @@ void Engine::Core::complete_tick() {
   conclude_falls();
   derive_remainders();
   for (const SeriesId id : touched)
-    if (SeriesState* s = series.find(id); s != nullptr && s->key.metric == Metric::device_used) s->note_run();
+    if (SeriesState* s = series.find(id); s != nullptr && s->key.metric == Metric::device_used) note_run(*s);
   refresh_limits();
   if (runs) runs->complete_tick(touched);
   siblings.complete_tick(touched);

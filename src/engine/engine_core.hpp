@@ -52,6 +52,8 @@ struct Engine::Core {
   void judge_by_parts(const SeriesState& device, Verdict& verdict) const;
   void take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,
                              Verdict& verdict) const;
+  [[nodiscard]] bool is_past(const SeriesState& device, const SeriesState& process, const Finding& finding) const;
+  [[nodiscard]] const SeriesState* fastest_grower(const SeriesState& device) const;
   void leave_to_jobs(const SeriesState& process, Verdict& verdict) const;
   void remember_run(const SeriesState& process);
   // allocator.cpp
@@ -80,6 +82,13 @@ struct Engine::Core {
   void end_device_with(SeriesState& device, const SeriesState& process, const End& its);
   [[nodiscard]] LastFigures last_figures(const SeriesState& series, const End& end) const;
   void device_ends(SeriesState& device, End end, std::uint64_t process_bytes);
+  [[nodiscard]] bool all_taken_is_gone(const SeriesState& device, double used_bytes, double left_bytes) const;
+  [[nodiscard]] bool next_rise_does_not_fit(const SeriesState& device, const LastFigures& last) const;
+  void note_run(SeriesState& device);
+  void know_precedent(const SeriesState& device);
+  void close_run(SeriesState& device);
+  static void take_first_alert(SeriesState& device);
+  void judge_anew(SeriesState& device);
   [[nodiscard]] bool held_since_end(const SeriesState& device) const;
   [[nodiscard]] std::uint64_t no_growth_bytes() const;
   void name(End& end, const SeriesState& process) const;

@@ -129,17 +129,18 @@ std::vector<const SeriesState*> Engine::Core::leaking_parts(const SeriesState& d
       if (s.ignored && s.detector && s.key.metric == Metric::process_used && s.detector->alerting())
         found.emplace_back(s.detector->finding(), &s);
     });
-  // What a process did before its device's run ended with it is past.
-  const auto is_past = [&](const Finding& f, const SeriesState& s) {
-    const auto& end = device.last_end;
-    return end && end->pid != 0 && s.key.pid == end->pid && s.key.pid_start_ticks == end->pid_start_ticks &&
-           (!f.onset || *f.onset <= end->time) && (device.last_bytes < end->used_bytes || held_since_end(device));
-  };
-  std::erase_if(found, [&](const auto& one) { return !one.first.leak || is_past(one.first, *one.second); });
+  std::erase_if(found, [&](const auto& one) { return !one.first.leak || is_past(device, *one.second, one.first); });
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return worse(a.first, b.first); });
   std::vector<const SeriesState*> out;
   for (const auto& one : found) out.push_back(one.second);
   return out;
+}
+
+/// What a process did before its device's run ended with it is past.
+bool Engine::Core::is_past(const SeriesState& device, const SeriesState& process, const Finding& f) const {
+  const auto& end = device.last_end;
+  return end && end->pid != 0 && process.key.pid == end->pid && process.key.pid_start_ticks == end->pid_start_ticks &&
+         (!f.onset || *f.onset <= end->time) && (device.last_bytes < end->used_bytes || held_since_end(device));
 }
 
 /// A leak of a part is the device's; nothing else is.
@@ -149,7 +150,11 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
     take_figures_of_parts(parts, device, v);
     return;
   }
-  if (!grows(v.finding)) return;
+  if (!grows(v.finding)) {
+    // The total may stand still, or have just jumped: a process that grows is what there is to tell.
+    if (const SeriesState* grower = fastest_grower(device)) take_figures_of_parts({grower}, device, v);
+    return;
+  }
   const Attribution a = attribution(device, v.finding);
   const SeriesState* const rest = device.device->unattributed;
   const bool rest_grows = rest->detector && grows(rest->detector->finding());
@@ -183,6 +188,20 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
       "neither its processes nor the memory outside them grow like a leak; processes that started in the "
       "meantime explain {} of the rise; of the device's total: {}",
       format_percent(a.churn_share), f.because);
+}
+
+/// Of the living processes of the device that grow; nullptr: none does.
+const SeriesState* Engine::Core::fastest_grower(const SeriesState& device) const {
+  const SeriesState* found = nullptr;
+  double fastest = 0;
+  series.for_device(device_key(device.key), [&](const SeriesState& s) {
+    if (s.key.metric != Metric::process_used || s.ended || s.ignored || !s.detector) return;
+    const Finding f = s.detector->finding();
+    if (!grows(f) || f.growth_bytes_per_s.mid <= fastest || is_past(device, s, f)) return;
+    found = &s;
+    fastest = f.growth_bytes_per_s.mid;
+  });
+  return found;
 }
 
 void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,

@@ -24,7 +24,7 @@ RunMemory::Seen& RunMemory::begin(SeriesState& s, Timestamp time, double bytes) 
   if (index_of(s.id) >= seen_.size()) seen_.resize(index_of(s.id) + 1);
   auto& seen = seen_[index_of(s.id)];
   if (seen && seen->remembered) --remembered_;
-  if (s.detector) s.detector->set_experience(nullptr);
+  s.set_experience(nullptr);
   seen = std::make_unique<Seen>();
   seen->begin = time;
   seen->first_bytes = bytes;
@@ -46,7 +46,7 @@ void RunMemory::observe(SeriesState& s, const Sample& sample) {
     Seen* seen = find(s.id);
     if (seen == nullptr || s.samples == 1) {
       seen = &begin(s, sample.time, bytes);
-      s.detector->set_experience(&seen->experience);
+      s.set_experience(&seen->experience);
     }
     seen->experience.days().observe(sample.time, bytes);
     if (memory_.devices) seen->curve.observe(seconds_between(seen->begin, sample.time), bytes);
@@ -56,7 +56,7 @@ void RunMemory::observe(SeriesState& s, const Sample& sample) {
   Seen* seen = find(s.id);
   if (seen == nullptr || s.samples == 1) {
     seen = &begin(s, sample.time, bytes);
-    if (s.detector) s.detector->set_experience(&seen->experience);
+    s.set_experience(&seen->experience);
     ask(s, *seen);
   }
   seen->experience.days().observe(sample.time, bytes);
@@ -143,11 +143,11 @@ void RunMemory::follow(SeriesState& device, const SeriesState* process) {
 /// SeriesState::runs has been brought up to date.
 void RunMemory::note_device_run(SeriesState& device) {
   Seen* const seen = find(device.id);
-  if (seen == nullptr || device.runs.empty()) return;
+  if (seen == nullptr || device.runs.all().empty()) return;
   const bool lists_processes = std::any_of(device.device->series.begin(), device.device->series.end(),
                                            [](const auto& entry) { return entry.second->key.pid != 0; });
   if (lists_processes) return;
-  const Run& run = device.runs.back();
+  const Run& run = device.runs.all().back();
   if (run.end) {
     if (!seen->identity.text.empty()) tell(seen->identity, run_of(device, *seen));
     seen->identity = {};
@@ -156,14 +156,14 @@ void RunMemory::note_device_run(SeriesState& device) {
   }
   if (!seen->identity.text.empty()) return;
   Seen& begun = begin(device, run.begin, static_cast<double>(run.peak_bytes));
-  if (device.detector) device.detector->set_experience(&begun.experience);
+  device.set_experience(&begun.experience);
   begun.curve.observe(seconds_between(run.begin, device.last_time), static_cast<double>(device.last_bytes));
   ask(device, begun);
 }
 
 FinishedRun RunMemory::run_of(const SeriesState& s, const Seen& seen) const {
   const bool is_device = s.key.pid == 0;
-  const Run* const device_run = is_device && !s.runs.empty() ? &s.runs.back() : nullptr;
+  const Run* const device_run = is_device && !s.runs.all().empty() ? &s.runs.all().back() : nullptr;
   const Timestamp end = device_run != nullptr ? device_run->end.value_or(s.last_time) : s.last_time;
   const bool alerted = std::any_of(s.alerts.begin(), s.alerts.end(), [&](const Alert& alert) {
     return alert.raised >= seen.begin && alert.finding.leak && alert.ended != AlertEnd::withdrawn;
@@ -234,7 +234,7 @@ void RunMemory::end_all() {
 void RunMemory::forget(SeriesId id) {
   Seen* const seen = find(id);
   if (seen == nullptr) return;
-  if (SeriesState* const s = table_.find(id); s != nullptr && s->detector) s->detector->set_experience(nullptr);
+  if (SeriesState* const s = table_.find(id); s != nullptr) s->set_experience(nullptr);
   if (seen->remembered) --remembered_;
   seen_[index_of(id)].reset();
 }

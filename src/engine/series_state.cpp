@@ -35,13 +35,33 @@ bool IgnorePatterns::match(const ProcessInfo& process) const {
 
 SeriesState::SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore)
     : id(series), key(catalog.key(series)), severity_(config.severity) {
-  const DetectorInfo* deciding = find_detector(config.detection.detector);
-  if (deciding != nullptr) detector = deciding->make(config.detection);
-  for (const DetectorInfo* info : vramtrack::dissenters())
-    if (info != deciding) dissenters.push_back(info->make(config.detection));
+  make_detectors(config.detection);
   if (is_of_allocator(key.metric)) floors = std::make_unique<FloorCurve>();
   if (key.pid != 0)
     if (const ProcessInfo* process = catalog.process(process_key(key))) ignored = ignore.match(*process);
+}
+
+void SeriesState::make_detectors(const DetectionConfig& config) {
+  const DetectorInfo* deciding = find_detector(config.detector);
+  if (deciding != nullptr) detector = deciding->make(config);
+  dissenters.clear();
+  for (const DetectorInfo* info : vramtrack::dissenters())
+    if (info != deciding) dissenters.push_back(info->make(config));
+}
+
+void SeriesState::judge_anew(const DetectionConfig& config) {
+  make_detectors(config);
+  if (!detector) return;
+  detector->set_experience(experience_);
+  detector->set_limit(limit_bytes);
+  for (auto& d : dissenters) d->set_limit(limit_bytes);
+  detector->observe(last_time, static_cast<double>(last_bytes));
+  for (auto& d : dissenters) d->observe(last_time, static_cast<double>(last_bytes));
+}
+
+void SeriesState::set_experience(const Experience* experience) {
+  experience_ = experience;
+  if (detector) detector->set_experience(experience);
 }
 
 bool SeriesState::observe(const Sample& sample) {
@@ -90,32 +110,6 @@ void SeriesState::refresh_limit(std::optional<std::uint64_t> holds) {
   limit_bytes = limit;
   if (detector) detector->set_limit(limit_bytes);
   for (auto& d : dissenters) d->set_limit(limit_bytes);
-}
-
-void SeriesState::note_run() {
-  const bool used = static_cast<double>(last_bytes) > device->idle_bytes();
-  const bool is_open = !runs.empty() && !runs.back().end;
-  if (!is_open && !used) next_run.reset();
-  if (used && !is_open) {
-    // What is left while the memory of the last run is released is no run yet.
-    if (!next_run) next_run = last_time;
-    if (last_end && last_bytes <= floor_since_end && seconds_between(last_end->time, last_time) <= release_s()) return;
-    runs.push_back({*next_run, {}, last_bytes, EndKind::ended, 0});
-    next_run.reset();
-    if (runs.size() > kMaxRuns) runs.erase(runs.begin());
-  } else if (used) {
-    runs.back().peak_bytes = std::max(runs.back().peak_bytes, last_bytes);
-  } else if (is_open) {
-    if (last_end && last_end->time >= runs.back().begin) return close_run();
-    runs.back().end = prior_time;
-  }
-}
-
-void SeriesState::close_run() {
-  if (runs.empty() || runs.back().end || !last_end || last_end->time < runs.back().begin) return;
-  runs.back().end = last_end->time;
-  runs.back().how = last_end->how;
-  runs.back().pid = last_end->pid;
 }
 
 void SeriesState::end(End how) {
@@ -228,7 +222,7 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   v.last_xid = last_xid;
   v.alerts = alerts;
   v.suspicions = suspicions;
-  v.runs = runs;
+  v.runs = runs.all();
   if (explain && detector) v.explain = detector->explain();
   return v;
 }

@@ -16,6 +16,7 @@
 #include "detect/floor_curve.hpp"
 #include "detect/history.hpp"
 #include "detect/period.hpp"
+#include "engine/device_runs.hpp"
 
 namespace vramtrack {
 
@@ -41,7 +42,6 @@ Severity severity_of(const Finding& finding, const SeverityConfig& config);
 
 struct SeriesState {
   static constexpr std::size_t kMaxAlerts = 256;
-  static constexpr std::size_t kMaxRuns = 64;
   static constexpr std::size_t kMaxSuspicions = 64;
 
   SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
@@ -52,10 +52,11 @@ struct SeriesState {
   /// what the driver keeps, a process at what it holds plus what its device has free, and what no process holds
   /// likewise. `holds`: what its process holds on the device, where that is more than the series. REQUIRES: device.
   void refresh_limit(std::optional<std::uint64_t> holds = {});
-  /// Of a device, after a sample: whether a run begins, goes on or has ended.
-  void note_run();
-  /// Of a device: its run ended with `last_end`, though others may still use the device.
-  void close_run();
+  /// The last sample is the first of another run of the device, which is judged by itself: new detectors, which know
+  /// what the old ones were told of limits and experience. REQUIRES: !ended.
+  void judge_anew(const DetectionConfig& config);
+  /// What its detector knows besides the samples: see Detector::set_experience.
+  void set_experience(const Experience* experience);
   /// The process has ended: keeps the verdict and the past, frees the detectors.
   void end(End how);
 
@@ -88,9 +89,8 @@ struct SeriesState {
   std::unique_ptr<FloorCurve> floors;  ///< of an allocator's series only
   PeriodEstimate period;
   std::vector<Alert> alerts;
-  std::vector<Alert> suspicions;  ///< that were not confirmed; of a standing one `cleared` is empty
-  std::vector<Run> runs;
-  std::optional<Timestamp> next_run;  ///< when the next one began, if it is one
+  std::vector<Alert> suspicions;      ///< that were not confirmed; of a standing one `cleared` is empty
+  DeviceRuns runs;                    ///< of a device
   Verdict final_verdict;              ///< once `ended`
   std::optional<End> last_end;        ///< of a device: see Verdict::end
   std::uint64_t floor_since_end = 0;  ///< likewise, with the number of samples
@@ -127,7 +127,10 @@ struct SeriesState {
   bool ignored = false;
 
  private:
+  void make_detectors(const DetectionConfig& config);
+
   SeverityConfig severity_;
+  const Experience* experience_ = nullptr;
 };
 
 }  // namespace vramtrack

@@ -12,6 +12,8 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kMaxAlertLines = 8;
+constexpr std::size_t kMaxRunLines = 10;
+constexpr double kBriefRun_s = 60;         ///< shorter runs are counted
 constexpr std::size_t kMaxBriefLines = 8;  ///< of processes with nothing to tell
 
 void line(std::string& out, std::string_view label, std::string_view text) {
@@ -40,22 +42,48 @@ std::string title(const SeriesView& s) {
   return words;
 }
 
-/// "  2026-01-01 08:00:00Z to 2026-01-01 09:32:00Z, 1h 32m: 24.0/24.0 GiB at most, ran out of memory, pid 4242"
+/// "2026-01-01T08:00:00Z to 2026-01-01T09:32:00Z, 1h 32m: +186 MiB/min, 24.0/24.0 GiB at most, ran out of memory, pid
+/// 4242; first alert 56m before"
 std::string run_words(const Run& run, const SeriesView& s, const View& view) {
   const auto peak = static_cast<double>(run.peak_bytes);
-  std::string out = fmt::format("  {} to {}", format_moment(run.begin, view.clock_is_relative),
+  std::string out = fmt::format("{} to {}", format_moment(run.begin, view.clock_is_relative),
                                 run.end ? format_moment(*run.end, view.clock_is_relative) : "the end");
   const auto until = run.end ? run.end : s.last;
   if (until) out += ", " + format_duration(seconds_between(run.begin, *until));
-  out += fmt::format(": {} at most, ", s.device.capacity_bytes
-                                           ? format_bytes_of(peak, static_cast<double>(*s.device.capacity_bytes))
-                                           : format_bytes(peak));
-  if (!run.end) return out + "still running";
+  out += ": ";
+  if (run.growth_bytes_per_s) out += format_rate(*run.growth_bytes_per_s) + ", ";
+  out += fmt::format("{} at most, ", s.device.capacity_bytes
+                                         ? format_bytes_of(peak, static_cast<double>(*s.device.capacity_bytes))
+                                         : format_bytes(peak));
+  if (!run.end)
+    return out + "still running" +
+           (run.first_alert ? "; first alert " + format_moment(*run.first_alert, view.clock_is_relative)
+                            : std::string());
   out += run.how == EndKind::out_of_memory      ? "ran out of memory"
          : run.how == EndKind::ended_near_limit ? "ended near the limit"
                                                 : "ended";
   if (run.pid != 0) out += fmt::format(", pid {}", run.pid);
+  if (const auto lead = run_lead_s(run)) out += fmt::format("; first alert {} before", format_duration(*lead));
   return out;
+}
+
+/// Where there were several: the latest, one a line; the others are counted.
+void run_lines(std::string& out, const SeriesView& s, const View& view) {
+  if (s.runs.size() < 2) return;
+  std::vector<const Run*> told;
+  std::size_t brief = 0;
+  for (const Run& run : s.runs)
+    if (run.end && seconds_between(run.begin, *run.end) < kBriefRun_s)
+      ++brief;
+    else
+      told.push_back(&run);
+  const std::size_t from = told.size() > kMaxRunLines ? told.size() - kMaxRunLines : 0;
+  line(out, "runs", fmt::format("{}, the latest last", s.runs.size()));
+  for (std::size_t i = from; i < told.size(); ++i) line(out, "", run_words(*told[i], s, view));
+  std::vector<std::string> more;
+  if (from > 0) more.push_back(fmt::format("{} earlier run{}", from, from == 1 ? "" : "s"));
+  if (brief > 0) more.push_back(fmt::format("{} run{} shorter than a minute", brief, brief == 1 ? "" : "s"));
+  if (!more.empty()) line(out, "", fmt::format("... and {}; --format json lists all", fmt::join(more, " and ")));
 }
 
 bool worth_details(const SeriesView& s) {
@@ -107,7 +135,7 @@ void alert_lines(std::string& out, const SeriesView& s, bool relative) {
     text += fmt::format("; highest severity {}", to_string(a.severity));
     if (a.cleared) {
       text += fmt::format("; {} {}", alert_end_words(a.ended), format_moment(*a.cleared, relative));
-      if (!a.end_reason.empty() && a.ended != AlertEnd::process_ended) text += ": " + a.end_reason;
+      if (!a.end_reason.empty()) text += ": " + a.end_reason;
     } else {
       text += "; still active";
     }
@@ -141,6 +169,7 @@ void details(std::string& out, const SeriesView& s, const View& view) {
     if (const std::string next = stall_next_step(*s.stall, s.key.pid); !next.empty()) line(out, "", "next: " + next);
   }
   if (const std::string story = end_story(s, view); !story.empty()) line(out, "end", story);
+  run_lines(out, s, view);
   if (v.finding.onset && (v.finding.leak || v.finding.state == State::growing))
     line(out, "since", format_moment(*v.finding.onset, view.clock_is_relative));
   if (v.suspect)
@@ -185,18 +214,13 @@ void explain_key(std::string& out, const View& view) {
   for (const auto& [word, meaning] : kKey) line(out, word, meaning);
 }
 
-/// "0 of 98 leak", where there are too many to read each; and of each GPU its runs, where there were several.
+/// "0 of 98 leak", where there are too many to read each.
 void summary(std::string& out, const View& view) {
   if (view.series.size() > kMaxBriefLines) {
     const auto leaks = std::count_if(view.series.begin(), view.series.end(), [](const SeriesView& s) {
       return s.verdict.finding.leak || alert_at_end(s) != nullptr;
     });
     out += fmt::format("{} of {} leak{}\n", leaks, view.series.size(), leaks == 1 ? "s" : "");
-  }
-  for (const SeriesView& s : view.series) {
-    if (s.runs.size() < 2) continue;
-    out += fmt::format("{}: {} runs\n", title(s), s.runs.size());
-    for (const Run& run : s.runs) out += run_words(run, s, view) + '\n';
   }
 }
 

@@ -163,6 +163,8 @@ std::string end_story(const SeriesView& series, const View& view) {
                   moment(end.time));
   if (end.pid == 0 && series.used_bytes >= end.used_bytes)
     out += "; then a program reported that memory had run out";  // nothing else ends a run at its level
+  else if (end.pid == 0 && series.runs.size() > 1 && !series.runs.back().end && series.runs.back().begin > end.time)
+    out += "; the next run began at " + moment(series.runs.back().begin);
   else if (end.pid == 0)
     out += "; then its memory was released";
   else

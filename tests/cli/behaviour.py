@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from sandbox import Sandbox, drm_machine, leak_log, no_gpu, smi_log, steady_log
+from sandbox import FIXTURES, Sandbox, drm_machine, leak_log, no_gpu, smi_log, steady_log
 
 BINARY = sys.argv.pop(1)
 TREND = ["--detector", "linear_trend"]
@@ -164,9 +164,62 @@ class CrashLog(CliTest):
                 second += 1
         self.box.write("gpu.csv", "\n".join(rows) + "\n")
         out = self.run_ok("analyze", "--timezone", "UTC", "gpu.csv").stdout.decode()
-        self.assertIn("GPU 0 NVIDIA A10: 3 runs\n", out)
+        self.assertIn("  runs       3, the latest last\n", out)
         self.assertIn("  2026-01-05T08:00:00Z to 2026-01-05T08:01:59Z, 2m: 7.8/24.0 GiB at most, ended\n", out)
         self.assertIn("  2026-01-05T08:03:00Z to 2026-01-05T08:04:59Z, 2m: 11.7/24.0 GiB at most, ended\n", out)
+
+
+class RunsOfALog(CliTest):
+    """Each run has its end, and the verdict is about the last one (tests/fixtures/runs)."""
+
+    def analysis(self, name, exit_code):
+        path = str(FIXTURES / "runs" / name)
+        text = self.run_ok("analyze", "--timezone", "UTC", path, exit_code=exit_code).stdout.decode()
+        return text, lines_of(self.run_ok("analyze", "--timezone", "UTC", "--format", "json", path, exit_code=exit_code).stdout)[0]
+
+    def ran_out(self, run):
+        self.assertEqual(run["how"], "out_of_memory")
+        self.assertGreater(run["lead_s"], 1800)
+        self.assertIsNotNone(run["growth_bytes_per_s"])
+
+    def test_two_crashes_beside_a_tenant(self):
+        text, device = self.analysis("two-crashes-beside-a-tenant.csv", 1)
+        self.assertEqual(len(device["runs"]), 3)
+        for run in device["runs"][:2]:
+            self.ran_out(run)
+        self.assertEqual(device["runs"][2]["how"], "ended")
+        begun = device["runs"][2]["begin_s"]
+        self.assertLess(device["alerts"][-1]["raised_s"] - begun, 600, "it grows like the two that ran out")
+        self.assertNotIn("cycling", text)
+        self.assertEqual(text.count(": memory ran out at"), 2, "each alert says how it ended")
+
+    def test_a_restart_without_an_idle_sample(self):
+        text, device = self.analysis("restart-without-idle.csv", 1)
+        self.assertEqual(len(device["runs"]), 3)
+        for run in device["runs"][:2]:
+            self.ran_out(run)
+        self.assertIsNone(device["runs"][2]["end"])
+        self.assertTrue(device["verdict"]["leak"])
+        self.assertIn("2 runs before it grew at about this rate, and ran out of memory", text)
+        self.assertLess(text.index("LEAK ("), text.index("  runs "), "the verdict comes first")
+        self.assertNotIn("then its memory was released", text)
+
+    def test_a_second_run_that_loads_in_stages(self):
+        _, device = self.analysis("second-run-loads-in-stages.csv.gz", 0)
+        self.assertEqual(len(device["runs"]), 2)
+        self.assertEqual(device["alerts"], [])
+        self.assertEqual(device["verdict"]["state"], "steady")
+
+    def test_many_short_runs_are_counted(self):
+        rows = ["timestamp, index, name, memory.used [MiB], memory.total [MiB]"]
+        levels = ([9000] * 30 + [420] * 5) * 47 + ([8000] * 120 + [420] * 5) * 12
+        for second, used in enumerate(levels):
+            rows.append(f"2026/01/05 {8 + second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.000, 0, NVIDIA A10, {used} MiB, 24576 MiB")
+        self.box.write("gpu.csv", "\n".join(rows) + "\n")
+        text = self.run_ok("analyze", "--timezone", "UTC", "gpu.csv").stdout.decode()
+        self.assertIn("  runs       59, the latest last\n", text)
+        self.assertIn("... and 2 earlier runs and 47 runs shorter than a minute; --format json lists all\n", text)
+        self.assertEqual(text.count("7.8/24.0 GiB at most"), 10)
 
 
 class Pipes(CliTest):

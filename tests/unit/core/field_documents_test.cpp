@@ -362,8 +362,9 @@ TEST(VerdictFields, EveryMemberIsDeclared) {
   EXPECT_EQ(count(kFields<Suspect>), 4U);
   [[maybe_unused]] const auto& [how, end_time, end_pid, end_ticks, end_command, used, grew, since] = End{};
   EXPECT_EQ(count(kFields<End>), 8U);
-  [[maybe_unused]] const auto& [begin, run_end, peak, run_how, run_pid] = vramtrack::Run{};
-  EXPECT_EQ(count(kFields<vramtrack::Run>), 5U);
+  [[maybe_unused]] const auto& [begin, run_end, peak, run_how, run_pid, run_grew, run_since, first_alert] =
+      vramtrack::Run{};
+  EXPECT_EQ(count(kFields<vramtrack::Run>), 8U + 1) << "lead_s is derived";
   [[maybe_unused]] const auto& [time, series, severity, finding, dissent, suspect, framework, causes, last_end] =
       Verdict{};
   EXPECT_EQ(count(kFields<Verdict>), 9U - 1) << "all but the series, which says whose verdict it is";

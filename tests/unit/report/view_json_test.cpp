@@ -101,12 +101,15 @@ class Draw {
   }
   Run run() {
     Run r;
-    auto& [begin, until, peak, kind, pid] = r;
+    auto& [begin, until, peak, kind, pid, grew, since, alerted] = r;
     begin = time();
     until = maybe<Timestamp>([this] { return time(); });
     peak = next();
     kind = how();
     pid = static_cast<std::uint32_t>(next());
+    grew = maybe<double>([this] { return figure(); });
+    since = maybe<Timestamp>([this] { return time(); });
+    alerted = maybe<Timestamp>([this] { return time(); });
     return r;
   }
   Alert alert(SeriesId id) {

@@ -1,0 +1,175 @@
+// Recordings of several runs: each has its end, and the last one is judged by itself.
+#include <gmock/gmock.h>
+
+#include <tuple>
+
+#include "one_gpu.hpp"
+#include "report/words.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr double kEvery_s = 20;
+constexpr std::uint64_t kDriver = 400 * kMiB;
+constexpr std::uint64_t kFirst = 2 * kGiB;
+constexpr std::uint64_t kStep = 62 * kMiB;  // a reading
+
+class Runs : public OneGpu {
+ protected:
+  void read(std::uint64_t program, int times = 1) {
+    for (int i = 0; i < times; ++i, now += kEvery_s) {
+      tick(now, kDriver + tenants + program);
+      if (++readings % 40 != 0) continue;
+      engine->finish();
+      seen_cycling |= device().verdict.finding.state == State::cycling;
+    }
+  }
+  /// Leaks from its start until the next reading would not fit, or for `times` readings. Returns the first and the
+  /// last.
+  std::pair<double, double> leak(int times = 100000) {
+    const double begin = now;
+    for (std::uint64_t used = kFirst; kDriver + tenants + used <= 24 * kGiB && times-- > 0; used += kStep) read(used);
+    return {begin, now - kEvery_s};
+  }
+  const SeriesView& device() { return seen(device_series); }
+
+  std::uint64_t tenants = 0;
+  double now = 0;
+  int readings = 0;
+  bool seen_cycling = false;
+};
+
+using Case = std::tuple<int, std::uint64_t>;
+class CrashLoop : public Runs, public testing::WithParamInterface<Case> {};
+
+TEST_P(CrashLoop, HasARunAnEndAndALeadForEachCrash) {
+  const auto [idle, tenant] = GetParam();
+  tenants = tenant;
+  start();
+  std::vector<std::pair<double, double>> truth;
+  for (int i = 0; i < 3; ++i) {
+    truth.push_back(leak());
+    read(0, idle);
+  }
+  const double again = now;
+  leak(60);
+  engine->finish();
+
+  const auto& runs = device().runs;
+  ASSERT_EQ(runs.size(), 4U);
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_NEAR(seconds_between(at(truth[i].first), runs[i].begin), 0, 2 * kEvery_s);
+    EXPECT_EQ(runs[i].end, at(truth[i].second));
+    EXPECT_EQ(runs[i].how, EndKind::out_of_memory);
+    EXPECT_NEAR(runs[i].growth_bytes_per_s.value_or(0), kStep / kEvery_s, 0.1 * kStep / kEvery_s);
+    ASSERT_TRUE(run_lead_s(runs[i]));
+    EXPECT_GT(*run_lead_s(runs[i]), 0.3 * (truth[i].second - truth[i].first));
+  }
+  EXPECT_NEAR(seconds_between(at(again), runs[3].begin), 0, 2 * kEvery_s);
+  EXPECT_FALSE(runs[3].end);
+  const Verdict& v = device().verdict;
+  EXPECT_TRUE(v.finding.leak) << v.finding.because;
+  EXPECT_THAT(v.finding.because, testing::HasSubstr("3 runs before it grew at about this rate, and ran out of memory"));
+  EXPECT_LE(seconds_between(runs[3].begin, device().alerts.back().raised), 600) << "it grows like those that ran out";
+  EXPECT_FALSE(seen_cycling);
+  for (std::size_t i = 0; i + 1 < device().alerts.size(); ++i) {
+    EXPECT_EQ(device().alerts[i].ended, AlertEnd::process_ended);
+    EXPECT_THAT(device().alerts[i].end_reason, testing::HasSubstr("memory ran out"));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, CrashLoop, testing::Combine(testing::Values(0, 2, 15), testing::Values(0, 6 * kGiB)),
+                         [](const testing::TestParamInfo<Case>& of) {
+                           return "With" + std::to_string(std::get<0>(of.param)) + "IdleReadings" +
+                                  (std::get<1>(of.param) > 0 ? "BesideATenant" : "Alone");
+                         });
+
+TEST_F(Runs, AHealthyRunAfterACrashIsHealthy) {
+  for (const std::uint64_t tenant : {std::uint64_t{0}, 6 * kGiB}) {
+    SCOPED_TRACE(tenant);
+    tenants = tenant;
+    now = 0;
+    start();
+    leak();
+    read(0, 3);
+    read(8 * kGiB, 300);
+    engine->finish();
+    ASSERT_EQ(device().runs.size(), 2U);
+    EXPECT_FALSE(device().runs[1].end);
+    EXPECT_EQ(device().verdict.finding.state, State::steady) << device().verdict.finding.because;
+    EXPECT_EQ(end_story(device(), *view).find("its memory was released"), std::string::npos)
+        << "it stands under a run that goes on";
+  }
+}
+
+TEST_F(Runs, ATenantThatIsLeftIsNoRun) {
+  tenants = 6 * kGiB;
+  start();
+  leak();
+  read(0, 300);
+  engine->finish();
+  ASSERT_EQ(device().runs.size(), 1U);
+  EXPECT_EQ(device().runs[0].how, EndKind::out_of_memory);
+  EXPECT_EQ(device().verdict.finding.state, State::steady);
+  EXPECT_THAT(verdict_words(device()), testing::HasSubstr("LEAKED until memory ran out; now steady"));
+}
+
+TEST_F(Runs, ARunThatIsStoppedBesideATenantHasEnded) {
+  tenants = 6 * kGiB;
+  start();
+  leak();
+  read(0, 4);
+  const auto [begin, end] = leak(200);
+  read(0, 4);
+  engine->finish();
+  ASSERT_EQ(device().runs.size(), 2U);
+  EXPECT_EQ(device().runs[1].end, at(end));
+  EXPECT_EQ(device().runs[1].how, EndKind::ended);
+}
+
+/// The total of a device may have just jumped when a process that leaks is what there is to tell.
+TEST_F(Runs, TheDeviceTellsTheStoryOfTheProcessThatGrows) {
+  start();
+  std::uint32_t pid = 20;
+  std::uint64_t used = kFirst;
+  const auto run_to = [&](std::uint64_t most) {
+    const SeriesId id = process(++pid, "python train.py");
+    for (used = kFirst; kDriver + used <= most; used += kStep, now += kEvery_s) tick(now, kDriver + used, {{id, used}});
+    return id;
+  };
+  for (int i = 0; i < 3; ++i) run_to(24 * kGiB);
+  const SeriesId last = run_to(9 * kGiB);
+  engine->finish();
+  const Finding& process_says = seen(last).verdict.finding;
+  const Finding& device_says = device().verdict.finding;
+  EXPECT_EQ(device_says.state, process_says.state) << device_says.because;
+  EXPECT_NEAR(device_says.growth_bytes_per_s.mid, process_says.growth_bytes_per_s.mid, 0.01 * kMiB);
+  ASSERT_EQ(device().runs.size(), 4U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(device().runs[i].how, EndKind::out_of_memory) << i;
+  // Devices come first, then who lives.
+  for (const SeriesView& s : view->series) {
+    if (s.key.metric != Metric::process_used) continue;
+    EXPECT_EQ(s.id, last) << "it comes before those that have ended";
+    break;
+  }
+}
+
+/// Four stages and hours of standing still, after a healthy run and an idle time.
+TEST_F(Runs, WhatLoadsInStagesAfterAnEarlierRunRaisesNothing) {
+  start();
+  read(0, 90);
+  read(8 * kGiB, 1000);
+  read(0, 600);
+  std::uint64_t used = 0;
+  for (const int readings_of_stage : {54, 68, 8, 36}) {
+    used += 3 * kGiB;
+    read(used, readings_of_stage);
+  }
+  read(used + 28 * kMiB, 720);
+  engine->finish();
+  EXPECT_TRUE(device().alerts.empty());
+  EXPECT_EQ(device().runs.size(), 2U);
+}
+
+}  // namespace
+}  // namespace vramtrack
