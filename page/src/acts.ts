@@ -4,8 +4,7 @@ import { moment, printable, seconds } from "./format";
 import type { Live } from "./live";
 import { badge } from "./parts";
 import { Poll } from "./poll";
-import type { Act, Acts } from "./types";
-import type { Tone } from "./words";
+import type { Act, Acts, Tone } from "./types";
 import { h, type Node_ } from "./vdom";
 
 const kFewActs = 20;

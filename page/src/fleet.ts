@@ -6,7 +6,7 @@ import { bytesOf, bytes, duration, eta, moment, percent, printable, rate, second
 import { badge } from "./parts";
 import { apply, onTheme, theme, toggle } from "./theme";
 import { h, render, type Node_ } from "./vdom";
-import type { Tone } from "./words";
+import type { Tone } from "./types";
 
 const kAskEveryMs = 5000;
 /** Rows until all are asked for: a fleet of a hundred thousand GPUs may have as many. */

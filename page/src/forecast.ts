@@ -1,6 +1,6 @@
 // Where memory goes if nothing changes: the trend through the past and the band of ends, for the chart. Pure.
 import { seconds } from "./format";
-import type { Series, Verdict } from "./types";
+import type { Series } from "./types";
 
 export interface Trend {
   fromS: number;
@@ -13,8 +13,9 @@ export interface Band {
   /** The verdict's time and the trend's level there: where the future begins. */
   atS: number;
   bytes: number;
-  capacityBytes: number;
-  /** When the capacity is reached: the 10th, 50th and 90th percentile, in seconds since 1970. */
+  /** Where memory ends. */
+  limitBytes: number;
+  /** When that is reached: the 10th, 50th and 90th percentile, in seconds since 1970. */
   lowS: number;
   midS: number;
   highS: number;
@@ -27,14 +28,15 @@ export function trendOf(s: Series): Trend | null {
 }
 
 /** Only for a verdict that says leak and when it ends: one ETA, the same on every screen. */
-export function bandOf(v: Verdict, usedBytes: number, capacityBytes: number | null, trend: Trend | null): Band | null {
-  const oom = v.finding.oom_in_s;
-  if (!oom || !v.finding.leak || capacityBytes === null) return null;
-  const at = seconds(v.time);
+export function bandOf(s: Series, trend: Trend | null): Band | null {
+  const { finding, time } = s.verdict;
+  const oom = finding.oom_in_s;
+  if (!oom || !finding.leak || s.limit_bytes === null) return null;
+  const at = seconds(time);
   return {
     atS: at,
-    bytes: Math.min(capacityBytes, trend ? trend.toBytes : usedBytes),
-    capacityBytes,
+    bytes: Math.min(s.limit_bytes, trend ? trend.toBytes : s.used_bytes),
+    limitBytes: s.limit_bytes,
     lowS: at + oom.low,
     midS: at + oom.mid,
     highS: at + oom.high,

@@ -2,12 +2,12 @@
 import { Book, isLive, type Range } from "./book";
 import { getSeries } from "./api";
 import { bandOf, trendOf } from "./forecast";
-import { bytes, bytesOf, moment, percent, printable, rate, rateInterval, seconds } from "./format";
+import { bytes, bytesOf, moment, percent, printable, rateInterval, seconds } from "./format";
 import { stack, withGaps, type Layer } from "./history";
 import type { Live } from "./live";
 import { MemoryChart, type MemoryData, type Point } from "./memory_chart";
 import { StackChart } from "./stack_chart";
-import { alertList, gaugeList, healthLines, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
+import { alertList, factRows, gaugeList, healthLines, rangeButtons, severityWord, usedBar, verdictBadge } from "./parts";
 import type { AlertDesk } from "./parts";
 import type { Page } from "./page";
 import { ProcessList } from "./processes";
@@ -15,9 +15,7 @@ import { Sites } from "./sites";
 import { colour } from "./theme";
 import type { Series } from "./types";
 import { h, mount, render, type Child, type Node_ } from "./vdom";
-import {
-  causesAndAdvice, commandOf, deviceShort, patternWords, suspectWords, toneOf, unattributedWords, verdictWords,
-} from "./words";
+import { commandOf, deviceShort } from "./words";
 
 const kLayers = 8;
 const kFewProcesses = 20;
@@ -81,18 +79,17 @@ export class GpuPage implements Page {
     }
     this.load(d);
     this.compute(d);
-    const v = d.verdict;
-    const tone = toneOf(v);
+    const told = d.told;
     const used = this.live.bytesOf(d);
-    const end = d.end;
     const alerts = this.live.stories().filter((a) => a.device.id === this.id);
     render(this.root, [
       h("div", { class: "toolbar" },
         h("h1", {}, deviceShort(d.device), " ", h("span", { class: "faint name" }, printable(d.device.name))),
-        h("span", {}, severityWord(v), " ", verdictBadge(v))),
+        h("span", {}, severityWord(told), " ", verdictBadge(told))),
       d.paused ? h("p", { key: "paused", class: "failed" }, "The device does not answer.") : null,
-      usedBar(used, d.device.capacity_bytes, tone),
-      end ? h("p", { key: "eta", class: `eta big ${tone}` }, end) : null,
+      usedBar(used, d.device.capacity_bytes, told.tone),
+      told.forecast ? h("p", { key: "eta", class: `eta big ${told.tone}` }, told.forecast) : null,
+      told.end ? h("p", { key: "ended", class: "ended" }, printable(told.end)) : null,
       gaugeList(d, false),
       healthLines(d, this.live.nowS, false),
       h("section", { key: "memory", class: "panel" },
@@ -105,7 +102,7 @@ export class GpuPage implements Page {
       h("section", { key: "who", class: "panel" },
         h("h2", {}, "Who holds it"),
         mount(this.shares.element, "shares"),
-        this.layerLegend(d, used),
+        this.layerLegend(d),
         this.list.node(this.live.processes(this.id), {
           withDevice: false,
           few: kFewProcesses,
@@ -224,15 +221,14 @@ export class GpuPage implements Page {
   }
 
   private feed(d: Series): void {
-    const v = d.verdict;
-    const f = v.finding;
+    const f = d.verdict.finding;
     const columns = this.book.get(d.key);
     const live = isLive(this.range);
     const trend = trendOf(d);
     const marks: MemoryData["marks"] = (this.live.alerts?.alerts ?? []).filter((a) => a.key === d.key)
       .map((a) => ({ atS: seconds(a.raised), text: "alert raised", colour: "alert" }));
     if (f.onset && trend) {
-      const pattern = f.pattern === "none" ? "growth" : patternWords(f.pattern);
+      const pattern = d.told.pattern ?? "growth";
       const atS = seconds(f.onset);
       marks.unshift({ atS, text: `onset: ${pattern}`, early: `← onset ${moment(atS, this.live.nowS)}: ${pattern}`, colour: "onset" });
     }
@@ -243,7 +239,7 @@ export class GpuPage implements Page {
       fit: this.fit,
       stepS: Math.max(this.book.stepS, d.interval_s),
       trend,
-      band: live ? bandOf(v, d.used_bytes, d.device.capacity_bytes, trend) : null,
+      band: live ? bandOf(d, trend) : null,
       marks,
     });
     this.shares.set({ ...range, x: this.x, layers: this.layers });
@@ -281,7 +277,7 @@ export class GpuPage implements Page {
     const item = (cls: string, text: string): Node_ =>
       h("li", { key: cls }, h("span", { class: `key ${cls}`, "aria-hidden": "true" }), text);
     const f = d.verdict.finding;
-    const band = isLive(this.range) && f.leak && f.oom_in_s && d.device.capacity_bytes !== null;
+    const band = isLive(this.range) && f.leak && f.oom_in_s && d.limit_bytes !== null;
     return h("ul", { class: "legend" },
       item("used", "used"), item("spread", "minimum to maximum"), item("capacity", "capacity"),
       f.onset && item("trend", "trend"),
@@ -289,36 +285,24 @@ export class GpuPage implements Page {
   }
 
   private verdict(d: Series): Child[] {
-    const v = d.verdict;
-    const f = v.finding;
-    const told = f.state !== "too_short";
-    const rows: [string, string][] = [["State", verdictWords(f)]];
-    if (d.end) rows.push(["End", d.end]);
-    if (told) {
-      rows.push(["Growth", rateInterval(f.growth_bytes_per_s)]);
-      rows.push(["Fit", `R² ${f.r_squared.toFixed(3)}`], ["Probability of a leak", percent(f.confidence)]);
-      if (f.pattern !== "none") rows.push(["Pattern", patternWords(f.pattern)]);
-    }
-    if (f.onset) rows.push(["Since", moment(seconds(f.onset), this.live.nowS)]);
-    if (f.because) rows.push(["Because", printable(f.because)]);
-    if (v.suspect) rows.push(["Suspect", suspectWords(v.suspect)]);
-    if (v.framework) rows.push(["Framework", printable(v.framework)]);
-    if (d.next) rows.push(["Next", printable(d.next)]);
-    rows.push(["Detector", f.detector]);
-    const { causes, advice } = causesAndAdvice(v);
-    const list = (name: string, texts: string[]): Child =>
-      texts.length > 0 && h("details", { key: name, open: name === "Usual causes" },
-        h("summary", {}, name), h("ul", {}, texts.map((t) => h("li", {}, printable(t)))));
+    const told = d.told;
+    const f = d.verdict.finding;
+    const rows: [string, string[]][] = [["verdict", [printable(told.headline)]]];
+    if (told.forecast) rows.push(["forecast", [told.forecast]]);
+    if (f.state !== "too_short")
+      rows.push(["growth", [rateInterval(f.growth_bytes_per_s)]], ["fit", [`R² ${f.r_squared.toFixed(3)}`]],
+        ["probability of a leak", [percent(f.confidence)]]);
+    if (told.pattern) rows.push(["pattern", [told.pattern]]);
+    rows.push(...factRows(told.facts));
+    if (told.next) rows.push(["next", [printable(told.next)]]);
+    const list = (all: [string, string[]][]): Node_ => h("dl", { class: "verdict" }, all.map(([term, texts]) =>
+      h("div", { key: term }, h("dt", {}, term.charAt(0).toUpperCase() + term.slice(1)), texts.map((text) => h("dd", {}, text)))));
+    const more = (name: string, all: [string, string[]][], open: boolean): Child =>
+      all.length > 0 && h("details", { key: name, open }, h("summary", {}, name), list(all));
     return [
-      h("dl", { class: "verdict" }, rows.map(([term, text]) =>
-        h("div", { key: term }, h("dt", {}, term), h("dd", {}, text)))),
-      f.leak || f.state === "growing" ? list("Usual causes", causes) : null,
-      f.leak || f.state === "growing" ? list("What to try", advice) : null,
-      v.dissent.length > 0 && h("details", { key: "dissent" }, h("summary", {}, "What other detectors say"),
-        h("dl", { class: "verdict" }, v.dissent.map((o) => h("div", { key: o.detector },
-          h("dt", {}, o.detector), h("dd", {},
-            `${verdictWords(o)}${o.state === "too_short" ? "" : `, ${rate(o.growth_bytes_per_s.mid)}, R² ${o.r_squared.toFixed(3)}, probability of a leak ${percent(o.confidence)}`}`,
-            o.because ? h("span", { class: "faint" }, ` ${printable(o.because)}`) : null))))),
+      list(rows),
+      f.leak || f.state === "growing" ? more("Usual causes, and what to try", factRows(told.advice), true) : null,
+      more("What other detectors say", factRows(told.dissent), false),
     ];
   }
 
@@ -334,7 +318,7 @@ export class GpuPage implements Page {
     return colour(`area-${slot % 8}`);
   }
 
-  private layerLegend(d: Series, used: number): Node_ {
+  private layerLegend(d: Series): Node_ {
     const n = this.x.length;
     const at = this.at !== null && this.at < n ? this.at : null;
     const processes = this.live.processes(this.id);
@@ -346,7 +330,7 @@ export class GpuPage implements Page {
     };
     return h("div", {},
       h("p", { class: "readout", "aria-live": at === null ? "off" : "polite" },
-        `${when}: ${processes.length} process${processes.length === 1 ? "" : "es"} ${at === null ? `${processes.length === 1 ? "holds" : "hold"} ${bytes(held)}, ${unattributedWords(used - held, d.device.capacity_bytes)}` : "now; the figures below are from that time"}`),
+        `${when}: ${processes.length} process${processes.length === 1 ? "" : "es"} ${at === null ? `${processes.length === 1 ? "holds" : "hold"} ${bytes(held)}, ${d.told.unattributed ?? "all of it"}` : "now; the figures below are from that time"}`),
       h("ul", { class: "legend layers" }, [...this.layers].reverse().map((l) => h("li", { key: `layer ${l.key}` },
         h("span", { class: "swatch", css: { background: this.colourOf(l.key) }, "aria-hidden": "true" }),
         h("span", { class: "text" }, l.key === "" ? "unattributed" : l.key === "others" ? "other processes"

@@ -147,14 +147,14 @@ export class MemoryChart extends Chart<MemoryData> {
     this.clipped(u, (ctx, ratio) => {
       ctx.beginPath();
       ctx.moveTo(x(b.atS), y(b.bytes));
-      ctx.lineTo(x(b.lowS), y(b.capacityBytes));
-      ctx.lineTo(x(b.highS), y(b.capacityBytes));
+      ctx.lineTo(x(b.lowS), y(b.limitBytes));
+      ctx.lineTo(x(b.highS), y(b.limitBytes));
       ctx.closePath();
       ctx.fillStyle = colour("band");
       ctx.fill();
       ctx.beginPath();
       ctx.moveTo(x(b.atS), y(b.bytes));
-      ctx.lineTo(x(b.midS), y(b.capacityBytes));
+      ctx.lineTo(x(b.midS), y(b.limitBytes));
       ctx.lineWidth = 2 * ratio;
       ctx.setLineDash([6 * ratio, 4 * ratio]);
       ctx.strokeStyle = colour("trend");

@@ -11,15 +11,14 @@ import type { Page } from "./page";
 import { ProcessList } from "./processes";
 import type { Series } from "./types";
 import { h, mount, render, type Child, type Node_ } from "./vdom";
-import { deviceShort, kRank, suspectWords, toneOf } from "./words";
+import { deviceShort } from "./words";
 import { printable } from "./format";
 
 const kFewProcesses = 12;
 
-/** Leaks first, those that end soonest before others: on a phone the first card is all one sees. */
+/** The worst first: on a phone the first card is all one sees. */
 function order(devices: Series[]): Series[] {
-  const rank = (d: Series): number => (d.verdict.finding.leak ? 1 + kRank[d.verdict.severity] : 0);
-  return [...devices].sort((a, b) => rank(b) - rank(a));
+  return [...devices].sort((a, b) => b.told.concern - a.told.concern);
 }
 
 export class Overview implements Page {
@@ -93,25 +92,25 @@ export class Overview implements Page {
   }
 
   private card(d: Series): Node_ {
-    const v = d.verdict;
-    const f = v.finding;
-    const told = f.state !== "too_short";
+    const f = d.verdict.finding;
+    const told = d.told;
     const chart = this.chartOf(d.key);
     const name = deviceShort(d.device);
-    return h("li", { key: d.key, class: `gpu ${toneOf(v)}`, "data-gpu": d.device.id },
+    return h("li", { key: d.key, class: `gpu ${told.tone}`, "data-gpu": d.device.id },
       h("div", { class: "line" },
         h("h3", {}, h("a", { href: gpuLink(d.device.id) }, name)),
         h("span", { class: "faint name" }, printable(d.device.name)),
-        h("span", { class: "end" }, severityWord(v), " ", verdictBadge(v))),
+        h("span", { class: "end" }, severityWord(told), " ", verdictBadge(told))),
       d.paused ? h("p", { key: "paused", class: "failed" }, "The device does not answer.") : null,
-      usedBar(this.live.bytesOf(d), d.device.capacity_bytes, toneOf(v)),
+      usedBar(this.live.bytesOf(d), d.device.capacity_bytes, told.tone),
       mount(chart.element, "chart"),
-      d.end ? h("p", { key: "eta", class: "eta" }, d.end) : null,
-      h("p", { class: "growth" }, told ? `growth ${rate(f.growth_bytes_per_s.mid)}` : "too few samples to tell"),
+      told.forecast ? h("p", { key: "eta", class: "eta" }, told.forecast) : null,
+      told.end ? h("p", { key: "ended", class: "ended" }, printable(told.end)) : null,
+      f.state !== "too_short" ? h("p", { key: "growth", class: "growth" }, `growth ${rate(f.growth_bytes_per_s.mid)}`) : null,
       gaugeList(d, true),
       healthLines(d, this.live.nowS, true),
-      f.leak && v.suspect ? h("p", { key: "suspect", class: "suspect" }, suspectWords(v.suspect)) : null,
-      f.leak ? h("p", { key: "next", class: "next" }, printable(d.next)) : null);
+      f.leak && told.suspect ? h("p", { key: "suspect", class: "suspect" }, printable(told.suspect)) : null,
+      f.leak && told.next ? h("p", { key: "next", class: "next" }, printable(told.next)) : null);
   }
 
   private chartOf(key: string): MemoryChart {
@@ -134,7 +133,7 @@ export class Overview implements Page {
       toS: this.book.toS(),
       capacityBytes: d.device.capacity_bytes,
       trend,
-      band: bandOf(d.verdict, d.used_bytes, d.device.capacity_bytes, trend),
+      band: bandOf(d, trend),
       marks: onset && d.verdict.finding.leak ? [{ atS: seconds(onset), text: "onset", colour: "onset" }] : [],
     });
   }

@@ -1,12 +1,8 @@
 // Pieces that several pages show: a verdict's badge, the bar, a table of processes, an alert.
-import { bytes, bytesOf, eta, moment, percent, printable, seconds } from "./format";
-import type { Alert, Series, Verdict } from "./types";
+import { bytes, bytesOf, moment, percent, printable, seconds } from "./format";
+import type { Alert, Fact, Series, Told, Tone } from "./types";
 import { h, type Node_ } from "./vdom";
-import {
-  alertEnd, alertWords, commandOf, conditionTone, deviceShort, gauges, healthWords, stallTone, toneMark, toneOf,
-  verdictWords,
-} from "./words";
-import type { Tone } from "./words";
+import { commandOf, conditionTone, deviceShort, gauges, healthWords, toneMark } from "./words";
 
 export const gpuLink = (id: string): string => `#/gpu/${encodeURIComponent(id)}`;
 
@@ -14,7 +10,18 @@ export function badge(tone: Tone, words: string): Node_ {
   return h("span", { class: `badge ${tone}` }, h("span", { "aria-hidden": "true" }, toneMark[tone]), ` ${words}`);
 }
 
-export const verdictBadge = (v: Verdict): Node_ => badge(toneOf(v), verdictWords(v.finding));
+export const verdictBadge = (told: Told): Node_ => badge(told.tone, printable(told.headline));
+
+/** The lines below a verdict: those of one label under one term. */
+export function factRows(facts: Fact[] | undefined): [string, string[]][] {
+  const rows: [string, string[]][] = [];
+  for (const { label, text } of facts ?? []) {
+    const last = rows[rows.length - 1];
+    if (last?.[0] === label) last[1].push(printable(text));
+    else rows.push([label, [printable(text)]]);
+  }
+  return rows;
+}
 
 /** A GPU's health in one line, and what is wrong with what to do; only the latter when `brief`. */
 export function healthLines(s: Series, nowS: number, brief: boolean): Node_ | null {
@@ -31,18 +38,16 @@ export function healthLines(s: Series, nowS: number, brief: boolean): Node_ | nu
 /** Processes that hold memory and make no progress, each with its reasons; nothing where there is none. Idle ones rest
     by their nature and are no news. */
 export function stallList(processes: Series[]): Node_ | null {
-  const rank = { stalled: 2, unclear: 1, idle: 0 };
   const shown = new Map<string, Series>();  // a process on several devices is one
   for (const s of processes)
     if (s.stall && s.stall.judgement !== "idle" && !s.ended) shown.set(`${s.pid} ${s.first ?? ""}`, s);
   if (shown.size === 0) return null;
-  const rows = [...shown.values()].sort((a, b) => rank[b.stall!.judgement] - rank[a.stall!.judgement]
-    || b.stall!.held_bytes - a.stall!.held_bytes);
+  const rows = [...shown.values()].sort((a, b) => b.told.concern - a.told.concern || b.stall!.held_bytes - a.stall!.held_bytes);
   return h("section", { key: "stalls" }, h("h2", {}, "Processes without progress"),
     h("ul", { class: "stalls" }, rows.map((s) => {
       const stall = s.stall!;
       return h("li", { key: s.key, "data-stall": String(s.pid) },
-        h("p", {}, badge(stallTone(stall.judgement), printable(stall.words)), " ",
+        h("p", {}, badge(s.told.stall_tone ?? "plain", printable(s.told.stall ?? "")), " ",
           h("span", {}, `pid ${s.pid} ${printable(commandOf(s))}`), " ",
           h("span", { class: "faint" }, `holds ${bytes(stall.held_bytes)}`)),
         h("p", { class: "because" }, printable(stall.evidence.join("; "))),
@@ -50,9 +55,9 @@ export function stallList(processes: Series[]): Node_ | null {
     })));
 }
 
-/** "critical" beside the words of a leak; nothing for what is well. */
-export function severityWord(v: Verdict): Node_ | null {
-  return v.severity === "ok" ? null : h("span", { class: `severity ${v.severity}` }, v.severity);
+/** "CRITICAL" beside the words of a leak; nothing for what is well, and for a leak without haste, which says so itself. */
+export function severityWord(told: Told): Node_ | null {
+  return told.severity && told.tone !== "watch" ? h("span", { class: `severity ${told.tone}` }, told.severity) : null;
 }
 
 export function usedBar(used: number, capacity: number | null, tone: Tone): Node_ {
@@ -104,19 +109,17 @@ function alertItem(a: Alert, desk: AlertDesk, nowS: number): Node_ {
   const f = a.finding;
   const standing = a.ended === "standing";
   const who = a.pid ? `, pid ${a.pid}${a.process ? ` ${printable(a.process)}` : ""}` : "";
-  const oom = f.oom_in_s ? `, then out of memory in ${eta(f.oom_in_s)}` : "";
+  const told = a.told;
   const acked = a.acknowledged;
   const noteId = `note-${a.id}`;
   return h("li", { key: a.id, class: `alert ${standing ? "stands" : "over"}`, "data-alert": a.id },
     h("div", { class: "line" },
-      badge(a.severity === "ok" ? "watch" : a.severity, a.severity), " ",
+      badge(told.tone, told.severity), " ",
       h("a", { href: gpuLink(a.device.id) }, deviceShort(a.device)), h("span", {}, who, ": "),
-      h("strong", {}, alertWords(a)),
+      h("strong", {}, told.what),
       h("span", { class: "faint" },
-        ` raised ${moment(seconds(a.raised), nowS)}, `,
-        `${a.kind === "unreleased" ? "" : `${a.kind === "stall" ? "confidence" : "probability of a leak"} ${percent(f.confidence)}${oom}; `}${alertEnd(a)}`,
-        a.cleared ? ` ${moment(seconds(a.cleared), nowS)}` : "",
-        a.end_reason && a.ended !== "process_ended" ? `: ${printable(a.end_reason)}` : "")),
+        ` raised ${moment(seconds(a.raised), nowS)}${told.figures ? `, ${told.figures}` : ""}; `,
+        a.cleared ? `ended ${moment(seconds(a.cleared), nowS)}: ` : "", printable(told.ended ?? ""))),
     f.because ? h("p", { class: "because" }, printable(f.because)) : null,
     a.silenced
       ? h("p", { class: "silenced" }, a.silenced.ends ? `silenced until ${moment(seconds(a.silenced.ends), Date.now() / 1000)}` : "silenced",

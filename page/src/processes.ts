@@ -4,20 +4,11 @@ import type { Live } from "./live";
 import { badge, gpuLink, verdictBadge } from "./parts";
 import type { Series } from "./types";
 import { h, type Node_ } from "./vdom";
-import { commandOf, deviceShort, kRank, ratioOrDash, stallTone } from "./words";
+import { commandOf, deviceShort, ratioOrDash } from "./words";
 
 const place = (s: Series): string =>
   [s.process?.pod, s.process?.container, s.process?.slurm_job ? `job ${s.process.slurm_job}` : ""]
     .filter((t): t is string => Boolean(t)).map(printable).join(", ");
-
-/** How much a process is worth a look: leaks by severity, then what grows, then the rest. */
-function concern(s: Series): number {
-  const f = s.verdict.finding;
-  if (f.leak) return 10 + kRank[s.verdict.severity];
-  if (f.stage === "suspected") return 2;
-  if (s.stall?.judgement === "stalled" && !s.ended) return 2;
-  return ["growing", "leaking", "slow_growth"].includes(f.state) ? 1 : 0;
-}
 
 type Order = (a: Series, b: Series) => number;
 const most = (of: (s: Series) => number | null | undefined): Order => (a, b) => (of(b) ?? -1) - (of(a) ?? -1);
@@ -30,7 +21,7 @@ type Sort = (typeof kSorts)[number];
 function orders(live: Live): Record<Sort, Order> {
   const memory: Order = (a, b) => live.bytesOf(b) - live.bytesOf(a);
   return {
-    severity: (a, b) => concern(b) - concern(a) || memory(a, b),
+    severity: (a, b) => b.told.concern - a.told.concern || memory(a, b),
     memory,
     growth: most((s) => (s.verdict.finding.state === "too_short" ? 0 : s.verdict.finding.growth_bytes_per_s.mid)),
     "GPU use": most((s) => s.load?.gpu_ratio),
@@ -136,10 +127,10 @@ export class ProcessList {
           cell("Framework", "wide", printable(s.process?.framework || s.verdict.framework || "") || "–"),
           cell("Memory", "number", bytes(live.bytesOf(s))),
           cell("Growth", "number", f.state === "too_short" ? "–" : rate(f.growth_bytes_per_s.mid)),
-          cell("Verdict", "", verdictBadge(s.verdict),
+          cell("Verdict", "", verdictBadge(s.told),
             s.stall && !s.ended
               ? h("span", { class: "stall", title: s.stall.evidence.map(printable).join("\n") }, " ",
-                  badge(stallTone(s.stall.judgement), printable(s.stall.words))) : null),
+                  badge(s.told.stall_tone ?? "plain", printable(s.told.stall ?? ""))) : null),
           loads ? cell("GPU %", "number wide", ratioOrDash(s.load?.gpu_ratio)) : null,
           loads ? cell("CPU %", "number wide", ratioOrDash(s.load?.cpu_ratio)) : null,
           loads ? cell("Host", "number wide", s.load?.host_bytes ? bytes(s.load.host_bytes) : "–") : null,

@@ -101,6 +101,54 @@ export interface Condition {
   problems: { level: "degraded" | "failing"; text: string; next: string }[];
 }
 
+/** What colour words have, and which shape beside them. */
+export type Tone = "critical" | "warning" | "watch" | "notice" | "ok" | "faint" | "plain";
+
+/** One line below a verdict. */
+export interface Fact {
+  label: string;
+  text: string;
+}
+
+/** What the agent concludes of a series, in words; what says nothing is left out. The page concludes nothing itself. */
+export interface Told {
+  /** "LEAK (gradual leak)", "ran out of memory; now steady". */
+  verdict: string;
+  /** The verdict and what else is the matter: "steady, device does not answer". */
+  headline: string;
+  tone: Tone;
+  word: string;
+  word_tone: Tone;
+  /** How much it is worth a look: the worst first. */
+  concern: number;
+  /** Of a leak: "CRITICAL", "WARNING", "LEAK". */
+  severity?: string;
+  pattern?: string;
+  /** "out of memory in 0h 24m (19m–30m)". */
+  forecast?: string;
+  /** How its run ended. */
+  end?: string;
+  suspect?: string;
+  by?: string;
+  stall?: string;
+  stall_tone?: Tone;
+  next?: string;
+  unattributed?: string;
+  facts?: Fact[];
+  advice?: Fact[];
+  dissent?: Fact[];
+}
+
+/** The same of an alert. */
+export interface ToldAlert {
+  what: string;
+  severity: string;
+  tone: Tone;
+  state: string;
+  figures?: string;
+  ended?: string;
+}
+
 /** What the driver tells of a device; null is not known. */
 export interface Gauges {
   memory_utilisation_ratio: number | null;
@@ -157,10 +205,9 @@ export interface Series {
   health: { hears_xids: boolean | null } | null;
   last_xid: { time: Time; code: number; text: string } | null;
   condition: Condition | null;
-  /** "out of memory in 0h 24m (19m–30m)"; empty without a leak or an end. */
-  end: string;
-  /** What to do now; empty when there is nothing to do. */
-  next: string;
+  told: Told;
+  /** Where the device's memory ends and the forecast leads to: its capacity less what the driver reserves. */
+  limit_bytes: number | null;
   /** The line of the growth, from the onset to the last sample. */
   trend: { from: Time; to: Time; from_bytes: number; to_bytes: number } | null;
   verdict: Verdict;
@@ -169,7 +216,7 @@ export interface Series {
 export interface View {
   time: Time;
   /** The whole machine in one sentence. */
-  headline: { tone: "critical" | "warning" | "watch" | "notice" | "ok" | "faint"; text: string };
+  headline: { tone: Tone; text: string };
   series: Series[];
   notices: { time: Time; text: string }[];
   warnings: string[];
@@ -244,6 +291,7 @@ export interface Alert {
   finding: Finding;
   kind: "leak" | "stall" | "unreleased";
   // end
+  told: ToldAlert;
   acknowledged: Acknowledgement | null;
   /** The silence under which nobody is notified of it. */
   silenced: Silence | null;

@@ -10,7 +10,7 @@ from vramtrack.driver import DriverMemory
 from vramtrack.mark_series import Marks
 from vramtrack.memory_source import MemorySource
 from vramtrack.units import MIB
-from vramtrack.verdict import Verdict
+from vramtrack.verdict import Told, Verdict
 from vramtrack.watch_sample import FIELDS, WatchSample, check_metric
 
 _LOOKS_AT_ONSET = 20
@@ -89,4 +89,5 @@ def confirmed(verdict: Verdict, found: Confirmation) -> Verdict:
     changed: Dict[str, Any] = {"leak": False, "state": "steady", "pattern": "none", "severity": "ok", "oom_in_s": None,
                                "because": f"{words} (before: {verdict.because})"}  # fmt: skip
     raw = {**verdict.raw, "verdict": {**verdict.raw.get("verdict", {}), **changed}}
-    return replace(verdict, text="", growth_per={}, raw=raw, **changed)
+    raw.pop("told", None)  # what was told is refuted
+    return replace(verdict, text="", told=Told(), growth_per={}, raw=raw, **changed)

@@ -66,6 +66,50 @@ class Run(NamedTuple):
     # end
 
 
+class Fact(NamedTuple):
+    """One line below a verdict. Lines of one label stand together."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """The verdict in the words of every other surface: `vramtrack analyze`, `top`, the dashboard, reports. Empty: nothing to say."""
+
+    verdict: str = ""
+    headline: str = ""
+    tone: str = "faint"
+    word: str = ""
+    word_tone: str = "faint"
+    concern: int = 0
+    severity: str = ""
+    pattern: str = ""
+    forecast: str = ""
+    end: str = ""
+    suspect: str = ""
+    by: str = ""
+    stall: str = ""
+    stall_tone: str = "plain"
+    next: str = ""
+    unattributed: str = ""
+    facts: Tuple[Fact, ...] = ()
+    advice: Tuple[Fact, ...] = ()
+    dissent: Tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True)
+class ToldAlert:
+    """An alert in the words of every other surface."""
+
+    what: str = ""
+    severity: str = ""
+    tone: str = "plain"
+    state: str = ""
+    figures: str = ""
+    ended: str = ""
+
+
 @dataclass(frozen=True)
 class Finding:
     """The finding of one of the other detectors."""
@@ -104,6 +148,7 @@ class Alert:
     suspected_s: Optional[float]
     kind: str
     # end
+    told: ToldAlert = ToldAlert()
 
 
 @dataclass(frozen=True)
@@ -136,6 +181,7 @@ class Verdict:
     oom_if_growth_continues_s: Optional[float] = None
     stage: Optional[str] = None
     # end
+    told: Told = Told()
     alerts: Tuple[Alert, ...] = ()
     suspicions: Tuple[Alert, ...] = ()
     runs: Tuple[Run, ...] = ()
@@ -227,6 +273,16 @@ def _value(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _told(kind: Any, line: Dict[str, Any]) -> Any:
+    told = line.get("told") or {}
+    facts = {name: tuple(Fact(**fact) for fact in told[name]) for name in ("facts", "advice", "dissent") if name in told}
+    return replace(_of_line(kind, told), **facts)
+
+
+def _alert(line: Dict[str, Any]) -> Alert:
+    return replace(_of_line(Alert, line), told=_told(ToldAlert, line))
+
+
 # The command line's words name its options. Python's words name arguments.
 _OPTIONS = (
     ("(--interval)", "(interval_s of a Watch)"),
@@ -257,8 +313,9 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
         dissent=tuple(_of_line(Finding, f) for f in v["dissent"]),
         suspect=None if v["suspect"] is None else _of_line(Suspect, v["suspect"]),
         ending=None if v.get("end") is None else _of_line(End, v["end"]),
-        alerts=tuple(_of_line(Alert, a) for a in line.get("alerts", ())),
-        suspicions=tuple(_of_line(Alert, a) for a in line.get("suspicions", ())),
+        told=_told(Told, line),
+        alerts=tuple(_alert(a) for a in line.get("alerts", ())),
+        suspicions=tuple(_alert(a) for a in line.get("suspicions", ())),
         runs=tuple(_of_line(Run, r) for r in line.get("runs", ())),
         metric=metric,
         capacity_bytes=line.get("capacity_bytes"),

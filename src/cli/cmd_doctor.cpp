@@ -17,7 +17,7 @@
 #include "core/format.hpp"
 #include "host/privilege.hpp"
 #include "live/clock.hpp"
-#include "report/words.hpp"
+#include "report/tone.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
 
@@ -36,7 +36,7 @@ class Checkup {
 
   void say(Health health, std::string_view subject, std::string_view text, std::string_view next = {}) {
     constexpr std::string_view kWords[] = {"ok", "note", "missing"};
-    constexpr Tone kTones[] = {Tone::good, Tone::notice, Tone::bad};
+    constexpr Tone kTones[] = {Tone::ok, Tone::notice, Tone::warning};
     const auto i = static_cast<std::size_t>(health);
     out_ += fmt::format("{}  {} {}\n", toned(fit(kWords[i], 7), kTones[i], style_), fit(subject, 14), printable(text));
     if (!next.empty()) out_ += fmt::format("{:25}do: {}\n", "", next);

@@ -17,6 +17,7 @@
 #include "host/interrupt.hpp"
 #include "live/notifications.hpp"
 #include "live/pace.hpp"
+#include "report/told.hpp"
 #include "report/words.hpp"
 #include "source/log/smi_csv.hpp"
 #include "source/sim/find_scenario.hpp"
@@ -154,7 +155,7 @@ class Simulation {
     const ProcessInfo* process = catalog_.process({event.pid, event.pid_start_ticks, event.host});
     printer_.print(fmt::format("{}  {}  pid {} {}: the simulated process ran out of memory and ended\n",
                                format_moment(event.time, catalog_.clock_is_relative),
-                               toned("OOM", Tone::bad, console_.style()), event.pid,
+                               toned("OOM", Tone::warning, console_.style()), event.pid,
                                process == nullptr ? "" : printable(process->command)));
   }
 
@@ -203,7 +204,7 @@ class Simulation {
 
   [[nodiscard]] std::string prediction() const {
     std::string out = fmt::format("  alert      {}: {}, probability of a leak {}\n", into(alert_->raised),
-                                  alert_words(*alert_), format_percent(alert_->finding.confidence));
+                                  tell(*alert_).what, format_percent(alert_->finding.confidence));
     if (!alert_->finding.oom_in_s) return out;
     const Interval& eta = *alert_->finding.oom_in_s;
     out += fmt::format("  predicted  out of memory in {}\n", format_eta(eta));

@@ -1,6 +1,4 @@
 // A checkup as text, as one line and as JSON.
-#include "report/words.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "core/printable.hpp"
 #include "health/checkup.hpp"
 #include "report/fields_json.hpp"
+#include "report/tone.hpp"
 
 namespace vramtrack {
 namespace {
@@ -29,7 +28,7 @@ std::string with_name(const DeviceInfo& device) {
 }
 
 Tone tone_of(HealthSeverity severity) {
-  constexpr Tone kTones[] = {Tone::faint, Tone::notice, Tone::bad};
+  constexpr Tone kTones[] = {Tone::faint, Tone::notice, Tone::warning};
   return kTones[static_cast<std::size_t>(severity)];
 }
 
@@ -55,7 +54,7 @@ std::string device_text(const DeviceCheckup& one, const ReportStyle& style) {
   std::string_view verdict = "no sign of a fault";
   if (one.has_fault) verdict = "findings above";
   if (!one.has_fault && !is_known) verdict = "its health is not known";
-  const Tone tone = one.has_fault ? Tone::bad : is_known ? Tone::good : Tone::notice;
+  const Tone tone = one.has_fault ? Tone::warning : is_known ? Tone::ok : Tone::notice;
   return block(one.has_fault ? "fault"
                : is_known    ? "ok"
                              : "unknown",

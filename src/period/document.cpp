@@ -8,6 +8,8 @@
 #include "period/sections.hpp"
 #include "report/health.hpp"
 #include "report/story.hpp"
+#include "report/told.hpp"
+#include "report/words.hpp"
 
 namespace vramtrack {
 namespace {
@@ -23,14 +25,19 @@ bool interesting(const PeriodSeries& s) {
   return grows(s.view.verdict.finding) || !s.alerts.empty();
 }
 
-std::string verdict_of(const PeriodSeries& s) {
-  if (!s.has_verdict) return "only summaries are left";
-  std::string out = verdict_words(s.view);
-  if (s.view.ended && out.find("process ended") == std::string::npos) out += ", process ended";
-  if (s.gone) out += ", not seen any more";
-  if (s.view.paused) out += ", does not answer";
-  if (s.view.ignored) out += ", ignored";
-  return out;
+/// A series of the report and what is told of it.
+struct ToldSeries {
+  const PeriodSeries& series;
+  Told told;
+};
+
+std::string verdict_of(const ToldSeries& s) {
+  if (!s.series.has_verdict) return "only summaries are left";
+  return s.told.headline + (s.series.gone ? ", not seen any more" : "");
+}
+
+Tone tone_of(const ToldSeries& s) {
+  return s.series.has_verdict ? s.told.tone : Tone::faint;
 }
 
 bool has_figures(const PeriodSeries& s) {
@@ -40,12 +47,6 @@ bool has_figures(const PeriodSeries& s) {
 std::string eta_of(const PeriodSeries& s) {
   const auto& oom_in_s = s.view.verdict.finding.oom_in_s;
   return s.has_verdict && oom_in_s ? format_eta(*oom_in_s) : "";
-}
-
-std::string suspect_of(const PeriodSeries& s) {
-  const auto& suspect = s.view.verdict.suspect;
-  if (!s.has_verdict || !suspect) return "";
-  return suspect_words(*suspect);
 }
 
 std::string user_of(const SeriesView& s) {
@@ -76,6 +77,27 @@ std::string used_of(const PeriodSeries& s) {
   if (is_device(s.view) && s.view.device.capacity_bytes)
     return format_bytes_of(used, static_cast<double>(*s.view.device.capacity_bytes));
   return format_bytes(used);
+}
+
+/// All series of the report as one View.
+View view_of(const PeriodReport& report) {
+  View view;
+  view.time = report.last.value_or(Timestamp{});
+  view.clock_is_relative = report.clock_is_relative;
+  if (report.is_log) view.files = report.files;  // nobody was told then
+  for (const PeriodSeries& s : report.series) {
+    view.series.push_back(s.view);
+    view.series.back().alerts.clear();
+    for (const PeriodAlert& a : s.alerts) view.series.back().alerts.push_back(a.alert);
+  }
+  return view;
+}
+
+std::vector<ToldSeries> tell_all(const PeriodReport& report) {
+  std::vector<Told> told = told_series(report);
+  std::vector<ToldSeries> out;
+  for (std::size_t i = 0; i < told.size(); ++i) out.push_back({report.series[i], std::move(told[i])});
+  return out;
 }
 
 std::string title_of(const PeriodReport& report) {
@@ -132,41 +154,43 @@ Facts facts(const PeriodReport& report) {
   return out;
 }
 
-Table gpu_table(const PeriodReport& report) {
+Table gpu_table(const std::vector<ToldSeries>& all) {
   Table out;
   out.header = {"GPU", "used", "peak", "verdict", "growth", "probability of a leak", "out of memory in", "suspect"};
   out.right = {1, 2, 4, 5};
-  for (const PeriodSeries& s : report.series) {
+  for (const ToldSeries& one : all) {
+    const PeriodSeries& s = one.series;
     if (!is_device(s.view) || s.view.key.metric != Metric::device_used) continue;
     const Finding& f = s.view.verdict.finding;
-    const bool told = has_figures(s);
-    out.rows.push_back({device_words(s.view), used_of(s), peak_of(s), verdict_of(s),
-                        told ? format_rate(f.growth_bytes_per_s) : "", told ? format_percent(f.confidence) : "",
-                        eta_of(s), suspect_of(s)});
-    out.tones.push_back(tone_of(s.view));
+    const bool known = has_figures(s);
+    out.rows.push_back({device_words(s.view), used_of(s), peak_of(s), verdict_of(one),
+                        known ? format_rate(f.growth_bytes_per_s) : "", known ? format_percent(f.confidence) : "",
+                        eta_of(s), s.has_verdict ? one.told.suspect : ""});
+    out.tones.push_back(tone_of(one));
   }
   return out;
 }
 
 /// The device's processes: those that grow or had an alert, then the greatest.
-void process_table(const PeriodReport& report, const std::string& device_id, std::vector<Block>& blocks) {
-  std::vector<const PeriodSeries*> all;
-  for (const PeriodSeries& s : report.series)
-    if (s.view.key.metric == Metric::process_used && s.view.key.device_id == device_id) all.push_back(&s);
+void process_table(const std::vector<ToldSeries>& told, const std::string& device_id, std::vector<Block>& blocks) {
+  std::vector<const ToldSeries*> all;
+  for (const ToldSeries& s : told)
+    if (s.series.view.key.metric == Metric::process_used && s.series.view.key.device_id == device_id) all.push_back(&s);
   if (all.empty()) return;
-  std::stable_partition(all.begin(), all.end(), [](const PeriodSeries* s) { return interesting(*s); });
+  std::stable_partition(all.begin(), all.end(), [](const ToldSeries* s) { return interesting(s->series); });
   Table out;
   out.header = {"process", "user", "job", "used", "peak", "verdict", "growth", "probability of a leak"};
   out.right = {3, 4, 6, 7};
   std::size_t plain = 0;
-  for (const PeriodSeries* s : all) {
-    if (!interesting(*s) && ++plain > kMostProcesses) continue;
-    const Finding& f = s->view.verdict.finding;
-    const bool told = has_figures(*s);
-    out.rows.push_back({command_of(s->view), user_of(s->view), job_label(s->view), used_of(*s), peak_of(*s),
-                        verdict_of(*s), told ? format_rate(f.growth_bytes_per_s) : "",
-                        told ? format_percent(f.confidence) : ""});
-    out.tones.push_back(tone_of(s->view));
+  for (const ToldSeries* one : all) {
+    const PeriodSeries& s = one->series;
+    if (!interesting(s) && ++plain > kMostProcesses) continue;
+    const Finding& f = s.view.verdict.finding;
+    const bool known = has_figures(s);
+    out.rows.push_back({command_of(s.view), user_of(s.view), job_label(s.view), used_of(s), peak_of(s),
+                        verdict_of(*one), known ? format_rate(f.growth_bytes_per_s) : "",
+                        known ? format_percent(f.confidence) : ""});
+    out.tones.push_back(tone_of(*one));
   }
   blocks.emplace_back(std::move(out));
   if (plain > kMostProcesses)
@@ -174,68 +198,59 @@ void process_table(const PeriodReport& report, const std::string& device_id, std
         Paragraph{fmt::format("{} more processes without a sign of a leak are in the JSON.", plain - kMostProcesses)});
 }
 
-void device_section(const PeriodReport& report, std::size_t index, std::vector<Block>& blocks) {
-  const PeriodSeries& s = report.series[index];
-  const Verdict& v = s.view.verdict;
-  blocks.emplace_back(Heading{2, device_words(s.view) + ": " + verdict_of(s), tone_of(s.view)});
+void device_section(const PeriodReport& report, const std::vector<ToldSeries>& all, std::size_t index,
+                    std::vector<Block>& blocks) {
+  const ToldSeries& one = all[index];
+  const PeriodSeries& s = one.series;
+  blocks.emplace_back(Heading{2, device_words(s.view) + ": " + verdict_of(one), tone_of(one)});
   blocks.emplace_back(Chart{index});
   Facts out;
-  if (s.has_verdict && !v.finding.because.empty())
-    out.rows.emplace_back("because", fmt::format("{} ({})", printable(v.finding.because), v.finding.detector));
-  if (s.has_verdict && v.finding.onset && (v.finding.leak || v.finding.state == State::growing))
-    out.rows.emplace_back("since", format_moment(*v.finding.onset, report.clock_is_relative));
-  if (const std::string suspect = suspect_of(s); !suspect.empty()) out.rows.emplace_back("suspect", suspect);
-  if (!v.framework.empty()) out.rows.emplace_back("framework", v.framework);
+  const auto add = [&out](const std::vector<Fact>& facts) {
+    for (const Fact& fact : facts) out.rows.emplace_back(fact.label, fact.text);
+  };
+  if (s.has_verdict) add(one.told.facts);
   if (report.last)
     for (const HealthProblem& p : judge_health(s.view, *report.last).problems)
       out.rows.emplace_back("health", fmt::format("{}: {}; {}", to_string(p.condition), p.text, p.next));
-  for (const std::string& cause : v.causes) {
-    const bool advice = cause.starts_with("try: ");
-    out.rows.emplace_back(advice ? "try" : "cause", advice ? cause.substr(5) : cause);
-  }
-  for (const Finding& d : v.dissent)
-    if (s.has_verdict && d.leak != v.finding.leak)
-      out.rows.emplace_back("dissent",
-                            fmt::format("{} says {}: {}", d.detector, d.leak ? "leak" : "no leak", d.because));
+  add(one.told.advice);
+  for (const Fact& other : one.told.dissent)
+    if (s.has_verdict && other.label == "dissent") out.rows.emplace_back(other.label, other.text);
   if (is_device(s.view) && !s.view.device.capacity_bytes)
     out.rows.emplace_back("capacity", "unknown, so the time to out-of-memory cannot be predicted; pass --capacity");
-  if (const std::string next = s.has_verdict ? next_step(s.view, Origin::files) : ""; !next.empty())
-    out.rows.emplace_back("next", next);
+  if (s.has_verdict && !one.told.next.empty()) out.rows.emplace_back("next", one.told.next);
   if (!out.rows.empty()) blocks.emplace_back(std::move(out));
-  process_table(report, s.view.key.device_id, blocks);
+  process_table(all, s.view.key.device_id, blocks);
 }
 
 /// Some drivers tell what processes hold and not what the card does.
-void device_less_sections(const PeriodReport& report, std::vector<Block>& blocks) {
+void device_less_sections(const std::vector<ToldSeries>& all, std::vector<Block>& blocks) {
   std::vector<std::string> done;
-  for (const PeriodSeries& s : report.series)
-    if (s.view.key.metric == Metric::device_used) done.push_back(s.view.key.device_id);
-  for (const PeriodSeries& s : report.series) {
-    if (std::find(done.begin(), done.end(), s.view.key.device_id) != done.end()) continue;
-    done.push_back(s.view.key.device_id);
-    blocks.emplace_back(Heading{2, device_words(s.view) + ": use of the whole device not known", Tone::notice});
-    process_table(report, s.view.key.device_id, blocks);
+  for (const ToldSeries& s : all)
+    if (s.series.view.key.metric == Metric::device_used) done.push_back(s.series.view.key.device_id);
+  for (const ToldSeries& s : all) {
+    const SeriesView& view = s.series.view;
+    if (std::find(done.begin(), done.end(), view.key.device_id) != done.end()) continue;
+    done.push_back(view.key.device_id);
+    blocks.emplace_back(Heading{2, device_words(view) + ": use of the whole device not known", Tone::notice});
+    process_table(all, view.key.device_id, blocks);
   }
 }
 
-std::string end_words(const PeriodAlert& a, bool relative) {
-  const Alert& alert = a.alert;
-  if (!alert.cleared) return a.watch_ended ? "not known: its watch ended" : "still active";
-  std::string out = fmt::format("{} {}", alert_end_words(alert.ended), format_moment(*alert.cleared, relative));
-  if (!alert.end_reason.empty() && alert.ended != AlertEnd::process_ended) out += ": " + printable(alert.end_reason);
-  return out;
+std::string end_of(const PeriodAlert& a, const ToldAlert& told, bool relative) {
+  if (!a.alert.cleared && a.watch_ended) return "not known: its watch ended";
+  return (a.alert.cleared ? format_moment(*a.alert.cleared, relative) + ": " : "") + told.ended;
 }
 
 /// An alert and those of the processes that tell the same leak.
-struct Told {
+struct Story {
   const PeriodSeries* series;
   const PeriodAlert* alert;
   std::vector<const PeriodSeries*> by;
 };
 
 /// As people count them: one leak is one alert, though a device and its process both raised one.
-std::vector<Told> told_alerts(const PeriodReport& report) {
-  std::vector<Told> all;
+std::vector<Story> told_alerts(const PeriodReport& report) {
+  std::vector<Story> all;
   std::vector<AlertOf> alerts;
   for (const PeriodSeries& s : report.series)
     for (const PeriodAlert& a : s.alerts) {
@@ -243,10 +258,10 @@ std::vector<Told> told_alerts(const PeriodReport& report) {
       alerts.push_back({s.view.key, a.alert});
     }
   const std::vector<std::size_t> with = told_with(alerts);
-  std::vector<Told> out;
+  std::vector<Story> out;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (with[i] == i) continue;
-    Told& told = all[with[i]];
+    Story& told = all[with[i]];
     told.by.push_back(all[i].series);
     // Whoever saw it first says when and how.
     if (all[i].alert->alert.raised < told.alert->alert.raised) told.alert = all[i].alert;
@@ -254,11 +269,11 @@ std::vector<Told> told_alerts(const PeriodReport& report) {
   for (std::size_t i = 0; i < all.size(); ++i)
     if (with[i] == i) out.push_back(std::move(all[i]));
   std::stable_sort(out.begin(), out.end(),
-                   [](const Told& a, const Told& b) { return a.alert->alert.raised < b.alert->alert.raised; });
+                   [](const Story& a, const Story& b) { return a.alert->alert.raised < b.alert->alert.raised; });
   return out;
 }
 
-std::string whose_words(const Told& told) {
+std::string whose_words(const Story& told) {
   std::string device = device_words(told.series->view);
   if (!is_device(told.series->view)) return device + ", " + command_of(told.series->view);
   if (told.by.empty()) return device;
@@ -267,7 +282,7 @@ std::string whose_words(const Told& told) {
 }
 
 void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
-  const std::vector<Told> all = told_alerts(report);
+  const std::vector<Story> all = told_alerts(report);
   blocks.emplace_back(Heading{2, "Alerts"});
   if (all.empty()) {
     blocks.emplace_back(Paragraph{"No alert was raised or stood in this period."});
@@ -289,13 +304,13 @@ void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
   for (std::size_t i = from; i < all.size(); ++i) {
     const PeriodAlert& a = *all[i].alert;
     const Finding& f = a.alert.finding;
-    out.rows.push_back({format_moment(a.alert.raised, report.clock_is_relative), whose_words(all[i]),
-                        std::string(alert_words(a.alert)), std::string(to_string(a.alert.severity)),
-                        a.alert.kind != AlertKind::leak ? "" : format_percent(f.confidence),
-                        a.alert.kind != AlertKind::leak ? "" : format_rate(f.growth_bytes_per_s),
-                        f.oom_in_s ? format_eta(*f.oom_in_s) : "", end_words(a, report.clock_is_relative),
-                        printable(f.because)});
-    out.tones.push_back(a.alert.cleared ? Tone::plain : Tone::bad);
+    const ToldAlert told = tell(a.alert);
+    out.rows.push_back(
+        {format_moment(a.alert.raised, report.clock_is_relative), whose_words(all[i]), told.what,
+         std::string(to_string(a.alert.severity)), a.alert.kind != AlertKind::leak ? "" : format_percent(f.confidence),
+         a.alert.kind != AlertKind::leak ? "" : format_rate(f.growth_bytes_per_s),
+         f.oom_in_s ? format_eta(*f.oom_in_s) : "", end_of(a, told, report.clock_is_relative), printable(f.because)});
+    out.tones.push_back(a.alert.cleared ? Tone::plain : told.tone);
   }
   blocks.emplace_back(std::move(out));
   if (from > 0) blocks.emplace_back(Paragraph{fmt::format("{} earlier ones are in the JSON.", from)});
@@ -315,7 +330,7 @@ void acts_section(const PeriodReport& report, std::vector<Block>& blocks) {
     out.rows.push_back({format_moment(a.time, report.clock_is_relative), printable(a.policy), printable(a.action),
                         printable(fmt::format("{}{}: {}", a.event, a.dry_run ? " (dry run)" : "", a.text)),
                         printable(a.subject), printable(a.because)});
-    out.tones.push_back(a.event == "failed" || a.event == "refused" ? Tone::bad : Tone::plain);
+    out.tones.push_back(a.event == "failed" || a.event == "refused" ? Tone::warning : Tone::plain);
   }
   blocks.emplace_back(std::move(out));
   if (from > 0) blocks.emplace_back(Paragraph{fmt::format("{} earlier ones are in the JSON.", from)});
@@ -354,18 +369,26 @@ void drop_empty_columns(Table& table) {
 
 }  // namespace
 
+std::vector<Told> told_series(const PeriodReport& report) {
+  const View view = view_of(report);
+  std::vector<Told> out;
+  for (const SeriesView& s : view.series) out.push_back(tell(view, s, {.origin = Origin::files}));
+  return out;
+}
+
 Document report_document(const PeriodReport& report) {
   Document out;
   out.title = "GPU memory: " + title_of(report);
   out.blocks.emplace_back(facts(report));
-  out.blocks.emplace_back(gpu_table(report));
+  const std::vector<ToldSeries> all = tell_all(report);
+  out.blocks.emplace_back(gpu_table(all));
   for (const bool first : {true, false})
     for (std::size_t i = 0; i < report.series.size(); ++i) {
       const PeriodSeries& s = report.series[i];
       if (is_device(s.view) && s.view.key.metric == Metric::device_used && interesting(s) == first)
-        device_section(report, i, out.blocks);
+        device_section(report, all, i, out.blocks);
     }
-  device_less_sections(report, out.blocks);
+  device_less_sections(all, out.blocks);
   alert_section(report, out.blocks);
   crash_section(report, out.blocks);
   risk_section(report, out.blocks);

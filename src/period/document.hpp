@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "period/period.hpp"
-#include "report/words.hpp"
+#include "report/told.hpp"
 
 namespace vramtrack {
 
@@ -48,6 +48,9 @@ struct Document {
 };
 
 Document report_document(const PeriodReport& report);
+
+/// What is told of each of report.series, in their order.
+std::vector<Told> told_series(const PeriodReport& report);
 
 /// The chart as an SVG element, coloured by the page's style sheet; empty with fewer than two points.
 std::string report_svg(const PeriodReport& report, const PeriodSeries& series);

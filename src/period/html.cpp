@@ -25,19 +25,7 @@ std::string base64(std::string_view text) {
 }
 
 std::string_view tone_class(Tone tone) {
-  switch (tone) {
-    case Tone::good:
-      return "good";
-    case Tone::notice:
-      return "notice";
-    case Tone::bad:
-      return "bad";
-    case Tone::faint:
-      return "faint";
-    case Tone::plain:
-      break;
-  }
-  return "plain";
+  return is_bad(tone) ? "bad" : to_string(tone);
 }
 
 // Colours: those of a colour-blind safe set (Okabe and Ito 2008), lightened for the dark page; words say the same.
@@ -50,7 +38,7 @@ table{border-collapse:collapse;font-size:.85rem}th,td{text-align:left;padding:.3
 th{font-weight:600;color:var(--faint);vertical-align:bottom}td.r,th.r{text-align:right;white-space:nowrap}.scroll{overflow-x:auto}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:.6rem 0}dt{color:var(--faint)}dd{margin:0;overflow-wrap:anywhere}
 tr.told td{border-bottom:0}tr.prose td{max-width:none;padding-top:0;color:var(--faint)}
-.bad{color:var(--bad);font-weight:600}.notice{color:var(--notice)}.good{color:var(--good)}.faint{color:var(--faint)}
+.bad{color:var(--bad);font-weight:600}.notice{color:var(--notice)}.ok{color:var(--good)}.faint{color:var(--faint)}
 a{color:var(--mean)}svg{width:100%;height:auto;display:block;margin:.6rem 0}.tick{fill:var(--faint);font-size:11px}.grid{stroke:var(--line);stroke-width:.6}
 .mean{fill:none;stroke:var(--mean);stroke-width:1.8}.band{fill:var(--band);stroke:none}.capacity{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:6 4}
 .end{fill:var(--end)}.trend{stroke:var(--bad);stroke-width:1.6;stroke-dasharray:4 3}.alert{stroke:var(--bad);stroke-width:1.4}.onset{stroke:var(--notice);stroke-width:1.4;stroke-dasharray:2 3}
@@ -92,7 +80,7 @@ class Html {
       for (std::size_t c = 0; c < columns && c < t.rows[r].size(); ++c) {
         const std::string cell = escape_markup(t.rows[r][c]);
         // The verdict's words carry the colour: what is coloured is said, too.
-        const bool told = t.header[c] == "verdict" || (t.header[c] == "end" && tone == Tone::bad);
+        const bool told = t.header[c] == "verdict" || (t.header[c] == "end" && is_bad(tone));
         out += fmt::format("<td{}>{}</td>", side(t, c),
                            told ? fmt::format("<span class=\"{}\">{}</span>", tone_class(tone), cell) : cell);
       }

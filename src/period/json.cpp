@@ -5,8 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/printable.hpp"
-#include "period/period.hpp"
+#include "period/document.hpp"
 #include "report/report.hpp"
+#include "report/told_json.hpp"
 
 namespace vramtrack {
 namespace {
@@ -107,7 +108,7 @@ json history_json(const PeriodReport& report, const PeriodSeries& s) {
 }
 
 /// The line of docs/formats/analysis.md, so that a series says the same in every output.
-json series_json(const PeriodReport& report, const PeriodSeries& s, bool charted) {
+json series_json(const PeriodReport& report, const PeriodSeries& s, const Told& told, bool charted) {
   View view;
   view.clock_is_relative = report.clock_is_relative;
   view.series.push_back(s.view);
@@ -122,6 +123,7 @@ json series_json(const PeriodReport& report, const PeriodSeries& s, bool charted
   json out = json::parse(lines.substr(0, lines.find('\n')), nullptr, false);
   for (const char* common : {"schema", "files", "skipped_lines", "warnings"}) out.erase(common);
   if (!s.has_verdict) out["verdict"] = nullptr;
+  out["told"] = s.has_verdict ? told_json(told) : json(nullptr);
   const JobName job = job_of(s.view);
   out["job"] = s.view.key.pid == 0 ? json(nullptr) : json{{"kind", job.kind}, {"id", job.id}};
   out["user"] = s.view.process && !s.view.process->user.empty() ? json(s.view.process->user) : json(nullptr);
@@ -149,8 +151,9 @@ std::string report_json(const PeriodReport& report) {
   out["money"] = money_json(report);
   out["series"] = json::array();
   const std::vector<bool> charted = charted_series(report);
+  const std::vector<Told> told = told_series(report);
   for (std::size_t i = 0; i < report.series.size(); ++i)
-    out["series"].push_back(series_json(report, report.series[i], charted[i]));
+    out["series"].push_back(series_json(report, report.series[i], told[i], charted[i]));
   out["events"] = json::array();
   for (const Notice& n : report.notices)
     out["events"].push_back(

@@ -56,7 +56,7 @@ class Text {
       row += right ? fit_right(cells[c], widths[c]) : fit(cells[c], widths[c]);
     }
     while (!row.empty() && row.back() == ' ') row.pop_back();
-    out += toned(row, tone == Tone::good ? Tone::plain : tone, style_) + '\n';
+    out += toned(row, tone == Tone::ok ? Tone::plain : tone, style_) + '\n';
   }
 
   ReportStyle style_;

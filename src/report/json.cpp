@@ -5,6 +5,7 @@
 #include "core/scale.hpp"
 #include "report/fields_json.hpp"
 #include "report/report.hpp"
+#include "report/told_json.hpp"
 
 namespace vramtrack {
 namespace {
@@ -72,6 +73,12 @@ json in_scale(const json& value, const Scale& scale) {
   return out;
 }
 
+json told_alert_line(const Alert& alert, const LineClock& clock) {
+  json out = fields::alert_line(alert, clock);
+  out["told"] = told_json(tell(alert));
+  return out;
+}
+
 /// Bytes that are no UTF-8 (a command line may hold any) become U+FFFD; nothing throws.
 std::string dump(const json& value) {
   return json_text(value) + '\n';
@@ -93,9 +100,10 @@ std::string render(const View& view, const ReportStyle&) {
     row["duration_s"] = s.first && s.last ? seconds(seconds_between(*s.first, *s.last)) : 0.0;
     row["interval_s"] = seconds(s.interval_s);
     row["verdict"] = fields::verdict_line(s.verdict, clock);
+    row["told"] = told_json(tell(view, s));
     if (s.stall) row["stall"] = fields::stall_line(*s.stall, clock);
     row["alerts"] = json::array();
-    for (const Alert& a : s.alerts) row["alerts"].push_back(fields::alert_line(a, clock));
+    for (const Alert& a : s.alerts) row["alerts"].push_back(told_alert_line(a, clock));
     row["suspicions"] = json::array();
     for (const Alert& a : s.suspicions) row["suspicions"].push_back(fields::alert_line(a, clock));
     if (s.key.metric == Metric::device_used) {
@@ -116,11 +124,12 @@ std::string render(const View& view, const ReportStyle&) {
 std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
   const LineClock clock = clock_of(view);
   json row = {{"schema", "vramtrack.alert.v1"}, {"event", to_string(news)}, {"series", series_json(series)}};
-  row["alert"] = fields::alert_line(alert, clock);
+  row["alert"] = told_alert_line(alert, clock);
   row["because"] = news == AlertNews::raised      ? alert.finding.because
                    : news == AlertNews::escalated ? series.verdict.finding.because
                                                   : alert.end_reason;
   row["verdict"] = fields::verdict_line(series.verdict, clock);
+  row["told"] = told_json(tell(view, series));
   return dump(row);
 }
 

@@ -10,6 +10,7 @@
 #include "report/health.hpp"
 #include "report/metric_family.hpp"
 #include "report/story.hpp"
+#include "report/told.hpp"
 
 namespace vramtrack {
 namespace {
@@ -171,6 +172,7 @@ void add_suspect(Family& suspect, const Device& d, const MetricsOptions& options
 
 void add_verdicts(Families& out, const View& view, const std::vector<Device>& devices, const MetricsOptions& options) {
   Family verdict(out, "vramtrack_verdict", "1 while the device leaks in this pattern, else 0.");
+  Family words(out, "vramtrack_verdict_info", "The verdict in words and their tone, as labels; always 1.");
   Family severity(out, "vramtrack_severity", "0 ok, 1 watch, 2 warning, 3 critical.");
   Family confidence(out, "vramtrack_confidence_ratio", "Probability that the device's memory leaks, 0 to 1.");
   Family growth(out, "vramtrack_growth_bytes_per_second", "Growth of memory use: median of the estimate.");
@@ -237,6 +239,8 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
     labels.emplace_back("detector", f.detector);
     for (const Pattern pattern : kPatterns)
       verdict.add(f.leak && f.pattern == pattern ? 1.0 : 0.0, labels, {{"pattern", std::string(to_string(pattern))}});
+    const Told told = tell(view, *d.used);
+    words.add(1.0, d.labels, {{"verdict", told.verdict}, {"tone", std::string(to_string(told.tone))}});
     severity.add(static_cast<double>(d.used->verdict.severity), labels);
     slow.add(f.state == State::slow_growth ? 1.0 : 0.0, labels);
     suspected.add(f.stage == Stage::suspected ? 1.0 : 0.0, labels);

@@ -9,6 +9,7 @@
 
 #include "core/format.hpp"
 #include "core/printable.hpp"
+#include "report/told.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {
@@ -54,36 +55,27 @@ void add_in_two(std::vector<Part>& parts, const std::string& text, Worth head, W
 }
 
 /// Verdict, confidence and end, in the order in which they are read.
-std::vector<Part> conclusion(const SeriesView& s) {
+std::vector<Part> conclusion(const SeriesView& s, const Told& told) {
   const Finding& f = s.verdict.finding;
-  if (s.paused) return {{Worth::verdict, "does not answer", Tone::notice}};
   std::vector<Part> out;
-  add_in_two(out, verdict_words(s), Worth::verdict, Worth::pattern, tone_of(s));
+  add_in_two(out, told.headline, Worth::verdict, Worth::pattern, told.tone);
   if (s.stall && s.stall->judgement != StallJudgement::idle)
-    add_in_two(out, ", " + stall_words(*s.stall), Worth::stall, Worth::confidence,
-               s.stall->judgement == StallJudgement::stalled ? Tone::bad : Tone::notice);
-  if (s.ignored) {
-    out.push_back({Worth::end, ", ignored"});
-    return out;
-  }
+    add_in_two(out, ", " + told.stall, Worth::stall, Worth::confidence, told.stall_tone);
+  if (s.ignored) return out;
   if (f.leak || f.state == State::growing)
     out.push_back({Worth::confidence, ", probability of a leak " + format_percent(f.confidence)});
-  if (f.oom_in_s) add_in_two(out, ", " + format_oom(*f.oom_in_s), Worth::end, Worth::range, Tone::plain);
-  if (f.oom_if_growth_continues_s)
-    out.push_back({Worth::end, ", full in " + format_duration(*f.oom_if_growth_continues_s) + " if it goes on"});
-  if (s.key.pid == 0 && f.leak && s.verdict.suspect)
-    out.push_back({Worth::suspect, s.verdict.suspect->pid != 0 ? fmt::format(", by pid {}", s.verdict.suspect->pid)
-                                                               : ", no visible process explains it"});
+  if (!told.forecast.empty()) add_in_two(out, ", " + told.forecast, Worth::end, Worth::range, Tone::plain);
+  if (!told.by.empty()) out.push_back({Worth::suspect, ", " + told.by});
   return out;
 }
 
-Row row_of(std::string name, const SeriesView& s) {
+Row row_of(std::string name, const SeriesView& s, const View& view) {
   const auto used = static_cast<double>(s.used_bytes);
   const bool of = s.key.metric == Metric::device_used && s.device.capacity_bytes;
   const Finding& f = s.verdict.finding;
   Row row{std::move(name),
           of ? format_bytes_of(used, static_cast<double>(*s.device.capacity_bytes)) : format_bytes(used),
-          f.state == State::too_short ? "" : format_rate(f.growth_bytes_per_s.mid), conclusion(s)};
+          f.state == State::too_short ? "" : format_rate(f.growth_bytes_per_s.mid), conclusion(s, tell(view, s))};
   if (s.utilisation_ratio)
     row.conclusion.push_back({Worth::busy, fmt::format(", GPU {} busy", format_percent(*s.utilisation_ratio))});
   return row;
@@ -188,10 +180,6 @@ class Layout {
   std::size_t room_ = std::string::npos;  ///< for the conclusion
 };
 
-std::string_view severity_words(Severity severity) {
-  return severity == Severity::critical ? "CRITICAL" : severity == Severity::warning ? "WARNING" : "LEAK";
-}
-
 /// Raised: that a process is stalled, since when, why, and what to do.
 std::string stall_lines(const std::string& when, const SeriesView& series, const Alert& alert,
                         const ReportStyle& style) {
@@ -200,8 +188,8 @@ std::string stall_lines(const std::string& when, const SeriesView& series, const
   const std::uint64_t held = series.stall ? series.stall->held_bytes : series.used_bytes;
   std::string out =
       fmt::format("{}  {}  {}: holds {} and makes no progress for {}, with a confidence of {}\n", when,
-                  toned("STALLED", Tone::bad, style), series_words(series), format_bytes(static_cast<double>(held)),
-                  format_duration(for_s), format_percent(f.confidence));
+                  toned(tell(alert).severity, Tone::warning, style), series_words(series),
+                  format_bytes(static_cast<double>(held)), format_duration(for_s), format_percent(f.confidence));
   if (!f.because.empty()) out += "    because  " + printable(f.because) + '\n';
   if (series.stall)
     if (const std::string next = stall_next_step(*series.stall, series.key.pid); !next.empty())
@@ -213,7 +201,7 @@ std::string unreleased_lines(const std::string& when, const SeriesView& series, 
                              const ReportStyle& style) {
   return fmt::format(
       "{}  {}  {}: it has ended, and memory that it held is still in use\n    because  {}\n    next     {}\n", when,
-      toned("NOT RELEASED", Tone::bad, style), series_words(series), printable(alert.finding.because),
+      toned(tell(alert).severity, Tone::warning, style), series_words(series), printable(alert.finding.because),
       kUnreleasedNextStep);
 }
 
@@ -233,7 +221,7 @@ void process_rows(Layout& out, const View& view, const std::string& device_id, s
       left_out_bytes += static_cast<double>(s->used_bytes);
       continue;
     }
-    out.add(row_of("  " + process_words(*s), *s));
+    out.add(row_of("  " + process_words(*s), *s, view));
   }
   if (left_out > 0)
     out.add(fmt::format("  and {} more process{} with {}, not growing", left_out, left_out == 1 ? "" : "es",
@@ -256,14 +244,14 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
       any = &s;
       if (s.key.metric != Metric::device_used) continue;
       has_total = true;
-      out.add(row_of(device_words(s), s));
+      out.add(row_of(device_words(s), s, view));
     }
     // Some drivers tell what processes hold and not what the card does.
     if (!has_total) out.add(fit(device_words(*any), kNameWidth) + "  use of the whole device not known");
     process_rows(out, view, id, processes);
     for (const SeriesView& s : view.series)
       if (s.key.device_id == id && s.key.metric == Metric::device_unattributed && interesting(s))
-        out.add(row_of("  held by no visible process", s));
+        out.add(row_of("  held by no visible process", s, view));
   }
   return toned(format_moment(view.time, view.clock_is_relative), Tone::faint, style) + '\n' + out.text();
 }
@@ -274,28 +262,29 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
   const Timestamp at = news == AlertNews::raised ? alert.raised : alert.cleared.value_or(view.time);
   const std::string when = format_moment(at, view.clock_is_relative);
   const Finding& f = alert.finding;
+  const ToldAlert said = tell(alert);
   if (news == AlertNews::escalated) {
-    const std::optional<Interval>& oom_in_s = series.verdict.finding.oom_in_s;  // as it is now, not at the raise
-    return fmt::format("{}  {}  {}: now {}{}\n", when, toned("ESCALATED", Tone::bad, style), who,
-                       severity_words(alert.severity), oom_in_s ? ", " + format_oom(*oom_in_s) : std::string());
+    const std::string now = tell(view, series).forecast;  // as it is now, not at the raise
+    return fmt::format("{}  {}  {}: now {}{}{}\n", when, toned("ESCALATED", Tone::warning, style), who, said.severity,
+                       now.empty() ? "" : ", ", now);
   }
-  if (news == AlertNews::cleared) {
-    return fmt::format("{}  {}  {}: {}\n", when, toned("CLEARED", Tone::good, style), who, end_of_alert_words(alert));
-  }
+  if (news == AlertNews::cleared)
+    return fmt::format("{}  {}  {}: {}\n", when, toned("CLEARED", Tone::ok, style), who, said.ended);
   if (alert.kind == AlertKind::stall) return stall_lines(when, series, alert, style);
   if (alert.kind == AlertKind::unreleased) return unreleased_lines(when, series, alert, style);
-  std::string out = fmt::format("{}  {}  {}: {}, {}, probability of a leak {}", when,
-                                toned(severity_words(alert.severity), Tone::bad, style), who, pattern_words(f.pattern),
-                                format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
-  if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
+  SeriesView at_raise = series;  // what to say belongs to what was raised
+  at_raise.verdict.finding = f;
+  const Told told = tell(view, at_raise);
+  std::string out =
+      fmt::format("{}  {}  {}: {}, {}, probability of a leak {}", when, toned(said.severity, said.tone, style), who,
+                  said.what, format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
+  if (!told.forecast.empty()) out += ", " + told.forecast;
   out += '\n';
   if (!f.because.empty()) out += "    because  " + printable(f.because) + '\n';
-  if (series.verdict.suspect)
-    out += "    suspect  " + suspect_words(*series.verdict.suspect) +
+  if (!told.suspect.empty())
+    out += "    suspect  " + told.suspect +
            (series.verdict.framework.empty() ? "" : ", " + printable(series.verdict.framework)) + '\n';
-  SeriesView at_raise = series;  // the next step belongs to what was raised
-  at_raise.verdict.finding = f;
-  if (const std::string next = next_step(at_raise); !next.empty()) out += "    next     " + next + '\n';
+  if (!told.next.empty()) out += "    next     " + told.next + '\n';
   return out;
 }
 

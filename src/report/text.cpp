@@ -3,17 +3,18 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "core/format.hpp"
 #include "core/printable.hpp"
+#include "report/story.hpp"
+#include "report/told.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {
 namespace {
 
 constexpr std::size_t kMaxAlertLines = 8;
-constexpr std::size_t kMaxRunLines = 10;
-constexpr double kBriefRun_s = 60;         ///< shorter runs are counted
 constexpr std::size_t kMaxBriefLines = 8;  ///< of processes with nothing to tell
 
 void line(std::string& out, std::string_view label, std::string_view text) {
@@ -42,50 +43,6 @@ std::string title(const SeriesView& s) {
   return words;
 }
 
-/// "2026-01-01T08:00:00Z to 2026-01-01T09:32:00Z, 1h 32m: +186 MiB/min, 24.0/24.0 GiB at most, ran out of memory, pid
-/// 4242; first alert 56m before"
-std::string run_words(const Run& run, const SeriesView& s, const View& view) {
-  const auto peak = static_cast<double>(run.peak_bytes);
-  std::string out = fmt::format("{} to {}", format_moment(run.begin, view.clock_is_relative),
-                                run.end ? format_moment(*run.end, view.clock_is_relative) : "the end");
-  const auto until = run.end ? run.end : s.last;
-  if (until) out += ", " + format_duration(seconds_between(run.begin, *until));
-  out += ": ";
-  if (run.growth_bytes_per_s) out += format_rate(*run.growth_bytes_per_s) + ", ";
-  out += fmt::format("{} at most, ", s.device.capacity_bytes
-                                         ? format_bytes_of(peak, static_cast<double>(*s.device.capacity_bytes))
-                                         : format_bytes(peak));
-  if (!run.end)
-    return out + "still running" +
-           (run.first_alert ? "; first alert " + format_moment(*run.first_alert, view.clock_is_relative)
-                            : std::string());
-  out += run.how == EndKind::out_of_memory      ? "ran out of memory"
-         : run.how == EndKind::ended_near_limit ? "ended near the limit"
-                                                : "ended";
-  if (run.pid != 0) out += fmt::format(", pid {}", run.pid);
-  if (const auto lead = run_lead_s(run)) out += fmt::format("; first alert {} before", format_duration(*lead));
-  return out;
-}
-
-/// Where there were several: the latest, one a line; the others are counted.
-void run_lines(std::string& out, const SeriesView& s, const View& view) {
-  if (s.runs.size() < 2) return;
-  std::vector<const Run*> told;
-  std::size_t brief = 0;
-  for (const Run& run : s.runs)
-    if (run.end && seconds_between(run.begin, *run.end) < kBriefRun_s)
-      ++brief;
-    else
-      told.push_back(&run);
-  const std::size_t from = told.size() > kMaxRunLines ? told.size() - kMaxRunLines : 0;
-  line(out, "runs", fmt::format("{}, the latest last", s.runs.size()));
-  for (std::size_t i = from; i < told.size(); ++i) line(out, "", run_words(*told[i], s, view));
-  std::vector<std::string> more;
-  if (from > 0) more.push_back(fmt::format("{} earlier run{}", from, from == 1 ? "" : "s"));
-  if (brief > 0) more.push_back(fmt::format("{} run{} shorter than a minute", brief, brief == 1 ? "" : "s"));
-  if (!more.empty()) line(out, "", fmt::format("... and {}; --format json lists all", fmt::join(more, " and ")));
-}
-
 bool worth_details(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
   const bool stalls = s.stall && s.stall->judgement != StallJudgement::idle;
@@ -93,18 +50,14 @@ bool worth_details(const SeriesView& s) {
          !s.explain.empty();
 }
 
-std::string headline(const SeriesView& s, const ReportStyle& style) {
+std::string headline(const SeriesView& s, const Told& told, const ReportStyle& style) {
   const Finding& f = s.verdict.finding;
-  std::string out = fmt::format("{}: {}", title(s), toned(verdict_words(s), tone_of(s), style));
-  if (s.ended && verdict_words(s).find("process ended") == std::string::npos) out += ", process ended";
-  if (s.paused) out += ", device does not answer";
-  if (s.ignored) out += ", ignored by ignore-patterns";
+  std::string out = fmt::format("{}: {}{}", title(s), toned(told.verdict, told.tone, style),
+                                told.headline.substr(told.verdict.size()));
   if (f.state != State::too_short)
     out += fmt::format(", {}, R² {}, probability of a leak {}", format_rate(f.growth_bytes_per_s),
                        format_r_squared(f.r_squared), format_percent(f.confidence));
-  if (f.oom_in_s) out += ", " + format_oom(*f.oom_in_s);
-  if (f.oom_if_growth_continues_s)
-    out += ", full in " + format_duration(*f.oom_if_growth_continues_s) + " if it goes on";
+  if (!told.forecast.empty()) out += ", " + told.forecast;
   return out + '\n';
 }
 
@@ -120,74 +73,64 @@ void suspicion_line(std::string& out, const SeriesView& s, bool relative) {
   line(out, "suspected", text);
 }
 
-void alert_lines(std::string& out, const SeriesView& s, bool relative) {
+/// Alerts of parts that tell the leak of their device's alert: one leak is one alert.
+using ToldWith = std::set<const Alert*>;
+
+ToldWith told_with_device(const View& view) {
+  std::vector<AlertOf> all;
+  for (const SeriesView& s : view.series)
+    for (const Alert& alert : s.alerts) all.push_back({s.key, alert});
+  const std::vector<std::size_t> with = told_with(all);
+  ToldWith out;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (with[i] != i) out.insert(&all[i].alert);
+  return out;
+}
+
+void alert_lines(std::string& out, const SeriesView& s, const ToldWith& elsewhere, bool relative) {
   const std::size_t from = s.alerts.size() > kMaxAlertLines ? s.alerts.size() - kMaxAlertLines : 0;
   if (from > 0) line(out, "alerts", fmt::format("{} earlier ones are in --format json", from));
   for (std::size_t i = from; i < s.alerts.size(); ++i) {
     const Alert& a = s.alerts[i];
-    std::string text = fmt::format("{} raised {}", alert_words(a), format_moment(a.raised, relative));
-    if (a.kind != AlertKind::unreleased)
-      text += fmt::format(", {} {}", a.kind == AlertKind::stall ? "confidence" : "probability of a leak",
-                          format_percent(a.finding.confidence));
-    if (a.finding.stage == Stage::confirmed_at_end) text += ", when the recording ended";
-    if (a.suspected_s) text += fmt::format(", suspected for {} before", format_duration(*a.suspected_s));
-    if (a.finding.oom_in_s) text += ", then predicted " + format_oom(*a.finding.oom_in_s);
-    text += fmt::format("; highest severity {}", to_string(a.severity));
-    if (a.cleared) {
-      text += fmt::format("; {} {}", alert_end_words(a.ended), format_moment(*a.cleared, relative));
-      if (!a.end_reason.empty()) text += ": " + a.end_reason;
-    } else {
-      text += "; still active";
+    const ToldAlert told = tell(a);
+    std::string text = fmt::format("{} raised {}", told.what, format_moment(a.raised, relative));
+    if (elsewhere.contains(&a)) {
+      line(out, "alert", text + ", one with the alert of " + short_device_words(s));
+      continue;
     }
-    line(out, "alert", text);
+    if (!told.figures.empty()) text += ", " + told.figures;
+    text += fmt::format("; highest severity {}; ", to_string(a.severity));
+    line(out, "alert",
+         text + (a.cleared ? fmt::format("ended {}: ", format_moment(*a.cleared, relative)) : "") + told.ended);
   }
 }
 
-/// framework_causes() puts the causes first, then what to try, each such line marked "try: ".
-void cause_lines(std::string& out, const std::vector<std::string>& causes) {
-  std::string_view last_label;
-  for (std::string_view text : causes) {
-    const bool advice = text.substr(0, 5) == "try: ";
-    if (advice) text.remove_prefix(5);
-    const std::string_view label = advice ? "try" : "causes";
-    line(out, label == last_label ? "" : label, text);
-    last_label = label;
+/// Facts of one label in a row have it once.
+void fact_lines(std::string& out, const std::vector<Fact>& facts) {
+  std::string_view last;
+  for (const Fact& fact : facts) {
+    line(out, fact.label == last ? "" : fact.label, fact.text);
+    last = fact.label;
   }
 }
 
-void details(std::string& out, const SeriesView& s, const View& view) {
-  const Verdict& v = s.verdict;
+void details(std::string& out, const SeriesView& s, const Told& told, const ToldWith& elsewhere, const View& view) {
   line(out, "used",
        fmt::format("{} {}, {} at most; {} sample{} over {}, every {}", used(s), s.ended ? "at its end" : "now",
                    format_bytes(static_cast<double>(s.peak_bytes)), s.samples, s.samples == 1 ? "" : "s",
                    format_duration(s.first && s.last ? seconds_between(*s.first, *s.last) : 0.0),
                    format_duration(s.interval_s)));
-  if (!v.finding.because.empty()) line(out, "because", fmt::format("{} ({})", v.finding.because, v.finding.detector));
-  if (s.stall) {
-    line(out, "progress", stall_words(*s.stall));
-    for (const std::string& why : s.stall->evidence) line(out, "", why);
-    if (const std::string next = stall_next_step(*s.stall, s.key.pid); !next.empty()) line(out, "", "next: " + next);
-  }
-  if (const std::string story = end_story(s, view); !story.empty()) line(out, "end", story);
-  run_lines(out, s, view);
-  if (v.finding.onset && (v.finding.leak || v.finding.state == State::growing))
-    line(out, "since", format_moment(*v.finding.onset, view.clock_is_relative));
-  if (v.suspect)
-    line(out, "suspect", suspect_words(*v.suspect) + (v.framework.empty() ? "" : ", " + v.framework));
-  else if (!v.framework.empty())
-    line(out, "framework", v.framework);
-  cause_lines(out, v.causes);
-  alert_lines(out, s, view.clock_is_relative);
+  fact_lines(out, told.facts);
+  fact_lines(out, told.advice);
+  alert_lines(out, s, elsewhere, view.clock_is_relative);
   suspicion_line(out, s, view.clock_is_relative);
-  for (const Finding& d : v.dissent)
-    if (d.leak != v.finding.leak)
-      line(out, "dissent", fmt::format("{} says {}: {}", d.detector, d.leak ? "leak" : "no leak", d.because));
+  for (const Fact& other : told.dissent)
+    if (other.label == "dissent") line(out, other.label, other.text);
   for (const std::string& why : s.explain) line(out, &why == s.explain.data() ? "explain" : "", why);
   if (s.key.pid == 0 && !is_rest(s) && !s.device.capacity_bytes)
     line(out, "capacity",
          "unknown, so the time to out-of-memory cannot be predicted; pass --capacity, for example --capacity 24GiB");
-  const Origin origin = view.files.empty() ? Origin::watch : Origin::files;
-  if (const std::string next = next_step(s, origin); !next.empty()) line(out, "next", next);
+  if (!told.next.empty()) line(out, "next", told.next);
 }
 
 /// What the words and signs of the judge's figures mean, below the last of them.
@@ -228,14 +171,16 @@ std::string render(const View& view, const ReportStyle& style) {
   std::string out;
   for (const std::string& file : view.files) out += printable(file) + '\n';
   summary(out, view);
+  const ToldWith elsewhere = told_with_device(view);
   bool shown_before = false;
   std::size_t brief = 0;
   for (const SeriesView& s : view.series) {
     const bool full = worth_details(s);
     if (!full && (is_rest(s) || ++brief > kMaxBriefLines)) continue;
     if (full && (shown_before || !view.files.empty())) out += '\n';
-    out += headline(s, style);
-    if (full) details(out, s, view);
+    const Told told = tell(view, s);
+    out += headline(s, told, style);
+    if (full) details(out, s, told, elsewhere, view);
     shown_before = true;
   }
   if (brief > kMaxBriefLines)

@@ -18,4 +18,8 @@ struct TrendLine {
 /// Of a series that leaks or grows; nullopt of others, and where onset or level are not known. Pure.
 std::optional<TrendLine> trend_line(const SeriesView& series);
 
+/// Where the memory of a device ends, and so every forecast of it: its capacity less what the driver reserves; nullopt
+/// of others, and where the capacity is not known. Pure; O(series).
+std::optional<double> limit_bytes(const View& view, const SeriesView& device);
+
 }  // namespace vramtrack

@@ -6,6 +6,7 @@
 #include "report/fields_json.hpp"
 #include "report/headline.hpp"
 #include "report/health.hpp"
+#include "report/told_json.hpp"
 #include "report/trend.hpp"
 #include "report/words.hpp"
 
@@ -19,6 +20,7 @@ using fields::exact;
 json alert_object(const SeriesKey& key, const Alert& a) {
   json out = {{"id", alert_id(key, a.raised)}};
   out.update(exact(a));
+  out["told"] = told_json(tell(a));
   return out;
 }
 
@@ -122,10 +124,10 @@ json condition_json(const SeriesView& s, Timestamp now) {
   return out;
 }
 
-json stall_json(const SeriesView& s) {
+json stall_json(const SeriesView& s, const Told& told) {
   if (!s.stall) return nullptr;
   json out = exact(*s.stall);
-  out["words"] = stall_words(*s.stall);
+  out["words"] = told.stall;
   out["next"] = stall_next_step(*s.stall, s.key.pid);
   return out;
 }
@@ -141,13 +143,12 @@ json trend_json(const SeriesView& s) {
 }
 
 json headline_json(const View& view, const MaySeeCommand& may_see) {
-  const Headline said = headline(view, [&](const SeriesView& device, const Suspect& suspect) {
-    return visible_command(view, device.key.host, suspect.pid, suspect.pid_start_ticks, suspect.command, may_see);
-  });
-  return {{"tone", said.tone}, {"text", said.text}};
+  const Headline said = headline(view, may_see);
+  return {{"tone", to_string(said.tone)}, {"text", said.text}};
 }
 
 json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may_see) {
+  const Told told = tell(view, s, {.may_see = may_see});
   json out = {
       {"key", series_key_text(s.key)},
       {"id", index_of(s.id)},
@@ -169,15 +170,18 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"utilisation_ratio", known_figure(s.utilisation_ratio)},
       {"gauges", gauges_json(s.gauges)},
       {"load", load_json(s.load)},
-      {"stall", stall_json(s)},
+      {"stall", stall_json(s, told)},
       {"unreleased_bytes", s.unreleased_bytes},
       {"health", health_json(s.health)},
       {"last_xid", s.last_xid
                        ? json{{"time", exact(s.last_xid->time)}, {"code", s.last_xid->code}, {"text", s.last_xid->text}}
                        : json(nullptr)},
       {"condition", condition_json(s, view.time)},
-      {"end", end_words(s)},
-      {"next", next_step(s)},
+      // Older names of told.forecast, of a leak, and of told.next.
+      {"end", s.verdict.finding.leak ? told.forecast : std::string()},
+      {"next", told.next},
+      {"told", told_json(told)},
+      {"limit_bytes", known_figure(limit_bytes(view, s))},
       {"trend", trend_json(s)},
       {"verdict", verdict_json(view, s.key.host, s.verdict, may_see)},
       {"alerts", json::array()},
@@ -191,15 +195,6 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
 }
 
 }  // namespace
-
-std::string visible_command(const View& view, const std::string& host, std::uint32_t pid, std::uint64_t start_ticks,
-                            const std::string& command, const MaySeeCommand& may_see) {
-  if (!may_see || pid == 0) return command;
-  for (const SeriesView& s : view.series)
-    if (s.process && s.process->pid == pid && s.process->start_ticks == start_ticks && s.key.host == host)
-      return may_see(*s.process) ? command : s.process->name;
-  return {};  // forgotten by now: nobody can say whose it was
-}
 
 std::string view_json(const View& view, const MaySeeCommand& may_see) {
   json out = {{"schema", "vramtrack.view.v1"},

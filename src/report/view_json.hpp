@@ -1,28 +1,20 @@
 // The View as JSON and back: what the agent serves and its clients read (docs/openapi.yaml, schema View).
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/result.hpp"
 #include "core/view.hpp"
+#include "report/told.hpp"
 
 namespace vramtrack {
-
-/// Whether a client may see the command line of this process. Empty: it may see all.
-using MaySeeCommand = std::function<bool(const ProcessInfo&)>;
 
 /// One line of JSON without a newline at its end. Exact: times to the nanosecond, sizes and figures as they are (a
 /// figure that is not finite becomes null and reads as 0). Text that is no UTF-8 gets U+FFFD. Where `may_see` says no,
 /// the process's short name stands for its command line, in suspects too. O(series), some 20 us each.
 std::string view_json(const View& view, const MaySeeCommand& may_see = {});
-
-/// The command of the process of that pid and start on `host`, as a client may see it: `command`, its short name where
-/// the command is hidden, or nothing where the view does not know the process any more.
-std::string visible_command(const View& view, const std::string& host, std::uint32_t pid, std::uint64_t start_ticks,
-                            const std::string& command, const MaySeeCommand& may_see);
 
 /// The View that view_json wrote. Fields that are missing keep their defaults and unknown ones are ignored, so versions
 /// mix; a wrong type or word is an Error that names the place ("series[3].verdict.severity"). Pure.

@@ -4,19 +4,18 @@
 #include <algorithm>
 
 #include "core/format.hpp"
-#include "report/words.hpp"
+#include "report/told.hpp"
 #include "top/draw.hpp"
 #include "top/rows.hpp"
 
 namespace vramtrack::top {
 namespace {
 
-std::string status_words(const Model& m, const AlertRow& row) {
+std::string status_words(const Model& m, const AlertRow& row, const ToldAlert& told) {
   const Alert& a = row.alert;
   const bool seen = m.acknowledged.contains({row.key, a.raised});
   if (a.ended == AlertEnd::standing && m.silenced.contains({row.key, a.raised})) return "silenced";
-  if (a.ended == AlertEnd::standing) return seen ? "acknowledged" : "active";
-  return std::string(alert_end_words(a.ended));
+  return a.ended == AlertEnd::standing && seen ? "acknowledged" : told.state;
 }
 
 }  // namespace
@@ -30,7 +29,7 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
   }
   // On a narrow screen the pattern is said below only.
   const bool wide = r.width >= 100;
-  const std::array<int, 6> at = {r.x + 2, r.x + 15, r.x + 25, r.x + 55, r.x + 39, r.x + (wide ? 72 : 55)};
+  const std::array<int, 6> at = {r.x + 2, r.x + 15, r.x + 28, r.x + 57, r.x + 41, r.x + (wide ? 74 : 57)};
   const std::array<std::string_view, 6> heads = {"RAISED", "SEVERITY", "STATUS", "PATTERN", "GROWTH", "WHO"};
   for (std::size_t i = 0; i < heads.size(); ++i)
     if (i != 3 || wide) screen.put(at[i], r.y, std::min(14, r.right() - at[i]), heads[i], Role::faint);
@@ -45,11 +44,12 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     const Alert& a = row.alert;
     const int y = r.y + 1 + i;
     const bool open = a.ended == AlertEnd::standing && !m.acknowledged.contains({row.key, a.raised});
-    const Role role = open ? (a.severity == Severity::critical ? Role::critical : Role::bad) : Role::faint;
+    const ToldAlert told = tell(a);
+    const Role role = open ? role_of(told.tone) : Role::faint;
     screen.put(at[0], y, 12, clock_words(a.raised, m.view->time, relative), Role::plain);
-    screen.put(at[1], y, 9, severity_word(a.severity), role);
-    screen.put(at[2], y, 14, status_words(m, row), role);
-    if (wide) screen.put(at[3], y, 15, alert_words(a), Role::plain);
+    screen.put(at[1], y, 12, told.severity, role);
+    screen.put(at[2], y, 14, status_words(m, row, told), role);
+    if (wide) screen.put(at[3], y, 15, told.what, Role::plain);
     if (a.kind == AlertKind::leak)
       screen.put_right(at[4] + 13, y, 13, format_rate(a.finding.growth_bytes_per_s.mid), Role::plain);
     screen.put(at[5], y, r.right() - at[5], row.who, Role::plain);
@@ -61,6 +61,7 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
   }
   const AlertRow& row = rows[static_cast<std::size_t>(chosen)];
   const Alert& a = row.alert;
+  const ToldAlert told = tell(a);
   int y = r.bottom() - below + 1;
   const auto put = [&](std::string_view label, const std::string& text, Role role = Role::plain) {
     bool begin = true;
@@ -73,29 +74,22 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     }
   };
   put("who", row.who, Role::title);
-  if (a.kind == AlertKind::stall)
-    put("raised", fmt::format("{}, stalled process{}, with a confidence of {}", format_moment(a.raised, relative),
-                              a.finding.onset ? ", no progress since " + format_moment(*a.finding.onset, relative) : "",
-                              format_percent(a.finding.confidence)));
-  else if (a.kind == AlertKind::unreleased)
-    put("raised",
-        fmt::format("{}, memory of a process that has ended is still in use", format_moment(a.raised, relative)));
-  else
-    put("raised", fmt::format("{}, {}, probability of a leak {}{}", format_moment(a.raised, relative),
-                              format_rate(a.finding.growth_bytes_per_s), format_percent(a.finding.confidence),
-                              a.finding.oom_in_s ? fmt::format(", then {}", format_oom(*a.finding.oom_in_s)) : ""));
+  std::string raised = format_moment(a.raised, relative) + ", " + told.what;
+  if (a.kind == AlertKind::stall && a.finding.onset)
+    raised += ", no progress since " + format_moment(*a.finding.onset, relative);
+  if (a.kind == AlertKind::leak) raised += ", " + format_rate(a.finding.growth_bytes_per_s);
+  if (!told.figures.empty()) raised += ", " + told.figures;
+  put("raised", raised);
   if (const auto silenced = m.silenced.find({row.key, a.raised}); silenced != m.silenced.end())
     put("silenced", silenced->second == Timestamp::max()
                         ? "by the configuration: nobody is notified"
                         : fmt::format("until {}: nobody is notified", format_moment(silenced->second, false)));
   if (a.ended == AlertEnd::standing) {
     const SeriesView* s = find(*m.view, row.key);
-    if (s != nullptr && s->verdict.finding.oom_in_s)
-      put("now", format_oom(*s->verdict.finding.oom_in_s), state_role(*s));
+    const Told now = s != nullptr ? tell(*m.view, *s) : Told{};
+    if (!now.forecast.empty()) put("now", now.forecast, role_of(now.tone));
   } else {
-    put("ended", fmt::format("{}{}{}", alert_end_words(a.ended),
-                             a.cleared ? fmt::format(" {}", format_moment(*a.cleared, relative)) : "",
-                             a.end_reason.empty() ? "" : fmt::format(": {}", printable(a.end_reason))));
+    put("ended", a.cleared ? fmt::format("{}: {}", format_moment(*a.cleared, relative), told.ended) : told.ended);
   }
   put("because", printable(a.finding.because));
 }

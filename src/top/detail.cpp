@@ -5,9 +5,10 @@
 
 #include "core/format.hpp"
 #include "core/units.hpp"
+#include "report/accounting.hpp"
 #include "report/health.hpp"
+#include "report/told.hpp"
 #include "report/words.hpp"
-#include "top/accounting.hpp"
 #include "top/chart.hpp"
 #include "top/draw.hpp"
 #include "top/gauges.hpp"
@@ -28,7 +29,7 @@ struct Fact {
 
 void add_identity(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   if (s.key.pid == 0) {
-    facts.push_back({"memory", accounting_words(account(*m.view, s.key.device_id)), Role::plain});
+    facts.push_back({"memory", accounting_words(account(*m.view, device_key(s.key))), Role::plain});
     return;
   }
   const ProcessInfo none;
@@ -53,30 +54,24 @@ void add_identity(std::vector<Fact>& facts, const Model& m, const SeriesView& s)
   if (!place.empty()) facts.push_back({"runs in", place, Role::plain});
 }
 
-void add_verdict(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
+void add(std::vector<Fact>& facts, const std::vector<vramtrack::Fact>& told) {
+  std::string_view last;
+  for (const vramtrack::Fact& one : told) {
+    facts.push_back({one.label == last ? std::string() : one.label, one.text, Role::plain});
+    last = one.label;
+  }
+}
+
+void add_verdict(std::vector<Fact>& facts, const SeriesView& s, const Told& told) {
   const Finding& f = s.verdict.finding;
-  const bool relative = m.view->clock_is_relative;
   if (f.state != State::too_short)
     facts.push_back(
         {"growth",
          fmt::format("{}, R² {}, probability of a leak {}, pattern {}, found by {}", format_rate(f.growth_bytes_per_s),
                      format_r_squared(f.r_squared), format_percent(f.confidence), pattern_words(f.pattern), f.detector),
          Role::plain});
-  if (!f.because.empty()) facts.push_back({"because", printable(f.because), Role::plain});
-  if (s.stall) {
-    const Role role = s.stall->judgement == StallJudgement::stalled   ? Role::bad
-                      : s.stall->judgement == StallJudgement::unclear ? Role::notice
-                                                                      : Role::plain;
-    facts.push_back({"progress", stall_words(*s.stall), role});
-    for (const std::string& why : s.stall->evidence) facts.push_back({"", printable(why), Role::plain});
-    if (const std::string next = stall_next_step(*s.stall, s.key.pid); !next.empty())
-      facts.push_back({"", "next: " + next, Role::plain});
-  }
-  if (s.verdict.suspect) facts.push_back({"suspect", suspect_words(*s.verdict.suspect), Role::plain});
-  if (const std::string next = next_step(s); !next.empty()) facts.push_back({"next", next, Role::plain});
-  if (!s.verdict.framework.empty() && s.key.pid == 0) facts.push_back({"framework", s.verdict.framework, Role::plain});
-  if (f.onset)
-    facts.push_back({"changed", clock_words(*f.onset, m.view->time, relative) + "  the growth began", Role::plain});
+  add(facts, told.facts);
+  if (!told.next.empty()) facts.push_back({"next", told.next, Role::plain});
 }
 
 void add_sites(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
@@ -91,30 +86,17 @@ void add_alerts(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   for (const AlertRow& row : every_alert(m)) {
     if (!(row.key == s.key)) continue;
     const Alert& a = row.alert;
-    std::string words = fmt::format("{}  {} {}", clock_words(a.raised, m.view->time, relative),
-                                    severity_word(a.severity), alert_words(a));
-    if (a.kind == AlertKind::stall) words += ", confidence " + format_percent(a.finding.confidence);
-    if (a.kind == AlertKind::leak) words += ", " + format_rate(a.finding.growth_bytes_per_s);
-    if (a.ended == AlertEnd::standing)
-      words += fmt::format("; still active{}{}", m.acknowledged.contains({row.key, a.raised}) ? ", acknowledged" : "",
-                           m.silenced.contains({row.key, a.raised}) ? ", silenced" : "");
-    else
-      words += fmt::format("; {} {}{}", alert_end_words(a.ended),
-                           a.cleared ? clock_words(*a.cleared, m.view->time, relative) : std::string(),
-                           a.end_reason.empty() ? "" : ": " + printable(a.end_reason));
-    facts.push_back({"alert", words, a.ended == AlertEnd::standing ? Role::bad : Role::faint});
-  }
-}
-
-void add_dissent(std::vector<Fact>& facts, const SeriesView& s) {
-  for (const Finding& f : s.verdict.dissent) {
+    const ToldAlert told = tell(a);
     std::string words =
-        fmt::format("{}: {}", f.detector, f.leak ? fmt::format("leak ({})", pattern_words(f.pattern)) : state_words(f));
-    if (f.state != State::too_short)
-      words += fmt::format(", {}, probability of a leak {}", format_rate(f.growth_bytes_per_s.mid),
-                           format_percent(f.confidence));
-    if (!f.because.empty()) words += "; " + printable(f.because);
-    facts.push_back({f.leak == s.verdict.finding.leak ? "agrees" : "dissents", words, Role::plain});
+        fmt::format("{}  {} {}", clock_words(a.raised, m.view->time, relative), told.severity, told.what);
+    if (a.kind == AlertKind::leak) words += ", " + format_rate(a.finding.growth_bytes_per_s);
+    if (!told.figures.empty()) words += ", " + told.figures;
+    words += fmt::format("; {}{}", a.cleared ? clock_words(*a.cleared, m.view->time, relative) + "  " : std::string(),
+                         told.ended);
+    if (a.ended == AlertEnd::standing)
+      words += fmt::format("{}{}", m.acknowledged.contains({row.key, a.raised}) ? ", acknowledged" : "",
+                           m.silenced.contains({row.key, a.raised}) ? ", silenced" : "");
+    facts.push_back({"alert", words, figure_role(told.tone)});
   }
 }
 
@@ -192,8 +174,7 @@ void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const Seri
     chart.plane.high_bytes = high + margin;
   } else if (s.key.pid == 0 && s.device.capacity_bytes) {
     chart.plane.high_bytes = static_cast<double>(*s.device.capacity_bytes);
-    chart.limit_bytes =
-        chart.plane.high_bytes - last_bytes(*m.view, s.key.device_id, Metric::device_reserved).value_or(0.0);
+    chart.limit_bytes = limit_bytes(*m.view, s);
   } else {
     chart.plane.high_bytes = std::max(1.0, high * 1.1);
   }
@@ -246,20 +227,19 @@ void draw_detail(Screen& screen, const Rect& r, const Model& m) {
   int x = r.x +
           screen.put(r.x, r.y, r.width * 2 / 5, s->key.pid == 0 ? device_words(*s) : process_words(*s), Role::title) +
           2;
-  x += put_conclusion(screen, x, r.y, r.right() - x, *s);
+  const Told told = tell(*m.view, *s);
+  x += put_conclusion(screen, x, r.y, r.right() - x, told);
 
   std::vector<Fact> facts;
   add_identity(facts, m, *s);
   add_sites(facts, m, *s);
-  add_verdict(facts, m, *s);
+  add_verdict(facts, *s, told);
   add_health(facts, m, *s);
   add_alerts(facts, m, *s);
   add_events(facts, m);
-  add_dissent(facts, *s);
+  add(facts, told.dissent);
   add_series(facts, m, *s);
-  for (const std::string& cause : s->verdict.causes)
-    facts.push_back(cause.rfind("try: ", 0) == 0 ? Fact{"try", cause.substr(5), Role::plain}
-                                                 : Fact{"may be", cause, Role::plain});
+  add(facts, told.advice);
   constexpr int kLabel = 11;
   std::vector<Fact> lines;
   for (const Fact& fact : facts) {

@@ -6,8 +6,9 @@
 #include <array>
 
 #include "core/format.hpp"
+#include "report/accounting.hpp"
+#include "report/told.hpp"
 #include "report/words.hpp"
-#include "top/accounting.hpp"
 #include "top/chart.hpp"
 #include "top/draw.hpp"
 #include "top/gauges.hpp"
@@ -31,9 +32,9 @@ std::string growth_words(const SeriesView& s) {
   return s.verdict.finding.state == State::too_short ? "" : format_rate(s.verdict.finding.growth_bytes_per_s.mid);
 }
 
-void draw_memory_bar(Screen& screen, int x, int y, int width, const DeviceRow& d) {
+void draw_memory_bar(Screen& screen, int x, int y, int width, const DeviceRow& d, const Told& told) {
   if (d.used == nullptr || !d.any->device.capacity_bytes || *d.any->device.capacity_bytes == 0) return;
-  const Role role = d.used->verdict.finding.leak ? figure_role(*d.used) : Role::bar;
+  const Role role = d.used->verdict.finding.leak ? figure_role(told.tone) : Role::bar;
   draw_ratio(screen, x, y, width,
              static_cast<double>(d.used->used_bytes) / static_cast<double>(*d.any->device.capacity_bytes), role);
 }
@@ -75,19 +76,19 @@ struct LineColumns {
 };
 
 /// Severity and ETA, with its interval if that fits.
-void put_short_conclusion(Screen& screen, int x, int y, int room, const SeriesView& s) {
+void put_short_conclusion(Screen& screen, int x, int y, int room, const SeriesView& s, const Told& told) {
   const Finding& f = s.verdict.finding;
-  if (room >= 48 || !f.leak || !f.oom_in_s) {
-    put_conclusion(screen, x, y, room, s);
+  if (room >= 48 || told.severity.empty() || !f.oom_in_s) {
+    put_conclusion(screen, x, y, room, told);
     return;
   }
-  const std::string severity = std::string(severity_word(s.verdict.severity)) + ' ';
+  const std::string severity = told.severity + ' ';
   std::string words = severity + format_eta(*f.oom_in_s);
   if (columns_of(words) > room) words = severity + format_eta({f.oom_in_s->mid, f.oom_in_s->mid, f.oom_in_s->mid});
-  screen.put(x, y, room, words, state_role(s));
+  screen.put(x, y, room, words, role_of(told.tone));
 }
 
-bool told(const Model& m) {
+bool any_gauges(const Model& m) {
   return std::any_of(m.view->series.begin(), m.view->series.end(),
                      [](const SeriesView& s) { return s.key.pid == 0 && has_gauges(s); });
 }
@@ -162,11 +163,12 @@ void draw_device_heads(Screen& screen, const Rect& r) {
 }
 
 void draw_device_line(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
-  const bool gauges = told(m);
+  const bool gauges = any_gauges(m);
   const LineColumns at(r, gauges);
   const int name = screen.put(r.x, r.y, 7, short_name(d), Role::title);
   put_condition(screen, r.x + name, r.y, std::min(1, 7 - name), m, d);
-  draw_memory_bar(screen, at.bar, r.y, at.bar_width, d);
+  const Told told = d.used != nullptr ? tell(*m.view, *d.used) : Told{};
+  draw_memory_bar(screen, at.bar, r.y, at.bar_width, d, told);
   screen.put_right(at.used + 14, r.y, 14, used_words(d));
   draw_spark(screen, {at.spark, r.y, at.spark_width, 1}, m, d);
   if (d.used == nullptr) return;
@@ -179,29 +181,30 @@ void draw_device_line(Screen& screen, const Rect& r, const Model& m, const Devic
     screen.put_right(at.gauges + 18, r.y, 6, power_words(drawn));
   }
   screen.put_right(at.growth + 13, r.y, 13, growth_words(*d.used));
-  put_short_conclusion(screen, at.conclusion, r.y, r.right() - at.conclusion, *d.used);
+  put_short_conclusion(screen, at.conclusion, r.y, r.right() - at.conclusion, *d.used, told);
 }
 
 void draw_device_card(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d, CardStyle style) {
   const int name = screen.put(r.x, r.y, std::max(20, r.width / 2 - 2),
                               d.used != nullptr ? device_words(*d.used) : short_name(d), Role::title);
+  const Told told = d.used != nullptr ? tell(*m.view, *d.used) : Told{};
   if (d.used != nullptr) {
     constexpr int kConclusion = 44;  // a whole ETA with its interval goes before the word
     int x = r.x + name + 2;
     const int sign = put_condition(screen, x, r.y, std::max(1, r.right() - x - kConclusion - 2), m, d);
     if (sign > 0) x += sign + 2;
-    put_conclusion(screen, x, r.y, r.right() - x, *d.used);
+    put_conclusion(screen, x, r.y, r.right() - x, told);
   }
   const bool gauges = d.used != nullptr && has_gauges(*d.used);
   const bool labelled = gauges && r.height > 2;
   const int bar = std::clamp(r.width / (r.height == 2 && gauges ? 5 : 3), 14, 60);
   const int left = r.x + 2 + (labelled ? kLabelWidth : 0);
   if (labelled) screen.put(r.x + 2, r.y + 1, kLabelWidth, "MEM", Role::faint);
-  draw_memory_bar(screen, left, r.y + 1, bar, d);
+  draw_memory_bar(screen, left, r.y + 1, bar, d, told);
   int x = left + bar + 1;
   x += screen.put(x, r.y + 1, 20, used_words(d)) + 2;
   if (d.used != nullptr) {
-    screen.put(x, r.y + 1, 14, growth_words(*d.used), figure_role(*d.used));
+    screen.put(x, r.y + 1, 14, growth_words(*d.used), figure_role(told.tone));
     x += 14 + 1;
   }
   const Rect beside{x, r.y + 1, std::min(60, r.right() - x), 1};
@@ -229,7 +232,8 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
   }
   // The only device's accounting is said by the table below anyway.
   if (!style.only && row < r.height && (!gauges || r.height > 3)) {
-    screen.put(r.x + 2, r.y + row, r.width - 2, accounting_words(account(*m.view, d.id)), Role::faint);
+    screen.put(r.x + 2, r.y + row, r.width - 2, accounting_words(account(*m.view, device_key(d.any->key))),
+               Role::faint);
     ++row;
   }
   if (!style.history) return;

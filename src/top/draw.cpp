@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/format.hpp"
-#include "report/words.hpp"
 #include "top/keys.hpp"
 #include "top/rows.hpp"
 
@@ -49,12 +48,19 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   std::size_t suspected = 0;
   std::size_t unknown = 0;
   std::size_t count = 0;
+  std::size_t ended = 0;
+  std::string how;  ///< the last of these did
   for (const DeviceRow& d : devices(view)) {
     ++count;
     const bool leaks = std::any_of(view.series.begin(), view.series.end(), [&](const SeriesView& s) {
       return s.key.device_id == d.id && !s.ended && s.verdict.finding.leak;
     });
     leaking += leaks ? 1 : 0;
+    if (d.used != nullptr && ended_badly(*d.used, view.time)) {
+      ++ended;
+      const EndKind kind = d.used->verdict.end->how;
+      how = alert_at_end(*d.used) != nullptr ? leaked_end_words(kind) : end_words(kind);
+    }
     suspected += d.used != nullptr && d.used->verdict.finding.stage == Stage::suspected ? 1 : 0;
     unknown += d.used == nullptr || d.used->verdict.finding.state == State::too_short ? 1 : 0;
   }
@@ -62,10 +68,11 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   // Of a GPU that has been seen too briefly nothing is known, so not that it is healthy either.
   const bool known = unknown < count;
   const std::string verdict = leaking > 0     ? fmt::format("{} LEAKING", leaking)
+                              : ended > 0     ? fmt::format("{} {}", ended, how)
                               : suspected > 0 ? fmt::format("{} suspected", suspected)
                               : known         ? "no leak"
                                               : "not known yet";
-  const Role role = leaking > 0 ? Role::bad : suspected > 0 ? Role::notice : known ? Role::good : Role::faint;
+  const Role role = leaking + ended > 0 ? Role::bad : suspected > 0 ? Role::notice : known ? Role::good : Role::faint;
   x += screen.put(x, r.y, r.right() - x, verdict, role) + 2;
   if (const std::size_t open = open_alerts(m); open > 0)
     x += screen.put(x, r.y, r.right() - x, fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad) + 2;
@@ -167,28 +174,19 @@ std::vector<std::string> wrap(std::string_view text, int width) {
   return lines;
 }
 
-int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& s) {
-  const Finding& f = s.verdict.finding;
-  std::string words;
-  if (s.paused) {
-    words = "does not answer";
-  } else if (f.leak) {
+int put_conclusion(Screen& screen, int x, int y, int most, const Told& told) {
+  std::string words = told.headline;
+  if (!told.severity.empty()) {
     // The severity first, for who reads no further; then until when, who, and what it is called, as far as there is
     // room.
-    words = std::string(severity_word(s.verdict.severity));
-    std::vector<std::string> parts;
-    if (f.oom_in_s) parts.push_back(format_oom(*f.oom_in_s));
-    if (s.key.pid == 0 && s.verdict.suspect)
-      parts.push_back(s.verdict.suspect->pid != 0 ? fmt::format("by pid {}", s.verdict.suspect->pid)
-                                                  : std::string("no visible process explains it"));
-    parts.emplace_back(pattern_words(f.pattern));
-    for (const std::string& part : parts)
-      if (&part == &parts.front() || columns_of(words) + 2 + columns_of(part) <= most) words += ", " + part;
-  } else {
-    words = verdict_words(s);
-    if (f.oom_in_s) words += ", full in " + format_eta(*f.oom_in_s);
+    words = told.severity;
+    for (const std::string* part : {&told.forecast, &told.by, &told.pattern})
+      if (!part->empty() && (words == told.severity || columns_of(words) + 2 + columns_of(*part) <= most))
+        words += ", " + *part;
+  } else if (!told.forecast.empty()) {
+    words += ", " + told.forecast;
   }
-  return screen.put(x, y, most, words, state_role(s));
+  return screen.put(x, y, most, words, role_of(told.tone));
 }
 
 void draw(Screen& screen, const Model& model) {

@@ -1,6 +1,7 @@
 // The screens. Pure: the same Model and size, the same cells.
 #pragma once
 
+#include "report/told.hpp"
 #include "top/model.hpp"
 #include "top/rows.hpp"
 #include "top/screen.hpp"
@@ -42,7 +43,7 @@ int first_row(int rows, int selected, int height);
 
 /// "CRITICAL, out of memory in 0h 24m (19m–30m)", or "LEAK (gradual leak)", "steady", ...: the conclusion in at most
 /// `most` columns.
-int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series);
+int put_conclusion(Screen& screen, int x, int y, int most, const Told& told);
 
 /// Text in lines of at most `width` columns, broken at blanks.
 std::vector<std::string> wrap(std::string_view text, int width);

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/printable.hpp"
-#include "report/words.hpp"
+#include "report/told.hpp"
 #include "top/device_cards.hpp"
 #include "top/draw.hpp"
 #include "top/gauges.hpp"
@@ -81,11 +81,9 @@ void draw_lately(Screen& screen, const Rect& r, const Model& m) {
   };
   for (const AlertRow& row : alerts(m)) {
     if (y >= r.bottom() - 1) break;  // one row is for the events
-    const bool active = row.alert.ended == AlertEnd::standing;
+    const ToldAlert told = tell(row.alert);
     screen.link({r.x, y, r.width, 1}, {.to = Link::To::alert, .series = row.key, .at = row.alert.raised});
-    put(row.alert.raised,
-        fmt::format("{} {}, {}", severity_word(row.alert.severity), alert_end_words(row.alert.ended), row.who),
-        active ? Role::bad : Role::faint);
+    put(row.alert.raised, fmt::format("{} {}, {}", told.severity, told.state, row.who), figure_role(told.tone));
   }
   const auto& notices = m.view->notices;
   for (std::size_t i = notices.size(); i > 0; --i)  // the latest first

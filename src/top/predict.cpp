@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "report/told.hpp"
 #include "report/words.hpp"
 #include "top/chart.hpp"
 #include "top/draw.hpp"
@@ -17,45 +18,48 @@ struct Column {
   int width;
   bool right;
   int least_screen;
-  std::string (*words)(const DeviceRow&);
+  std::string (*words)(const DeviceRow&, const Told&);
 };
 
-bool told(const DeviceRow& d) {
+bool is_known(const DeviceRow& d) {
   return d.used != nullptr && d.used->verdict.finding.state != State::too_short;
 }
 const Finding& finding(const DeviceRow& d) {
   return d.used->verdict.finding;
 }
 
-std::string suspect_short(const DeviceRow& d) {
-  if (!told(d) || !d.used->verdict.suspect) return {};
+std::string suspect_short(const DeviceRow& d, const Told&) {
+  if (!is_known(d) || !d.used->verdict.suspect) return {};
   const Suspect& s = *d.used->verdict.suspect;
   if (s.pid == 0) return "no visible process";
   return fmt::format("{} {}", s.pid, printable(s.command));
 }
 
 const std::array<Column, 10> kColumns = {
-    {{"GPU", 7, false, 0, [](const DeviceRow& d) { return short_name(d); }},
+    {{"GPU", 7, false, 0, [](const DeviceRow& d, const Told&) { return short_name(d); }},
      {"RISK", 9, false, 0,
-      [](const DeviceRow& d) {
-        return d.used == nullptr ? std::string("not known") : std::string(state_word(*d.used));
-      }},
+      [](const DeviceRow& d, const Told& told) { return d.used == nullptr ? std::string("not known") : told.word; }},
      {"GROWTH", 13, true, 0,
-      [](const DeviceRow& d) { return told(d) ? format_rate(finding(d).growth_bytes_per_s.mid) : std::string(); }},
-     {"R²", 5, true, 0, [](const DeviceRow& d) { return told(d) ? format_r_squared(finding(d).r_squared) : ""; }},
-     {"P(LEAK)", 9, true, 0, [](const DeviceRow& d) { return told(d) ? format_percent(finding(d).confidence) : ""; }},
+      [](const DeviceRow& d, const Told&) {
+        return is_known(d) ? format_rate(finding(d).growth_bytes_per_s.mid) : std::string();
+      }},
+     {"R²", 5, true, 0,
+      [](const DeviceRow& d, const Told&) { return is_known(d) ? format_r_squared(finding(d).r_squared) : ""; }},
+     {"P(LEAK)", 9, true, 0,
+      [](const DeviceRow& d, const Told&) { return is_known(d) ? format_percent(finding(d).confidence) : ""; }},
      {"OUT OF MEMORY IN", 26, false, 0,
-      [](const DeviceRow& d) {
-        if (!told(d)) return std::string();
+      [](const DeviceRow& d, const Told&) {
+        if (!is_known(d)) return std::string();
         return finding(d).oom_in_s ? format_eta(*finding(d).oom_in_s) : std::string("-");
       }},
      {"PATTERN", 14, false, 110,
-      [](const DeviceRow& d) {
-        return told(d) && finding(d).pattern != Pattern::none ? std::string(pattern_words(finding(d).pattern)) : "-";
+      [](const DeviceRow& d, const Told& told) {
+        return is_known(d) && !told.pattern.empty() ? told.pattern : std::string("-");
       }},
-     {"DETECTOR", 12, false, 150, [](const DeviceRow& d) { return told(d) ? finding(d).detector : std::string(); }},
+     {"DETECTOR", 12, false, 150,
+      [](const DeviceRow& d, const Told&) { return is_known(d) ? finding(d).detector : std::string(); }},
      {"FRAMEWORK", 12, false, 150,
-      [](const DeviceRow& d) { return told(d) ? d.used->verdict.framework : std::string(); }},
+      [](const DeviceRow& d, const Told&) { return is_known(d) ? d.used->verdict.framework : std::string(); }},
      {"SUSPECT", 0, false, 90, suspect_short}}};
 
 void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector<DeviceRow>& all, int visible,
@@ -65,18 +69,19 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
     const int y = r.y + 1 + i;
     int x = r.x + 1;
     const DeviceRow* d = i < 0 ? nullptr : &all[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
+    const Told told = d != nullptr && d->used != nullptr ? tell(*m.view, *d->used) : Told{};
     if (d != nullptr)
       screen.link({r.x, y, r.width, 1}, {.to = Link::To::device, .series = {Metric::device_used, d->id, 0, 0}});
     for (const Column& c : kColumns) {
       if (screen.width() < c.least_screen) continue;
       const int width = c.width > 0 ? c.width : r.right() - x;
       if (width <= 0 || x + width > r.right()) break;
-      const std::string words = d == nullptr ? std::string(c.head) : c.words(*d);
+      const std::string words = d == nullptr ? std::string(c.head) : c.words(*d, told);
       const bool judged = d != nullptr && d->used != nullptr && c.head != "SUSPECT" && c.head != "GPU";
       const Role role = d == nullptr       ? Role::faint
                         : !judged          ? Role::plain
-                        : c.head == "RISK" ? state_role(*d->used)
-                                           : figure_role(*d->used);
+                        : c.head == "RISK" ? role_of(told.word_tone)
+                                           : figure_role(told.word_tone);
       if (c.right)
         screen.put_right(x + width, y, width, words, role);
       else
@@ -90,49 +95,34 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
   }
 }
 
-struct Reason {
-  std::string label;
-  std::string text;
-};
-
-/// The lines below the chart, the most telling first; a label and its text.
-std::vector<Reason> reasons(const DeviceRow& d) {
-  const SeriesView& s = *d.used;
+/// The lines below the chart, the most telling first.
+std::vector<Fact> reasons(const SeriesView& s, const Told& told) {
   const Finding& f = s.verdict.finding;
-  std::vector<Reason> lines;
-  if (told(d)) {
+  std::vector<Fact> lines;
+  if (f.state != State::too_short) {
     // The ETA is in the headline and in the table already.
     lines.push_back({"growth", fmt::format("{}, R² {}, probability of a leak {}", format_rate(f.growth_bytes_per_s),
                                            format_r_squared(f.r_squared), format_percent(f.confidence))});
-    const std::string pattern = f.pattern == Pattern::none ? verdict_words(s) : std::string(pattern_words(f.pattern));
-    lines.push_back({"pattern", fmt::format("{}, by detector {}", pattern, f.detector)});
+    lines.push_back(
+        {"pattern", fmt::format("{}, by detector {}", told.pattern.empty() ? told.verdict : told.pattern, f.detector)});
   }
-  if (!f.because.empty()) lines.push_back({"because", printable(f.because)});
-  if (s.verdict.suspect) lines.push_back({"suspect", suspect_words(*s.verdict.suspect)});
-  if (!s.verdict.framework.empty()) {
-    std::string causes;
-    for (const std::string& cause : s.verdict.causes)
-      if (cause.rfind("try: ", 0) != 0) causes += (causes.empty() ? "" : "; ") + cause;
-    lines.push_back({"framework", s.verdict.framework + (causes.empty() ? "" : "; usual causes: " + causes)});
-  }
-  const std::string next = next_step(s);
-  if (!next.empty()) lines.push_back({"next", next});
-  // The next step ends with the first of them already.
-  for (const std::string& cause : s.verdict.causes)
-    if (cause.rfind("try: ", 0) == 0 && next.find(cause) == std::string::npos)
-      lines.push_back({"try", cause.substr(5)});
+  lines.insert(lines.end(), told.facts.begin(), told.facts.end());
+  if (!told.next.empty()) lines.push_back({"next", told.next});
+  // The next step ends with the first advice.
+  std::copy_if(told.advice.begin(), told.advice.end(), std::back_inserter(lines),
+               [&](const Fact& one) { return told.next.find(one.text) == std::string::npos; });
   return lines;
 }
 
 constexpr int kReasonLabel = 11;
 
 /// The reasons in at most `most` lines: what to try goes first, then the ends of the longest.
-std::vector<Reason> reason_lines(const std::vector<Reason>& reasons, int width, int most) {
+std::vector<Fact> reason_lines(const std::vector<Fact>& reasons, int width, int most) {
   std::size_t count = reasons.size();
   for (int each = 12;;) {
-    std::vector<Reason> lines;
+    std::vector<Fact> lines;
     for (std::size_t k = 0; k < count; ++k) {
-      const Reason& reason = reasons[k];
+      const Fact& reason = reasons[k];
       const auto wrapped = wrap(reason.text, width - kReasonLabel - 1);
       for (std::size_t i = 0; i < wrapped.size() && i < static_cast<std::size_t>(each); ++i) {
         const bool cut = i + 1 == static_cast<std::size_t>(each) && i + 1 < wrapped.size();
@@ -140,7 +130,7 @@ std::vector<Reason> reason_lines(const std::vector<Reason>& reasons, int width, 
       }
     }
     if (static_cast<int>(lines.size()) <= most) return lines;
-    if (reasons[count - 1].label == "try") {
+    if (count > 0 && (reasons[count - 1].label == "try" || reasons[count - 1].label == "causes")) {
       --count;
       continue;
     }
@@ -174,10 +164,8 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
   chart.plane.to = now + from_seconds(future_s);
   const auto used = static_cast<double>(s.used_bytes);
   double high = std::max(1.0, static_cast<double>(s.peak_bytes) * 1.1);
-  if (s.device.capacity_bytes) {
-    high = std::max(static_cast<double>(*s.device.capacity_bytes), 1.0);
-    chart.limit_bytes = high - last_bytes(*m.view, d.id, Metric::device_reserved).value_or(0.0);
-  }
+  if (s.device.capacity_bytes) high = std::max(static_cast<double>(*s.device.capacity_bytes), 1.0);
+  chart.limit_bytes = limit_bytes(*m.view, s);
   chart.plane.high_bytes = high;
   if (m.feed.history) chart.points = m.feed.history(s.key, chart.plane.from, now + Duration{1}, chart_points(r.width));
   chart.trend = trend_line(s);
@@ -202,15 +190,16 @@ void draw_outlook(Screen& screen, const Rect& r, const Model& m, const DeviceRow
     return;
   }
   const Finding& f = d.used->verdict.finding;
+  const Told told = tell(*m.view, *d.used);
   int x = r.x + name + 2;
-  if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), *d.used) + 2;
+  if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), told) + 2;
   // The chart keeps what it needs to be read, the reasons take what they need of the rest.
-  const auto lines = reason_lines(reasons(d), r.width, r.height - std::max(9, r.height * 11 / 20));
+  const auto lines = reason_lines(reasons(*d.used, told), r.width, r.height - std::max(9, r.height * 11 / 20));
   const auto wanted = static_cast<int>(lines.size());
   if (f.onset && r.right() - x >= 46) draw_legend(screen, x, r.y, r.right() - x, f);
   draw_forecast(screen, {r.x, r.y + 1, r.width, r.height - 1 - wanted}, m, d);
   for (int i = 0; i < wanted; ++i) {
-    const Reason& line = lines[static_cast<std::size_t>(i)];
+    const Fact& line = lines[static_cast<std::size_t>(i)];
     const int y = r.bottom() - wanted + i;
     screen.put(r.x + 1, y, kReasonLabel - 2, line.label, Role::faint);
     screen.put(r.x + kReasonLabel, y, r.width - kReasonLabel, line.text);

@@ -7,8 +7,8 @@
 #include <array>
 
 #include "core/format.hpp"
-#include "report/words.hpp"
-#include "top/accounting.hpp"
+#include "report/accounting.hpp"
+#include "report/told.hpp"
 #include "top/draw.hpp"
 #include "top/gauges.hpp"
 
@@ -95,7 +95,7 @@ std::string started_words(const Model& m, const SeriesView& s, int width) {
 }
 
 void draw_cell(Screen& screen, const ColumnInfo& c, int x, int y, int width, const Model& m, const SeriesView& s,
-               const std::vector<DeviceRow>& all, bool wide) {
+               const Told& told, const std::vector<DeviceRow>& all, bool wide) {
   const ProcessInfo none;
   const ProcessInfo& p = s.process ? *s.process : none;
   const auto put = [&](const std::string& text, Role role = Role::plain) {
@@ -119,11 +119,12 @@ void draw_cell(Screen& screen, const ColumnInfo& c, int x, int y, int width, con
     case Column::memory:
       return put(format_bytes(static_cast<double>(s.used_bytes)));
     case Column::growth:
-      return put(growth_figure(s), figure_role(s));
+      return put(growth_figure(s), figure_role(told.word_tone));
     case Column::state:
-      return put(s.ignored ? "ignored" : std::string(state_word(s)), state_role(s));
+      return put(told.word, role_of(told.word_tone));
     case Column::eta:
-      return put(s.verdict.finding.oom_in_s ? format_eta(*s.verdict.finding.oom_in_s) : "", figure_role(s));
+      return put(s.verdict.finding.oom_in_s ? format_eta(*s.verdict.finding.oom_in_s) : "",
+                 figure_role(told.word_tone));
     case Column::gpu:
       return put(percent_figure(s.load.gpu_ratio));
     case Column::cpu:
@@ -168,7 +169,8 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   const auto cursor = selected_process(m, rows);
   const DeviceRow& device = all[selected_device(m, all)];
   // The rule between the two halves carries the accounting of the selected device.
-  std::string title = fmt::format("{}: {}", short_name(device), accounting_words(account(*m.view, device.id)));
+  std::string title =
+      fmt::format("{}: {}", short_name(device), accounting_words(account(*m.view, device_key(device.any->key))));
   const int x = screen.put(r.x, r.y, r.width, title, Role::title);
   // What is left out is said at any width: else a process that is missing looks like one that has ended.
   const std::string filters = filter_words(m, device);
@@ -211,7 +213,8 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   for (int i = 0; i < std::min(visible, count); ++i) {
     const SeriesView& s = *rows[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
     const int y = r.y + 2 + i;
-    each([&](const ColumnInfo& c, int at, int width) { draw_cell(screen, c, at, y, width, m, s, all, wide); });
+    const Told told = tell(*m.view, s);
+    each([&](const ColumnInfo& c, int at, int width) { draw_cell(screen, c, at, y, width, m, s, told, all, wide); });
     screen.link({r.x, y, r.width, 1}, {.to = Link::To::process, .series = s.key});
     if (cursor && static_cast<int>(*cursor) == first + i) {
       if (!screen.at(r.x, y).written) screen.put(r.x, y, U'>', Role::key);

@@ -13,7 +13,6 @@
 #include "host/interrupt.hpp"
 #include "live/clock.hpp"
 #include "report/view_json.hpp"
-#include "report/words.hpp"
 #include "top/draw.hpp"
 #include "top/rows.hpp"
 #include "top/terminal.hpp"

@@ -9,6 +9,7 @@
 
 #include "core/format.hpp"
 #include "report/story.hpp"
+#include "report/told.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack::top {
@@ -57,25 +58,14 @@ bool names(const std::string& gpu, const DeviceInfo& device, const std::string& 
   return id == gpu || (gpu.size() >= kTelling && id.rfind(gpu, 0) == 0);
 }
 
-/// Of a process that does not leak: that it stalls is worth more than that its memory is steady.
-bool stalls(const SeriesView& s) {
-  return !s.ended && s.stall && s.stall->judgement == StallJudgement::stalled;
-}
-
-/// How much a process is worth a look: leaks by severity, suspicions and stalls, what grows undecided, the rest.
-int concern(const SeriesView& s) {
-  const Finding& f = s.verdict.finding;
-  if (f.leak) return 10 + static_cast<int>(s.verdict.severity);
-  if (f.stage == Stage::suspected || stalls(s)) return 2;
-  return f.state == State::growing || f.state == State::leaking ? 1 : 0;
-}
-
 /// Whether `a` comes before `b`; what is equal keeps the View's order.
 bool before(const Model& model, const SeriesView& a, const SeriesView& b) {
   switch (model.ui.sort) {
-    case Sort::severity:
-      if (concern(a) != concern(b)) return concern(a) > concern(b);
-      return a.used_bytes > b.used_bytes;
+    case Sort::severity: {
+      const int of_a = concern(a, model.view->time);
+      const int of_b = concern(b, model.view->time);
+      return of_a != of_b ? of_a > of_b : a.used_bytes > b.used_bytes;
+    }
     case Sort::memory:
       return a.used_bytes > b.used_bytes;
     case Sort::growth:
@@ -247,48 +237,16 @@ std::optional<double> last_bytes(const View& view, const std::string& device_id,
   return static_cast<double>(s->used_bytes);
 }
 
-std::string_view severity_word(Severity severity) {
-  return severity == Severity::critical ? "CRITICAL" : severity == Severity::warning ? "WARNING" : "LEAK";
-}
-
-std::string_view state_word(const SeriesView& s) {
-  if (s.paused) return "no answer";
-  const Finding& f = s.verdict.finding;
-  if (f.leak) return severity_word(s.verdict.severity);
-  if (s.ended) return "ended";
-  if (f.stage == Stage::suspected) return "suspected";
-  if (stalls(s)) return "stalled";
-  switch (f.state) {
-    case State::steady:
-      return "steady";
-    case State::warming_up:
-      return "warming";
-    case State::cycling:
-      return "cycling";
-    case State::growing:
-    case State::leaking:
-      return "growing";
-    case State::slow_growth:
-      return "slow";
-    case State::spiked:
-      return "spiked";
-    case State::falling:
-      return "falling";
-    case State::too_short:
-      return "too short";
-  }
-  return "unknown";
-}
-
-Role state_role(const SeriesView& s) {
-  if (s.paused) return Role::notice;
-  if (stalls(s) && tone_of(s) != Tone::bad) return Role::bad;
-  switch (tone_of(s)) {
-    case Tone::bad:
-      return s.verdict.severity == Severity::critical ? Role::critical : Role::bad;
+Role role_of(Tone tone) {
+  switch (tone) {
+    case Tone::critical:
+      return Role::critical;
+    case Tone::watch:
+    case Tone::warning:
+      return Role::bad;
     case Tone::notice:
       return Role::notice;
-    case Tone::good:
+    case Tone::ok:
       return Role::good;
     case Tone::faint:
       return Role::faint;
@@ -298,8 +256,8 @@ Role state_role(const SeriesView& s) {
   return Role::plain;
 }
 
-Role figure_role(const SeriesView& s) {
-  const Role role = state_role(s);
+Role figure_role(Tone tone) {
+  const Role role = role_of(tone);
   return role == Role::critical ? Role::bad : role;
 }
 

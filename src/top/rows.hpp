@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "report/health.hpp"
+#include "report/tone.hpp"
 #include "top/model.hpp"
 #include "top/screen.hpp"
 
@@ -54,13 +55,9 @@ const SeriesView* find(const View& view, const SeriesKey& key);
 /// Bytes of a series of the same device, such as device_reserved.
 std::optional<double> last_bytes(const View& view, const std::string& device_id, Metric metric);
 
-/// One word: "CRITICAL", "WARNING", "LEAK", "growing", "steady", ... and its role.
-std::string_view state_word(const SeriesView& series);
-Role state_role(const SeriesView& series);
+Role role_of(Tone tone);
 /// Of the figures beside the state, which alone stands out.
-Role figure_role(const SeriesView& series);
-/// "CRITICAL", "WARNING" or "LEAK".
-std::string_view severity_word(Severity severity);
+Role figure_role(Tone tone);
 
 /// Plain where all is well or nothing is known.
 Role condition_role(Condition condition);

@@ -63,6 +63,7 @@ def comparable(row):
     row = {key: value for key, value in row.items() if key not in ("files", "warnings", "skipped_lines")}
     for key in ("framework", "causes"):
         row["verdict"].pop(key)
+    row["told"] = {key: row["told"][key] for key in ("verdict", "headline", "tone", "word", "concern")}
     return row
 
 

@@ -5,7 +5,7 @@
 
 #include "agent/server/api_parts.hpp"
 #include "report/health.hpp"
-#include "report/words.hpp"
+#include "report/told.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -15,6 +15,12 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds kAlive{15};       ///< a stream's comment when there is nothing else
 constexpr std::chrono::seconds kFullView{10};    ///< a stream's view at the latest
 constexpr std::chrono::milliseconds kWait{500};  ///< a stream's wait for the next sample: stopping is as quick
+
+/// What is said of a device, apart from figures that change with every sample.
+std::string said(const View& view, const SeriesView& device) {
+  const Told told = tell(view, device);
+  return told.headline + told.forecast + told.end;
+}
 
 /// Changes when something a person would notice changes; not with every sample.
 std::string fingerprint(const View& view) {
@@ -26,7 +32,7 @@ std::string fingerprint(const View& view) {
                     static_cast<int>(s.verdict.severity), f.leak ? 1 : 0, s.ended ? 1 : 0, s.paused ? 1 : 0,
                     s.ignored ? 1 : 0, s.alerts.size(), s.verdict.suspect ? s.verdict.suspect->pid : 0);
     if (s.key.metric == Metric::device_used)
-      out += fmt::format("{};h{}:{}:{};", end_words(s), static_cast<int>(judge_health(s, view.time).condition),
+      out += fmt::format("{};h{}:{}:{};", said(view, s), static_cast<int>(judge_health(s, view.time).condition),
                          s.health && s.health->throttle ? s.health->throttle->bits : 0,
                          s.last_xid ? s.last_xid->time.time_since_epoch().count() : 0);
     if (s.stall) out += fmt::format("z{}{};", static_cast<int>(s.stall->judgement), static_cast<int>(s.stall->cause));

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "one_gpu.hpp"
-#include "report/words.hpp"
+#include "report/told.hpp"
 
 namespace vramtrack {
 namespace {
@@ -64,12 +64,13 @@ TEST_P(OutOfMemory, IsTheSameStoryHoweverMuchComesAfter) {
   EXPECT_FALSE(s.verdict.finding.oom_in_s);
   EXPECT_NE(s.verdict.finding.state, State::growing);
   EXPECT_FALSE(s.verdict.suspect);
-  EXPECT_EQ(next_step(s), "");
+  const Told told = tell(*view, s);
+  EXPECT_EQ(told.next, "");
   ASSERT_EQ(s.alerts.size(), 1U);
   EXPECT_TRUE(s.alerts[0].finding.leak);
   EXPECT_EQ(s.alerts[0].ended, AlertEnd::process_ended);
-  EXPECT_THAT(verdict_words(s), testing::HasSubstr("LEAKED until memory ran out"));
-  EXPECT_THAT(end_story(s, *view), testing::HasSubstr("the first alert came"));
+  EXPECT_THAT(told.verdict, testing::HasSubstr("LEAKED until memory ran out"));
+  EXPECT_THAT(told.end, testing::HasSubstr("the first alert came"));
   if (knows != Knows::nothing) {
     const SeriesView& process = seen(trainer);
     ASSERT_TRUE(process.verdict.end);
@@ -77,8 +78,8 @@ TEST_P(OutOfMemory, IsTheSameStoryHoweverMuchComesAfter) {
     EXPECT_FALSE(process.verdict.finding.oom_in_s);
     EXPECT_TRUE(process.ended);
     EXPECT_EQ(process.alerts.back().ended, AlertEnd::process_ended);
-    EXPECT_EQ(verdict_words(process), "LEAKED until memory ran out");
-    EXPECT_EQ(next_step(process), "");
+    EXPECT_EQ(tell(*view, process).verdict, "LEAKED until memory ran out");
+    EXPECT_EQ(tell(*view, process).next, "");
   }
 }
 std::string name_of(const testing::TestParamInfo<Case>& info) {
@@ -141,7 +142,8 @@ class SlowRelease : public Endings, public testing::WithParamInterface<std::vect
     EXPECT_EQ(s.verdict.end->used_bytes, kIdle + last_used);
     EXPECT_EQ(s.verdict.end->time, at(end_));
     EXPECT_FALSE(s.verdict.finding.leak);
-    EXPECT_EQ(next_step(s), "");
+    const Told told = tell(*view, s);
+    EXPECT_EQ(told.next, "");
     ASSERT_EQ(s.alerts.size(), 1U);
     EXPECT_EQ(s.alerts[0].ended, AlertEnd::process_ended);
     ASSERT_EQ(s.runs.size(), 1U);
@@ -372,7 +374,7 @@ TEST_F(Endings, ALeakerThatIsStoppedInTimeHasEnded) {
   EXPECT_EQ(device().verdict.end->how, EndKind::ended);
   EXPECT_EQ(device().verdict.end->pid, kPid);
   EXPECT_FALSE(device().verdict.finding.leak);
-  EXPECT_THAT(verdict_words(device()), testing::HasSubstr("LEAKED until its process ended"));
+  EXPECT_THAT(tell(*view, device()).verdict, testing::HasSubstr("LEAKED until its process ended"));
 }
 
 TEST_F(Endings, WhatIsSaidCountsMoreThanTheLevel) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/told.hpp"
 #include "report/trend.hpp"
 #include "report/view_json.hpp"
 #include "report/words.hpp"
@@ -52,7 +53,7 @@ View view(std::vector<SeriesView> series) {
 TEST(Headline, WhatWasSeenTooBrieflyIsNotCalledHealthy) {
   const Headline young = headline(view({gpu(0, State::too_short), gpu(1, State::too_short)}));
   EXPECT_EQ(young.text, "Too few samples so far to tell whether anything leaks.");
-  EXPECT_EQ(young.tone, "faint");
+  EXPECT_EQ(young.tone, Tone::faint);
   EXPECT_EQ(headline(view({gpu(0, State::steady), gpu(1, State::too_short)})).text,
             "Nothing leaks so far; too few samples of GPU 1 to tell.");
   EXPECT_EQ(headline(view({gpu(0, State::steady)})).text, "Nothing leaks.");
@@ -64,7 +65,7 @@ TEST(Headline, TheMostSevereLeakWithItsEnd) {
   const Headline said = headline(view({leaking(0, Severity::watch, 1e6), leaking(1, Severity::critical, 3000),
                                        leaking(2, Severity::critical, 1500), gpu(3, State::growing)}));
   EXPECT_EQ(said.text, "GPU 2 leaks: pid 42 python train.py; out of memory in 0h 25m (20m–30m). 2 more GPUs leak.");
-  EXPECT_EQ(said.tone, "critical");
+  EXPECT_EQ(said.tone, Tone::critical);
   EXPECT_EQ(headline(view({gpu(3, State::growing)})).text,
             "No leak so far; GPU 3 grows, and it is too early to tell why.");
 }
@@ -74,14 +75,22 @@ TEST(Headline, ASuspicionComesBeforeWhatOnlyGrows) {
   suspected.verdict.finding.stage = Stage::suspected;
   const Headline said = headline(view({gpu(0, State::growing), suspected}));
   EXPECT_EQ(said.text, "No leak is confirmed; GPU 1 is suspected.");
-  EXPECT_EQ(said.tone, "notice");
+  EXPECT_EQ(said.tone, Tone::notice);
 }
 
 TEST(Headline, ACommandThatIsHiddenIsHiddenHereToo) {
-  const View v = view({leaking(0, Severity::critical, 1500)});
-  const auto name = [](const SeriesView&, const Suspect&) { return std::string("python"); };
-  EXPECT_EQ(headline(v, name).text, "GPU 0 leaks: pid 42 python; out of memory in 0h 25m (20m–30m).");
-  const std::string json = view_json(v, [](const ProcessInfo&) { return false; });
+  View v = view({leaking(0, Severity::critical, 1500)});
+  SeriesView process = gpu(0, State::steady);
+  process.key = {Metric::process_used, "GPU-0", 42, 7};
+  process.process.emplace();
+  process.process->pid = 42;
+  process.process->start_ticks = 7;
+  process.process->name = "python";
+  process.process->command = "python train.py";
+  v.series.push_back(process);
+  const auto nobody = [](const ProcessInfo&) { return false; };
+  EXPECT_EQ(headline(v, nobody).text, "GPU 0 leaks: pid 42 python; out of memory in 0h 25m (20m–30m).");
+  const std::string json = view_json(v, nobody);
   EXPECT_EQ(json.find("train.py"), std::string::npos) << json;
 }
 
@@ -126,7 +135,11 @@ TEST(ViewJson, ServesWhatIsConcluded) {
   EXPECT_EQ(json["headline"]["tone"], "critical");
   const auto& s = json["series"][0];
   EXPECT_EQ(s["end"], "out of memory in 0h 25m (20m–30m)");
-  EXPECT_EQ(s["next"], next_step(v.series[0]));
+  const Told told = tell(v, v.series[0]);
+  EXPECT_EQ(s["next"], told.next);
+  EXPECT_EQ(s["told"]["verdict"], told.verdict);
+  EXPECT_EQ(s["told"]["tone"], "critical");
+  EXPECT_EQ(s["told"]["forecast"], s["end"]);
   EXPECT_EQ(s["trend"], (nlohmann::json{{"from", "1970-01-01T00:00:00Z"},
                                         {"to", "1970-01-01T00:10:00Z"},
                                         {"from_bytes", 0.0},

@@ -5,6 +5,7 @@
 #include "core/format.hpp"
 #include "report/report.hpp"
 #include "report/status.hpp"
+#include "report/told.hpp"
 #include "report/words.hpp"
 #include "sample_view.hpp"
 
@@ -241,7 +242,9 @@ TEST(Words, EveryStateHasAWord) {
   SeriesView s = steady_process();
   for (int i = 0; i <= static_cast<int>(State::too_short); ++i) {
     s.verdict.finding.state = static_cast<State>(i);
-    EXPECT_NE(verdict_words(s), "unknown");
+    const Told told = tell({}, s);
+    EXPECT_NE(told.verdict, "unknown");
+    EXPECT_NE(told.word, "unknown");
   }
 }
 

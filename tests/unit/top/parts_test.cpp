@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "paths.hpp"
-#include "top/accounting.hpp"
+#include "report/accounting.hpp"
 #include "top/chart.hpp"
 #include "top/draw.hpp"
 #include "top/gauges.hpp"
@@ -110,19 +110,19 @@ TEST(Chart, LeavesAGapWhereNothingWasSeen) {
 TEST(Accounting, NamesTheRest) {
   View view;
   view.series = {device(0, 10.5), process(0, 1, 10)};
-  EXPECT_EQ(account(view, "GPU-0").rest, Accounting::Rest::driver);
+  EXPECT_EQ(account(view, {"GPU-0", ""}).rest, Accounting::Rest::driver);
   view.series[1].used_bytes = static_cast<std::uint64_t>(4 * kGiB);
-  EXPECT_EQ(account(view, "GPU-0").rest, Accounting::Rest::nobody);
+  EXPECT_EQ(account(view, {"GPU-0", ""}).rest, Accounting::Rest::nobody);
   view.series.push_back(process(0, 2, 6.5));
   view.series.back().ended = true;
-  EXPECT_EQ(account(view, "GPU-0").rest, Accounting::Rest::dead);
+  EXPECT_EQ(account(view, {"GPU-0", ""}).rest, Accounting::Rest::dead);
   view.series.back().ended = false;
-  EXPECT_EQ(account(view, "GPU-0").rest, Accounting::Rest::none);
+  EXPECT_EQ(account(view, {"GPU-0", ""}).rest, Accounting::Rest::none);
   view.series.push_back(process(0, 3, 1));
-  const Accounting over = account(view, "GPU-0");
+  const Accounting over = account(view, {"GPU-0", ""});
   EXPECT_EQ(over.rest, Accounting::Rest::too_much);
   EXPECT_NEAR(over.rest_bytes, kGiB, 1);
-  EXPECT_FALSE(account(view, "GPU-9").used_bytes);  // missing is not zero
+  EXPECT_FALSE(account(view, {"GPU-9", ""}).used_bytes);  // missing is not zero
 }
 
 TEST(Accounting, AGpuHasTheProcessesOfItsInstances) {
@@ -132,7 +132,7 @@ TEST(Accounting, AGpuHasTheProcessesOfItsInstances) {
   SeriesView tenant = process(1, 7, 4);
   tenant.device.parent_id = "GPU-0";
   view.series = {device(0, 4.3), instance, tenant};
-  EXPECT_EQ(accounting_words(account(view, "GPU-0")), "1 process 4.0 GiB + 307 MiB driver = 4.3 GiB used");
+  EXPECT_EQ(accounting_words(account(view, {"GPU-0", ""})), "1 process 4.0 GiB + 307 MiB driver = 4.3 GiB used");
 }
 
 std::vector<std::uint32_t> pids(const Model& m) {
@@ -288,7 +288,7 @@ TEST(Only, UsersPidsAndGpus) {
   ASSERT_EQ(processes(m).size(), 1U);
   EXPECT_EQ(processes(m)[0]->key.pid, 4202U);
   // The memory of a GPU is everybody's, whoever is listed.
-  EXPECT_EQ(account(*m.view, "GPU-2").processes, 8U);
+  EXPECT_EQ(account(*m.view, {"GPU-2", ""}).processes, 8U);
   const auto all = m.view;
   EXPECT_EQ(devices(*narrowed(all, {"3", "GPU-7"})).size(), 2U);
   EXPECT_EQ(devices(*narrowed(all, {"GPU"})).size(), 0U) << "what all UUIDs begin with names none";

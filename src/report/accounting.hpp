@@ -8,7 +8,7 @@
 
 #include "core/view.hpp"
 
-namespace vramtrack::top {
+namespace vramtrack {
 
 struct Accounting {
   enum class Rest : std::uint8_t {
@@ -26,9 +26,14 @@ struct Accounting {
   Rest rest = Rest::none;
 };
 
-Accounting account(const View& view, const std::string& device_id);
+/// O(series).
+Accounting account(const View& view, const DeviceKey& device);
+
+/// What its processes do not explain: "410 MiB driver", "2.1 GiB held by no visible process", "1.0 GiB counted twice";
+/// empty where they explain all of it, or the driver does not tell.
+std::string rest_words(const Accounting& accounting);
 
 /// "3 processes 19.8 GiB + 0.4 GiB driver = 20.2 GiB used".
 std::string accounting_words(const Accounting& accounting);
 
-}  // namespace vramtrack::top
+}  // namespace vramtrack

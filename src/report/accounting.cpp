@@ -1,4 +1,4 @@
-#include "top/accounting.hpp"
+#include "report/accounting.hpp"
 
 #include <fmt/format.h>
 
@@ -8,15 +8,15 @@
 #include "core/format.hpp"
 #include "core/units.hpp"
 
-namespace vramtrack::top {
+namespace vramtrack {
 
-Accounting account(const View& view, const std::string& device_id) {
+Accounting account(const View& view, const DeviceKey& device) {
   Accounting a;
   bool any_ended = false;
   std::optional<std::uint64_t> capacity_bytes;
   for (const SeriesView& s : view.series) {
-    const bool here = s.key.device_id == device_id;
-    if (!here && s.device.parent_id != device_id) continue;
+    const bool here = device_key(s.key) == device;
+    if (!here && (s.device.parent_id != device.id || s.key.host != device.host)) continue;
     const auto bytes = static_cast<double>(s.used_bytes);
     if (here && s.key.pid == 0 && s.key.metric == Metric::device_used) {
       a.used_bytes = bytes;
@@ -46,30 +46,34 @@ Accounting account(const View& view, const std::string& device_id) {
   return a;
 }
 
+std::string rest_words(const Accounting& a) {
+  if (!a.used_bytes) return {};
+  const std::string bytes = format_bytes(a.rest_bytes);
+  switch (a.rest) {
+    case Accounting::Rest::none:
+      return {};
+    case Accounting::Rest::driver:
+      return bytes + " driver";
+    case Accounting::Rest::nobody:
+      return bytes + " held by no visible process";
+    case Accounting::Rest::dead:
+      return bytes + " held by no live process";
+    case Accounting::Rest::too_much:
+      return bytes + " counted twice";
+  }
+  return {};
+}
+
 std::string accounting_words(const Accounting& a) {
   std::string out = a.processes == 0 ? std::string("no visible process")
                                      : fmt::format("{} process{} {}", a.processes, a.processes == 1 ? "" : "es",
                                                    format_bytes(a.processes_bytes));
   if (!a.used_bytes) return out + "; use of the whole device not known";
-  switch (a.rest) {
-    case Accounting::Rest::none:
-      break;
-    case Accounting::Rest::driver:
-      out += fmt::format(" + {} driver", format_bytes(a.rest_bytes));
-      break;
-    case Accounting::Rest::nobody:
-      out += fmt::format(" + {} held by no visible process", format_bytes(a.rest_bytes));
-      break;
-    case Accounting::Rest::dead:
-      out += fmt::format(" + {} held by no live process", format_bytes(a.rest_bytes));
-      break;
-    case Accounting::Rest::too_much:
-      out += fmt::format(" - {} counted twice", format_bytes(a.rest_bytes));
-      break;
-  }
+  if (const std::string rest = rest_words(a); !rest.empty())
+    out += (a.rest == Accounting::Rest::too_much ? " - " : " + ") + rest;
   out += fmt::format(" = {} used", format_bytes(*a.used_bytes));
   if (a.reserved_bytes && *a.reserved_bytes > 0) out += fmt::format(", {} reserved", format_bytes(*a.reserved_bytes));
   return out;
 }
 
-}  // namespace vramtrack::top
+}  // namespace vramtrack

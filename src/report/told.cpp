@@ -1,0 +1,456 @@
+#include "report/told.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/format.hpp"
+#include "core/printable.hpp"
+#include "core/scale.hpp"
+#include "report/accounting.hpp"
+#include "report/told_runs.hpp"
+#include "report/words.hpp"
+
+// A kind that is added without its words is an error here, not a silence on some surface.
+#pragma GCC diagnostic error "-Wswitch"
+
+namespace vramtrack {
+namespace {
+
+/// How long the end of a run stays the first thing to say.
+constexpr double kTold_s = 24 * 3600;
+
+/// framework_causes() puts the causes first, then what to try, each such line marked with this.
+constexpr std::string_view kTry = "try: ";
+
+/// What is said of the end of a run.
+struct EndWords {
+  std::string_view plain;     ///< "ran out of memory"
+  std::string_view verdict;   ///< the same as a verdict; empty where such an end is no news
+  std::string_view leaked;    ///< of one that leaked until then: "LEAKED until memory ran out"
+  std::string_view sentence;  ///< the same in a sentence, after the device's name
+  std::string_view reached;   ///< before its level
+  std::string_view word;      ///< for a narrow column
+  bool is_bad = false;        ///< though it had not leaked
+};
+
+EndWords words_of_end(EndKind how) {
+  switch (how) {
+    case EndKind::ended:
+      return {.plain = "ended",
+              .verdict = "",
+              .leaked = "LEAKED until its process ended",
+              .sentence = "leaked until its process ended",
+              .reached = "was at",
+              .word = "ended"};
+    case EndKind::ended_near_limit:
+      return {.plain = "ended near the limit",
+              .verdict = "ended near the limit",
+              .leaked = "LEAKED and ended near the limit",
+              .sentence = "leaked and ended near the limit",
+              .reached = "reached",
+              .word = "ended"};
+    case EndKind::out_of_memory:
+      return {.plain = "ran out of memory",
+              .verdict = "ran out of memory",
+              .leaked = "LEAKED until memory ran out",
+              .sentence = "leaked and ran out of memory",
+              .reached = "reached",
+              .word = "ran out",
+              .is_bad = true};
+  }
+  return {};
+}
+
+bool is_device(const SeriesView& s) {
+  return s.key.pid == 0;
+}
+
+bool is_stalled(const SeriesView& s) {
+  return s.stall && s.stall->judgement == StallJudgement::stalled && !s.ended;
+}
+
+std::string verdict_words(const SeriesView& s) {
+  const Finding& f = s.verdict.finding;
+  if (s.verdict.end) {
+    const EndWords end = words_of_end(s.verdict.end->how);
+    const std::string_view words = alert_at_end(s) != nullptr ? end.leaked : end.verdict;
+    if (!words.empty())
+      return !is_device(s) || f.state == State::too_short ? std::string(words)
+                                                          : fmt::format("{}; now {}", words, state_words(f));
+  }
+  if (f.leak) return fmt::format("LEAK ({})", pattern_words(f.pattern));
+  return f.stage == Stage::suspected ? "suspected leak, not confirmed" : state_words(f);
+}
+
+std::string headline_words(const SeriesView& s, std::string words) {
+  if (s.ended && words.find("process ended") == std::string::npos) words += ", process ended";
+  if (s.paused) words += ", device does not answer";
+  if (s.ignored) words += ", ignored by ignore-patterns";
+  return words;
+}
+
+Tone tone_of(const SeriesView& s, Timestamp now) {
+  const Finding& f = s.verdict.finding;
+  if (f.leak) {
+    switch (s.verdict.severity) {
+      case Severity::critical:
+        return Tone::critical;
+      case Severity::warning:
+        return Tone::warning;
+      case Severity::watch:
+      case Severity::ok:
+        return Tone::watch;
+    }
+  }
+  if (ended_badly(s, now)) return Tone::warning;
+  if (s.paused || f.stage == Stage::suspected) return Tone::notice;
+  switch (f.state) {
+    case State::growing:
+    case State::leaking:
+    case State::slow_growth:
+      return Tone::notice;
+    case State::spiked:
+      return f.spike == SpikeOutcome::stabilised ? Tone::ok : Tone::notice;
+    case State::too_short:
+      return Tone::faint;
+    case State::steady:
+    case State::warming_up:
+    case State::cycling:
+    case State::falling:
+      return Tone::ok;
+  }
+  return Tone::faint;
+}
+
+std::string_view state_word(State state) {
+  switch (state) {
+    case State::steady:
+      return "steady";
+    case State::warming_up:
+      return "warming";
+    case State::cycling:
+      return "cycling";
+    case State::growing:
+    case State::leaking:
+      return "growing";
+    case State::slow_growth:
+      return "slow";
+    case State::spiked:
+      return "spiked";
+    case State::falling:
+      return "falling";
+    case State::too_short:
+      return "too short";
+  }
+  return "unknown";
+}
+
+/// Of several things the one that most needs somebody.
+std::string_view word_of(const SeriesView& s, Timestamp now) {
+  const Finding& f = s.verdict.finding;
+  if (s.paused) return "no answer";
+  if (s.ignored) return "ignored";
+  if (f.leak) return severity_words(s.verdict.severity);
+  if (s.ended) return s.verdict.end ? words_of_end(s.verdict.end->how).word : "ended";
+  if (f.stage == Stage::suspected) return "suspected";
+  if (is_stalled(s)) return "stalled";
+  if (f.state != State::growing && f.state != State::leaking && ended_badly(s, now))
+    return words_of_end(s.verdict.end->how).word;
+  return state_word(f.state);
+}
+
+std::string forecast_words(const Finding& f) {
+  if (f.oom_in_s) return format_oom(*f.oom_in_s);
+  if (!f.oom_if_growth_continues_s) return {};
+  return "full in " + format_duration(*f.oom_if_growth_continues_s) + " if it goes on";
+}
+
+/// The device and the process that show the same end; `series` is one of them. O(devices) of a process: a View may have
+/// tens of thousands.
+std::vector<const SeriesView*> same_end(const SeriesView& series, const View& view) {
+  std::vector<const SeriesView*> out = {&series};
+  const End& end = *series.verdict.end;
+  if (end.pid == 0) return out;
+  // Devices come first in a View.
+  const auto processes =
+      std::partition_point(view.series.begin(), view.series.end(), [](const SeriesView& s) { return s.key.pid == 0; });
+  const auto last = is_device(series) ? view.series.end() : processes;
+  for (auto other = is_device(series) ? processes : view.series.begin(); other != last; ++other) {
+    const auto& its = other->verdict.end;
+    if (its && its->pid == end.pid && its->pid_start_ticks == end.pid_start_ticks &&
+        device_key(other->key) == device_key(series.key))
+      out.push_back(&*other);
+  }
+  return out;
+}
+
+std::string end_story(const SeriesView& series, const View& view, const MaySeeCommand& may_see) {
+  if (!series.verdict.end) return {};
+  const End& end = *series.verdict.end;
+  const auto moment = [&](Timestamp at) { return format_moment(at, view.clock_is_relative); };
+  const auto used = static_cast<double>(end.used_bytes);
+  const bool of = is_device(series) && series.device.capacity_bytes;
+  std::string out =
+      fmt::format("{} {} at {}", words_of_end(end.how).reached,
+                  of ? format_bytes_of(used, static_cast<double>(*series.device.capacity_bytes)) : format_bytes(used),
+                  moment(end.time));
+  const std::string command =
+      visible_command(view, series.key.host, end.pid, end.pid_start_ticks, end.command, may_see);
+  if (end.pid == 0 && series.used_bytes >= end.used_bytes)
+    out += "; then a program reported that memory had run out";  // nothing else ends a run at its level
+  else if (end.pid == 0 && series.runs.size() > 1 && !series.runs.back().end && series.runs.back().begin > end.time)
+    out += "; the next run began at " + moment(series.runs.back().begin);
+  else if (end.pid == 0)
+    out += "; then its memory was released";
+  else
+    out +=
+        fmt::format("; pid {}{} ended then", end.pid, command.empty() ? "" : fmt::format(" ({})", printable(command)));
+  // One leak has one beginning and one first alert, whichever series saw it first.
+  const Alert* alert = nullptr;
+  std::optional<Timestamp> onset = end.onset;
+  for (const SeriesView* s : same_end(series, view)) {
+    if (const Alert* its = alert_at_end(*s); its != nullptr && (alert == nullptr || its->raised < alert->raised))
+      alert = its;
+    if (onset && s->verdict.end->onset) onset = std::min(*onset, *s->verdict.end->onset);
+  }
+  if (end.growth_bytes_per_s) {
+    out +=
+        fmt::format("; it had {} {}", alert != nullptr ? "leaked" : "grown by", format_rate(*end.growth_bytes_per_s));
+    if (onset) out += " since " + moment(*onset);
+  }
+  if (alert != nullptr)
+    out += fmt::format("; the first alert {} {} before", view.files.empty() ? "came" : "would have come",
+                       format_duration(seconds_between(alert->raised, end.time)));
+  return out;
+}
+
+std::string suspect_words(const Suspect& suspect, const std::string& command) {
+  const std::string share = format_percent(std::clamp(suspect.share, 0.0, 1.0));
+  if (suspect.pid == 0) return fmt::format("no visible process explains {} of the growth", share);
+  return fmt::format("pid {} {}: {} of the growth", suspect.pid, printable(command), share);
+}
+
+std::string next_step(const SeriesView& series, Origin origin) {
+  const Verdict& v = series.verdict;
+  if (v.end) return {};  // no advice for the dead
+  const Finding& f = v.finding;
+  if (f.leak) {
+    std::string step = "save a checkpoint";
+    if (f.oom_in_s) step += f.oom_in_s->low < 1 ? " now" : " within " + format_duration(f.oom_in_s->low);
+    if (series.key.metric == Metric::device_unattributed || (is_device(series) && v.suspect && v.suspect->pid == 0))
+      return step +
+             "; run vramtrack as root, outside of containers, to see the process that grows; if none is seen there "
+             "either, the driver, MPS or the display holds the memory: restart the programs one by one to find out "
+             "with which one it goes, and update the driver";
+    if (v.suspect && v.suspect->pid != 0) step += fmt::format("; then look into pid {}", v.suspect->pid);
+    for (const std::string& cause : v.causes)
+      if (cause.starts_with(kTry)) return step + "; " + printable(cause);
+    return step;
+  }
+  if (f.stage == Stage::suspected)
+    return origin == Origin::watch
+               ? "keep watching: an alert is raised as soon as the leak is certain enough, or little time is left"
+               : "record for longer: the recording ended before the suspicion could be confirmed";
+  if (f.state == State::growing) return "keep watching: it is too early to tell whether this is a leak";
+  if (f.state == State::spiked && f.spike == SpikeOutcome::still_growing)
+    return "keep watching: memory still grows after the jump";
+  if (f.state == State::too_short && scale().counts_steps())
+    return fmt::format("record more {}s, or each of them", scale().step);
+  if (f.state == State::too_short)
+    return origin == Origin::watch ? "record for longer, or sample more often (--interval)"
+                                   : "record for longer, or more often: 'nvidia-smi ... -l 1' and 'vramtrack watch "
+                                     "--interval 1s' take a sample a second";
+  return {};
+}
+
+/// The lines below the headline. A new field of a verdict reaches people by a line here.
+std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Told& told) {
+  const Verdict& v = s.verdict;
+  const Finding& f = v.finding;
+  std::vector<Fact> out;
+  const auto add = [&out](std::string_view label, const std::string& text) {
+    if (!text.empty()) out.push_back({std::string(label), printable(text)});
+  };
+  if (!f.because.empty()) add("because", fmt::format("{} ({})", f.because, f.detector));
+  if (s.stall) {
+    add("progress", told.stall);
+    for (const std::string& why : s.stall->evidence) add("progress", why);
+    if (const std::string next = stall_next_step(*s.stall, s.key.pid); !next.empty()) add("progress", "next: " + next);
+  }
+  add("end", told.end);
+  for (Fact& fact : run_facts(view, s)) out.push_back(std::move(fact));
+  if (f.onset && (f.leak || f.state == State::growing)) add("since", format_moment(*f.onset, view.clock_is_relative));
+  if (v.suspect)
+    add("suspect", told.suspect + (v.framework.empty() ? "" : ", " + v.framework));
+  else
+    add("framework", v.framework);
+  return out;
+}
+
+std::vector<Fact> advice_of(const Verdict& v) {
+  std::vector<Fact> out;
+  for (std::string_view text : v.causes) {
+    const bool is_advice = text.starts_with(kTry);
+    if (is_advice) text.remove_prefix(kTry.size());
+    out.push_back({is_advice ? "try" : "causes", printable(text)});
+  }
+  return out;
+}
+
+std::vector<Fact> dissent_of(const Verdict& v) {
+  std::vector<Fact> out;
+  for (const Finding& d : v.dissent)
+    out.push_back({d.leak != v.finding.leak ? "dissent" : "agrees",
+                   printable(fmt::format("{} says {}{}{}", d.detector, d.leak ? "leak" : "no leak",
+                                         d.because.empty() ? "" : ": ", d.because))});
+  return out;
+}
+
+}  // namespace
+
+std::string visible_command(const View& view, const std::string& host, std::uint32_t pid, std::uint64_t start_ticks,
+                            const std::string& command, const MaySeeCommand& may_see) {
+  if (!may_see || pid == 0) return command;
+  for (const SeriesView& s : view.series)
+    if (s.process && s.process->pid == pid && s.process->start_ticks == start_ticks && s.key.host == host)
+      return may_see(*s.process) ? command : s.process->name;
+  return {};  // forgotten by now: nobody can say whose it was
+}
+
+std::string_view severity_words(Severity severity) {
+  switch (severity) {
+    case Severity::critical:
+      return "CRITICAL";
+    case Severity::warning:
+      return "WARNING";
+    case Severity::watch:
+    case Severity::ok:
+      break;
+  }
+  return "LEAK";
+}
+
+std::string_view end_words(EndKind how) {
+  return words_of_end(how).plain;
+}
+
+std::string_view leaked_end_words(EndKind how) {
+  return words_of_end(how).sentence;
+}
+
+const Alert* alert_at_end(const SeriesView& series) {
+  if (!series.verdict.end) return nullptr;
+  const Timestamp end = series.verdict.end->time;
+  const auto stood = [end](const Alert& a) {
+    return a.finding.leak && a.ended != AlertEnd::withdrawn && a.raised <= end && (!a.cleared || *a.cleared >= end);
+  };
+  const auto alert = std::find_if(series.alerts.begin(), series.alerts.end(), stood);
+  return alert == series.alerts.end() ? nullptr : &*alert;
+}
+
+bool ended_badly(const SeriesView& series, Timestamp now) {
+  const auto& end = series.verdict.end;
+  return end && seconds_between(end->time, now) <= kTold_s &&
+         (words_of_end(end->how).is_bad || alert_at_end(series) != nullptr);
+}
+
+int concern(const SeriesView& series, Timestamp now) {
+  if (series.verdict.finding.leak) return 10 + static_cast<int>(series.verdict.severity);
+  if (ended_badly(series, now)) return 3;
+  if (series.verdict.finding.stage == Stage::suspected || is_stalled(series)) return 2;
+  return tone_of(series, now) == Tone::notice ? 1 : 0;
+}
+
+Told tell(const View& view, const SeriesView& s, const Audience& audience) {
+  const Verdict& v = s.verdict;
+  const Finding& f = v.finding;
+  Told out;
+  out.verdict = verdict_words(s);
+  out.headline = headline_words(s, out.verdict);
+  out.tone = tone_of(s, view.time);
+  out.concern = concern(s, view.time);
+  if (s.stall) {
+    out.stall = stall_words(*s.stall);
+    out.stall_tone = is_stalled(s)                                   ? Tone::warning
+                     : s.stall->judgement == StallJudgement::unclear ? Tone::notice
+                                                                     : Tone::plain;
+  }
+  out.word = word_of(s, view.time);
+  out.word_tone = out.word == "stalled" ? out.stall_tone : out.tone;
+  if (f.leak) out.severity = severity_words(v.severity);
+  if (f.pattern != Pattern::none) out.pattern = pattern_words(f.pattern);
+  out.forecast = forecast_words(f);
+  out.end = end_story(s, view, audience.may_see);
+  if (v.suspect) {
+    const Suspect& suspect = *v.suspect;
+    out.suspect = suspect_words(suspect, visible_command(view, s.key.host, suspect.pid, suspect.pid_start_ticks,
+                                                         suspect.command, audience.may_see));
+    if (f.leak && is_device(s))
+      out.by = suspect.pid != 0 ? fmt::format("by pid {}", suspect.pid) : "no visible process explains it";
+  }
+  out.next = next_step(s, audience.origin.value_or(view.files.empty() ? Origin::watch : Origin::files));
+  if (s.key.metric == Metric::device_used) out.unattributed = rest_words(account(view, device_key(s.key)));
+  out.facts = facts_of(view, s, out);
+  out.advice = advice_of(v);
+  out.dissent = dissent_of(v);
+  return out;
+}
+
+ToldAlert tell(const Alert& a) {
+  ToldAlert out;
+  const auto percent = format_percent(a.finding.confidence);
+  switch (a.kind) {
+    case AlertKind::leak:
+      out.what = pattern_words(a.finding.pattern);
+      out.severity = severity_words(a.severity);
+      out.figures = "probability of a leak " + percent;
+      break;
+    case AlertKind::stall:
+      out.what = "stalled process";
+      out.severity = "STALLED";
+      out.figures = "confidence " + percent;
+      break;
+    case AlertKind::unreleased:
+      out.what = "not released";
+      out.severity = "NOT RELEASED";
+      break;
+  }
+  const auto add = [&out](const std::string& figure) { out.figures += (out.figures.empty() ? "" : ", ") + figure; };
+  if (a.finding.stage == Stage::confirmed_at_end) add("when the recording ended");
+  if (a.suspected_s) add(fmt::format("suspected for {} before", format_duration(*a.suspected_s)));
+  if (a.finding.oom_in_s) add("then predicted " + format_oom(*a.finding.oom_in_s));
+  const std::string reason = printable(a.end_reason);
+  const auto with_reason = [&reason](std::string_view how) {
+    return fmt::format("{}{}{}", how, reason.empty() ? "" : ", ", reason);
+  };
+  switch (a.ended) {
+    case AlertEnd::standing:
+      out.state = "active";
+      out.ended = "still active";
+      break;
+    case AlertEnd::released:
+      out.state = "released";
+      out.ended = with_reason(out.state);
+      break;
+    case AlertEnd::process_ended:
+      out.state = "process ended";
+      out.ended = reason.empty() ? "the process has ended" : reason;
+      break;
+    case AlertEnd::withdrawn:
+      out.state = "withdrawn";
+      out.ended = with_reason(out.state);
+      break;
+    case AlertEnd::resumed:
+      out.state = "resumed";
+      out.ended = with_reason(out.state);
+      break;
+  }
+  out.tone = a.ended != AlertEnd::standing      ? Tone::faint
+             : a.severity == Severity::critical ? Tone::critical
+             : a.severity == Severity::warning  ? Tone::warning
+                                                : Tone::watch;
+  return out;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,94 @@
+// Told: what people are told of a series and of an alert, concluded in words once. Every surface shows these words and
+// concludes nothing itself: text, top, page, reports, metrics, notifications, API and Python say the same.
+//
+//   View, Alert -> tell() -> Told, ToldAlert -> every surface
+//
+// Formatting a figure is a surface's own business; what the figure means is said here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/view.hpp"
+#include "report/tone.hpp"
+
+namespace vramtrack {
+
+/// One line below the headline. Lines of one label stand together.
+struct Fact {
+  std::string label;
+  std::string text;
+};
+
+/// Texts are printable; an empty one: there is nothing to say.
+struct Told {
+  std::string verdict;           ///< "LEAK (gradual leak)", "steady", "ran out of memory; now steady"
+  std::string headline;          ///< the verdict and what else is the matter: "steady, process ended"
+  Tone tone = Tone::faint;       ///< of both
+  std::string word;              ///< for a narrow column: "CRITICAL", "WARNING", "LEAK", "steady", "ran out", "stalled"
+  Tone word_tone = Tone::faint;  ///< of `word`
+  std::string severity;          ///< of a leak: "CRITICAL", "WARNING", "LEAK"
+  std::string pattern;           ///< "gradual leak"
+  std::string forecast;          ///< "out of memory in 0h 24m (19m–30m)", "full in 2h 10m if it goes on"
+  std::string end;      ///< how its run ended: "reached 24.0/24.0 GiB at ...; pid 4242 (python) ended then; ..."
+  std::string suspect;  ///< "pid 4242 python train.py: 96 % of the growth"
+  std::string by;       ///< the suspect of a leak in short: "by pid 4242", "no visible process explains it"
+  std::string stall;    ///< "stalled for 43m (confidence 80 %)"
+  Tone stall_tone = Tone::plain;
+  std::string next;           ///< what to do now
+  std::string unattributed;   ///< of a device: "0.4 GiB driver", "2.1 GiB held by no visible process"
+  int concern = 0;            ///< how much it is worth a look: whoever sorts by it shows the worst first
+  std::vector<Fact> facts;    ///< because, progress, end, since, suspect, framework
+  std::vector<Fact> advice;   ///< the usual causes of such a leak, and what to try
+  std::vector<Fact> dissent;  ///< what the other detectors say: "dissent", or "agrees"
+};
+
+struct ToldAlert {
+  std::string what;         ///< "gradual leak", "stalled process", "not released"
+  std::string severity;     ///< "CRITICAL", "WARNING", "LEAK"; "STALLED", "NOT RELEASED"
+  Tone tone = Tone::plain;  ///< of one that stands; of one that has ended `faint`
+  std::string figures;      ///< "probability of a leak 97 %, then predicted out of memory in 0h 47m (38m–1h 05m)"
+  std::string state;        ///< for a narrow column: "active", "released", "process ended", "withdrawn", "resumed"
+  std::string ended;  ///< "still active"; "memory ran out at 24.0 GiB, and pid 4242 ended"; "withdrawn, it fell again"
+};
+
+/// Whether a client may see the command line of this process. Empty: it may see all.
+using MaySeeCommand = std::function<bool(const ProcessInfo&)>;
+
+/// The command of the process of that pid and start on `host`, as a client may see it: `command`, its short name where
+/// the command is hidden, or nothing where the view does not know the process any more. O(series).
+std::string visible_command(const View& view, const std::string& host, std::uint32_t pid, std::uint64_t start_ticks,
+                            const std::string& command, const MaySeeCommand& may_see);
+
+/// Where samples come from: a watch that goes on, or files, which nobody adds to here.
+enum class Origin : std::uint8_t { watch, files };
+
+struct Audience {
+  MaySeeCommand may_see{};         ///< the short name stands for a command that may not be seen
+  std::optional<Origin> origin{};  ///< nullopt: files where the view names some
+};
+
+/// `series` is of `view`. Pure; some microseconds, and O(series) of one that has ended or is suspected.
+Told tell(const View& view, const SeriesView& series, const Audience& audience = {});
+/// Pure.
+ToldAlert tell(const Alert& alert);
+
+/// Told::concern without the words, for whoever sorts.
+int concern(const SeriesView& series, Timestamp now);
+/// Whether the run of `series` ended in the last day before `now`, out of memory or while it leaked: whoever looks in
+/// the morning wants to know first.
+bool ended_badly(const SeriesView& series, Timestamp now);
+/// The leak alert that stood when the run of `series` ended; null: none did, or it has not ended.
+const Alert* alert_at_end(const SeriesView& series);
+/// "CRITICAL", "WARNING", "LEAK".
+std::string_view severity_words(Severity severity);
+/// How a run ended, in a sentence whose subject is the device or the run: "ran out of memory".
+std::string_view end_words(EndKind how);
+/// The same of one that leaked: "leaked until its process ended".
+std::string_view leaked_end_words(EndKind how);
+
+}  // namespace vramtrack

@@ -1,0 +1,58 @@
+// What people are told, as JSON: the same object in the API, in analysis lines and in notifications (docs/openapi.yaml,
+// schema Told). For .cpp files only: it brings the slow JSON header along.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "report/told.hpp"
+
+namespace vramtrack {
+
+inline nlohmann::ordered_json facts_json(const std::vector<Fact>& facts) {
+  auto out = nlohmann::ordered_json::array();
+  for (const Fact& fact : facts) out.push_back({{"label", fact.label}, {"text", fact.text}});
+  return out;
+}
+
+/// Adds what there is: a text or list that says nothing is left out.
+inline void add_said(nlohmann::ordered_json& out, const char* name, const std::string& text) {
+  if (!text.empty()) out[name] = text;
+}
+inline void add_said(nlohmann::ordered_json& out, const char* name, const std::vector<Fact>& facts) {
+  if (!facts.empty()) out[name] = facts_json(facts);
+}
+
+inline nlohmann::ordered_json told_json(const Told& told) {
+  nlohmann::ordered_json out = {{"verdict", told.verdict},
+                                {"headline", told.headline},
+                                {"tone", to_string(told.tone)},
+                                {"word", told.word},
+                                {"word_tone", to_string(told.word_tone)},
+                                {"concern", told.concern}};
+  add_said(out, "severity", told.severity);
+  add_said(out, "pattern", told.pattern);
+  add_said(out, "forecast", told.forecast);
+  add_said(out, "end", told.end);
+  add_said(out, "suspect", told.suspect);
+  add_said(out, "by", told.by);
+  add_said(out, "stall", told.stall);
+  if (!told.stall.empty()) out["stall_tone"] = to_string(told.stall_tone);
+  add_said(out, "next", told.next);
+  add_said(out, "unattributed", told.unattributed);
+  add_said(out, "facts", told.facts);
+  add_said(out, "advice", told.advice);
+  add_said(out, "dissent", told.dissent);
+  return out;
+}
+
+inline nlohmann::ordered_json told_json(const ToldAlert& told) {
+  nlohmann::ordered_json out = {
+      {"what", told.what}, {"severity", told.severity}, {"tone", to_string(told.tone)}, {"state", told.state}};
+  add_said(out, "figures", told.figures);
+  add_said(out, "ended", told.ended);
+  return out;
+}
+
+}  // namespace vramtrack

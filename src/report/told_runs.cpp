@@ -1,0 +1,60 @@
+#include "report/told_runs.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/format.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kMaxRuns = 10;
+constexpr double kBriefRun_s = 60;  ///< shorter runs are counted
+
+/// "2026-01-01T08:00:00Z to 2026-01-01T09:32:00Z, 1h 32m: +186 MiB/min, 24.0/24.0 GiB at most, ran out of memory, pid
+/// 4242; first alert 56m before"
+std::string run_words(const Run& run, const SeriesView& s, const View& view) {
+  const auto peak = static_cast<double>(run.peak_bytes);
+  std::string out = fmt::format("{} to {}", format_moment(run.begin, view.clock_is_relative),
+                                run.end ? format_moment(*run.end, view.clock_is_relative) : "the end");
+  const auto until = run.end ? run.end : s.last;
+  if (until) out += ", " + format_duration(seconds_between(run.begin, *until));
+  out += ": ";
+  if (run.growth_bytes_per_s) out += format_rate(*run.growth_bytes_per_s) + ", ";
+  out += fmt::format("{} at most, ", s.device.capacity_bytes
+                                         ? format_bytes_of(peak, static_cast<double>(*s.device.capacity_bytes))
+                                         : format_bytes(peak));
+  if (!run.end)
+    return out + "still running" +
+           (run.first_alert ? "; first alert " + format_moment(*run.first_alert, view.clock_is_relative)
+                            : std::string());
+  out += end_words(run.how);
+  if (run.pid != 0) out += fmt::format(", pid {}", run.pid);
+  if (const auto lead = run_lead_s(run)) out += fmt::format("; first alert {} before", format_duration(*lead));
+  return out;
+}
+
+}  // namespace
+
+std::vector<Fact> run_facts(const View& view, const SeriesView& s) {
+  std::vector<Fact> out;
+  if (s.runs.size() < 2) return out;
+  std::vector<const Run*> told;
+  std::size_t brief = 0;
+  for (const Run& run : s.runs)
+    if (run.end && seconds_between(run.begin, *run.end) < kBriefRun_s)
+      ++brief;
+    else
+      told.push_back(&run);
+  const auto add = [&out](std::string text) { out.push_back({"runs", std::move(text)}); };
+  add(fmt::format("{}, the latest last", s.runs.size()));
+  const std::size_t from = told.size() > kMaxRuns ? told.size() - kMaxRuns : 0;
+  for (std::size_t i = from; i < told.size(); ++i) add(run_words(*told[i], s, view));
+  std::vector<std::string> more;
+  if (from > 0) more.push_back(fmt::format("{} earlier run{}", from, from == 1 ? "" : "s"));
+  if (brief > 0) more.push_back(fmt::format("{} run{} shorter than a minute", brief, brief == 1 ? "" : "s"));
+  if (!more.empty()) add(fmt::format("... and {}; JSON lists all", fmt::join(more, " and ")));
+  return out;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,14 @@
+// The runs of a device, a line each: when, how fast each grew, how it ended and how early the first alert came.
+#pragma once
+
+#include <vector>
+
+#include "report/told.hpp"
+
+namespace vramtrack {
+
+/// Lines labelled "runs" of a device that had several: the last ten, the latest last, and how many are left out. Empty
+/// where there was one. Pure; O(runs).
+std::vector<Fact> run_facts(const View& view, const SeriesView& series);
+
+}  // namespace vramtrack

@@ -1,0 +1,323 @@
+"""Six situations on every surface: the same words and tone in each.
+
+    surfaces.py build/test/tests/surfaces/surfaces [--node NODE] [--python PYTHON --package FOLDER] [--table FILE]
+
+The situations are made by hand (situations.cpp), so no detector decides what is tested. What each must say is written down here. A file
+that shows what is told and is not in SHOWS fails test_every_surface_is_driven: drive it here, then add it there.
+"""
+import argparse
+import html
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+parser = argparse.ArgumentParser()
+parser.add_argument("program")
+parser.add_argument("--node")
+parser.add_argument("--python")
+parser.add_argument("--package")
+parser.add_argument("--table", help="write the table as Markdown into this file")
+ARGUMENTS = parser.parse_args()
+
+# The situation: what every surface says of the GPU, and how.
+EXPECTED = {
+    "steady": ("steady", "ok"),
+    "growing": ("growing, not yet decidable", "notice"),
+    "leaking": ("LEAK (gradual leak)", "critical"),
+    "ended by out-of-memory, steady now": ("LEAKED until memory ran out; now steady", "warning"),
+    "ended and growing again": ("LEAKED until memory ran out; now growing, not yet decidable", "warning"),
+    "process ended": ("steady", "ok"),
+}
+# Of the process that ended.
+EXPECTED_OF_PROCESS = {
+    "ended by out-of-memory, steady now": ("ran out of memory, process ended", "warning"),
+    "ended and growing again": ("ran out of memory, process ended", "warning"),
+    "process ended": ("steady, process ended", "ok"),
+}
+# How its alert is told, where there is one: what it is, and how it ended.
+ALERT = {
+    "leaking": ("gradual leak", "still active"),
+    "ended by out-of-memory, steady now": ("gradual leak", "memory ran out at 23.9 GiB, and pid 4242 ended"),
+    "ended and growing again": ("gradual leak", "memory ran out at 23.9 GiB, and pid 4242 ended"),
+}
+END = "reached 23.9/24.0 GiB at 2026-01-05 09:30:00Z; pid 4242 (python train.py) ended then"
+FORECAST = {"leaking": "out of memory in 0h 24m (19m–30m)", "growing": "full in 2h 00m if it goes on"}
+
+# How a tone looks on a surface.
+ANSI = {"ok": "\x1b[32m", "notice": "\x1b[33m", "watch": "\x1b[1;31m", "warning": "\x1b[1;31m", "critical": "\x1b[1;31m", "faint": "\x1b[2m"}
+ROLE = {"ok": "good", "notice": "notice", "watch": "bad", "warning": "bad", "critical": "critical", "faint": "faint"}
+CLASS = {"ok": "ok", "notice": "notice", "watch": "bad", "warning": "bad", "critical": "bad", "faint": "faint"}
+
+# Every file that shows what is told, and the surface by which it is driven here.
+SHOWS = {
+    "src/agent/server/api_events.cpp": "API view",
+    "src/cli/cmd_simulate.cpp": "notification",  # its summary names the alert as the notification does
+    "src/period/document.cpp": "report text",
+    "src/period/json.cpp": "report json",
+    "src/report/headline.cpp": "API view",
+    "src/report/json.cpp": "analyze json",
+    "src/report/metrics.cpp": "metrics",
+    "src/report/status.cpp": "watch",
+    "src/report/text.cpp": "analyze text",
+    "src/report/view_json.cpp": "API view",
+    "src/top/alerts.cpp": "top alerts",
+    "src/top/detail.cpp": "top detail",
+    "src/top/device_cards.cpp": "top overview",
+    "src/top/draw.cpp": "top overview",
+    "src/top/overview.cpp": "top overview",
+    "src/top/predict.cpp": "top predict",
+    "src/top/process_table.cpp": "top overview",
+    "src/top/rows.cpp": "top overview",
+    "page/src/gpu.ts": "page",
+    "page/src/overview.ts": "page",
+    "page/src/parts.ts": "page",
+    "page/src/processes.ts": "page",
+    "python/vramtrack/confirmation.py": "Python",
+    "python/vramtrack/verdict.py": "Python",
+}
+# What concludes in words, and so may stand in report/told alone.
+CONCLUDES = re.compile(r"EndKind::(?!ended\b)\w+|AlertEnd::(?!standing\b)\w+|\bstate_words\(|\bpattern_words\(|\bstall_words\(")
+MAY = {
+    "src/report/told.cpp": "it is where they are made",
+    "src/report/words.cpp": "names of things",
+    "src/report/words.hpp": "names of things",
+    "src/report/story.cpp": "which alerts are one leak",
+    "src/top/detail.cpp": "the pattern of the winning finding, beside its figures",
+    "src/top/feed_live.cpp": "an alert whose watch ended",
+    "src/cli/cmd_simulate.cpp": "the truth of a scenario",
+    "src/cli/cmd_analyze.cpp": "the exit code",
+    "src/period/document.cpp": "counts the GPUs that ran out of memory, for the title",
+    "src/period/lost_work.cpp": "what a crash lost",
+    "src/period/money.cpp": "the exit code",
+}
+
+
+def rendered():
+    out = subprocess.run([ARGUMENTS.program], check=True, stdout=subprocess.PIPE).stdout
+    return {one["situation"]: one for one in json.loads(out)}
+
+
+def page_of(all_of_them):
+    if not ARGUMENTS.node:
+        return None
+    given = [{"view": json.loads(one["API view"]), "alerts": json.loads(one["API alerts"])} for one in all_of_them.values()]
+    out = subprocess.run([ARGUMENTS.node, str(ROOT / "page/surfaces.mjs")], input=json.dumps(given).encode(), check=True, stdout=subprocess.PIPE).stdout
+    return dict(zip(all_of_them, json.loads(out)))
+
+
+PYTHON = """
+import json, sys
+from vramtrack.verdict import Series, _verdict
+out = []
+for line in json.load(sys.stdin):
+    verdict = _verdict(line, "", Series(), "device_used")
+    out.append({"words": verdict.told.headline, "tone": verdict.told.tone, "end": verdict.told.end, "forecast": verdict.told.forecast,
+                "alerts": [[alert.told.what, alert.told.ended] for alert in verdict.alerts]})
+print(json.dumps(out))
+"""
+
+
+def python_of(all_of_them):
+    if not ARGUMENTS.python:
+        return None
+    given = [json.loads(one["analyze json"].splitlines()[0]) for one in all_of_them.values()]
+    out = subprocess.run([ARGUMENTS.python, "-c", PYTHON], input=json.dumps(given).encode(), check=True, stdout=subprocess.PIPE,
+                         env={"PYTHONPATH": ARGUMENTS.package, "PYTHONDONTWRITEBYTECODE": "1"}).stdout
+    return dict(zip(all_of_them, json.loads(out)))
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def toned_line(text, begins):
+    """The words after `begins` that have a colour, and their colour."""
+    for line in text.splitlines():
+        if not plain(line).startswith(begins):
+            continue
+        parts = re.findall(r"(\x1b\[[0-9;]*m)(.*?)\x1b\[0m", line)
+        colour = parts[0][0] if parts else ""
+        return "".join(words for tone, words in parts if tone == colour), colour
+    return "", ""
+
+
+class Surfaces(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.all = rendered()
+        cls.page = page_of(cls.all)
+        cls.python = python_of(cls.all)
+
+    def each(self):
+        for situation, (words, tone) in EXPECTED.items():
+            with self.subTest(situation):
+                yield self.all[situation], situation, words, tone
+
+    def test_the_situations_are_those_that_are_expected(self):
+        self.assertEqual(list(self.all), list(EXPECTED))
+
+    def test_text(self):
+        for one, _, words, tone in self.each():
+            for surface, begins in (("analyze text", "GPU 0 NVIDIA A10: "), ("watch", "GPU 0 NVIDIA A10 "), ("report text", "GPU 0 NVIDIA A10: ")):
+                self.assertEqual(toned_line(one[surface], begins), (words, ANSI[tone]), surface)
+
+    def test_report(self):
+        for one, _, words, tone in self.each():
+            self.assertIn(f"## GPU 0 NVIDIA A10: {words}\n".replace("(", r"\(") if r"\(" in one["report markdown"] else f"## GPU 0 NVIDIA A10: {words}\n", one["report markdown"])
+            self.assertIn(f'<span class="{CLASS[tone]}">{html.escape(words, quote=False)}</span></h2>', one["report html"])
+            told = json.loads(one["report json"])["series"][0]["told"]
+            self.assertEqual((told["headline"], told["tone"]), (words, tone))
+
+    def test_json(self):
+        for one, situation, words, tone in self.each():
+            lines = [json.loads(line) for line in one["analyze json"].splitlines()]
+            views = [json.loads(one[view])["series"] for view in ("API view", "API view, commands hidden")]
+            for told in [lines[0]["told"]] + [view[0]["told"] for view in views]:
+                self.assertEqual((told["headline"], told["tone"]), (words, tone))
+                self.assertEqual(told.get("forecast", ""), FORECAST.get(situation, ""))
+            self.assertNotIn("train.py", one["API view, commands hidden"])
+            if situation in EXPECTED_OF_PROCESS:
+                for told in (lines[1]["told"], views[0][1]["told"]):
+                    self.assertEqual((told["headline"], told["tone"]), EXPECTED_OF_PROCESS[situation])
+
+    def test_top(self):
+        for one, situation, words, tone in self.each():
+            # A leak begins with its severity there, and ends with its pattern.
+            expected = ["CRITICAL", FORECAST[situation], "gradual leak"] if situation == "leaking" else [words, FORECAST.get(situation, "")]
+            for screen in ("overview", "predict", "detail"):
+                rows = one[f"top {screen}"]
+                found = [text for row in rows for role, text in row if role == ROLE[tone]]
+                for part in expected:
+                    self.assertTrue(any(part in text for text in found), f"{screen}: {part!r} in {found}")
+
+    def test_metrics(self):
+        for one, _, words, tone in self.each():
+            self.assertRegex(one["metrics"], rf'vramtrack_verdict_info{{[^}}]*verdict="{re.escape(words)}",tone="{tone}"}} 1\n')
+
+    def test_page(self):
+        if self.page is None:
+            self.skipTest("node is not here")
+        for one, situation, words, tone in self.each():
+            device = self.page[situation]["series"][0]
+            self.assertEqual((device["words"], device["tone"]), (words, tone))
+            # Never a green "steady" without a word for the GPU whose job has died of it.
+            if "out-of-memory" in situation:
+                self.assertNotEqual(device["tone"], "ok")
+                self.assertIn(["end"], [[label] for label, _ in device["facts"]])
+            ranks = [s["concern"] for s in self.page[situation]["series"]]
+            self.assertEqual(ranks, [s["told"]["concern"] for s in json.loads(one["API view"])["series"]])
+
+    def test_python(self):
+        if self.python is None:
+            self.skipTest("the package is not built")
+        for _, situation, words, tone in self.each():
+            told = self.python[situation]
+            self.assertEqual((told["words"], told["tone"], told["forecast"]), (words, tone, FORECAST.get(situation, "")))
+
+    def test_how_an_alert_ended(self):
+        for one, situation, _, _ in self.each():
+            if situation not in ALERT:
+                self.assertNotIn("notification", one)
+                continue
+            what, ended = ALERT[situation]
+            shown = {name: plain(one[name]) for name in ("analyze text", "report text", "report markdown", "API alerts", "API view", "analyze json", "report json")}
+            shown["report html"] = html.unescape(one["report html"])
+            for screen in ("alerts", "detail"):
+                shown[f"top {screen}"] = "\n".join("".join(text for _, text in row) for row in one[f"top {screen}"])
+            if self.page is not None:
+                shown["page"] = self.page[situation]["alerts"]
+            for surface, text in shown.items():
+                self.assertIn(what, text, surface)
+                if surface != "top alerts" or ended != "still active":  # there it has a column, "active"
+                    self.assertIn(ended, text.replace("\\", ""), surface)
+            if self.python is not None:
+                self.assertIn([what, ended], self.python[situation]["alerts"])
+            told = json.loads(one["notification json"])
+            self.assertEqual((told["alert"]["told"]["what"], told["alert"]["told"]["ended"]), (what, ended))
+            self.assertEqual((told["told"]["headline"], told["told"]["tone"]), EXPECTED[situation])
+            self.assertIn(what if situation == "leaking" else ended, one["notification"])
+
+    def test_one_leak_is_one_alert(self):
+        one = self.all["leaking"]
+        self.assertEqual(plain(one["report text"]).count("still active"), 1)
+        self.assertEqual(plain(one["analyze text"]).count("still active"), 1)
+        self.assertEqual("\n".join("".join(text for _, text in row) for row in one["top alerts"]).count("CRITICAL  "), 1)
+        self.assertRegex(one["metrics"], r"vramtrack_alerts_standing{[^}]*} 1\n")
+        self.assertEqual([alert["told_with"] is None for alert in json.loads(one["API alerts"])["alerts"]], [True, False])
+        self.assertIn("suspect  pid 4242 python train.py", one["notification"])
+        if self.page is not None:
+            self.assertEqual(self.page["leaking"]["alerts"].count("still active"), 1)
+
+    def test_the_story_of_an_end(self):
+        for situation in ("ended by out-of-memory, steady now", "ended and growing again"):
+            with self.subTest(situation):
+                one = self.all[situation]
+                shown = {name: plain(one[name]) for name in ("analyze text", "report text", "report markdown", "report html", "API view", "analyze json", "report json")}
+                shown["top detail"] = re.sub(r"\s+", " ", "".join(text for row in one["top detail"] for _, text in row))
+                if self.page is not None:
+                    shown["page"] = " ".join(text for label, texts in self.page[situation]["series"][0]["facts"] for text in texts if label == "end")
+                if self.python is not None:
+                    shown["Python"] = self.python[situation]["end"]
+                for surface, text in shown.items():
+                    self.assertIn(END, text.replace("\\", ""), surface)
+
+    def test_every_surface_is_driven(self):
+        shows = re.compile(r"\btell\(|\btold_json\(|\btold_series\(|\bheadline\(view|\bconcern\(|\bTold\(|\.told\b")
+        found = set()
+        for folder, endings in (("src", (".cpp",)), ("page/src", (".ts",)), ("python/vramtrack", (".py",))):
+            for path in sorted((ROOT / folder).rglob("*")):
+                name = str(path.relative_to(ROOT))
+                if path.suffix in endings and name != "src/report/told.cpp" and shows.search(path.read_text(errors="replace")):
+                    found.add(name)
+        ours = {name for name in found if re.search(r"report/told|told_json|report/headline|report/view_json|period/document|top/draw|top/rows", (ROOT / name).read_text()) or not name.startswith("src/")}
+        self.assertEqual(sorted(ours - set(SHOWS)), [], "files that show what is told and are not driven here")
+        self.assertEqual(sorted(set(SHOWS) - ours), [], "files that show nothing of what is told")
+        driven = set().union(*self.all.values()) | {"page", "Python"}
+        self.assertEqual(sorted(set(SHOWS.values()) - driven), [], "surfaces that nothing drives")
+
+    def test_nobody_else_concludes(self):
+        for folder in ("report", "top", "period", "agent", "cli", "live", "act"):
+            for path in sorted((ROOT / "src" / folder).rglob("*.?pp")):
+                name = str(path.relative_to(ROOT))
+                if name not in MAY:
+                    self.assertIsNone(CONCLUDES.search(path.read_text()), f"{name} concludes in words; report/told.cpp does")
+
+    def test_table(self):
+        """The table of all surfaces, read from each of them."""
+        rows = []
+        for one, situation, _, _ in self.each():
+            def told(line):
+                return f'{line["headline"]} [{line["tone"]}]'
+            colours = {code: name for name, code in (("green", ANSI["ok"]), ("yellow", ANSI["notice"]), ("red", ANSI["warning"]), ("faint", ANSI["faint"]))}
+            cells = {}
+            for surface, begins in (("analyze text", "GPU 0 NVIDIA A10: "), ("watch", "GPU 0 NVIDIA A10 "), ("report text", "GPU 0 NVIDIA A10: ")):
+                words, colour = toned_line(one[surface], begins)
+                cells[surface] = f"{words} [{colours.get(colour, '?')}]"
+            cells["analyze JSON"] = told(json.loads(one["analyze json"].splitlines()[0])["told"])
+            row = next(row for row in one["top predict"] if "GPU 0 NVIDIA" in "".join(text for _, text in row))
+            cells["top"] = next((f"{text.strip()} [{role}]" for role, text in row if role in ROLE.values() and text.strip()), "?")
+            cells["report markdown"] = re.search(r"## GPU 0 NVIDIA A10: (.*)", one["report markdown"]).group(1).replace("\\", "")
+            cells["report html"] = "{1} [{0}]".format(*re.search(r'<span class="(\w+)">(.*?)</span></h2>', one["report html"]).groups())
+            cells["metrics"] = "{0} [{1}]".format(*re.search(r'vramtrack_verdict_info{.*verdict="(.*)",tone="(.*)"', one["metrics"]).groups())
+            cells["notification"] = told(json.loads(one["notification json"])["told"]) if "notification json" in one else "none"
+            cells["API"] = told(json.loads(one["API view"])["series"][0]["told"])
+            if self.page is not None:
+                cells["page"] = "{words} [{tone}]".format(**self.page[situation]["series"][0])
+            if self.python is not None:
+                cells["Python"] = "{words} [{tone}]".format(**self.python[situation])
+            rows.append((situation, cells))
+        lines = ["| surface | " + " | ".join(situation for situation, _ in rows) + " |", "|---" * (len(rows) + 1) + "|"]
+        lines += [f"| {surface} | " + " | ".join(cells[surface] for _, cells in rows) + " |" for surface in rows[0][1]]
+        print("\n".join(lines))
+        if ARGUMENTS.table:
+            pathlib.Path(ARGUMENTS.table).write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

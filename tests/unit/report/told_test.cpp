@@ -1,0 +1,197 @@
+#include "report/told.hpp"
+
+#include <gmock/gmock.h>
+
+#include "core/format.hpp"
+#include "sample_view.hpp"
+
+namespace vramtrack {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+View with(SeriesView series) {
+  View view;
+  view.time = at(7199);
+  view.series = {std::move(series)};
+  return view;
+}
+
+Told told(SeriesView series) {
+  const View view = with(std::move(series));
+  return tell(view, view.series[0]);
+}
+
+SeriesView steady_device() {
+  SeriesView s = leaking_device();
+  s.verdict = {};
+  s.verdict.finding.state = State::steady;
+  s.alerts.clear();
+  return s;
+}
+
+End end_of(EndKind how, double time_s) {
+  End end;
+  end.how = how;
+  end.time = at(time_s);
+  end.used_bytes = 24 * kGiB;
+  return end;
+}
+
+TEST(Told, ALeakBySeverity) {
+  SeriesView s = leaking_device();
+  for (const auto& [severity, word, tone] : {std::tuple{Severity::critical, "CRITICAL", Tone::critical},
+                                             {Severity::warning, "WARNING", Tone::warning},
+                                             {Severity::watch, "LEAK", Tone::watch}}) {
+    s.verdict.severity = severity;
+    const Told t = told(s);
+    EXPECT_EQ(t.verdict, "LEAK (gradual leak)");
+    EXPECT_EQ(t.severity, word);
+    EXPECT_EQ(t.word, word);
+    EXPECT_EQ(t.tone, tone);
+    EXPECT_EQ(t.concern, 10 + static_cast<int>(severity));
+  }
+  const Told t = told(s);
+  EXPECT_EQ(t.forecast, "out of memory in 0h 47m (38m–1h 05m)");
+  EXPECT_EQ(t.by, "by pid 4242");
+  EXPECT_EQ(t.suspect, "pid 4242 python train.py: 96 % of the growth");
+}
+
+TEST(Told, EveryStateHasWords) {
+  for (std::size_t i = 0; i < words_of<State>().size(); ++i) {
+    SeriesView s = steady_device();
+    s.verdict.finding.state = static_cast<State>(i);
+    const Told t = told(s);
+    EXPECT_NE(t.verdict, "unknown");
+    EXPECT_NE(t.word, "unknown");
+    EXPECT_LE(columns(t.word), 9U);
+  }
+}
+
+TEST(Told, WhatGrowsSlowlyIsWorthALookOnEverySurface) {
+  SeriesView s = steady_device();
+  EXPECT_EQ(told(s).concern, 0);
+  for (const State state : {State::slow_growth, State::growing, State::leaking}) {
+    s.verdict.finding.state = state;
+    EXPECT_EQ(told(s).concern, 1);
+    EXPECT_EQ(told(s).tone, Tone::notice);
+  }
+}
+
+TEST(Told, EveryKindOfEndHasWords) {
+  for (std::size_t i = 0; i < words_of<EndKind>().size(); ++i) {
+    const auto how = static_cast<EndKind>(i);
+    EXPECT_THAT(std::string(end_words(how)), Not(IsEmpty()));
+    EXPECT_THAT(std::string(leaked_end_words(how)), HasSubstr("leaked"));
+    SeriesView s = steady_device();
+    s.verdict.end = end_of(how, 7000);
+    EXPECT_THAT(told(s).end, HasSubstr("24.0/24.0 GiB at"));
+  }
+}
+
+TEST(Told, AGpuWhoseJobRanOutOfMemoryIsNotWell) {
+  SeriesView s = steady_device();
+  s.verdict.end = end_of(EndKind::out_of_memory, 7000);
+  const Told t = told(s);
+  EXPECT_EQ(t.verdict, "ran out of memory; now steady");
+  EXPECT_EQ(t.tone, Tone::warning);
+  EXPECT_EQ(t.word, "ran out");
+  EXPECT_GT(t.concern, 2) << "more than a suspicion";
+  EXPECT_EQ(t.next, "");
+}
+
+TEST(Told, AfterADayAnEndIsPast) {
+  SeriesView s = steady_device();
+  s.verdict.end = end_of(EndKind::out_of_memory, 7199 - 25 * 3600);
+  EXPECT_EQ(told(s).verdict, "ran out of memory; now steady") << "it is still said";
+  EXPECT_EQ(told(s).tone, Tone::ok);
+  EXPECT_EQ(told(s).concern, 0);
+}
+
+TEST(Told, WhatElseIsTheMatterFollowsTheVerdict) {
+  SeriesView s = steady_process();
+  s.ended = true;
+  EXPECT_EQ(told(s).headline, "steady, process ended");
+  EXPECT_EQ(told(s).word, "ended");
+  s = steady_device();
+  s.paused = true;
+  EXPECT_EQ(told(s).headline, "steady, device does not answer");
+  EXPECT_EQ(told(s).tone, Tone::notice);
+  s = steady_process();
+  s.ignored = true;
+  EXPECT_EQ(told(s).headline, "steady, ignored by ignore-patterns");
+  EXPECT_EQ(told(s).word, "ignored");
+}
+
+TEST(Told, AStalledProcessSaysSoInItsWord) {
+  SeriesView s = steady_process();
+  s.stall = lasting_stall();
+  EXPECT_EQ(told(s).word, "stalled");
+  EXPECT_EQ(told(s).word_tone, Tone::warning);
+  EXPECT_EQ(told(s).tone, Tone::ok) << "its memory is steady";
+  EXPECT_EQ(told(s).stall, "stalled for 43m (confidence 80 %)");
+}
+
+TEST(Told, ACommandStandsOnlyWhereItMayBeSeen) {
+  View view = with(leaking_device());
+  view.series.push_back(steady_process());
+  SeriesView& process = view.series.back();
+  process.key.pid = process.process->pid = 4242;
+  process.key.pid_start_ticks = process.process->start_ticks = 77;
+  process.process->name = "python";
+  const Told seen = tell(view, view.series[0], {.may_see = [](const ProcessInfo&) { return false; }});
+  EXPECT_EQ(seen.suspect, "pid 4242 python: 96 % of the growth");
+  for (const Fact& fact : seen.facts) EXPECT_THAT(fact.text, Not(HasSubstr("train.py")));
+  view.series.pop_back();
+  EXPECT_EQ(tell(view, view.series[0], {.may_see = [](const ProcessInfo&) { return true; }}).suspect,
+            "pid 4242 : 96 % of the growth")
+      << "of who is forgotten nobody can say whose it was";
+}
+
+TEST(Told, ForeignWordsArePrintable) {
+  SeriesView s = leaking_device();
+  const std::string hostile = "x\x1b[31m\xff";
+  s.verdict.finding.because = s.verdict.framework = s.verdict.suspect->command = hostile;
+  s.verdict.causes = {hostile, "try: " + hostile};
+  s.verdict.dissent[0].because = hostile;
+  const Told t = told(s);
+  for (const auto* facts : {&t.facts, &t.advice, &t.dissent})
+    for (const Fact& fact : *facts) EXPECT_THAT(fact.text, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\xff"))));
+  EXPECT_THAT(t.next + t.suspect, Not(HasSubstr("\x1b")));
+}
+
+TEST(ToldAlert, HowItEnded) {
+  Alert a;
+  a.finding = leak_finding();
+  const auto ended = [&](AlertEnd how, const std::string& reason) {
+    a.ended = how;
+    a.end_reason = reason;
+    return tell(a).ended;
+  };
+  EXPECT_EQ(ended(AlertEnd::standing, ""), "still active");
+  EXPECT_EQ(ended(AlertEnd::released, "it fell again"), "released, it fell again");
+  EXPECT_EQ(ended(AlertEnd::withdrawn, ""), "withdrawn");
+  EXPECT_EQ(ended(AlertEnd::resumed, "it makes progress"), "resumed, it makes progress");
+  EXPECT_EQ(ended(AlertEnd::process_ended, "memory ran out at 24.0 GiB, and pid 4242 ended"),
+            "memory ran out at 24.0 GiB, and pid 4242 ended");
+  EXPECT_EQ(ended(AlertEnd::process_ended, ""), "the process has ended");
+  EXPECT_EQ(tell(a).tone, Tone::faint);
+  EXPECT_EQ(tell(a).figures, "probability of a leak 97 %, then predicted out of memory in 0h 47m (38m–1h 05m)");
+}
+
+TEST(ToldAlert, OfAStallAndOfMemoryLeftBehind) {
+  Alert a = stall_alert();
+  EXPECT_EQ(tell(a).what, "stalled process");
+  EXPECT_EQ(tell(a).severity, "STALLED");
+  EXPECT_EQ(tell(a).figures, "confidence 80 %");
+  a.kind = AlertKind::unreleased;
+  EXPECT_EQ(tell(a).severity, "NOT RELEASED");
+  EXPECT_EQ(tell(a).figures, "");
+}
+
+}  // namespace
+}  // namespace vramtrack
