@@ -61,6 +61,7 @@ std::vector<Batch> thinned(const std::vector<Batch>& ticks, std::size_t n) {
 TEST_P(EveryScenario, ACoarserPeriodChangesNoLeakVerdict) {
   // What a coarser look loses, and why.
   static const std::map<std::string, std::string> kLost = {
+      {"leak_diurnal", "it stands still by night for about as long as an alert lasts that nothing confirms"},
       {"leak_noisy", "noise of 1 GiB that lasts 3 min: which of it is seen decides"},
       {"leak_gc_floor", "under a limit that stands still only the dips tell, and they are seen by chance"},
       {"leak_sawtooth_floor_only", "the same"},
