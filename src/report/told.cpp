@@ -74,7 +74,11 @@ std::string verdict_words(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
   if (s.verdict.end) {
     const EndWords end = words_of_end(s.verdict.end->how);
-    const std::string_view words = alert_at_end(s) != nullptr ? end.leaked : end.verdict;
+    const bool had_leaked = alert_at_end(s) != nullptr;
+    const std::string_view words = had_leaked ? end.leaked : end.verdict;
+    if (!words.empty() && is_device(s) && f.leak)
+      return fmt::format("LEAK ({}); the run before it {}", pattern_words(f.pattern),
+                         had_leaked ? end.sentence : end.plain);
     if (!words.empty())
       return !is_device(s) || f.state == State::too_short ? std::string(words)
                                                           : fmt::format("{}; now {}", words, state_words(f));
@@ -197,10 +201,10 @@ std::string end_story(const SeriesView& series, const View& view, const MaySeeCo
                   moment(end.time));
   const std::string command =
       visible_command(view, series.key.host, end.pid, end.pid_start_ticks, end.command, may_see);
-  if (end.pid == 0 && series.used_bytes >= end.used_bytes)
-    out += "; then a program reported that memory had run out";  // nothing else ends a run at its level
-  else if (end.pid == 0 && series.runs.size() > 1 && !series.runs.back().end && series.runs.back().begin > end.time)
+  if (end.pid == 0 && series.runs.size() > 1 && !series.runs.back().end && series.runs.back().begin > end.time)
     out += "; the next run began at " + moment(series.runs.back().begin);
+  else if (end.pid == 0 && series.used_bytes >= end.used_bytes)
+    out += "; then a program reported that memory had run out";  // nothing else ends a run at its level
   else if (end.pid == 0)
     out += "; then its memory was released";
   else
@@ -233,8 +237,9 @@ std::string suspect_words(const Suspect& suspect, const std::string& command) {
 
 std::string next_step(const SeriesView& series, Origin origin) {
   const Verdict& v = series.verdict;
-  if (v.end) return {};  // no advice for the dead
   const Finding& f = v.finding;
+  // No advice for the dead; a device may have its next run.
+  if (series.ended || (v.end && !f.leak && f.stage == Stage::none)) return {};
   if (f.leak) {
     std::string step = "save a checkpoint";
     if (f.oom_in_s) step += f.oom_in_s->low < 1 ? " now" : " within " + format_duration(f.oom_in_s->low);

@@ -211,7 +211,7 @@ class SaidOutOfMemory : public Endings, public testing::WithParamInterface<bool>
     EXPECT_EQ(device().verdict.end->used_bytes, kIdle + last_used);
     EXPECT_EQ(device().verdict.end->pid, GetParam() ? kPid : 0);
     EXPECT_FALSE(device().verdict.finding.leak) << device().verdict.finding.because;
-    EXPECT_EQ(next_step(device()), "");
+    EXPECT_EQ(tell(*view, device()).next, "");
     EXPECT_EQ(device().alerts.back().ended, AlertEnd::process_ended);
   }
 };
@@ -227,7 +227,7 @@ TEST_P(SaidOutOfMemory, IsTheEndFarBelowTheLimitWhateverComesAfter) {
   ended();
   if (GetParam()) {
     EXPECT_TRUE(seen(trainer).ended);
-    EXPECT_EQ(next_step(seen(trainer)), "");
+    EXPECT_EQ(tell(*view, seen(trainer)).next, "");
   }
 }
 
@@ -279,7 +279,7 @@ TEST_F(Endings, ProcessesThatEndTogetherHaveAllEnded) {
   after(60);
   for (const SeriesId id : {other, trainer, small}) {
     EXPECT_TRUE(seen(id).ended) << seen(id).key.pid;
-    EXPECT_EQ(next_step(seen(id)), "");
+    EXPECT_EQ(tell(*view, seen(id)).next, "");
   }
 }
 

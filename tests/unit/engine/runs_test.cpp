@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "one_gpu.hpp"
-#include "report/words.hpp"
+#include "report/told.hpp"
 
 namespace vramtrack {
 namespace {
@@ -97,7 +97,7 @@ TEST_F(Runs, AHealthyRunAfterACrashIsHealthy) {
     ASSERT_EQ(device().runs.size(), 2U);
     EXPECT_FALSE(device().runs[1].end);
     EXPECT_EQ(device().verdict.finding.state, State::steady) << device().verdict.finding.because;
-    EXPECT_EQ(end_story(device(), *view).find("its memory was released"), std::string::npos)
+    EXPECT_EQ(tell(*view, device()).end.find("its memory was released"), std::string::npos)
         << "it stands under a run that goes on";
   }
 }
@@ -111,7 +111,7 @@ TEST_F(Runs, ATenantThatIsLeftIsNoRun) {
   ASSERT_EQ(device().runs.size(), 1U);
   EXPECT_EQ(device().runs[0].how, EndKind::out_of_memory);
   EXPECT_EQ(device().verdict.finding.state, State::steady);
-  EXPECT_THAT(verdict_words(device()), testing::HasSubstr("LEAKED until memory ran out; now steady"));
+  EXPECT_THAT(tell(*view, device()).verdict, testing::HasSubstr("LEAKED until memory ran out; now steady"));
 }
 
 TEST_F(Runs, ARunThatIsStoppedBesideATenantHasEnded) {
