@@ -18,6 +18,7 @@
 #include "host/privilege.hpp"
 #include "live/clock.hpp"
 #include "report/tone.hpp"
+#include "report/words.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
 

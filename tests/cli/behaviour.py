@@ -218,7 +218,7 @@ class RunsOfALog(CliTest):
         self.box.write("gpu.csv", "\n".join(rows) + "\n")
         text = self.run_ok("analyze", "--timezone", "UTC", "gpu.csv").stdout.decode()
         self.assertIn("  runs       59, the latest last\n", text)
-        self.assertIn("... and 2 earlier runs and 47 runs shorter than a minute; --format json lists all\n", text)
+        self.assertIn("... and 2 earlier runs and 47 runs shorter than a minute; JSON lists all\n", text)
         self.assertEqual(text.count("7.8/24.0 GiB at most"), 10)
 
 

@@ -69,17 +69,17 @@ json rows_of(const top::Screen& screen) {
 json screens(const View& view) {
   json out = json::object();
   const auto shared = std::make_shared<const View>(view);
-#define VRAMTRACK_PAGE(name, key, keys, help)  \
-  {                                            \
-    top::Model model;                          \
-    model.view = shared;                       \
-    model.source = "nvml";                     \
-    model.interval_s = 1;                      \
-    model.ui.page = top::Page::name;           \
-    model.ui.detail = view.series.front().key; \
-    top::Screen screen(180, 60);               \
-    draw(screen, model);                       \
-    out[#name] = rows_of(screen);              \
+#define VRAMTRACK_PAGE(name, opens, keys, help) \
+  {                                             \
+    top::Model model;                           \
+    model.view = shared;                        \
+    model.source = "nvml";                      \
+    model.interval_s = 1;                       \
+    model.ui.page = top::Page::name;            \
+    model.ui.detail = view.series.front().key;  \
+    top::Screen screen(180, 60);                \
+    draw(screen, model);                        \
+    out[#name] = rows_of(screen);               \
   }
 #include "top/pages.def"
 #undef VRAMTRACK_PAGE
@@ -118,7 +118,8 @@ json render(const Situation& situation) {
   json out = {{"situation", situation.name}};
   for (const ReportInfo* report : reports()) out["analyze " + std::string(report->name)] = report->render(view, {true});
   out["watch"] = status_table(view, {true});
-  for (const auto& [name, rows] : screens(view).items()) out["top " + name] = rows;
+  const json drawn = screens(view);
+  for (const auto& [name, rows] : drawn.items()) out["top " + name] = rows;
   const PeriodReport report = report_of(view);
   out["report text"] = report_text(report, true);
   out["report markdown"] = report_markdown(report);
