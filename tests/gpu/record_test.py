@@ -55,7 +55,8 @@ class EndToEnd(unittest.TestCase):
                     self.assertEqual(rows[0]["process_used_bytes"], "")
                     seen = [int(row["process_used_bytes"]) for row in rows if row["process_used_bytes"]]
                     self.assertGreater(len(seen), 3)
-                    self.assertLessEqual(max(seen), int(label["process_limit_bytes"]) + 4 * MIB)
+                    # What the process holds beside its allocator is a median: a reading of it is late by up to a step of the program.
+                    self.assertLessEqual(max(seen), int(label["process_limit_bytes"]) + 16 * MIB)
                     self.assertGreater(max(int(row["device_used_bytes"]) for row in rows), max(seen))
 
     def test_without_a_gpu_it_says_so(self):
