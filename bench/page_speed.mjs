@@ -31,7 +31,7 @@ for (let g = 0; g < kGpus; ++g) {
     level_bytes: 50 * GiB, condition: null, end: "", next: "", trend: null, health: null, last_xid: null,
   };
   const verdict = (leak) => ({ time: iso(nowS), severity: leak ? "warning" : "ok", finding: finding(leak), dissent: [],
-                               suspect: null, framework: "PyTorch", causes: [] });
+                               suspect: null, framework: "PyTorch", causes: [], advice: [] });
   series.push({ ...common, key: `device_used/GPU-${g}`, metric: "device_used", pid: 0, process: null, used_bytes: 50 * GiB,
                 gauges: { memory_utilisation_ratio: 0.4, temperature_celsius: 61, power_watts: 512, power_limit_watts: 700, fan_ratio: null }, load: null,
                 verdict: verdict(g === 0) });

@@ -173,6 +173,7 @@ class Maker {
     s.verdict.suspect = maybe([&] { return Suspect{from_.ConsumeIntegral<std::uint32_t>(), 0, text(), figure()}; });
     s.verdict.framework = text();
     if (from_.ConsumeBool()) s.verdict.causes.push_back(text());
+    if (from_.ConsumeBool()) s.verdict.advice.push_back(text());
     while (s.alerts.size() < 3 && from_.ConsumeBool()) s.alerts.push_back(alert());
     return s;
   }

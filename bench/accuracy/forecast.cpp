@@ -49,7 +49,7 @@ std::array<std::optional<Said>, kMinutes.size()> follow_demo(std::uint64_t seed,
     more = progress && *progress != Progress::end;
     engine.ingest(batch);
     for (const Event& e : batch.events)
-      if (e.kind == Event::Kind::process_ended && e.text == Event::kOutOfMemory) end_s = seconds_of(e.time);
+      if (e.kind == Event::Kind::process_ended && e.ran_out_of_memory) end_s = seconds_of(e.time);
     if (batch.samples.empty() || next == kMinutes.size()) continue;
     if (seconds_of(batch.samples.front().time) < 60 * kMinutes[next]) continue;
     const auto view = engine.view();

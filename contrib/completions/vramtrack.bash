@@ -76,12 +76,12 @@ _vramtrack() {
   case "$command $cur" in
     'watch -'*) mapfile -t COMPREPLY < <(compgen -W "--json --once --interval --duration --every --no-record --no-experience --source --or-simulate --detector --config --set --help" -- "$cur") ;;
     'agent -'*) mapfile -t COMPREPLY < <(compgen -W "--listen --interval --no-record --no-experience --source --or-simulate --scenario --speed --seed --detector --config --set --help" -- "$cur") ;;
-    'top -'*) mapfile -t COMPREPLY < <(compgen -W "--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --timezone --capacity --theme --no-agent --read-only --user --pid --gpu --no-mouse --detector --config --set --help" -- "$cur") ;;
-    'replay -'*) mapfile -t COMPREPLY < <(compgen -W "--from --to --speed --every --json --explain --input-format --timezone --capacity --start --interval --unit --line-pattern --detector --config --set --help" -- "$cur") ;;
+    'top -'*) mapfile -t COMPREPLY < <(compgen -W "--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --input-format --timezone --capacity --start --unit --line-pattern --theme --no-agent --read-only --user --pid --gpu --no-mouse --detector --config --set --help" -- "$cur") ;;
+    'replay -'*) mapfile -t COMPREPLY < <(compgen -W "--from --to --speed --every --json --explain --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --config --set --help" -- "$cur") ;;
     'replay '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'analyze -'*) mapfile -t COMPREPLY < <(compgen -W "--format --explain --history --detector --input-format --timezone --capacity --start --interval --unit --line-pattern --config --set --help" -- "$cur") ;;
+    'analyze -'*) mapfile -t COMPREPLY < <(compgen -W "--format --explain --history --detector --input-format --timezone --capacity --start --unit --line-pattern --interval --config --set --help" -- "$cur") ;;
     'analyze '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'report -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --gpu --format --output --checkpoint-every --last-checkpoint --input-format --timezone --capacity --start --interval --unit --line-pattern --detector --config --set --help" -- "$cur") ;;
+    'report -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --gpu --format --output --checkpoint-every --last-checkpoint --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --config --set --help" -- "$cur") ;;
     'report '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'fleet scan -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --format --limit --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
     'fleet watch -'*) mapfile -t COMPREPLY < <(compgen -W "--every --history --listen --token-file --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
@@ -133,7 +133,7 @@ _vramtrack() {
     'policy check -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'policy explain -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'policy explain '*)  ;;
-    'policy test -'*) mapfile -t COMPREPLY < <(compgen -W "--json --input-format --timezone --capacity --start --interval --unit --line-pattern --detector --config --set --help" -- "$cur") ;;
+    'policy test -'*) mapfile -t COMPREPLY < <(compgen -W "--json --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --config --set --help" -- "$cur") ;;
     'policy test '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'programs -'*) mapfile -t COMPREPLY < <(compgen -W "--json --store --forget --config --set --help" -- "$cur") ;;
     'doctor -'*) mapfile -t COMPREPLY < <(compgen -W "--health --format --fail-on --kernel-log --no-kernel-log --since --expect-empty --gpu --config --set --help" -- "$cur") ;;

@@ -70,6 +70,7 @@ export interface Verdict {
   suspect: Suspect | null;
   framework: string;
   causes: string[];
+  advice: string[];
   end: End | null;
   // end
 }

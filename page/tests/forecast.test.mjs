@@ -6,7 +6,7 @@ const series = (changes = {}, limit_bytes = 2000) => ({ used_bytes: 1300, limit_
 const verdict = (changes = {}) => ({
   time: "1970-01-01T00:10:00Z",
   severity: "critical",
-  dissent: [], suspect: null, framework: "", causes: [],
+  dissent: [], suspect: null, framework: "", causes: [], advice: [],
   finding: {
     detector: "judge", leak: true, state: "leaking", pattern: "gradual_leak", spike: "none", confidence: 0.9,
     growth_bytes_per_s: { low: 1, mid: 2, high: 3 }, r_squared: 1, oom_in_s: { low: 100, mid: 200, high: 400 },

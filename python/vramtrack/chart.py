@@ -42,10 +42,11 @@ def svg(
     return picture or None
 
 
-def html(headline: str, picture: Optional[str], reasons: Sequence[str], causes: Sequence[str]) -> str:
+def html(headline: str, picture: Optional[str], reasons: Sequence[str], causes: Sequence[str], advice: Sequence[str] = ()) -> str:
     """The headline, the chart, and the reasons below it."""
     parts = [f"<p><strong>{escape(headline)}</strong></p>", picture or ""]
     parts += [f"<p>{escape(reason)}</p>" for reason in reasons]
-    if causes:
-        parts.append("<ul>" + "".join(f"<li>{escape(cause)}</li>" for cause in causes) + "</ul>")
+    lines = [*causes, *(f"try: {what}" for what in advice)]
+    if lines:
+        parts.append("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in lines) + "</ul>")
     return f'<div class="vramtrack-verdict">{"".join(parts)}</div>'

@@ -180,6 +180,7 @@ class Verdict:
     ending: Optional[End] = None
     oom_if_growth_continues_s: Optional[float] = None
     stage: Optional[str] = None
+    advice: Tuple[str, ...] = ()
     # end
     told: Told = Told()
     alerts: Tuple[Alert, ...] = ()
@@ -242,7 +243,7 @@ class Verdict:
             reasons.append(", ".join(f"{size / MIB:+.1f} MiB per {printable(mark)}" for mark, size in self.growth_per.items()))
         if self.ranks:
             reasons.append(printable(self.ranks))
-        return chart.html(self.headline, self._repr_svg_(), reasons, self.causes)
+        return chart.html(self.headline, self._repr_svg_(), reasons, self.causes, self.advice)
 
 
 _GRADES = ("ok", "watch", "warning", "critical")
@@ -258,7 +259,7 @@ def is_graver(one: Verdict, other: Verdict) -> bool:
 _NO_SAMPLES = {"leak": False, "state": "too_short", "pattern": "none", "spike": None, "severity": "ok", "detector": "judge",
                "confidence": 0.0, "growth_bytes_per_s": {"low": 0.0, "mid": 0.0, "high": 0.0}, "r_squared": 0.0,
                "oom_in_s": None, "onset": None, "onset_s": None, "because": "no samples", "dissent": [], "suspect": None,
-               "framework": None, "causes": []}  # fmt: skip
+               "framework": None, "causes": [], "advice": []}  # fmt: skip
 
 
 def _of_line(kind: Any, line: Dict[str, Any]) -> Any:

@@ -300,6 +300,8 @@ class Agent {
   void publish() {
     OwnCost cost = loop_->cost();
     own_use_.add_to(cost, store_path_);
+    const Store* const store = loop_->pipeline().store();
+    cost.store_failing = store != nullptr && !store->failing().empty();
     cost.requests = server_->requests();
     cost.refused_connections = server_->refused_connections();
     cost.streams = api_->streams();

@@ -9,6 +9,7 @@
 #include "cli/run_history.hpp"
 #include "cli/shared_arguments.hpp"
 #include "engine/engine.hpp"
+#include "source/tick_reader.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -47,21 +48,27 @@ class Analysis {
     auto source = recording.open(catalog);
     if (!source) return failed(files, source.error().message);
     const ScaleScope said_by((*source)->notes().scale);
-    Engine engine(config_, catalog);
     RunHistory history = history_;  // each recording begins with the same
-    if (!options_.history.empty()) engine.remember(history.memory());
-    std::optional<Error> broken;
-    Batch batch;
-    for (Progress progress = Progress::more; progress == Progress::more;) {
-      batch.clear();
-      const Result<Progress> polled = (*source)->poll({}, batch);
-      engine.ingest(batch);
-      if (!polled) broken = polled.error();
-      progress = polled ? *polled : Progress::end;
+    std::optional<Engine> engine;
+    const auto begin = [&] {
+      engine.emplace(config_, catalog);
+      if (!options_.history.empty()) engine->remember(history.memory());
+    };
+    begin();
+    View view;
+    TickReader reader(**source);
+    while (const Tick* const tick = reader.next()) {
+      if (tick->starts_anew) {
+        engine->end_of_recording();
+        view = after(std::move(view), *engine->view(options_.explain));
+        begin();
+      }
+      engine->ingest(tick->batch);
     }
+    const std::optional<Error>& broken = reader.broken();
     if (broken && broken->voids_earlier) return failed(files, broken->message);
-    engine.end_of_recording();
-    View view = *engine.view(options_.explain);
+    engine->end_of_recording();
+    view = after(std::move(view), *engine->view(options_.explain));
     const SourceNotes& notes = (*source)->notes();
     view.files = files;
     view.skipped_lines = notes.skipped_lines;
@@ -85,6 +92,20 @@ class Analysis {
   }
 
  private:
+  /// What a later watch of a store says of a series stands; the alerts of the earlier one are kept.
+  static View after(View earlier, View later) {
+    for (SeriesView& was : earlier.series) {
+      const auto is =
+          std::find_if(later.series.begin(), later.series.end(), [&](const SeriesView& s) { return s.key == was.key; });
+      if (is == later.series.end())
+        later.series.push_back(std::move(was));
+      else
+        is->alerts.insert(is->alerts.begin(), was.alerts.begin(), was.alerts.end());
+    }
+    later.notices.insert(later.notices.begin(), earlier.notices.begin(), earlier.notices.end());
+    return later;
+  }
+
   static std::string nothing_usable(const SourceNotes& notes) {
     std::string why = "it contains no usable samples";
     if (notes.skipped_lines > 0)

@@ -10,10 +10,10 @@
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
-#include "engine/ticks.hpp"
 #include "host/interrupt.hpp"
 #include "live/containment.hpp"
 #include "live/pipeline.hpp"
+#include "source/tick_reader.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -83,32 +83,18 @@ class Trial {
       if (told.news == AlertNews::cleared && standing > 0) --standing;
     };
     pipeline.listen(std::move(listener));
-    Ticks ticks;
-    const auto take = [&](const Batch& tick, Timestamp) {
-      constexpr auto anew = [](const Event& e) {
-        return e.kind == Event::Kind::watch_started && (e.code & Event::kWentOn) == 0;
-      };
-      const auto start = std::find_if(tick.events.begin(), tick.events.end(), anew);
-      if (start != tick.events.end() && pipeline.counts().ticks > 0) {
-        pipeline.begin_anew(start->time);
+    TickReader reader(source);
+    while (const Tick* const tick = reader.next()) {
+      if (tick->starts_anew) {
+        pipeline.begin_anew(tick->time);
         standing = 0;
       }
-      pipeline.take(tick);
+      pipeline.take(tick->batch);
       // Without an alert there is no subject, and making a View is what costs.
       if (standing > 0 || !ladder.climbs().empty()) see(ladder, *pipeline.view());
-      return !console_.gone() && !Interrupt::requested();
-    };
-    Batch batch;
-    bool go_on = true;
-    std::string broken;
-    for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
-      batch.clear();
-      const Result<Progress> polled = source.poll({}, batch);
-      go_on = ticks.add(batch, take);
-      if (!polled) broken = polled.error().message;
-      progress = polled ? *polled : Progress::end;
+      if (console_.gone() || Interrupt::requested()) break;
     }
-    if (go_on) ticks.finish(take);
+    const std::string broken = reader.broken() ? reader.broken()->message : std::string();
     if (!broken.empty()) console_.error(fmt::format("cannot read all of {}: {}", what, broken));
     if (!json_)
       console_.write(printable(fmt::format("{}: {} ladder{} begun, {} step{} due; nothing was done", what, begun_,

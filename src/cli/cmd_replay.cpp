@@ -10,9 +10,9 @@
 #include "cli/run_history.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
-#include "engine/ticks.hpp"
 #include "host/interrupt.hpp"
 #include "live/pace.hpp"
+#include "source/tick_reader.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -43,37 +43,28 @@ class Replay {
     printer.listen();
     const Clock clock = machine_clock();
     Pace pace(options_.speed, clock);
-    Ticks ticks;
     std::optional<Timestamp> first;
     Timestamp last{};
     auto next_status = clock.steady();
     const auto every = from_seconds(config_.watch.status_every_seconds);
-    const auto take = [&](const Batch& tick, Timestamp time) {
-      if (range_.from && time < *range_.from) return true;
-      if (range_.to && time >= *range_.to) return false;
-      if (!pace.wait_for(time)) return false;
-      if (!first) first = time;
-      now_ = last = time;
-      take_tick(tick, pipeline, printer);
+    std::set<std::string> told;
+    TickReader reader(source);
+    while (Tick* const tick = reader.next()) {
+      tell_new(source.notes(), told, [&](const std::string& text) { printer.warn(text); });
+      if (range_.from && tick->time < *range_.from) continue;
+      if (range_.to && tick->time >= *range_.to) break;
+      if (!pace.wait_for(tick->time)) break;
+      if (!first) first = tick->time;
+      now_ = last = tick->time;
+      take(*tick, pipeline, printer);
       if (pace.is_paced() && clock.steady() >= next_status) {
         printer.status();
         next_status += every;
       }
-      return !console_.gone();
-    };
-    std::string broken;
-    std::set<std::string> told;
-    Batch batch;
-    bool go_on = true;
-    for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
-      batch.clear();
-      const Result<Progress> polled = source.poll({}, batch);
-      go_on = ticks.add(batch, take);
-      if (!polled) broken = polled.error().message;
-      progress = polled ? *polled : Progress::end;
-      tell_new(source.notes(), told, [&](const std::string& text) { printer.warn(text); });
+      if (console_.gone()) break;
     }
-    if (go_on) ticks.finish(take);
+    tell_new(source.notes(), told, [&](const std::string& text) { printer.warn(text); });
+    const std::string broken = reader.broken() ? reader.broken()->message : std::string();
     tell_skipped(source.notes());
     if (!broken.empty()) console_.error(fmt::format("cannot replay all of {}: {}", what, broken));
     if (!first) {
@@ -91,29 +82,17 @@ class Replay {
   }
 
  private:
-  /// A store holds one watch after the other. One that began knowing nothing does so in its replay, too; one that went
-  /// on where the last had ended goes on.
-  void take_tick(const Batch& tick, Pipeline& pipeline, Printer& printer) {
-    constexpr auto starts_watch = [](const Event& event) { return event.kind == Event::Kind::watch_started; };
-    if (std::none_of(tick.events.begin(), tick.events.end(), starts_watch)) return pipeline.take(tick);
-    Batch part;
-    for (Event event : tick.events) {
-      if (starts_watch(event)) pipeline.remember((event.code & Event::kKnewRuns) != 0 ? memory_ : std::nullopt);
-      const bool goes_on = (event.code & Event::kWentOn) != 0;
-      if (starts_watch(event) && !goes_on && (pipeline.counts().ticks > 0 || !part.events.empty())) {
-        if (!part.events.empty()) pipeline.take(part);
-        part.clear();
-        if (!pipeline.view()->series.empty()) printer.last_status(options_.explain);
-        pipeline.begin_anew(event.time);
-        printer.forget_shown();
-        if (pipeline.counts().samples > 0) event.text = "a new recording starts here";
-      }
-      part.events.push_back(std::move(event));
+  /// A watch that began knowing nothing does so in its replay, too; one that went on where the last had ended goes on.
+  void take(Tick& tick, Pipeline& pipeline, Printer& printer) {
+    for (const Event& event : tick.batch.events)
+      if (event.kind == Event::Kind::watch_started) pipeline.remember(event.knew_runs ? memory_ : std::nullopt);
+    if (tick.starts_anew) {
+      if (!pipeline.view()->series.empty()) printer.last_status(options_.explain);
+      pipeline.begin_anew(tick.time);
+      printer.forget_shown();
+      if (pipeline.counts().samples > 0) tick.batch.events.front().text = "a new recording starts here";
     }
-    part.samples = tick.samples;
-    part.readings = tick.readings;
-    part.loads = tick.loads;
-    pipeline.take(part);
+    pipeline.take(tick.batch);
   }
 
   void tell_skipped(const SourceNotes& notes) {

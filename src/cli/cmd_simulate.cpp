@@ -13,7 +13,6 @@
 #include "core/format.hpp"
 #include "core/median.hpp"
 #include "core/units.hpp"
-#include "engine/ticks.hpp"
 #include "host/interrupt.hpp"
 #include "live/notifications.hpp"
 #include "live/pace.hpp"
@@ -22,6 +21,7 @@
 #include "source/log/smi_csv.hpp"
 #include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
+#include "source/tick_reader.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -76,29 +76,26 @@ class Simulation {
         options_.duration_s
             ? clock_.steady() + std::chrono::duration_cast<SteadyTime::duration>(from_seconds(*options_.duration_s))
             : SteadyTime::max();
-    const auto take = [&](const Batch& tick, Timestamp time) {
-      if (!pace_.wait_for(time)) return stop(Stop::interrupt);
-      if (!begin_) begin_ = time;
-      last_ = time;
-      csv->write(tick, catalog_);
-      pipeline_.take(tick);
-      for (const Event& event : tick.events) notice_oom(event);
-      note_prediction(time);
-      show_progress(time);
-      if (options_.once || clock_.steady() >= end) return stop(Stop::time_is_up);
-      return !console_.gone() && !(oom_ && alert_);
-    };
-    Ticks ticks;
-    Batch batch;
-    bool go_on = true;
-    for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
-      batch.clear();
-      const Result<Progress> polled = source_->poll({}, batch);
-      if (!polled) return failed(polled.error());
-      go_on = ticks.add(batch, take);
-      progress = *polled;
+    TickReader reader(*source_);
+    while (const Tick* const tick = reader.next()) {
+      if (!pace_.wait_for(tick->time)) {
+        stop_ = Stop::interrupt;
+        break;
+      }
+      if (!begin_) begin_ = tick->time;
+      last_ = tick->time;
+      csv->write(tick->batch, catalog_);
+      pipeline_.take(tick->batch);
+      for (const Event& event : tick->batch.events) notice_oom(event);
+      note_prediction(tick->time);
+      show_progress(tick->time);
+      if (options_.once || clock_.steady() >= end) {
+        stop_ = Stop::time_is_up;
+        break;
+      }
+      if (console_.gone() || (oom_ && alert_)) break;
     }
-    if (go_on) ticks.finish(take);
+    if (reader.broken()) return failed(*reader.broken());
     // After the OOM the table would show what is left, not what was predicted.
     if (!oom_ || options_.json || options_.explain) printer_.last_status(options_.explain);
     // --notify is for trying the receivers: the exit code says whether they were reached.
@@ -114,11 +111,6 @@ class Simulation {
   int failed(const Error& error) {
     console_.error("cannot simulate: " + error.message);
     return 2;
-  }
-
-  bool stop(Stop why) {
-    stop_ = why;
-    return false;
   }
 
   void introduce() {

@@ -79,7 +79,11 @@ int replay_top(const TopOptions& options, const Config& config, Console& console
   if (std::find(files.begin(), files.end(), "-") != files.end())
     return failed(console, "cannot replay standard input, because the keys are read from it; save it to a file first");
   playback.name = std::filesystem::path(files.front()).filename().string();
-  const auto logs = log_options(options.logs);
+  LogArguments said = options.logs;
+  // Of a recording, --interval is the time between its readings.
+  for (const ConfigRequest::Override& o : options.config.overrides)
+    if (o.option == "--interval") said.interval_s = config.watch.interval_seconds;
+  const auto logs = log_options(said);
   if (!logs) return failed(console, logs.error().message);
   const auto kind = recorded_kind(options.files);
   if (!kind) return failed(console, "cannot replay: " + kind.error().message);
@@ -162,8 +166,7 @@ Runner declare(Arguments& arguments) {
   add_or_simulate(arguments, options->or_simulate);
   add_speed(arguments, options->speed,
             "Playback speed: 60 plays one minute per second (default: the whole recording in about two minutes)");
-  add_timezone(arguments, options->logs);
-  add_capacity(arguments, options->logs);
+  add_log_arguments_without_interval(arguments, options->logs);
   const std::vector<std::string> themes = names_of(top::themes());
   arguments.option("--theme", "NAME", "Colours: " + joined(themes), text(options->theme))
       .completes(themes)

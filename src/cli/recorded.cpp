@@ -42,31 +42,21 @@ constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "MB", "GB"};
 
 }  // namespace
 
-void add_timezone(Arguments& arguments, LogArguments& into) {
-  arguments
-      .option("--timezone", "ZONE", "Zone of local times in the logs (default: this machine's)", text(into.timezone))
-      .in_manual("For example Europe/Berlin.");
-}
-
-void add_capacity(Arguments& arguments, LogArguments& into) {
-  arguments
-      .option("--capacity", "SIZE", "Capacity of devices whose log gives none, for example 24GiB",
-              capacity(into.capacity_bytes))
-      .in_manual("Without a capacity, no time to out-of-memory is given.");
-}
-
-void add_log_arguments(Arguments& arguments, LogArguments& into) {
+void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into) {
   const std::size_t first = arguments.all().size();
   const std::vector<std::string> formats = names_of(log_formats());
   arguments
       .option("--input-format", "NAME", "Read the logs as this format instead of recognising it: " + joined(formats),
               text(into.format))
       .completes(formats);
-  add_timezone(arguments, into);
-  add_capacity(arguments, into);
+  arguments
+      .option("--timezone", "ZONE", "Zone of local times in the logs (default: this machine's)", text(into.timezone))
+      .in_manual("For example Europe/Berlin.");
+  arguments
+      .option("--capacity", "SIZE", "Capacity of devices whose log gives none, for example 24GiB",
+              capacity(into.capacity_bytes))
+      .in_manual("Without a capacity, no time to out-of-memory is given.");
   arguments.option("--start", "TIME", "When the recording began, for logs without a clock or a date", text(into.start));
-  arguments.option("--interval", "DURATION", "Time between two readings, for logs without a clock",
-                   duration(into.interval_s));
   arguments.option("--unit", "UNIT", "Unit of a bare used column: B, KiB, MiB, GiB, MB or GB", text(into.unit))
       .completes({std::begin(kUnits), std::end(kUnits)})
       .in_manual("MB and GB are powers of ten.");
@@ -79,6 +69,14 @@ void add_log_arguments(Arguments& arguments, LogArguments& into) {
           "gpu, "
           "uuid, pid, name and user. "
           "Lines that do not match are passed over. For example '(?<used>[0-9]+) / (?<total>[0-9]+) MiB'.");
+  arguments.put_in_group(Group::logs, first);
+}
+
+void add_log_arguments(Arguments& arguments, LogArguments& into) {
+  add_log_arguments_without_interval(arguments, into);
+  const std::size_t first = arguments.all().size();
+  arguments.option("--interval", "DURATION", "Time between two readings, for logs without a clock",
+                   duration(into.interval_s));
   arguments.put_in_group(Group::logs, first);
 }
 

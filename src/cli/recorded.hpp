@@ -25,8 +25,8 @@ struct LogArguments {
 
 /// Declares all of LogArguments.
 void add_log_arguments(Arguments& arguments, LogArguments& into);
-void add_timezone(Arguments& arguments, LogArguments& into);
-void add_capacity(Arguments& arguments, LogArguments& into);
+/// All but the interval, for a command whose --interval is that of its watch.
+void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into);
 
 /// Errors name the option and what it takes.
 Result<LogOptions> log_options(const LogArguments& arguments);

@@ -5,6 +5,7 @@
 #include "cli/recorded.hpp"
 #include "detect/experience.hpp"
 #include "live/program_store.hpp"
+#include "source/tick_reader.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -65,19 +66,16 @@ Status RunHistory::read_part(const RecordedPart& part, const Config& config, Dur
   if (!source) return fail(source.error());
   Engine engine(config, catalog);
   ProgramMemory memory = this->memory();
-  Batch batch;
+  TickReader reader(**source);
   bool first = true;
-  for (Progress progress = Progress::more; progress == Progress::more;) {
-    batch.clear();
-    const Result<Progress> polled = (*source)->poll({}, batch);
-    if (!polled) return fail(polled.error());
-    progress = *polled;
+  while (const Tick* const tick = reader.next()) {
     if (std::exchange(first, false)) {
       memory.shift = catalog.clock_is_relative ? shift : Duration{0};
       engine.remember(memory);
     }
-    engine.ingest(batch);
+    engine.ingest(tick->batch);
   }
+  if (reader.broken()) return fail(*reader.broken());
   engine.finish();
   engine.end_runs();
   return {};

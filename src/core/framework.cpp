@@ -132,11 +132,20 @@ Programs programs_of(std::string_view command, std::string_view name) {
   return programs;
 }
 
-void append_lines(std::string_view list, std::string_view prefix, std::vector<std::string>& lines) {
+std::vector<std::string> lines_of(std::string_view list) {
+  std::vector<std::string> lines;
   any_part(list, [&](std::string_view part) {
-    lines.push_back(std::string(prefix).append(part));
+    lines.emplace_back(part);
     return false;
   });
+  return lines;
+}
+
+/// nullptr: nothing is known of it in particular.
+const Framework* find_framework(std::string_view name) {
+  for (const Framework& entry : kFrameworks)
+    if (entry.name == name && !entry.causes.empty()) return &entry;
+  return nullptr;
 }
 
 }  // namespace
@@ -160,16 +169,13 @@ std::string_view recognise_framework(std::string_view command, std::string_view 
 }
 
 std::vector<std::string> framework_causes(std::string_view framework) {
-  std::vector<std::string> lines;
-  for (const Framework& entry : kFrameworks) {
-    if (entry.name != framework || entry.causes.empty()) continue;
-    append_lines(entry.causes, "", lines);
-    append_lines(entry.next, "try: ", lines);
-    return lines;
-  }
-  append_lines(kAnyCauses, "", lines);
-  append_lines(kAnyNext, "try: ", lines);
-  return lines;
+  const Framework* const known = find_framework(framework);
+  return lines_of(known != nullptr ? known->causes : kAnyCauses);
+}
+
+std::vector<std::string> framework_advice(std::string_view framework) {
+  const Framework* const known = find_framework(framework);
+  return lines_of(known != nullptr ? known->next : kAnyNext);
 }
 
 }  // namespace vramtrack

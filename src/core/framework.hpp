@@ -19,8 +19,10 @@ namespace vramtrack {
 std::string_view recognise_framework(std::string_view command, std::string_view name,
                                      std::span<const std::string> mapped_library_names);
 
-/// The usual causes of a leak under `framework`, then what to try next (each such line begins "try: ").
-/// An empty or unknown name gets advice that holds for any GPU program; never empty.
+/// The usual causes of a leak under `framework`. An empty or unknown name gets those that hold for any GPU program;
+/// never empty.
 std::vector<std::string> framework_causes(std::string_view framework);
+/// What to try next, likewise.
+std::vector<std::string> framework_advice(std::string_view framework);
 
 }  // namespace vramtrack

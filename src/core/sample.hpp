@@ -28,32 +28,30 @@ struct Event {
     process_ended,   ///< `device_id` (or empty: all devices), `pid`, `pid_start_ticks`
     device_lost,     ///< the driver no longer answers for the device; its series pause
     device_resumed,  ///< it answers again
-    xid,             ///< NVIDIA XID error; `code` is its number
+    xid,             ///< NVIDIA XID error: `xid`
     note,            ///< anything a person should read once
-    capacity,        ///< the device's capacity is `code` bytes from here on: changes travel with the samples
-    watch_started,   ///< in a store: a watch began here; `code`: what it knew of before (kWentOn, kKnewRuns)
+    capacity,        ///< the device's capacity is `capacity_bytes` from here on: changes travel with the samples
+    watch_started,   ///< in a store: a watch began here; what it knew of before: `went_on`, `knew_runs`
     out_of_memory,   ///< a program said so: an allocation failed on `device_id` (empty: not known which); `text` quotes
                      ///< it
   };
   static constexpr std::array<std::string_view, 8> kKindNames = {
       "process_ended", "device_lost", "device_resumed", "xid", "note", "capacity", "watch_started", "out_of_memory"};
 
-  /// Bits of a watch_started's code. Without the first it began knowing nothing of the samples before; without the
-  /// second it knew no earlier runs of programs.
-  static constexpr std::uint64_t kWentOn = 1;    ///< it had taken in the samples of the watch before
-  static constexpr std::uint64_t kKnewRuns = 2;  ///< it compared programs with the store's memory of them
-
-  /// The text of a process_ended whose memory ran out, as the source was told.
-  static constexpr std::string_view kOutOfMemory = "out of memory";
-
   Timestamp time;
   Kind kind = Kind::note;
   std::string device_id;
   std::uint32_t pid = 0;
   std::uint64_t pid_start_ticks = 0;
-  std::uint64_t code = 0;
-  std::string text;
+  std::string text;  ///< for people; nothing is decided by it
   std::string host;  ///< of the device or process, as in SeriesKey::host
+
+  // What one kind has besides; the others leave it as it is.
+  std::uint64_t xid = 0;             ///< the number of the error
+  std::uint64_t capacity_bytes = 0;  ///< of a capacity
+  bool ran_out_of_memory = false;    ///< of a process_ended: its memory ran out, as the source was told
+  bool went_on = false;              ///< of a watch_started: it had taken in the samples of the watch before
+  bool knew_runs = false;            ///< of a watch_started: it compared programs with the store's memory of them
 };
 
 /// How busy a device was over the driver's last sampling period, and its health; for people, no detector reads it.

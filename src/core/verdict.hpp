@@ -168,7 +168,8 @@ struct Verdict {
   std::vector<Finding> dissent;  ///< the others
   std::optional<Suspect> suspect;
   std::string framework;            ///< empty when unknown
-  std::vector<std::string> causes;  ///< the framework's usual causes, and what to try next
+  std::vector<std::string> causes;  ///< the framework's usual causes of a leak
+  std::vector<std::string> advice;  ///< what to try next
   std::optional<End> end;           ///< of a process that has ended; of a device, the last one, while no other leaks
 };
 

@@ -154,8 +154,8 @@ inline constexpr auto kFields<Verdict> = std::make_tuple(
           "the process whose growth explains the growth of the device"),
     field("framework", &Verdict::framework, {.verdict = 15},
           "of the process or the suspect: \"PyTorch\", \"vLLM\", ...", {.null_when_none = true}),
-    field("causes", &Verdict::causes, {.verdict = 16},
-          "the framework's usual causes of a leak; then what to try, each beginning with \"try: \""),
+    field("causes", &Verdict::causes, {.verdict = 16}, "the framework's usual causes of a leak"),
+    field("advice", &Verdict::advice, {.verdict = 20}, "what to try next"),
     field("end", &Verdict::end, {.verdict = 17},
           "how the process ended; of a device, how the last process ended that grew or used most of it",
           {.attribute = "ending"}));

@@ -92,7 +92,7 @@ bool before(const SeriesView& a, const SeriesView& b) {
 
 }  // namespace
 
-std::shared_ptr<const View> Engine::view(bool explain) const {
+std::shared_ptr<View> Engine::view(bool explain) const {
   auto view = std::make_shared<View>();
   const auto add_other_alerts = [&](const SeriesState& s, SeriesView& into) {
     if (s.key.metric == Metric::device_unattributed)

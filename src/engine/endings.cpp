@@ -245,17 +245,17 @@ void Engine::Core::name(End& end, const SeriesState& process) const {
     end.command = info->command.empty() ? info->name : info->command;
 }
 
-/// By the process's own figures. `said`: what the source says of how it ended.
-End Engine::Core::end_of_process(const SeriesState& s, const std::string& said) const {
+/// By the process's own figures. `ran_out`: the source says that its memory ran out.
+End Engine::Core::end_of_process(const SeriesState& s, bool ran_out) const {
   End end = end_at(s);
   name(end, s);
   if (s.detector) take_growth(end, s, s.detector->finding());
-  end.how = said == Event::kOutOfMemory ? EndKind::out_of_memory : end_kind(last_figures(s, end));
+  end.how = ran_out ? EndKind::out_of_memory : end_kind(last_figures(s, end));
   return end;
 }
 
-void Engine::Core::process_ends(SeriesState& s, const std::string& said) {
-  End its = end_of_process(s, said);
+void Engine::Core::process_ends(SeriesState& s, bool ran_out) {
+  End its = end_of_process(s, ran_out);
   SeriesState* const device = series.device_of(s).used;
   if (device != nullptr && s.key.metric == Metric::process_used) {
     const auto is_its_end = [&] {

@@ -172,9 +172,9 @@ void Engine::Core::refresh_limits() {
     }
 }
 
-void Engine::Core::end(SeriesState& s, const std::string& said) {
+void Engine::Core::end(SeriesState& s, bool ran_out) {
   if (s.key.metric == Metric::process_used) remember_run(s);
-  process_ends(s, said);
+  process_ends(s, ran_out);
   s.ended_at = tick;
   if (s.alerting) clear(s, AlertEnd::process_ended, "the process has ended");
   if (Alert* suspicion = s.suspicion()) {
@@ -196,7 +196,8 @@ void Engine::Core::apply(const Event& event) {
   switch (event.kind) {
     case Event::Kind::process_ended:
       series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
-        if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id)) end(s, event.text);
+        if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id))
+          end(s, event.ran_out_of_memory);
       });
       if (event.device_id.empty()) stalls.end({event.pid, event.pid_start_ticks, event.host}, event.time, teller());
       forget_oldest_ended();
@@ -220,7 +221,7 @@ void Engine::Core::apply(const Event& event) {
       DeviceInfo info;
       info.id = event.device_id;
       info.host = event.host;
-      info.capacity_bytes = event.code;
+      info.capacity_bytes = event.capacity_bytes;
       catalog.describe(info);
       return;
     }
@@ -228,7 +229,7 @@ void Engine::Core::apply(const Event& event) {
       return;  // whoever replays a store begins anew here
     case Event::Kind::xid:
       if (const auto id = catalog.find({Metric::device_used, event.device_id, 0, 0, event.host}))
-        state(*id).last_xid = LastXid{event.time, event.code, event.text};
+        state(*id).last_xid = LastXid{event.time, event.xid, event.text};
       break;
     case Event::Kind::out_of_memory:
       hear_out_of_memory(event);

@@ -88,7 +88,7 @@ class Engine {
   void on_alert(std::function<void(const AlertChange&)> callback);
 
   /// The present state, built on demand: O(series). `explain` fills SeriesView::explain.
-  [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const;
+  [[nodiscard]] std::shared_ptr<View> view(bool explain = false) const;
 
   /// Series looked at so far on behalf of events, changes of the catalog, attributions and Views: what an end of a
   /// process adds to this does not grow with the number of series.

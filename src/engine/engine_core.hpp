@@ -38,7 +38,7 @@ struct Engine::Core {
   [[nodiscard]] Stalls::Tell teller() const;
   void refresh_limits();
   void refresh_catalog();
-  void end(SeriesState& series, const std::string& said);
+  void end(SeriesState& series, bool ran_out);
   void forget_oldest_ended();
   // parts.cpp
   void derive_remainders();
@@ -77,8 +77,8 @@ struct Engine::Core {
   [[nodiscard]] bool is_gone(const SeriesState& process, const Fall& fall, double unexplained_bytes) const;
   [[nodiscard]] FallMeans meaning_of(const Fall& fall, const SeriesState& device, End& end) const;
   void end_the_gone(const Fall& fall, const SeriesState& device);
-  [[nodiscard]] End end_of_process(const SeriesState& process, const std::string& said) const;
-  void process_ends(SeriesState& process, const std::string& said);
+  [[nodiscard]] End end_of_process(const SeriesState& process, bool ran_out) const;
+  void process_ends(SeriesState& process, bool ran_out);
   void end_device_with(SeriesState& device, const SeriesState& process, const End& its);
   [[nodiscard]] LastFigures last_figures(const SeriesState& series, const End& end) const;
   void device_ends(SeriesState& device, End end, std::uint64_t process_bytes);

@@ -196,7 +196,9 @@ void SeriesState::name_framework(Verdict& verdict, const Catalog& catalog) const
     process = catalog.process({verdict.suspect->pid, verdict.suspect->pid_start_ticks, key.host});
   if (process == nullptr || process->framework.empty()) return;
   verdict.framework = process->framework;
-  if (grows(verdict.finding)) verdict.causes = framework_causes(process->framework);
+  if (!grows(verdict.finding)) return;
+  verdict.causes = framework_causes(process->framework);
+  verdict.advice = framework_advice(process->framework);
 }
 
 SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {

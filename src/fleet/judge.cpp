@@ -152,6 +152,7 @@ std::vector<GpuVerdict> MachineJudge::verdicts() const {
     gpu.verdict = series.verdict;
     gpu.verdict.dissent = {};
     gpu.verdict.causes = {};
+    gpu.verdict.advice = {};
     for (const Alert& alert : series.alerts)
       if (alert.kind == AlertKind::leak) gpu.alerts.push_back(alert);
     if (!series.suspicions.empty() && !series.suspicions.back().cleared) gpu.suspicion = series.suspicions.back();

@@ -78,7 +78,6 @@ void ProcessWatch::check_identity(std::uint32_t pid, Entry& entry) {
                                     .device_id = {},
                                     .pid = pid,
                                     .pid_start_ticks = entry.info.start_ticks,
-                                    .code = 0,
                                     .text = "its pid belongs to another process now"});
   }
   entry = Entry{};
@@ -158,7 +157,6 @@ bool ProcessWatch::settle(std::uint32_t pid, Entry& entry, Batch& out) {
                                .device_id = {},
                                .pid = pid,
                                .pid_start_ticks = entry.info.start_ticks,
-                               .code = 0,
                                .text = resolved ? "" : "no longer listed by the driver"});
     return true;
   }

@@ -112,6 +112,7 @@ bool Loop::poll_sources() {
     ++cost.polls;
     if (!live.error.empty()) ++cost.failed_polls;
   }
+  pipeline_.set_source_warnings(standing_warnings(input_.sources));
   health_.add(*input_.catalog, batch_);
   // The processes of a simulation are none of this machine.
   if (!input_.again) {

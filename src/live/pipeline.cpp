@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "live/resume.hpp"
 
@@ -79,9 +80,13 @@ void Pipeline::read_days_of(const std::string& path, Timestamp now) {
 
 void Pipeline::record_start(Timestamp now) {
   // A replay begins anew here, as this watch does, or goes on.
-  const std::uint64_t code = (resumed_ ? Event::kWentOn : 0) | (memory_ ? Event::kKnewRuns : 0);
+  Event start;
+  start.time = now;
+  start.kind = Event::Kind::watch_started;
+  start.went_on = resumed_;
+  start.knew_runs = memory_.has_value();
   Batch started;
-  started.events.push_back(Event{.time = now, .kind = Event::Kind::watch_started, .code = code});
+  started.events.push_back(std::move(start));
   if (store_) check_store(store_->append(started));
 }
 
@@ -110,9 +115,16 @@ void Pipeline::take(const Batch& tick) {
 }
 
 std::shared_ptr<const View> Pipeline::view(bool explain) const {
-  if (explain) return engine_->view(true);
-  if (view_ == nullptr) view_ = engine_->view();
+  if (explain) return new_view(true);
+  if (view_ == nullptr) view_ = new_view(false);
   return view_;
+}
+
+std::shared_ptr<const View> Pipeline::new_view(bool explain) const {
+  std::shared_ptr<View> view = engine_->view(explain);
+  if (store_ && !store_->failing().empty()) view->warnings.push_back("not recording: " + store_->failing());
+  view->warnings.insert(view->warnings.end(), source_warnings_.begin(), source_warnings_.end());
+  return view;
 }
 
 void Pipeline::tell_changes() {

@@ -72,6 +72,10 @@ class Pipeline {
     if (store_) store_->keep_time(mark);
   }
 
+  /// What stands in the way of the sources at present, a text each: views have it, and what keeps the store from
+  /// writing.
+  void set_source_warnings(std::vector<std::string> warnings) { source_warnings_ = std::move(warnings); }
+
   /// Takes in one tick, whole.
   void take(const Batch& tick);
 
@@ -102,6 +106,7 @@ class Pipeline {
   void hear(const AlertChange& change);
   void check_store(const Status& status) const;
   void tell_changes();
+  [[nodiscard]] std::shared_ptr<const View> new_view(bool explain) const;
 
   const Config config_;
   Catalog& catalog_;
@@ -110,6 +115,7 @@ class Pipeline {
   std::unique_ptr<Engine> engine_;
   mutable std::shared_ptr<const View> view_;  ///< null: not asked for since the engine changed
   std::unique_ptr<Store> store_;
+  std::vector<std::string> source_warnings_;
   std::vector<AlertChange> changes_;  ///< of this tick
   Stories stories_;
   std::optional<ProgramMemory> memory_;

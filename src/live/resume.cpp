@@ -10,7 +10,7 @@ namespace vramtrack {
 namespace {
 
 bool begins_anew(const Event& event) {
-  return event.kind == Event::Kind::watch_started && (event.code & Event::kWentOn) == 0;
+  return event.kind == Event::Kind::watch_started && !event.went_on;
 }
 
 /// From when on the series of the last hour have about kMostResumedSamples, at one sample a second: raw samples may be

@@ -55,4 +55,15 @@ void tell_new(const SourceNotes& notes, std::set<std::string>& told, const Warn&
     told = std::set<std::string>(notes.warnings.begin(), notes.warnings.end());
 }
 
+std::vector<std::string> standing_warnings(const std::vector<LiveSource>& sources) {
+  std::vector<std::string> out;
+  for (const LiveSource& live : sources) {
+    if (!live.error.empty()) out.push_back(fmt::format("{}: {}", live.name, live.error));
+    if (!live.source) continue;
+    const std::vector<std::string>& warnings = live.source->notes().warnings;
+    out.insert(out.end(), warnings.begin(), warnings.end());
+  }
+  return out;
+}
+
 }  // namespace vramtrack

@@ -31,6 +31,9 @@ std::vector<LiveSource> open_live_sources(const SourcesConfig& config, Catalog& 
 /// that fails goes on: Progress::more.
 Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& warn);
 
+/// What stands in the way of `sources` at present: why one fails, and what it warns of.
+std::vector<std::string> standing_warnings(const std::vector<LiveSource>& sources);
+
 /// Calls `warn` with each warning of `notes` that is not in `told`, and remembers those that still stand.
 void tell_new(const SourceNotes& notes, std::set<std::string>& told, const Warn& warn);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/format.hpp"
-#include "engine/ticks.hpp"
 
 namespace vramtrack {
 namespace {
@@ -52,14 +51,11 @@ void ReportGatherer::keep_views() {
   }
 }
 
-void ReportGatherer::take(const Batch& tick, Timestamp time, Catalog& catalog) {
-  if (std::any_of(tick.events.begin(), tick.events.end(), starts_watch)) {
-    watches_.push_back(time);
-    const bool went_on = std::any_of(tick.events.begin(), tick.events.end(), [](const Event& event) {
-      return starts_watch(event) && (event.code & Event::kWentOn) != 0;
-    });
-    if (!went_on || !engine_) begin_anew(catalog);
-  }
+void ReportGatherer::take(const Tick& read, Catalog& catalog) {
+  const Batch& tick = read.batch;
+  const Timestamp time = read.time;
+  if (std::any_of(tick.events.begin(), tick.events.end(), starts_watch)) watches_.push_back(time);
+  if (read.starts_anew) begin_anew(catalog);
   engine_->ingest(tick);
   if (!recording_begin_ && !tick.samples.empty()) recording_begin_ = time;
   for (const Sample& sample : tick.samples) {
@@ -84,31 +80,19 @@ void ReportGatherer::take(const Batch& tick, Timestamp time, Catalog& catalog) {
 
 Status ReportGatherer::play(Source& source, Catalog& catalog) {
   begin_anew(catalog);
-  Ticks ticks;
-  Batch batch;
-  const auto take_tick = [&](const Batch& tick, Timestamp time) {
-    if (!first_tick_) first_tick_ = time;
-    last_tick_ = time;
-    if (range_.to && time >= *range_.to) return false;
-    take(tick, time, catalog);
-    return true;
-  };
-  Status broken;
-  bool go_on = true;
-  for (Progress progress = Progress::more; go_on && progress == Progress::more;) {
-    batch.clear();
-    const Result<Progress> polled = source.poll({}, batch);
-    go_on = ticks.add(batch, take_tick);
-    if (!polled) broken = fail(polled.error());
-    progress = polled ? *polled : Progress::end;
+  TickReader reader(source);
+  while (const Tick* const tick = reader.next()) {
+    if (!first_tick_) first_tick_ = tick->time;
+    last_tick_ = tick->time;
+    if (range_.to && tick->time >= *range_.to) break;
+    take(*tick, catalog);
   }
-  if (go_on) ticks.finish(take_tick);
   keep_views();
   const SourceNotes& notes = source.notes();
   report_.skipped_lines = notes.skipped_lines;
   report_.warnings = notes.warnings;
   for (const std::string& skipped : notes.first_skipped) report_.warnings.push_back("skipped " + skipped);
-  return broken;
+  return reader.broken() ? Status(fail(*reader.broken())) : Status();
 }
 
 /// Where the samples are gone, what was made of them is left.

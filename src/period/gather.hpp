@@ -10,6 +10,7 @@
 #include "engine/engine.hpp"
 #include "period/period.hpp"
 #include "recorded/recorded.hpp"
+#include "source/tick_reader.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack {
@@ -30,7 +31,7 @@ class ReportGatherer {
 
  private:
   Status play(Source& source, Catalog& catalog);
-  void take(const Batch& tick, Timestamp time, Catalog& catalog);
+  void take(const Tick& read, Catalog& catalog);
   void begin_anew(Catalog& catalog);
   void keep_views();
   void add_summaries(StoreReader& reader, const Catalog& catalog);

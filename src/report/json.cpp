@@ -139,8 +139,9 @@ std::string event_json(const Event& event, bool clock_is_relative) {
   row["event"] = Event::kKindNames[static_cast<std::size_t>(event.kind)];
   row["device"] = text_or_null(event.device_id);
   if (!event.host.empty()) row["host"] = event.host;
-  row["code"] =
-      event.kind == Event::Kind::xid || event.kind == Event::Kind::capacity ? json(event.code) : json(nullptr);
+  row["code"] = event.kind == Event::Kind::xid        ? json(event.xid)
+                : event.kind == Event::Kind::capacity ? json(event.capacity_bytes)
+                                                      : json(nullptr);
   row["text"] = event.text;
   return dump(row);
 }

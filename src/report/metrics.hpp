@@ -26,9 +26,10 @@ struct OwnCost {
   std::uint64_t late_polls = 0;  ///< that began more than half a period after their time
   double observe_s = 0;          ///< in all: store, detectors and the View
   std::uint64_t samples = 0;
-  std::uint64_t looks = 0;  ///< rounds over the processes that hold memory: do they make progress?
-  double look_s = 0;        ///< in all
-  bool recording = false;
+  std::uint64_t looks = 0;     ///< rounds over the processes that hold memory: do they make progress?
+  double look_s = 0;           ///< in all
+  bool recording = false;      ///< there is a store
+  bool store_failing = false;  ///< and it cannot be written at present
   std::uint64_t store_bytes = 0;
   std::vector<SourceCost> sources;
   std::uint64_t requests = 0;

@@ -20,9 +20,6 @@ namespace {
 /// How long the end of a run stays the first thing to say.
 constexpr double kTold_s = 24 * 3600;
 
-/// framework_causes() puts the causes first, then what to try, each such line marked with this.
-constexpr std::string_view kTry = "try: ";
-
 /// What is said of the end of a run.
 struct EndWords {
   std::string_view plain;     ///< "ran out of memory"
@@ -249,9 +246,7 @@ std::string next_step(const SeriesView& series, Origin origin) {
              "either, the driver, MPS or the display holds the memory: restart the programs one by one to find out "
              "with which one it goes, and update the driver";
     if (v.suspect && v.suspect->pid != 0) step += fmt::format("; then look into pid {}", v.suspect->pid);
-    for (const std::string& cause : v.causes)
-      if (cause.starts_with(kTry)) return step + "; " + printable(cause);
-    return step;
+    return v.advice.empty() ? step : step + "; try: " + printable(v.advice.front());
   }
   if (f.stage == Stage::suspected)
     return origin == Origin::watch
@@ -295,11 +290,8 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Told& to
 
 std::vector<Fact> advice_of(const Verdict& v) {
   std::vector<Fact> out;
-  for (std::string_view text : v.causes) {
-    const bool is_advice = text.starts_with(kTry);
-    if (is_advice) text.remove_prefix(kTry.size());
-    out.push_back({is_advice ? "try" : "causes", printable(text)});
-  }
+  for (const std::string& cause : v.causes) out.push_back({"causes", printable(cause)});
+  for (const std::string& advice : v.advice) out.push_back({"try", printable(advice)});
   return out;
 }
 

@@ -105,7 +105,6 @@ class DrmSource final : public Source {
                                .device_id = watched.card.id,
                                .pid = 0,
                                .pid_start_ticks = 0,
-                               .code = 0,
                                .text = answers ? "" : "its driver no longer reports the memory in use"});
   }
 

@@ -258,8 +258,8 @@ class NvmlSource final : public Source {
                                  .device_id = gpu != gpus_.end() ? gpu->uuid : std::string(),
                                  .pid = 0,
                                  .pid_start_ticks = 0,
-                                 .code = event->data,
-                                 .text = describe_xid(event->data)});
+                                 .text = describe_xid(event->data),
+                                 .xid = event->data});
     }
   }
 
@@ -270,13 +270,8 @@ class NvmlSource final : public Source {
   }
 
   void device_event(Event::Kind kind, const std::string& device_id, std::string text, Batch& out) const {
-    out.events.push_back(Event{.time = now_,
-                               .kind = kind,
-                               .device_id = device_id,
-                               .pid = 0,
-                               .pid_start_ticks = 0,
-                               .code = 0,
-                               .text = std::move(text)});
+    out.events.push_back(Event{
+        .time = now_, .kind = kind, .device_id = device_id, .pid = 0, .pid_start_ticks = 0, .text = std::move(text)});
   }
 
   void lose(Gpu& gpu, int code, Batch& out) {

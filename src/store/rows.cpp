@@ -108,10 +108,63 @@ Result<SeriesRow> read_series(const sql::Statement& row) {
   return series;
 }
 
+namespace {
+
+/// The column `code` (docs/formats/store.md): what the event's kind has besides its text.
+constexpr std::uint64_t kWentOn = 1;
+constexpr std::uint64_t kKnewRuns = 2;
+constexpr std::uint64_t kRanOut = 1;
+/// By this text a process_ended said so before it had a code.
+constexpr std::string_view kOutOfMemory = "out of memory";
+
+std::uint64_t code_of(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::xid:
+      return event.xid;
+    case Event::Kind::capacity:
+      return event.capacity_bytes;
+    case Event::Kind::watch_started:
+      return (event.went_on ? kWentOn : 0) | (event.knew_runs ? kKnewRuns : 0);
+    case Event::Kind::process_ended:
+      return event.ran_out_of_memory ? kRanOut : 0;
+    case Event::Kind::device_lost:
+    case Event::Kind::device_resumed:
+    case Event::Kind::note:
+    case Event::Kind::out_of_memory:
+      return 0;
+  }
+  return 0;
+}
+
+void set_code(Event& event, std::uint64_t code) {
+  switch (event.kind) {
+    case Event::Kind::xid:
+      event.xid = code;
+      return;
+    case Event::Kind::capacity:
+      event.capacity_bytes = code;
+      return;
+    case Event::Kind::watch_started:
+      event.went_on = (code & kWentOn) != 0;
+      event.knew_runs = (code & kKnewRuns) != 0;
+      return;
+    case Event::Kind::process_ended:
+      event.ran_out_of_memory = (code & kRanOut) != 0 || event.text == kOutOfMemory;
+      return;
+    case Event::Kind::device_lost:
+    case Event::Kind::device_resumed:
+    case Event::Kind::note:
+    case Event::Kind::out_of_memory:
+      return;
+  }
+}
+
+}  // namespace
+
 void bind_event(sql::Statement& to, const Event& event) {
   to.bind(1, stored(event.time)).bind(2, Event::kKindNames[static_cast<std::size_t>(event.kind)]);
   to.bind(3, std::string_view(event.device_id)).bind(4, std::int64_t{event.pid});
-  to.bind(5, stored(event.pid_start_ticks)).bind(6, stored(event.code)).bind(7, std::string_view(event.text));
+  to.bind(5, stored(event.pid_start_ticks)).bind(6, stored(code_of(event))).bind(7, std::string_view(event.text));
 }
 
 Result<Event> read_event(const sql::Statement& row) {
@@ -125,8 +178,8 @@ Result<Event> read_event(const sql::Statement& row) {
   event.device_id = text_of(row, 2);
   event.pid = static_cast<std::uint32_t>(row.integer(3));
   event.pid_start_ticks = unsigned_of(row, 4);
-  event.code = unsigned_of(row, 5);
   event.text = text_of(row, 6);
+  set_code(event, unsigned_of(row, 5));
   return event;
 }
 

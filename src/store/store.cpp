@@ -451,6 +451,10 @@ Result<std::size_t> forget_programs(const std::string& path, const std::string& 
 std::vector<std::string> Store::take_notices() {
   return std::exchange(core_->notices, {});
 }
+const std::string& Store::failing() const {
+  return core_->failing;
+}
+
 const std::string& Store::path() const {
   return core_->path;
 }

@@ -79,6 +79,9 @@ class Store {
   /// samples given up, a damaged row that was skipped. Taken: a second call returns only what is new.
   [[nodiscard]] std::vector<std::string> take_notices();
 
+  /// Why what is appended cannot be written at present; empty while it can.
+  [[nodiscard]] const std::string& failing() const;
+
   [[nodiscard]] const std::string& path() const;
 
  private:

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
+#include <optional>
 
-#include "engine/ticks.hpp"
+#include "source/tick_reader.hpp"
 #include "top/feed.hpp"
 
 namespace vramtrack::top {
@@ -47,16 +47,16 @@ class Playback {
     auto source = options_.open(*catalog);
     if (!source) return fail(source.error());
     pipeline_.reset();
+    reader_.reset();
     source_ = std::move(*source);
     catalog_ = std::move(catalog);
     timeline_ = Timeline(kPointsPerSeries);
     new_pipeline();
-    ticks_ = Ticks();
-    waiting_.clear();
+    reader_.emplace(*source_);
+    waiting_ = nullptr;
     state_.ended = false;
     played_.reset();
     anchor_.reset();
-    at_end_ = false;
     raised_ = 0;
     return {};
   }
@@ -76,13 +76,13 @@ class Playback {
         changed = true;
         return SteadyTime::max();
       }
-      const Timestamp time = waiting_.front().time;
+      const Timestamp time = waiting_->time;
       if (!state_.jumping) {
         const SteadyTime due = due_at(time, now);
         if (due > options_.clock.steady()) return std::min(due, now + kFrame * 100);
       }
-      take(waiting_.front());
-      waiting_.pop_front();
+      take(*waiting_);
+      waiting_ = nullptr;
       changed = true;
       if (state_.jumping && (target_ ? *played_ >= *target_ : raised_ > raised)) {
         state_.jumping = false;
@@ -147,28 +147,15 @@ class Playback {
   [[nodiscard]] std::shared_ptr<const View> view() const { return pipeline_->view(); }
 
  private:
-  struct Tick {
-    Batch batch;
-    Timestamp time;
-  };
-
   /// False at the end of the recording.
   bool fill() {
-    const auto keep = [this](const Batch& tick, Timestamp time) {
-      if (options_.range.from && time < *options_.range.from) return true;
-      if (options_.range.to && time >= *options_.range.to) return false;
-      waiting_.push_back({tick, time});
-      return true;
-    };
-    while (waiting_.empty() && !at_end_) {
-      Batch batch;
-      const auto polled = source_->poll({}, batch);
-      const bool go_on = ticks_.add(batch, keep);
-      if (!polled) broken_ = polled.error().message;
-      at_end_ = !go_on || !polled || *polled == Progress::end;
-      if (at_end_ && go_on) ticks_.finish(keep);
+    while (waiting_ == nullptr) {
+      waiting_ = reader_->next();
+      if (reader_->broken()) broken_ = reader_->broken()->message;
+      if (waiting_ == nullptr || (options_.range.to && waiting_->time >= *options_.range.to)) return false;
+      if (options_.range.from && waiting_->time < *options_.range.from) waiting_ = nullptr;
     }
-    return !waiting_.empty();
+    return true;
   }
 
   SteadyTime due_at(Timestamp time, SteadyTime now) {
@@ -178,12 +165,7 @@ class Playback {
   }
 
   void take(const Tick& tick) {
-    // A store holds one watch after the other; one that began knowing nothing does so in its replay, too.
-    const auto& events = tick.batch.events;
-    const bool another_watch = played_ && std::any_of(events.begin(), events.end(), [](const Event& e) {
-                                 return e.kind == Event::Kind::watch_started && (e.code & Event::kWentOn) == 0;
-                               });
-    if (another_watch) pipeline_->begin_anew(tick.time);
+    if (tick.starts_anew) pipeline_->begin_anew(tick.time);
     timeline_.take(tick.batch, *catalog_);
     pipeline_->take(tick.batch);
     played_ = tick.time;
@@ -225,9 +207,8 @@ class Playback {
   std::unique_ptr<Pipeline> pipeline_;
   Timeline timeline_{kPointsPerSeries};
   std::unique_ptr<StoreHistory> store_;
-  Ticks ticks_;
-  std::deque<Tick> waiting_;
-  bool at_end_ = false;
+  std::optional<TickReader> reader_;
+  const Tick* waiting_ = nullptr;  ///< the next to be played
   std::optional<Timestamp> played_;
   std::optional<Anchor> anchor_;
   std::uint64_t raised_ = 0;

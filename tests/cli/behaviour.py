@@ -222,6 +222,25 @@ class RunsOfALog(CliTest):
         self.assertEqual(text.count("7.8/24.0 GiB at most"), 10)
 
 
+class LogOptions(CliTest):
+    LOG = "".join(f"step {i} vram={2000 + 5 * i} of 24000\n" for i in range(600))
+    OPTIONS = ("--line-pattern", r"step (?<step>\d+) vram=(?<used>\d+) of (?<total>\d+)", "--unit", "MiB", "--interval", "10s",
+               "--start", "2026-01-05T08:00", "--timezone", "UTC")
+
+    def test_every_command_that_reads_a_log_takes_the_same_options(self):
+        for command in (["analyze"], ["replay"], ["report"], ["top"], ["policy", "try"]):
+            text = self.run_ok(*command, "--help").stdout.decode()
+            for option in ("--input-format", "--line-pattern", "--start", "--unit", "--capacity", "--timezone", "--interval"):
+                self.assertIn(f"  {option} ", text, command)
+
+    def test_they_read_the_same_of_it(self):
+        self.box.write("own.log", self.LOG)
+        for command in ("analyze", "replay", "report"):
+            result = self.box.run(command, *self.OPTIONS, "own.log")
+            self.assertIn(result.returncode, (0, 1), command + result.stderr.decode())
+            self.assertRegex(result.stdout.decode(), r"(4.9|5.0)(/23.4)? GiB|4,?99\d MiB", command)
+
+
 class Pipes(CliTest):
     def test_a_stream_that_turns_out_to_be_in_another_order_is_not_judged(self):
         header, *rows = leak_log(mib_per_min=10, minutes=500).splitlines(keepends=True)
@@ -341,6 +360,12 @@ class Watch(CliTest):
         ends = [r["samples"] for r in rows if r["schema"] == "vramtrack.analysis.v1"
                 and r["series"]["metric"] != "device_unattributed"]  # which is made of the others
         self.assertIn(f"{sum(ends)} samples, no alert", second)
+        # The later watch knows nothing of the earlier one; what that had seen is told all the same.
+        store = str(self.box.path / "home/.local/state/vramtrack/vramtrack.db")
+        analysed = lines_of(self.run_ok("analyze", "--format", "json", store).stdout)
+        self.assertEqual([r["samples"] for r in analysed if r["series"]["metric"] == "device_used"],
+                         [r["samples"] for r in rows if r["schema"] == "vramtrack.analysis.v1" and r["series"]["metric"] == "device_used"][-1:])
+        self.assertEqual({r["series"]["pid"] for r in analysed if r["series"]["pid"]}, set(pids))
 
     def test_a_start_while_the_clock_is_wrong_keeps_the_history_and_its_times(self):
         ahead_s = 50 * 365 * 86400

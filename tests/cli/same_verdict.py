@@ -61,7 +61,7 @@ def rows_of(result, schema):
 def comparable(row):
     """What every way in can know: not the files it came from, nor what only a live process tells of itself."""
     row = {key: value for key, value in row.items() if key not in ("files", "warnings", "skipped_lines")}
-    for key in ("framework", "causes"):
+    for key in ("framework", "causes", "advice"):
         row["verdict"].pop(key)
     row["told"] = {key: row["told"][key] for key in ("verdict", "headline", "tone", "word", "concern")}
     return row

@@ -81,6 +81,12 @@ class Top(unittest.TestCase):
         top.press("k")
         top.wait_for(r"choose a process")
 
+    def test_a_log_of_ones_own_is_replayed_with_the_options_of_analyze(self):
+        self.box.write("own.log", "".join(f"vram={2000 + 5 * i} of 24000\n" for i in range(600)))
+        top = self.open("--replay", "own.log", "--line-pattern", r"vram=(?<used>\d+) of (?<total>\d+)", "--unit", "MiB", "--interval", "10s",
+                        "--start", "2026-01-05T08:00", "--timezone", "UTC", "--speed", "65536")
+        top.wait_for(r"REPLAY[\s\S]*23\.4 GiB")
+
     def test_without_a_terminal_it_says_so(self):
         result = self.box.run("top", "--scenario", "leaking_training", "--no-agent")
         self.assertEqual(result.returncode, 2)

@@ -96,7 +96,7 @@ void LogRows::set_total(Timestamp time, std::size_t device, std::uint64_t bytes)
     event.time = event_time(time, device);
     event.kind = Event::Kind::capacity;
     event.device_id = devices_[device].id;
-    event.code = bytes;
+    event.capacity_bytes = bytes;
     events.push_back(std::move(event));
     return;
   }

@@ -136,7 +136,7 @@ class Simulation final : public Source {
         told_[i] = true;
         Event xid = event(Event::Kind::xid, fmt::format("XID {} on {}", fault.code, device.name));
         xid.device_id = device.id;
-        xid.code = fault.code;
+        xid.xid = fault.code;
         out.events.push_back(std::move(xid));
       }
     }
@@ -153,8 +153,8 @@ class Simulation final : public Source {
 
   void emit_endings(Batch& out) {
     for (const Ending& ending : processes_.take_endings()) {
-      Event ended =
-          event(Event::Kind::process_ended, ending.out_of_memory ? std::string(Event::kOutOfMemory) : "exited");
+      Event ended = event(Event::Kind::process_ended, ending.out_of_memory ? "out of memory" : "exited");
+      ended.ran_out_of_memory = ending.out_of_memory;
       ended.pid = ending.pid;
       ended.pid_start_ticks = ending.start_ticks;
       out.events.push_back(std::move(ended));

@@ -35,7 +35,7 @@ Outcome play_alone(const sim::Scenario& scenario) {
     Batch batch;
     const auto progress = source->poll({}, batch);
     for (const Event& e : batch.events)
-      if (e.kind == Event::Kind::process_ended && e.text == Event::kOutOfMemory)
+      if (e.kind == Event::Kind::process_ended && e.ran_out_of_memory)
         outcome.out_of_memory.emplace_back(e.pid, seconds_between(Timestamp{}, e.time));
     for (const Sample& s : batch.samples) {
       const SeriesKey& key = catalog.key(s.series);

@@ -365,9 +365,9 @@ TEST(VerdictFields, EveryMemberIsDeclared) {
   [[maybe_unused]] const auto& [begin, run_end, peak, run_how, run_pid, run_grew, run_since, first_alert] =
       vramtrack::Run{};
   EXPECT_EQ(count(kFields<vramtrack::Run>), 8U + 1) << "lead_s is derived";
-  [[maybe_unused]] const auto& [time, series, severity, finding, dissent, suspect, framework, causes, last_end] =
-      Verdict{};
-  EXPECT_EQ(count(kFields<Verdict>), 9U - 1) << "all but the series, which says whose verdict it is";
+  [[maybe_unused]] const auto& [time, series, severity, finding, dissent, suspect, framework, causes, advice,
+                                last_end] = Verdict{};
+  EXPECT_EQ(count(kFields<Verdict>), 10U - 1) << "all but the series, which says whose verdict it is";
   [[maybe_unused]] const auto& [of, raised, cleared, ended, worst, found, suspected_s, end_reason, kind] = Alert{};
   EXPECT_EQ(count(kFields<Stall>), 8U);
   [[maybe_unused]] const auto& [judgement, cause, quiet_since, stalled_s, sure, held, what, evidence] = Stall{};

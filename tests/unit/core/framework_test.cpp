@@ -69,20 +69,22 @@ TEST(Framework, EveryNameHasCausesAndSomethingToTry) {
 #undef VRAMTRACK_FRAMEWORK
   };
   for (const std::string_view name : kNames) {
-    const std::vector<std::string> lines = framework_causes(name);
-    EXPECT_THAT(lines, testing::Contains(testing::StartsWith("try: "))) << name;
-    EXPECT_THAT(lines, testing::Contains(testing::Not(testing::StartsWith("try: ")))) << name;
-    EXPECT_THAT(lines, testing::Each(testing::Not(testing::IsEmpty()))) << name;
+    for (const std::vector<std::string>& lines : {framework_causes(name), framework_advice(name)}) {
+      EXPECT_FALSE(lines.empty()) << name;
+      EXPECT_THAT(lines, testing::Each(testing::Not(testing::IsEmpty()))) << name;
+    }
   }
 }
 
 TEST(Framework, AdviceNeverSellsEmptyCacheAsAFix) {
-  EXPECT_THAT(framework_causes("PyTorch"), testing::Contains(testing::HasSubstr("empty_cache() does not fix a leak")));
+  EXPECT_THAT(framework_advice("PyTorch"), testing::Contains(testing::HasSubstr("empty_cache() does not fix a leak")));
 }
 
 TEST(Framework, AnUnknownOneGetsAdviceForAnyGpuProgram) {
-  EXPECT_THAT(framework_causes(""), testing::Contains(testing::StartsWith("try: ")));
+  EXPECT_FALSE(framework_causes("").empty());
   EXPECT_EQ(framework_causes("no such"), framework_causes(""));
+  EXPECT_FALSE(framework_advice("").empty());
+  EXPECT_EQ(framework_advice("no such"), framework_advice(""));
 }
 
 }  // namespace

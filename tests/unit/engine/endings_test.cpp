@@ -379,7 +379,7 @@ TEST_F(Endings, ALeakerThatIsStoppedInTimeHasEnded) {
 
 TEST_F(Endings, WhatIsSaidCountsMoreThanTheLevel) {
   run_until(16 * kGiB, true);
-  end_process(now + kEvery_s, kPid, std::string(Event::kOutOfMemory));
+  end_process(now + kEvery_s, kPid, true);
   after(1);
   EXPECT_EQ(device().verdict.end->how, EndKind::out_of_memory);
 }

@@ -224,8 +224,12 @@ TEST_F(EngineTest, HealthIsKeptUntilTheNextReadingAndForgottenWithALostDevice) {
   EXPECT_EQ(seen(device_series).health->temperature_celsius, 71);
 
   Batch events;
-  events.events.push_back({at(2), Event::Kind::xid, "GPU-a", 0, 0, 79, "XID 79: the GPU has fallen off the bus"});
-  events.events.push_back({at(2), Event::Kind::device_lost, "GPU-a", 0, 0, 0, "gone"});
+  events.events.push_back(Event{.time = at(2),
+                                .kind = Event::Kind::xid,
+                                .device_id = "GPU-a",
+                                .text = "XID 79: the GPU has fallen off the bus",
+                                .xid = 79});
+  events.events.push_back(Event{.time = at(2), .kind = Event::Kind::device_lost, .device_id = "GPU-a", .text = "gone"});
   engine->ingest(events);
   EXPECT_EQ(seen(device_series).gauges, DeviceGauges{});
   EXPECT_EQ(seen(device_series).load, ProcessLoad{});
@@ -260,7 +264,7 @@ TEST_F(EngineTest, APrefixSaysWhatTheWholeSaidUpToThere) {
     grows.time = at(3600);
     grows.kind = Event::Kind::capacity;
     grows.device_id = "GPU-a";
-    grows.code = 24 * kGiB;
+    grows.capacity_bytes = 24 * kGiB;
     if (until_s > 3600) batch.events.push_back(grows);
     whole.ingest(batch);
     whole.finish();

@@ -55,13 +55,13 @@ class OneGpu : public testing::Test {
     engine->ingest(batch);
   }
 
-  void end_process(double t, std::uint32_t pid, const std::string& said = {}) {
+  void end_process(double t, std::uint32_t pid, bool ran_out_of_memory = false) {
     Batch batch;
     Event event;
     event.time = at(t);
     event.kind = Event::Kind::process_ended;
     event.pid = pid;
-    event.text = said;
+    event.ran_out_of_memory = ran_out_of_memory;
     event.pid_start_ticks = 1000 + pid;
     batch.events.push_back(event);
     engine->ingest(batch);

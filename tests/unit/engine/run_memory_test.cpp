@@ -89,7 +89,7 @@ TEST_F(RunMemoryTest, ALeakIsRememberedAsOne) {
   const SeriesId id = process(100, "python leak.py");
   double t = 10;
   for (; leak(t) < 23 * kGiB; t += 10) tick(t, leak(t) + kGiB / 2, {{id, leak(t)}});
-  end_process(t, 100, std::string(Event::kOutOfMemory));
+  end_process(t, 100, true);
   ASSERT_EQ(known.size(), 1U);
   EXPECT_EQ(known.begin()->second.leaked, 1U);
   EXPECT_EQ(known.begin()->second.out_of_memory, 1U);

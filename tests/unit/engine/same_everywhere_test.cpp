@@ -9,10 +9,10 @@
 #include <functional>
 
 #include "../temp_folder.hpp"
-#include "engine/ticks.hpp"
 #include "recorded/recorded.hpp"
 #include "report/report.hpp"
 #include "source/log/recording.hpp"
+#include "source/tick_reader.hpp"
 #include "store/store.hpp"
 #include "told.hpp"
 
@@ -25,22 +25,19 @@ const Timestamp kStart{std::chrono::sys_days{std::chrono::year{2026} / 1 / 5}};
 /// Takes all that `source` has, as replay and analyze do: `by_tick`, or the stretches it comes in.
 Played play_source(Source& source, const std::shared_ptr<Catalog>& catalog, bool by_tick) {
   Played played = begin(catalog);
-  Ticks ticks;
-  const auto take = [&](const Batch& tick, Timestamp) {
-    feed(played, tick);
-    return true;
-  };
-  for (Progress progress = Progress::more; progress == Progress::more;) {
-    Batch batch;
-    const auto polled = source.poll({}, batch);
-    EXPECT_TRUE(polled) << polled.error().message;
-    if (by_tick)
-      ticks.add(batch, take);
-    else
+  if (by_tick) {
+    TickReader reader(source);
+    while (const Tick* const tick = reader.next()) feed(played, tick->batch);
+    EXPECT_FALSE(reader.broken());
+  } else {
+    for (Progress progress = Progress::more; progress == Progress::more;) {
+      Batch batch;
+      const auto polled = source.poll({}, batch);
+      EXPECT_TRUE(polled) << polled.error().message;
       played.engine->ingest(batch);
-    progress = polled ? *polled : Progress::end;
+      progress = polled ? *polled : Progress::end;
+    }
   }
-  ticks.finish(take);
   played.engine->finish();
   EXPECT_EQ(source.notes().skipped_lines, 0U) << source.notes().first_skipped.at(0);
   return played;

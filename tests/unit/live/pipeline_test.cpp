@@ -1,6 +1,11 @@
 #include "live/pipeline.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
 
 namespace vramtrack {
 namespace {
@@ -28,6 +33,55 @@ TEST(Pipeline, AViewIsMadeOnceBetweenTwoBatches) {
   EXPECT_EQ(second->series.at(0).used_bytes, 200U);
   pipeline.begin_anew(second->time);
   EXPECT_TRUE(pipeline.view()->series.empty());
+}
+
+/// While it lives, no file of this process grows.
+class NoFileGrows {
+ public:
+  NoFileGrows() {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~NoFileGrows() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+  NoFileGrows(const NoFileGrows&) = delete;
+  NoFileGrows& operator=(const NoFileGrows&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Pipeline, AViewWarnsWhileNothingCanBeRecordedAndOfItsSources) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "vramtrack-pipeline-test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  Catalog catalog;
+  SeriesKey key;
+  key.metric = Metric::device_used;
+  key.device_id = "GPU-1";
+  const SeriesId series = catalog.intern(key);
+  StoreConfig config;
+  config.path = (folder / "store.db").string();
+  auto store = Store::open(config, catalog, Timestamp{});
+  ASSERT_TRUE(store) << store.error().message;
+  Pipeline pipeline({}, catalog);
+  pipeline.record_into(std::move(*store), Timestamp{} + std::chrono::hours(24));
+  pipeline.take(reading(series, 0, 100));
+  EXPECT_TRUE(pipeline.view()->warnings.empty());
+  {
+    const NoFileGrows full;
+    for (int i = 1; i < 200; ++i) pipeline.take(reading(series, i, 100));
+    ASSERT_EQ(pipeline.view()->warnings.size(), 1U);
+    EXPECT_THAT(pipeline.view()->warnings.front(), testing::StartsWith("not recording: "));
+  }
+  for (int i = 200; i < 400; ++i) pipeline.take(reading(series, i, 100));
+  EXPECT_TRUE(pipeline.view()->warnings.empty()) << "it is written again";
+  pipeline.set_source_warnings({"nvml: the driver does not answer"});
+  pipeline.take(reading(series, 400, 100));
+  EXPECT_THAT(pipeline.view()->warnings, testing::ElementsAre("nvml: the driver does not answer"));
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -200,11 +200,11 @@ TEST_F(ResumeTest, TheStoreSaysWhetherAWatchWentOn) {
   ASSERT_TRUE(reader);
   Catalog catalog;
   Batch batch;
-  std::vector<std::uint64_t> codes;
+  std::vector<std::pair<bool, bool>> starts;  // what each knew: runs, and the samples before
   while (*(*reader)->read(catalog, batch))
     for (const Event& event : batch.events)
-      if (event.kind == Event::Kind::watch_started) codes.push_back(event.code);
-  EXPECT_THAT(codes, testing::ElementsAre(Event::kKnewRuns, Event::kKnewRuns | Event::kWentOn));
+      if (event.kind == Event::Kind::watch_started) starts.emplace_back(event.knew_runs, event.went_on);
+  EXPECT_THAT(starts, testing::ElementsAre(std::pair(true, false), std::pair(true, true)));
 }
 
 }  // namespace

@@ -107,7 +107,8 @@ inline PeriodReport example_report(const std::string& command = "python train.py
   make_leak(r.series[2], {2400, 3000, 3900});
   r.series[0].view.verdict.suspect = Suspect{4242, 42420, command, 1.0};
   r.series[0].view.verdict.framework = "PyTorch";
-  r.series[0].view.verdict.causes = {"losses kept with their graph", "try: loss.item()"};
+  r.series[0].view.verdict.causes = {"losses kept with their graph"};
+  r.series[0].view.verdict.advice = {"loss.item()"};
   r.series[2].view.process->slurm_job = "1234.0";
   r.series[3].view.ended = true;
   r.notices.push_back({minutes_in(30), "XID 31 on GPU 1"});

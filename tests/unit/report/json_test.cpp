@@ -151,7 +151,7 @@ TEST(JsonReport, EventLine) {
   e.time = at(0);
   e.kind = Event::Kind::xid;
   e.device_id = "GPU-1";
-  e.code = 79;
+  e.xid = 79;
   e.text = "XID 79";
   const json row = json::parse(event_json(e, false));
   EXPECT_EQ(row["schema"], "vramtrack.event.v1");

@@ -45,7 +45,8 @@ inline SeriesView leaking_device() {
   s.verdict.dissent = {other};
   s.verdict.suspect = Suspect{4242, 77, "python train.py", 0.96};
   s.verdict.framework = "PyTorch";
-  s.verdict.causes = {"growing loss history", "try: keep loss.item(), not the tensor"};
+  s.verdict.causes = {"growing loss history"};
+  s.verdict.advice = {"keep loss.item(), not the tensor"};
   Alert a;
   a.raised = at(1500);
   a.severity = Severity::critical;

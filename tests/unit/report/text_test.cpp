@@ -53,7 +53,7 @@ TEST(TextReport, WordsOfAnotherProgramAreMadeHarmless) {
   for (SeriesView& series : view.series) {
     Verdict& v = series.verdict;
     v.finding.detector = v.finding.because = v.framework = hostile;
-    v.causes = {hostile, "try: " + hostile};
+    v.causes = v.advice = {hostile};
     series.explain = {hostile};
     for (Finding& other : v.dissent) other.detector = other.because = hostile;
     for (Alert& alert : series.alerts) alert.finding.because = alert.end_reason = hostile;

@@ -156,7 +156,7 @@ TEST(Told, ForeignWordsArePrintable) {
   SeriesView s = leaking_device();
   const std::string hostile = "x\x1b[31m\xff";
   s.verdict.finding.because = s.verdict.framework = s.verdict.suspect->command = hostile;
-  s.verdict.causes = {hostile, "try: " + hostile};
+  s.verdict.causes = s.verdict.advice = {hostile};
   s.verdict.dissent[0].because = hostile;
   const Told t = told(s);
   for (const auto* facts : {&t.facts, &t.advice, &t.dissent})

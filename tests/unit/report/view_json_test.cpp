@@ -73,7 +73,7 @@ class Draw {
   }
   Verdict verdict(SeriesId id) {
     Verdict v;
-    auto& [at, series, severity, winner, dissent, suspect, framework, causes, over] = v;
+    auto& [at, series, severity, winner, dissent, suspect, framework, causes, advice, over] = v;
     at = time();
     series = id;
     severity = static_cast<Severity>(below(4));
@@ -82,6 +82,7 @@ class Draw {
     suspect = maybe<Suspect>([this] { return Suspect{static_cast<std::uint32_t>(next()), next(), text(), figure()}; });
     framework = text();
     causes = texts();
+    advice = texts();
     over = maybe<End>([this] { return end(); });
     return v;
   }

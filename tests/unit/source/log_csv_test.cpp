@@ -72,7 +72,7 @@ TEST(QueryGpu, AChangeOfCapacityTravelsWithTheSamples) {
   ASSERT_THAT(r.events, testing::SizeIs(1));
   EXPECT_EQ(r.events[0].kind, Event::Kind::capacity);
   EXPECT_EQ(r.events[0].device_id, "0");
-  EXPECT_EQ(r.events[0].code, 24576ULL << 20);
+  EXPECT_EQ(r.events[0].capacity_bytes, 24576ULL << 20);
   EXPECT_EQ(r.events[0].text, "");
   EXPECT_DOUBLE_EQ(seconds_between(Timestamp{}, r.events[0].time), kTen + 300);
 }
@@ -81,7 +81,7 @@ TEST(QueryGpu, ACapacityThatIsLearntLaterIsAnEventToo) {
   const auto r = read_text(log_with_total(20, [](int i) { return i < 7 ? "[N/A]" : "12000 MiB"; }));
   EXPECT_FALSE(r.catalog->device("0")->capacity_bytes.has_value());
   ASSERT_THAT(r.events, testing::SizeIs(1));
-  EXPECT_EQ(r.events[0].code, 12000ULL << 20);
+  EXPECT_EQ(r.events[0].capacity_bytes, 12000ULL << 20);
   EXPECT_DOUBLE_EQ(seconds_between(Timestamp{}, r.events[0].time), kTen + 7);
 }
 

@@ -288,7 +288,7 @@ TEST(Nvml, XidErrorsAreEventsOnce) {
   const auto first = events_of(fake.poll(), Event::Kind::xid);
   ASSERT_THAT(first, SizeIs(1));
   EXPECT_EQ(first[0].device_id, "GPU-b");
-  EXPECT_EQ(first[0].code, 79U);
+  EXPECT_EQ(first[0].xid, 79U);
   EXPECT_EQ(first[0].text, "XID 79: the GPU has fallen off the bus");
   const auto second = events_of(fake.poll(), Event::Kind::xid);
   ASSERT_THAT(second, SizeIs(2));

@@ -243,7 +243,7 @@ TEST(Sim, ALostDevicePausesAndResumes) {
   EXPECT_THAT(out.samples, SizeIs(16));
   ASSERT_THAT(out.events, SizeIs(3));
   EXPECT_EQ(out.events[0].kind, Event::Kind::xid);
-  EXPECT_EQ(out.events[0].code, 79u);
+  EXPECT_EQ(out.events[0].xid, 79u);
   EXPECT_EQ(out.events[1].kind, Event::Kind::device_lost);
   EXPECT_EQ(out.events[2].kind, Event::Kind::device_resumed);
   EXPECT_EQ(out.events[2].time, Timestamp{from_seconds(10)});

@@ -120,6 +120,30 @@ TEST_F(StoreTest, AnySamplesReturnExactly) {
   }));
 }
 
+TEST_F(StoreTest, WhatAKindOfEventHasBesidesItsTextIsKept) {
+  Event ended{.time = at_s(1), .kind = Event::Kind::process_ended, .pid = 7, .pid_start_ticks = 8, .text = "gone"};
+  ended.ran_out_of_memory = true;
+  Event grown{.time = at_s(2), .kind = Event::Kind::capacity, .device_id = "GPU-0"};
+  grown.capacity_bytes = 24ULL << 30U;
+  Event started{.time = at_s(3), .kind = Event::Kind::watch_started};
+  started.went_on = true;
+  Event told_before_it_had_a_code{.time = at_s(4), .kind = Event::Kind::process_ended, .text = "out of memory"};
+  {
+    const auto store = open();
+    Batch batch;
+    batch.samples = {{at_s(4), catalog.intern(device_key(0)), 1}};
+    batch.events = {ended, grown, started, told_before_it_had_a_code};
+    ASSERT_TRUE(store->append(batch));
+  }
+  const Scan all = scan(config.path, {}, true);
+  ASSERT_THAT(all.events, SizeIs(4));
+  EXPECT_TRUE(all.events[0].ran_out_of_memory);
+  EXPECT_EQ(all.events[1].capacity_bytes, 24ULL << 30U);
+  EXPECT_TRUE(all.events[2].went_on);
+  EXPECT_FALSE(all.events[2].knew_runs);
+  EXPECT_TRUE(all.events[3].ran_out_of_memory);
+}
+
 TEST_F(StoreTest, BatchesAreInTimeOrderAndEndAtEvents) {
   const SeriesId id = catalog.intern(device_key(0)), other = catalog.intern(device_key(1));
   {
@@ -128,8 +152,14 @@ TEST_F(StoreTest, BatchesAreInTimeOrderAndEndAtEvents) {
       Batch batch;
       batch.samples = {{at_s(t), id, 1}, {at_s(t), other, 2}};
       if (t % 500 == 7)
-        batch.events = {{at_s(t), Event::Kind::xid, "GPU-0", 5, 6, 79, "fell off the bus"},
-                        {at_s(t), Event::Kind::note, "", 0, 0, 0, "n"}};
+        batch.events = {Event{.time = at_s(t),
+                              .kind = Event::Kind::xid,
+                              .device_id = "GPU-0",
+                              .pid = 5,
+                              .pid_start_ticks = 6,
+                              .text = "fell off the bus",
+                              .xid = 79},
+                        Event{.time = at_s(t), .kind = Event::Kind::note, .text = "n"}};
       ASSERT_TRUE(store->append(batch));
     }
   }
@@ -137,7 +167,7 @@ TEST_F(StoreTest, BatchesAreInTimeOrderAndEndAtEvents) {
   EXPECT_THAT(all.errors, IsEmpty());
   ASSERT_THAT(all.events, SizeIs(12));
   EXPECT_EQ(all.events[0].kind, Event::Kind::xid);
-  EXPECT_EQ(all.events[0].code, 79U);
+  EXPECT_EQ(all.events[0].xid, 79U);
   EXPECT_EQ(all.events[0].text, "fell off the bus");
   EXPECT_EQ(all.events[0].pid_start_ticks, 6U);
   EXPECT_EQ(all.events[1].kind, Event::Kind::note);

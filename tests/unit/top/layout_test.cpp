@@ -47,7 +47,8 @@ void dress(SeriesView& s) {
   for (int i = *inRange(0, 3); i > 0; --i) s.verdict.dissent.push_back(any_finding());
   if (*arbitrary<bool>()) s.verdict.suspect = Suspect{*element(0U, 4242U), 1, any_text(), *element(0.0, 1.0, 7.0)};
   s.verdict.framework = *element<std::string>("", "PyTorch");
-  if (*arbitrary<bool>()) s.verdict.causes = {any_text(), "try: " + any_text()};
+  if (*arbitrary<bool>()) s.verdict.causes = {any_text()};
+  if (*arbitrary<bool>()) s.verdict.advice = {any_text()};
   s.paused = *inRange(0, 9) == 0;
   s.ended = *inRange(0, 9) == 0;
   s.ignored = *inRange(0, 9) == 0;

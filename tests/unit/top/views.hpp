@@ -74,8 +74,8 @@ inline SeriesView leaking(SeriesView s, double mib_per_min = 119, Severity sever
       "slowing";
   s.verdict.severity = severity;
   s.verdict.framework = "PyTorch";
-  s.verdict.causes = {"retained computation graphs", "growing loss history",
-                      "try: keep loss.item() or loss.detach(), never the loss itself"};
+  s.verdict.causes = {"retained computation graphs", "growing loss history"};
+  s.verdict.advice = {"keep loss.item() or loss.detach(), never the loss itself"};
   Alert alert;
   alert.raised = ago(1800);
   alert.severity = severity;

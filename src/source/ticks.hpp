@@ -11,8 +11,8 @@ namespace vramtrack {
 /// samples at a time, cut anywhere; whoever shows things as they happen takes them tick by tick.
 class Ticks {
  public:
-  /// The tick, and its time. False: stop, and take no more.
-  using Take = std::function<bool(const Batch& tick, Timestamp time)>;
+  /// The tick, which may be moved from, and its time. False: stop, and take no more.
+  using Take = std::function<bool(Batch& tick, Timestamp time)>;
 
   /// Calls `take` for every tick that is complete: the last instant of `batch` waits for the next call.
   /// False as soon as `take` says so. O(samples).

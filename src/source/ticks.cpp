@@ -1,4 +1,4 @@
-#include "engine/ticks.hpp"
+#include "source/ticks.hpp"
 
 namespace vramtrack {
 
