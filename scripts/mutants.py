@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Applies each mutation of tests/mutations.txt to a copy of the sources and runs the test that must fail on it.
 
-    scripts/mutants.py [--preset quick] [--jobs 2] [--only TEXT] [FILE]
+    scripts/mutants.py [--preset quick] [--jobs 2] [--only TEXT] [--changed] [FILE]
 
 The copy is build/mutants/; the working tree is not touched. Exits 1 when a mutation survives, does not compile or no longer
 fits its file. The format is described at the top of tests/mutations.txt.
@@ -74,6 +74,19 @@ def read_mutations(path):
     return out
 
 
+def changed_files():
+    """Since the branch left origin/main or, without such a branch, in the last 20 commits: as `make lint` does."""
+    def git(*words):
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+        return done.stdout.split() if done.returncode == 0 else []
+    base = git("merge-base", "HEAD", "origin/main")
+    if not base or base == git("rev-parse", "HEAD"):
+        base = git("rev-list", "--first-parent", "--max-count=21", "HEAD")[-1:]
+    if not base:
+        sys.exit("no git history to tell what changed; leave out --changed")
+    return set(git("diff", "--name-only", base[0]))
+
+
 def copy_sources():
     """Writes only what differs, so that a later run builds little."""
     names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
@@ -125,12 +138,19 @@ def main():
     parser.add_argument("--preset", default="quick", help="how to build (default: quick, without optimization)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="only mutations whose file or change has this text")
+    parser.add_argument("--changed", action="store_true", help="only mutations of files that have changed")
     parser.add_argument("file", nargs="?", type=pathlib.Path, default=ROOT / "tests/mutations.txt")
     args = parser.parse_args()
 
     mutations = [m for m in read_mutations(args.file) if args.only in str(m)]
     if not mutations:
         sys.exit(f"no mutation has '{args.only}'")
+    if args.changed:
+        changed = changed_files()
+        mutations = [m for m in mutations if m.path in changed]
+        if not mutations:
+            print("mutants: none of the changed files has a mutation")
+            return 0
     copy_sources()
     build = Build(args.preset, args.jobs)
     done = build.compile(sorted({m.program for m in mutations}))

@@ -52,6 +52,8 @@ case $which in
     step dev make dev
     step fuzz make fuzz FUZZ_SECONDS=5
     step tsan make tsan
+    step rules tests/prometheus/rules.py --broken
+    step mutants make mutants MUTANTS_ARGS=--changed
     ;;
   *)
     echo "steps: expected gate or check, not '$which'" >&2

@@ -228,7 +228,7 @@ class LogOptions(CliTest):
                "--start", "2026-01-05T08:00", "--timezone", "UTC")
 
     def test_every_command_that_reads_a_log_takes_the_same_options(self):
-        for command in (["analyze"], ["replay"], ["report"], ["top"], ["policy", "try"]):
+        for command in (["analyze"], ["replay"], ["report"], ["top"], ["policy", "test"]):
             text = self.run_ok(*command, "--help").stdout.decode()
             for option in ("--input-format", "--line-pattern", "--start", "--unit", "--capacity", "--timezone", "--interval"):
                 self.assertIn(f"  {option} ", text, command)
