@@ -31,7 +31,7 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-/// One climb, as its entries tell it.
+/// One climb, reconstructed from its entries.
 struct Told {
   AuditEntry begin;
   std::size_t step = 0;
@@ -83,7 +83,7 @@ AuditEntry note_of(const Told& told, const char* event, Timestamp now, const std
   return e;
 }
 
-/// The last bytes of a file, from the beginning of a line on; empty where there is no file.
+/// The last bytes of a file, from the beginning of a line; empty if there is no file.
 Result<std::string> read_end(const std::string& path, std::size_t most_bytes) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.get() < 0 && errno == ENOENT) return std::string();
@@ -114,21 +114,21 @@ void parse_lines(std::string_view text, std::vector<AuditEntry>& entries) {
   }
 }
 
-/// That a file is there, and under which name, must survive a power cut.
+/// The existence of a file and its name must survive a power cut.
 void sync_folder_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const Descriptor folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) static_cast<void>(::fsync(folder.get()));
 }
 
-/// Open for appending, its last line whole.
+/// Opens a file for appending, with its last line complete.
 Result<std::pair<int, std::uint64_t>> open_to_append(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   struct stat info {};
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
     return fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
   if (!S_ISREG(info.st_mode)) return fail(fmt::format("{} is not a regular file; move it away", path));
-  // A line that a power cut tore must not swallow the next one.
+  // A line cut short by a power cut must not run into the next one.
   char last = '\n';
   if (info.st_size > 0 && ::pread(file.get(), &last, 1, info.st_size - 1) == 1 && last != '\n' &&
       !write_all(file.get(), "\n"))
@@ -163,7 +163,7 @@ Result<std::vector<AuditEntry>> read_audit(const std::string& path) {
   auto newest = read_end(path, kMostRead);
   if (!newest) return fail(newest.error());
   std::vector<AuditEntry> entries;
-  // What the newest file has no room for is at the end of the one before. Between two files there may be no newest.
+  // Older entries are at the end of the previous file. Between two files there may be no newest one.
   const std::uint32_t full = full_audits(path);
   if (full > 0 && newest->size() < kMostRead) {
     const auto before = read_end(full_audit_path(path, full), kMostRead - newest->size());
@@ -213,8 +213,8 @@ Status Journal::append(const AuditEntry& entry, bool synced) {
   return {};
 }
 
-/// What is on the disk is complete at each step: a program that ends between the two finds no newest file, and makes
-/// it.
+/// The files on the disk are consistent after each step: after a crash between the two steps there is no newest file,
+/// and the next run creates it.
 Status Journal::begin_next_file() {
   const std::string full = full_audit_path(path_, full_audits(path_) + 1);
   if (::fsync(fd_) != 0 || ::rename(path_.c_str(), full.c_str()) != 0)
@@ -274,7 +274,7 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
       if (info != nullptr && info->traits.is_repeatable) {
         told.step = open.step.value_or(0);
         climb.pending = ActPlan{open.text, open.undo};
-        // It may have been carried out: then its process has ended, and its memory is watched.
+        // The act may have been carried out: then its process has ended, and its memory is watched.
         climb.ended_process = info->traits.ends_process;
         notes.push_back(
             note_of(told, "say", now, boot,
@@ -299,7 +299,7 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
     climb.unattributed_bytes = told.last.unattributed_bytes;
     climb.process_bytes = static_cast<double>(told.last.used_bytes);
     if (told.stands) climb.phase = Climb::Phase::standing;
-    // What was to run again before the next step did not get to it.
+    // A process that was to be resumed before the next step may not have been.
     climb.unwind = climb.rule && climb.step > 0 && climb.step <= climb.rule->steps.size() &&
                    climb.rule->steps[climb.step - 1].action->traits.needs_running && !climb.held.empty();
     ladder.restore(std::move(climb));

@@ -1,6 +1,6 @@
-// Audit: the append-only record of every act, one JSON object a line (docs/formats/acts.md). It is the journal, too:
-// what is to be done is on the disk before it is done, and what became of it afterwards. So a run that follows a crash
-// knows what may have been done.
+// Audit: the append-only record of every act, one JSON object per line (docs/formats/acts.md). It is also the journal:
+// each act is on the disk before it is carried out, and its result afterwards. So the run that follows a crash knows
+// what may have been done.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct AuditEntry {
   std::string event;
   Timestamp time;     ///< by the samples' clock
   Timestamp written;  ///< by the time of day
-  std::string boot;   ///< of this start of the machine
+  std::string boot;   ///< identifies this boot of the machine
   std::string climb;
   std::string policy;
-  std::string policy_text;  ///< of begin: text_hash()
+  std::string policy_text;  ///< for begin: text_hash()
   std::optional<std::size_t> step;
   std::string action;
-  std::string text;      ///< what is done, what became of it, or why
-  std::string undo;      ///< of intent: ActPlan::undo
-  std::string workload;  ///< of what starts it again
+  std::string text;      ///< what is done, its result, or the reason
+  std::string undo;      ///< for intent: ActPlan::undo
+  std::string workload;  ///< for acts that start work again
   bool dry_run = false;
   bool is_for_people = false;
   Subject subject;  ///< with the evidence of the moment
@@ -36,9 +36,9 @@ struct AuditEntry {
 
 /// One line without its newline. Printable.
 std::string audit_json(const AuditEntry& entry);
-/// Back. Errors say what is missing or wrong. Pure.
+/// The reverse. Errors say what is missing or wrong. Pure.
 Result<AuditEntry> parse_audit(std::string_view line);
-/// Of a list, as the API gives it.
+/// A list of entries, as the API returns it.
 std::string audit_list_json(const std::vector<AuditEntry>& entries);
 
 /// "2026-01-02T03:04:05Z  training  terminate: done: SIGTERM was sent; pid 4242 (python train.py, alice)".
@@ -47,11 +47,11 @@ std::string audit_words(const AuditEntry& entry);
 /// `store_path` + ".acts.jsonl".
 std::string audit_path(const std::string& store_path);
 
-/// The entries of the record, the oldest first: the last 16 MiB, from the file and the full one before it. Lines that
-/// are no entries (a write that a power cut tore) are left out. No file: none.
+/// The entries of the record, oldest first: the last 16 MiB, from the file and the full one before it. Lines that
+/// are not entries (a write cut short by a power cut) are left out. Empty if there is no file.
 Result<std::vector<AuditEntry>> read_audit(const std::string& path);
 
-/// Full files have numbers: `path` + ".1" is the oldest. How many there are.
+/// The number of full files. They are numbered: `path` + ".1" is the oldest.
 std::uint32_t full_audits(const std::string& path);
 std::string full_audit_path(const std::string& path, std::uint32_t number);
 
@@ -59,7 +59,7 @@ std::string full_audit_path(const std::string& path, std::uint32_t number);
 /// a new one begins; no file is ever deleted. Not thread-safe.
 class Journal {
  public:
-  static constexpr std::uint64_t kFullBytes = 16 * 1024 * 1024;  ///< some ten thousand acts
+  static constexpr std::uint64_t kFullBytes = 16 * 1024 * 1024;  ///< about ten thousand acts
 
   /// `path` empty: a journal that keeps nothing. Errors: another vramtrack has it open, no right to write.
   static Result<Journal> open(const std::string& path);
@@ -82,10 +82,10 @@ class Journal {
   std::uint64_t size_ = 0;  ///< of the file
 };
 
-/// Gives `ladder` what earlier runs left: climbs that have not ended, acts of the last hour and what was started again.
-/// An intent without a result is taken as done where doing it twice would differ from once; else its step is due again,
-/// with the plan that was written down. Climbs of another boot are gone with their processes. Returns the entries that
-/// say so, to be appended. REQUIRES: ladder.advance() was not called yet.
+/// Gives `ladder` what earlier runs left: climbs that have not ended, acts of the last hour, and work that was started
+/// again. An intent without a result counts as done if doing it twice differs from doing it once; else its step is due
+/// again, with the recorded plan. Climbs of another boot have ended with their processes. Returns the entries that
+/// say so, to be appended. REQUIRES: ladder.advance() has not been called yet.
 std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const std::string& boot, Timestamp now,
                                 Ladder& ladder);
 

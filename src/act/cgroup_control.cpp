@@ -24,7 +24,7 @@ bool contains(std::string_view text, std::string_view part) {
   return !part.empty() && text.find(part) != std::string_view::npos;
 }
 
-/// Whether the path is that of the subject's container, pod, job or service: then all in it is one piece of work.
+/// Whether the path is that of the subject's container, pod, job or service: then everything in it belongs together.
 bool is_of_workload(std::string_view path, const Subject& subject) {
   const std::string job = subject.job.substr(0, subject.job.find('.'));
   if (contains(path, subject.container) && subject.container.size() >= 12) return true;
@@ -42,7 +42,7 @@ void add_processes(const std::filesystem::path& folder, std::vector<std::uint32_
     if (entry.is_directory(error) && !entry.is_symlink(error)) add_processes(entry.path(), pids);
 }
 
-/// Empty: all in the folder belongs to the subject.
+/// Other processes in the folder; empty: everything in the folder belongs to the subject.
 std::string others_in(const std::string& folder, std::string_view path, const ActRequest& request) {
   std::vector<std::uint32_t> pids;
   add_processes(folder, pids);
@@ -69,7 +69,7 @@ Paths paths_of(std::string_view text, std::string_view controller) {
     const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
     const std::string_view path = line.substr(second + 1);
-    // Outside of our root: a path that leads up is none of ours to write.
+    // A path that leads up is outside our root: we must not write there.
     if (contains(path, "/../") || path.ends_with("/..")) continue;
     std::string_view controllers = line.substr(first + 1, second - first - 1);
     if (line.substr(0, 3) == "0::") paths.v2 = path;

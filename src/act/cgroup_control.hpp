@@ -1,4 +1,4 @@
-// The cgroup of a process, as far as an act may use it: cgroup v1, v2, or both side by side.
+// The cgroup of a process, as far as an act may use it: cgroup v1, v2, or both together.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace vramtrack::act {
 
-/// A cgroup's folder that holds the subject and nothing that is not its own.
+/// The folder of a cgroup that contains the subject and nothing else.
 struct OwnCgroup {
   std::string folder;
   bool is_v2 = false;
 };
 
 /// The subject's cgroup with the file `v1_file` ("freezer.state", of the v1 controller `controller`) or `v2_file`
-/// ("cgroup.freeze"); v2 first. Errors: it has none of its own, since it lives in the root cgroup or beside processes
-/// that are neither its children nor of its container, pod, job or systemd service; this program is in it, too; neither
-/// file can be written.
+/// ("cgroup.freeze"); v2 first. Errors: it has no cgroup of its own, because it is in the root cgroup or together with
+/// processes that are neither its children nor part of its container, pod, job or systemd service; this program is in
+/// the cgroup too; neither file can be written.
 Result<OwnCgroup> own_cgroup(const ActRequest& request, std::string_view controller, std::string_view v1_file,
                              std::string_view v2_file);
 

@@ -74,15 +74,15 @@ std::string host_and_port(const Url& url) {
                      bracketed ? "]" : "", url.port);
 }
 
-/// Ends the exchange when its time is over or somebody wants to stop: the library's own limits hold for one read, and
-/// a receiver that sends a byte a second would go on for ever.
+/// Ends the exchange when its time is up or a stop is requested: the library's own limits apply to a single read, so
+/// a receiver that sends one byte per second would never end.
 class Deadline {
  public:
   Deadline(httplib::Client& client, steady_clock::time_point at, const std::atomic<bool>& stop)
       : thread_([this, &client, at, &stop] {
           std::unique_lock lock(mutex_);
           while (!done_) {
-            if (stop || steady_clock::now() >= at) client.stop();  // again and again: it may not be connected yet
+            if (stop || steady_clock::now() >= at) client.stop();  // repeatedly: it may not be connected yet
             changed_.wait_for(lock, std::chrono::milliseconds(50));
           }
         }) {}
@@ -104,7 +104,7 @@ class Deadline {
   std::thread thread_;
 };
 
-/// Seconds; the other form, a date, is rare and read as "not said".
+/// Seconds; the other form, a date, is rare and treated as not given.
 std::optional<double> retry_after_s(const httplib::Response& answer) {
   const std::string text = answer.get_header_value("Retry-After");
   unsigned seconds = 0;
@@ -132,7 +132,7 @@ void set_time_limits(httplib::Client& client, double timeout_s) {
   client.set_write_timeout(whole, micros);
 }
 
-/// The library has one word for each; a person who set an address needs to know what to look at.
+/// The library has only one word for each error; the person who set the address needs to know what to check.
 std::string failure_words(httplib::Error error) {
   switch (error) {
     case httplib::Error::Connection:

@@ -17,12 +17,12 @@ struct Url {
   std::uint16_t port = 0;
   std::string path;  ///< with the query; "/" at least
 
-  /// For messages: "https://hooks.slack.com", without the path, for that is where such addresses keep their secret.
+  /// For messages: "https://hooks.slack.com", without the path, because that contains the secret of such addresses.
   [[nodiscard]] std::string origin() const;
 };
 
-/// http:// and https:// addresses. Errors name what was expected, and not the address's path. No user:password@: it
-/// would show in the configuration; use a token file.
+/// http:// and https:// addresses. Errors say what was expected, but do not quote the address's path. user:password@
+/// is refused, because it would show in the configuration; use a token file.
 Result<Url> parse_url(std::string_view text);
 
 struct HttpTarget {
@@ -35,11 +35,11 @@ struct HttpTarget {
 /// Whether this build can post to `url`; an error says what to do instead.
 Status can_post(const Url& url);
 
-/// POSTs `body` as JSON, with `id` as its Idempotency-Key: the same at every attempt, so that a receiver can tell a
-/// repetition. Delivered: an answer 2xx. Refused for good: 400, 413, 415, 422. All else is worth another
-/// attempt: no connection, a certificate that does not hold, another status, an answer that takes longer than
-/// timeout_s in all. Redirects are not followed: they are answers that are not 2xx. At most 64 KiB of the answer are
-/// read. Blocks up to timeout_s (and as long as the resolver takes for the name); `stop` ends it early.
+/// POSTs `body` as JSON, with `id` as its Idempotency-Key: the same at every attempt, so that a receiver can recognise
+/// a repetition. Delivered: a 2xx response. Refused for good: 400, 413, 415, 422. Everything else is worth another
+/// attempt: no connection, an invalid certificate, another status, a response that takes longer than timeout_s in
+/// all. Redirects are not followed: they count as responses other than 2xx. At most 64 KiB of the response are
+/// read. Blocks for up to timeout_s (plus the time to resolve the name); `stop` ends it early.
 Outcome http_post(const HttpTarget& target, const std::string& id, const std::string& body,
                   const std::atomic<bool>& stop);
 

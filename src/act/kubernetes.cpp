@@ -42,7 +42,7 @@ Result<Url> server_of(const KubernetesAccess& access) {
   return url;
 }
 
-/// The value at /a/b of a document of another program; null where there is none.
+/// The value at /a/b in an untrusted document; null if there is none.
 Json at(const Json& document, const char* pointer) {
   const Json::json_pointer where(pointer);
   return document.contains(where) ? document.at(where) : Json();
@@ -86,8 +86,8 @@ Result<KubernetesAnswer> exchange(const Url& url, const KubernetesAccess& access
 }
 #endif
 
-/// PATCHes what `change` makes of the node as it is, again on a conflict; where that is null, the node is left as it is
-/// and the result is false.
+/// PATCHes the node with what `change` returns for its current state, again after a conflict; if `change` returns null,
+/// the node is left unchanged and the result is false.
 template <class Change>
 Result<bool> patch_node(const KubernetesAccess& access, const std::string& node, const std::string& suffix,
                         Change change) {
@@ -181,10 +181,10 @@ Result<KubernetesAnswer> ask_kubernetes([[maybe_unused]] const KubernetesAccess&
 std::string refusal_words(const KubernetesAnswer& answer) {
   const Json document = Json::parse(answer.body, nullptr, false);
   std::string said = text_at(document, "/message").substr(0, 300);
-  // Which budget, and how many pods it needs.
+  // The cause says which budget it is, and how many pods it needs.
   const std::string cause = text_at(document, "/details/causes/0/message").substr(0, 300);
   if (answer.status == 429 && !cause.empty()) said += " " + cause;
-  // 403 is also the answer where a namespace is being deleted; no role helps then.
+  // 403 is also the response when a namespace is being deleted; then no role helps.
   const bool lacks_role =
       answer.status == 403 && text_at(document, "/details/causes/0/reason") != "NamespaceTerminating";
   return fmt::format("the API server answered {}{}{}{}", answer.status, said.empty() ? "" : ": ", printable(said),
@@ -262,7 +262,7 @@ Result<bool> set_cordon(const KubernetesAccess& access, const std::string& node,
                                                {"reason", is_on ? "MemoryLeak" : "NoMemoryLeak"},
                                                {"message", printable(message)}}})}}}};
   };
-  // The annotation is set first and removed last: as long as it is there, what was cut short can be taken back.
+  // The annotation is set first and removed last: as long as it exists, an interrupted change can be undone.
   if (is_on) {
     const auto done = patch_node(access, node, "", cordon);
     return done && *done ? patch_node(access, node, "/status", condition) : done;

@@ -1,4 +1,4 @@
-// Kubernetes: what the actions ask of the API server and tell it: HTTPS and JSON, with the token of a service account.
+// Kubernetes: the actions' requests to the API server: HTTPS and JSON, with the token of a service account.
 #pragma once
 
 #include <map>
@@ -15,13 +15,13 @@ namespace vramtrack::act {
 struct KubernetesAnswer {
   int status = 0;
   std::string body;          ///< at most 32 MiB: the pods of one node
-  double retry_after_s = 0;  ///< 0: not said
+  double retry_after_s = 0;  ///< 0: not given
   [[nodiscard]] bool is_ok() const { return status >= 200 && status < 300; }
 };
 
-/// One exchange. The token is read each time, since it is renewed. `path` begins with a slash. GET has no body; POST's
-/// is JSON, PATCH's a strategic merge patch. Any status is an answer; errors: no access, no connection, no trusted
-/// certificate.
+/// One request. The token is read each time, because it is renewed. `path` begins with a slash. GET has no body; POST's
+/// is JSON, PATCH's a strategic merge patch. Any status counts as an answer; errors: no access, no connection, no
+/// trusted certificate.
 Result<KubernetesAnswer> ask_kubernetes(const KubernetesAccess& access, const std::string& method,
                                         const std::string& path, const std::string& body = {});
 
@@ -33,40 +33,40 @@ struct KubernetesPod {
   std::string name;
   std::string space;  ///< its namespace
   std::string uid;
-  bool is_controlled = false;  ///< something starts it again elsewhere
+  bool is_controlled = false;  ///< a controller starts it again elsewhere
   bool is_of_daemon_set = false;
-  std::map<std::string, std::string> containers;  ///< id (64 hex) -> name, of those that were started
+  std::map<std::string, std::string> containers;  ///< id (64 hex) -> name, of those that have been started
 };
 
-/// The pods of a PodList as the API server writes it. A pod whose name Kubernetes would not allow is left out.
+/// The pods of a PodList from the API server. A pod whose name Kubernetes would not allow is left out.
 Result<std::vector<KubernetesPod>> parse_pods(std::string_view list);
 
 /// All pods of `node`.
 Result<std::vector<KubernetesPod>> pods_of_node(const KubernetesAccess& access, const std::string& node);
 
-/// The pod of this UID on `node`. Errors: there is none (any more), or it may not be asked for.
+/// The pod with this UID on `node`. Errors: there is none (any more), or the request is not permitted.
 Result<KubernetesPod> find_pod(const KubernetesAccess& access, const std::string& node, const std::string& uid);
 
-/// Evicts the pod, and only the one of this UID. Where a PodDisruptionBudget forbids it (status 429), `again_in_s` says
-/// when to try again: after what the server says or 5 s. A pod that is gone already is no error.
+/// Evicts the pod, and only the one with this UID. If a PodDisruptionBudget forbids it (status 429), `again_in_s` says
+/// when to try again: after the server's delay or 5 s. A pod that is already gone is not an error.
 Result<std::string> evict_pod(const KubernetesAccess& access, const KubernetesPod& pod,
                               std::optional<double>& again_in_s);
 
 struct KubernetesNode {
   std::string version;  ///< metadata.resourceVersion
   bool is_unschedulable = false;
-  std::string cordoned_by;  ///< the act of ours that did it
+  std::string cordoned_by;  ///< the id of our act that cordoned it
 };
 Result<KubernetesNode> kubernetes_node(const KubernetesAccess& access, const std::string& node);
 
 /// Marks the node unschedulable, with `act_id` as the reason (an annotation), and sets its condition GpuMemoryLeak as
-/// of `time`; takes both back where `is_on` is false. False: somebody else has cordoned it, or has changed what was
-/// ours, and it was left as it is. Whoever changes it meanwhile is not overwritten: the change is tried again on what
-/// they left.
+/// of `time`; if `is_on` is false, takes both back. False: somebody else has cordoned the node, or has changed our
+/// marks, and it was left unchanged. Concurrent changes are not overwritten: the change is tried again on top of
+/// them.
 Result<bool> set_cordon(const KubernetesAccess& access, const std::string& node, const std::string& act_id, bool is_on,
                         const std::string& message, Timestamp time);
 
-/// Whether it is a name that Kubernetes gives: lower-case letters, digits, '-' and '.'.
+/// Whether it is a name that Kubernetes allows: lower-case letters, digits, '-' and '.'.
 bool is_kubernetes_name(const std::string& name);
 
 }  // namespace vramtrack::act

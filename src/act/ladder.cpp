@@ -11,9 +11,9 @@
 namespace vramtrack::act {
 namespace {
 
-/// A process that still holds this share of what it held when its growth was stopped has released nothing.
+/// A process that still holds this share of what it held when its growth was stopped has not released anything.
 constexpr double kStillHeld = 0.9;
-/// What may stay behind of a process's memory before it counts as not returned: the larger of both.
+/// How much of a process's memory may remain before it counts as not returned: the larger of the two.
 constexpr double kReturnSlack = 0.1;
 constexpr double kReturnSlack_bytes = 64 * kMiB;
 constexpr int kMostUndoFailures = 3;
@@ -80,7 +80,7 @@ std::shared_ptr<const Policy> Ladder::rule(const std::string& name, const std::s
 }
 
 void Ladder::use(Policies policies, ActConfig config) {
-  // A ladder that was climbed for show has not done its first steps.
+  // In a dry run, the first steps were not really carried out.
   const bool other_mode = config.dry_run != config_.dry_run;
   policies_ = std::move(policies);
   config_ = std::move(config);
@@ -196,11 +196,11 @@ void Ladder::begin(const Subject& subject, const Policy& policy, Timestamp now, 
   climbs_.push_back(std::move(climb));
 }
 
-/// What is held is undone last first.
+/// Acts that are held are undone in reverse order.
 bool Ladder::order_undo(Climb& climb, Timestamp now, Orders& orders) {
   if (!climb.unwind) return false;
-  // What needs no process is about the node (drain, cordon): it stays until the climb ends, and not only until the next
-  // step needs the process to run.
+  // An act that needs no process concerns the node (drain, cordon): it stays until the climb ends, not only until the
+  // next step needs the process to run.
   const bool is_end = climb.phase == Climb::Phase::ending;
   const auto last = std::find_if(climb.held.rbegin(), climb.held.rend(), [is_end](const Climb::Held& held) {
     const ActionInfo* info = find_action(held.action);
@@ -248,7 +248,7 @@ Ladder::Evidence Ladder::judge(Climb& climb, const Observation& seen) {
       return Evidence::holds;
     }
   }
-  // Growth that was stopped shows in no verdict. The memory that is still held is the evidence then.
+  // Growth that we stopped does not show in any verdict. Then the evidence is the memory that is still held.
   if (!climb.dry_run && stops_growth(climb) && process != nullptr) {
     climb.resumed = false;
     if (static_cast<double>(process->used_bytes) >= kStillHeld * static_cast<double>(climb.held_used_bytes)) {
@@ -268,7 +268,7 @@ bool Ladder::is_due(const Climb& climb, const Step& step, Timestamp now) const {
   double wait_s = step.after_s;
   if (climb.step > 0) {
     const Step& before = climb.rule->steps[climb.step - 1];
-    // What was asked of the program gets the time that it usually takes.
+    // What the program was asked to do gets the time that it usually takes.
     if (before.usually_takes_s) wait_s = std::max(wait_s, *before.usually_takes_s);
     const bool waits_for_work =
         std::any_of(climb.rule->steps.begin(), climb.rule->steps.begin() + static_cast<std::ptrdiff_t>(climb.step),
@@ -280,7 +280,7 @@ bool Ladder::is_due(const Climb& climb, const Step& step, Timestamp now) const {
   return climb.subject.ends_in_s->low <= *step.usually_takes_s * kCheckpointFactor + kCheckpointMargin_s;
 }
 
-/// Limits; what refuses a step is said once.
+/// Applies the limits; the reason why a step is refused is reported once.
 bool Ladder::may_step(Climb& climb, const Step& step, Timestamp now, Orders& orders) {
   const ActionTraits& traits = step.action->traits;
   if (traits.needs_process) {
@@ -382,7 +382,8 @@ void Ladder::climb_on(Climb& climb, const Observation& seen, Orders& orders) {
   climb.waiting = true;
 }
 
-/// What was done to the node stays, since what made it unfit stays: a person takes it back. Says so, or nothing.
+/// Acts on the node stay, since the reason for them remains: a person must take them back. Returns a text that says so,
+/// or an empty one.
 std::string Ladder::leave_node(Climb& climb) {
   std::string left;
   std::erase_if(climb.held, [&left](const Climb::Held& held) {
@@ -420,12 +421,12 @@ void Ladder::settle(const Order& order, const Settled& settled) {
   climb->waiting = false;
   const ActionInfo* info = find_action(order.action);
   if (info == nullptr) return;
-  // A freeze that an earlier run may have done is held already.
+  // A freeze that an earlier run may have done counts as held already.
   const bool is_held = std::any_of(climb->held.begin(), climb->held.end(),
                                    [&order](const Climb::Held& held) { return held.step == order.step; });
   if (!settled.undo.empty() && !is_held) climb->held.push_back({order.step, order.action, settled.undo, 0});
   if (climb->phase == Climb::Phase::ending) {
-    climb->unwind = true;  // it was wound down meanwhile
+    climb->unwind = true;  // it was being wound down in the meantime
     return;
   }
   if (settled.kind == Settled::Kind::refused ||

@@ -1,4 +1,4 @@
-// Note: what became of one alert, as whoever sends notifications needs it.
+// Note: a change of one alert, in the form needed to send notifications.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace vramtrack::act {
 
-/// A plain value. Texts may hold any bytes: whoever writes them somewhere escapes them.
+/// A plain value. Texts may contain any bytes: code that writes them somewhere must escape them.
 struct Note {
   AlertNews news = AlertNews::raised;
   AlertKind kind = AlertKind::leak;
   SeriesKey key;
-  std::uint32_t suspect_pid = 0;  ///< of a device's alert: the process whose growth explains it; 0: none known
+  std::uint32_t suspect_pid = 0;  ///< for a device's alert: the process whose growth explains it; 0: none known
   std::uint64_t suspect_start_ticks = 0;
   Severity severity = Severity::watch;  ///< as it is now
   Timestamp time;                       ///< of the change, by the samples' clock
-  bool silenced = false;                ///< nobody is to hear of it now; see live/silences.hpp
+  bool silenced = false;                ///< nobody is to be notified now; see live/silences.hpp
   std::string text;                     ///< for people; its first line alone must make sense
-  /// Of a message of a policy, which is no alert's: the act's id. It is sent once, whatever else is known of the
+  /// For a message of a policy rather than an alert: the act's id. It is sent once, whatever else is known about the
   /// series.
   std::string act_id;
   std::string json;  ///< one JSON object (vramtrack.alert.v1) for programs; empty: none

@@ -23,12 +23,12 @@
 namespace vramtrack::act {
 namespace {
 
-/// While something waits, the time of day is looked at this often: it may have been set.
+/// While something waits, the time of day is checked this often: the clock may have been set.
 constexpr std::chrono::seconds kLook{30};
-/// What could not be saved, or done for lack of memory, is tried again after this.
+/// What could not be saved, or done for lack of memory, is retried after this time.
 constexpr std::chrono::seconds kAgain{1};
 constexpr std::size_t kMostInbox = 4096;
-constexpr std::size_t kUsualInbox = 64;  ///< there is always memory for so many
+constexpr std::size_t kUsualInbox = 64;  ///< there is always memory for this many
 constexpr std::size_t kMostWarnings = 64;
 
 Severity severity_of(const std::string& word) {
@@ -67,7 +67,7 @@ Result<std::string> read_token(const std::string& path) {
 
 using Deliver = std::function<Outcome(const Message&)>;
 
-/// One channel and its thread; it has at most one message at a time.
+/// One channel and its thread; it handles at most one message at a time.
 struct Courier {
   std::string name;
   Deliver deliver;
@@ -77,7 +77,7 @@ struct Courier {
   std::thread thread;
 };
 
-/// What became of an attempt.
+/// The result of an attempt.
 struct Settled {
   const Courier* channel = nullptr;
   std::string id;
@@ -98,21 +98,21 @@ struct Notifier::Core {
   NotifierOptions options;
   OutboxRules rules;
   std::optional<QueueFile> file;
-  std::unique_ptr<Outbox> outbox;  ///< the keeper's alone once it runs; replaced as a whole
+  std::unique_ptr<Outbox> outbox;  ///< used only by the keeper once it runs; replaced as a whole
   std::vector<std::unique_ptr<Courier>> couriers;
-  std::vector<Note> notes;       ///< the keeper's: taken from the inbox, not in the outbox yet
-  std::vector<Settled> results;  ///< and outcomes
+  std::vector<Note> notes;       ///< used by the keeper: taken from the inbox, not in the outbox yet
+  std::vector<Settled> results;  ///< likewise, results of attempts
   std::thread keeper;
-  std::atomic<bool> stop{false};  ///< the couriers': cuts off what is under way
+  std::atomic<bool> stop{false};  ///< for the couriers: aborts attempts in progress
 
-  mutable std::mutex mutex;  ///< of what follows; never held over input or output
+  mutable std::mutex mutex;  ///< guards what follows; never held during input or output
   std::condition_variable changed;
   std::vector<Note> inbox;
   std::uint64_t inbox_lost = 0;
   std::vector<std::string> warnings;
   Counts counts;
-  bool end = false;   ///< the keeper's, once the couriers have stopped: their last results are kept
-  bool idle = false;  ///< the keeper has nothing to do now, nor has any courier
+  bool end = false;   ///< for the keeper, once the couriers have stopped: their last results are kept
+  bool idle = false;  ///< neither the keeper nor any courier has anything to do now
 
   explicit Core(NotifierOptions given, std::vector<std::string> channels)
       : options(std::move(given)),
@@ -121,7 +121,7 @@ struct Notifier::Core {
 
   ~Core() { end_threads(); }
 
-  /// Never throws: for want of memory a warning is not worth a message.
+  /// Never throws: if memory runs out, the warning is dropped.
   void warn(std::string_view text) noexcept {
     try {
       if (warnings.size() < kMostWarnings) warnings.emplace_back(text);
@@ -129,7 +129,7 @@ struct Notifier::Core {
     }
   }
 
-  /// What cannot be read or understood is kept, under another name: saving would overwrite it.
+  /// A file that cannot be read or understood is renamed and kept, because saving would overwrite it.
   Status load() {
     const auto text = file->read();
     if (text && !*text) return {};
@@ -143,7 +143,7 @@ struct Notifier::Core {
   }
 
   Status start() {
-    // The threads ask for no memory of their own that they could not do without.
+    // The threads do not allocate memory unless they need it.
     inbox.reserve(kUsualInbox);
     notes.reserve(kUsualInbox);
     results.reserve(couriers.size());
@@ -156,7 +156,7 @@ struct Notifier::Core {
     return {};
   }
 
-  /// Attempts that are under way are cut off, and their results kept.
+  /// Aborts attempts in progress and keeps their results.
   void end_threads() {
     {
       const std::scoped_lock lock(mutex);
@@ -173,7 +173,7 @@ struct Notifier::Core {
     if (keeper.joinable()) keeper.join();
   }
 
-  /// A courier's life: takes a message, tells, hands the outcome back.
+  /// A courier's loop: takes a message, delivers it, hands back the outcome.
   void carry(Courier& courier) {
     std::unique_lock lock(mutex);
     for (;;) {
@@ -184,7 +184,7 @@ struct Notifier::Core {
       Outcome outcome;
       try {
         outcome = courier.deliver(message);
-      } catch (const std::exception&) {  // before it was sent: what has been delivered asks for no more memory
+      } catch (const std::exception&) {  // before it was sent: after delivery, no more memory is allocated
         outcome = {Outcome::Kind::retry, kOutOfMemory, {}};
       }
       lock.lock();
@@ -200,14 +200,14 @@ struct Notifier::Core {
            std::any_of(couriers.begin(), couriers.end(), [](const auto& c) { return c->result.has_value(); });
   }
 
-  /// What happened since the last time. All of it or, for lack of memory, nothing: false.
+  /// Applies what happened since the last call: all of it or, for lack of memory, nothing (returns false).
   bool apply(Timestamp now) noexcept {
     try {
       auto next = std::make_unique<Outbox>(*outbox);
       for (const Note& note : notes) next->take(note, now);
       for (const Settled& result : results) next->settle(result.channel->name, result.id, result.outcome, now);
       next->tick(now);
-      outbox = std::move(next);  // a pointer: moving lists may ask for memory
+      outbox = std::move(next);  // a pointer: moving lists may allocate memory
       return true;
     } catch (const std::bad_alloc&) {
       return false;
@@ -220,7 +220,7 @@ struct Notifier::Core {
     int tries_at_end = 0;
     std::unique_lock lock(mutex);
     for (;;) {
-      // What could not be applied the last time comes first.
+      // What could not be applied last time comes first.
       if (notes.empty()) notes.swap(inbox);
       if (results.empty())
         for (const auto& c : couriers)
@@ -249,14 +249,14 @@ struct Notifier::Core {
       counts.dropped = outbox->dropped();
       counts.incidents = outbox->incidents();
       if (end && !has_work() && ((applied && written) || ++tries_at_end > 3)) return;
-      // An outcome that is not in the outbox yet would be asked for again.
+      // A message whose outcome is not in the outbox yet would be sent again.
       const bool sent = applied && hand_out(now);
       const bool busy =
           std::any_of(couriers.begin(), couriers.end(), [](const auto& c) { return c->busy || c->result; });
       idle = !busy && inbox.empty() && sent;
       if (idle) changed.notify_all();
       const auto woken = [this] { return end || has_work(); };
-      // While a courier is under way its outcome wakes this; what is due for it need not.
+      // While a courier is busy, its outcome wakes this thread; what is due for it need not.
       const std::chrono::nanoseconds least = std::chrono::milliseconds(busy ? 500 : 10);
       if (!sent)
         changed.wait_for(lock, kAgain);
@@ -279,7 +279,7 @@ struct Notifier::Core {
     }
   }
 
-  /// Gives each courier that is free what is due for it; false where there was no memory for it.
+  /// Gives each free courier what is due for it; false if there was not enough memory.
   bool hand_out(Timestamp now) noexcept {
     try {
       for (const auto& c : couriers) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostHeadlines = 10;
 
-/// Of the names of members, so that a leak and another trouble of one series are two incidents.
+/// Prefix of member names, so that a leak and another problem of one series are two incidents.
 std::string prefix(AlertKind kind) {
   return kind == AlertKind::leak ? "" : fmt::format("{} ", to_string(kind));
 }
@@ -64,14 +64,14 @@ std::vector<std::string> Outbox::take_warnings() {
   return std::exchange(warnings_, {});
 }
 
-/// One leak shows in the device's series and in its process's: both are one incident.
+/// One leak shows in the series of the device and of its process: both belong to one incident.
 std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note, const std::string& member) {
   const auto holds = [&](const Incident& i) {
     return std::find(i.members.begin(), i.members.end(), member) != i.members.end();
   };
   const auto known = std::find_if(incidents_.begin(), incidents_.end(), holds);
   if (known != incidents_.end()) return known;
-  // That a process stalls, or left memory behind, is no leak of its device.
+  // A process that stalls, or left memory behind, is not a leak of its device.
   if (note.kind != AlertKind::leak) return incidents_.end();
   const std::uint32_t pid = note.key.pid != 0 ? note.key.pid : note.suspect_pid;
   const std::uint64_t ticks = note.key.pid != 0 ? note.key.pid_start_ticks : note.suspect_start_ticks;
@@ -81,7 +81,7 @@ std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note, con
   });
 }
 
-/// A policy's message opens no incident. One of the same id that still waits is the same message: a crash came between.
+/// A policy's message does not open an incident. A waiting one with the same id is the same message: there was a crash.
 void Outbox::announce(const Note& note, Timestamp now) {
   const auto is_same = [&note](const Message& m) { return m.id == note.act_id; };
   if (std::any_of(messages_.begin(), messages_.end(), is_same)) return;
@@ -123,7 +123,7 @@ void Outbox::take(const Note& note, Timestamp now) {
   if (at == incident->members.end() || incident->unconfirmed) ++revision_;
   if (at == incident->members.end()) incident->members.push_back(member);
   incident->unconfirmed.reset();
-  // What is worse under a silence is news when the silence has ended: the severity stays the one that was told.
+  // An escalation under a silence is news when the silence has ended: the severity stays the one last reported.
   if (note.silenced) return;
   if (incident->silenced) {
     incident->silenced = false;
@@ -256,7 +256,7 @@ void Outbox::tick(Timestamp now) {
 
 const Message* Outbox::due(std::string_view name, Timestamp now) const {
   const Channel* c = channel(name);
-  // A clock that was set back must not keep a message for years.
+  // A clock that was set back must not delay a message for years.
   if (c == nullptr || (c->not_before > now && seconds_between(now, c->not_before) <= 4 * kMaxRetry_s)) return nullptr;
   return first_of(name);
 }
@@ -279,7 +279,7 @@ int Outbox::attempts(std::string_view name) const {
   return c == nullptr ? 0 : c->attempts;
 }
 
-/// The next message of a channel starts afresh; only while the receiver fails does its waiting go on.
+/// The next message of a channel starts without waiting; only while the receiver fails does the waiting continue.
 void Outbox::finished(Channel& c, std::string_view id) {
   const Message* first = first_of(c.name);
   if (first != nullptr && first->id == id) {

@@ -1,9 +1,9 @@
-// Outbox: what is still to be told, and which incidents have been told of. Pure: no I/O, and time is handed in.
+// Outbox: which messages must still be sent, and which incidents have been reported. Pure: no I/O; time is passed in.
 //
-//   Note -> incident (one a leak, however many series show it) -> Message -> one queue a channel -> delivered
+//   Note -> incident (one per leak, however many series show it) -> Message -> one queue per channel -> delivered
 //
-// A message stays until each channel has taken it, has refused it, or its time is over. Saved after each change and
-// loaded at the next start, nothing that was taken in is lost and no incident is told twice. Docs:
+// A message stays until each channel has accepted or refused it, or until it expires. The outbox is saved after each
+// change and loaded at the next start, so no note is lost and no incident is reported twice. Docs:
 // docs/notifications.md.
 #pragma once
 
@@ -25,12 +25,12 @@ struct OutboxRules {
   double max_per_hour = 30;
   double retry_s = 5;  ///< before the second attempt; doubled up to kMaxRetry_s
   double keep_s = 24 * 3600;
-  bool kept = true;       ///< what waits outlives this program
+  bool kept = true;       ///< waiting messages survive the end of this program
   std::string host;       ///< named in every message
-  std::string simulated;  ///< a scenario's name: said in every message; empty: this is real
+  std::string simulated;  ///< a scenario's name, given in every message; empty: not simulated
 };
 
-/// One thing to tell. `id` is unique and the same at every attempt: receivers tell a repetition by it.
+/// One notification. `id` is unique and the same at every attempt: receivers recognise a repetition by it.
 struct Message {
   std::string id;
   std::string incident;
@@ -42,7 +42,7 @@ struct Message {
   std::uint32_t pid = 0;
   std::string text;
   std::string alert_json;             ///< one object, or empty
-  std::vector<std::string> channels;  ///< that have not taken it yet
+  std::vector<std::string> channels;  ///< those that have not accepted it yet
   friend bool operator==(const Message&, const Message&) = default;
 };
 
@@ -50,7 +50,7 @@ struct Message {
 struct Outcome {
   enum class Kind : std::uint8_t { delivered, retry, refused };
   Kind kind = Kind::retry;
-  std::string why;  ///< unless delivered; names no secret part of an address
+  std::string why;  ///< unless delivered; contains no secret part of an address
   std::optional<double> retry_after_s;
 };
 
@@ -60,28 +60,28 @@ class Outbox {
   static constexpr double kMaxRetry_s = 900;
   static constexpr std::size_t kMaxMessages = 256;
   static constexpr std::size_t kMaxIncidents = 1024;
-  /// An incident of an earlier run that is not raised again for so long is over: whoever would have cleared it is gone.
+  /// An incident of an earlier run that is not raised again within this time is over: nothing is left to clear it.
   static constexpr double kForget_s = 3600;
 
   Outbox(OutboxRules rules, std::vector<std::string> channels);
 
-  /// Takes what was saved. What names channels that are no more is given up; incidents of the earlier run stay told.
-  /// An error says what is wrong with `text`; then nothing was taken.
+  /// Loads what was saved. Messages for channels that no longer exist are dropped; incidents of the earlier run stay
+  /// reported. An error says what is wrong with `text`; then nothing was loaded.
   Status load(std::string_view text, Timestamp now);
   /// All of it, as JSON (vramtrack.outbox.v1).
   [[nodiscard]] std::string save() const;
 
   void take(const Note& note, Timestamp now);
-  /// Messages given up for a channel: refused by its receiver, too old, or one too many.
+  /// Messages given up for a channel: refused by its receiver, too old, or too many.
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
-  /// What time brings: messages whose time is over, incidents that nobody raised again, what was held back.
+  /// Handles the passing of time: expired messages, incidents that were not raised again, messages that were held back.
   void tick(Timestamp now);
 
-  /// The first message that `channel` has not taken, when its next attempt is due; the order of messages is kept.
+  /// The first message that `channel` has not accepted, if its next attempt is due; the order of messages is kept.
   [[nodiscard]] const Message* due(std::string_view channel, Timestamp now) const;
-  /// When due() or tick() will have something new to say, if nothing else happens.
+  /// When due() or tick() will next have something to do, if nothing else happens.
   [[nodiscard]] std::optional<Timestamp> wake() const;
-  /// What became of an attempt for the message of due().
+  /// Takes the result of an attempt for the message of due().
   void settle(std::string_view channel, const std::string& id, const Outcome& outcome, Timestamp now);
   /// Attempts so far for the first message of `channel`.
   [[nodiscard]] int attempts(std::string_view channel) const;
@@ -99,15 +99,15 @@ class Outbox {
     std::vector<std::string> members;  ///< series whose alerts stand
     std::string device;
     std::string host;       ///< of device and process, as in SeriesKey::host
-    std::uint32_t pid = 0;  ///< whom it is about; 0: nobody known
+    std::uint32_t pid = 0;  ///< the process concerned; 0: not known
     std::uint64_t start_ticks = 0;
     Severity severity = Severity::watch;
     Timestamp opened;
     std::string headline;
     bool told = false;
     bool silenced =
-        false;  ///< it would have been told of, but for a silence: it is when one of its notes comes without
-    std::optional<Timestamp> unconfirmed;  ///< of an earlier run, not raised again since this time
+        false;  ///< not reported because of a silence; it is reported when one of its notes comes without a silence
+    std::optional<Timestamp> unconfirmed;  ///< from an earlier run, not raised again since this time
   };
   struct Channel {
     std::string name;

@@ -16,7 +16,7 @@ using json = nlohmann::ordered_json;
 namespace {
 
 constexpr std::string_view kSchema = "vramtrack.outbox.v1";
-/// Slack cuts texts at 40000 characters, and nobody reads so many.
+/// Slack cuts texts at 40000 characters, and nobody reads that many.
 constexpr std::size_t kMostSlackBytes = 3000;
 
 std::int64_t ns(Timestamp time) {
@@ -25,7 +25,7 @@ std::int64_t ns(Timestamp time) {
 
 constexpr std::array kSeverities = {Severity::ok, Severity::watch, Severity::warning, Severity::critical};
 
-/// Reads fields of an object that any program may have written; the first that is missing or wrong is named.
+/// Reads fields of an untrusted object; names the first one that is missing or wrong.
 class Fields {
  public:
   Fields(const json& object, std::string where) : object_(object), where_(std::move(where)) {
@@ -55,7 +55,7 @@ class Fields {
   void get(const char* name, Timestamp& into) {
     std::int64_t count = 0;
     get(name, count);
-    // Waits are added to it: what lies after the year 2200 would overflow, and was never written by us.
+    // Waits are added to it: a time after the year 2200 would overflow, and was never written by us.
     constexpr std::int64_t kLatest = 8'000'000'000'000'000'000;
     if (count < 0 || count > kLatest) return wrong(name, "a time");
     into = Timestamp{Duration{count}};
@@ -96,11 +96,11 @@ class Fields {
   std::string error_;
 };
 
-/// An object's text, field by field. Not a tree of nlohmann's: its destructor asks for memory, and ends the program
-/// where there is none.
+/// Builds an object's text field by field. Not a tree of nlohmann's: its destructor allocates memory, and ends the
+/// program if there is none.
 class Object {
  public:
-  /// A string, a number, a truth value or null.
+  /// A string, a number, a Boolean or null.
   template <class T>
   Object& put(std::string_view name, const T& value) {
     return raw(name, scalar(json(value)));
@@ -110,7 +110,7 @@ class Object {
     for (const std::string& text : texts) list += (list.empty() ? "" : ",") + scalar(json(text));
     return raw(name, '[' + list + ']');
   }
-  /// JSON as it is.
+  /// Inserts JSON unchanged.
   Object& raw(std::string_view name, std::string_view value) {
     if (!text_.empty()) text_ += ',';
     text_ += scalar(json(name)) + ':';
@@ -124,7 +124,7 @@ class Object {
   std::string text_;
 };
 
-/// The list of what `text_of` makes of each.
+/// A list of the results of `text_of` for each item.
 template <class Items, class TextOf>
 std::string list_of(const Items& items, TextOf text_of) {
   std::string out;
@@ -142,7 +142,7 @@ std::string message_json(const Message& m) {
 
 }  // namespace
 
-/// The outbox's inside, for this file only.
+/// Access to the outbox's private parts, for this file only.
 struct OutboxJson {
   static std::string incident(const Outbox::Incident& i) {
     Object out;
@@ -208,7 +208,7 @@ struct OutboxJson {
     return f.error();
   }
 
-  /// The list called `name` of `in`; an error when it is none.
+  /// The list called `name` in `in`; an error when it is not a list.
   static const json* list(const json& in, const char* name, std::string& error) {
     const auto it = in.find(name);
     if (it != in.end() && it->is_array()) return &*it;
@@ -228,7 +228,7 @@ struct OutboxJson {
     if (!f.error().empty()) return f.error();
     if (schema != kSchema) return fmt::format("its schema is \"{}\", not {}", schema, kSchema);
     o.tokens_ = std::clamp(o.tokens_, 0.0, o.rules_.max_per_hour);
-    // A clock that was set back since then would otherwise hold everything until it has caught up.
+    // Otherwise a clock that was set back since then would hold up everything until it has caught up.
     o.refilled_ = std::min(o.refilled_, now);
     std::string error;
     const json* incidents = list(in, "incidents", error);
@@ -252,7 +252,7 @@ struct OutboxJson {
       c.get("not_before_ns", read.not_before);
       if (!c.error().empty()) return c.error();
       if (read.attempts < 0) return "a channel's attempts are negative";
-      // At once, whatever the wait was: a restart often is what mends the receiver's address.
+      // Retry at once, whatever the wait was: a restart is often what corrects the receiver's address.
       if (Outbox::Channel* known = o.channel(read.name); known != nullptr) known->attempts = 0;
     }
     return {};
@@ -276,7 +276,7 @@ Status Outbox::load(std::string_view text, Timestamp now) {
   return {};
 }
 
-/// Messages for channels that are no more.
+/// Drops messages for channels that no longer exist.
 void Outbox::drop_taken() {
   std::size_t lost = 0;
   for (Message& m : messages_)

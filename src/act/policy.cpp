@@ -42,7 +42,7 @@ bool names_user(const std::vector<std::string>& users, const std::string& user) 
   return contains(users, user) || (contains(users, "*") && !user.empty() && user != "root" && user != "0");
 }
 
-/// A condition of several expressions on several texts: one of the texts must match one of them.
+/// Whether one of several texts matches one of several expressions.
 bool any_found(const std::vector<Expression>& expressions, std::initializer_list<std::string_view> texts) {
   return std::any_of(texts.begin(), texts.end(), [&expressions](std::string_view text) {
     return !text.empty() && found_in(expressions, std::string(text));

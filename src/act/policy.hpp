@@ -1,5 +1,5 @@
-// Policies: rules of the configuration file that say for which process which steps are taken. docs/policies.md tells
-// people of them. Pure: nothing is done here.
+// Policies: rules in the configuration file that say which steps are taken for which process. docs/policies.md
+// describes them. Pure: nothing is done here.
 //
 //   [[policy]]
 //   name = "training that leaks"
@@ -23,25 +23,25 @@
 
 namespace vramtrack::act {
 
-/// An expression with the text it was made of.
+/// A regular expression with its source text.
 struct Expression {
   std::string text;
   Regex regex;
 };
 
-/// What must hold of a subject. What is empty holds of every one.
+/// What must be true for a subject. An empty condition is always true.
 struct Conditions {
   Trouble trouble = Trouble::leak;
   std::vector<Pattern> patterns;
   Severity severity = Severity::watch;       ///< at least
   double confidence = 0;                     ///< at least, 0..1
-  std::optional<double> ends_within_s;       ///< the low estimate of the time until memory ends is at most this
+  std::optional<double> ends_within_s;       ///< the low estimate of the time until memory runs out is at most this
   std::optional<double> growth_bytes_per_s;  ///< at least, by the middle estimate
-  std::optional<double> held_for_s;          ///< the alert has stood at least this long
+  std::optional<double> held_for_s;          ///< the alert has been active at least this long
   std::vector<std::string> users;            ///< exact names; "*": everybody but root
   std::vector<Expression> commands;
-  std::vector<Expression> containers;  ///< of the container's id, the pod's UID or the image
-  std::vector<Expression> jobs;        ///< of the Slurm job's id or name
+  std::vector<Expression> containers;  ///< for the container's id, the pod's UID or the image
+  std::vector<Expression> jobs;        ///< for the Slurm job's id or name
   std::vector<std::string> devices;    ///< indices, ids or names
   std::vector<std::pair<std::string, Expression>> labels;
 };
@@ -50,9 +50,9 @@ struct Conditions {
 struct Step {
   const ActionInfo* action = nullptr;
   StepArguments arguments;
-  double after_s = 0;                     ///< not earlier than this after the step before was done
-  std::optional<double> usually_takes_s;  ///< `usually-takes`: the step is timed to end before memory does
-  bool stops_on_failure = false;          ///< a failure ends the climb, instead of the next step following
+  double after_s = 0;                     ///< not earlier than this after the previous step was done
+  std::optional<double> usually_takes_s;  ///< `usually-takes`: the step is timed to finish before memory runs out
+  bool stops_on_failure = false;          ///< a failure ends the climb instead of continuing with the next step
   std::uint32_t line = 0;                 ///< in the file
 };
 
@@ -62,45 +62,45 @@ struct Policy {
   Conditions when;
   std::vector<std::string> deny_users;
   std::vector<Expression> deny_commands;
-  std::vector<std::string> allow_users;    ///< empty: all; these too are names that allow other users' processes
+  std::vector<std::string> allow_users;    ///< empty: all; naming users here also allows other users' processes
   std::vector<Expression> allow_commands;  ///< empty: all
   std::vector<Step> steps;
-  std::string text;  ///< what it says, normalised: two policies of one text are the same
+  std::string text;  ///< its content, normalised: two policies with the same text are the same
 };
 
-/// All that decides what is done.
+/// Everything that decides what is done.
 struct Policies {
   std::string file;
-  std::vector<Policy> rules;  ///< in the order of the file: the first that matches counts
+  std::vector<Policy> rules;  ///< in the order of the file: the first match counts
 };
 
-/// The policies of the TOML in `toml`; other tables in it are left alone. `file` is for messages only. Errors name file
-/// and line, what was expected, and the nearest known word. Pure.
+/// The policies in `toml`; other tables in it are ignored. `file` is only for messages. Errors name the file and
+/// line, what was expected, and the nearest known word. Pure.
 Result<Policies> parse_policies(std::string_view toml, std::string_view file);
 
-/// Whether all conditions of `policy` hold of `subject`, and neither its lists nor those of `config` exclude it. Empty:
-/// yes; else the first that does not, in words: "its severity is watch, below critical". Pure.
+/// Whether `subject` meets all conditions of `policy`, and neither its lists nor those of `config` exclude it. Empty:
+/// yes; else the first condition that fails, in words: "its severity is watch, below critical". Pure.
 std::string why_not(const Policy& policy, const ActConfig& config, const Subject& subject);
 inline bool matches(const Policy& policy, const ActConfig& config, const Subject& subject) {
   return why_not(policy, config, subject).empty();
 }
-/// The first policy that matches; nullptr: none does.
+/// The first policy that matches; nullptr: none.
 const Policy* first_match(const Policies& policies, const ActConfig& config, const Subject& subject);
 
-/// Whether `policy` may touch processes of `user`: of vramtrack's own user, unless that is root, always; of others and
-/// of root, where the policy names them. Empty: yes; else why not. `own_user`: whom this program runs as.
+/// Whether `policy` may act on processes of `user`: always for vramtrack's own user, unless that is root; for others
+/// and root only if the policy names them. Empty: yes; else why not. `own_user`: the user that this program runs as.
 std::string not_owned(const Policy& policy, const std::string& user, const std::string& own_user);
-/// Whether it may touch a process that a scheduler owns: only where its conditions name the job, the container or the
+/// Whether it may act on a process owned by a scheduler: only if its conditions name the job, the container or the
 /// pod. Empty: yes.
 std::string not_named(const Policy& policy, const Subject& subject);
 
-/// What a person should know of policies that are correct: "kill follows at once: give it an 'after'". Pure.
+/// Warnings about valid policies: "kill follows at once: give it an 'after'". Pure.
 std::vector<std::string> policy_warnings(const Policies& policies, const ActConfig& config);
 
-/// One policy in sentences: when, and what is done then, with what becomes of GPU memory at each step.
+/// One policy in sentences: when it applies, what is then done, and what happens to GPU memory at each step.
 std::string explain(const Policy& policy);
 
-/// A number, "SIGUSR1" or "usr1"; nullopt: no signal. And its name: "SIGUSR1".
+/// A number, "SIGUSR1" or "usr1"; nullopt: not a signal. Below, its name: "SIGUSR1".
 std::optional<int> parse_signal(std::string_view text);
 std::string signal_name(int number);
 

@@ -1,4 +1,4 @@
-// Reading [[policy]] tables. Every message names the file and the line.
+// Reads [[policy]] tables. Every message names the file and the line.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -25,7 +25,7 @@ std::string key_of(std::string_view written) {
   return key;
 }
 
-/// Collects what one file says; the first error stays.
+/// Collects the content of one file; the first error is kept.
 class Reader {
  public:
   explicit Reader(std::string_view file) : file_(file) {}
@@ -36,7 +36,7 @@ class Reader {
     if (tables.size() > kMostPolicies) return fail(fmt::format("{}: more than {} policies", file_, kMostPolicies));
     for (const toml::node& node : tables) {
       const toml::table* table = node.as_table();
-      if (table == nullptr) continue;  // an array of tables has none else
+      if (table == nullptr) continue;  // an array of tables has no other elements
       Policy policy = read_policy(*table);
       for (const Policy& other : policies.rules)
         if (other.name == policy.name)

@@ -1,4 +1,4 @@
-// Proof: that the process which an act is about is still the one that the evidence was of.
+// Proof: verifies that the process to act on is still the one that the evidence is about.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace vramtrack::act {
 
-/// Holds the subject's process by its pidfd, its start ticks compared. Errors: it has ended, its pid is another
-/// process's, it is on another machine, it is this program or init, or there is no process.
+/// Holds the subject's process by its pidfd, after comparing its start ticks. Errors: it has ended, its pid belongs to
+/// another process, it is on another machine, it is this program or init, or there is no process.
 Result<HeldProcess> hold(const ActRequest& request);
 
-/// That its work may be acted on through the scheduler that owns it: by hold() on this machine, by Tools::prove on
-/// another. The process as it is now.
+/// Verifies that its work may be acted on through the scheduler that owns it: with hold() on this machine, with
+/// Tools::prove on another. Returns the process as it is now.
 Result<ProcessInfo> prove(const ActRequest& request);
 
-/// Sends `signal` to that process: "SIGTERM was sent". Errors: hold()'s; not permitted, with what to do.
+/// Sends `signal` to that process: "SIGTERM was sent". Errors: those of hold(); not permitted, with what to do.
 Result<std::string> send_signal(const ActRequest& request, int signal);
 
 /// `words` with {pid}, {user}, {device}, {gpu}, {job}, {container}, {pod}, {node} and {policy} replaced in each.
 std::vector<std::string> filled_in(const std::vector<std::string>& words, const ActRequest& request);
 
-/// "save.sh --now 4242", printable: what will be run, as people read it.
+/// "save.sh --now 4242", printable: the command line for people to read.
 std::string program_words(const std::vector<std::string>& argv);
 
 }  // namespace vramtrack::act

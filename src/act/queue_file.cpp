@@ -24,10 +24,10 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-/// Folders that are missing, mode 0700.
+/// Creates missing folders with mode 0700.
 void make_folder(const std::string& folder) {
   for (std::size_t at = folder.find('/', 1);; at = folder.find('/', at + 1)) {
-    ::mkdir(folder.substr(0, at).c_str(), 0700);  // that it failed shows when the file is opened
+    ::mkdir(folder.substr(0, at).c_str(), 0700);  // a failure shows when the file is opened
     if (at == std::string::npos) return;
   }
 }
@@ -87,7 +87,7 @@ Result<std::optional<std::string>> QueueFile::read() const {
 
 Status QueueFile::write(std::string_view text) const {
   const std::string next = path_ + ".new";
-  ::unlink(next.c_str());  // whatever lies there: left by one that was killed, or put there by somebody
+  ::unlink(next.c_str());  // whatever is there: left by a killed program, or put there by somebody
   bool written = false;
   {
     const Descriptor file(::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -99,10 +99,10 @@ Status QueueFile::write(std::string_view text) const {
     ::unlink(next.c_str());
     return fail(fmt::format("cannot write {}: {}", path_, errno_words(why)));
   }
-  // The rename, too, is to survive a loss of power.
+  // The rename must survive a loss of power too.
   const std::string place = folder_of(path_);
   const Descriptor folder(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // One that may not be read cannot be synced.
+  // A folder that we may not read cannot be synced.
   if (folder.get() >= 0 && ::fsync(folder.get()) != 0)
     return fail(fmt::format("cannot sync {}: {}", place, errno_words(errno)));
   return {};

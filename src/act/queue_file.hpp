@@ -9,11 +9,11 @@
 
 namespace vramtrack::act {
 
-/// Held by at most one at a time, over all programs (flock on "<path>.lock", given back by the kernel however the
-/// holder ends). Mode 0600: command lines are in it. Not thread-safe.
+/// Held by at most one at a time, across all programs (flock on "<path>.lock", released by the kernel however the
+/// holder ends). Mode 0600, because it contains command lines. Not thread-safe.
 class QueueFile {
  public:
-  /// Makes the folder (0700) where it is missing. Errors: held by another, no right to write.
+  /// Creates the folder (0700) if it is missing. Errors: held by another, no permission to write.
   static Result<QueueFile> open(const std::string& path);
   QueueFile(QueueFile&& other) noexcept;
   QueueFile& operator=(QueueFile&&) = delete;
@@ -21,11 +21,11 @@ class QueueFile {
   QueueFile& operator=(const QueueFile&) = delete;
   ~QueueFile();
 
-  /// nullopt: there is none yet. At most 4 MiB: a longer one is none of ours.
+  /// nullopt: there is none yet. At most 4 MiB: a longer one is not ours.
   [[nodiscard]] Result<std::optional<std::string>> read() const;
-  /// Written beside it, synced, then renamed. Costs what the disk takes to sync.
+  /// Writes a file next to it, syncs it, then renames it. Takes as long as the disk needs to sync.
   Status write(std::string_view text) const;
-  /// Renames what is there to "<path>.damaged"; returns that name.
+  /// Renames the existing file to "<path>.damaged"; returns that name.
   [[nodiscard]] Result<std::string> put_aside() const;
 
  private:

@@ -25,7 +25,7 @@ AuditEntry entry_of(const char* event, const Subject& target, const ReclaimTools
   return e;
 }
 
-/// Whether it has ended within `at_most_s`. One that nobody collects counts as ended: its memory is freed.
+/// Whether it ends within `at_most_s`. A zombie counts as ended: its memory is freed.
 bool ends(const ProcessKey& process, const ReclaimTools& tools, double at_most_s) {
   std::string path;
   for (double waited_s = 0;; waited_s += kLook_s) {
@@ -36,7 +36,7 @@ bool ends(const ProcessKey& process, const ReclaimTools& tools, double at_most_s
   }
 }
 
-/// One signal, written down before and after.
+/// Sends one signal; it is recorded before and after.
 Status signal(const ActRequest& request, int number, std::size_t step, const ReclaimTools& tools, Journal& journal) {
   AuditEntry e = entry_of("intent", request.subject, tools, request.id);
   e.step = step;

@@ -1,5 +1,5 @@
-// Reclaim: ends processes that hold a GPU and that nobody waits for any more, with proof before each signal and a
-// record of each act.
+// Reclaim: ends processes that hold a GPU but that nobody waits for any more, with verification before each signal and
+// a record of each act.
 #pragma once
 
 #include <functional>
@@ -13,33 +13,33 @@
 
 namespace vramtrack::act {
 
-/// Whose processes may be ended, and which never.
+/// Whose processes may be ended, and which processes never.
 struct ReclaimBounds {
-  std::string own_user;         ///< whom this program runs as
-  std::set<std::string> users;  ///< others that were named; only root's word counts
+  std::string own_user;         ///< the user that this program runs as
+  std::set<std::string> users;  ///< other users that were named; effective only for root
   bool is_root = false;
-  std::set<std::uint32_t> protected_pids;  ///< this program and all above it
+  std::set<std::uint32_t> protected_pids;  ///< this program and all its ancestors
 };
 
-/// Why `holder` is left alone, in one clause; empty: it may be ended. Only a worker that Python's multiprocessing or a
-/// DataLoader started, and whose parent has ended, may: any other process whose parent has ended may have been left to
-/// run on purpose. Pure.
+/// Why `holder` is left alone, in one clause; empty: it may be ended. Only a worker that was started by Python's
+/// multiprocessing or a DataLoader, and whose parent has ended, may be ended: any other process whose parent has ended
+/// may have been left running on purpose. Pure.
 std::string why_spared(const Holder& holder, const ReclaimBounds& bounds);
 
-/// The process itself and all above it, by /proc.
+/// The process itself and all its ancestors, by /proc.
 std::set<std::uint32_t> self_and_above(const std::string& proc_root, std::uint32_t pid);
 
 struct ReclaimTools {
   Tools act;                       ///< its proc_root
-  std::string boot_id;             ///< of this start of the machine
+  std::string boot_id;             ///< identifies this boot of the machine
   std::function<Timestamp()> now;  ///< the time of day
   std::function<void(double seconds)> sleep;
   double patience_s = 10;  ///< how long SIGTERM may take
 };
 
-/// Sends SIGTERM to `target` through its pidfd, its start ticks compared; after patience_s SIGKILL. Each signal is
-/// written to `journal` and synced before it is sent, and its result afterwards. Returns what became of the process: an
-/// error says that it still runs, or why nothing was sent. Blocks for up to twice patience_s. Any thread.
+/// Sends SIGTERM to `target` through its pidfd, after comparing its start ticks; after patience_s sends SIGKILL. Each
+/// signal is written to `journal` and synced before it is sent, and its result afterwards. Returns the outcome; an
+/// error says that the process still runs, or why nothing was sent. Blocks for up to twice patience_s. Any thread.
 Result<std::string> reclaim(const Subject& target, const ReclaimTools& tools, Journal& journal);
 
 }  // namespace vramtrack::act

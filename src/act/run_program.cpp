@@ -43,7 +43,7 @@ class File {
   int fd_;
 };
 
-/// The input as an unnamed file: a pipe would block when the program does not read.
+/// Writes the input to an unnamed file: a pipe would block when the program does not read.
 bool fill(File& file, const std::string& input) {
   file.reset(::memfd_create("vramtrack-alert", MFD_CLOEXEC));
   std::size_t done = 0;
@@ -55,7 +55,7 @@ bool fill(File& file, const std::string& input) {
   return file.get() >= 0 && ::lseek(file.get(), 0, SEEK_SET) == 0;
 }
 
-/// What execve wants of a list of texts; they must outlive it.
+/// A list of texts in the form execve needs; the texts must outlive it.
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
   for (std::string& text : texts) out.push_back(text.data());
@@ -63,8 +63,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-/// What a program needs to find others, its files, its language and the network. The rest of ours, tokens among it, is
-/// none of its business.
+/// Variables that a program needs to find other programs, its files, its language and the network. The rest of our
+/// environment, which may contain tokens, is not passed on.
 bool is_passed_on(std::string_view variable) {
   constexpr std::array<std::string_view, 16> kPassedOn = {
       "PATH",       "HOME",        "USER",     "LOGNAME",         "SHELL",      "LANG",
@@ -99,7 +99,7 @@ int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int
   else
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
-  // Ours are opened with O_CLOEXEC; those that came from our parent are not.
+  // Our descriptors are opened with O_CLOEXEC; those inherited from our parent are not.
   posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
   sigset_t all;
   sigset_t none;
@@ -117,7 +117,7 @@ int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int
   return error;
 }
 
-/// Keeps the end of what is said.
+/// Reads the program's messages and keeps the end of them.
 void listen(int fd, std::string& said, std::chrono::milliseconds at_most) {
   pollfd wait{fd, POLLIN, 0};
   if (fd < 0 || ::poll(&wait, 1, static_cast<int>(at_most.count())) <= 0) return;
@@ -149,7 +149,7 @@ Variables variables_of(const Message& m, const OutboxRules& rules) {
 
 namespace {
 
-/// One run of a program; `output` (-1: thrown away) is its standard output.
+/// Runs a program once; `output` (-1: discarded) is its standard output.
 Outcome run(const std::vector<std::string>& argv, const std::string& input, const Variables& variables, int output,
             double timeout_s, const std::atomic<bool>& stop) {
   const auto failed = [&](const std::string& why) {
@@ -169,7 +169,7 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
   const auto deadline = steady_clock::now() +
                         std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(timeout_s));
   std::string said;
-  said.reserve(2 * kMostSaid);  // while the program runs, no memory is asked for: it would be left alone
+  said.reserve(2 * kMostSaid);  // no allocation while the program runs: a failure would leave it unattended
   int status = 0;
   bool killed = false;
   for (;;) {
@@ -179,13 +179,13 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
       ::kill(-pid, SIGKILL);
       killed = true;
     }
-    // Once it has closed its end (a daemon does), poll() returns at once: then only look now and then.
+    // Once it has closed its end (as a daemon does), poll() returns at once: then only check occasionally.
     const auto before = steady_clock::now();
     listen(said_end.get(), said, kLook);
     if (const auto rest = kLook - (steady_clock::now() - before); rest > steady_clock::duration::zero())
       ::poll(nullptr, 0, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(rest).count()));
   }
-  // What it said last; others of its group may hold the pipe open and are not waited for.
+  // Read its last messages; others in its group may hold the pipe open and are not waited for.
   listen(said_end.get(), said, std::chrono::milliseconds{0});
   if (killed)
     return failed(stop ? "was ended with vramtrack"

@@ -1,4 +1,4 @@
-// run_program: a program of the user's, told of one message.
+// run_program: runs a program supplied by the user for one message.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,15 @@ namespace vramtrack::act {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-/// Runs `argv` (argv[0] is looked for in PATH; no shell) in a process group of its own, with `input` as standard input,
-/// `variables` added to the environment, signals as a new program has them, and none of this program's files open.
-/// Delivered: exit status 0. Else another attempt is worth it; the reason ends with the last it said on standard
+/// Runs `argv` (argv[0] is looked up in PATH; no shell) in its own process group, with `input` as standard input,
+/// `variables` added to the environment, default signal handling, and none of this program's files open.
+/// Delivered: exit status 0. Otherwise another attempt is worthwhile; the reason ends with its last message on standard
 /// error. After timeout_s, or with `stop`, the whole group is killed. REQUIRES: argv is not empty.
 Outcome run_program(const std::vector<std::string>& argv, const std::string& input, const Variables& variables,
                     double timeout_s, const std::atomic<bool>& stop);
 
-/// Runs `argv` likewise, with nothing on its standard input: what it wrote to standard output, at most 64 KiB, where
-/// its exit status is 0. Errors name the program and end with the last it said on standard error.
+/// Runs `argv` likewise, with empty standard input. Returns what it wrote to standard output, at most 64 KiB, if its
+/// exit status is 0. Errors name the program and end with its last message on standard error.
 Result<std::string> run_for_output(const std::vector<std::string>& argv, double timeout_s,
                                    const std::atomic<bool>& stop);
 

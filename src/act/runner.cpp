@@ -64,14 +64,14 @@ std::string phase_word(Climb::Phase phase) {
   return {};
 }
 
-/// An act that was forbidden for now, and is tried again.
+/// An act that was forbidden for now, and will be retried.
 struct Deferred {
   Order order;
   std::chrono::steady_clock::time_point first;
   std::chrono::steady_clock::time_point next;
 };
 
-/// What came of an order.
+/// The result of an order.
 struct Carried {
   Order order;
   Settled settled;
@@ -82,10 +82,10 @@ struct Carried {
 
 struct Runner::Core {
   RunnerOptions options;
-  Journal journal;  ///< the thread's alone
+  Journal journal;  ///< used only by the thread
   std::atomic<bool> stop{false};
 
-  mutable std::mutex mutex;  ///< of what follows; never held over an act or a file
+  mutable std::mutex mutex;  ///< guards what follows; never held during an act or file access
   std::condition_variable changed;
   Ladder ladder;
   std::deque<Order> orders;
@@ -95,7 +95,7 @@ struct Runner::Core {
   std::vector<std::string> messages;
   std::uint64_t revision = 1;
   bool busy = false;
-  bool off_here = false;  ///< switched off, and the file could not be written
+  bool off_here = false;  ///< switched off, but the file could not be written
   std::string off_by;
   std::thread thread;
 
@@ -126,7 +126,7 @@ struct Runner::Core {
     if (messages.size() < kMostMessages) messages.push_back(printable(text));
   }
 
-  /// Writes it down, and shows it.
+  /// Records the entry, and publishes it.
   Status write(AuditEntry entry, bool synced) {
     Status written = journal.append(entry, synced);
     if (options.written) options.written(entry);
@@ -159,7 +159,7 @@ struct Runner::Core {
     options.tools.tell(std::move(note));
   }
 
-  /// Right before an act: what may have changed since the order was given. Empty: nothing stands against it.
+  /// Checks, right before an act, what may have changed since the order was given. Empty: no objection.
   std::string objection(const Order& order) {
     if (stop) return "vramtrack ends";
     if (std::string off = off_reason(); !off.empty()) return off;
@@ -172,7 +172,7 @@ struct Runner::Core {
     return "the ladder has ended";
   }
 
-  /// That the process is the one that was seen, and one that the policy may touch: as the kernel tells it now.
+  /// Verifies with the kernel that the process is the one that was seen, and one that the policy may act on.
   std::string ownership(const Order& order, const ActRequest& request) {
     const auto proven = prove(request);
     if (!proven) return proven.error().message;
@@ -190,12 +190,12 @@ struct Runner::Core {
     now.command = proven->command.empty() ? proven->name : proven->command;
     std::string why = not_owned(*rule, now.user, options.own_user);
     if (why.empty()) why = not_named(*rule, now);
-    // A process that became another program by exec() keeps its pid and its start.
+    // A process that became another program by exec() keeps its pid and its start time.
     if (why.empty() && now.command != order.subject.command) why = why_not(*rule, config, now);
     return why;
   }
 
-  /// Of an act that an earlier run began: what became of it; nullopt: it is to be done as any other.
+  /// The result of an act that an earlier run began; nullopt: it must be done like any other.
   std::optional<Settled> take_up(const Order& order, const ActionInfo& info, const ActRequest& request) {
     if (info.complete != nullptr && !stop && off_reason().empty()) {
       const auto completed = info.complete(request, *order.plan);
@@ -207,8 +207,8 @@ struct Runner::Core {
     return Settled{Settled::Kind::done, "the process has ended: it is taken as done", {}, order.time};
   }
 
-  /// nullopt: it is forbidden for now, and was put among the deferred. `first`: of the first attempt; nullopt: this is
-  /// it.
+  /// nullopt: it is forbidden for now, and was deferred. `first`: the time of the first attempt; nullopt: this is
+  /// the first.
   std::optional<Settled> do_act(const Order& order, std::optional<steady_clock::time_point> first) {
     const ActionInfo* info = find_action(order.action);
     if (info == nullptr) return Settled{Settled::Kind::failed, "there is no such action", {}, order.time};
@@ -234,7 +234,7 @@ struct Runner::Core {
     if (info->traits.needs_process)
       if (const std::string why = ownership(order, request); !why.empty())
         return settled(Settled::Kind::refused, "refused", why);
-    // What is done to another machine's node rests on the same proof.
+    // Acts on another machine's node require the same verification.
     if (!info->traits.needs_process && !info->traits.is_free && !order.subject.node.empty())
       if (const auto proven = prove(request); !proven)
         return settled(Settled::Kind::refused, "refused", proven.error().message);
@@ -258,7 +258,7 @@ struct Runner::Core {
       deferred.push_back(std::move(later));
       return std::nullopt;
     }
-    // What failed may have been done in part: it is undone all the same.
+    // A failed act may have been done in part, so it is undone too.
     Settled out = done ? settled(Settled::Kind::done, "done", *done, plan->undo)
                        : settled(Settled::Kind::failed, "failed", done.error().message, plan->undo);
     point("done", order);
@@ -332,7 +332,7 @@ struct Runner::Core {
       lock.unlock();
       try {
         carry_out(std::move(order), first);
-      } catch (const std::bad_alloc&) {  // the order is lost, and its climb waits: nothing is done
+      } catch (const std::bad_alloc&) {  // the order is lost and its climb waits: nothing is done
       }
       lock.lock();
       busy = false;

@@ -45,7 +45,7 @@ Result<SlurmJob> ask(const std::string& id, std::string_view number, const Tools
   return parse_slurm_job(*text, number);
 }
 
-/// The number of the job alone: "1234" of "1234.batch".
+/// Only the number of the job: "1234" of "1234.batch".
 std::string_view number_of(std::string_view job) {
   return job.substr(0, job.find('.'));
 }
@@ -119,7 +119,7 @@ Result<std::vector<SlurmJob>> slurm_neighbours(const Neighbours& wanted, const T
     const std::string number = fields.substr(0, fields.find('|'));
     if (!is_number(number) || number == number_of(wanted.except)) continue;
     auto job = parse_slurm_job(fields, number);
-    // A job of several nodes ends on all of them: only what has its script here is moved from here.
+    // A job on several nodes ends on all of them, so only a job whose script runs here is moved from here.
     if (!job || job->batch_host != wanted.node) continue;
     if (is_in(wanted.users, job->user) || is_in(wanted.users, job->uid)) jobs.push_back(std::move(*job));
   }
@@ -141,7 +141,7 @@ Result<std::string> slurm_after_requeue(const SlurmJob& job, const Tools& tools,
   // Nodes can be excluded only once the job waits, and it waits only once its processes have ended.
   const auto deadline = steady_clock::now() +
                         std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(timeout_s));
-  // Of an array, the number that runs is not the one that it is asked for.
+  // For a job array, the number of the running task differs from the one to ask for.
   for (;;) {
     const auto text = tools.run({"squeue", "-h", "-j", job.id, "-t", "all", "-o", "%T"}, kAnswer_s);
     if (text && (text->starts_with("PENDING") || text->starts_with("REQUEUE_HOLD"))) break;

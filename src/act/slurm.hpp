@@ -1,6 +1,6 @@
-// Slurm: what the actions ask of it and tell it, by its own programs (squeue, scontrol, scancel, sinfo) and without a
-// shell. Job names, comments and commands are written by users and are never read: only fields that Slurm itself
-// fills are.
+// Slurm: the actions' queries and commands, through Slurm's own programs (squeue, scontrol, scancel, sinfo) and without
+// a shell. Job names, comments and commands are written by users and are never read, only fields that Slurm itself
+// fills.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace vramtrack::act {
 
 /// A job as the controller knows it.
 struct SlurmJob {
-  std::string id;     ///< as its programs want it: "1234", or "1200_3" of an array: "1200" would mean every task of it
+  std::string id;  ///< as Slurm's programs need it: "1234", or "1200_3" of an array ("1200" would mean all its tasks)
   std::string state;  ///< "RUNNING"
   std::string user;
   std::string uid;
@@ -24,43 +24,43 @@ struct SlurmJob {
   [[nodiscard]] bool is_of(const std::string& user_or_uid) const { return user_or_uid == user || user_or_uid == uid; }
 };
 
-/// The job of the subject's cgroup ("1234.batch" is of job 1234), as the controller knows it now. Errors: the subject
-/// is in no job, the controller does not know it or does not answer, or the job is another user's than the process.
+/// The job of the subject's cgroup ("1234.batch" belongs to job 1234), as the controller knows it now. Errors: the
+/// subject is not in a job, the controller does not know it or does not answer, or the job and process users differ.
 Result<SlurmJob> slurm_job(const Subject& subject, const Tools& tools);
 
 /// What `squeue -h -o kSlurmJobFormat` printed, for the job whose number is `number`. Pure.
 Result<SlurmJob> parse_slurm_job(std::string_view text, std::string_view number);
 inline constexpr const char* kSlurmJobFormat = "%A|%F|%K|%T|%u|%U|%B|%x";
 
-/// Sends the signal to the job's batch script, with `to_steps` to its steps, too. Errors: the controller does not
+/// Sends the signal to the job's batch script and, with `to_steps`, also to its steps. Errors: the controller does not
 /// answer, or refuses.
 Status slurm_signal(const SlurmJob& job, int signal, bool to_steps, const Tools& tools);
 
-/// Whether the job has told that it saved its work in this run of it: its comment is "vramtrack saved N", N the number
-/// of its restarts (`SLURM_RESTART_COUNT`). Nothing else is read of it. False, too, where Slurm does not answer.
+/// Whether the job has reported that it saved its work in this run: its comment is "vramtrack saved N", N being the
+/// number of its restarts (`SLURM_RESTART_COUNT`). Nothing else in it is read. Also false if Slurm does not answer.
 bool slurm_has_saved(const Subject& subject, const Tools& tools);
 /// What `squeue -h -O kSlurmSavedFormat` printed. Pure.
 bool parse_slurm_saved(std::string_view text);
 inline constexpr const char* kSlurmSavedFormat = "RestartCnt:12,Comment:40";
 
 /// Puts the job back into the queue, which ends it here. It starts again at once instead of after the two minutes that
-/// Slurm waits otherwise, and not on the node it was on; with `is_held` it waits until a person releases it. Blocks
-/// until the job has left its node, at most timeout_s. Errors: it is no batch job, or may not be requeued
+/// Slurm would otherwise wait, and not on the same node; with `is_held` it waits until a person releases it. Blocks
+/// until the job has left its node, at most timeout_s. Errors: it is not a batch job, or may not be requeued
 /// (`Requeue=0`).
 Result<std::string> slurm_requeue(const SlurmJob& job, const Tools& tools, bool is_held, bool is_elsewhere,
                                   double timeout_s);
 
-/// The second half of it, for a job that was requeued and may have lost it to a crash: waits until the job has left its
-/// node, and then sets where and when it starts. `node`: where it may not; empty: anywhere.
+/// The second half of requeueing, for a job for which a crash may have prevented it: waits until the job has left its
+/// node, and then sets where and when it starts. `node`: where it must not start; empty: it may start anywhere.
 Result<std::string> slurm_after_requeue(const SlurmJob& job, const Tools& tools, bool is_held, const std::string& node,
                                         double timeout_s);
 
-/// What jobs beside the subject's are asked for.
+/// Which jobs besides the subject's to look for.
 struct Neighbours {
   std::string node;                     ///< where they run
-  std::string except;                   ///< the subject's job, "1234.batch"; empty: it is in none
-  std::vector<std::string> users;       ///< of one of these; empty: of any user
-  std::vector<std::string> partitions;  ///< in one of these; empty: in any
+  std::string except;                   ///< the subject's job, "1234.batch"; empty: it is not in a job
+  std::vector<std::string> users;       ///< the job's user is one of these; empty: any user
+  std::vector<std::string> partitions;  ///< in one of these; empty: any
 };
 
 /// The jobs whose batch script runs on the node, in the order of their numbers. Errors: the controller does not answer.
@@ -68,7 +68,7 @@ Result<std::vector<SlurmJob>> slurm_neighbours(const Neighbours& wanted, const T
 
 struct SlurmNode {
   std::string state;   ///< "mixed", "drained", "idle"
-  std::string reason;  ///< "none" where there is none
+  std::string reason;  ///< "none" if there is none
 
   [[nodiscard]] bool is_drained() const { return state.starts_with("drain"); }
 };

@@ -51,7 +51,7 @@ Subject subject_of(const View& view, const SeriesView& series, const Alert& aler
   subject.used_bytes = series.used_bytes;
   subject.held_s = std::max(0.0, seconds_between(alert.raised, view.time));
   if (alert.kind == AlertKind::stall) {
-    // The verdict is of the memory, which stands still.
+    // The verdict is about the memory, which does not change.
     subject.trouble = Trouble::stalled;
     subject.severity = alert.severity;
     subject.confidence = series.stall ? series.stall->confidence : alert.finding.confidence;
@@ -78,7 +78,7 @@ bool is_worse(const Subject& one, const Subject& other) {
   return ends_first_s(one) < ends_first_s(other);
 }
 
-/// Whether a step may rest on this series at all.
+/// Whether a step may be based on this series at all.
 bool counts(const SeriesView& series) {
   return !series.ignored && !series.ended && !series.paused;
 }

@@ -1,4 +1,4 @@
-// Subject: what a policy sees of one process (or of a device) that is in trouble. A plain value, made of a View alone:
+// Subject: what a policy sees of one process (or device) with a problem. A plain value, made only from a View:
 // a replayed View gives the same subjects as the live one did.
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace vramtrack::act {
 
-/// Why it is a subject: which alert of it stands. Of a process with both it is the leak.
+/// Why it is a subject: which of its alerts is active. For a process with both, the leak.
 enum class Trouble : std::uint8_t { leak, stalled };
 inline constexpr std::array<std::string_view, 2> kTroubleWords = {"leak", "stalled"};
 std::string_view to_string(Trouble trouble);
 
-/// Texts are foreign: whoever writes them somewhere makes them printable.
+/// Texts are untrusted: code that writes them somewhere must make them printable.
 struct Subject {
   Trouble trouble = Trouble::leak;
   ProcessKey process;  ///< pid 0: no process, the device alone
@@ -29,39 +29,39 @@ struct Subject {
   std::string pod;        ///< Kubernetes pod UID
   std::string job;        ///< Slurm job id, "1234" or "1234.0"
   std::string job_name;
-  /// More of what a rule may ask for: image, framework, cgroup, name (the short name of the process), host.
+  /// Further properties that a rule may use: image, framework, cgroup, name (the short name of the process), host.
   std::map<std::string, std::string> labels;
-  /// The machine as its scheduler knows it, where that is not this one; process.host is set then, too.
+  /// The machine as its scheduler knows it, if it is not this one; process.host is then set too.
   std::string node;
-  std::string device_id;  ///< where it is in trouble; of several devices, where it is worst
+  std::string device_id;  ///< the device with the problem; of several, the worst
   std::optional<int> device_index;
   std::string device_name;
   Severity severity = Severity::watch;
-  Pattern pattern = Pattern::none;  ///< of a leak, as are growth and end
+  Pattern pattern = Pattern::none;  ///< for a leak, as are growth and end
   double confidence = 0;            ///< 0..1, that it leaks, or that it is stalled
   Interval growth_bytes_per_s;
-  std::optional<Interval> ends_in_s;  ///< until memory runs out, where an end can be told
+  std::optional<Interval> ends_in_s;  ///< until memory runs out, if that can be predicted
   std::uint64_t used_bytes = 0;       ///< of the process, on this device
-  double held_s = 0;                  ///< for how long the evidence has stood: since the alert was raised
-  bool has_saved = false;             ///< the work itself has told that it has written its checkpoint
-  /// Of its device: what no process held when an act that ends the process was due. What is more afterwards did not
-  /// come back.
+  double held_s = 0;                  ///< how long the evidence has existed: since the alert was raised
+  bool has_saved = false;             ///< the work itself has reported that it has written its checkpoint
+  /// On its device: what no process held when an act that ends the process was due. Any excess afterwards was not
+  /// returned.
   std::optional<double> unattributed_bytes;
   std::string because;  ///< the evidence in words, with its figures
   friend bool operator==(const Subject&, const Subject&) = default;
 };
 
-/// What tells one subject from another: the process, or the device where there is none. The same text for the same
-/// process as long as it lives, and never again for another.
+/// Identifies a subject: the process, or the device if there is none. The text stays the same as long as the process
+/// lives, and is never used again for another.
 std::string subject_key(const Subject& subject);
 
-/// "pid 4242 (python train.py, alice)"; "GPU 0" of a subject without a process; of one on another machine with
-/// " on gn1". Printable.
+/// "pid 4242 (python train.py, alice)"; "GPU 0" for a subject without a process; with " on gn1" for one on another
+/// machine. Printable.
 std::string subject_words(const Subject& subject);
 
-/// The subjects of `view`, at most one a process and one a device: of several series of one process the worst. An
-/// ignored series, one that has ended and one whose device does not answer make none. A device is a subject of its own
-/// only where no visible process explains what it shows. Pure; O(series).
+/// The subjects of `view`, at most one per process and one per device: the worst of several series of one process. A
+/// series that is ignored, has ended, or whose device does not answer gives no subject. A device is a subject itself
+/// only if no visible process explains what it shows. Pure; O(series).
 std::vector<Subject> subjects_of(const View& view);
 
 }  // namespace vramtrack::act

@@ -1,4 +1,4 @@
-// What a command takes, declared once: parsing, --help, the shells' completions and the man page follow from it.
+// The arguments of a command, declared once: parsing, --help, the shells' completions and the man page use them.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ enum class Takes : std::uint8_t {
   several,   ///< all words up to the next option, at least one
 };
 
-/// What a shell completes a word with, besides the words that are known.
+/// What a shell offers to complete a word, besides the known words.
 enum class Completes : std::uint8_t { nothing, files, programs };
 
 /// Options that several commands share and that the man page describes once, under a heading of their own.
@@ -34,14 +34,14 @@ enum class Group : std::uint8_t { own, configuration, logs };
 /// One option ("--json") or operand ("FILE").
 struct Argument {
   std::string name;
-  std::string metavar;  ///< of what follows an option; empty: a flag or an operand
+  std::string metavar;  ///< of the word after an option; empty: a flag or an operand
   std::string help;     ///< one sentence, without a full stop
   Takes takes = Takes::nothing;
-  SetWord set;  ///< called once for each word; of a flag that is given with an empty one, and then it cannot fail
+  SetWord set;  ///< called for each word; for a flag that is given, with an empty one, and then it cannot fail
   bool is_required = false;
   Completes with = Completes::nothing;
-  std::vector<std::string> words;  ///< those that are known
-  std::string manual;              ///< more sentences, for the man page alone
+  std::vector<std::string> words;  ///< the known words
+  std::string manual;              ///< more sentences, only for the man page
   Group group = Group::own;
 
   [[nodiscard]] bool is_operand() const { return !name.starts_with('-'); }
@@ -53,7 +53,7 @@ struct Argument {
   Argument& in_manual(std::string sentences) { return manual = std::move(sentences), *this; }
 };
 
-/// The arguments of one command, in the order of --help. What they are stored into must outlive the parsing.
+/// The arguments of one command, in the order of --help. The variables they are stored in must outlive the parsing.
 class Arguments {
  public:
   Argument& flag(std::string name, std::string help, bool& into);
@@ -67,7 +67,7 @@ class Arguments {
   Argument& operand(std::string name, std::string help, SetWord set);
   Argument& operands(std::string name, std::string help, SetWord set);
 
-  /// Those from the `first` on.
+  /// Applies to the arguments from `first` on.
   void put_in_group(Group group, std::size_t first);
 
   [[nodiscard]] const std::deque<Argument>& all() const { return all_; }
@@ -75,10 +75,10 @@ class Arguments {
  private:
   Argument& add(Argument argument);
 
-  std::deque<Argument> all_;  ///< a deque: what add() returned stays where it is
+  std::deque<Argument> all_;  ///< a deque: references that add() returned stay valid
 };
 
-// Where words go. Each is stored as it is, or checked first.
+// Functions that store words. Each word is stored as it is, or checked first.
 SetWord text(std::string& into);
 SetWord text(std::optional<std::string>& into);
 SetWord text(std::vector<std::string>& into);  ///< appends
@@ -89,11 +89,11 @@ SetWord whole_number(std::function<void(std::uint64_t)> into, std::uint64_t min,
 SetWord number(double& into, double min, double max);
 /// "80GiB" or a number of bytes.
 SetWord size(std::function<void(std::uint64_t bytes)> into);
-/// Memory of a whole GPU: less than 1 MiB is an error, since the unit was forgotten.
+/// Memory of a whole GPU: less than 1 MiB is an error, because then the unit was forgotten.
 SetWord capacity(std::optional<std::uint64_t>& into_bytes);
 SetWord one_of(std::vector<std::string> known, std::string& into);
 
-/// "a, b, c", of whatever has a name: detectors, sources, themes.
+/// "a, b, c", for names of any kind: detectors, sources, themes.
 std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");
 template <class Range>
 std::vector<std::string> names_of(const Range& named) {

@@ -1,4 +1,4 @@
-// actuate: takes alerts of a fleet from Alertmanager, and acts through the scheduler that owns the work
+// actuate: receives alerts of a fleet from Alertmanager, and acts through the scheduler that owns the work
 // (docs/actuate.md).
 #include <fmt/format.h>
 

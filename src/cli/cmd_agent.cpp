@@ -1,4 +1,4 @@
-// agent: samples, records and judges without a terminal, and answers on a Unix socket and HTTP (docs/agent.md).
+// agent: samples, records and judges without a terminal, and serves a Unix socket and HTTP (docs/agent.md).
 #include "agent/daemon.hpp"
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"

@@ -1,4 +1,4 @@
-// analyze: whole recordings, one verdict a series. The contract is docs/formats/analysis.md.
+// analyze: whole recordings, one verdict per series. The contract is docs/formats/analysis.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct AnalyzeOptions {
   LogArguments logs;
 };
 
-/// Exit code 1 by the contract: an alert of a leak that was not withdrawn.
+/// Whether the contract requires exit code 1: there is an alert of a leak that was not withdrawn.
 bool leaked(const View& view) {
   return std::any_of(view.series.begin(), view.series.end(), [](const SeriesView& s) {
     return std::any_of(s.alerts.begin(), s.alerts.end(),
@@ -35,7 +35,7 @@ bool leaked(const View& view) {
   });
 }
 
-/// Reads one recording to its end. What was read before a failure is judged all the same, unless the failure shows that
+/// Reads one recording to its end. What was read before a failure is still judged, unless the failure shows that
 /// it was misunderstood.
 class Analysis {
  public:
@@ -48,7 +48,7 @@ class Analysis {
     auto source = recording.open(catalog);
     if (!source) return failed(files, source.error().message);
     const ScaleScope said_by((*source)->notes().scale);
-    RunHistory history = history_;  // each recording begins with the same
+    RunHistory history = history_;  // each recording starts with the same history
     std::optional<Engine> engine;
     const auto begin = [&] {
       engine.emplace(config_, catalog);
@@ -92,7 +92,7 @@ class Analysis {
   }
 
  private:
-  /// What a later watch of a store says of a series stands; the alerts of the earlier one are kept.
+  /// A later watch of a store replaces what an earlier one says about a series, but the earlier alerts are kept.
   static View after(View earlier, View later) {
     for (SeriesView& was : earlier.series) {
       const auto is =
@@ -122,7 +122,7 @@ class Analysis {
   bool printed_ = false;
 };
 
-/// One unreadable file must not cost the verdict on the others: it is named, and the rest is planned without it.
+/// One unreadable file must not prevent the verdict on the others: it is named, and the rest is planned without it.
 Result<std::vector<RecordedPart>> plan_readable(const std::vector<std::string>& files, const RecordedOptions& options,
                                                 Console& console, int& exit_code) {
   const RecordedInfo& kind = recorded_at(files.front());
@@ -142,7 +142,7 @@ Result<std::vector<RecordedPart>> plan_readable(const std::vector<std::string>& 
     else
       console.error("cannot analyse: " + alone.error().message);
   }
-  // Each is readable on its own: the fault is in how they belong together.
+  // Each file is readable on its own: the fault is in how they are combined.
   if (readable.size() == files.size()) return all;
   exit_code = kFailed;
   if (readable.empty()) return std::vector<RecordedPart>{};

@@ -1,4 +1,4 @@
-// attach: PyTorch's own recorder in a program that runs already, for a while; and what grew meanwhile.
+// attach: runs PyTorch's own recorder for a while in a program that is already running, and shows what grew.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -18,10 +18,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kFailed = 2;
 constexpr double kLongest_s = 3500;  ///< the program's own limit is an hour
-/// The program switches its recorder off so long after the end, where this process hangs.
+/// If this process hangs, the program switches its recorder off this long after the end.
 constexpr double kGrace_s = 60;
-/// When the snapshots are taken, as parts of the duration. The first one waits until the buffers of a step, which were
-/// made before the recording, have been replaced; the second tells a warm-up from a leak.
+/// When the snapshots are taken, as fractions of the duration. The first one waits until a step's buffers that were
+/// allocated before the recording have been replaced; the second one distinguishes a warm-up from a leak.
 constexpr double kMoments[] = {0.2, 0.6, 1.0};
 constexpr std::size_t kKept = 10;
 

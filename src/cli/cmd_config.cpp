@@ -55,7 +55,7 @@ int init(const ConfigOptions& options, Console& console) {
   std::error_code ec;
   if (const auto folder = std::filesystem::path(file).parent_path(); !folder.empty())
     std::filesystem::create_directories(folder, ec);
-  // O_EXCL: a file that somebody wrote in the meantime is never lost.
+  // O_EXCL: a file that somebody wrote in the meantime is never overwritten.
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (options.force ? O_TRUNC : O_EXCL), 0644);
   if (fd < 0 && errno == EEXIST) {
     console.error(fmt::format("cannot write {}: the file exists; edit it, or replace it with --force", file));
@@ -80,7 +80,7 @@ Runner declare_show(Arguments& arguments) {
   return configured<ConfigOptions>(options, show);
 }
 
-/// Without configured(): the file need not be valid, nor be there.
+/// Without configured(): the file need not be valid, or even exist.
 Runner declare_path(Arguments& arguments) {
   const auto options = std::make_shared<ConfigOptions>();
   add_config(arguments, options->config);

@@ -1,4 +1,4 @@
-// doctor: what was found here, what is missing, and what to do about it.
+// doctor: what was found on this machine, what is missing, and what to do about it.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What one line of the report says about its subject.
+/// The status that a line of the report gives its subject.
 enum class Health { ok, note, missing };
 
 /// Collects the lines; `missing` ones decide the exit code.
@@ -88,7 +88,7 @@ bool check_driver(Checkup& checkup, const SourcesConfig& config) {
   return !module.empty() || !line.empty();
 }
 
-/// Opens every source and polls it once: the devices and processes land in `catalog`. Returns how many work.
+/// Opens every source and polls it once: devices and processes go into `catalog`. Returns how many sources work.
 int check_sources(Checkup& checkup, const SourcesConfig& config, bool is_nvidia, Catalog& catalog, Batch& batch) {
   int working = 0;
   std::vector<std::pair<std::string_view, std::string>> absent;
@@ -112,7 +112,7 @@ int check_sources(Checkup& checkup, const SourcesConfig& config, bool is_nvidia,
       checkup.say(Health::note, info->name, polled.error().message);
     for (const std::string& warning : (*source)->notes().warnings) checkup.say(Health::note, info->name, warning);
   }
-  // A machine has one kind of GPU: that the other source finds none is as it should be.
+  // A machine has one kind of GPU: it is normal that the other source finds none.
   for (const auto& [name, why] : absent)
     checkup.say(working > 0 || (is_nvidia && name != "nvml") ? Health::note : Health::missing, name, why);
   return working;
@@ -139,7 +139,7 @@ void list_devices(Checkup& checkup, const Catalog& catalog, const Batch& batch) 
   }
 }
 
-/// In a container that has processes of its own. One that was started with --pid=host has not.
+/// Whether this is a container with its own process namespace. One that was started with --pid=host does not have it.
 bool is_contained(const SourcesConfig& config) {
   std::error_code ec;
   const std::string space = fs::read_symlink(config.proc_root + "/self/ns/pid", ec).string();
@@ -181,7 +181,7 @@ void check_visibility(Checkup& checkup, const SourcesConfig& config) {
     checkup.say(Health::ok, "processes", "all processes of this system are visible");
 }
 
-/// Who holds the flock on `path`, from /proc/locks: asking by taking it would get in a writer's way.
+/// Who holds the flock on `path`, from /proc/locks: trying to take the lock would get in a writer's way.
 std::string holder_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return {};
@@ -229,7 +229,7 @@ void check_store(Checkup& checkup, const Config& config) {
     checkup.say(Health::missing, "store", path + " is not writable", "set store.path, or watch with --no-record");
 }
 
-/// An agent that runs is no condition for anything: without one nothing is said. Returns whether one answers.
+/// Nothing requires a running agent: without one, nothing is said. Returns whether one answers.
 bool check_agent(Checkup& checkup, const AgentConfig& config) {
   const auto socket = agent::find_agent(config);
   if (!socket) return false;
@@ -273,7 +273,7 @@ int doctor(const ConfigRequest& request, Console& console) {
   return checkup.missing() == 0 ? 0 : 1;
 }
 
-/// Without configured(): a configuration that is wrong is one of the things to report.
+/// Without configured(): a wrong configuration is one of the things to report.
 Runner declare(Arguments& arguments) {
   struct Options {
     ConfigRequest config;

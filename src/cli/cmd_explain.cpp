@@ -1,4 +1,4 @@
-// explain: what the out-of-memory messages of a text say. The contract of the output is docs/formats/explain.md.
+// explain: explains the out-of-memory messages in a text. The contract of the output is docs/formats/explain.md.
 #include <fmt/format.h>
 
 #include <array>

@@ -46,7 +46,7 @@ Result<fleet::PlanOptions> timed_plan_of(const FleetScanOptions& o) {
     if (!moment) return fail(moment.error());
     until = *moment;
   }
-  // A length counts back from the end.
+  // A duration counts back from the end.
   const auto since = parse_moment("--since", o.since, {}, until);
   if (!since) return fail(since.error());
   if (*since >= until) return fail("--since must be before --until");
@@ -60,7 +60,7 @@ int failed(Console& console, const std::string& why) {
   return kFailed;
 }
 
-/// A line at the end of the terminal with how far the scan is; nothing elsewhere.
+/// A progress line at the bottom of the terminal; nothing if there is no terminal.
 class ProgressLine {
  public:
   explicit ProgressLine(Console& console, bool is_wanted) : block_(console), is_wanted_(is_wanted) {}

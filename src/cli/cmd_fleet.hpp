@@ -1,4 +1,4 @@
-// The verbs of `vramtrack fleet` that have files of their own.
+// The verbs of `vramtrack fleet` that are in separate files.
 #pragma once
 
 #include "cli/commands.hpp"

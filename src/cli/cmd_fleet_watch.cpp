@@ -1,4 +1,4 @@
-// fleet watch: a scan that goes on, with a page, an API and metrics.
+// fleet watch: a continuous scan, with a page, an API and metrics.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -54,7 +54,7 @@ Result<std::string> token_of(const FleetWatchOptions& o) {
                   o.listen));
 }
 
-/// A line when a job begins to leak, and one when it ends.
+/// Prints a line when a job begins to leak, and one when the leak ends.
 class Lines {
  public:
   explicit Lines(Console& console) : console_(console) {}
@@ -159,7 +159,7 @@ class Watching {
     return out;
   }
 
-  /// Said once, until it changes.
+  /// Reports a problem once, until it changes.
   void trouble(const std::string& why) {
     ++status_.failed_passes;
     if (why != status_.trouble) console_.error(printable(why) + "; trying again");
@@ -179,7 +179,7 @@ class Watching {
   void publish(fleet::FleetSite& site, const fleet::Scan& shown, const fleet::FleetFindings& found) {
     site.publish({fleet::fleet_json(shown, found, words_, status_), fleet::fleet_metrics(shown, found, status_),
                   status_.trouble.empty()});
-    lines_.tell(found, status_.time);  // who reads a line finds what it speaks of
+    lines_.tell(found, status_.time);  // a reader of a line can look up what it refers to
   }
 
   const fleet::Scan nothing_{};

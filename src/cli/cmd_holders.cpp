@@ -1,4 +1,4 @@
-// holders: who holds what of each GPU now.
+// holders: which processes hold memory of each GPU now.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ int holders(const HoldersOptions& options, const LayeredConfig& layers, Console&
     poll_live(source, time_of_day(), batch, [&console](const std::string& text) { console.warn(text); });
   const std::set<std::uint32_t> listed = listed_pids(batch, catalog);
   HoldersFound found = find_holders(config.proc_root, listed);
-  // Asking the driver opens its files here, too.
+  // Asking the driver opens its files in this process too.
   const auto self = static_cast<std::uint32_t>(::getpid());
   if (!listed.contains(self)) std::erase_if(found.holders, [self](const Holder& h) { return h.info.pid == self; });
   Ledger ledger = make_ledger(batch, catalog, found, config.proc_root, config.sys_root);

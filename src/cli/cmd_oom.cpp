@@ -1,4 +1,4 @@
-// oom show: what filled the memory when an allocation of a traced program failed.
+// oom show: what filled the memory when a traced program's allocation failed.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kNoneFailed = 1;
 
-/// The newest that `vramtrack run` names so by itself in this folder; empty: there is none.
+/// The newest trace in this folder with the name that `vramtrack run` uses by default; empty: there is none.
 std::string newest_trace() {
   namespace fs = std::filesystem;
   std::string newest;

@@ -21,12 +21,12 @@ namespace {
 struct PolicyOptions {
   ConfigRequest config;
   std::vector<std::string> files;
-  std::string name;  ///< of explain: one policy
+  std::string name;  ///< for explain: one policy
   bool json = false;
   LogArguments logs;
 };
 
-/// The policies, or nullopt after saying what is wrong.
+/// The policies, or nullopt after an error message.
 std::optional<act::Policies> policies_of(const LayeredConfig& layers, Console& console) {
   const PolicyFile& file = layers.config().policies;
   auto policies = act::parse_policies(file.toml, file.name);
@@ -63,7 +63,7 @@ int explain(const PolicyOptions& options, const LayeredConfig& layers, Console& 
   return 2;
 }
 
-/// A recording through the live pipeline; what its Views make due is written down, and nothing is done.
+/// Runs a recording through the live pipeline; prints the acts that its Views would trigger, without doing them.
 class Trial {
  public:
   Trial(const Config& config, act::Policies policies, bool json, Console& console)
@@ -90,7 +90,7 @@ class Trial {
         standing = 0;
       }
       pipeline.take(tick->batch);
-      // Without an alert there is no subject, and making a View is what costs.
+      // Without an alert there is no subject, and making a View is expensive.
       if (standing > 0 || !ladder.climbs().empty()) see(ladder, *pipeline.view());
       if (console_.gone() || Interrupt::requested()) break;
     }

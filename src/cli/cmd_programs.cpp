@@ -1,4 +1,4 @@
-// programs: what a watch remembers of the finished runs of programs (docs/detectors/judge.md, Experience).
+// programs: what a watch remembers about finished runs of programs (docs/detectors/judge.md, Experience).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct ProgramsOptions {
   bool json = false;
 };
 
-/// Of a program, so many digits of its key tell it apart.
+/// This many digits of a program's key identify it.
 constexpr std::size_t kIdDigits = 12;
 
 double median(std::vector<double> values) {

@@ -25,11 +25,11 @@ struct ReclaimOptions {
   std::vector<std::string> users;
 };
 
-/// How long the driver may take to give memory back.
+/// How many times to check whether the driver has released the memory.
 constexpr int kLooks = 20;
 constexpr auto kLook = std::chrono::milliseconds(250);
 
-/// The machine, looked at again and again.
+/// The machine, which can be examined repeatedly.
 class Machine {
  public:
   Machine(const SourcesConfig& config, Console& console) : config_(config), console_(console) {
@@ -113,7 +113,7 @@ bool agrees(std::size_t count, Console& console) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-/// A cache looks like a leak to whoever needs the memory.
+/// To someone who needs the memory, a cache looks like a leak.
 std::string cache_words(const Candidate& candidate) {
   return fmt::format(
       "left alone: {} {}; it is alive. What PyTorch has cached is not lost: the program uses it again, and only the "
@@ -121,7 +121,7 @@ std::string cache_words(const Candidate& candidate) {
       act::subject_words(subject_of(candidate)), held_words(candidate));
 }
 
-/// Splits off what is left alone, and says why: of those that are not simply alive.
+/// Selects the candidates, and says why others are left alone, except those that are simply alive.
 std::vector<Candidate> choose(const std::vector<Candidate>& all, const act::ReclaimBounds& bounds,
                               const Machine& machine, Console& console) {
   std::vector<Candidate> chosen;
@@ -149,8 +149,8 @@ std::uint64_t used_bytes(const Ledger& ledger) {
   return sum;
 }
 
-/// What the driver says after `ended` has ended; waits for its memory. Others may take some of it meanwhile: half of it
-/// is enough to tell.
+/// What the driver reports after `ended` has ended; waits for its memory. Others may take some of it meanwhile, so half
+/// of it is enough.
 std::string memory_words(Machine& machine, const Candidate& ended, std::uint64_t used_before, bool* is_back) {
   std::uint64_t fell = 0;
   bool is_listed = true;

@@ -1,4 +1,4 @@
-// replay: a store, or logs, through the same engine as a live watch, with the recorded times.
+// replay: runs a store or logs through the same engine as a live watch, with the recorded times.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Replay {
   Replay(const ReplayOptions& options, const Config& config, TimeRange range, Console& console)
       : options_(options), config_(config), range_(range), console_(console) {}
 
-  /// `programs`: as the recording's store remembers them.
+  /// `programs`: those that the recording's store remembers.
   int run(Source& source, Catalog& catalog, const std::string& what, std::vector<Program> programs) {
     Pipeline pipeline(config_, catalog);
     RunHistory history = RunHistory::of_store(std::move(programs), [this] { return now_; });
@@ -82,7 +82,7 @@ class Replay {
   }
 
  private:
-  /// A watch that began knowing nothing does so in its replay, too; one that went on where the last had ended goes on.
+  /// A watch that began without knowledge does so in the replay too; one that continued the previous one continues it.
   void take(Tick& tick, Pipeline& pipeline, Printer& printer) {
     for (const Event& event : tick.batch.events)
       if (event.kind == Event::Kind::watch_started) pipeline.remember(event.knew_runs ? memory_ : std::nullopt);
@@ -106,7 +106,7 @@ class Replay {
   const Config& config_;
   TimeRange range_;
   Console& console_;
-  Timestamp now_{};                      ///< of the tick that is replayed
+  Timestamp now_{};                      ///< time of the tick being replayed
   std::optional<ProgramMemory> memory_;  ///< none: the recording has none
 };
 
@@ -142,7 +142,7 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
   }
   auto parts = plan_recorded(**kind, files, {*logs, *range});
   if (!parts) {
-    // What is of no known format may be a store whose first bytes are damaged.
+    // A file of unknown format may be a store whose first bytes are damaged.
     std::error_code ec;
     const bool unknown = files.size() == 1 && options.logs.format.empty() && options.logs.timezone.empty() &&
                          std::filesystem::is_regular_file(files.front(), ec) &&

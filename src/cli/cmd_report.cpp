@@ -1,4 +1,4 @@
-// report: what happened in a period, who leaks, what it will cost; from the store or from recordings.
+// report: what happened in a period, what leaks, and what it will cost; from the store or from recordings.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ struct ReportOptions {
   std::string since;  ///< as typed: its time zone may come from --timezone
   std::string until;
   std::vector<std::string> gpus;  ///< indices or ids
-  std::string format;             ///< empty: as the name of the output ends, or text
+  std::string format;             ///< empty: given by the ending of the output's name, or text
   std::string output;             ///< empty: standard output
   std::optional<double> checkpoint_every_s;
   std::vector<std::string> last_checkpoints;  ///< TIME, or JOB=TIME
@@ -60,7 +60,7 @@ const Form& form_of(const ReportOptions& o) {
   return forms().front();
 }
 
-/// The ending of the output's name says which form; one that names none is a mistake.
+/// The ending of the output's name gives the form; an ending that names no form is a mistake.
 Status check_ending(const ReportOptions& o) {
   const std::string ending = std::filesystem::path(o.output).extension().string();
   if (!o.format.empty() || ending.empty()) return {};
@@ -92,7 +92,7 @@ Result<CostRules> cost_rules(const ReportOptions& o, const CostConfig& config, T
   return rules;
 }
 
-/// --since and --until; the default period of what is still being written (a store) is its last day.
+/// --since and --until; for a recording that is still being written (a store), the default is its last day.
 Result<TimeRange> period(const ReportOptions& o, bool is_ongoing, Timestamp now) {
   TimeRange range;
   for (const auto& [option, text, bound] :
@@ -107,7 +107,7 @@ Result<TimeRange> period(const ReportOptions& o, bool is_ongoing, Timestamp now)
   return range;
 }
 
-/// Keeps the devices of --gpu (index or id); an error when one of them is not there.
+/// Keeps the devices of --gpu (index or id); an error when one of them does not exist.
 Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
   if (gpus.empty()) return {};
   std::set<std::string> wanted;
@@ -134,7 +134,7 @@ Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
   return {};
 }
 
-/// A file beside it first: a report that cannot be written whole leaves the one from before.
+/// Writes a file next to it first, so that if the report cannot be written whole, the previous one stays.
 Status write_file(const std::string& path, std::string_view text) {
   const std::string next = path + ".new";
   const auto failed = [&] { return fail(fmt::format("cannot write {}: {}", path, errno_words(errno))); };
@@ -159,7 +159,7 @@ Status write_file(const std::string& path, std::string_view text) {
   return {};
 }
 
-/// What policies did in the period: the record of acts lies beside the store.
+/// What policies did in the period: the record of acts is next to the store.
 void add_acts(const std::string& store, const TimeRange& range, PeriodReport& report) {
   auto entries = act::read_audit(act::audit_path(store));
   if (!entries) {

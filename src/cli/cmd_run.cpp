@@ -1,4 +1,4 @@
-// run: a program under the probe. Its GPU allocations are recorded with their stacks, and what grows is named.
+// run: runs a program under the probe. Its GPU allocations are recorded with their stacks, and growth is reported.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,7 +14,7 @@
 namespace vramtrack::cli {
 namespace {
 
-constexpr int kNotStarted = 2;  ///< or, with --fail-on-leak, not recorded whole
+constexpr int kNotStarted = 2;  ///< or, with --fail-on-leak, not recorded completely
 constexpr int kLeaks = 1;
 
 struct RunOptions {
@@ -42,7 +42,7 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
   LiveSites sites(sites_of_trace);
   run::RunListener listener;
   listener.warn = [&](const std::string& text) { console.warn(text); };
-  bool is_asked = false;  // by somebody who will ask again
+  bool is_asked = false;  // to stop, by somebody who may ask again
   listener.report = [&] {
     is_asked = true;
     return sites.json();
@@ -84,7 +84,7 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
         fmt::format("recorded into {0}; 'vramtrack trace report {0}' shows all of it", printable(outcome->trace)));
   }
   if (!options.fails_on_leak) return status;
-  // Nobody can tell of a run that was recorded in part.
+  // A run that was recorded only in part is not known to be free of leaks.
   return leaks ? own_or(kLeaks) : !found || outcome->is_incomplete ? own_or(kNotStarted) : status;
 }
 

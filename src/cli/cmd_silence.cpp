@@ -1,4 +1,4 @@
-// silence: alerts of which nobody is notified for a while, kept by the agent (docs/notifications.md).
+// silence: suppresses notifications of some alerts for a while; the agent keeps the silences (docs/notifications.md).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct SilenceOptions {
   bool json = false;
 };
 
-/// The running agent's client, or nullopt after saying that there is none.
+/// A client of the running agent, or nullopt after an error message if there is none.
 std::optional<agent::AgentClient> client_of(const LayeredConfig& layers, Console& console) {
   const auto socket = agent::find_agent(layers.config().agent);
   if (socket) return agent::AgentClient(*socket);
@@ -57,7 +57,7 @@ int add(const SilenceOptions& options, const LayeredConfig& layers, Console& con
   if (!client) return 2;
   const Timestamp now = time_of_day();
   Silence silence = options.silence;
-  // The agent's clock is this machine's. A whole second: what is shown is what is meant.
+  // The agent's clock is this machine's. Use whole seconds, so that what is shown is exact.
   const Timestamp begins = std::chrono::floor<std::chrono::seconds>(now + from_seconds(options.in_s.value_or(0)));
   if (options.in_s) silence.begins = begins;
   silence.ends = begins + from_seconds(*options.for_s);
@@ -100,7 +100,7 @@ int end(const SilenceOptions& options, const LayeredConfig& layers, Console& con
   return 0;
 }
 
-/// A duration with its unit: seconds, which a bare number would mean, are never meant here.
+/// A duration that must have a unit: a bare number would mean seconds, which nobody means here.
 SetWord with_unit(std::optional<double>& into_s) {
   return [set = duration(into_s)](const std::string& word) -> Status {
     if (!word.empty() && word.find_first_not_of("0123456789.") == std::string::npos)

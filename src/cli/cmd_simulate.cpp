@@ -1,4 +1,4 @@
-// simulate: the watch on a made-up machine, until the verdict's prediction has come true.
+// simulate: runs the watch on a simulated machine, until the verdict's prediction has come true.
 #include "cli/cmd_simulate.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@
 namespace vramtrack::cli {
 namespace {
 
-constexpr int kStatusTables = 8;  ///< over the whole run, where the table is not drawn in place
+constexpr int kStatusTables = 8;  ///< over the whole run, if the table is not drawn in place
 constexpr std::chrono::milliseconds kRedraw{100};
 
 int list(Console& console) {
@@ -40,7 +40,7 @@ int list(Console& console) {
 /// Why no further sample is taken.
 enum class Stop : std::uint8_t { end_of_scenario, interrupt, time_is_up };
 
-/// Simulated seconds a second; 0: as fast as possible.
+/// Simulated seconds per second; 0: as fast as possible.
 double speed_of(const SimulateOptions& options, const sim::Scenario& scenario) {
   return options.within_s ? scenario.duration_s / *options.within_s : options.speed;
 }
@@ -96,9 +96,9 @@ class Simulation {
       if (console_.gone() || (oom_ && alert_)) break;
     }
     if (reader.broken()) return failed(*reader.broken());
-    // After the OOM the table would show what is left, not what was predicted.
+    // After the OOM, the table would show what is left rather than what was predicted.
     if (!oom_ || options_.json || options_.explain) printer_.last_status(options_.explain);
-    // --notify is for trying the receivers: the exit code says whether they were reached.
+    // --notify is for testing the receivers: the exit code says whether they were reached.
     const bool told =
         !options_.notify ||
         (notifier_ && finish_notifications(*notifier_, false, [this](const auto& text) { console_.warn(text); }));
@@ -124,13 +124,13 @@ class Simulation {
                                      format_duration(scenario_.period_s), pace));
   }
 
-  /// The first alert that says when memory will run out; what is said later is judged by `foretold_`.
+  /// Keeps the first alert that says when memory will run out; later predictions are kept in `foretold_`.
   void remember(const AlertTold& told) {
     if (told.news == AlertNews::cleared || !told.alert.finding.leak) return;
     if (!alert_ || (!alert_->finding.oom_in_s && told.alert.finding.oom_in_s)) alert_ = told.alert;
   }
 
-  /// What the verdict foretells, once a simulated minute.
+  /// Records what the verdict predicts, once per simulated minute.
   void note_prediction(Timestamp time) {
     if (!alert_ || oom_ || (!foretold_.empty() && seconds_between(foretold_.back().time, time) < kSecondsPerMinute))
       return;
@@ -209,13 +209,13 @@ class Simulation {
     return out + all_predictions();
   }
 
-  /// A sample comes only every period: no prediction can be held to less.
+  /// There is only one sample per period: no prediction can be expected to be more exact than that.
   [[nodiscard]] bool is_within(const Interval& eta, double took_s) const {
     const double tolerance_s = 2 * scenario_.period_s;
     return took_s >= eta.low - tolerance_s && took_s <= eta.high + tolerance_s;
   }
 
-  /// Every prediction until the end, not the first alone.
+  /// Evaluates all predictions until the end, not only the first.
   [[nodiscard]] std::string all_predictions() const {
     std::size_t within = 0;
     std::vector<double> errors;
@@ -246,7 +246,7 @@ class Simulation {
   Catalog catalog_;
   std::unique_ptr<Source> source_;
   Silences silences_{""};
-  std::unique_ptr<act::Notifier> notifier_;  ///< before the pipeline, which tells it to its end
+  std::unique_ptr<act::Notifier> notifier_;  ///< before the pipeline, which uses it until its end
   Pipeline pipeline_;
   Printer printer_;
   const Clock clock_ = machine_clock();
@@ -258,7 +258,7 @@ class Simulation {
     Timestamp time;
     Interval oom_in_s;
   };
-  std::vector<Foretold> foretold_;  ///< at each look of a minute
+  std::vector<Foretold> foretold_;  ///< one per simulated minute
   std::optional<Timestamp> oom_;
   Stop stop_ = Stop::end_of_scenario;
   SteadyTime next_draw_{};

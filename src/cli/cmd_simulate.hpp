@@ -1,4 +1,4 @@
-// What `vramtrack simulate` does, for `watch --or-simulate` too.
+// The implementation of `vramtrack simulate`, which `watch --or-simulate` uses too.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// snapshot: allocation traces of any format of trace/formats.def: who holds the memory, what grew, what filled it.
+// snapshot: allocation traces of any format in trace/formats.def: what holds the memory, what grew, what filled it.
 #include "cli/cmd_snapshot.hpp"
 
 #include <fcntl.h>
@@ -78,7 +78,7 @@ std::string devices_words(const std::vector<std::uint32_t>& known) {
   return known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "));
 }
 
-/// Replays a stream as it is read; of the snapshot there is the name.
+/// Replays a stream as it is read; its snapshot has only a name.
 Status replay(SnapshotWork& work, trace::TraceInput input) {
   trace::Snapshot named;
   named.file = input.bytes.name();
@@ -122,7 +122,7 @@ Status read(SnapshotWork& work, trace::TraceInput input, const std::string& file
   return {};
 }
 
-/// Beside those of trace/formats.def.
+/// In addition to those of trace/formats.def.
 constexpr const trace::TraceFormatInfo* kMoreFormats[] = {&nsys::export_trace_format};
 
 int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& console) {

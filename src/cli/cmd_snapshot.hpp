@@ -15,7 +15,7 @@
 namespace vramtrack::cli {
 
 constexpr int kSnapshotDone = 0;
-constexpr int kSnapshotFound = 1;  ///< leaks: a leak
+constexpr int kSnapshotFound = 1;  ///< of `leaks`: there is a leak
 constexpr int kSnapshotFailed = 2;
 
 /// Options that a verb does not declare keep their defaults.
@@ -23,7 +23,7 @@ struct SnapshotOptions {
   std::vector<std::string> files;
   std::optional<std::uint32_t> device;  ///< none: all
   std::string output;                   ///< empty: standard output
-  bool host = false;                    ///< the pinned host memory instead of the devices
+  bool host = false;                    ///< pinned host memory instead of the devices
   bool json = false;
   std::uint32_t top = 10;                       ///< sites to show
   std::vector<std::uint64_t> used_bytes;        ///< of the device at each snapshot
@@ -32,8 +32,8 @@ struct SnapshotOptions {
   std::string format;  ///< of an export
 };
 
-/// What a verb has to work with. `snapshots` in the order of the files, all read into `symbols`. Of a plain stream of
-/// events that timeline or leaks replays there is its name only, and `streams` has its devices.
+/// The input of a verb. `snapshots` are in the order of the files, all read into `symbols`. A plain stream of events
+/// that timeline or leaks replays has only its name here, and `streams` has its devices.
 struct SnapshotWork {
   const SnapshotOptions& options;
   Console& console;
@@ -41,24 +41,24 @@ struct SnapshotWork {
   std::vector<trace::Snapshot> snapshots;
   std::vector<trace::StreamReplay> streams;
 
-  /// All of `text` to --output (a file beside it first, then renamed), or to standard output.
+  /// Writes all of `text` to --output (a file next to it first, then renamed), or to standard output.
   [[nodiscard]] Status write(std::string_view text) const;
-  /// Says why, names the verb, returns kSnapshotFailed.
+  /// Prints the error with the verb's name; returns kSnapshotFailed.
   [[nodiscard]] int fail(const std::string& why) const;
   /// write(), then `exit_code`; or fail().
   [[nodiscard]] int finish(std::string_view text, int exit_code) const;
-  /// --device, or none for all.
+  /// --device; nullopt: all devices.
   [[nodiscard]] std::optional<std::uint32_t> device() const { return options.device; }
 };
 
-/// A file that is written in parts: to --output through a new file that replaces it at the end, or to standard output.
+/// Output that is written in parts: to a new file that replaces --output at the end, or to standard output.
 class SnapshotOutput {
  public:
   SnapshotOutput(Console& console, std::string path);
   ~SnapshotOutput();
   SnapshotOutput(const SnapshotOutput&) = delete;
   SnapshotOutput& operator=(const SnapshotOutput&) = delete;
-  /// False once it cannot be written (or nobody reads): stop, and let close() say why.
+  /// False once writing fails (or nobody reads any more): stop, and let close() report why.
   bool write(std::string_view text);
   Status close();
 
@@ -82,10 +82,10 @@ struct SnapshotVerb {
   int (*run)(SnapshotWork& work);
   bool keeps_events = false;
   std::size_t least_files = 1;
-  bool replays_streams = false;  ///< one that is alone: in bounded memory, whatever its length
+  bool replays_streams = false;  ///< a single one: in bounded memory, whatever its length
 };
 
-/// As timeline shows it: so many points, so many sites.
+/// The numbers of points and sites that timeline shows.
 trace::TimelineOptions timeline_options(const SnapshotOptions& options);
 
 /// The operand FILE (or FILE ...), --device and --output, which every verb has.

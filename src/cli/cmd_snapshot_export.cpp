@@ -1,4 +1,4 @@
-// snapshot flamegraph and export: the live bytes for looking at, the events for other tools.
+// snapshot flamegraph and export: the live bytes as a picture, the events for other tools.
 #include "cli/cmd_snapshot.hpp"
 #include "trace/exports.hpp"
 #include "trace/render/render.hpp"

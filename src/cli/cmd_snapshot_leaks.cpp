@@ -11,11 +11,11 @@
 namespace vramtrack::cli {
 namespace {
 
-/// What is compared, each under its name, and what came of it.
+/// What is compared, each with its name, and the result.
 struct Compared {
-  std::vector<trace::Snapshot> moments;  ///< of a stream: names only
+  std::vector<trace::Snapshot> moments;  ///< for a stream: only names
   std::vector<trace::DeviceGrowth> growths;
-  std::optional<trace::Growth> host;  ///< of pinned host memory, where it was recorded
+  std::optional<trace::Growth> host;  ///< of pinned host memory, if it was recorded
 };
 
 Result<Compared> compare_snapshots(SnapshotWork& work) {

@@ -1,4 +1,4 @@
-// snapshot summary: what the reserved memory is, by device, pool and stream.
+// snapshot summary: what the reserved memory consists of, by device, pool and stream.
 #include "cli/cmd_snapshot.hpp"
 #include "trace/render/render.hpp"
 

@@ -33,7 +33,7 @@ int snapshot_timeline(SnapshotWork& work) {
                      kSnapshotDone);
 }
 
-/// Of one snapshot, each device; Errors: nothing is known of any, or the capacity cannot be that of the device.
+/// One report per device of a snapshot. Errors: nothing is known of any device, or the capacity is impossible.
 Result<std::vector<trace::OomReport>> oom_reports(SnapshotWork& work, const trace::Snapshot& snapshot) {
   const auto devices = trace::oom_devices(snapshot, work.device());
   if (devices.empty())

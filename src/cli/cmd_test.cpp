@@ -1,4 +1,4 @@
-// test: the leak gate around a program. Its marks are the iterations; without any, the samples are.
+// test: runs a program under the leak gate. Its marks are the iterations; without marks, the samples are.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -22,7 +22,7 @@ constexpr int kNotTested = 2;
 
 struct TestOptions {
   ConfigRequest config;
-  std::vector<std::string> program;  ///< and its arguments
+  std::vector<std::string> program;  ///< the program and its arguments
   std::string limit = "0.2 MiB/iter";
   double error_rate = 1e-4;
   std::string mark;  ///< empty: the one made most often
@@ -54,7 +54,7 @@ int test(const TestOptions& options, const LayeredConfig& layers, Console& conso
   }
   const GrowthLimits limits{*limit, options.error_rate, GrowthLimits{}.contaminated_blocks};
   const auto begin = std::chrono::steady_clock::now();
-  // Made with the first look: a program that tells its bytes itself needs no GPU to be seen from here.
+  // Created when first needed: for a program that reports its bytes itself, no GPU need be visible from here.
   std::unique_ptr<ProcessTreeMemory> memory;
   const auto used_bytes = [&](int root) -> Result<double> {
     if (!memory) memory = std::make_unique<ProcessTreeMemory>(layers.config().sources);

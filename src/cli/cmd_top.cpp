@@ -22,7 +22,7 @@ namespace {
 
 struct TopOptions {
   ConfigRequest config;
-  std::vector<std::string> files;  ///< of --replay
+  std::vector<std::string> files;  ///< for --replay
   std::string from;                ///< as typed: its time zone may come from --timezone
   std::string to;
   std::string scenario;
@@ -41,7 +41,7 @@ int failed(Console& console, const std::string& message) {
   return 2;
 }
 
-/// The screens over `source`, with the acknowledgements of the store at `store` (empty: none).
+/// Shows the screens for `source`, with the acknowledgements of the store at `store` (empty: none).
 int show(const TopOptions& options, const Config& config, TopSource source, const std::string& store,
          Console& console) {
   ProgramOptions program;
@@ -80,7 +80,7 @@ int replay_top(const TopOptions& options, const Config& config, Console& console
     return failed(console, "cannot replay standard input, because the keys are read from it; save it to a file first");
   playback.name = std::filesystem::path(files.front()).filename().string();
   LogArguments said = options.logs;
-  // Of a recording, --interval is the time between its readings.
+  // For a recording, --interval is the time between its readings.
   for (const ConfigRequest::Override& o : options.config.overrides)
     if (o.option == "--interval") said.interval_s = config.watch.interval_seconds;
   const auto logs = log_options(said);
@@ -127,7 +127,7 @@ int top(const TopOptions& options, const LayeredConfig& layers, Console& console
         return failed(console, fmt::format("--user: no user of this machine is named '{}'", user));
   if (!options.files.empty()) return replay_top(options, config, console);
   if (!options.scenario.empty()) return simulate_top(options, config, console);
-  // Who names sources wants these, not what an agent watches.
+  // A user who names sources wants these, not what an agent watches.
   if (!options.no_agent && !names_sources(options.config))
     if (const auto socket = agent::find_agent(config.agent)) {
       auto agent = agent_source(*socket);

@@ -83,7 +83,7 @@ void add_trace_moments(Arguments& arguments, TraceOptions& into) {
 
 namespace {
 
-/// Of --from and --to, which one, and where it is among the moments that were asked for.
+/// Which of --from and --to it is, and its position among the requested moments.
 struct Asked {
   std::string_view option;
   const std::string& text;
@@ -107,7 +107,7 @@ Status has_moment(const trace::ProbeTrace& trace, const Asked& asked) {
                           marks.empty() ? "no marks" : marks + (shown > 5 ? " and others" : "")));
 }
 
-/// Whether a process has both, and the first is not before the second.
+/// Whether a process has both moments, and the first is not before the second.
 bool is_reversed(const trace::ProbeTrace& trace) {
   return std::any_of(trace.processes().begin(), trace.processes().end(), [](const auto& process) {
     const auto& moments = process->moments();

@@ -16,7 +16,7 @@
 namespace vramtrack::cli {
 
 constexpr int kTraceDone = 0;
-constexpr int kTraceLeak = 1;  ///< report: a site leaks
+constexpr int kTraceLeak = 1;  ///< of `report`: a site leaks
 constexpr int kTraceFailed = 2;
 
 /// Options that a verb does not declare keep their defaults.
@@ -47,18 +47,18 @@ extern const CommandInfo trace_export_verb;
 Result<std::unique_ptr<OpenTrace>> open_run(const std::vector<std::string>& files, const TraceOptions& options,
                                             trace::Symbols& symbols, trace::NativeNames* native,
                                             trace::ChangeVisit visit = {});
-/// What looks up native frames in this build; null: it has none.
+/// What looks up native frames in this build; null: this build has none.
 std::unique_ptr<trace::NativeNames> native_names();
-/// Says why, returns kTraceFailed.
+/// Prints the error; returns kTraceFailed.
 int trace_failed(Console& console, const Error& error);
-/// To --output or standard output; then `exit_code`.
+/// Writes to --output or standard output; then returns `exit_code`.
 int trace_written(Console& console, const TraceOptions& options, std::string_view text, int exit_code);
 
-/// FILE ..., --host, --output, and the prefixes of one's own code.
+/// FILE ..., --host, --output, and the prefixes of the user's own code.
 void add_trace_files(Arguments& arguments, TraceOptions& into);
 void add_trace_moments(Arguments& arguments, TraceOptions& into);
 
-/// Live bytes as --host, --from and --to ask for, under a title.
+/// Live bytes as selected by --host, --from and --to, with a title.
 struct NamedChange {
   trace::Profile profile;
   std::string title;

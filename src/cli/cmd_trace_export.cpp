@@ -1,4 +1,4 @@
-// trace flamegraph and export: live bytes, or the growth between two moments, for looking at and for other tools.
+// trace flamegraph and export: live bytes, or growth between two moments, as a picture and for other tools.
 #include <fmt/format.h>
 
 #include "cli/cmd_snapshot.hpp"
@@ -11,7 +11,7 @@
 namespace vramtrack::cli {
 namespace {
 
-/// Bytes only go up in a flame graph.
+/// A flame graph can only show increases.
 void keep_growth(trace::Profile& profile) {
   std::erase_if(profile, [](const trace::StackBytes& held) { return held.bytes <= 0; });
 }
@@ -36,7 +36,7 @@ int run_flamegraph(const TraceOptions& options, Console& console) {
   return trace_written(console, options, *page, kTraceDone);
 }
 
-/// The events as a snapshot's, in the order of the file: what lies in backing memory stands for it.
+/// The events in a snapshot's format, in the order of the file: allocations in backing memory stand for that memory.
 int run_events(const TraceOptions& options, Console& console) {
   struct Event {
     std::uint32_t process, stack;
@@ -54,7 +54,7 @@ int run_events(const TraceOptions& options, Console& console) {
                               Event event{};
                               event.process = process;
                               event.stack = site.stack;
-                              // One address a process, device and level.
+                              // One address per process, device and level.
                               event.device = static_cast<std::uint32_t>(std::max<int>(0, site.device));
                               event.event.address = address;
                               event.event.size_bytes = static_cast<std::uint64_t>(std::abs(bytes));
@@ -70,7 +70,7 @@ int run_events(const TraceOptions& options, Console& console) {
     trace::AllocEvent its = event.event;
     its.time_us += processes[event.process]->process().begin_realtime_us;
     its.stack = (*run)->names->stack(*processes[event.process], event.stack);
-    // Processes have addresses of their own: each is shown as devices of its own.
+    // Each process has its own addresses, so its devices are shown as separate devices.
     if (Status taken =
             stream.take(event.device + event.process * static_cast<std::uint32_t>(probe::kMostDevices), 0, its);
         !taken)

@@ -1,4 +1,4 @@
-// watch: poll, record, judge, print; until interrupted or the time is up.
+// watch: polls, records, judges and prints, until interrupted or until the time is up.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -28,7 +28,7 @@ struct WatchOptions {
   std::optional<double> duration_s;
 };
 
-/// Somebody who watches beside an agent may not know of it.
+/// A user who starts a watch while an agent is running may not know about the agent.
 void tell_of_agent(const AgentConfig& config, Console& console) {
   const auto socket = agent::find_agent(config);
   if (!socket) return;
@@ -78,7 +78,7 @@ class Watch {
   }
 
  private:
-  /// With --once nobody waits for an alert; what nothing is recorded of is not kept over a restart either.
+  /// With --once nobody waits for an alert; if nothing is recorded, notifications are not kept over a restart either.
   void open_notifications() {
     if (options_.once) return;
     silences_.configure(config_.notify);
@@ -109,7 +109,7 @@ class Watch {
   const Config& config_;
   Console& console_;
   Silences silences_{config_.watch.record ? silences_path(store_path(config_.store)) : std::string()};
-  std::unique_ptr<act::Notifier> notifier_;  ///< before the loop: it is told to the loop's end
+  std::unique_ptr<act::Notifier> notifier_;  ///< before the loop, which uses it until its end
   Loop loop_;
   Printer printer_;
 };
@@ -132,7 +132,7 @@ int watch(const WatchOptions& options, const LayeredConfig& layers, Console& con
     simulated.json = options.json;
     simulated.once = options.once;
     simulated.duration_s = options.duration_s;
-    // Long enough to be read on a terminal; a log need not wait.
+    // Slow enough to be read on a terminal; a log need not wait.
     if (console.is_terminal()) simulated.within_s = 20;
     const std::string announcement = fmt::format(
         "No GPU to watch here ({}); showing a simulated training job that leaks instead. It has a pace of its own: "

@@ -21,7 +21,7 @@ struct Declared {
   std::vector<std::unique_ptr<Declared>> verbs;
 };
 
-/// A word, stored; an error is passed to the library in its own way, and comes back as a usage error.
+/// Stores a word; an error is passed to the library in the form it expects, and comes back as a usage error.
 void store(const Argument& argument, const std::string& word) {
   const Status stored = argument.set(word);
   if (!stored) throw CLI::ValidationError(argument.name, stored.error().message);
@@ -96,7 +96,7 @@ std::string full_name(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + ' ' + app.get_name();
 }
 
-/// The first word of the command line that stands where a command or a verb is expected, and is none; or empty.
+/// The first word where a command or a verb is expected that is neither; empty if there is none.
 std::string unknown_command(const CLI::App& app) {
   if (commands_of(deepest(app)).empty()) return {};
   const std::vector<std::string> left = app.remaining(true);
@@ -110,7 +110,7 @@ std::string unknown_command_words(const CLI::App& app, const std::string& word) 
   return fmt::format("unknown subcommand '{}' of {}; choose one of {}", word, group.get_name(), fmt::join(known, ", "));
 }
 
-/// The first option that the command does not have: the library names the words behind it instead. Or empty.
+/// The first option that the command does not have (the library would name the words after it instead); or empty.
 std::string unknown_option(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App& command = deepest(app);
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {

@@ -1,4 +1,4 @@
-// The command line, parsed by what the commands declare. Only command_line.cpp knows the parsing library.
+// Parses the command line by what the commands declare. Only command_line.cpp knows the parsing library.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@ struct Parsed {
   std::string error;  ///< without "vramtrack: "
 };
 
-/// "help COMMAND" is "COMMAND --help". REQUIRES: `argv` as of main(). An unknown command is an error even where --help
-/// stands beside it.
+/// "help COMMAND" is "COMMAND --help". REQUIRES: `argv` as passed to main(). An unknown command is an error even if
+/// --help is given too.
 Parsed parse_command_line(std::span<const CommandInfo* const> commands, int argc, const char* const* argv);
 
 }  // namespace vramtrack::cli

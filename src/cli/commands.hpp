@@ -15,7 +15,7 @@
 
 namespace vramtrack::cli {
 
-/// Runs a command whose arguments are parsed: prints its result and returns the exit code.
+/// Runs a command whose arguments have been parsed: prints its result and returns the exit code.
 using Runner = std::function<int(Console& console)>;
 
 /// A command, or one of its verbs ("config show").
@@ -23,7 +23,7 @@ struct CommandInfo {
   std::string_view name;
   std::string_view help;      ///< one line, without a full stop
   std::string_view examples;  ///< the end of --help: "Examples:", and what the exit codes mean
-  /// Declares the arguments, to be stored into what the returned runner owns. nullptr: the command has verbs.
+  /// Declares the arguments; they are stored in what the returned runner owns. nullptr: the command has verbs.
   Runner (*declare)(Arguments& arguments) = nullptr;
   std::span<const CommandInfo* const> verbs = {};
 };
@@ -40,15 +40,15 @@ struct DeclaredCommand {
   const CommandInfo* info = nullptr;
   std::string full_name;  ///< "snapshot leaks"
   Arguments arguments;
-  Runner run;  ///< owns what the arguments are stored into; empty: it has verbs
+  Runner run;  ///< owns what the arguments are stored in; empty: it has verbs
   std::vector<DeclaredCommand> verbs;
 };
 
-/// Declares the arguments of all commands: for what is written from them.
+/// Declares the arguments of all commands, for the texts generated from them.
 std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> commands, const std::string& above = {});
 
-/// A runner of a command with a configuration: loads it as `options->config` (a ConfigRequest) says, reports what is
-/// wrong with it and returns 2, or calls `run`.
+/// A runner of a command with a configuration: loads it as `options->config` (a ConfigRequest) says; then either
+/// reports what is wrong with it and returns 2, or calls `run`.
 template <class Options>
 Runner configured(std::shared_ptr<const Options> options,
                   int (*run)(const Options& options, const LayeredConfig& layers, Console& console)) {

@@ -22,7 +22,7 @@ std::string names(std::span<const DeclaredCommand> commands, std::string_view se
   return joined(all, separator);
 }
 
-/// Those that are run: verbs instead of the command that has them.
+/// The commands that can be run: verbs instead of the command that has them.
 std::vector<const DeclaredCommand*> leaves(std::span<const DeclaredCommand> commands) {
   std::vector<const DeclaredCommand*> all;
   for (const DeclaredCommand& command : commands) {
@@ -32,7 +32,7 @@ std::vector<const DeclaredCommand*> leaves(std::span<const DeclaredCommand> comm
   return all;
 }
 
-/// The known words; of a list also all of them together.
+/// The known words; for a list, also all of them joined.
 std::string words_of(const Argument& argument) {
   std::string words = joined(argument.words, " ");
   if (argument.takes == Takes::list && argument.words.size() > 1) words += ' ' + joined(argument.words, ",");
@@ -133,7 +133,7 @@ std::string fish_value(const Argument& argument) {
   return out;
 }
 
-/// The options of commands that stand at the same place: one line each for all commands that have it.
+/// The options of commands at the same level: one line per option for all commands that have it.
 std::string fish_options(std::span<const DeclaredCommand> commands, const std::string& condition) {
   std::vector<std::pair<std::string, std::vector<std::string>>> lines;  // the line's end, and its commands
   for (const DeclaredCommand& command : commands)

@@ -31,7 +31,7 @@ std::string home() {
   return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
 }
 
-/// Four times what every setting with its explanation takes.
+/// Four times the size of a file with every setting and its explanation.
 constexpr std::size_t kMostConfigBytes = 256 * 1024;
 
 Status apply_environment(LayeredConfig& layers) {
@@ -55,7 +55,7 @@ Status apply_request(LayeredConfig& layers, const ConfigRequest& request) {
   return {};
 }
 
-/// The names that only the registries know.
+/// Checks the names that only the registries know.
 Status check_names(const LayeredConfig& layers) {
   const Config& c = layers.config();
   std::vector<std::string_view> names;
@@ -69,7 +69,7 @@ Status check_names(const LayeredConfig& layers) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       return fail(fmt::format("{}: unknown source '{}'; {}", layers.origin(*find_setting("sources.enabled")), name,
                               near_words(name, names)));
-  // A policy with a mistake in it must be heard of now, not when it is needed.
+  // A mistake in a policy must be reported now, not when the policy is needed.
   if (const auto policies = act::parse_policies(c.policies.toml, c.policies.name); !policies)
     return fail(policies.error());
   return {};

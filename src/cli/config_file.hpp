@@ -1,4 +1,4 @@
-// Where the configuration is, and all of its layers applied.
+// Finds the configuration and applies all of its layers.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace vramtrack::cli {
 
-/// What the command line says of the configuration.
+/// What the command line says about the configuration.
 struct ConfigRequest {
   /// An option that is a setting.
   struct Override {
@@ -20,9 +20,9 @@ struct ConfigRequest {
     std::string_view option;  ///< "--interval": the value's origin, and for messages
   };
 
-  std::optional<std::string> file;       ///< of --config
-  std::vector<std::string> assignments;  ///< of --set, in order
-  std::vector<Override> overrides;       ///< stronger than the assignments; the last of one setting wins
+  std::optional<std::string> file;       ///< from --config
+  std::vector<std::string> assignments;  ///< from --set, in order
+  std::vector<Override> overrides;       ///< override the assignments; the last one for a setting wins
 };
 
 /// --config, else $XDG_CONFIG_HOME/vramtrack/config.toml (~/.config where that is unset or not absolute).
@@ -33,7 +33,7 @@ std::string config_path(const ConfigRequest& request);
 /// A missing file is an error only when --config names it.
 Result<LayeredConfig> load_config(const ConfigRequest& request);
 
-/// What to tell of variables that begin with VRAMTRACK_ and are no setting: nothing is ignored silently.
+/// Warnings about variables that begin with VRAMTRACK_ but are not settings: nothing is ignored silently.
 std::vector<std::string> ignored_variables();
 
 }  // namespace vramtrack::cli

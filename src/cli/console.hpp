@@ -11,19 +11,19 @@ namespace vramtrack::cli {
 /// Standard output and standard error of this process. Not thread-safe.
 class Console {
  public:
-  /// Ignores SIGPIPE: a reader that has gone (`| head`) shows as gone().
+  /// Ignores SIGPIPE: a reader that has gone (`| head`) is reported by gone().
   Console();
 
-  /// Writes all of `text` to standard output. Nothing once gone().
+  /// Writes all of `text` to standard output, or nothing once gone().
   void write(std::string_view text);
-  /// The same; on a terminal its lines are broken between words, and not where the screen ends.
+  /// The same; on a terminal, lines are broken between words rather than at the edge of the screen.
   void write_prose(std::string_view text);
   /// "vramtrack: <message>" on standard error. By convention the message reads "what: why; next step".
   void error(std::string_view message);
-  /// The same, for what does not end the command.
+  /// The same, for a problem that does not end the command.
   void warn(std::string_view message) { error(message); }
 
-  /// Nobody reads standard output any more, or it cannot be written (then error() has said so): end quietly.
+  /// Nobody reads standard output any more, or it cannot be written (then error() has reported it): end quietly.
   [[nodiscard]] bool gone() const { return gone_; }
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool is_terminal() const { return terminal_; }
@@ -31,7 +31,7 @@ class Console {
   [[nodiscard]] ReportStyle style() const { return {colour_, width()}; }
 
  private:
-  /// Columns; 0: not a terminal, or one that does not tell.
+  /// Columns; 0: not a terminal, or one that does not report its width.
   [[nodiscard]] std::size_t width() const;
 
   bool terminal_ = false;
@@ -40,7 +40,7 @@ class Console {
   bool failed_ = false;
 };
 
-/// A block of lines at the end of the terminal that is drawn again in place. On anything but a terminal
+/// A block of lines at the bottom of the terminal that is redrawn in place. On anything but a terminal
 /// draw() does nothing: print lines with Console::write instead.
 class Block {
  public:
@@ -50,7 +50,7 @@ class Block {
   Block& operator=(const Block&) = delete;
 
   void draw(std::string_view text);
-  /// Takes the block away, so that lines can be written above the next one.
+  /// Removes the block, so that lines can be written above the next one.
   void erase();
   /// Leaves what is drawn where it is.
   void keep() { lines_ = 0; }

@@ -6,7 +6,7 @@
 namespace vramtrack::cli {
 namespace {
 
-/// `set`, which notes the name of the option for what goes with --health alone.
+/// Wraps `set` to record the option's name, because the option is valid only with --health.
 SetWord with_health(HealthOptions& options, std::string name, SetWord set) {
   return [&options, name = std::move(name), set = std::move(set)](const std::string& word) {
     if (options.first.empty()) options.first = name;

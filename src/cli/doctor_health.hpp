@@ -15,7 +15,7 @@ struct HealthOptions {
   HealthRequest request;
   std::string format;   ///< empty: not given
   std::string fail_on;  ///< likewise
-  std::string first;    ///< the first of the options that have a meaning with --health alone; empty: none was given
+  std::string first;    ///< the first given option that is valid only with --health; empty: none was given
 };
 
 /// Declares --health and what goes with it. `into` must outlive the parsing.

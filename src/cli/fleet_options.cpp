@@ -23,7 +23,7 @@ Result<std::string> read_file(const std::string& path, std::size_t most_bytes) {
   return (*file)->read(most_bytes);
 }
 
-/// A secret in a file: its first line.
+/// Reads a secret: the first line of a file.
 Status read_secret(const std::string& path, const char* option, std::string& into) {
   if (path.empty()) return {};
   auto text = read_file(path, kMostSecret);

@@ -1,4 +1,4 @@
-// Options that the verbs of `vramtrack fleet` share: the server, how it is read, and what of it.
+// Options that the verbs of `vramtrack fleet` share: the server, how it is read, and which part of it.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ Result<fleet::Mapping> mapping_of(const FleetOptions& options);
 Result<fleet::PlanOptions> plan_of(const FleetOptions& options);
 Result<double> step_s_of(const FleetOptions& options);
 unsigned threads_of(const FleetOptions& options);
-/// As the user says, else what `server` answers best.
+/// The path that the user chose, else the one that `server` supports best.
 tl::expected<fleet::ReadPath, fleet::HttpFailure> path_of(const FleetOptions& options,
                                                           const fleet::ServerAddress& server);
 

@@ -11,9 +11,9 @@ namespace vramtrack::cli {
 namespace {
 
 constexpr std::chrono::seconds kLeastPause{5};
-constexpr int kPausePerReading = 10;  ///< of one core's time, a tenth at most
+constexpr int kPausePerReading = 10;  ///< at most a tenth of one core's time
 
-/// Up to the figures: by which a line is known.
+/// The part before the figures, which identifies a line.
 std::string place_of(const std::string& leak) {
   return leak.substr(0, leak.find(": "));
 }

@@ -1,4 +1,4 @@
-// LiveSites: the lines that a running program's trace shows so far, read beside the run.
+// LiveSites: the source lines that a running program's trace shows so far, read during the run.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace vramtrack::cli {
 
-/// What a reading of the trace came to.
+/// The result of reading the trace.
 struct SitesSoFar {
   std::string json;     ///< of the whole report, one line
   std::string verdict;  ///< for people
@@ -22,19 +22,19 @@ struct SitesSoFar {
   std::vector<std::string> leaks;
 };
 
-/// Reads a trace file on a thread of its own. One thread asks and takes; a reading takes as long as the trace is long,
-/// so the next begins after ten times that.
+/// Reads a trace file on its own thread; a single other thread uses it. A reading takes time in proportion to the
+/// length of the trace, so the next one begins only after ten times that time.
 class LiveSites {
  public:
   using Read = std::function<Result<SitesSoFar>(const std::string& trace)>;
 
   explicit LiveSites(Read read) : read_(std::move(read)) {}
-  /// Waits for a reading that is under way.
+  /// Waits for a reading in progress.
   ~LiveSites();
   LiveSites(const LiveSites&) = delete;
   LiveSites& operator=(const LiveSites&) = delete;
 
-  /// Begins a reading of `trace`, unless one is under way or the last ended too recently.
+  /// Begins a reading of `trace`, unless one is in progress or the last one ended too recently.
   void look(const std::string& trace);
   /// Leaking lines that have not been taken before.
   std::vector<std::string> new_leaks();
@@ -47,7 +47,7 @@ class LiveSites {
 
   Read read_;
   std::thread thread_;
-  mutable std::mutex mutex_;  ///< of what follows
+  mutable std::mutex mutex_;  ///< guards what follows
   bool is_reading_ = false;
   Clock::time_point next_{};
   std::optional<SitesSoFar> newest_;

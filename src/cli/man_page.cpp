@@ -36,7 +36,7 @@ void add_synopsis(const DeclaredCommand& command, std::string& out) {
   for (const DeclaredCommand& verb : command.verbs) verbs.emplace_back(verb.info->name);
   out += fmt::format(".B vramtrack {}{}{}\n.RI [ options ]\n", command.full_name, verbs.empty() ? "" : " ",
                      joined(verbs, " | "));
-  // Verbs take the same operands, where they take any.
+  // All verbs that take operands take the same ones.
   const Arguments& arguments = command.verbs.empty() ? command.arguments : command.verbs.front().arguments;
   for (const Argument& argument : arguments.all()) {
     if (!argument.is_operand()) continue;

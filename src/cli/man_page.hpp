@@ -1,4 +1,4 @@
-// The parts of the man page (docs/man/vramtrack.1) that are written from what the commands declare. A test of
+// The parts of the man page (docs/man/vramtrack.1) that are generated from what the commands declare. A test in
 // tests/unit/cli compares them with the file, and rewrites it with VRAMTRACK_UPDATE=1.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace vramtrack::cli {
 
-/// One line a command, of .SH SYNOPSIS.
+/// .SH SYNOPSIS, one line per command.
 std::string man_synopsis(std::span<const DeclaredCommand> commands);
-/// One section a command or verb that has options of its own; shared options stand in sections of their own.
+/// One section per command or verb that has its own options; shared options have separate sections.
 std::string man_options(std::span<const DeclaredCommand> commands);
 
 }  // namespace vramtrack::cli

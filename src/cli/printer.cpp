@@ -37,7 +37,7 @@ void Printer::warn(const std::string& text) {
 }
 
 void Printer::print_event(const Event& event) {
-  // That a process ended is in its alerts and in the table; the rest a person should read once.
+  // The end of a process shows in its alerts and in the table; a person should read all other events once.
   if (event.kind == Event::Kind::process_ended || event.text.empty()) return;
   const bool relative = pipeline_.catalog().clock_is_relative;
   if (json_)

@@ -1,4 +1,4 @@
-// Printer: the listener of watch, replay and simulate. It prints alerts and events as they happen, and the status.
+// Printer: the listener for watch, replay and simulate. It prints alerts and events as they happen, and the status.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,20 @@
 
 namespace vramtrack::cli {
 
-/// Not thread-safe. Builds no text in ticks in which nothing is to be printed.
+/// Not thread-safe. Builds no text in ticks in which there is nothing to print.
 class Printer {
  public:
   /// `in_place`: on a terminal, the status table is drawn over the one before. `pipeline` and `console` must outlive
   /// the printer. Call listen() once.
   Printer(Pipeline& pipeline, Console& console, bool json, bool in_place);
 
-  /// Begins to print what the pipeline tells.
+  /// Begins to print what the pipeline reports.
   void listen();
   /// Prints the status: a table, or with json one analysis line per series.
   void status();
-  /// The same as it stands at the end, unless it has just been shown; with `explain` in full.
+  /// Prints the final status, unless it has just been shown; with `explain`, in full.
   void last_status(bool explain);
-  /// Nothing of the status has been shown yet: the pipeline has begun anew.
+  /// Call when the pipeline has started again: no status of it has been shown yet.
   void forget_shown() { shown_.reset(); }
   /// Writes `text` above a table that is drawn in place; prose, or with json one line.
   void print(const std::string& text);

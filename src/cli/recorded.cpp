@@ -101,7 +101,7 @@ Result<LogOptions> log_options(const LogArguments& o) {
 
 namespace {
 
-/// A page, such as one that `vramtrack report` wrote: it has tables, and is none of the logs.
+/// Whether it is an HTML page, such as one that `vramtrack report` wrote: it has tables but is not a log.
 bool is_html(const std::string& path) {
   std::error_code ec;
   if (!std::filesystem::is_regular_file(path, ec)) return false;  // a pipe would lose what is read here

@@ -1,4 +1,4 @@
-// Recordings: of which kind they are, the options that say how to read logs, and times as they are typed.
+// Recordings: their kind, the options that say how to read logs, and times as typed by the user.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,10 @@ Result<LogOptions> log_options(const LogArguments& arguments);
 Result<Timestamp> parse_moment(const std::string& option, const std::string& text, const std::string& timezone,
                                Timestamp now);
 
-/// The kind of the files named on the command line; without any, the store is meant. Errors: one of them is a recording
-/// of another sort, for another command.
+/// The kind of the files named on the command line; without files, the store is meant. Errors: one of them is a
+/// recording for another command.
 Result<const RecordedInfo*> recorded_kind(const std::vector<std::string>& files);
-/// Fails where `path` is an allocation trace, and says which command reads it.
+/// Fails if `path` is an allocation trace, and says which command reads it.
 Status refuse_trace(const std::string& path);
 
 }  // namespace vramtrack::cli

@@ -10,7 +10,7 @@
 namespace vramtrack::cli {
 namespace {
 
-/// Recordings without dates are taken for one after the other, this far apart.
+/// Recordings without dates are treated as consecutive, this far apart.
 constexpr std::chrono::hours kApart{24 * 365};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What is known of programs where no watch records: from earlier recordings, or from a store as it was at a time.
+// What is known about programs when no watch records: from earlier recordings, or from a store's past state.
 #pragma once
 
 #include <functional>
@@ -18,11 +18,11 @@ class RunHistory {
  public:
   RunHistory() = default;
 
-  /// As a store remembers them, but for runs that had not ended at the time that `now` tells.
+  /// As a store remembers them, without runs that had not ended at the time that `now` returns.
   static RunHistory of_store(std::vector<Program> programs, std::function<Timestamp()> now);
 
-  /// Each run that `files` hold, device and process logs joined as ever; earlier ones help to judge later ones. Errors
-  /// name the file.
+  /// Reads each run in `files`, with device and process logs joined as usual; earlier runs help to judge later ones.
+  /// Errors name the file.
   Status read(const std::vector<std::string>& files, const RecordedOptions& options, const Config& config);
 
   ProgramMemory memory();

@@ -10,11 +10,11 @@
 
 namespace vramtrack::cli {
 
-/// --config and --set: of every command that reads the configuration.
+/// --config and --set, for every command that reads the configuration.
 void add_config(Arguments& arguments, ConfigRequest& into);
 /// --detector
 void add_detector(Arguments& arguments, ConfigRequest& into);
-/// --interval, of a live watch
+/// --interval, for a live watch
 void add_interval(Arguments& arguments, ConfigRequest& into);
 /// --every
 void add_every(Arguments& arguments, ConfigRequest& into, std::string help);

@@ -20,7 +20,7 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kRawBytes = 256 * kBytesPerKiB;
-/// A size that is no burden to anyone: below it no ratio is too high.
+/// A size that burdens nobody: below it, no ratio is too high.
 constexpr std::uint64_t kAlwaysBytes = 64 * kBytesPerMiB;
 constexpr std::size_t kMagicBytes = 4;
 
@@ -36,21 +36,21 @@ struct ByteInput::State {
   std::string name;
   ByteInputOptions options;
   int fd = -1;
-  std::span<const std::uint8_t> memory;  ///< what is left of it, when fd is -1
+  std::span<const std::uint8_t> memory;  ///< what is left of it if fd is -1
   std::optional<std::uint64_t> size;
   std::string warning;
 
   Packing packing = Packing::none;
   std::vector<std::uint8_t> raw;  ///< a window of the bytes as they are on the disk
   std::size_t raw_at = 0, raw_end = 0;
-  bool raw_done = false;   ///< nothing follows the window
+  bool raw_done = false;   ///< nothing follows this window
   bool frame_done = true;  ///< between two gzip members or zstd frames
   std::string damage;      ///< what unpack() found wrong; empty: nothing
   std::uint64_t packed_bytes = 0, unpacked_bytes = 0;
   z_stream zlib{};
   bool zlib_open = false;
   std::unique_ptr<ZSTD_DStream, ZstdFree> zstd;
-  std::vector<std::uint8_t> peeked;  ///< read already, not yet given
+  std::vector<std::uint8_t> peeked;  ///< already read, but not given out yet
   std::size_t peeked_at = 0;
 
   State() = default;
@@ -75,7 +75,7 @@ struct ByteInput::State {
     }
   }
 
-  /// Reads the first bytes (a pipe may hand them over in pieces) and settles the packing by them.
+  /// Reads the first bytes (a pipe may deliver them in pieces) and determines the compression from them.
   Status begin() {
     raw.resize(kRawBytes);
     while (raw_end < kMagicBytes && !raw_done) {
@@ -120,7 +120,7 @@ struct ByteInput::State {
   Result<std::size_t> read_packed(std::span<std::uint8_t> into) {
     for (;;) {
       if (const Status filled = refill(); !filled) return fail(filled.error());
-      // Padding behind the last frame is not the start of another one.
+      // Padding after the last frame is not the start of another one.
       if (frame_done)
         while (raw_at < raw_end && raw[raw_at] == 0) ++raw_at;
       const bool at_end = raw_at == raw_end && raw_done;
@@ -128,7 +128,7 @@ struct ByteInput::State {
         if (at_end) return std::size_t{0};
         continue;
       }
-      // At the end as well: zstd may still hold what had no room before.
+      // At the end, too: zstd may still hold output that did not fit before.
       const std::size_t n = packing == Packing::gzip ? inflate_some(into) : unzstd_some(into);
       unpacked_bytes += n;
       if (options.most_ratio > 0 && unpacked_bytes > kAlwaysBytes && unpacked_bytes / options.most_ratio > packed_bytes)
@@ -154,7 +154,7 @@ struct ByteInput::State {
     return {};
   }
 
-  /// `n` bytes were unpacked before the damage.
+  /// `n` bytes were unpacked before the damage was found.
   Result<std::size_t> end_at_damage(std::size_t n) {
     const std::string what =
         fmt::format("{}: the {} data {}", name, packing == Packing::gzip ? "gzip" : "zstd", damage);

@@ -26,8 +26,8 @@ struct DetectionConfig {
   double spike_percent = 20.0;
   double spike_window_seconds = 30.0;
   double leak_prior = 0.1;                   ///< judge: share of growing series that leak, before any evidence
-  double horizon_days = 7.0;                 ///< judge: growth that ends later than this is slow_growth, no alert
-  double minimum_lead_minutes = 10.0;        ///< judge: a suspicion is confirmed at the latest this long before the end
+  double horizon_days = 7.0;                 ///< judge: growth that fills memory later is slow_growth, not an alert
+  double minimum_lead_minutes = 10.0;        ///< judge: a suspicion is confirmed no later than this before the end
   double min_growth_mb = 64.0;               ///< judge: net growth below this is never an alert
   std::vector<std::string> ignore_patterns;  ///< regular expressions on process commands
 };
@@ -39,11 +39,11 @@ struct SeverityConfig {
 
 /// When a process that holds memory counts as making no progress.
 struct StallConfig {
-  double minutes = 30.0;         ///< 0: nothing is looked at
+  double minutes = 30.0;         ///< 0: stalls are not looked for
   double min_memory_mb = 256.0;  ///< MB = 2^20 bytes
 
   [[nodiscard]] double min_memory_bytes() const { return min_memory_mb * (1 << 20); }
-  /// Between two looks at a process: often enough to see it rest and work by turns, seldom enough to cost nothing.
+  /// Time between two looks at a process: short enough to see rest and work alternate, long enough to cost nothing.
   [[nodiscard]] double look_s() const { return std::min(30.0, minutes * 60 / 20); }
 };
 
@@ -51,12 +51,12 @@ struct WatchConfig {
   double interval_seconds = 1.0;
   double status_every_seconds = 10.0;  ///< plain mode: how often the table is printed
   bool record = true;
-  bool experience = true;  ///< compare programs with their earlier runs; of a watch that records
+  bool experience = true;  ///< compare programs with their earlier runs; only in a watch that records
 };
 
 struct StoreConfig {
   std::string path;   ///< empty: $XDG_STATE_HOME/vramtrack/vramtrack.db
-  std::string group;  ///< that may read it; empty: only its owner
+  std::string group;  ///< group that may read it; empty: only its owner
   double raw_hours = 48.0;
   double minute_days = 30.0;
   double max_size_mb = 2048.0;
@@ -86,13 +86,13 @@ struct MetricsConfig {
   std::int64_t top_processes = 10;
 };
 
-/// What `report` reckons with.
+/// What `report` calculates with.
 struct CostConfig {
-  double usd_per_gpu_hour = 0;          ///< 0: not known, then there are GPU-hours and no money
-  double checkpoint_every_minutes = 0;  ///< 0: not known, then a job is taken to have none
+  double usd_per_gpu_hour = 0;          ///< 0: unknown; the report then has GPU-hours but no money
+  double checkpoint_every_minutes = 0;  ///< 0: unknown; a job is then taken to have none
 };
 
-/// Whom to tell of alerts; nobody unless one of webhook, slack and exec is set.
+/// Who is notified of alerts; nobody unless one of webhook, slack and exec is set.
 struct NotifyConfig {
   std::string webhook;             ///< URL that gets vramtrack.notification.v1
   std::string webhook_token_file;  ///< empty: no Authorization header
@@ -105,41 +105,41 @@ struct NotifyConfig {
   double retry_seconds = 5.0;  ///< before the second attempt; then twice as long each time, 15 minutes at most
   double keep_hours = 24.0;
   std::string ca_file;                         ///< empty: the system's certificates
-  std::vector<std::string> silenced_gpus;      ///< indices or ids; nobody is told of their alerts
+  std::vector<std::string> silenced_gpus;      ///< indices or ids; nobody is notified of their alerts
   std::vector<std::string> silenced_commands;  ///< regular expressions; likewise
 };
 
-/// What may be done about a leak beyond telling of it. Nothing is done without a policy that names it (act/policy.hpp).
+/// What may be done about a leak beyond reporting it. Nothing is done without a policy that names it (act/policy.hpp).
 struct ActConfig {
   bool enabled = false;
   bool dry_run = true;  ///< write down what would be done, and do nothing
   std::int64_t max_acts_per_hour = 10;
-  std::int64_t max_retries = 3;  ///< of one workload in a day
+  std::int64_t max_retries = 3;  ///< per workload in a day
   std::string off_file;          ///< empty: beside the store
   std::vector<std::string> deny_users;
   std::vector<std::string> deny_commands;  ///< regular expressions on process commands
-  double timeout_seconds = 60.0;           ///< of a program that a step runs
+  double timeout_seconds = 60.0;           ///< for a program that a step runs
 };
 
-/// What `vramtrack actuate` needs beside the policies: where alerts come from, whom they are checked with, and how much
-/// may be done to a fleet.
+/// What `vramtrack actuate` needs besides the policies: where alerts come from, which agents they are checked with, and
+/// how much may be done to a fleet.
 struct ActuateConfig {
   std::string listen = "127.0.0.1:9836";
-  std::string agents = "http://{instance}";  ///< a template of an alert's labels
+  std::string agents = "http://{instance}";  ///< a template, filled from an alert's labels
   std::string node = "{Hostname}";           ///< likewise
   std::string state;                         ///< a folder; empty: in the state folder of the user
-  std::string token_file;                    ///< of those who post; empty: none
-  std::string agent_token_file;              ///< of the agents; empty: none
+  std::string token_file;                    ///< for those who post alerts; empty: none
+  std::string agent_token_file;              ///< for the agents; empty: none
   std::string agent_ca_file;                 ///< empty: the system's certificates
   double poll_seconds = 5.0;
   std::int64_t breaker_nodes = 3;
-  double breaker_share = 0;  ///< of fleet_nodes; 0: no share
+  double breaker_share = 0;  ///< share of fleet_nodes; 0: not used
   std::int64_t fleet_nodes = 0;
   double breaker_window_minutes = 60.0;
   std::int64_t max_acts_per_node_per_hour = 6;
 };
 
-/// The file that has [[policy]] tables, whole: act/policy.hpp reads them. Empty: no file has any.
+/// The whole file that has [[policy]] tables; act/policy.hpp reads them. Empty: no file has any.
 struct PolicyFile {
   std::string name;
   std::string toml;

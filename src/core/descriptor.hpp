@@ -16,7 +16,7 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   [[nodiscard]] int get() const { return fd_; }
-  /// The caller's from now on.
+  /// Passes it to the caller.
   [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
  private:

@@ -1,4 +1,4 @@
-// How much of a device's memory the driver may hold for itself, beside what processes hold.
+// How much of a device's memory the driver may hold for itself, besides what processes hold.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace vramtrack {
 
-/// Contexts, page tables, the display: 768 MiB, or 1 % of the capacity where that is more. An idle data-centre GPU has
-/// 0.3 to 0.6 GiB in use; one with a desktop's compositor lists that as a process. What goes beyond is somebody's.
+/// Contexts, page tables, the display: 768 MiB, or 1 % of the capacity if that is more. An idle data-centre GPU has 0.3
+/// to 0.6 GiB in use; one with a desktop's compositor lists that as a process. Anything beyond belongs to somebody.
 inline double driver_share_bytes(std::optional<std::uint64_t> capacity_bytes) {
   constexpr double kLeastBytes = 768 * kMiB;
   constexpr double kShare = 0.01;

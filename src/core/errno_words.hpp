@@ -1,4 +1,4 @@
-// What a value of errno says.
+// The message for a value of errno.
 #pragma once
 
 #include <string>

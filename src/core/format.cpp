@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kYear = 365.25 * kSecondsPerDay;
 
-/// Foreign arithmetic may hand anything in; a report shows a figure or none.
+/// Callers outside may pass any value; a report shows a proper figure or none.
 double finite(double value) {
   return std::isfinite(value) ? value : 0.0;
 }
@@ -27,13 +27,13 @@ std::string mib_per_min(double bytes_per_s, bool sign) {
   return sign ? fmt::format("{:+.{}f}", rate, digits) : fmt::format("{:.{}f}", rate, digits);
 }
 
-/// An amount in the log's own unit, which nothing says.
+/// An amount in the log's own unit, which is not named.
 std::string units(double bytes) {
   const double number = finite(bytes) / scale().unit_bytes;
   return fmt::format("{:.{}f}", number, std::abs(number) >= 100 ? 1 : 3);
 }
 
-/// "+0.12 MiB/step": growth where steps are counted in place of time.
+/// "+0.12 MiB/step": growth if steps are counted instead of time.
 std::string growth_per_step(double bytes_per_s, bool sign) {
   const double growth = finite(bytes_per_s) * scale().step_s;
   const std::string words =
@@ -41,7 +41,7 @@ std::string growth_per_step(double bytes_per_s, bool sign) {
   return sign && growth > 0 && !words.starts_with("0 ") ? '+' + words : words;
 }
 
-/// Growth by time, in the log's own unit.
+/// Growth over time, in the log's own unit.
 std::string units_per_min(double bytes_per_s, bool sign) {
   const std::string words = units(finite(bytes_per_s) * 60);
   return (sign && bytes_per_s > 0 ? "+" : "") + words + " units/min";
@@ -135,7 +135,7 @@ std::string format_duration(double seconds) {
   if (s >= 10 * kYear) return "over 10 years";
   if (s < 9.95 && std::abs(s - std::round(s)) >= 0.05) return fmt::format("{:.1f}s", s);
   if (s < 59.5) return fmt::format("{:.0f}s", s);
-  // Rounded once, to the minute, so that no part can come out as 60.
+  // Rounded once, to the minute, so that no part can become 60.
   const auto minutes = static_cast<std::int64_t>(std::llround(s / 60));
   if (minutes < 60) return fmt::format("{}m", minutes);
   if (minutes < 48 * 60) return fmt::format("{}h {:02}m", minutes / 60, minutes % 60);
@@ -156,7 +156,7 @@ std::string format_eta(const Interval& seconds) {
     return high == mid ? mid : fmt::format("{} ({}–{})", mid, low, high.substr(0, high.find(' ')));
   }
   std::string mid = format_duration(seconds.mid);
-  // "0h 47m": an hour digit tells at once that it is not days.
+  // "0h 47m": an hour digit shows at once that these are not days.
   if (seconds.mid >= 59.5 && mid.back() == 'm' && mid.find('h') == std::string::npos)
     mid = fmt::format("0h {:02}m", std::stoi(mid));
   const std::string low = format_duration(seconds.low);
@@ -178,7 +178,7 @@ std::string format_r_squared(double r_squared) {
 
 std::string format_moment(Timestamp time, bool clock_is_relative) {
   // To the second: milliseconds are noise to a reader.
-  // The earliest second there is began before the earliest time.
+  // The earliest representable second began before the earliest representable time.
   if (!clock_is_relative)
     return iso8601(
         std::chrono::floor<std::chrono::seconds>(std::max(time, Timestamp::min() + std::chrono::seconds{1})));
@@ -229,7 +229,7 @@ std::string format_scaled_rate(double bytes_per_s) {
 std::string format_span(double seconds) {
   if (scale().counts_steps()) return format_steps(seconds);
   const double s = finite(seconds);
-  // A unit is used from two of it on: "90 s" says more than "2 min".
+  // A unit is used from two of it on: "90 s" is more precise than "2 min".
   if (s < 120) return fmt::format("{:.0f} s", s);
   if (s < 2 * 3600) return fmt::format("{:.0f} min", s / 60);
   if (s < 2 * 86400) return fmt::format("{:.1f} h", s / 3600);

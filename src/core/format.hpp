@@ -14,18 +14,18 @@ namespace vramtrack {
 
 /// "12.3 GiB" from 1 GiB on, else "512 MiB".
 std::string format_bytes(double bytes);
-/// "12.3/24.0 GiB": both in the unit of the greater one.
+/// "12.3/24.0 GiB": both in the unit of the larger one.
 std::string format_bytes_of(double used_bytes, double capacity_bytes);
 /// "+12.4 MiB/min"; "-0.3 MiB/min"; "0 MiB/min" when it rounds to nothing.
 std::string format_rate(double bytes_per_s);
 /// "+50.0 MiB/min (48.0 to 52.3)"; without the brackets when they would repeat the figure.
 std::string format_rate(const Interval& bytes_per_s);
-/// "12.3 GiB", "45.6 MiB", "7.8 KiB", "90 bytes": sizes of any order beside one another; "-1.0 MiB" below zero.
+/// "12.3 GiB", "45.6 MiB", "7.8 KiB", "90 bytes": for sizes of any magnitude side by side; "-1.0 MiB" below zero.
 std::string format_size(std::uint64_t bytes);
 std::string format_size(std::int64_t bytes);
 /// "+12.3 MiB", "-1.0 KiB", "0 bytes".
 std::string format_change(std::int64_t bytes);
-/// "0.31 MiB/iteration": what a repeated body adds to memory each time; `unit` is what the user calls that.
+/// "0.31 MiB/iteration": what each repetition of a body adds to memory; `unit` is the user's name for a repetition.
 std::string format_growth(double bytes_per_iteration, std::string_view unit = "iteration");
 /// "12,345".
 std::string format_number(std::uint64_t number);
@@ -33,7 +33,7 @@ std::string format_number(std::uint64_t number);
 std::string format_count(std::uint64_t count, std::string_view noun);
 /// "45s", "38m", "1h 05m", "3d 04h", "over 10 years".
 std::string format_duration(double seconds);
-/// "0h 47m (38m–1h 05m)": the middle always with hours from a minute on, the bounds short.
+/// "0h 47m (38m–1h 05m)": from a minute on, the middle always has hours; the bounds are short.
 std::string format_eta(const Interval& seconds);
 
 /// "out of memory in 0h 24m (19m–30m)"; "out of memory now" under a second.
@@ -42,14 +42,14 @@ std::string format_oom(const Interval& seconds);
 std::string format_percent(double ratio);
 /// "0.982"
 std::string format_r_squared(double r_squared);
-/// A moment, to the second: "2026-01-02T03:04:05Z", or "1h 05m 07s after the start" where times are no dates.
+/// A moment, to the second: "2026-01-02T03:04:05Z", or "1h 05m 07s after the start" if times are not dates.
 std::string format_moment(Timestamp time, bool clock_is_relative);
 
-/// Columns a UTF-8 text takes on a terminal (counted in code points).
+/// Columns that a UTF-8 text takes on a terminal (counted in code points).
 std::size_t columns(std::string_view utf8);
 /// Pads with spaces to `width` columns, or cuts and ends in "…".
 std::string fit(std::string_view utf8, std::size_t width);
-/// As fit, but flush right and never cut.
+/// Like fit, but right-aligned and never cut.
 std::string fit_right(std::string_view utf8, std::size_t width);
 
 /// A rate in the unit that suits it, for sentences: "50.1 MiB/min"; "1.5 GiB/min" from 1024 MiB/min on; "12.0 MiB/h"

@@ -29,7 +29,7 @@ constexpr std::string_view kAnyNext =
     "compute-sanitizer --tool memcheck --leak-check full names CUDA allocations that are never freed|"
     "restart the process as a stop-gap before the time predicted for running out";
 
-/// Calls `use` with each part of the '|'-separated `list`, until it returns true; true when one did.
+/// Calls `use` with each part of the '|'-separated `list` until it returns true; returns whether one did.
 template <class Use>
 bool any_part(std::string_view list, Use use) {
   while (!list.empty()) {
@@ -87,7 +87,7 @@ bool is_interpreter(std::string_view program) {
   return program_matches(program, "python") || program_matches(program, "python*") || program_matches(program, "pypy*");
 }
 
-/// What a command line runs: at most a program, a module with its package, a script with its package.
+/// What a command line runs: at most a program, a module with its package, and a script with its package.
 struct Programs {
   std::array<std::string_view, 6> names;
   std::size_t count = 0;
@@ -111,7 +111,7 @@ Programs programs_of(std::string_view command, std::string_view name) {
   const std::string_view first = program_of(next_word(rest));
   programs.add(first);
   if (!is_interpreter(first)) return programs;
-  // Of an interpreter's arguments only the first that is no option says what runs.
+  // Of an interpreter's arguments, only the first that is not an option says what runs.
   for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
     if (word == "-m") {
       const std::string_view module = next_word(rest);
@@ -141,7 +141,7 @@ std::vector<std::string> lines_of(std::string_view list) {
   return lines;
 }
 
-/// nullptr: nothing is known of it in particular.
+/// nullptr: nothing specific is known about it.
 const Framework* find_framework(std::string_view name) {
   for (const Framework& entry : kFrameworks)
     if (entry.name == name && !entry.causes.empty()) return &entry;

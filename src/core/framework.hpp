@@ -1,4 +1,4 @@
-// Which framework a process runs, told from what is seen of it from outside, and what usually leaks in it.
+// Which framework a process runs, judging from what is visible from outside, and what usually leaks in it.
 #pragma once
 
 #include <span>
@@ -8,14 +8,14 @@
 
 namespace vramtrack {
 
-/// The framework of a process, or "" when nothing seen says so. The most specific wins: a vLLM server maps
+/// The framework of a process, or "" if nothing visible indicates one. The most specific wins: a vLLM server maps
 /// PyTorch's libraries too and is "vLLM". A name of framework.def, valid for ever. Pure.
-/// `command`: the command line, arguments joined by spaces, or only a path, as logs have it.
+/// `command`: the command line, arguments joined by spaces, or only a path, as in logs.
 /// `name`: the short name (comm). Either may be empty.
 /// `mapped_library_names`: names of mapped files without their folder ("libc10.so"), and "package/" for
 /// a loaded extension module of a Python package. What a program merely mentions in its arguments
 /// (a data set's path, a flag) is not evidence.
-/// Cost: frameworks x names; microseconds. Call it when something about the process changed, not every poll.
+/// Cost: frameworks x names; microseconds. Call it when something about the process has changed, not at every poll.
 std::string_view recognise_framework(std::string_view command, std::string_view name,
                                      std::span<const std::string> mapped_library_names);
 

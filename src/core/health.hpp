@@ -1,4 +1,4 @@
-// DeviceHealth: what the driver tells of a GPU's own state besides its memory. For people; no detector reads it.
+// DeviceHealth: what the driver reports about a GPU's own state besides its memory. For people; no detector reads it.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace vramtrack {
 
-/// Why the clocks are not higher than they are. Several may hold at once.
+/// Why the clocks are not higher than they are. Several reasons may apply at once.
 enum class Throttle : std::uint8_t {
   idle,               ///< nothing runs
   clocks_setting,     ///< somebody set the clocks
@@ -26,7 +26,7 @@ inline constexpr std::array<std::string_view, 8> kThrottleNames = {
     "idle", "clocks_setting", "power_cap", "power_brake", "thermal_software", "thermal_hardware", "hardware_slowdown",
     "other"};
 
-/// A set of reasons; empty: the clocks are as high as they go.
+/// A set of reasons; empty: the clocks are as high as possible.
 struct ThrottleSet {
   std::uint8_t bits = 0;
   void add(Throttle reason) { bits = static_cast<std::uint8_t>(bits | 1U << static_cast<unsigned>(reason)); }
@@ -36,12 +36,12 @@ struct ThrottleSet {
 
 /// Memory errors, counted by the driver.
 struct EccErrors {
-  std::optional<std::uint64_t> corrected;    ///< harmless one by one
+  std::optional<std::uint64_t> corrected;    ///< harmless individually
   std::optional<std::uint64_t> uncorrected;  ///< data was lost
   friend bool operator==(const EccErrors&, const EccErrors&) = default;
 };
 
-/// One reading. What the driver does not tell is nullopt: not known, never zero.
+/// One reading. What the driver does not report is nullopt: unknown, never zero.
 struct DeviceHealth {
   Timestamp time;  ///< when it was read
   std::optional<double> temperature_celsius;
@@ -49,16 +49,16 @@ struct DeviceHealth {
   EccErrors ecc_since_load;                    ///< since the driver was loaded
   EccErrors ecc_lifetime;                      ///< of the board
   std::optional<std::uint64_t> remapped_rows;  ///< rows of memory replaced by spare ones
-  std::optional<bool> repair_pending;          ///< a row or page is replaced at the next reset of the GPU
+  std::optional<bool> repair_pending;          ///< a row or page will be replaced at the next reset of the GPU
   std::optional<bool> repair_failed;           ///< no spare row was left
   std::optional<ThrottleSet> throttle;
-  std::optional<bool> hears_xids;  ///< whether XID errors of this GPU are heard of as they happen
+  std::optional<bool> hears_xids;  ///< whether XID errors of this GPU are reported as they happen
   friend bool operator==(const DeviceHealth&, const DeviceHealth&) = default;
 };
 
 /// The last XID error of a device.
 struct LastXid {
-  Timestamp time;  ///< of the poll that heard of it
+  Timestamp time;  ///< of the poll that received it
   std::uint64_t code = 0;
   std::string text;  ///< "XID 79: the GPU has fallen off the bus"
   friend bool operator==(const LastXid&, const LastXid&) = default;

@@ -1,4 +1,4 @@
-// JsonText: writes JSON as a string, commas and escapes included. For exports of any size; no tree is built.
+// JsonText: writes JSON as a string, including commas and escapes. For exports of any size; no tree is built.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace vramtrack {
 
-/// begin/end calls must match; inside an object each value follows a key(). Bytes that are no UTF-8 become U+FFFD.
+/// begin/end calls must match; inside an object, each value follows a key(). Bytes that are not UTF-8 become U+FFFD.
 class JsonText {
  public:
   JsonText& begin_object() { return open('{'); }
@@ -20,7 +20,7 @@ class JsonText {
   JsonText& value(std::string_view text);
   JsonText& value(const char* text) { return value(std::string_view(text)); }
   JsonText& value(bool yes);
-  /// "null" of nan and infinity.
+  /// "null" for nan and infinity.
   JsonText& value(double number);
   template <class T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) JsonText& value(T number) {
@@ -33,7 +33,7 @@ class JsonText {
   JsonText& field(std::string_view name, const T& its_value) {
     return key(name).value(its_value);
   }
-  /// A line break here, for people.
+  /// Inserts a line break here, for people.
   JsonText& newline();
 
   [[nodiscard]] const std::string& text() const { return text_; }

@@ -20,9 +20,9 @@ void append_markdown(std::string& out, char c) {
   } else if (c == '@') {
     out += "&#64;";
   } else if (c == '/' && out.ends_with(':')) {
-    out += "&#47;";  // a bare address links itself
+    out += "&#47;";  // a bare address would become a link
   } else if (c == '.' && (out.ends_with("www") || out.ends_with("WWW"))) {
-    out += "&#46;";  // so does this
+    out += "&#46;";  // this would, too
   } else {
     if (std::string_view("\\`*_{}[]#|~!$").find(c) != std::string_view::npos) out += '\\';
     out += c;

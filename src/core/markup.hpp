@@ -1,4 +1,4 @@
-// Foreign text within a language of marks: HTML, SVG and XML, Markdown, Slack's messages.
+// Foreign text within a markup language: HTML, SVG and XML, Markdown, Slack's messages.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 namespace vramtrack {
 
 enum class Markup : std::uint8_t {
-  /// Character data or a quoted attribute of HTML, SVG or XML: the five characters of markup by name, control
-  /// characters
-  /// other than newline and tab as '?'.
+  /// Character data or a quoted attribute of HTML, SVG or XML: the five characters of
+  /// markup become named entities, and control characters other than newline and tab become
+  /// '?'.
   xml,
-  /// GitHub's Markdown: no link, tag, table's bar, mention or line of its own.
+  /// GitHub's Markdown: the text cannot make a link, tag, table bar, mention or line of its own.
   markdown,
-  /// Slack's mrkdwn, which names three characters only: no link and no mention.
+  /// Slack's mrkdwn, which escapes only three characters: the text cannot make a link or a mention.
   slack,
 };
 
-/// `text` so that it means itself. Bytes that are no UTF-8 stay as they are. Pure; O(n).
+/// `text` escaped so that it appears literally. Bytes that are not UTF-8 stay as they are. Pure; O(n).
 std::string escape_markup(std::string_view text, Markup markup = Markup::xml);
 
 }  // namespace vramtrack

@@ -1,4 +1,4 @@
-// Least squares of bytes on time: running moments that can be merged, and the line through them.
+// Least squares of bytes over time: running moments that can be merged, and the line through them.
 #pragma once
 
 #include <algorithm>
@@ -32,13 +32,13 @@ struct Moments {
   /// Order does not matter. O(1).
   void merge(const Moments& other);
 
-  /// Of the least-squares line, in y a unit of t; 0 where there is none (fewer than 2 samples, or all at one time).
+  /// Slope of the least-squares line, in y per t; 0 if there is none (fewer than 2 samples, or all at one time).
   [[nodiscard]] double slope() const { return n < 2 || tt <= 0 ? 0 : ty / tt; }
-  /// Sum of squares about that line.
+  /// Sum of squares around that line.
   [[nodiscard]] double residual() const { return std::max(0.0, yy - slope() * ty); }
 };
 
-/// The moments of values that are at hand, without their steps: in two passes, which is exact where add() rounds.
+/// The moments of values that are all available, without their steps: in two passes, which is exact where add() rounds.
 /// REQUIRES: as many times as values. O(n).
 Moments moments_of(std::span<const double> t_s, std::span<const double> y);
 

@@ -1,4 +1,4 @@
-// Where memory runs out: std::bad_alloc becomes an Error at a module's border.
+// When memory runs out: std::bad_alloc becomes an Error at a module's boundary.
 #pragma once
 
 #include <new>
@@ -9,11 +9,11 @@
 
 namespace vramtrack {
 
-/// The message of such an Error. So short that the string needs no memory.
+/// The message of such an Error. It is short enough that the string needs no memory.
 inline constexpr const char* kOutOfMemory = "out of memory";
 
-/// What `body` returns, which is a Result; an Error where it ran out of memory on the way. Whoever calls this has left
-/// everything in a state that the next call can go on from.
+/// What `body` returns, which is a Result; an Error if it ran out of memory on the way. The caller must have left
+/// everything in a state from which the next call can continue.
 template <class Body>
 auto or_out_of_memory(Body body) -> decltype(body()) {
   try {

@@ -12,7 +12,7 @@ struct CodePoint {
   std::size_t bytes = 0;
 };
 
-/// The code point that `text` begins with; nullopt: it is no UTF-8 (RFC 3629: no overlong forms, no surrogates).
+/// The code point with which `text` begins; nullopt: it is not UTF-8 (RFC 3629: no overlong forms, no surrogates).
 std::optional<CodePoint> first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t lead = byte(0);
@@ -40,7 +40,7 @@ std::string cleaned(std::string_view text, std::string_view kept) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    if (!kept.empty() && text.substr(0, 2) == "\r\n") text.remove_prefix(1);  // the line feed says it
+    if (!kept.empty() && text.substr(0, 2) == "\r\n") text.remove_prefix(1);  // the line feed suffices
     const auto c = first_of(text);
     const std::size_t bytes = c ? c->bytes : 1;
     if (!c)
@@ -73,7 +73,7 @@ std::string printable_json(std::string_view json) {
       continue;
     }
     const char escaped = text[++i];
-    // Of the code points a library escapes in place of writing them: those below 0x20, and DEL.
+    // One of the code points that a library escapes instead of writing them: those below 0x20, and DEL.
     const bool control = std::string_view("bfr").find(escaped) != std::string_view::npos ||
                          (escaped == 'u' && (text.compare(i + 1, 3, "000") == 0 || text.compare(i + 1, 3, "001") == 0 ||
                                              text.compare(i + 1, 4, "007f") == 0));

@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kOutcomes = {"settled", "rising", "leaked", "out_of_memory"};
 
-/// Parts of an option's name whose value changes from run to run and says nothing of what the program does.
+/// Parts of an option's name that mark a value which changes from run to run and does not affect what the program does.
 constexpr auto kIncidental = std::to_array<std::string_view>(
     {"port", "rank", "seed",      "output",  "out",    "outdir",   "log",    "logdir",   "logging", "name",   "id",
      "pid",  "host", "addr",      "address", "url",    "endpoint", "master", "node",     "gpu",     "device", "run",
      "tag",  "time", "timestamp", "date",    "socket", "token",    "key",    "password", "fd"});
-/// Parts that make the value matter all the same: "--model-name".
+/// Parts that make the value matter nevertheless: "--model-name".
 constexpr auto kEssential =
     std::to_array<std::string_view>({"model", "dataset", "data", "config", "size", "num", "batch"});
 
@@ -49,7 +49,7 @@ bool is_number(std::string_view word) {
   return digits;
 }
 
-/// "--master-port", "master_port", "MASTER_PORT": one of its parts is incidental, and none essential.
+/// "--master-port", "master_port", "MASTER_PORT": one of its parts is incidental, and none is essential.
 bool is_incidental(std::string_view option) {
   bool incidental = false;
   bool essential = false;
@@ -70,7 +70,7 @@ bool is_incidental(std::string_view option) {
   return incidental && !essential;
 }
 
-/// What follows a flag may be what is run, and no value of it.
+/// What follows a flag may be what is run, instead of the flag's value.
 bool is_script(std::string_view word) {
   return word.ends_with(".py") || word.ends_with(".sh");
 }
@@ -86,8 +86,8 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-/// The length of the hexadecimal number at `at` that is long enough to be an id: with digits and letters, eight or
-/// more; the dashes of a UUID belong to it. 0: there is none.
+/// The length of the hexadecimal number at `at` if it is long enough to be an id: digits and letters, eight or more
+/// characters; the dashes of a UUID belong to it. 0: there is none.
 std::size_t id_length(std::string_view word, std::size_t at) {
   if (at > 0 && (is_letter(word[at - 1]) || is_digit(word[at - 1]))) return 0;
   std::size_t end = at;
@@ -102,7 +102,7 @@ std::size_t id_length(std::string_view word, std::size_t at) {
   return hex >= 8 && digits > 0 ? end - at : 0;
 }
 
-/// Runs of digits, with what joins them in dates and times, become one '#'.
+/// Runs of digits, together with what joins them in dates and times, become one '#'.
 std::string without_digits(std::string_view word) {
   std::string out;
   for (std::size_t at = 0; at < word.size();) {
@@ -147,12 +147,12 @@ bool is_interpreter(std::string_view name) {
          name == "deepspeed" || name == "julia" || name == "perl" || name == "ruby" || name == "node" || name == "java";
 }
 
-/// The executable's name, and of an interpreter the name of what it runs.
+/// The executable's name and, for an interpreter, the name of what it runs.
 std::string display_name(std::string_view command, std::string_view comm) {
   const std::vector<std::string_view> words = words_of(command);
   if (words.empty()) return printable(without_digits(comm));
   const std::string_view executable = base_name(words.front());
-  // A server writes what it likes into its title.
+  // A server may write anything into its title.
   std::string name = without_digits(executable.substr(0, executable.find(':')));
   if (executable.starts_with("python")) name = "python";
   if (is_interpreter(executable)) {
@@ -161,7 +161,7 @@ std::string display_name(std::string_view command, std::string_view comm) {
         name += " -m " + without_digits(words[i + 1]);
         break;
       }
-      if (words[i] == "-c") break;  // code, which may hold anything
+      if (words[i] == "-c") break;  // code, which may contain anything
       const bool names_script = words[i].front() != '-' && (words[i].find('.') != std::string_view::npos ||
                                                             words[i].find('/') != std::string_view::npos);
       if (names_script && words[i].find('=') == std::string_view::npos) {
@@ -211,7 +211,7 @@ ProgramIdentity program_identity(const ProcessInfo& process) {
   const std::vector<std::string_view> words = words_of(command);
   identity.is_bare = words.size() == 1 && is_interpreter(base_name(words.front()));
   identity.name = display_name(process.command, process.name);
-  // The id of a container and the number of a job are new with each run; a name may be the image's.
+  // A container's id and a job's number are new with each run; a name may be that of the image.
   const bool is_id = process.container.size() >= 12 &&
                      std::all_of(process.container.begin(), process.container.end(), [](char c) { return is_hex(c); });
   identity.text = process.host + '\n' + process.user + '\n' +
@@ -219,7 +219,7 @@ ProgramIdentity program_identity(const ProcessInfo& process) {
                    : is_id                   ? "container"
                                              : without_digits(process.container)) +
                   '\n' + (process.slurm_job.empty() ? "" : "slurm") + '\n' + normalised_command(command);
-  // A new image is a new program; its tag is what changes. Names of jobs count up ("sweep-17").
+  // A new image, which has a new tag, is a new program. Names of jobs count up ("sweep-17").
   if (!process.image.empty()) identity.text += '\n' + process.image;
   if (!process.job_name.empty()) identity.text += '\n' + without_digits(process.job_name);
   return identity;

@@ -1,4 +1,4 @@
-// Program: what is remembered of the finished runs of one program, and how its runs are recognised.
+// Program: what is remembered about the finished runs of one program, and how its runs are recognised.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 
 namespace vramtrack {
 
-/// How a run went. `rising`: its floor still rose when it ended, so nobody knows whether it would have settled.
+/// How a run went. `rising`: its floor still rose when it ended, so that nobody knows whether it would have settled.
 enum class RunOutcome : std::uint8_t { settled, rising, leaked, out_of_memory };
 
 std::string_view to_string(RunOutcome outcome);
 
 /// One finished run of a program, on the device where it used most.
 struct FinishedRun {
-  /// Ages at which the level is kept: 15 s, 30 s, 1 min, ... 5.7 days.
+  /// Ages for which the level is kept: 15 s, 30 s, 1 min, ... 5.7 days.
   static constexpr std::size_t kPoints = 16;
   static constexpr double kFirstAge_s = 15;
   static constexpr double age_s(std::size_t point) { return kFirstAge_s * static_cast<double>(1U << point); }
@@ -28,8 +28,8 @@ struct FinishedRun {
   Timestamp begin;
   Timestamp end;
   RunOutcome outcome = RunOutcome::settled;
-  bool seen_from_start = true;  ///< else the curve says nothing, and the levels are all that is known
-  double warm_up_s = 0;         ///< from its begin until the floor last rose by a share that matters
+  bool seen_from_start = true;  ///< if false, the curve says nothing, and only the levels are known
+  double warm_up_s = 0;         ///< from its beginning until the floor last rose by a significant share
   double settled_bytes = 0;     ///< the highest floor
   double peak_bytes = 0;
   std::size_t points = 0;                    ///< of `floor_bytes`: the ages that the run reached, and the one after
@@ -40,34 +40,34 @@ struct FinishedRun {
 };
 
 struct Program {
-  static constexpr std::size_t kMostRuns = 10;  ///< that are kept one by one
+  static constexpr std::size_t kMostRuns = 10;  ///< kept individually
 
-  std::string key;   ///< tells programs apart; a hash where it is stored
+  std::string key;   ///< identifies the program; a hash where it is stored
   std::string name;  ///< for people: without arguments
   std::string user;
   Timestamp first;  ///< when the first run began
   Timestamp last;   ///< when the last one ended
   std::uint64_t runs = 0;
-  std::uint64_t leaked = 0;         ///< of them, those that ran out of memory too
-  std::uint64_t out_of_memory = 0;  ///< of them
-  std::vector<FinishedRun> recent;  ///< the last kMostRuns, the oldest first
+  std::uint64_t leaked = 0;         ///< of these runs, those that leaked, including those that ran out of memory
+  std::uint64_t out_of_memory = 0;  ///< of these runs
+  std::vector<FinishedRun> recent;  ///< the last kMostRuns, oldest first
   friend bool operator==(const Program&, const Program&) = default;
 };
 
-/// What makes two runs runs of one program.
+/// What makes two runs belong to one program.
 struct ProgramIdentity {
-  std::string text;  ///< host, user, image, job's name and normalised command; may hold secrets: never stored nor shown
+  std::string text;  ///< host, user, image, job's name and normalised command; may hold secrets: never stored or shown
   std::string name;  ///< "python train.py": the executable's name, and its script's
   std::string user;
-  bool is_bare = false;  ///< an interpreter without arguments, which may run anything
+  bool is_bare = false;  ///< an interpreter without arguments, which could run anything
 };
 
-/// An empty text: too little is known of the process to recognise it. Pure.
+/// An empty text: too little is known about the process to recognise it. Pure.
 ProgramIdentity program_identity(const ProcessInfo& process);
 
-/// A command without what changes from run to run: the digits within words, dates, UUIDs and other long hexadecimal
-/// numbers, temporary paths, and the values of options that name a port, a rank, an output, a seed. Numbers that stand
-/// alone are kept: a batch size matters. Pure.
+/// A command without what changes from run to run: digits within words, dates, UUIDs and other long hexadecimal
+/// numbers, temporary paths, and the values of options that name a port, a rank, an output or a seed. Numbers that
+/// stand alone are kept: a batch size matters. Pure.
 std::string normalised_command(std::string_view command);
 
 }  // namespace vramtrack

@@ -1,5 +1,5 @@
 // The wire format of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/), read field by field: enough
-// for the few messages that logs and Prometheus's remote read hold. Pure; views into the bytes that are read.
+// for the few messages in logs and in Prometheus's remote read. Pure; returns views into the bytes that are read.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ class ProtoFields {
  public:
   explicit ProtoFields(std::string_view message) : rest_(message) {}
 
-  /// False at the end, and where the bytes are no field.
+  /// False at the end, and if the bytes are not a valid field.
   bool next() {
     std::uint64_t tag = 0;
     if (rest_.empty() || !varint(tag)) return false;
@@ -41,13 +41,13 @@ class ProtoFields {
     }
   }
 
-  /// After next() returned false: whether the message ended where a field does.
+  /// After next() has returned false: whether the message ended at the end of a field.
   [[nodiscard]] bool is_complete() const { return rest_.empty(); }
   [[nodiscard]] std::uint32_t number() const { return number_; }
-  /// Of a field of bytes: a string, a message, packed numbers. Empty for others.
+  /// For a field of bytes: a string, a message, packed numbers. Empty for other fields.
   [[nodiscard]] std::string_view bytes() const { return bytes_; }
   [[nodiscard]] bool is_bytes() const { return is_bytes_; }
-  /// Of a number: its bits as they were written.
+  /// For a number: its bits as they were written.
   [[nodiscard]] std::uint64_t value() const { return is_bytes_ ? 0 : value_; }
   [[nodiscard]] double as_double() const { return std::bit_cast<double>(value()); }
   [[nodiscard]] float as_float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(value())); }

@@ -1,4 +1,4 @@
-// The whole of a small file as text.
+// Reads a whole small file as text.
 #pragma once
 
 #include <istream>
@@ -8,8 +8,8 @@
 
 namespace vramtrack {
 
-/// What is left of `in`; nullopt when reading fails: a directory, a process that has ended meanwhile. Never throws for
-/// that, as std::istreambuf_iterator does.
+/// The rest of `in`; nullopt if reading fails: a directory, a process that has ended meanwhile. Unlike
+/// std::istreambuf_iterator, it never throws in that case.
 inline std::optional<std::string> read_all(std::istream& in) {
   std::ostringstream out;
   if (in.peek() == std::istream::traits_type::eof()) return in.bad() ? std::nullopt : std::optional<std::string>("");

@@ -6,11 +6,11 @@
 namespace vramtrack {
 namespace {
 
-/// libstdc++'s matcher that tries all ways at once: it takes time in proportion to the text, whoever wrote that, and
-/// knows no back-references. The other one takes for ever on (a+)+$ and forty a's.
+/// libstdc++'s matcher that tries all alternatives at once: its time is proportional to the text, whatever that
+/// contains, and it supports no back-references. The other one would take for ever on (a+)+$ and forty a's.
 constexpr auto kNoBacktracking = std::regex_constants::__polynomial;
 
-/// In our own words: those of the standard library differ between its versions.
+/// In our own words: the standard library's words differ between its versions.
 std::string_view fault(std::regex_constants::error_type code) {
   using namespace std::regex_constants;
   if (code == error_paren) return "a parenthesis is not closed";

@@ -1,5 +1,5 @@
-// A regular expression of the configuration or the command line. <regex> takes two seconds a file to compile: regex.cpp
-// alone includes it.
+// A regular expression from the configuration or the command line. <regex> takes two seconds per file to compile, so
+// only regex.cpp includes it.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace vramtrack {
 
-/// A compiled ECMAScript regular expression. Copies share what is compiled; any thread may search.
+/// A compiled ECMAScript regular expression. Copies share the compiled form; any thread may search.
 class Regex {
  public:
   /// The error says what is wrong with `text`, in our own words: "a parenthesis is not closed".
@@ -20,8 +20,8 @@ class Regex {
   /// Whether the expression matches anywhere in `text`.
   [[nodiscard]] bool found_in(const std::string& text) const;
 
-  /// The first match in `text`: the whole, then each group, empty where it took no part. False when nothing matches, or
-  /// matching would cost too much. The views are into `text`, which should be a line: the cost may grow fast with it.
+  /// The first match in `text`: the whole match, then each group, empty if it took no part. False if nothing matches,
+  /// or if that would cost too much. The views are into `text`, which should be a line: the cost may grow fast with it.
   bool find(std::string_view text, std::vector<std::string_view>& groups) const;
 
  private:

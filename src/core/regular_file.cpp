@@ -21,7 +21,7 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-/// The link's target as a path from here; empty, and errno, where the link is not to be followed.
+/// The link's target as a path from here; empty, with errno set, if the link must not be followed.
 std::string followed(const std::string& path, Links links) {
   struct stat info {};
   if (links == Links::refused || ::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode) ||
@@ -96,7 +96,7 @@ Status replace_file(const std::string& path, std::string_view text) {
     ::unlink(next.c_str());
     return fail(fmt::format("cannot write {}: {}", path, errno_words(error)));
   };
-  ::unlink(next.c_str());  // left by one that was killed
+  ::unlink(next.c_str());  // left by a program that was killed
   const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, errno_words(errno)));
   int error = 0;
@@ -111,7 +111,7 @@ Status replace_file(const std::string& path, std::string_view text) {
   ::close(fd);
   if (error == 0 && ::rename(next.c_str(), path.c_str()) != 0) error = errno;
   if (error != 0) return failed(error);
-  // The rename, too, is to survive a loss of power.
+  // The rename must also survive a power loss.
   if (const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
     ::fsync(folder);
     ::close(folder);

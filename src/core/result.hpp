@@ -1,5 +1,5 @@
-// Result<T>: a value or an Error. Functions that can fail for a reason a user can act on return it;
-// nothing below cli/ prints, exits or lets an exception cross a module boundary.
+// Result<T>: a value or an Error. Functions that can fail for a reason on which a user can act return it; nothing below
+// cli/ prints, exits or lets an exception cross a module boundary.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace vramtrack {
 
-/// What went wrong, in words a user can act on: names the file, line or offset, what was expected
-/// and what to do next. Each caller may prepend what it was doing with `during`.
+/// What went wrong, in words on which a user can act: names the file, line or offset, what was expected and what to do
+/// next. Each caller may prepend what it was doing with `during`.
 struct Error {
   std::string message;
-  /// What was read before the failure was misunderstood: nothing may be concluded from it.
+  /// What was read before the failure was misunderstood: no conclusions may be drawn from it.
   bool voids_earlier = false;
 
   /// "opening the store: <message>". Returns a new Error; cost: one string.

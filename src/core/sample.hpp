@@ -31,9 +31,9 @@ struct Event {
     xid,             ///< NVIDIA XID error: `xid`
     note,            ///< anything a person should read once
     capacity,        ///< the device's capacity is `capacity_bytes` from here on: changes travel with the samples
-    watch_started,   ///< in a store: a watch began here; what it knew of before: `went_on`, `knew_runs`
-    out_of_memory,   ///< a program said so: an allocation failed on `device_id` (empty: not known which); `text` quotes
-                     ///< it
+    watch_started,   ///< in a store: a watch began here; what it knew of the time before: `went_on`, `knew_runs`
+    out_of_memory,   ///< a program reported that an allocation failed on `device_id` (empty: not known which); `text`
+                     ///< quotes it
   };
   static constexpr std::array<std::string_view, 8> kKindNames = {
       "process_ended", "device_lost", "device_resumed", "xid", "note", "capacity", "watch_started", "out_of_memory"};
@@ -46,21 +46,21 @@ struct Event {
   std::string text;  ///< for people; nothing is decided by it
   std::string host;  ///< of the device or process, as in SeriesKey::host
 
-  // What one kind has besides; the others leave it as it is.
+  // Fields of one kind only; the other kinds leave them at their defaults.
   std::uint64_t xid = 0;             ///< the number of the error
   std::uint64_t capacity_bytes = 0;  ///< of a capacity
-  bool ran_out_of_memory = false;    ///< of a process_ended: its memory ran out, as the source was told
-  bool went_on = false;              ///< of a watch_started: it had taken in the samples of the watch before
-  bool knew_runs = false;            ///< of a watch_started: it compared programs with the store's memory of them
+  bool ran_out_of_memory = false;    ///< of a process_ended: its memory ran out, as the source reported
+  bool went_on = false;              ///< of a watch_started: it had taken in the samples of the previous watch
+  bool knew_runs = false;            ///< of a watch_started: it compared programs with their earlier runs in the store
 };
 
-/// How busy a device was over the driver's last sampling period, and its health; for people, no detector reads it.
+/// How busy a device was over the driver's last sampling period, and its health; for people: no detector reads it.
 struct DeviceReading {
   Timestamp time;
   std::string device_id;
   std::optional<double> gpu_utilisation_ratio;  ///< 0..1, share of time some kernel ran
   DeviceGauges gauges;
-  std::optional<DeviceHealth> health;  ///< read now and then only; absent: as it was
+  std::optional<DeviceHealth> health;  ///< only read now and then; absent: unchanged
   std::string host;                    ///< as in SeriesKey::host
 };
 
@@ -75,9 +75,9 @@ struct ProcessReading {
 struct Batch {
   std::vector<Sample> samples;
   std::vector<Event> events;
-  std::vector<DeviceReading> readings;    ///< of live sources, where the driver tells
+  std::vector<DeviceReading> readings;    ///< from live sources, where the driver reports them
   std::vector<ProcessReading> loads;      ///< likewise
-  std::vector<ProgressReading> progress;  ///< of the live loop, now and then: of processes that hold much
+  std::vector<ProgressReading> progress;  ///< from the live loop, now and then: of processes that hold much memory
   void clear() {
     samples.clear();
     events.clear();

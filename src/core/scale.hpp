@@ -1,4 +1,4 @@
-// What the figures of a recording count, where it has no clock, no dates or no unit.
+// What the figures of a recording count if it has no clock, no dates or no unit.
 #pragma once
 
 #include <string>
@@ -6,28 +6,28 @@
 
 namespace vramtrack {
 
-/// How the times and amounts of a recording are said. By default they are what they seem: seconds and bytes.
+/// How the times and amounts of a recording are expressed. By default they are what they seem: seconds and bytes.
 ///
-/// A log that counts steps says nothing of how long a step takes. Its samples are put on the time axis `step_s` apart,
-/// so that everything below the reports works on one axis, and every figure for people or programs is turned back:
-/// growth is per step, ends are in steps, and no figure per minute is made up.
+/// A log that counts steps does not show how long a step takes. Its samples are placed `step_s` apart on the time axis,
+/// so that everything below the reports works on one axis, and every figure for people or programs is converted back:
+/// growth is per step, ends are in steps, and no figure per minute is invented.
 struct Scale {
-  std::string step;             ///< what is counted in place of time: "step", "request"; empty: it is time
-  double step_s = 1;            ///< seconds of the time axis for one count; any positive number, no measurement
-  bool is_time_of_day = false;  ///< times are no dates, and say the time of day
-  double begins_s = 0;          ///< with is_time_of_day: seconds from a midnight to the beginning of the time axis
-  bool has_unit = true;         ///< false: nothing says in which unit amounts are, and two are possible
-  double unit_bytes = 1;        ///< without a unit: bytes that 1 of the log's figures was taken for
+  std::string step;             ///< what is counted instead of time: "step", "request"; empty: it is time
+  double step_s = 1;            ///< seconds of the time axis per count; any positive number, not a measurement
+  bool is_time_of_day = false;  ///< times are not dates, but times of day
+  double begins_s = 0;          ///< with is_time_of_day: seconds from a midnight to the start of the time axis
+  bool has_unit = true;         ///< false: nothing says in which unit amounts are, and two units are possible
+  double unit_bytes = 1;        ///< without a unit: the number of bytes assumed for 1 of the log's figures
   friend bool operator==(const Scale&, const Scale&) = default;
 
   [[nodiscard]] bool counts_steps() const { return !step.empty(); }
 };
 
-/// The scale by which core/format.hpp and the reports say figures, one per thread. The default Scale unless a
-/// ScaleScope lives: who opens a recording makes one of its source's notes.
+/// The scale by which core/format.hpp and the reports express figures, one per thread. The default Scale unless a
+/// ScaleScope lives: the code that opens a recording makes one from its source's notes.
 const Scale& scale();
 
-/// Says figures by `next` while it lives, in its thread. Scopes nest.
+/// While it lives, figures in its thread are expressed by `next`. Scopes nest.
 class ScaleScope {
  public:
   explicit ScaleScope(Scale next);

@@ -20,7 +20,7 @@ std::string key_text(const SeriesKey& key) {
   return text;
 }
 
-/// Takes over `from` where it says something; true when that changed `into`.
+/// Takes over `from` unless it is empty; true if that changed `into`.
 template <class T>
 bool take(T& into, const T& from) {
   if (from == T{} || from == into) return false;

@@ -19,7 +19,7 @@ SettingValue boxed(const T& value) {
   return SettingValue{value};
 }
 
-/// The table: each row's accessors are made from the member named in config.def.
+/// The table: each row's accessors are generated from the member named in config.def.
 #define VRAMTRACK_SETTING(section, key, member, unit, min, max, reload, binds, help, when) \
   Setting{#section,                                                                        \
           key,                                                                             \
@@ -38,7 +38,7 @@ constexpr std::array kSettings = {
 };
 #undef VRAMTRACK_SETTING
 
-/// Letters to insert, leave out or change; two neighbours that are swapped count as one.
+/// Edit distance: letters to insert, leave out or change; two swapped neighbours count as one.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
@@ -66,7 +66,7 @@ std::string with_dashes(std::string_view name) {
 
 constexpr std::string_view kVariablePrefix = "VRAMTRACK_";
 
-/// "section.key" of VRAMTRACK_SECTION_KEY, whether or not there is such a key; nullopt when there is no such section.
+/// "section.key" for VRAMTRACK_SECTION_KEY, whether or not there is such a key; nullopt if there is no such section.
 std::optional<std::string> variable_setting(std::string_view name) {
   if (!name.starts_with(kVariablePrefix)) return {};
   const std::string rest = with_dashes(name.substr(kVariablePrefix.size()));
@@ -76,10 +76,10 @@ std::optional<std::string> variable_setting(std::string_view name) {
   return {};
 }
 
-/// A distance past this length says nothing, and a hostile name must not cost quadratic time.
+/// For longer names the distance says nothing, and a hostile name must not cost quadratic time.
 constexpr std::size_t kMostOfAName = 64;
 
-/// What somebody began to write is nearer than any typing error.
+/// A name that somebody began to type is nearer than any typing error.
 std::size_t distance_to(std::string_view name, std::string_view candidate) {
   const bool begun = name.size() > 2 && candidate.substr(0, name.size()) == name;
   return begun ? 1 : edit_distance(name, candidate);
@@ -107,7 +107,7 @@ std::string expected_value(const Setting& s) {
 
 namespace {
 
-/// Range and syntax of one value.
+/// Checks the range and the syntax of one value.
 Status check_value(const Setting& s, const SettingValue& value) {
   double number = 0;
   if (const auto* d = std::get_if<double>(&value))
@@ -119,7 +119,7 @@ Status check_value(const Setting& s, const SettingValue& value) {
   const auto* list = std::get_if<std::vector<std::string>>(&value);
   if (list == nullptr || s.unit != "regular expressions") return {};
   for (const std::string& pattern : *list) {
-    // The standard library compiles nested groups by recursion: a pattern of a megabyte would end the program.
+    // The standard library compiles nested groups recursively: a pattern of a megabyte would crash the program.
     constexpr std::size_t kLongestPattern = 1024;
     if (pattern.size() > kLongestPattern)
       return fail(fmt::format("{}: a pattern of {} characters is too long; the limit is {}", s.name(), pattern.size(),
@@ -166,7 +166,7 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
 }
 
 std::string_view near_name(std::string_view name, std::span<const std::string_view> known) {
-  // Names of a handful of letters that differ in more than every third have nothing in common but chance.
+  // Short names that differ in more than every third letter resemble each other only by chance.
   constexpr std::size_t kLettersAnError = 3;
   const auto without_dashes = [](std::string_view word) {
     return word.substr(std::min(word.find_first_not_of('-'), word.size()));
@@ -203,14 +203,14 @@ Status LayeredConfig::apply(const Setting& setting, SettingValue value, std::str
 }
 
 std::string LayeredConfig::ignored_variable(std::string_view name) {
-  // What vramtrack itself gives to the programs that it starts, and what its builds and tests use; '_' ends a prefix.
+  // Variables that vramtrack gives to programs it starts, and that its builds and tests use; '_' ends a prefix.
   constexpr std::array<std::string_view, 7> kOthers = {"VRAMTRACK_MARK_", "VRAMTRACK_PROBE_", "VRAMTRACK_TEST_",
                                                        "VRAMTRACK_FAKE_", "VRAMTRACK_TRACES", "VRAMTRACK_UPDATE_GOLDEN",
                                                        "VRAMTRACK_SETUP"};
   if (!name.starts_with(kVariablePrefix) || variable_setting(name)) return {};
   for (const std::string_view other : kOthers)
     if (name == other || (other.back() == '_' && name.starts_with(other))) return {};
-  // The key alone, as it may be written on the command line, is as near as the whole name.
+  // The key alone, as it may be written on the command line, counts as near as the whole name.
   std::vector<std::string> spellings;
   for (const Setting& s : kSettings) {
     spellings.push_back(s.name());

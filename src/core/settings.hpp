@@ -19,7 +19,7 @@ using SettingValue = std::variant<bool, std::int64_t, double, std::string, std::
 /// What a reload of the configuration (SIGHUP) does with a changed setting in a running agent.
 enum class Reload : std::uint8_t {
   live,     ///< it takes effect at once
-  restart,  ///< it takes effect with a restart, and the agent says so
+  restart,  ///< it takes effect after a restart, and the agent says so
   unused,   ///< no part of the agent reads it
 };
 
@@ -28,7 +28,7 @@ struct Setting {
   std::string_view section;
   std::string_view key;
   std::string_view unit;
-  double min = 0;  ///< of numbers; min == max == 0: not a number
+  double min = 0;  ///< for numbers; min == max == 0: not a number
   double max = 0;
   Reload reload = Reload::restart;
   std::string_view binds;
@@ -44,21 +44,21 @@ struct Setting {
 /// All settings in the order of config.def.
 std::span<const Setting> settings();
 
-/// Names of the settings that differ between the two, and that an agent running with `running` takes with a restart
-/// only.
+/// Names of the settings that differ between the two, and that an agent running with `running` takes over only after a
+/// restart.
 std::vector<std::string> settings_for_restart(const Config& running, const Config& next);
 
-/// "section.key", or a bare key of [detection]; '_' reads as '-'. nullptr when there is none.
+/// "section.key", or a bare key of [detection]; '_' reads as '-'. nullptr if there is none.
 const Setting* find_setting(std::string_view name);
 
-/// The known name with the least edit distance to `name`; empty when `known` is empty.
+/// The known name with the smallest edit distance to `name`; empty if `known` is empty.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
-/// The same where it may be what was meant; else empty: a far-fetched name misleads more than none.
+/// The same if it may be what was meant; else empty: a far-fetched name misleads more than no name.
 std::string_view near_name(std::string_view name, std::span<const std::string_view> known);
-/// "the nearest is 'x'", or "choose one of x, y, z" where none is near.
+/// "the nearest is 'x'", or "choose one of x, y, z" if none is near.
 std::string near_words(std::string_view name, std::span<const std::string_view> known);
 
-/// A Config and, for each row of settings(), who set it: "default", "FILE:LINE", "VRAMTRACK_...", "--set".
+/// A Config and, for each row of settings(), its origin: "default", "FILE:LINE", "VRAMTRACK_...", "--set".
 class LayeredConfig {
  public:
   LayeredConfig();
@@ -71,17 +71,17 @@ class LayeredConfig {
   /// the strongest: each overrides what is there. An unknown section or key, a wrong type or a value out of
   /// range is an Error naming file, line and the nearest known key; then nothing has been applied.
   Status apply_file(std::string_view toml, std::string_view file);
-  /// Applies one environment variable when its name begins with VRAMTRACK_SECTION_; others are not ours.
+  /// Applies one environment variable if its name begins with VRAMTRACK_SECTION_; others are not ours.
   Status apply_variable(std::string_view name, std::string_view text);
-  /// Of a variable that begins with VRAMTRACK_, which apply_variable left alone: what to tell of it, with the nearest
-  /// variable there is. Empty: it is none, or one of the tests' and of the probe's own.
+  /// For a variable that begins with VRAMTRACK_ and that apply_variable ignored: the message about it, with the nearest
+  /// existing variable. Empty: no such variable, or one of the tests or of the probe.
   static std::string ignored_variable(std::string_view name);
   /// Applies "section.key=value", or "key=value" for a key of [detection]; `origin` as in "--set".
   Status apply_assignment(std::string_view assignment, std::string_view origin);
   /// Sets one value, checked like any other.
   Status apply(const Setting& setting, SettingValue value, std::string origin);
 
-  /// What holds between settings (critical-hours <= warning-hours). Call when every layer is applied.
+  /// Checks relations between settings (critical-hours <= warning-hours). Call it when every layer is applied.
   [[nodiscard]] Status check() const;
 
  private:
@@ -102,7 +102,7 @@ std::string toml_text(const SettingValue& value);
 /// The file that `config init` writes: every section and key with its help, unit and default, commented out.
 std::string config_template();
 
-/// The Markdown table of one section of docs/CONFIG.md; and the sections there are.
+/// The Markdown table of one section of docs/CONFIG.md; and the list of sections.
 std::string reference_table(std::string_view section);
 std::vector<std::string_view> setting_sections();
 

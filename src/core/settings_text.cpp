@@ -1,4 +1,4 @@
-// The settings as text for people: the file to start from, the reference.
+// The settings as text for people: the initial file, the reference.
 #include <fmt/format.h>
 
 #include "core/settings.hpp"

@@ -102,7 +102,7 @@ std::vector<std::string> split_commas(std::string_view text) {
   return list;
 }
 
-/// A TOML array where it reads as one. A regular expression may hold commas and brackets: it stays whole.
+/// A TOML array if it parses as one. A regular expression may contain commas and brackets: it stays whole.
 std::vector<std::string> parse_list(const Setting& setting, std::string_view text) {
   if (!text.empty() && text.front() == '[') {
     if (const auto table = parse_toml("list = " + std::string(text), ""); table && table->size() == 1) {
@@ -145,7 +145,7 @@ Status LayeredConfig::apply_file(std::string_view toml, std::string_view file) {
     const std::uint32_t line = entry.first.source().begin.line;
     const auto sections = setting_sections();
     const auto* keys = entry.second.as_table();
-    // What the tables of policies hold is the business of act/policy: the same text is read there.
+    // The tables of policies are left to act/policy: the same text is read there.
     if (section == "policy" && entry.second.is_array_of_tables()) {
       applied.config_.policies = {std::string(file), std::string(toml)};
       continue;
@@ -194,7 +194,7 @@ std::string toml_text(const SettingValue& value) {
   if (const auto* i = std::get_if<std::int64_t>(&value)) return std::to_string(*i);
   if (const auto* d = std::get_if<double>(&value)) {
     std::string text = fmt::format("{}", *d);
-    // TOML tells 1.0 from 1; inf and nan are written as they are.
+    // TOML distinguishes 1.0 from 1; inf and nan are written as they are.
     if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
     return text;
   }

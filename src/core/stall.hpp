@@ -1,4 +1,4 @@
-// Stall: what is concluded of a process that holds memory and gets nothing done.
+// Stall: the conclusion about a process that holds memory and makes no progress.
 #pragma once
 
 #include <array>
@@ -11,20 +11,20 @@
 
 namespace vramtrack {
 
-/// `stalled`: it is expected to work and does not. `idle`: it rests by its nature, or because somebody wants it to.
+/// `stalled`: it is expected to work but does not. `idle`: it rests by nature, or because somebody wants it to.
 /// `unclear`: the facts fit both.
 enum class StallJudgement : std::uint8_t { unclear, idle, stalled };
 
-/// Why it gets nothing done, as far as the facts tell.
+/// Why it makes no progress, as far as the facts show.
 enum class StallCause : std::uint8_t {
   unknown,
   waits,            ///< for something that does not come: a lock, a queue, a peer
   stopped,          ///< by SIGSTOP, or its cgroup is frozen
   uninterruptible,  ///< inside the kernel, as in a driver that does not answer
   exited,           ///< a zombie whose memory is still listed
-  orphaned,         ///< the process that it worked for has ended
+  orphaned,         ///< the process for which it worked has ended
   collective,       ///< all ranks wait for each other on the GPU
-  busy_loop,        ///< it uses the CPU and nothing else changes
+  busy_loop,        ///< it uses the CPU, but nothing else changes
   unread_requests,  ///< a server that no longer answers
 };
 
@@ -32,12 +32,12 @@ enum class StallCause : std::uint8_t {
 struct Stall {
   StallJudgement judgement = StallJudgement::unclear;
   StallCause cause = StallCause::unknown;
-  Timestamp since;                    ///< its last progress that was seen, or the beginning of the watch
+  Timestamp since;                    ///< its last observed progress, or the beginning of the watch
   double stalled_s = 0;               ///< from then to the last reading
-  double confidence = 0;              ///< 0..1, in the judgement: weighs the evidence, is no measured frequency
+  double confidence = 0;              ///< 0..1, in the judgement: a weight of evidence, not a measured frequency
   std::uint64_t held_bytes = 0;       ///< on all devices
   std::string what;                   ///< what it is: "Jupyter kernel"
-  std::vector<std::string> evidence;  ///< in words, the weightiest first
+  std::vector<std::string> evidence;  ///< in words, the strongest first
   friend bool operator==(const Stall&, const Stall&) = default;
 };
 

@@ -6,7 +6,7 @@
 
 namespace vramtrack {
 
-/// FNV-1a of 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/). For names that need to differ, not to be secret.
+/// 64-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/). For names that must be distinct, not secret.
 /// O(length).
 std::string text_hash(std::string_view text);
 

@@ -1,4 +1,4 @@
-// Time as data: every sample carries its own; nothing below the engine reads a clock.
+// Time as data: every sample carries its own time; nothing below the engine reads a clock.
 #pragma once
 
 #include <chrono>

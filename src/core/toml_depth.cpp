@@ -7,7 +7,7 @@
 namespace vramtrack {
 namespace {
 
-/// The end of the string that begins `text`, one of the four kinds of TOML.
+/// The end of the string with which `text` begins, one of the four kinds of TOML.
 std::size_t string_end(std::string_view text) {
   const char quote = text.front();
   const bool escapes = quote == '"';
@@ -19,7 +19,7 @@ std::size_t string_end(std::string_view text) {
     } else if (text.substr(i, quotes) == std::string_view("\"\"\"''''''").substr(escapes ? 0 : 3, quotes)) {
       return i + quotes;
     } else if (!lines && text[i] == '\n') {
-      return i;  // it is not closed: the parser says so
+      return i;  // it is not closed: the parser reports that
     }
   }
   return text.size();
@@ -45,7 +45,7 @@ Status check_key_depth(std::string_view toml, std::string_view file) {
     }
     if (c == '.' && ++parts > kMaxKeyParts)
       return fail(fmt::format("{}:{}: a key has more than {} parts; correct this line", file, line, kMaxKeyParts));
-    // A key ends at its value, and begins after one.
+    // A key ends where its value begins; the next one begins after the value.
     if (std::string_view("=,{}\n").find(c) != std::string_view::npos) parts = 1;
     if (c == '\n') ++line;
     ++i;

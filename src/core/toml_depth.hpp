@@ -1,4 +1,4 @@
-// A bound on the depth of TOML before it is parsed: the parser goes down once for each part of a dotted key.
+// A bound on the depth of TOML before it is parsed: the parser recurses once for each part of a dotted key.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace vramtrack {
 
-/// More than any file has, and far less than a stack holds. toml++ bounds nested values itself (256).
+/// More than any file needs, and far less than a stack allows. toml++ itself bounds nested values (256).
 inline constexpr std::uint32_t kMaxKeyParts = 64;
 
-/// An Error where a key has more than kMaxKeyParts parts ("a.b.c" has three), in a table's header too; it names `file`
+/// An Error if a key has more than kMaxKeyParts parts ("a.b.c" has three), also in a table's header; it names `file`
 /// and the line of the first. Need not be valid TOML. Pure; O(n).
 Status check_key_depth(std::string_view toml, std::string_view file);
 

@@ -28,7 +28,7 @@ enum class State : std::uint8_t {
   too_short
 };
 
-/// The shape of the growth, in the documents' words.
+/// The shape of the growth, in the terms of the documentation.
 enum class Pattern : std::uint8_t { none, gradual_leak, sudden_spike, cyclic, step_increase, unknown };
 
 /// What became of a spike.
@@ -36,23 +36,23 @@ enum class SpikeOutcome : std::uint8_t { none, stabilised, still_growing };
 
 enum class Severity : std::uint8_t { ok, watch, warning, critical };
 
-/// How sure it is that the series leaks. `suspected`: shown, and nobody is paged; `confirmed`: an alert;
-/// `confirmed_at_end`: a recording ended before more could be known, and the suspicion is as sure as it has to be then.
+/// How certain the leak is. `suspected`: shown, but nobody is paged; `confirmed`: an alert; `confirmed_at_end`: a
+/// recording ended before more could be known, and the suspicion is certain enough for that case.
 enum class Stage : std::uint8_t { none, suspected, confirmed, confirmed_at_end };
 
 /// How an alert ended. `released`: the memory came back; `withdrawn`: the evidence did not hold; `resumed`: the process
 /// that stalled makes progress again.
 enum class AlertEnd : std::uint8_t { standing, released, process_ended, withdrawn, resumed };
 
-/// What an alert is about. `stall`: a process holds memory and gets nothing done; its Finding says since when and why.
-/// `unreleased`: a process ended (its Finding's onset), and memory that it held is still in use.
+/// What an alert is about. `stall`: a process holds memory but makes no progress; its Finding says since when and why.
+/// `unreleased`: a process ended (its Finding's onset), but memory that it held is still in use.
 enum class AlertKind : std::uint8_t { leak, stall, unreleased };
 
-/// What has just become of an alert. `escalated`: it stood already, and its severity has gone up.
+/// What has just happened to an alert. `escalated`: it was standing already, and its severity has gone up.
 enum class AlertNews : std::uint8_t { raised, escalated, cleared };
 
-/// How a run came to its end. `out_of_memory`: it grew, and its next samples would have met the limit, or it was said;
-/// `ended_near_limit`: little was free, and nothing shows that this was why.
+/// How a run ended. `out_of_memory`: it grew, and its next samples would have met the limit, or the source reported it;
+/// `ended_near_limit`: little memory was free, but nothing shows that this was the reason.
 enum class EndKind : std::uint8_t { ended, ended_near_limit, out_of_memory };
 
 /// The words of one of the enumerations above, in its order.
@@ -101,12 +101,12 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-// A member that is added below is declared in core/verdict_fields.hpp, too.
+// A member that is added below must also be declared in core/verdict_fields.hpp.
 
 /// One detector's opinion of one series.
 struct Finding {
   std::string detector;  ///< its registered name
-  bool leak = false;     ///< it would alarm
+  bool leak = false;     ///< it would raise an alert
   Stage stage = Stage::none;
   State state = State::too_short;
   Pattern pattern = Pattern::none;
@@ -114,17 +114,17 @@ struct Finding {
   double confidence = 0;  ///< 0..1, probability of a leak
   Interval growth_bytes_per_s;
   double r_squared = 0;                             ///< 0..1
-  std::optional<Interval> oom_in_s;                 ///< only when capacity is known and an end can be told
+  std::optional<Interval> oom_in_s;                 ///< only if the capacity is known and an end can be predicted
   std::optional<Timestamp> onset;                   ///< when the growth began
-  std::optional<double> oom_if_growth_continues_s;  ///< while `growing`: the middle of what oom_in_s would say
+  std::optional<double> oom_if_growth_continues_s;  ///< while `growing`: what the middle of oom_in_s would be
   std::string because;                              ///< in words, with the figures
 };
 
-/// Whether the finding speaks of growth that may end in out-of-memory: a leak, or what may be one.
+/// Whether the finding is about growth that may end in out-of-memory: a leak, or what may be one.
 bool grows(const Finding& finding);
 
-/// The process, of the device's host, whose growth explains the device's growth. pid 0: the device grows and no visible
-/// process does ("command" then says so).
+/// The process, on the device's host, whose growth explains the device's growth. pid 0: the device grows, but no
+/// visible process does (`command` then says so).
 struct Suspect {
   std::uint32_t pid = 0;
   std::uint64_t pid_start_ticks = 0;
@@ -149,14 +149,14 @@ struct Run {
   Timestamp begin;               ///< its first sample
   std::optional<Timestamp> end;  ///< its last; nullopt: it goes on
   std::uint64_t peak_bytes = 0;
-  EndKind how = EndKind::ended;              ///< where it has ended
+  EndKind how = EndKind::ended;              ///< if it has ended
   std::uint32_t pid = 0;                     ///< of the process that ended with it; 0: not known
   std::optional<double> growth_bytes_per_s;  ///< at its end, or now; nullopt: it did not grow
   std::optional<Timestamp> onset;            ///< of that growth
-  std::optional<Timestamp> first_alert;      ///< when the first alert was raised that was not withdrawn
+  std::optional<Timestamp> first_alert;      ///< when the first alert that was not withdrawn was raised
 };
 
-/// Seconds from a run's first alert to its end; nullopt where there was none, or it goes on. Derived.
+/// Seconds from a run's first alert to its end; nullopt if there was no alert, or if the run goes on. Derived.
 std::optional<double> run_lead_s(const Run& run);
 
 /// The judged conclusion about one series.
@@ -170,10 +170,10 @@ struct Verdict {
   std::string framework;            ///< empty when unknown
   std::vector<std::string> causes;  ///< the framework's usual causes of a leak
   std::vector<std::string> advice;  ///< what to try next
-  std::optional<End> end;           ///< of a process that has ended; of a device, the last one, while no other leaks
+  std::optional<End> end;           ///< of a process that has ended; of a device: its last one, unless it leaks now
 };
 
-/// One alert from raise to end. The figures are those at the raise; severity is the highest reached.
+/// One alert, from when it was raised to its end. The figures are those when it was raised; severity is the highest.
 struct Alert {
   SeriesId series{};
   Timestamp raised;
@@ -181,12 +181,12 @@ struct Alert {
   AlertEnd ended = AlertEnd::standing;
   Severity severity = Severity::watch;
   Finding finding;
-  std::optional<double> suspected_s;  ///< for how long it was suspected before it was raised
+  std::optional<double> suspected_s;  ///< how long it was suspected before it was raised
   std::string end_reason;             ///< in words, when it ended
   AlertKind kind = AlertKind::leak;
 };
 
-/// Seconds from the raise of an alert to its actual end; nullopt while it stands. Derived: `cleared` less `raised`.
+/// Seconds from when an alert was raised to its actual end; nullopt while it stands. Derived: `cleared` minus `raised`.
 std::optional<double> lead_s(const Alert& alert);
 
 }  // namespace vramtrack

@@ -20,26 +20,26 @@ struct SeriesView {
   SeriesId id{};
   SeriesKey key;
   DeviceInfo device;
-  std::optional<ProcessInfo> process;  ///< of process series
+  std::optional<ProcessInfo> process;  ///< for process series
   std::uint64_t samples = 0;
   std::optional<Timestamp> first;
   std::optional<Timestamp> last;
   double interval_s = 0;         ///< median sampling period so far; 0 with fewer than two samples
   std::uint64_t used_bytes = 0;  ///< the last sample
   std::uint64_t peak_bytes = 0;
-  /// Of a series with an onset: the line of its growth at `last`, through the samples since the onset. Used bytes swing
-  /// about it. report/trend.hpp makes the line of it.
+  /// For a series with an onset: the value at `last` of its growth's line through the samples since the onset. Used
+  /// bytes swing around that line, which report/trend.hpp draws.
   std::optional<double> level_bytes;
   bool ended = false;                       ///< its process has ended
   bool paused = false;                      ///< its device does not answer
   bool ignored = false;                     ///< its process matches an ignore pattern: never alerts
-  std::optional<double> utilisation_ratio;  ///< of a device, 0..1, where the driver tells
+  std::optional<double> utilisation_ratio;  ///< of a device, 0..1, where the driver reports it
   DeviceGauges gauges;                      ///< of a device that answers
   ProcessLoad load;                         ///< of a process
   std::optional<Stall> stall;               ///< of a process, on each of its devices: no progress for stall.minutes
-  /// Of what a device's processes do not hold: bytes that processes held which have ended; 0: none.
+  /// For memory that no process of a device holds: the bytes that were held by processes that have ended; 0: none.
   std::uint64_t unreleased_bytes = 0;
-  std::optional<DeviceHealth> health;  ///< of a device that answers, where the driver tells
+  std::optional<DeviceHealth> health;  ///< of a device that answers, where the driver reports it
   std::optional<LastXid> last_xid;     ///< of a device, since the watch (or the recording) began
   Verdict verdict;
   std::vector<Alert> alerts;         ///< all, in the order raised; at most the last 256
@@ -58,14 +58,14 @@ struct View {
   Timestamp time;                  ///< of the last sample taken in
   bool clock_is_relative = false;  ///< times are offsets from zero, not dates
   std::vector<std::string> files;  ///< of a recording; empty when live
-  /// Devices first (by index), then processes by device: living ones first, of those leaking ones, then the larger.
+  /// Devices first (by index), then processes by device: living before ended, then leaking ones, then the larger.
   std::vector<SeriesView> series;
   std::vector<Notice> notices;  ///< at most the last 64
   std::uint64_t skipped_lines = 0;
   std::vector<std::string> first_skipped;
   std::vector<std::string> warnings;
 
-  /// One series of each process that has a Stall of that judgement: where it holds most, in the order of `series`.
+  /// For each process that has a Stall with that judgement, its series that holds most; in the order of `series`.
   [[nodiscard]] std::vector<const SeriesView*> stalls(StallJudgement judgement) const {
     std::vector<const SeriesView*> out;
     for (const SeriesView& s : series) {

@@ -5,21 +5,21 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::size_t kMostLabel = 24;  ///< a moment and the gap behind it take 22 columns
-constexpr std::size_t kIndent = 4;      ///< of what hangs under a line without a label
+constexpr std::size_t kMostLabel = 24;  ///< a moment and the gap after it take 22 columns
+constexpr std::size_t kIndent = 4;      ///< for what is indented below a line without a label
 
 bool is_space(char c) {
   return c == ' ';
 }
 
-/// The length in bytes of the colour code that begins at `at`; 0: none does.
+/// The length in bytes of the colour code that begins at `at`; 0: there is none.
 std::size_t colour_code(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) != "\033[") return 0;
   const std::size_t end = text.find('m', at);
   return end == std::string_view::npos ? 0 : end + 1 - at;
 }
 
-/// Calls `see(at, column)` for each character, until it returns false; continuation bytes belong to their character.
+/// Calls `see(at, column)` for each character until it returns false; continuation bytes belong to their character.
 template <class See>
 void each_character(std::string_view text, See see) {
   std::size_t column = 0;
@@ -35,7 +35,7 @@ void each_character(std::string_view text, See see) {
   }
 }
 
-/// Where what is broken off `line` begins: behind its label, which a gap of two spaces ends.
+/// The column at which the continuation of `line` begins: after its label, which a gap of two spaces ends.
 std::size_t hanging_indent(std::string_view line) {
   const auto first = static_cast<std::size_t>(std::find_if_not(line.begin(), line.end(), is_space) - line.begin());
   std::size_t behind_label = 0;
@@ -52,7 +52,7 @@ std::size_t hanging_indent(std::string_view line) {
   return behind_label > 0 && behind_label <= kMostLabel ? behind_label : first + kIndent;
 }
 
-/// How many bytes of `rest` go onto a line of `room` columns: all, or up to a space between two words.
+/// How many bytes of `rest` fit on a line of `room` columns: all, or up to a space between two words.
 std::size_t bytes_that_fit(std::string_view rest, std::size_t room) {
   std::size_t space = 0;
   bool in_text = false;

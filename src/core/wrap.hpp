@@ -7,9 +7,9 @@
 
 namespace vramtrack {
 
-/// `text` with its lines broken at spaces, so that each takes at most `width` columns; a longer word stays whole. What
-/// is broken off hangs under the text behind the line's label ("    because  the slope ..."), or a little further in
-/// than the line where it has no label. Colour codes take no columns. 0: `text` as it is. Pure; O(size).
+/// `text` with its lines broken at spaces, so that each takes at most `width` columns; a longer word stays whole.
+/// Continuation lines are aligned with the text after the line's label ("    because  the slope ..."), or indented a
+/// little more than the line if it has no label. Colour codes take no columns. 0: `text` unchanged. Pure; O(size).
 std::string wrap(std::string_view text, std::size_t width);
 
 }  // namespace vramtrack

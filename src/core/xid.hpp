@@ -13,7 +13,7 @@ namespace vramtrack {
 enum class XidCause : std::uint8_t { application, driver, hardware, power };
 inline constexpr std::array<std::string_view, 4> kXidCauseNames = {"application", "driver", "hardware", "power"};
 
-/// `info`: says nothing of the GPU's health; `warning`: worth a look; `critical`: work was or will be lost on this GPU.
+/// `info`: says nothing about the GPU's health; `warning`: worth a look; `critical`: work was or will be lost on it.
 enum class XidSeverity : std::uint8_t { info, warning, critical };
 
 struct XidInfo {
@@ -27,7 +27,7 @@ struct XidInfo {
 /// Every known XID, by number. Any thread.
 std::span<const XidInfo> known_xids();
 
-/// Null: nothing is known of this number. Pure; O(log n).
+/// Null: nothing is known about this number. Pure; O(log n).
 const XidInfo* find_xid(std::uint64_t code);
 
 /// "XID 79: the GPU has fallen off the bus"; a number without a known meaning refers to NVIDIA's list. Pure.

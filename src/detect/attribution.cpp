@@ -5,7 +5,7 @@
 namespace vramtrack {
 namespace {
 
-/// The suspect has grown by at least this share of the device's growth: less is one of several.
+/// The suspect has grown by at least this share of the device's growth: with less, it is only one of several.
 constexpr double kSuspectShare = 1.0 / 3.0;
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Calibration: from the weight of the evidence to a probability that holds. Platt, "Probabilistic outputs for support
-// vector machines", 1999: the logit is shifted and scaled, by figures fitted on the tune split of bench/accuracy
-// (docs/detectors/judge.md, section 4).
+// Calibration: from the weight of the evidence to a well-calibrated probability. Platt, "Probabilistic outputs for
+// support vector machines", 1999: the logit is shifted and scaled, by figures fitted on the tune split of
+// bench/accuracy (docs/detectors/judge.md, section 4).
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-/// The evidence is not taken for surer than this, either way.
+/// The evidence is never taken to be more certain than this, either way.
 inline constexpr double kLeastCalibrated = 1e-4;
 
 inline double calibrated(double probability, double shift, double scale) {
@@ -16,12 +16,12 @@ inline double calibrated(double probability, double shift, double scale) {
   return 1 / (1 + std::exp(-(shift + scale * std::log(p / (1 - p)))));
 }
 
-/// Of a series that rises: rises that go on are leaks more often than their rivals' weights say in the middle.
+/// For a series that rises: in the middle range, rises that go on are leaks more often than their rivals' weights say.
 inline double calibrated_rise(double probability) {
   return calibrated(probability, 1.05, 0.80);
 }
 
-/// Of any other: what looks like nothing is the beginning of a leak now and then.
+/// For any other series: what looks like nothing is sometimes the beginning of a leak.
 inline double calibrated_rest(double probability) {
   return calibrated(probability, -0.24, 0.69);
 }

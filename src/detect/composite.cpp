@@ -1,4 +1,4 @@
-// composite: linear_trend and spike side by side; the opinion of the surer one (docs/detectors/composite.md).
+// composite: linear_trend and spike side by side; the more confident one decides (docs/detectors/composite.md).
 #include <string>
 #include <utility>
 
@@ -34,8 +34,8 @@ class Composite final : public Detector {
   [[nodiscard]] Finding finding() const override {
     Finding trend = trend_->finding();
     Finding spike = spike_->finding();
-    // One that alerts goes before one that does not; then the higher confidence; then the trend, unless it
-    // cannot say anything yet and the other can.
+    // A detector that alerts wins over one that does not; then the higher confidence wins; then the trend, unless it
+    // cannot say anything yet and the other one can.
     bool spike_wins = spike.confidence > trend.confidence ||
                       (spike.confidence == trend.confidence && trend.state == State::too_short);
     if (spike.leak != trend.leak) spike_wins = spike.leak;

@@ -8,26 +8,26 @@
 namespace vramtrack {
 namespace {
 
-/// A larger increment is a jump. The segments that small tensors come in are none: 20 MiB at most (PyTorch's
-/// allocator), 2 MiB from cudaMalloc itself.
+/// A larger increment is a jump. The segments that hold small tensors are not jumps: they are at most 20 MiB (PyTorch's
+/// allocator), or 2 MiB from cudaMalloc itself.
 constexpr double kJumpBytes = 32 * kMiB;
-/// Increments within this factor of a jump's least size are of neither kind.
+/// Increments within this factor of a jump's least size belong to neither kind.
 constexpr double kFactor = 2;
-/// They are at most so many of all, and so many for each jump: else the sizes are one continuum, cut in two.
+/// At most this share of all increments, and this many per jump, may lie between: else the sizes are one continuum.
 constexpr double kMostBetween = 0.03;
 constexpr double kBetweenPerJump = 0.15;
 constexpr double kBetweenAnyway = 0.005;
-/// A program stands still between its jumps when most of the increments there are zero, so many at least. One that
-/// never does has a noise of its own, which says nothing.
+/// A program stands still between its jumps when most of the increments there are zero, and at least this many. One
+/// that never does has noise of its own, which shows nothing.
 constexpr double kStillShare = 0.5;
 constexpr std::uint64_t kLeastStill = 30;
-/// Fewer jumps say nothing of their balance.
+/// Fewer jumps cannot show whether they balance.
 constexpr std::uint64_t kLeastJumps = 8;
-/// The jumps are a load, and not a noise on one that comes slowly, when they move this share of the free memory.
+/// The jumps are a load, and not noise on a slowly arriving one, when they move this share of the free memory.
 constexpr double kLoadShare = 0.05;
-/// Rises and falls of a program that gives back what it takes differ by at most this share of both, ...
+/// The rises and falls of a program that gives back what it takes differ by at most this share of both, ...
 constexpr double kMostImbalance = 0.2;
-/// ... and each of them is this many times what crept: otherwise the creep is what the falls give back.
+/// ... and each of them is this many times the creep: otherwise the creep is what the falls give back.
 constexpr double kTimesCreep = 2;
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::int64_t kDay_h = 24;
 constexpr std::int64_t kDaysBack = 7;
-/// A rise that lasts longer is no morning.
+/// A rise that lasts longer is not a morning.
 constexpr std::int64_t kLongest_h = 16;
-/// A day is like today when it rose by this share of today's rise, when today's level is no higher than its highest and
-/// this share of its swing, and when it gave back all of its rise but this share before today's began.
+/// A day is like today if it rose by this share of today's rise, if today's level is no higher than its highest plus
+/// this share of its swing, and if it gave back all of its rise except this share before today's rise began.
 constexpr float kAlike = 0.7F;
 constexpr float kHigher = 0.3F;
 constexpr float kLeft = 0.3F;
@@ -75,7 +75,7 @@ Days::Seen Days::like(const Rise& rise) const {
     const std::int64_t begin = from - day * kDay_h;
     const float before = floor_at(begin);
     if (before == kUnknown) continue;
-    // An hour's floor is what it began with: the end of the rise is in the next one's.
+    // The floor of an hour is the level that it began with, so the end of the rise shows in the next hour's floor.
     float highest = before;
     for (std::int64_t h = begin; h <= to - day * kDay_h + 1; ++h) highest = std::max(highest, floor_at(h));
     float lowest = highest;

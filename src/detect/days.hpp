@@ -11,8 +11,8 @@ namespace vramtrack {
 
 struct Rise;
 
-/// The floor of each of the last kHours hours: at most 800 bytes. Hours are those of UTC: any clock has days of 24
-/// hours.
+/// The floor of each of the last kHours hours: at most 800 bytes. Hours are counted in UTC: in every time zone, a day
+/// has 24 hours.
 class Days {
  public:
   static constexpr std::size_t kHours = 8 * 24;
@@ -21,13 +21,13 @@ class Days {
   void observe(Timestamp time, double bytes);
   /// The floor of the hour that begins at `hour`, from another source; hours come in order, before any observe().
   void add_hour(Timestamp hour, double floor_bytes);
-  /// What `before` knows of earlier hours.
+  /// Takes over what `before` knows of earlier hours.
   void prepend(const Days& before);
-  /// What was seen says nothing of what comes: a leak ended the rise, and not the day.
+  /// Forgets the days: what was seen does not predict what comes, because a leak ended the rise and not the day.
   void clear() { floors_.clear(); }
 
-  /// On how many of the days that are known at this time of day the series rose as much within the same hours, to this
-  /// level (and a third of the rise more), and fell again before now. Rises of more than kLongest_h have none.
+  /// On how many of the known days the series rose as much within the same hours, to this level (plus a
+  /// third of the rise), and fell again before now. For rises longer than kLongest_h, no day counts.
   /// O(hours).
   struct Seen {
     int alike = 0;

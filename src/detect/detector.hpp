@@ -1,5 +1,5 @@
-// Detector: one opinion about one series, fed sample by sample. Pure: no I/O, no clock, no look-ahead,
-// and the same samples always give the same findings.
+// Detector: one opinion about one series, fed sample by sample. Pure: no I/O, no clock, no look-ahead; the same samples
+// always give the same findings.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ inline constexpr double kUnknownConfidence = 0.02;
 /// Earlier runs of a series that grew until memory ran out.
 struct Precedent {
   int ran_out = 0;
-  int ended = 0;                  ///< all that have ended, these too
-  double growth_bytes_per_s = 0;  ///< the median of theirs
+  int ended = 0;                  ///< all that have ended, including these
+  double growth_bytes_per_s = 0;  ///< their median
 };
 
 /// One instance per series; memory bounded whatever the length of the series. Not thread-safe.
@@ -39,13 +39,13 @@ class Detector {
   /// the value before it. O(1) amortised.
   virtual void observe(Timestamp time, double used_bytes) = 0;
 
-  /// The level at which memory ends for this series, in its own bytes (a device: its capacity; a process:
-  /// what it holds now plus what the device has free at its peaks). May change between samples; nullopt
-  /// when unknown: then no ETA is given.
+  /// The level at which memory ends for this series, in its own bytes (a device: its capacity; a process: what it holds
+  /// now plus what the device has free at its peaks). May change between samples; nullopt if unknown: then there is no
+  /// ETA.
   virtual void set_limit(std::optional<double> limit_bytes) = 0;
 
-  /// What is known of the series besides its samples, and changes as it does; it must outlive the detector. Null, and
-  /// before the first call: nothing. A detector may ignore it.
+  /// What is known of the series besides its samples, updated as that changes; it must outlive the detector. Null, and
+  /// before the first call: nothing is known. A detector may ignore it.
   virtual void set_experience(const Experience* /*experience*/) {}
 
   /// The series of other ranks or replicas of its job, likewise.
@@ -57,10 +57,10 @@ class Detector {
   /// Whether a leak alert of this detector stands after the last sample. Cheap: called for every sample.
   [[nodiscard]] virtual bool alerting() const = 0;
 
-  /// Whether it suspects a leak that it may not have confirmed yet: finding().stage. Cheap, likewise.
+  /// Whether it suspects a leak that it may not have confirmed yet: finding().stage. Cheap as well.
   [[nodiscard]] virtual bool suspecting() const { return alerting(); }
 
-  /// The series is a recording, and has ended: confirms a suspicion that is sure enough. Whether it did.
+  /// The series is a recording and has ended: confirms a suspicion that is certain enough. Returns whether it did.
   virtual bool confirm_at_end() { return false; }
 
   /// The opinion after the last sample. May cost microseconds.
@@ -83,7 +83,7 @@ struct DetectorInfo {
 
 /// The registered detectors in the order of detectors.def. The first is the default.
 std::span<const DetectorInfo* const> detectors();
-/// Those whose opinion is kept beside the verdict when another one decides, in the same order.
+/// Those whose opinions are kept beside the verdict when another one decides, in the same order.
 std::span<const DetectorInfo* const> dissenters();
 /// nullptr for an unknown name.
 const DetectorInfo* find_detector(std::string_view name);

@@ -10,13 +10,13 @@
 namespace vramtrack {
 namespace {
 
-/// A block is long enough for the bursts of a server to repeat in it, short enough for days to have many.
+/// Long enough for a server's bursts to repeat within a block, short enough for a day to have many blocks.
 constexpr Duration kBlock = std::chrono::minutes{10};
-/// A block with fewer samples has no second percentile worth the name.
+/// A block with fewer samples has no meaningful second percentile.
 constexpr std::size_t kLeastSamples = 10;
-/// Of more samples every second one is dropped: the quantiles of a block need no more.
+/// Beyond this many samples, every second one is dropped: the quantiles of a block need no more.
 constexpr std::size_t kMostSamples = 128;
-/// The median of so many first blocks is what later ones are compared with.
+/// Later blocks are compared with the median of this many first blocks.
 constexpr std::size_t kReferenceBlocks = 5;
 
 Distributions::Quantiles quantiles_of(std::vector<float>& samples) {

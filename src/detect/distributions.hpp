@@ -1,5 +1,5 @@
-// Distributions: what a busy series grows by in all of its states at once. A leak moves every quantile of a block of
-// time; a change of load leaves one standing. Mathematics: docs/detectors/judge.md, section 10.
+// Distributions: how much a busy series grows in all of its states at once. A leak moves every quantile of a block of
+// time; a change of load leaves at least one in place. Mathematics: docs/detectors/judge.md, section 10.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@
 
 namespace vramtrack {
 
-/// Blocks of ten minutes of one series, by their quantiles. O(1) amortised; about 1 KiB.
+/// The quantiles of one series' blocks of ten minutes. O(1) amortised; about 1 KiB.
 class Distributions {
  public:
   static constexpr std::array kQuantiles{0.02, 0.1, 0.25, 0.5, 0.75, 0.9};
   using Quantiles = std::array<double, kQuantiles.size()>;
 
-  /// The next sample. When it closes a block: reference_bytes() and by how much every quantile of that block lies above
-  /// the first blocks' at the least. nullopt otherwise, and while the first blocks are not known.
+  /// Takes the next sample. When it closes a block: reference_bytes() plus the least shift of that block's quantiles
+  /// above those of the first blocks. Otherwise, and until the first blocks are known, nullopt.
   std::optional<double> observe(Timestamp time, double used_bytes);
-  /// The lowest quantile of the first blocks. REQUIRES: that observe() has returned a value.
+  /// The lowest quantile of the first blocks. REQUIRES: observe() has returned a value.
   [[nodiscard]] double reference_bytes() const { return (*reference_)[0]; }
-  /// Forgets everything: the program has ended, or starts anew.
+  /// Forgets everything: the program has ended or restarts.
   void clear() { *this = Distributions{}; }
 
  private:

@@ -16,46 +16,46 @@ namespace {
 
 // Looking closer.
 
-/// A uniform distribution of width 1 has the variance 1 / 12: that of the times of n increments in the window.
+/// A uniform distribution of width 1 has the variance 1 / 12, as do the times of n increments in the window.
 constexpr double kUniformVariance = 12;
-/// The weight of chance from which on no window is looked at: four times as likely as a leak.
+/// Windows in which chance weighs more than this are not looked at: it is then four times as likely as a leak.
 constexpr double kHopelessNoise = 4;
-/// Peaks are compared, and settling is judged, by thirds of the window: the least that shows a bend.
+/// Peaks are compared, and settling is judged, by thirds of the window: the fewest parts that can show a bend.
 constexpr std::size_t kThirds = 3;
 
 // The gates.
 
-/// Peaks of a steady growth rise by two thirds of the net from the first third's median to the last's; peaks move along
-/// when they have three quarters of that.
+/// The peaks of a steady growth rise by two thirds of the net from the median of the first third to that of the last;
+/// peaks move along when they rise by three quarters of that.
 constexpr double kSteadyPeakRise = 0.66;
 constexpr double kCoMovingShare = 0.75;
-/// Peaks may also stand still under a limit at which garbage is collected, while the floor rises like clockwork: at
-/// least so many buckets, this share of them new highs, the centroid known to so much, and peaks that moved by no more
-/// than a tenth of the net. Dips that vanish in a rising load do so by fits and starts.
+/// Peaks may also stand still under a limit at which garbage is collected, while the floor rises like clockwork: over
+/// at least this many buckets, with this share of them new highs, a centroid known this precisely, and peaks that moved
+/// by no more than a tenth of the net. When dips vanish in a rising load, they do so irregularly.
 constexpr int kClockworkBuckets = 8;
 constexpr double kClockworkRises = 0.85;
 constexpr double kClockworkSe = 0.05;
 constexpr double kStillPeaks = 0.1;
-/// New territory: nothing before the window was higher than its start and this share of its rise. More than half, so
-/// that a growth that was interrupted once still counts.
+/// New territory: nothing before the window was higher than its start plus this share of its rise. The share is more
+/// than half, so that a growth that was interrupted once still counts.
 constexpr double kSeenShare = 0.75;
-/// What no gate admits has no higher probability than this.
+/// A window that fails a gate gets no higher probability than this.
 constexpr double kMostInadmissible = 0.2;
 
 // Quiet before the growth.
 
 /// A floor lies still while it stays within this share of the net.
 constexpr double kStillShare = 0.15;
-/// A straight rise of which the window holds only the later part lies that still for 15 % of the window; that much, and
-/// some, is no quiet (share of the window).
+/// When a window holds only the later part of a straight rise, the floor before it lies that still for 15 % of the
+/// window. Up to this share of the window, with some margin, is therefore not counted as quiet.
 constexpr double kSeemingQuiet = 0.25;
-/// A floor that lay still for so many times as long as it has now risen does not wander: then a change of level is the
-/// rival, after which the order of the floors is chance.
+/// A floor that lay still for this many times as long as it has now risen is not wandering: the rival is then a change
+/// of level, after which the order of the floors is chance.
 constexpr double kLongQuiet = 3;
-/// Below this weight of chance that second look changes nothing.
+/// If chance weighs less than this, that second look changes nothing.
 constexpr double kSlightNoise = 0.02;
-/// The order of the floors, and steps that keep time, lower chance by no more than this. Both take each floor for an
-/// event of its own; three jobs that arrive, spread over 25 buckets, are three.
+/// The order of the floors, and steps at equal intervals, divide chance by no more than this. Both treat each floor as
+/// a separate event, but three arriving jobs that spread over 25 buckets are only three events.
 constexpr double kMostByOrder = 5;
 constexpr double kMostByClockwork = 20;
 /// Weight of a change of level per unit of the probability of the floors' order: the least number of starts, as in
@@ -64,35 +64,35 @@ constexpr double kLevelChanges = 5;
 
 // Settling.
 
-/// Three equal spans' rises extrapolate to a plateau when the last is below this share of the second: nearer to 1 the
-/// plateau is anywhere.
+/// The rises of three equal spans extrapolate to a plateau when the third is below this share of the second; with a
+/// share nearer to 1, the plateau could be anywhere.
 constexpr double kSlowing = 0.95;
 /// Weight of a rise that settles, before its centroid is looked at.
 constexpr double kWarmUpWeight = 0.5;
-/// The most it weighs where its plateau lies above the limit: it ends there all the same.
+/// The most it weighs where its plateau lies above the limit: memory runs out there all the same.
 constexpr double kWarmUpBeyondLimit = 0.3;
 
 // Ramps, churn, steps.
 
-/// Buckets span cycles when the swing within one is this share of the net; a ramp is then as likely as kCyclesRamp.
+/// Buckets span cycles when the swing within one is this share of the net; kCyclesRamp then scales the ramps' weight.
 constexpr double kSpanningSwing = 0.5;
 constexpr double kCyclesRamp = 0.3;
 /// A program is young when a load was seen before the rise: this share of what was free when it was first seen.
 constexpr double kLoadedShare = 0.05;
-/// A fall of the floor by this share of the net before the window: jobs come and go here, with this weight.
+/// If the floor fell by this share of the net before the window, jobs come and go here; they have this weight.
 constexpr double kChurnFall = 0.3;
 constexpr double kChurnWeight = 0.4;
-/// Steps are events of the program from this share of min-growth-mb on.
+/// Steps count as events of the program from this share of min-growth-mb on.
 constexpr double kStepShare = 0.5;
 
 // The prior, and what is material.
 
-/// The leak-prior at which the weights are as written here, and the least that is divided by.
+/// The leak-prior for which the weights are written here, and the least prior that is used as a divisor.
 constexpr double kNeutralPrior = 0.1;
 constexpr double kLeastPrior = 1e-6;
-/// A growth lasts minimum-duration-minutes, or as long as memory does where that is less, but at least this.
+/// A growth must last for minimum-duration-minutes, or for as long as memory does if that is less, but at least this.
 constexpr double kLeastDuration_s = kSecondsPerMinute;
-/// Growth below this share of what was free does not matter; from so many times min-growth-mb on it does on any card.
+/// Growth below this share of what was free is not material; from this many times min-growth-mb on it is, on any card.
 constexpr double kMaterialShare = 0.01;
 constexpr double kMaterialMost = 8;
 
@@ -129,14 +129,14 @@ void measure(const Window& w, Evidence& e) {
   }
   const auto n = static_cast<double>(w.last - w.first);
   e.centroid = weighted * inv_net;
-  // Von Neumann: the successive differences tell the increments' noise from a smooth change of rate.
+  // Von Neumann: the successive differences separate the increments' noise from a smooth change of rate.
   const double variance = successive / (2 * std::max(1.0, n - 1));
   e.centroid_se = std::sqrt(variance * n / kUniformVariance) * inv_net;
   e.since_high_s = e.duration_s - high_at;
   e.largest_step = largest * inv_net;
 }
 
-/// Peaks' rise, first third to last; the swing within a bucket; the highest peak of late. The dear part.
+/// The peaks' rise, first third to last; the swing within a bucket; the highest recent peak. The expensive part.
 void compare_peaks(const Window& w, Evidence& e) {
   const std::size_t third = std::max<std::size_t>(1, (w.last - w.first + 1) / kThirds);
   e.highest_bytes = median_peak(w.level, w.last + 1 - third, w.last + 1);
@@ -154,7 +154,7 @@ void compare_peaks(const Window& w, Evidence& e) {
     e.co_moving = true;
 }
 
-/// The highest level before the window that holds against its rise.
+/// The highest level before the window that counts against its rise.
 double seen_before(const Window& w, const Evidence& e) {
   const Regimes& regimes = w.level.regimes();
   double seen = std::max(static_cast<double>(w.level.forgotten_floor()), regimes.held_against(e.buckets));
@@ -185,7 +185,7 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
 
   const Regimes& regimes = w.level.regimes();
   const double seen = seen_before(w, e);
-  // What fell by a fifth within the window is not one rise.
+  // A window in which the floor fell by a fifth does not hold a single rise.
   const bool fell = w.level.regimes().begins() > w.level[w.first].slot;
   e.new_high = !fell && seen <= e.start_bytes + kSeenShare * e.net_bytes;
   e.stopped = e.since_high_s > kStoppedGaps * std::max(e.longest_gap_s, Scales::width_s(w.k));
@@ -197,7 +197,7 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
 
   const double rate = e.net_bytes / e.duration_s;
   if (context.limit_bytes) e.oom_in_s = std::max(0.0, *context.limit_bytes - e.highest_bytes) / rate;
-  // Aitken: three equal spans' rises d1, d2, d3 of a geometric approach settle at m + d3 r / (1 - r), r = d3 / d2.
+  // Aitken: if three equal spans rise by d1, d2, d3 geometrically, they settle at m + d3 r / (1 - r), r = d3 / d2.
   const std::size_t t1 = w.first + (w.last - w.first) / kThirds;
   const std::size_t t2 = w.first + 2 * (w.last - w.first) / kThirds;
   const double d2 = w.floor_at(t2) - w.floor_at(t1);
@@ -206,7 +206,7 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
 
   const double going_on = going_on_ratio(e.centroid, e.centroid_se);
   const bool spans_cycles = e.swing_bytes >= kSpanningSwing * e.net_bytes;
-  // A window that begins where the level's memory does has not seen the rise begin.
+  // A window that begins where the level's memory begins has not seen the start of the rise.
   const bool begins_in_sight = w.first > 1 || w.level.size() < Level::kCapacity;
   if (e.admissible() && begins_in_sight) e.quiet_s = quiet_before(w, e);
   const std::optional<double> life_s = e.oom_in_s ? std::optional(e.duration_s + *e.oom_in_s) : std::nullopt;

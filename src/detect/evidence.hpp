@@ -8,16 +8,16 @@
 
 namespace vramtrack {
 
-/// A growth has stopped when it made no new high for so many times its longest gap between highs.
+/// A growth has stopped when it has made no new high for this many times its longest gap between highs.
 inline constexpr double kStoppedGaps = 3;
 
 /// What the window must be judged against.
 struct EvidenceContext {
   std::optional<double> limit_bytes;
-  double leak_prior = 0.1;      ///< share of growing series that leak; rivals weigh the less the larger it is
+  double leak_prior = 0.1;      ///< share of growing series that leak; the larger it is, the less rivals weigh
   double min_duration_s = 300;  ///< a shorter growth is not material, unless memory ends sooner
   double min_growth_bytes = 0;  ///< a smaller growth is not material
-  double first_bytes = 0;       ///< where the series, or its program as far as it was seen, began
+  double first_bytes = 0;       ///< where the series began, or its program as far as it was seen
 };
 
 /// One window, from `start` to `end`, of one level. Rival explanations carry weights relative to a leak's 1;
@@ -56,7 +56,7 @@ struct Evidence {
   bool new_high = false;                ///< above what this level has seen before the window
   bool stopped = false;                 ///< no new high for a multiple of the longest gap
 
-  /// All gates hold and the growth goes on.
+  /// All gates are passed and the growth goes on.
   [[nodiscard]] bool admissible() const { return co_moving && new_high && !stopped; }
 };
 

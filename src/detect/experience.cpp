@@ -12,43 +12,43 @@
 namespace vramtrack {
 namespace {
 
-/// Runs that began within this of each other are of one job.
+/// Runs that began within this time of each other belong to one job.
 constexpr double kTogether_s = 120;
 
-// The prior: how probable it is that the next run leaks, by those before.
+// The prior: how probable it is that the next run leaks, judged by the earlier runs.
 
-/// A Beta distribution of this weight and mean before any run was seen: detection.leak-prior's default.
+/// A Beta distribution of this weight and mean, before any run was seen: detection.leak-prior's default.
 constexpr double kPriorRuns = 2;
 constexpr double kPriorLeaks = 0.1;
-/// A run counts this much less than the one after it: a program may be mended, or broken.
+/// Each run counts this much less than the one after it: a program may have been fixed, or broken.
 constexpr double kForgetting = 0.85;
-/// Bounds of the Bayes factor by the prior alone, and of all words.
+/// Bounds of the Bayes factor by the prior alone, and of all of them.
 constexpr double kLeastOdds = 1.0 / 8;
 constexpr double kMostPriorOdds = 8;
 constexpr double kMostOdds = 16;
-/// Where nobody reached the age, healthy predecessors speak this much for health, and no more.
+/// If no earlier run reached the age, healthy predecessors count this much for health, and no more.
 constexpr double kLeastOddsAtUnknownAge = 0.5;
 
 // The envelope.
 
-/// Its tolerance: so many standard deviations of the runs' levels, or this share of the level (of one run alone: more),
-/// or so many bytes, whichever is most.
+/// Its tolerance: this many standard deviations of the runs' levels, this share of the level (more if there is only one
+/// run), or this many bytes, whichever is largest.
 constexpr double kDeviations = 2;
 constexpr double kLevelShare = 0.03;
 constexpr double kLevelShareOfOne = 0.05;
 constexpr double kLeastTolerance_bytes = 64 * kMiB;
-/// A rise that begins before so many times the longest warm-up of the predecessors is one.
+/// A rise that begins before this many times the longest warm-up of the predecessors is a warm-up.
 constexpr double kStillWarmingUp = 1.5;
-/// A run may be so much ahead of those before, and its floor is compared with one of a longer span.
+/// A run may be this far ahead of earlier ones; its floor is then compared with the floor of a longer span.
 constexpr double kAhead = 1.25;
-/// The weight of "as always" per odds against a leak: a leak may hide below the envelope for half of the time.
+/// The weight of "as always" per odds against a leak: half of the time, a leak may hide below the envelope.
 constexpr double kHides = 0.5;
 constexpr double kMostFamiliar = 16;
-/// Below the envelope, at an age at which nobody rose: a slight weight, for the same work may come later.
+/// Below the envelope, at an age at which no run rose: a slight weight, because the same work may come later.
 constexpr double kBelow = 0.25;
 /// Weight of a day like those before, per odds of one more by Laplace's rule of succession.
 constexpr double kDayWeight = 3;
-/// Above the envelope by so many tolerances, an exponential tail says no more.
+/// Above the envelope by this many tolerances, an exponential tail shows no more.
 constexpr double kMostExcess = 2;
 
 double mean_of(const std::vector<double>& values) {
@@ -80,14 +80,14 @@ bool leaked(const FinishedRun& run) {
   return run.outcome == RunOutcome::leaked || run.outcome == RunOutcome::out_of_memory;
 }
 
-/// The first age not below `age_s`; kPoints: beyond all.
+/// The first age that is not below `age_s`; kPoints: it is beyond all of them.
 std::size_t point_at(double age_s) {
   std::size_t point = 0;
   while (point < FinishedRun::kPoints && FinishedRun::age_s(point) < age_s) ++point;
   return point;
 }
 
-/// `into` becomes the run of both.
+/// Merges `run` into `into`.
 void merge(FinishedRun& into, const FinishedRun& run) {
   into.begin = std::min(into.begin, run.begin);
   into.end = std::max(into.end, run.end);
@@ -160,7 +160,7 @@ ProgramExperience::ProgramExperience(const Program& program) : runs_(static_cast
   std::vector<double> warm_ups;
   std::array<std::vector<double>, FinishedRun::kPoints> levels;
   const auto count = [&](const FinishedRun& run) {
-    if (run.outcome == RunOutcome::rising) return;  // nobody knows what it would have become
+    if (run.outcome == RunOutcome::rising) return;  // what it would have become is unknown
     counted += weight;
     leaks += leaked(run) ? weight : 0;
     weight *= kForgetting;
@@ -202,8 +202,8 @@ ExperienceWord ProgramExperience::word(const Rise& rise, std::optional<Timestamp
   const Point& there = begin && points_[soon].runs > 0 ? points_[soon] : points_[std::min(at, soon)];
   const bool above_all = healthy_ > 0 && level > highest_bytes_ + highest_tolerance_bytes_;
   if (above_all && (reached > 0 || !begin)) {
-    // By chance the next of n + 1 alike is the highest once in n + 1. How far it is above them says the less the fewer
-    // they are: with n runs Student's t of n degrees has a tail of the power n + 1, which is exponential only for many.
+    // By chance, the next of n + 1 similar runs is the highest once in n + 1. How far above it is shows less the fewer
+    // they are: with n runs, Student's t of n degrees has a tail of the power n + 1, exponential only for large n.
     const int n = begin ? reached : healthy_;
     const double excess = (level - highest_bytes_ - highest_tolerance_bytes_) / highest_tolerance_bytes_;
     w.kind = Kind::left;
@@ -231,10 +231,10 @@ ExperienceWord ProgramExperience::word(const Rise& rise, std::optional<Timestamp
     const double before = from > 0 ? points_[from - 1].highest_bytes : 0;
     explained = std::clamp((there.highest_bytes + there.tolerance_bytes - before) / rise.net_bytes, 0.0, 1.0);
     if (start_age_s <= kStillWarmingUp * longest_warm_up_s_) explained = 1;
-    // All but half of it: what is left is the tolerance's.
+    // All but half of it: the rest belongs to the tolerance.
     explained = std::max(0.0, 2 * explained - 1);
   } else if (reached > 0) {
-    // Sooner than they, but not higher than they went.
+    // Earlier than the other runs, but not higher than they went.
     return w;
   }
   w.familiar = share * std::max(kBelow, explained * std::min(kMostFamiliar, kHides * (1 - p) / p));
@@ -243,7 +243,7 @@ ExperienceWord ProgramExperience::word(const Rise& rise, std::optional<Timestamp
   } else if (w.kind == Kind::none) {
     w.kind = Kind::below;
   }
-  if (w.kind != Kind::leaked) w.odds = 1;  // what speaks for health is in `familiar`
+  if (w.kind != Kind::leaked) w.odds = 1;  // evidence for health is in `familiar`
   if (w.runs == 0) w.runs = n;
   return w;
 }

@@ -1,4 +1,4 @@
-// Experience: what is known of a series besides its own samples, and what that says of a rise. Pure: no clock, no I/O.
+// Experience: what is known of a series besides its samples, and what that shows about a rise. Pure: no clock, no I/O.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace vramtrack {
 
-/// Takes a finished run into what is known of its program. Runs that began together are ranks or replicas of one job:
-/// they count once, with the highest of their levels. Only the last Program::kMostRuns are kept one by one. Pure.
+/// Adds a finished run to what is known of its program. Runs that began together are ranks or replicas of one job: they
+/// count once, with the highest of their levels. Only the last Program::kMostRuns are kept individually. Pure.
 void add_run(Program& program, const FinishedRun& run);
 
 /// `program` as it was known at `time`: without the runs that ended later. nullopt: nothing was known. Pure.
@@ -27,27 +27,27 @@ struct Rise {
   double net_bytes = 0;
 };
 
-/// What experience says of a rise. With R the sum of the weights of all rivals of a leak, of which `chance` is that of
+/// What experience shows about a rise. With R the sum of the weights of a leak's rivals, of which `chance` is that of
 /// no rise at all, P = 1 / (1 + chance + (R - chance) / odds + familiar). See docs/detectors/judge.md.
 struct ExperienceWord {
   enum class Kind : std::uint8_t {
-    none,      ///< nobody was seen at that age, or nobody at all
+    none,      ///< no run was seen at that age, or no run at all
     inside,    ///< its healthy predecessors rose like this
     below,     ///< they did not rise then, but went higher
     left,      ///< above all of them
     leaked,    ///< most of them leaked
-    like_days  ///< it rose like this on days before, and fell again
+    like_days  ///< it rose like this on earlier days, and fell again
   };
   Kind kind = Kind::none;
   double familiar = 0;  ///< weight of "as always", relative to a leak's 1; at most 16
   double odds = 1;      ///< Bayes factor for a leak against its rivals, from 1/8 to 16
-  int runs = 0;         ///< that the word rests on
+  int runs = 0;         ///< on which the word is based
 
   /// Whether the rise is as expected of a healthy run.
   [[nodiscard]] bool explains() const { return kind == Kind::inside || kind == Kind::like_days; }
 };
 
-/// P with the word. `chance`: as above. Pure.
+/// The probability P given the word. `chance`: as above. Pure.
 double with_experience(double probability, double chance, const ExperienceWord& word);
 
 /// The envelope of a program's runs. Immutable, so that the series of its processes share one.
@@ -57,10 +57,10 @@ class ProgramExperience {
 
   /// `begin`: when the run of the rise began; nullopt: not known. O(1).
   [[nodiscard]] ExperienceWord word(const Rise& rise, std::optional<Timestamp> begin) const;
-  /// "; 3 earlier runs of this program settled at 12.0 GiB after 9 min"; empty where the word decides nothing.
+  /// "; 3 earlier runs of this program settled at 12.0 GiB after 9 min"; empty if the word decides nothing.
   [[nodiscard]] std::string describe(const ExperienceWord& word) const;
 
-  /// Runs that are known, whatever became of them.
+  /// The known runs, whatever became of them.
   [[nodiscard]] int runs() const { return runs_; }
 
  private:
@@ -88,8 +88,8 @@ class Experience {
   void set_program(std::shared_ptr<const ProgramExperience> program) { program_ = std::move(program); }
   [[nodiscard]] const ProgramExperience* program() const { return program_.get(); }
   void set_begin(std::optional<Timestamp> begin) { begin_ = begin; }
-  /// Of a device that one process fills: what is known of that process, which holds so much less than the device. Null:
-  /// of nobody.
+  /// For a device that one process fills: what is known of that process, and how much less than the device it holds.
+  /// Null: no process.
   void follow(const Experience* process, double offset_bytes) {
     process_ = process;
     offset_bytes_ = offset_bytes;
@@ -98,11 +98,11 @@ class Experience {
   [[nodiscard]] Days& days() { return days_; }
 
   [[nodiscard]] ExperienceWord word(const Rise& rise) const;
-  /// Whether the rise is no first morning of a daily load, as far as experience goes: the series was seen at this time
-  /// of an earlier day, or earlier runs of its program were seen at this age (or leaked).
+  /// Whether, as far as experience goes, the rise is not the first morning of a daily load: the series was seen at this
+  /// time of an earlier day, or earlier runs of its program were seen at this age (or leaked).
   [[nodiscard]] bool knows_days(const Rise& rise) const;
   [[nodiscard]] std::string describe(const ExperienceWord& word) const;
-  /// Of a rise that its word explains: "rose 9.1 GiB in 8 min; 3 earlier runs of this program settled at ...".
+  /// For a rise that its word explains: "rose 9.1 GiB in 8 min; 3 earlier runs of this program settled at ...".
   [[nodiscard]] std::string because(const Rise& rise) const;
 
  private:

@@ -1,4 +1,4 @@
-// FloorCurve: the floor of one series at many widths, short enough to be kept beside it and to be sent.
+// FloorCurve: the floor of one series at many slot widths, compact enough to be kept with it and to be sent.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace vramtrack {
 
-/// At each of fourteen widths the floors of the last kSlots slots of that width, aligned to the clock. 3.7 KiB,
+/// For each of fourteen widths, the floors of the last kSlots slots of that width, aligned to the clock. 3.7 KiB,
 /// whatever the length of the series.
 ///
 ///   width 10 s  | | | | | | | |      the last 11 minutes
@@ -29,7 +29,7 @@ class FloorCurve {
 
   /// The lowest floor of the slots of `level` that touch [from, to]; nullopt: none of them has a sample. O(slots).
   [[nodiscard]] std::optional<double> floor_between(std::size_t level, Timestamp from, Timestamp to) const;
-  /// The finest level of which a rise of this duration takes no more than 32 slots; the last where there is none.
+  /// The finest level at which a rise of this duration takes at most 32 slots; the last level if there is none.
   [[nodiscard]] static std::size_t level_for(double duration_s);
   /// visit(double floor_bytes, std::int64_t slot) for each slot of `level` that has a sample, the oldest first.
   template <class Visit>
@@ -46,7 +46,7 @@ class FloorCurve {
   void fold();
 
   std::array<std::array<float, kSlots>, kLevels> floors_{};  ///< below 0: no sample
-  std::array<std::int64_t, kLevels> newest_{};               ///< slot up to which `floors_` goes
+  std::array<std::int64_t, kLevels> newest_{};               ///< the slot up to which `floors_` reaches
   bool any_ = false;
   Timestamp last_{};  ///< a sample that is not in `floors_` yet: its value may be replaced
   float last_bytes_ = 0;

@@ -11,9 +11,9 @@
 namespace vramtrack {
 namespace {
 
-/// The residuals' autocorrelation is taken for no more than this: (1 + r) / (1 - r) has no end.
+/// The residuals' autocorrelation is never taken to be higher than this: (1 + r) / (1 - r) has no upper bound.
 constexpr double kMostAutocorrelation = 0.95;
-/// Points below which nothing is foretold, and below which no parabola is.
+/// Points below which nothing is forecast, and below which no parabola is tried.
 constexpr std::size_t kLeastPoints = 3;
 constexpr std::size_t kParabolaPoints = 6;
 /// Parameters of a line, of a parabola, and of two lines that meet: three, and three for the knot, which is searched
@@ -21,27 +21,27 @@ constexpr std::size_t kParabolaPoints = 6;
 constexpr int kLineParameters = 2;
 constexpr int kParabolaParameters = 3;
 constexpr int kKinkParameters = 6;
-/// Standard errors that a parabola's curvature must have: 1 %, two-sided.
+/// The curvature of a parabola must be at least this many standard errors: 1 %, two-sided.
 constexpr double kCurvatureErrors = 2.6;
-/// A line that misses the floors by this share of their rise fits as well as one can tell: buckets and pages round
-/// more.
+/// A line that misses the floors by this share of their rise fits as well as can be determined: buckets and pages round
+/// by more.
 constexpr double kRoundingShare = 0.001;
-/// Of the rise, what comes before a kink; where it is less, the growth began there. A leak that was slow before has
-/// more.
+/// If the part before a kink makes up less than this share of the rise, the growth began at the kink. A leak that was
+/// slow before has more.
 constexpr double kStandShare = 0.05;
-/// Where the Theil-Sen slope is below this share of the mean rate, most pairs of floors lie on one tread of a stair:
-/// the mean rate is the better middle.
+/// If the Theil-Sen slope is below this share of the mean rate, most pairs of floors lie on one tread of a staircase:
+/// the mean rate is then the better middle.
 constexpr double kTreadShare = 0.5;
-// The terms of the variance of the logarithm of the time left; a standard deviation each.
+// The terms of the variance of the logarithm of the time left, each as a standard deviation.
 constexpr double kFloorSigma = 0.1;   ///< no forecast is better than this
 constexpr double kDriftSigma = 0.15;  ///< change of rate, per e-fold of how far beyond the window one looks
-constexpr double kMostSigma = 1.5;    ///< beyond this (a factor of 7 either way) a forecast says nothing anyhow
-/// Headroom is not taken for less than this share of the limit where it is divided by.
+constexpr double kMostSigma = 1.5;    ///< beyond this (a factor of 7 either way), a forecast is meaningless anyhow
+/// As a divisor, headroom is never taken to be less than this share of the limit.
 constexpr double kLeastHeadroom = 0.001;
-/// Growth whose centroid lies above this gathers pace, perhaps; a parabola is then tried.
+/// Growth whose centroid lies above this may be accelerating; a parabola is then tried.
 constexpr double kSteadyCentroid = 0.5;
-/// The parabola's word spreads the interval by half of its distance from the line's, as if it were no less than this
-/// share of the line's.
+/// The parabola widens the interval by half of its distance from the line's forecast, which counts as no shorter than
+/// this share of the line's.
 constexpr double kModelShare = 0.5;
 constexpr double kSoonest = 0.1;
 
@@ -85,14 +85,14 @@ struct Parabola {
   double squares = 0;  ///< sum of the squared residuals
 
   [[nodiscard]] bool bends_upwards() const { return curvature > kCurvatureErrors * curvature_se; }
-  /// Time after the last point at which it has risen by `headroom`; nullopt where it does not.
+  /// Time after the last point at which it has risen by `headroom`; nullopt if it never does.
   [[nodiscard]] std::optional<double> first_passage(double headroom) const {
     if (!bends_upwards() || !(slope_at_end > 0)) return std::nullopt;
     return (-slope_at_end + std::sqrt(slope_at_end * slope_at_end + 4 * curvature * headroom)) / (2 * curvature);
   }
 };
 
-/// Residuals of the sum `least_squares` are rounding.
+/// Residuals whose squares sum to `least_squares` are rounding.
 std::optional<Parabola> parabola_through(const std::vector<double>& t, const std::vector<double>& y,
                                          double least_squares) {
   const auto n = static_cast<double>(t.size());
@@ -158,15 +158,15 @@ Stretch stretch_of(const Scales& scales, const Evidence& window) {
 
 struct KinkTime {
   double time_s = 0;   ///< since the window's start
-  bool stood = false;  ///< before it, the floor did as good as stand
+  bool stood = false;  ///< before it, the floor practically stood still
 };
 
-/// A window may reach back over the moment at which the growth began. A parabola takes such a kink for acceleration and
-/// ends too soon, a straight line ends too late: what comes before the kink is left out where a broken line explains
+/// A window may reach back beyond the moment at which the growth began. A parabola takes such a kink for acceleration
+/// and ends too soon; a straight line ends too late. What comes before the kink is left out if a broken line explains
 /// the floors better than both. nullopt: there is no kink.
 std::optional<KinkTime> leave_out_what_is_before_a_kink(Stretch& stretch, double least_squares) {
   const auto kink = broken_line(stretch.t, stretch.floors);
-  // A change of rate that the narrowest interval of a forecast holds anyway is none.
+  // A change of rate that even the narrowest interval of a forecast covers is not a kink.
   const double least_change = std::exp(kZ90 * kFloorSigma);
   if (!kink || !(kink->late_slope_per_s > least_change * std::max(kink->early_slope_per_s, 0.0))) return std::nullopt;
   const Fit line = fit_slope(moments_of(stretch.t, stretch.floors));
@@ -185,7 +185,7 @@ std::optional<KinkTime> leave_out_what_is_before_a_kink(Stretch& stretch, double
   const double time_s = stretch.t[kink->at];
   const double before = kink->early_slope_per_s * (time_s - stretch.t.front());
   const bool stood = before <= kStandShare * (stretch.floors.back() - stretch.floors.front());
-  // The growth began in a bucket beside this point: where there are enough others, it has no word on the rate.
+  // The growth began in a bucket next to this point: if there are enough others, it does not count for the rate.
   stretch.drop_first(kink->at + (n - kink->at > kLeastPoints ? 1 : 0));
   return KinkTime{time_s, stood};
 }
@@ -208,7 +208,7 @@ Forecast forecast(const Scales& scales, const Evidence& window, std::optional<do
   const Fit line = fit_slope(moments_of(t, floors));
   out.r_squared = line.r_squared;
   out.growth_bytes_per_s = theil_sen(t, floors, residual_autocorrelation(t, floors, line));
-  // The whole window's own measure knows where in its first bucket the growth began.
+  // The whole window's own duration accounts for where in its first bucket the growth began.
   const double mean_rate =
       kink ? (floors.back() - floors.front()) / (t.back() - t.front()) : window.net_bytes / window.duration_s;
   Interval& g = out.growth_bytes_per_s;

@@ -12,15 +12,15 @@ namespace vramtrack {
 struct Forecast {
   Interval growth_bytes_per_s;       ///< Theil-Sen slope of the floors with Kendall's interval (10/50/90 %)
   double r_squared = 0;              ///< least squares of the floors on time
-  double begins_s = 0;               ///< since the window's start: when a rise began after a stand
-  std::optional<double> rate_for_s;  ///< the rate has been this for so long; none: for as long as the growth
-  std::optional<Interval> oom_in_s;  ///< from the window's end; none without a limit or without growth
+  double begins_s = 0;               ///< since the window's start: when a rise began after a standstill
+  std::optional<double> rate_for_s;  ///< how long the rate has been this; nullopt: for as long as the growth
+  std::optional<Interval> oom_in_s;  ///< from the window's end; nullopt without a limit or without growth
 };
 
-/// What the window holds from before a kink is left out of all of it: a rate that has changed is foretold by the new
-/// one. The end is a first passage of the peaks to the limit. Its logarithm's variance adds, as in
-/// docs/detectors/judge.md: the slope's error, the increments' diffusion (inverse Gaussian, CV^2 = D / (h b)),
-/// and a change of rate that grows with how far beyond the window one looks. O(48^2).
+/// What the window holds from before a kink is left out of all of it: after a change of rate, the forecast uses the new
+/// rate. The end is a first passage of the peaks to the limit. The variance of its logarithm is a sum, as in
+/// docs/detectors/judge.md: the slope's error, the increments' diffusion (inverse Gaussian, CV^2 = D / (h b)), and a
+/// change of rate that grows with how far beyond the window the forecast looks. O(48^2).
 Forecast forecast(const Scales& scales, const Evidence& window, std::optional<double> limit_bytes);
 
 }  // namespace vramtrack

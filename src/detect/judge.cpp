@@ -13,66 +13,66 @@ namespace {
 
 // Raising and withdrawing. Each number was chosen on the traces that docs/ACCURACY.md sets aside for that.
 
-/// A level whose drift evidence (nats) is below this is not weighed: chance would weigh 5 x 3 e^-2 = 2 at best (five
-/// starts, three bets mixed), twice as much as a leak.
+/// Levels with less drift evidence (nats) than this are not weighed: even at best, chance would weigh 5 x 3 e^-2 = 2
+/// (five starts, a mix of three bets), twice as much as a leak.
 constexpr float kLeastNats = 2;
-/// Confidence that confirms a suspicion, and that which does where little time is left: at most kLateLeft_s, or this
-/// share of the growth's life, or minimum-lead-minutes.
+/// The confidence that confirms a suspicion, and the lower one that does when little time is left: at most kLateLeft_s,
+/// this share of the growth's life, or minimum-lead-minutes, whichever is longest.
 constexpr double kConfirmed = 0.95;
 constexpr double kConfirmedLate = 0.83;
-/// A recording that ends cannot wait.
+/// At the end of a recording, there is no more evidence to wait for.
 constexpr double kConfirmedAtEnd = 0.9;
 constexpr double kLateLeft_s = kSecondsPerHour;
 constexpr double kLateLifeShare = 0.25;
-/// A rise with such odds by its siblings, which stand still, is no load of a day: three are enough.
+/// If a rise's siblings stand still and give it these odds, it is not part of a daily load; three siblings are enough.
 constexpr double kNoDayOdds = 2;
-/// A growth goes on as it was when it has risen, since the evidence was strongest, at this share of its rate then. Less
-/// is a growth that slows down.
+/// A growth goes on unchanged if, since its evidence was strongest, it has risen at no less than this share of its rate
+/// then. A slower one is slowing down.
 constexpr double kSameRate = 0.5;
-/// Peaks below this share of the growth end the alert at once.
+/// Peaks that keep less than this share of the growth end the alert at once.
 constexpr double kHalfKept = 0.5;
-/// Peaks below this share of where the growth began, or below kNothingShare of the highest level: all was released.
+/// If peaks fall below this share of where the growth began, or kNothingShare of the highest level, all was released.
 constexpr double kReleasedShare = 0.5;
 
-/// A rise whose rate is within this factor of that of earlier runs is like theirs. Rates of rises that have nothing to
-/// do with one another spread over two decades: one in ten is as near by chance.
+/// A rise resembles those of earlier runs if its rate is within this factor of theirs. The rates of unrelated rises
+/// spread over two orders of magnitude: one in ten is this close by chance.
 constexpr double kAlikeRate = 1.25;
 constexpr double kAlikeByChance = 0.1;
 
 // What is derived from the series.
 
-/// A load comes in jumps, and a creep that stood still for so many times as long as it has grown is none.
+/// Loads come in jumps: a creep that first stood still for this many times as long as it has grown is not a load.
 constexpr double kStoodStill = 3;
-/// A smaller shift of the quantiles is how blocks of one load differ.
+/// Smaller shifts of the quantiles are ordinary differences between blocks of one load.
 constexpr double kLeastShift = 512 * kMiB;
 
-// A program that ends, or starts anew.
+// A program that ends or restarts.
 
 constexpr const char* kAllReleased = "the memory was released";
 
 /// A peak below this share of the highest since the last restart begins a new epoch.
 constexpr float kRestartShare = 0.2F;
-/// This share of the limit, or of the highest level, is as good as nothing: a driver's context, a desktop.
+/// Up to this share of the limit, or of the highest level, counts as nothing: a driver's context, a desktop.
 constexpr double kNothingShare = 0.05;
-/// A program that fell from this share of the limit has met the limit: what it had reached is not held against the
-/// next.
+/// A program that fell from this share of the limit had met the limit: the level it had reached is not held against the
+/// next program.
 constexpr double kAtLimitShare = 0.9;
 
-// Which windows are weighed, and how their words combine.
+// Which windows are weighed, and how their results combine.
 
-/// A coarser level sees a rise from further back when its window starts earlier by this share of the finer one's
-/// length.
+/// A coarser level sees a rise from further back when its window starts earlier than the finer one's by this share of
+/// the finer one's length.
 constexpr double kFurtherBack = 0.5;
-/// A rise before which the floor lay still for this share of its duration is one of its own: that an earlier one
-/// settled says nothing of it.
+/// A rise is separate if the floor lay still before it for this share of its duration: that an earlier rise settled
+/// says nothing about it.
 constexpr double kOwnQuiet = 0.5;
-/// A window of which one step makes this share of the rise is a jump and what followed: it has no word on settling.
+/// If one step makes up this share of a window's rise, the window is a jump and its aftermath: it cannot show settling.
 constexpr double kJumpShare = 0.4;
-/// Probability from which on an alarm may be near, and a level is weighed at every close.
+/// From this probability on, an alarm may be near, and a level is weighed at every close.
 constexpr double kNearAlarm = 0.3;
-/// Otherwise a full level (48 buckets) is weighed at every fifth close: its size over this many closes are skipped.
+/// Otherwise size / kSizePerSkip closes are skipped: a full level (48 buckets) is weighed at every fifth close.
 constexpr std::size_t kSizePerSkip = 12;
-/// Windows whose probability is within this of the highest are about as probable.
+/// Windows whose probability is within this of the highest count as about equally probable.
 constexpr double kAboutAsProbable = 0.03;
 
 }  // namespace
@@ -81,7 +81,7 @@ EvidenceContext Judge::context() const {
   return {limit_bytes_, config_.leak_prior, min_duration_s(), min_growth_bytes(), static_cast<double>(epoch_first_)};
 }
 
-/// The coarsest level whose buckets still hold one sample each, or the finest of all: finer ones say the same.
+/// The coarsest level whose buckets still hold one sample each, else the finest of all: finer ones show the same.
 std::size_t Judge::finest_useful() const {
   const double period_s = period_.median_s();
   std::size_t k = 0;
@@ -97,16 +97,16 @@ bool Judge::beyond_horizon(const Evidence& e) const {
   return e.oom_in_s && *e.oom_in_s > config_.horizon_days * kSecondsPerDay;
 }
 
-/// What was ruled out before does not speak for a window that says nothing itself: it is of another rise, and steeper.
+/// Evidence held from before does not help a window that shows none itself: such a window is of another, steeper rise.
 bool Judge::suspects(const Evidence& e) const {
   return e.probability >= kKeepProbability && e.material && e.admissible() && !beyond_horizon(e) &&
          confidence_in(e) >= config_.confidence_threshold &&
          samples_ >= static_cast<std::uint64_t>(config_.minimum_samples);
 }
 
-/// Waiting for more evidence is worth something only while there is time. A jump and what followed is confirmed by what
-/// followed. What all quantiles have in common is suspected and not confirmed: a day whose load never lets up moves
-/// them all, too.
+/// Waiting for more evidence is only worthwhile while there is time. A jump is not confirmed together with its
+/// aftermath: the aftermath alone must do that. A shift that all quantiles share is suspected but not confirmed: a day
+/// whose load never lets up moves them all, too.
 bool Judge::confirms(const Evidence& e) const {
   if (of_ == Of::shift || e.largest_step >= kJumpShare || !suspects(e)) return false;
   const double confidence = confidence_in(e);
@@ -117,7 +117,7 @@ bool Judge::confirms(const Evidence& e) const {
 }
 
 bool Judge::confirm_at_end() {
-  // A creep that is not certain is no leak because the file ends.
+  // The end of the file does not turn an uncertain creep into a leak.
   if (alerting() || !suspicion_.stands()) return false;
   const auto e = best();
   if (!e || confidence_in(*e) < kConfirmedAtEnd || pause_of_rise(e->start, e->net_bytes).is_long()) return false;
@@ -126,23 +126,23 @@ bool Judge::confirm_at_end() {
   return true;
 }
 
-/// What the window says, and what was ruled out before as the growth goes on. A jump is not that growth.
+/// The window's own probability, or the one held from before while the growth goes on. A jump is not that growth.
 double Judge::confidence_in(const Evidence& e) const {
   const double held = e.largest_step < kJumpShare ? held_.probability : 0;
   return std::min(calibrated_rise(std::max(e.probability, held)), e.most_confidence);
 }
 
-/// 1, unless the rise may be the first morning of a daily load, of which nothing is known from earlier runs.
+/// 1, unless the rise may be the first morning of a daily load, and earlier runs say nothing about such days.
 double Judge::most_confidence(const Evidence& e, const SiblingsWord& siblings) const {
   if (!e.oom_in_s || (of_ == Of::creep && e.quiet_s >= kStoodStill * e.duration_s)) return 1;
   if (experience_ && experience_->knows_days({e.start, e.end, e.start_bytes, e.net_bytes})) return 1;
   const double most = most_of_first_morning(e, e.duration_s + *e.oom_in_s, seconds_between(program_first_, last_));
-  // The load of a day is all ranks'.
+  // A daily load would raise all ranks.
   return siblings.odds >= kNoDayOdds ? 1 : most;
 }
 
 void Judge::observe(Timestamp time, double used_bytes) {
-  if (samples_ > 0 && time <= last_) {  // said again: the later word counts
+  if (samples_ > 0 && time <= last_) {  // the same time again: the later value counts
     last_bytes_ = static_cast<float>(used_bytes);
     scales_.replace_last(last_bytes_);
     if (samples_ == 1) epoch_first_ = last_bytes_;
@@ -155,7 +155,7 @@ void Judge::observe(Timestamp time, double used_bytes) {
   } else {
     period_.observe(seconds_between(last_, time));
   }
-  // The sample before is final only now: a later word of the same time may have replaced it.
+  // Only now is the previous sample final: until here, a later value for the same time could replace it.
   if (samples_ > 0 && of_ == Of::series) observe_derived();
   ++samples_;
   before_ = last_;
@@ -166,10 +166,10 @@ void Judge::observe(Timestamp time, double used_bytes) {
   if (mask != 0) on_close(mask);
 }
 
-/// What is free to the series is free to what is derived from it, but only a share of a growth is seen to creep.
+/// A derived series has the same free memory as the series itself, but only a share of a growth shows as creep.
 void Judge::observe_derived() {
   creep_.observe(static_cast<double>(last_bytes_));
-  // The limit of a process falls when another takes memory: what it held before says nothing then.
+  // The limit of a process falls when another process takes memory; its earlier high says nothing then.
   const auto high = static_cast<double>(limit_bytes_ && epoch_high_ >= *limit_bytes_ ? last_bytes_ : epoch_high_);
   const auto limit = [&](double bytes, double share) {
     return limit_bytes_ ? std::optional(bytes + share * std::max(0.0, *limit_bytes_ - high)) : std::nullopt;
@@ -191,7 +191,7 @@ void Judge::observe_derived() {
   shifting_.observe(last_, *shift, limit(*shift, 1), *shift - distributions_.reference_bytes() >= kLeastShift);
 }
 
-/// What the series says itself comes first.
+/// The series' own alert comes before that of a derived series, and so does its own suspicion.
 const Derived* Judge::spokesman() const {
   if (alert_.stands()) return nullptr;
   if (creeping_.alerts()) return &creeping_;
@@ -210,7 +210,7 @@ void Judge::on_close(std::uint32_t mask) {
     if ((mask & (1U << k)) != 0) weigh_level(k);
   decide(suspicion_);
   decide(alert_);
-  // What is confirmed is suspected, too.
+  // A confirmed growth is also a suspected one.
   if (alert_.stands() && !suspicion_.stands()) suspicion_ = alert_;
 }
 
@@ -218,14 +218,14 @@ void Judge::decide(Standing& standing) {
   if (!standing.stands()) {
     if (!standing.wanted()) return;
     const auto e = best();
-    // Coarse scales take up what has ended at finer ones.
+    // Coarse scales may still show a growth that has ended at the finer ones.
     if (e && pause_of_rise(e->start, e->net_bytes).is_long()) return;
     return standing.raise(last_, e.value_or(Evidence{}));
   }
   if (is_held()) return standing.hold(last_);
   const Level& level = scales_.level(standing.level());
   const double paused_s = seconds_between(standing.held_until(), last_);
-  // No scale keeps alive what has stood still for too long.
+  // No scale keeps it alive once the growth has stood still for too long.
   if (const Pause pause = pause_of_rise(standing.start(), standing.net_bytes()); pause.has_ended())
     return end(standing, AlertEnd::withdrawn,
                fmt::format("the growth ended: it has stood still for {}", format_span(pause.still_s)));
@@ -241,7 +241,7 @@ Pause Judge::pause_of_rise(Timestamp start, double net_bytes) const {
   return pause_of(scales_, finest_useful(), start, net_bytes, last_);
 }
 
-/// By a window whose own rise has not stood still for too long.
+/// Whether a window whose own rise has not stood still for too long supports what stands.
 bool Judge::is_held() const {
   if (held_.probability >= kKeepProbability && held_.ends_in_sight &&
       !pause_of_rise(held_.start, held_.net_bytes).has_ended())
@@ -257,7 +257,7 @@ void Judge::on_finest() {
   const auto peak = static_cast<double>(closed.peak_bytes);
   for (Standing* standing : {&suspicion_, &alert_}) {
     if (!standing->stands() || peak >= standing->start_bytes() + kHalfKept * standing->net_bytes()) continue;
-    // All of it gone: the program ended or was restarted. Back to where the growth began: a cycle after all.
+    // If all of it is gone, the program ended or was restarted; if only the growth is gone, it was a cycle after all.
     const bool all =
         peak < kReleasedShare * standing->start_bytes() || peak < kNothingShare * static_cast<double>(epoch_high_);
     end(*standing, all ? AlertEnd::released : AlertEnd::withdrawn,
@@ -301,13 +301,13 @@ void Judge::restart(bool keep_highs) {
 bool Judge::goes_on_as_held() const {
   if (held_.probability <= 0 || scales_.level(0).size() == 0) return false;
   const double expected_s = std::max(0.0, seconds_between(held_.time, last_) - held_.gap_s);
-  // The finest floor may dip within a cycle: the highest floor of as long as a gap is meant.
+  // The finest floor may dip within a cycle, so take the highest floor over the length of one gap.
   return scales_.highest_floor_since(last_ - from_seconds(held_.gap_s)) >=
          held_.floor_bytes + kSameRate * held_.rate_bytes_per_s * expected_s;
 }
 
-/// The tail of a settling rise looks straight when it is looked at from near: where a coarser scale sees the
-/// same rise from further back, its word on whether the rise goes on binds. A leak after a warm-up is not the same
+/// The tail of a settling rise looks straight from close up. Where a coarser scale sees the same rise from further
+/// back, its judgement on whether the rise goes on is therefore binding. A leak after a warm-up is not the same
 /// rise.
 std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   auto e = weigh(scales_, k, context());
@@ -327,9 +327,9 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   return e;
 }
 
-/// Odds that a rise goes on until memory ends because earlier ones did that were like it, whatever else may explain a
-/// rise; 0: it is not like them. With k of n runs that ran out of memory, those of the next are (k + 1) / (n - k + 1)
-/// by Laplace's rule of succession; that the rate is theirs multiplies them.
+/// Odds that a rise goes on until memory runs out because similar earlier rises did, whatever else may explain it; 0:
+/// it does not resemble them. If k of n runs ran out of memory, the odds of the next are (k + 1) / (n - k + 1) by
+/// Laplace's rule of succession; a rate like theirs multiplies these odds.
 double Judge::precedent_odds(const Evidence& e) const {
   if (!precedent_ || !e.admissible() || e.duration_s < min_duration_s()) return 0;
   const double ratio = e.net_bytes / e.duration_s / precedent_->growth_bytes_per_s;
@@ -354,13 +354,13 @@ void Judge::weigh_level(std::size_t k) {
   going_[k] = Going{last_, 1};
   const auto e = worth_weighing(k) ? weigh_in_context(k) : std::nullopt;
   if (e) {
-    // That a program settled before it went where none of its predecessors went says nothing of what it does there.
+    // That a program settled before it rose above all its predecessors says nothing about what it does there.
     const bool left = experienced(*e).kind == ExperienceWord::Kind::left;
     if (e->largest_step < kJumpShare && !left) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
     rises_[k] = {e->start, e->net_bytes};
-    // A growth that ends beyond the horizon holds no alert.
+    // A growth that would fill the memory only beyond the horizon does not keep an alert standing.
     probability_[k] = beyond_horizon(*e) ? 0 : static_cast<float>(e->probability);
-    // That the rise of the others ended is no evidence that a window forgot, but new.
+    // That the rise of the siblings ended is new evidence, not something that a window forgot.
     if (siblings_ && held_.probability > e->probability && of_siblings(*e).explains()) held_ = {};
     if (e->admissible() && e->probability >= held_.probability)
       held_ = {e->probability,
@@ -373,7 +373,7 @@ void Judge::weigh_level(std::size_t k) {
                !beyond_horizon(*e)};
     // A full window changes little from one bucket to the next.
     const bool near = !alert_.stands() && e->probability >= kNearAlarm && !beyond_horizon(*e);
-    // What waits for a morning to be over does so for hours: every other close is soon enough.
+    // A growth that waits for a morning to be over waits for hours: every other close is soon enough.
     const bool waits = near && suspicion_.stands() && e->most_confidence < kConfirmed;
     skip_[k] =
         near ? static_cast<std::uint8_t>(waits) : static_cast<std::uint8_t>(scales_.level(k).size() / kSizePerSkip);
@@ -391,7 +391,7 @@ void Judge::end(Standing& standing, AlertEnd end, std::string reason) {
   end_reason_ = std::move(reason);
 }
 
-/// The most probable window; of those that are about as probable the one that sees most of the growth.
+/// The most probable window; among about equally probable ones, the one that sees most of the growth.
 std::optional<Evidence> Judge::best() const {
   std::array<std::optional<Evidence>, Scales::kLevels> all;
   double highest = 0;

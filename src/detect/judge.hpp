@@ -1,6 +1,6 @@
 // The judge: vramtrack's own detector. Floors and peaks at twelve time scales, an e-process for drift, rival
 // explanations weighed against a leak, a first-passage forecast. Mathematics: docs/detectors/judge.md.
-// Private to judge.cpp, which decides, and judge_words.cpp, which tells.
+// Private to judge.cpp, which decides, and judge_words.cpp, which puts findings into words.
 #pragma once
 
 #include <array>
@@ -27,13 +27,13 @@ namespace vramtrack {
 
 extern const DetectorInfo judge_detector;
 
-/// Probability, by the weights, that some level must hold for an alert to stand. Far below the bar: raising and
-/// withdrawing at the same level would flicker.
+/// The probability, by the weights, that some level must show for an alert to stand. Far below the threshold for
+/// raising: with one threshold for both, alerts would flicker.
 inline constexpr double kKeepProbability = 0.4;
 
 class Judge final : public Detector {
  public:
-  /// What a judge is fed: a series, what creeps between the jumps of one, or what all its quantiles have in common.
+  /// What a judge reads: a series, the creep between the jumps of one, or the shift that all its quantiles share.
   enum class Of : std::uint8_t { series, creep, shift };
   explicit Judge(const DetectionConfig& config, Of of = Of::series) : config_(config), of_(of) {}
 
@@ -56,7 +56,7 @@ class Judge final : public Detector {
   void on_close(std::uint32_t mask);
   void on_finest();
   void observe_derived();
-  /// The derived series whose word stands for this one; null: this one speaks for itself.
+  /// The derived series whose finding stands for this one; null: this one's own finding counts.
   [[nodiscard]] const Derived* spokesman() const;
   [[nodiscard]] Finding derived_finding(const Derived& derived) const;
   void weigh_level(std::size_t k);
@@ -90,12 +90,12 @@ class Judge final : public Detector {
   Of of_;
   Scales scales_;
   Creep creep_;
-  Derived creeping_;  ///< of the creep, from when it first meant something
+  Derived creeping_;  ///< of the creep, from when it first became meaningful
   Distributions distributions_;
-  Derived shifting_;  ///< of what all quantiles have in common, in a busy series
+  Derived shifting_;  ///< of the shift that all quantiles share, in a busy series
   Jumps jumps_;
   PeriodEstimate period_;
-  Timestamp before_{};  ///< time and use of the sample before the last
+  Timestamp before_{};  ///< time and bytes of the sample before the last
   float before_bytes_ = 0;
   std::optional<double> limit_bytes_;
   const Experience* experience_ = nullptr;
@@ -115,14 +115,14 @@ class Judge final : public Detector {
     double probability = 1;
   };
   std::array<Going, Scales::kLevels> going_{};
-  /// Of each level's window: the rise that probability_ is of.
+  /// Of each level's window: the rise to which probability_ refers.
   struct Rising {
     Timestamp start{};
     double net_bytes = 0;
   };
   std::array<Rising, Scales::kLevels> rises_{};
   /// The strongest evidence of the present growth. A rival that it has ruled out stays ruled out while the growth goes
-  /// on; only the windows forget.
+  /// on, even when the windows no longer show it.
   struct Held {
     double probability = 0;
     Timestamp start{};
@@ -130,8 +130,8 @@ class Judge final : public Detector {
     Timestamp time{};
     double floor_bytes = 0;
     double rate_bytes_per_s = 0;
-    double gap_s = 0;            ///< for which it may stand still
-    bool ends_in_sight = false;  ///< before the horizon
+    double gap_s = 0;            ///< how long it may stand still
+    bool ends_in_sight = false;  ///< it would fill the memory before the horizon
   } held_;
   bool was_slow_ = false;  ///< the present growth was slow_growth: its end lay beyond the horizon
   std::array<std::uint8_t, Scales::kLevels> skip_{};  ///< closes until the level is weighed again

@@ -1,4 +1,4 @@
-// What the judge tells: the finding, and every figure behind it.
+// The judge's words: the finding, and every figure behind it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 namespace vramtrack {
 namespace {
 
-/// Without an alert, nothing is said before the series is this old, or minimum-duration-minutes where that is less.
+/// Without an alert, nothing is reported before the series is this old, or minimum-duration-minutes if that is less.
 constexpr double kSpeaksAfter_s = 5 * kSecondsPerMinute;
-/// A rise of at least this probability and size is called growing; below that, the series is at rest, and its
-/// confidence says no more than this.
+/// A rise of at least this probability and size is called growing; below that, the series is at rest, and its reported
+/// confidence is at most this.
 constexpr double kGrowingProbability = 0.3;
 constexpr double kGrowingBytes = 8 * kMiB;
-/// A rise that is likelier than chance (1 is a leak's own weight) is told of, whatever else may explain it.
+/// A rise that is likelier than chance (1 is a leak's own weight) is reported, whatever else may explain it.
 constexpr double kToldNoise = 1;
 /// Changes smaller than this share of the highest level (and than min-growth-mb) do not matter to a series at rest.
 constexpr double kMattersShare = 0.02;
@@ -51,7 +51,7 @@ Finding Judge::finding() const {
     f.because = fmt::format("{} sample{} over {}: a verdict needs at least {} samples and {}", samples_,
                             samples_ == 1 ? "" : "s", format_span(seconds_between(first_, last_)),
                             config_.minimum_samples, format_span(min_duration_s()));
-    // A few figures pasted from a report: each stands for long, and there will be no more.
+    // These are a few figures pasted from a report: each stands for a long time, and there will be no more.
     const double rise = static_cast<double>(last_bytes_) - static_cast<double>(before_bytes_);
     if (scale().counts_steps() && samples_ > 1 && limit_bytes_ && rise > 0) {
       const double step_s = seconds_between(before_, last_);
@@ -96,7 +96,7 @@ Finding Judge::derived_finding(const Derived& derived) const {
     f.because = "low, middle and high levels all rise (quantiles of blocks of ten minutes): " + f.because;
     return f;
   }
-  // The creep is a share of a steady growth: that of the increments which are no jumps.
+  // The creep is only a share of a steady growth: the share of increments that are not jumps.
   for (double* rate : {&f.growth_bytes_per_s.low, &f.growth_bytes_per_s.mid, &f.growth_bytes_per_s.high})
     *rate /= creep_.share_seen();
   f.because = fmt::format("grows beneath {} jumps that cancel out: {}; at this pace all the time it would be {}",
@@ -127,7 +127,7 @@ void Judge::describe_settling(Finding& f, const Evidence& e) const {
   f.because += of_siblings(e).describe();
 }
 
-/// An alert stands, and at this moment nothing grows: no rate and no end can be told.
+/// An alert stands, but nothing grows at this moment: neither a rate nor an end can be given.
 void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
   f.leak = true;
   f.state = State::leaking;
@@ -156,7 +156,7 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
     f.state = State::slow_growth;
   else
     f.state = State::growing;
-  // Foretold at the window's end: some of it has passed since.
+  // The forecast starts at the window's end, and some of that time has passed since.
   std::optional<Interval> oom_in_s = forecasted.oom_in_s;
   if (oom_in_s)
     for (double* at : {&oom_in_s->low, &oom_in_s->mid, &oom_in_s->high})
@@ -181,7 +181,7 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
         precedent_->ran_out == 1
             ? "; the run before it grew at about this rate, and ran out of memory"
             : fmt::format("; {} runs before it grew at about this rate, and ran out of memory", precedent_->ran_out);
-  // While it waits for that, and where the end of a recording has decided.
+  // While it waits for that, and if the end of a recording has decided.
   if (e.most_confidence < 1 && (f.state == State::growing || f.stage == Stage::confirmed_at_end))
     f.because += "; it may be the morning of a daily load: another day will tell";
   if (f.state == State::growing) {

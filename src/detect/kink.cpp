@@ -8,7 +8,7 @@
 namespace vramtrack {
 namespace {
 
-/// Points of each of the two lines; fewer make no line.
+/// Points of each of the two lines; fewer do not make a line.
 constexpr std::size_t kLeastPoints = 3;
 
 }  // namespace
@@ -21,7 +21,7 @@ std::optional<Kink> broken_line(const std::vector<double>& t, const std::vector<
   std::optional<Kink> best;
   std::vector<double> hinge(n);
   for (std::size_t knot = kLeastPoints - 1; knot + kLeastPoints <= n; ++knot) {
-    // y = a + b t + c hinge: c by what the line leaves of both (Frisch & Waugh, Econometrica 1, 1933).
+    // y = a + b t + c hinge: c from what the line leaves of y and of hinge (Frisch & Waugh, Econometrica 1, 1933).
     for (std::size_t i = 0; i < n; ++i) hinge[i] = std::max(0.0, t[i] - t[knot]);
     const Fit hinge_line = fit_slope(moments_of(t, hinge));
     double along = 0;

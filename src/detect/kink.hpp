@@ -1,4 +1,4 @@
-// Kink: a stretch that rose slowly, or not at all, and then at another rate.
+// Kink: a stretch that first rose slowly, or not at all, and then at another rate.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ struct Kink {
   double squares = 0;  ///< sum of the squared residuals
 };
 
-/// The broken line of least squares through (t, y), of at least three points before its knot and three after it, the
-/// knot among them; nullopt where there are too few points. REQUIRES: t rises. O(n^2), n <= 48: some 10 us.
+/// The least-squares broken line through (t, y), with at least three points before its knot and three after it, the
+/// knot included; nullopt if there are too few points. REQUIRES: t rises. O(n^2), n <= 48: some 10 us.
 std::optional<Kink> broken_line(const std::vector<double>& t, const std::vector<double>& y);
 
-/// Whether a model of `more` further parameters explains n points better than another, by the Bayesian information
+/// Whether a model with `more` additional parameters explains n points better than another, by the Bayesian information
 /// criterion: n ln(squares) + parameters ln(n) (Schwarz, Annals of Statistics 6, 1978). Sums below `least_squares` are
 /// rounding, whatever the model.
 bool explains_better(double squares, double other_squares, double least_squares, std::size_t n, int more);

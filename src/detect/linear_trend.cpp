@@ -14,13 +14,13 @@ extern const DetectorInfo linear_trend_detector;
 
 namespace {
 
-/// An alert whose line still stands is judged anew at one sample in so many of the window, four times less often than
-/// it is looked at: it can only end a little later.
+/// A standing alert whose line still holds is judged anew at one sample in this many of the window, four times less
+/// often than it is looked at: this can only end it a little later.
 constexpr double kJudgeOneIn = 16;
-/// p below which a rise that is not yet confirmed is called growing, and above 1 - p of which a fall is a fall.
+/// p below which a rise that is not yet confirmed is called growing, and above 1 - p of which a fall is called a fall.
 constexpr double kSignificant = 0.05;
 constexpr double kSignificantFall = 0.95;
-/// An alert that ends with less than this share of the growth left ends because the memory was released.
+/// An alert that ends with less than this share of the growth left ended because the memory was released.
 constexpr double kReleasedShare = 0.5;
 
 class LinearTrend final : public Detector {
@@ -34,7 +34,7 @@ class LinearTrend final : public Detector {
   void observe(Timestamp time, double used_bytes) override {
     if (window_.empty() || time > window_.last()) ++seen_;
     window_.observe(time, used_bytes);
-    // A replaced value is looked at like the first.
+    // A replaced value is looked at in the same way as the first.
     const std::uint64_t unseen = seen_ - looked_;
     const bool due = unseen == 0 || static_cast<double>(unseen) * kLookOneIn >= window_.samples();
     if (!due && (was_enough_ || !enough())) return;
@@ -111,7 +111,7 @@ class LinearTrend final : public Detector {
                        format_span(min_duration_s_));
   }
 
-  /// The first threshold that `trend` misses, in words. `ease`: the share of each that suffices.
+  /// The first threshold that `trend` misses, in words. `ease`: the share of each threshold that suffices.
   [[nodiscard]] std::optional<std::string> missed(const Trend& trend, double ease) const {
     if (trend.fit.slope_per_s < ease * min_slope_ || trend.fit.slope_per_s <= 0)
       return fmt::format("below the minimum slope of {}", format_scaled_rate(min_slope_));
@@ -128,7 +128,7 @@ class LinearTrend final : public Detector {
       if (alerting_) end("too few samples since a gap");
       return;
     }
-    // Most series never get past this: two merges and no significance test.
+    // Most series never get past this point: it costs two merges and no significance test.
     const double ease = alerting_ ? kHysteresis : 1;
     const Fit fit = fit_slope(window_.all());
     const bool line =
@@ -163,13 +163,13 @@ class LinearTrend final : public Detector {
   const double min_duration_s_;
   TrendWindow window_;
   std::optional<double> limit_;
-  std::uint64_t seen_ = 0;    ///< samples, a replaced one once
-  std::uint64_t looked_ = 0;  ///< the one at which it looked last
-  std::uint64_t judged_ = 0;  ///< the one at which it judged the significance last
+  std::uint64_t seen_ = 0;    ///< samples; a replaced one counts once
+  std::uint64_t looked_ = 0;  ///< the sample at which it looked last
+  std::uint64_t judged_ = 0;  ///< the sample at which it last tested the significance
   bool was_enough_ = false;
   bool alerting_ = false;
   double raised_bytes_ = 0;   ///< the line at the window's start when the alert was raised
-  double highest_bytes_ = 0;  ///< since then
+  double highest_bytes_ = 0;  ///< highest value since then
   AlertEnd last_end_ = AlertEnd::withdrawn;
   std::string last_end_reason_;
 };

@@ -1,4 +1,4 @@
-// linear_trend: the documents' LinearTrendDetector, and the confidence it shares with spike
+// linear_trend: the LinearTrendDetector of the documents, and the confidence that it shares with spike
 // (docs/detectors/linear_trend.md).
 #pragma once
 
@@ -21,11 +21,11 @@ struct Trend {
 /// 0 where the slope is not positive. O(buckets), under a microsecond.
 Trend judge_trend(const TrendWindow& window, double min_r_squared, double min_slope_bytes_per_s);
 
-/// A line through n samples hardly moves before n has grown by one in so many: looking then keeps a sample's cost at a
-/// few nanoseconds, and below 128 samples means at every one.
+/// A line through n samples hardly moves until n has grown by one part in this many: looking only then keeps the cost
+/// of a sample at a few nanoseconds; below 128 samples, it looks at every one.
 inline constexpr double kLookOneIn = 64;
-/// A standing alert ends when a threshold is missed by more than a tenth: without this, noise at the threshold
-/// raises an alert every few samples.
+/// A standing alert ends when a threshold is missed by more than a tenth: without this margin, noise at the threshold
+/// would raise an alert every few samples.
 inline constexpr double kHysteresis = 0.9;
 
 /// "slope 12.4 MiB/min, R2 0.98 over 47 min, 2820 samples".

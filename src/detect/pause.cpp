@@ -16,14 +16,14 @@ constexpr double kUsualPauses = 2;
 constexpr double kRiseShare = 0.5;
 /// A new high is above the one before by more than this share of the growth. A steady rise makes twenty.
 constexpr double kNewHighShare = 0.05;
-/// What has fallen by this share of the growth has left its highest level: it moves.
+/// A floor that has fallen by this share of the growth has left its highest level: it does not stand still.
 constexpr double kLeftShare = kNewHighShare;
-/// Of the time for which it has stood still, the part that tells whether it does.
+/// The last part of a standstill, as a share of it, that shows whether it still is one.
 constexpr double kLatePart = 0.25;
-/// Gaps from which on a median says what is usual.
+/// The least number of gaps whose median shows what is usual.
 constexpr std::size_t kLeastGaps = 4;
 
-/// The median time between new highs of all that the level has kept; 0: too few.
+/// The median time between new highs over all that the level has kept; 0: too few highs.
 double median_gap_s(const Scales& scales, std::size_t k, float near_bytes) {
   const Level& level = scales.level(k);
   std::array<float, Level::kCapacity> gaps_s{};
@@ -64,7 +64,7 @@ Pause pause_of(const Scales& scales, std::size_t finest, Timestamp start, double
   Timestamp high_at = start;
   for (std::size_t i = 0; i < level.size(); ++i) {
     if (scales.end_of(k, level[i].slot) < start) continue;
-    // A whole bucket is as high as its floor: the rise was before it.
+    // A whole bucket is at least as high as its floor, so the rise came before it.
     const Timestamp at = std::max(start, scales.start_of(k, level[i].slot));
     if (!any) {
       any = true;
@@ -79,7 +79,7 @@ Pause pause_of(const Scales& scales, std::size_t finest, Timestamp start, double
   }
   pause.rose_s = std::max(0.0, seconds_between(start, high_at));
   if (highs > 1) pause.usual_s = pause.rose_s / highs;
-  // A window may hold a burst of steps alone: how often the series made steps of such a size before it counts, too.
+  // A window may hold only a burst of steps, so how often the series made steps of this size before counts, too.
   pause.usual_s = std::max(pause.usual_s, median_gap_s(scales, k, near_bytes));
   const double still_s = std::max(0.0, seconds_between(high_at, now));
   const Timestamp late = now - from_seconds(kLatePart * still_s);

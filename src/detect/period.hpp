@@ -11,8 +11,8 @@
 namespace vramtrack {
 
 /// Median of up to kKept recent intervals (every interval at first, then every kEvery-th, so that what is kept spans
-/// minutes, not seconds). O(1) to feed, and to ask again before an interval was kept; else O(kKept). Median, because
-/// one gap must not move it. Not thread-safe.
+/// minutes, not seconds). O(1) to feed, and to query again before another interval is kept; else O(kKept). A median,
+/// because one gap must not move it. Not thread-safe.
 class PeriodEstimate {
  public:
   static constexpr std::size_t kKept = 32;

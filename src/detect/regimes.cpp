@@ -6,18 +6,18 @@
 namespace vramtrack {
 namespace {
 
-/// A fall of the floor by this share of the highest level begins a new regime; what moves by less has not gone on since
-/// the last fall.
+/// A fall of the floor by this share of the highest level begins a new regime; a smaller movement does not show that
+/// the last fall is over.
 constexpr float kFallShare = 0.2F;
 /// Near the lowest or the highest level: within this share of the distance between them.
 constexpr float kNearShare = 0.1F;
-/// A rise may be the next cycle until it has lasted for so many times the earlier climb, of which the middle four
-/// fifths are measured. Cycles of one program differ by some 40 % (one sigma, log-normal); this is two of them. A load
-/// is hundreds of times faster than a leak.
+/// A rise may be the next cycle until it has lasted for this many times the earlier climb, of which the middle four
+/// fifths are measured. The cycles of one program differ by some 40 % (one sigma, log-normal); this allows for two
+/// sigma. A load is hundreds of times faster than a leak.
 constexpr double kCycleRatio = 3;
-/// A rate of falls can be told from so many on.
+/// A rate of falls can be estimated from this many on.
 constexpr int kLeastFalls = 3;
-/// Falls at random, once in T on average, leave a stretch of 3 T without one in exp(-3) = 5 of 100 cases.
+/// If falls come at random, once in T on average, a stretch of 3 T has none in exp(-3) = 5 of 100 cases.
 constexpr double kOutlasts = 3;
 
 }  // namespace
@@ -30,7 +30,7 @@ bool Regimes::push(std::int32_t slot, float floor_bytes) {
     begin(slot, floor_bytes);
     return true;
   }
-  // Nothing to speak of has risen since the last fall: it goes on.
+  // Nothing noticeable has risen since the last fall: the fall goes on.
   const bool goes_on = falls_ > 0 && floor_bytes < low_bytes_ && high_bytes_ - low_bytes_ < kFallShare * high_bytes_;
   const bool falls = floor_bytes < high_bytes_ * (1 - kFallShare);
   if (falls && !goes_on) {
@@ -72,7 +72,7 @@ void Regimes::record() {
   ++falls_;
   const Ascent now{high_bytes_, std::max(0, high_from_ - low_until_)};
   if (size_ == kAscents) {
-    // The one before the last takes the last one in: what either of them holds against, it does.
+    // The last but one absorbs the last: what either of them counts against, it counts against.
     const Ascent& last = ascents_[kAscents - 1];
     Ascent& kept = ascents_[kAscents - 2];
     kept = {std::max(kept.high_bytes, last.high_bytes), std::max(kept.climb_slots, last.climb_slots)};

@@ -1,5 +1,5 @@
-// Regimes: the levels that a series had and left. A fall by a fifth begins a new regime; what was before it is evidence
-// about the program, not a ceiling on it (docs/detectors/judge.md, section 3).
+// Regimes: the levels that a series has had and left. A fall by a fifth begins a new regime; what came before is
+// evidence about the program, not a ceiling on it (docs/detectors/judge.md, section 3).
 #pragma once
 
 #include <array>
@@ -11,9 +11,9 @@ namespace vramtrack {
 /// The regimes of one time scale, by the floors of its buckets, in fixed memory. Times are slots: widths of a bucket.
 class Regimes {
  public:
-  /// The next bucket's floor. Returns whether a new regime has begun. O(1).
+  /// Takes the next bucket's floor. Returns whether a new regime has begun. O(1).
   bool push(std::int32_t slot, float floor_bytes);
-  /// The series fell by more than any regime tells: the next bucket begins a new one.
+  /// The series fell by more than any regime can show: the next bucket begins a new one.
   void fall();
   void clear() { *this = Regimes{}; }
 
@@ -25,8 +25,8 @@ class Regimes {
   /// Poisson rate of which nothing else is known, (1 + slots / seen)^-(falls + 1) (Gelman et al., Bayesian Data
   /// Analysis, 2013, section 2.6).
   [[nodiscard]] double chance_of_no_fall(std::int32_t until, double slots) const;
-  /// The highest level of an earlier regime that holds against a rise that has lasted for `slots`; 0 where none does. A
-  /// level holds while the rise may be one more climb like that to it: a cycle. And where the series falls often, until
+  /// The highest level of an earlier regime that counts against a rise that has lasted for `slots`; 0: none does. A
+  /// level counts while the rise may be one more climb like that to it, a cycle; and, if the series falls often, until
   /// the rise has outlasted three times the mean time between falls.
   [[nodiscard]] double held_against(double slots) const;
 
@@ -41,7 +41,7 @@ class Regimes {
   void begin(std::int32_t slot, float floor_bytes);
   void record();
 
-  std::array<Ascent, kAscents> ascents_{};  ///< the latest first; the last one stands for all that were before it
+  std::array<Ascent, kAscents> ascents_{};  ///< the latest first; the last one stands for itself and all earlier ones
   std::size_t size_ = 0;
   bool any_ = false;         ///< a bucket was seen
   bool has_fallen_ = false;  ///< by fall(): the next bucket begins a regime

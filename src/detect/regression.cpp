@@ -8,14 +8,14 @@
 namespace vramtrack {
 namespace {
 
-/// Rounding leaves about 1e-16 of the squares of an exact line; residuals below this share are that.
+/// Rounding leaves about 1e-16 of the squares of an exact line; residuals below this share are rounding.
 constexpr double kRoundingShare = 1e-14;
-/// Samples that count, at the least: one degree of freedom is left.
+/// The least number of effective samples: one degree of freedom is left.
 constexpr double kLeastEffective = 3;
-/// A t above this, with more degrees of freedom than that, has p below 1e-12: not worth the distribution.
+/// A t above this, with more degrees of freedom than that, has p below 1e-12: the distribution need not be computed.
 constexpr double kCertainT = 12;
 constexpr double kCertainDegrees = 30;
-/// The late end of a time to the limit is at most so many times the middle.
+/// The late end of a time to the limit is at most this many times the middle.
 constexpr double kLatest = 100;
 
 }  // namespace

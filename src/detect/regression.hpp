@@ -1,4 +1,4 @@
-// The least-squares line through running moments, and how sure its slope is.
+// The least-squares line through running moments, and how certain its slope is.
 #pragma once
 
 #include "core/moments.hpp"
@@ -6,17 +6,17 @@
 
 namespace vramtrack {
 
-/// The line through a stretch. All zero where there is none (fewer than 2 samples, or all at one time).
+/// The line through a stretch. All zero if there is none (fewer than 2 samples, or all at one time).
 struct Fit {
   double slope_per_s = 0;
-  double r_squared = 0;        ///< 0 for a constant series: a line explains none of no variance
+  double r_squared = 0;        ///< 0 for a constant series: there is no variance to explain
   double autocorrelation = 0;  ///< of the residuals at lag 1, 0 to 1
   double effective_n = 0;      ///< samples, as if independent
   double slope_se = 0;         ///< standard error of the slope, by effective_n
   double p_value = 1;          ///< of "the slope is not positive"
   /// The fitted value at `t_s`.
   [[nodiscard]] double at(double t_s) const { return mean_y + slope_per_s * (t_s - mean_t); }
-  /// Of a sample against the line.
+  /// The residual of a sample.
   [[nodiscard]] double residual(double t_s, double y) const {
     return y - (mean_y - slope_per_s * mean_t) - slope_per_s * t_s;
   }
@@ -31,8 +31,8 @@ inline constexpr double kZ90 = 1.2815515655446004;
 Fit fit_slope(const Moments& moments);
 
 /// With the slope's significance. The residuals' lag-1 autocorrelation comes from their steps (Durbin & Watson,
-/// Biometrika 37, 1950: r = 1 - d/2); n_e = n (1-r)/(1+r) samples count, at least 3 so that one degree of freedom
-/// is left, in a t-test with n_e - 2 degrees (Santer et al., J. Geophys. Res. 105, 2000). O(1), about 0.3 us.
+/// Biometrika 37, 1950: r = 1 - d/2); n_e = n (1-r)/(1+r) samples count, at least 3 so that one degree of freedom is
+/// left, in a t-test with n_e - 2 degrees (Santer et al., J. Geophys. Res. 105, 2000). O(1), about 0.3 us.
 Fit fit_line(const Moments& moments);
 
 /// 10th, 50th and 90th percentile of the slope: slope -+ 1.2816 standard errors.

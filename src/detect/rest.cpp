@@ -13,18 +13,18 @@
 namespace vramtrack {
 namespace {
 
-/// A jump is told of for so long.
+/// A jump is reported for this long.
 constexpr double kJumpIsNews_s = kSecondsPerHour;
-/// Buckets from which on a level tells cycles and falls, and below which nothing is told at all.
+/// Buckets that a level needs to show cycles and falls, and those it needs for anything to be reported at all.
 constexpr std::size_t kTellingBuckets = 8;
 constexpr std::size_t kLeastBuckets = 4;
-/// A level's movement is that from its first part to its last, of so many.
+/// A level's movement is the change from its first part to its last, out of this many.
 constexpr std::size_t kParts = 3;
-/// A straight fall also spans the fall within each bucket: it is one when the whole is so many times the swing, and
-/// goes on: its last third has had this share of it.
+/// A straight fall also falls within each bucket, so it counts only if the whole is this many times the swing. It must
+/// also go on: its last third makes up at least this share of it.
 constexpr double kFallSwings = 2;
 constexpr double kLateFallShare = 0.1;
-/// What cycles comes back, and rises again, by this share of the swing.
+/// A cycle falls, and rises again, by at least this share of the swing.
 constexpr double kBackShare = 0.5;
 
 /// How a level's kept buckets moved as a whole.
@@ -36,8 +36,8 @@ struct Movement {
   double most_fallen_bytes = 0;  ///< from the peak of a bucket to the floor of a later one
   double most_risen_bytes = 0;   ///< from the floor of a bucket to the peak of a later one
 
-  /// It went both ways by half of its swing: a series that only rises, or only falls, swings within each bucket and
-  /// never comes back.
+  /// Whether it moved both ways by half of its swing: a series that only rises, or only falls, swings within each
+  /// bucket but never comes back.
   [[nodiscard]] bool comes_back() const {
     return std::min(most_fallen_bytes, most_risen_bytes) >= kBackShare * swing_bytes;
   }
@@ -81,7 +81,7 @@ std::string steady_words(const Scales& scales, std::size_t k, const RestContext&
                      format_span(seconds_between(scales.start_of(k, level[since].slot), c.now)));
 }
 
-/// A jump within the last hour that is still there, and no mere load.
+/// A jump within the last hour that has not been released and is more than a load.
 bool describe_jump(Finding& f, const Scales& scales, const Jumps& jumps, const RestContext& c) {
   if (!jumps.last() || jumps.last()->load || seconds_between(jumps.last()->time, c.now) > kJumpIsNews_s) return false;
   const SpikeOutcome outcome = jumps.outcome(scales, c.now, c.now_bytes);
@@ -100,7 +100,7 @@ bool describe_jump(Finding& f, const Scales& scales, const Jumps& jumps, const R
 
 void describe_rest(Finding& f, const Scales& scales, const Jumps& jumps, const RestContext& c) {
   if (describe_jump(f, scales, jumps, c)) return;
-  // The coarsest level with enough buckets tells cycles and falls.
+  // Cycles and falls are looked for at the coarsest level with enough buckets.
   std::size_t k = c.finest_level;
   for (std::size_t i = k; i < Scales::kLevels; ++i)
     if (scales.level(i).size() >= kTellingBuckets) k = i;

@@ -10,8 +10,8 @@ namespace vramtrack {
 struct RestContext {
   Timestamp now{};
   double now_bytes = 0;
-  double matters_bytes = 0;      ///< changes smaller than this are nothing
-  std::size_t finest_level = 0;  ///< of use at this sampling period
+  double matters_bytes = 0;      ///< smaller changes are ignored
+  std::size_t finest_level = 0;  ///< the finest that is useful at this sampling period
 };
 
 /// Fills state, pattern, spike, onset and because of `finding`. O(48).

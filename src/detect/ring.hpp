@@ -1,5 +1,5 @@
-// Ring: a queue in memory that grows with what it holds, up to a fixed most. A detector of a process that lives for a
-// minute must not take the memory of one that is watched for a day.
+// Ring: a queue whose memory grows with what it holds, up to a fixed maximum. A detector for a process that lives for a
+// minute must not take as much memory as one for a process that is watched for a day.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-/// Makes room for one more in a vector that will never hold more than `most`.
+/// Makes room for one more element in a vector that will never hold more than `most`.
 template <typename T>
 void reserve_one_more(std::vector<T>& values, std::size_t most) {
   constexpr std::size_t kLeast = 4;

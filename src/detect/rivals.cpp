@@ -11,26 +11,26 @@ namespace {
 
 // Chance.
 
-/// Starts that evidence had at the least: a level that hardly moved has still been looked at a few times.
+/// Evidence had at least this many starts: even a level that hardly moved has been looked at a few times.
 constexpr double kLeastStarts = 5;
-/// From so many points on Mann-Kendall's S is near enough to normal (Kendall 1975: 8 to 10; one-sided, 7 is safe).
+/// From this many points on, Mann-Kendall's S is near enough to normal (Kendall 1975: 8 to 10; one-sided, 7 is safe).
 constexpr std::size_t kNormalPoints = 7;
-/// Probability of an order that does not rise.
+/// The probability taken for an order that does not rise.
 constexpr double kNoOrder = 0.5;
 
 // Steps that keep time.
 
 /// A rise of this share of the largest is a step.
 constexpr double kStepShare = 0.4;
-/// Fewer steps have too few intervals for a deviation.
+/// With fewer steps, there are too few intervals for a deviation.
 constexpr std::size_t kLeastSteps = 4;
-/// What moves between the steps, as a share of what they rise: more is no staircase.
+/// Movement between the steps, as a share of their rise: with more than this, it is not a staircase.
 constexpr double kMostBetween = 0.25;
-/// The intervals' variance is at least that of a tenth of their mean, squared, ...
+/// The intervals' variance is at least the square of a tenth of their mean, ...
 constexpr double kLeastVariance = 0.01;
-/// ... and that of two ends, each rounded to a bucket: w^2 / 12 each.
+/// ... and at least that of two ends, each rounded to a bucket: w^2 / 12 each.
 constexpr double kRoundingVariance = 6;
-/// One in ten programs that rise in steps keeps time, whatever it does otherwise.
+/// One in ten programs that rise in steps does so at equal intervals, whatever else it does.
 constexpr double kClockworkPrior = 10;
 constexpr double kMostClockwork = 1e6;
 
@@ -38,14 +38,14 @@ constexpr double kMostClockwork = 1e6;
 
 /// Standard deviation of a leak's centroid: a rate that falls linearly by half over the window has 0.44.
 constexpr double kLeakSpread = 0.05;
-/// Settling rises have centroids within these (log: 0.28; exponential seen for one time constant: 0.42).
+/// Settling rises have centroids between these (log: 0.28; exponential seen for one time constant: 0.42).
 constexpr double kWarmLow = 0.1;
 constexpr double kWarmHigh = 0.47;
-/// The edges of a uniform density are blurred by the centroid's error, at least by this.
+/// The edges of the uniform density are blurred by the centroid's error, and at least by this.
 constexpr double kLeastBlur = 0.02;
-/// A density is not taken for less than this, so that one odd centroid does not decide, ...
+/// The density is never taken to be below this, so that one odd centroid does not decide, ...
 constexpr double kLeastWarmDensity = 0.05;
-/// ... and the ratio stays within these.
+/// ... and the ratio stays between these.
 constexpr double kLeastRatio = 1e-4;
 constexpr double kMostRatio = 20;
 
@@ -57,20 +57,20 @@ constexpr double kRampSigma = 1.3;
 /// A ramp takes between these shares of the free memory.
 constexpr double kRampLeast = 0.005;
 constexpr double kRampMost = 0.5;
-/// Probability that one is longer than all that: never nothing.
+/// The least probability that a ramp takes that long: it is never zero.
 constexpr double kLeastRampShare = 0.002;
 /// Ramps begin with their program: their rate falls as 1 / (1 + quiet / this), but not below kLeastRate.
 constexpr double kQuietScale_s = 2 * kSecondsPerMinute;
 constexpr double kLeastRate = 0.03;
-/// Weight of ramps in a program of unknown age, and how much more of them a young one has.
+/// Weight of ramps in a program of unknown age, and the additional weight in a young one.
 constexpr double kRampWeight = 0.6;
 constexpr double kYoungRampWeight = 5.4;
-/// Leaks that would fill the memory in less time are the rarer the faster they are, by the square, up to kMostFast.
+/// Leaks that would fill the memory faster than this are rarer by the square of their speed, by at most kMostFast.
 constexpr double kLeakLife_s = 4 * kSecondsPerHour;
 constexpr double kMostFast = 32;
-/// After a while of quiet that counts less: the factor's exponent is the ramps' rate to this power.
+/// After a quiet period, this factor counts less: its exponent is the ramps' rate to this power.
 constexpr double kFastFades = 0.4;
-/// Loads: weight, duration (log-normal), and the most that speed counts against a leak there.
+/// Loads: weight, duration (log-normal), and the largest factor by which speed counts against a leak there.
 constexpr double kLoadWeight = 2;
 constexpr double kLoadMedian_s = 20;
 constexpr double kLoadSigma = 1.5;
@@ -78,23 +78,23 @@ constexpr double kMostFastLoad = 8;
 
 // The rising half of a day's load.
 
-/// Windows it may fill, the life of the memory at that rate, and how long before the series is known for a day.
+/// The windows it may fill, the least life of the memory at that rate; kDaySeen_s: quiet before it that rules it out.
 constexpr double kDayLeast_s = 1 * kSecondsPerHour;
 constexpr double kDayMost_s = 13 * kSecondsPerHour;
 constexpr double kDayLife_s = 6 * kSecondsPerHour;
-/// So many straight rises of a first day that would last for kDayLife_s are mornings: just more than may be wrong among
-/// the confirmed. The doubt grows from kSurelyNoDay_s on, half of that, so that it does not flicker with the rate.
+/// The share of mornings among a first day's straight rises in which memory lasts for kDayLife_s: just more than may be
+/// wrong among the confirmed. The doubt grows from kSurelyNoDay_s (half of that) on, so as not to flicker.
 constexpr double kMorningDoubt = 0.06;
 constexpr double kSurelyNoDay_s = kDayLife_s / 2;
 constexpr double kDaySeen_s = 20 * kSecondsPerHour;
 /// Centroids of the first half of a sine's rise lie between 0.5 and this.
 constexpr double kDayHigh = 0.67;
 constexpr double kDayWidth = 0.17;
-/// Deviations above 0.5 from which on there is a bend to speak of.
+/// From this many deviations above 0.5 on, there is a noticeable bend.
 constexpr double kBend = 1;
 constexpr double kDayWeight = 0.3;
 constexpr double kMostDay = 0.5;
-/// A leak's density is not taken for less than this: it is divided by.
+/// A leak's density is never taken to be below this, because it is a divisor.
 constexpr double kLeastLeakDensity = 1e-3;
 
 /// Where the centroid of a steady growth lies.
@@ -152,7 +152,7 @@ double keeps_time(const Window& w, double least_step_bytes) {
       rest += std::abs(x);
     }
   }
-  // Smaller steps are how allocators and drivers count, not events of the program.
+  // Smaller steps come from how allocators and drivers count, not from events of the program.
   if (steps < kLeastSteps || largest < least_step_bytes || rest > kMostBetween * stepped ||
       2 * steps > w.last - w.first)
     return 1;
@@ -182,7 +182,7 @@ double ramp_weight(double duration_s, std::optional<double> life_s, double quiet
   const auto ramp = [](double than_s) { return longer(than_s, kRampMedian_s, kRampSigma); };
   double share = ramp(duration_s);
   double fast = 1;
-  double free_share = 1;  // of the loads, those that take more than this one has taken so far: any size is as likely
+  double free_share = 1;  // share of loads that take more than this one has taken so far: all sizes are equally likely
   if (life_s) {
     free_share = std::max(0.0, 1 - duration_s / std::max(*life_s, 1.0));
     const double from_s = std::max(duration_s, kRampLeast * *life_s);

@@ -14,43 +14,43 @@ namespace vramtrack {
 double noise_weight(double nats, double starts);
 
 /// One-sided p-value of Mann-Kendall's S over the window's floors: the chance of such an order if they lay still around
-/// one level (Mann 1945; Kendall 1975). Ties leave the variance whole: on the safe side. From seven points on the
-/// normal approximation; with fewer, the exact chance of no inversion. O(48^2).
+/// one level (Mann 1945; Kendall 1975). Ties do not reduce the variance, which is conservative. The normal
+/// approximation from seven points on; with fewer, the exact chance of no inversion. O(48^2).
 double order_by_chance(const Window& w);
 
 /// Bayes factor of "steps at equal intervals" against "steps at random times": Gaussian against exponential intervals,
-/// both with the mean that is seen, the Gaussian's deviation seen too (and punished for it). 1 where the window is no
-/// staircase of at least four steps. Settling programs, caching allocators and jobs that arrive do not keep time.
+/// both with the observed mean, the Gaussian with the observed deviation (and a penalty for it). 1 if the window is not
+/// a staircase of at least four steps. Settling programs, caching allocators and arriving jobs do not keep time.
 double keeps_time(const Window& w, double least_step_bytes);
 
-/// Likelihood ratio, growth that goes on against growth that settles, of the growth's centroid. A leak's
-/// rate follows the load, which drifts: standard deviation 0.05 of the centroid (a rate falling linearly by
-/// half over the window). Saturating rises have centroids anywhere from 0.1 to 0.5 (log: 0.28, sqrt: 0.33,
-/// exponential seen for one time constant: 0.42, for two: 0.34).
+/// Likelihood ratio of the growth's centroid: growth that goes on against growth that settles. A leak's rate follows
+/// the load, which drifts: standard deviation 0.05 of the centroid (a rate falling linearly by half over the window).
+/// Saturating rises have centroids anywhere from 0.1 to 0.5 (log: 0.28, sqrt: 0.33, exponential seen for one time
+/// constant: 0.42, for two: 0.34).
 double going_on_ratio(double centroid, double se);
 
-/// Weight of "a straight rise that ends by itself". Two kinds: ramps (a warm-up, a ramp up to a collection, a cache
-/// that fills) last eight minutes in the median, nine in ten between one minute and 65, take a twentieth to half of the
-/// memory that is free, and begin with their program or at the end of one like them: after a while of quiet they are
-/// rare, and where the program's start was not seen (`young` false: the watch began in the middle of its life) they are
-/// a tenth as likely. Loads (a model, a new phase) may come at any time, are over in seconds to minutes, and take any
-/// share of the free memory. Leaks take all of the memory, in hours to days; those that would take less than four hours
-/// are the rarer the faster they are, as somebody has met them while developing.
+/// Weight of "a straight rise that ends by itself". There are two kinds. Ramps (a warm-up, a ramp up to a collection, a
+/// cache that fills) have a median length of eight minutes, nine in ten between one minute and 65, take a twentieth to
+/// half of the free memory, and begin with their program or at the end of a similar ramp: after a quiet period they are
+/// rare, and if the program's start was not seen (`young` false: the watch began in the middle of its life) they are a
+/// tenth as likely. Loads (a model, a new phase) may come at any time, are over in seconds to minutes, and take any
+/// share of the free memory. Leaks take all of the memory, in hours to days; among those that would take less than four
+/// hours, faster ones are rarer, as somebody has met them during development.
 double ramp_weight(double duration_s, std::optional<double> life_s, double quiet_s, bool young);
 
 /// Largest fall of the floor from one bucket to the next before the window, in the present regime.
 double largest_fall_before(const Window& w);
 
-/// The rising half of a day's load bends upwards at first: its growth's centroid lies between 0.5 and 0.67 for the
-/// first half of it, a leak's around 0.5. A weight, for windows of an hour to thirteen that would fill the memory in
-/// six hours or more, of a series that has not yet been seen for a day before.
+/// Weight of the rising half of a day's load. It bends upwards at first: over its first half, its growth's centroid
+/// lies between 0.5 and 0.67; a leak's lies around 0.5. For windows of one to thirteen hours that would fill the memory
+/// in six hours or more, in a series that has not been seen for a day before.
 double day_weight(const Evidence& e, double life_s);
 
-/// The most confidence in a rise that may be the first morning of a daily load, however straight it is; 1 where it
-/// cannot be. Nothing in one series tells such a morning from a leak before it has lasted for longer than a day's load
-/// rises, or the series has been seen for a day (`seen_s`). Mornings take half of a day or less, and seldom more than
-/// half of the free memory, so that the memory would last (`life_s`) for six hours or more. Their steps do not keep
-/// time.
+/// The highest confidence in a rise that may be the first morning of a daily load, however straight it is; 1 if it
+/// cannot be. Nothing in a single series distinguishes such a morning from a leak until it has lasted longer than a
+/// day's load rises, or the series has been seen for a day (`seen_s`). Mornings take half a day or less, and seldom
+/// more than half of the free memory, so the memory would last (`life_s`) for six hours or more. Their steps do not
+/// come at equal intervals.
 double most_of_first_morning(const Evidence& e, double life_s, double seen_s);
 
 }  // namespace vramtrack

@@ -13,13 +13,13 @@ constexpr double kLeastPart_s = 10;
 /// A floor has risen when it is higher by this share, and by no less than kLeastRise_bytes.
 constexpr double kRiseShare = 0.02;
 constexpr double kLeastRise_bytes = 32 * kMiB;
-/// A run that still rose in this last share of its life, by kRisingShare of its level in the second half, did not
-/// settle.
+/// A run that still rose in this last share of its life, by kRisingShare of its level in the second half, had not
+/// settled.
 constexpr double kLastShare = 0.15;
 constexpr double kRisingShare = 0.05;
 constexpr double kLeastRising_bytes = 64 * kMiB;
-/// A run of which an alert stood did settle if its floor lay still for this last share of its life: an alert outlives
-/// the growth.
+/// A run whose alert stood did settle if its floor lay still for this last share of its life: an alert outlives the
+/// growth.
 constexpr double kStillShare = 0.25;
 
 std::size_t point_of(double age_s) {

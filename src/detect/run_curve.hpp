@@ -1,4 +1,4 @@
-// RunCurve: what one run of a program did, in fixed memory, for those who meet its next run.
+// RunCurve: what one run of a program did, in fixed memory, for comparison with the next run.
 #pragma once
 
 #include <array>
@@ -31,13 +31,13 @@ class RunCurve {
 
   std::array<float, FinishedRun::kPoints> floor_bytes_{};
   std::size_t point_ = 0;
-  std::int64_t part_ = -1;   ///< of the point's sixteen that is open
+  std::int64_t part_ = -1;   ///< the open one of the point's sixteen parts
   double open_bytes_ = 0;    ///< the least of the open part
-  double open_age_s_ = 0;    ///< where it began
+  double open_age_s_ = 0;    ///< age at which it began
   double prior_bytes_ = 0;   ///< of the part before, likewise
-  double prior_age_s_ = -1;  ///< below 0: there is none
+  double prior_age_s_ = -1;  ///< below 0: no such part
   double highest_bytes_ = 0;
-  double settled_bytes_ = 0;  ///< from where the next rise counts
+  double settled_bytes_ = 0;  ///< the level above which the next rise counts
   double warm_up_s_ = 0;
   double peak_bytes_ = 0;
   std::uint64_t samples_ = 0;

@@ -8,13 +8,13 @@
 namespace vramtrack {
 namespace {
 
-/// A level forgets its largest size by a tenth a bucket: a rare jump must not silence the second bet for ever.
+/// A level forgets its largest size by a tenth per bucket: a rare jump must not silence the second bet for ever.
 constexpr float kForgetting = 0.9F;
-/// The scales of the bets: z = 2x / scale. The first is so many medians of the recent sizes, ...
+/// The scales of the bets: z = 2x / scale. The first scale is this many medians of the recent sizes, ...
 constexpr float kMedians = 5;
-/// ... the third makes z = 1.5 of any size.
+/// ... and the third makes z = 1.5 for any size.
 constexpr float kSign = 4.0F / 3;
-/// An increment that gains less than this (nats, either way) hardly weighs: evidence could as well begin after it.
+/// An increment that gains less than this (nats, either way) hardly counts: evidence could as well begin after it.
 constexpr float kHardlyWeighs = 0.1F;
 constexpr float kLn2 = 0.6931472F;
 
@@ -35,7 +35,7 @@ std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_b
   recent_next = static_cast<std::uint8_t>((recent_next + 1U) % recent_abs.size());
   recent_count = static_cast<std::uint8_t>(std::min<std::size_t>(recent_count + 1U, recent_abs.size()));
   std::array<float, kRecent> sorted = recent_abs;
-  std::sort(sorted.begin(), sorted.begin() + recent_count);  // of five: quicker than a selection
+  std::sort(sorted.begin(), sorted.begin() + recent_count);  // of five: faster than a selection
   const float middle = sorted[recent_count / 2U];
   const std::array<float, kBets> scale{kMedians * middle, largest_abs, kSign * size};
   for (std::size_t i = 0; i < kBets; ++i) {
@@ -58,7 +58,7 @@ void Level::push(Bucket bucket, bool weighs) {
     ring_[head_] = bucket;
     head_ = (head_ + 1) % kCapacity;
   } else {
-    // Before the ring is full its oldest is at 0.
+    // Until the ring is full, its oldest bucket is at 0.
     if (size_ < ring_.size()) {
       ring_[size_] = bucket;
     } else {
@@ -169,7 +169,7 @@ double Scales::quiet_before_s(std::size_t k, Timestamp time, double low_bytes, d
   for (; k < kLevels; ++k) {
     const Level& level = levels_[k];
     for (std::size_t i = level.size(); i-- > 0;) {
-      if (end_of(k, level[i].slot) > since) continue;  // in the rise, or told by a finer level
+      if (end_of(k, level[i].slot) > since) continue;  // within the rise, or covered by a finer level
       const auto floor = static_cast<double>(level[i].floor_bytes);
       if (floor < low_bytes || floor > high_bytes) return seconds_between(since, time);
       since = start_of(k, level[i].slot);

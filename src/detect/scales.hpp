@@ -58,13 +58,13 @@ class Level {
   /// Buckets kept: enough for a shape, few enough for statistics that cost their square.
   static constexpr std::size_t kCapacity = 48;
 
-  /// `weighs`: whether its drift is evidence; a level whose buckets hold one sample each only repeats the next one's.
+  /// `weighs`: whether its drift is evidence; a level whose buckets hold one sample each only repeats the next level's.
   void push(Bucket bucket, bool weighs = true);
-  /// Forgets its buckets; `keep_highs`: not what the series had reached (Regimes::fall).
+  /// Forgets its buckets; `keep_highs`: but not the levels that the series had reached (Regimes::fall).
   void clear(bool keep_highs);
 
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// i = 0 is the oldest kept.
+  /// i = 0 is the oldest bucket kept.
   [[nodiscard]] const Bucket& operator[](std::size_t i) const {
     return ring_[head_ + i < kCapacity ? head_ + i : head_ + i - kCapacity];
   }
@@ -73,13 +73,13 @@ class Level {
   /// Highest floor of buckets of the present regime that have left the ring.
   [[nodiscard]] float forgotten_floor() const { return forgotten_floor_; }
   [[nodiscard]] const Regimes& regimes() const { return regimes_; }
-  /// Increments of this epoch that weighed in bet `i` of DriftEvidence: the number of starts evidence was given
-  /// there (one at an increment that hardly weighs is the same as one after it).
+  /// Increments of this epoch that counted in bet `i` of DriftEvidence: the number of starts that evidence had there (a
+  /// start at an increment that hardly counts is the same as one after it).
   [[nodiscard]] std::uint32_t moves(std::size_t i) const { return moves_[i]; }
   [[nodiscard]] const DriftEvidence& drift() const { return drift_; }
 
  private:
-  std::vector<Bucket> ring_;  ///< grows with what it holds: most programs are younger than the coarse levels
+  std::vector<Bucket> ring_;  ///< grows with its content: most programs are younger than the coarse levels
   std::size_t head_ = 0;
   std::size_t size_ = 0;
   std::array<std::uint32_t, DriftEvidence::kBets> moves_{};
@@ -88,18 +88,18 @@ class Level {
   Regimes regimes_;
 };
 
-/// All levels of one series. observe() costs a comparison and two min/max; a close costs O(levels closed),
-/// fewer than two a finest bucket on average.
+/// All levels of one series. observe() costs a comparison and two min/max; a close costs O(levels closed), fewer than
+/// two per finest bucket on average.
 class Scales {
  public:
-  static constexpr std::size_t kLevels = 12;  ///< up to 5.7 h a bucket, 11 days in all: longer than horizon-days
+  static constexpr std::size_t kLevels = 12;  ///< up to 5.7 h per bucket, 11 days in all: longer than horizon-days
   static constexpr Duration kFinest = std::chrono::seconds{10};
 
-  /// Returns a bit mask of the levels of which a bucket closed (before this sample was taken in). Levels finer than
+  /// Returns a bit mask of the levels in which a bucket closed (before this sample was taken in). Levels finer than
   /// `finest` are kept without evidence of drift.
   std::uint32_t observe(Timestamp time, float bytes, std::size_t finest = 0);
 
-  /// The last sample was `bytes` after all. REQUIRES: an observe() before it.
+  /// The last sample turned out to be `bytes`. REQUIRES: an observe() before it.
   void replace_last(float bytes);
 
   /// Starts a new epoch at the next sample. `keep_highs`: earlier levels still count as seen before (memory
@@ -116,11 +116,11 @@ class Scales {
   /// The floor of the finest closed bucket that still covers `time`; of the last one before it in a gap; 0 when nothing
   /// is known of that time.
   [[nodiscard]] double floor_at(Timestamp time) const;
-  /// The highest floor of the closed buckets that end after `time`, at the finest level that reaches back so far; of
-  /// the last bucket at least. 0 where none is closed.
+  /// The highest floor of the closed buckets that end after `time`, at the finest level that reaches back that far; at
+  /// least the last bucket counts. 0 if none is closed.
   [[nodiscard]] double highest_floor_since(Timestamp time) const;
-  /// How long before `time` the floors of level `k`, and further back those of coarser levels, stayed within
-  /// [low, high] without a break; 0 when the bucket that ends at `time` is not. O(48 a level).
+  /// How long before `time` the floors of level `k`, and further back those of coarser levels, stayed within [low,
+  /// high] without a break; 0 if the bucket that ends at `time` is outside. O(48 a level).
   [[nodiscard]] double quiet_before_s(std::size_t k, Timestamp time, double low_bytes, double high_bytes) const;
 
  private:

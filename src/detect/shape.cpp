@@ -12,45 +12,45 @@ namespace {
 
 // Steps.
 
-/// Steps smaller than this are how allocators reserve (2 and 20 MiB segments), not events of the program.
+/// Smaller steps come from how allocators reserve (2 and 20 MiB segments), not from events of the program.
 constexpr double kMinStepBytes = 32.0 * kMiB;
-/// Buckets below which stairs cannot be told from a few rises.
+/// Below this many buckets, stairs cannot be distinguished from a few rises.
 constexpr std::size_t kStairBuckets = 9;
-/// The fewest rises that make this share of the net are its steps, and there must be so many of them.
+/// The fewest rises that make up this share of the net are its steps; there must be at least this many of them.
 constexpr double kStepsMake = 0.8;
 constexpr std::size_t kLeastSteps = 3;
-/// Treads are flat: they move by no more than this share of the smallest step, ...
+/// Treads are flat: they move by at most this share of the smallest step, ...
 constexpr double kTreadShare = 0.2;
-/// ... make at least one in kFlatOneIn of all buckets, and all that falls is at most this share of the net.
+/// ... make up at least one in kFlatOneIn of all buckets, and all falls together are at most this share of the net.
 constexpr std::size_t kFlatOneIn = 2;
 constexpr double kMostFallen = 0.2;
-/// Stairs are looked for at the window's level and at so many finer ones: a coarse bucket smooths them away.
+/// Stairs are looked for at the window's level and at this many finer ones: a coarse bucket smooths them away.
 constexpr std::size_t kFinerLevels = 2;
 
 // The other patterns.
 
-/// One rise that makes this share of the net is a spike.
+/// A single rise that makes up this share of the net is a spike.
 constexpr double kSpikeShare = 0.8;
-/// A cycle swings, within a bucket, by so many times the rise per bucket, and by these shares of the net and the level.
+/// A cycle's swing within a bucket is this many times the rise per bucket, and these shares of the net and the level.
 constexpr double kCycleRises = 3;
 constexpr double kCycleNetShare = 0.2;
 constexpr double kCycleLevelShare = 0.05;
-/// R^2 from which on a growth is a line, and so gradual: the line explains half of the variance.
+/// From this R^2 on, a growth is a line, and so gradual: the line explains half of the variance.
 constexpr double kGradualRSquared = 0.5;
 
 // Jumps.
 
-/// Finest buckets (10 s) back to where a jump may have begun: about 30 s, as spike-window-seconds has it.
+/// How many finest buckets (10 s) back a jump may have begun: about 30 s, as in spike-window-seconds.
 constexpr std::int32_t kJumpBuckets = 3;
-/// What rises within so long after a jump is the same jump, still arriving.
+/// A rise within this time after a jump is part of that jump, which is still arriving.
 constexpr double kSameJump_s = kSecondsPerMinute;
-/// A jump from below this share of the limit, or where that is unknown of the new level, comes from nothing: a load.
+/// A jump from below this share of the limit (if unknown: of the new level) starts from nothing: it is a load.
 constexpr double kNothingOfLimit = 0.05;
 constexpr double kNothingOfLevel = 0.2;
-/// A jump of which less than this share is left has gone again.
+/// A jump of which less than this share is left is gone again.
 constexpr double kGoneShare = 0.2;
-/// It still grows when the level is above its top by this share of it, and the latest part of the time since (one in
-/// kLatePart) has had half of its share of that.
+/// It still grows if the level is above its top by this share of the jump, and the latest part of the time since (one
+/// in kLatePart) has had half of its proportional share of that.
 constexpr double kGrownShare = 0.25;
 constexpr int kLatePart = 4;
 constexpr double kLateShare = 0.125;

@@ -1,4 +1,4 @@
-// Shape: the documents' pattern of a growth, and the jump that may explain it.
+// Shape: the pattern of a growth, in the terms of the documents, and the jump that may explain it.
 #pragma once
 
 #include <optional>
@@ -20,15 +20,15 @@ class Jumps {
     Timestamp time{};
     double from_bytes = 0;
     double top_bytes = 0;  ///< highest floor within a minute of it
-    bool load = false;     ///< from (nearly) nothing: a model being loaded, not news
+    bool load = false;     ///< from (nearly) nothing: a model being loaded, which is not news
   };
 
   /// Call when a finest bucket has closed. `spike_share`: 0.2 for 20 %. O(1).
   void on_close(const Scales& scales, double spike_share, double min_bytes, std::optional<double> limit_bytes);
 
   [[nodiscard]] const std::optional<Jump>& last() const { return last_; }
-  /// What became of it by `now`: none when it has gone again; still growing when the level is well above the jump's
-  /// top and the last quarter of the time since has had half of its share of that.
+  /// What became of it by `now`: none if it is gone again; still growing if the level is well above the jump's top and
+  /// the last quarter of the time since has had half of its proportional share of that.
   [[nodiscard]] SpikeOutcome outcome(const Scales& scales, Timestamp now, double floor_now_bytes) const;
   void reset() { last_.reset(); }
 

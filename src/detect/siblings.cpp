@@ -10,24 +10,24 @@
 namespace vramtrack {
 namespace {
 
-/// Coarser levels at which the same rise is looked for in a sibling's past: 8 times as coarse still shows its pace.
+/// Coarser levels at which the rise is also looked for in a sibling's past: 8 times as coarse still shows its pace.
 constexpr std::size_t kCoarser = 2;
 
-/// A sibling that holds less than this share of what the rise began at does something else.
+/// A sibling that holds less than this share of the level at which the rise began does something else.
 constexpr double kComparable = 0.5;
-/// It rises, too, from this share of the rise on.
+/// A sibling rises, too, if it rises by at least this share of the rise.
 constexpr double kMoves = 0.25;
-/// It is as high when it is below by no more than this share of the level, or so many bytes, but a share of the rise.
+/// A sibling is as high if it is lower by at most this share of the level, or this many bytes, but a share of the rise.
 constexpr double kLevelShare = 0.03;
 constexpr double kLevelBytes = 64 * kMiB;
 constexpr double kRiseShare = 0.25;
-/// A rise is the same when its middle half took at least this share, and at most this multiple, of the time.
+/// Two rises are the same if the middle half of one takes at least this share, and at most this multiple, of the time.
 constexpr double kQuickest = 0.25;
 constexpr double kSlowest = 4;
 
-/// A leak of one rank alone: the share of its siblings that rise all the same has the mean 1 / (1 + kOthersRise).
+/// If only one rank leaks, the share of its siblings that rise all the same has the mean 1 / (1 + kOthersRise).
 constexpr double kOthersRise = 19;
-/// Half of all leaks are in what every rank does.
+/// Half of all leaks are in code that every rank runs.
 constexpr double kOwn = 0.5;
 constexpr double kMostFamiliar = 16;
 constexpr double kMostOdds = 16;
@@ -45,7 +45,7 @@ bool made_the_rise(const FloorCurve& sibling, const Rise& rise) {
   for (std::size_t level = finest; level <= std::min(finest + kCoarser, FloorCurve::kLevels - 1); ++level) {
     bool was_low = false;
     std::int64_t last_low = 0;
-    std::int64_t slots = 0;  // that the last rise from low to high took; 0: none was seen
+    std::int64_t slots = 0;  // that the last rise from low to high took; 0: no such rise was seen
     sibling.for_each(level, [&](double floor_bytes, std::int64_t slot) {
       if (floor_bytes <= low) {
         was_low = true;
@@ -57,7 +57,7 @@ bool made_the_rise(const FloorCurve& sibling, const Rise& rise) {
     });
     if (slots == 0) continue;
     const double width_s = FloorCurve::width_s(level);
-    // From one slot to the next is a jump, as far as this level can tell.
+    // A rise from one slot to the next is a jump, as far as this level can show.
     return slots >= 2 && static_cast<double>(slots) * width_s >= kQuickest * half_s &&
            static_cast<double>(slots - 1) * width_s <= kSlowest * half_s;
   }
@@ -71,7 +71,7 @@ SiblingSays sibling_says(const FloorCurve& sibling, const Rise& rise) {
   if (!(duration_s > 0) || !(rise.net_bytes > 0)) return SiblingSays::nothing;
   const std::size_t level = FloorCurve::level_for(duration_s);
   const Duration quarter = from_seconds(duration_s / 4);
-  // A steady rise makes half of its way from the second quarter to the last.
+  // A steady rise covers half of its way from the second quarter to the last.
   const auto then = sibling.floor_between(level, rise.start + quarter, rise.start + 2 * quarter);
   const auto now = sibling.floor_between(level, rise.end - quarter, rise.end);
   if (!then || !now || *now < kComparable * rise.start_bytes) return SiblingSays::nothing;
@@ -87,20 +87,20 @@ SiblingsWord siblings_word(int still, int rising, int ended) {
   w.siblings = still + rising + ended;
   if (w.siblings == 0) return w;
   if (ended > 0 && ended >= still) {
-    // The odds that the next one of them ends its rise, too, by Laplace's rule of succession. One that never rose does
-    // not speak for a rise that ends.
+    // The odds that the next sibling ends its rise, too, by Laplace's rule of succession. A sibling that never rose is
+    // no evidence that this rise ends.
     w.kind = SiblingSays::ended;
     w.of_them = ended;
     w.familiar = std::min(kMostFamiliar, (ended + 1.0) / (rising + still + 1.0));
     return w;
   }
-  rising += ended;  // most stand still: that one of them rose once is no more than that
+  rising += ended;  // most stand still: that one of them once rose means no more than that
   if (still == 0) {
     w.kind = SiblingSays::rises;
     w.of_them = rising;
     return w;
   }
-  // Healthy: the chance that a sibling rises, too, is anything from 0 to 1, and each number of them as likely.
+  // If healthy, the chance that a sibling rises, too, is anything from 0 to 1; each number of them is equally likely.
   const double n = w.siblings;
   const double healthy = 1 / (n + 1);
   const double ways = std::lgamma(n + 1) - std::lgamma(still + 1.0) - std::lgamma(rising + 1.0);

@@ -1,4 +1,4 @@
-// Siblings: the ranks and replicas of one job that run now on other devices or hosts, and what they say of a rise.
+// Siblings: the ranks and replicas of one job that now run on other devices or hosts, and what they show about a rise.
 // Pure: no clock, no I/O. The statistics: docs/detectors/judge.md, "Siblings".
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace vramtrack {
 
-/// What one sibling says of a rise. `nothing`: it was not there all the time, holds much less, or was as high without
-/// rising like this.
+/// What one sibling shows about a rise. `nothing`: it was not there all the time, holds much less, or was as high
+/// without rising like this.
 enum class SiblingSays : std::uint8_t {
   nothing,
   still,  ///< it stands still, at a lower level
@@ -21,30 +21,30 @@ enum class SiblingSays : std::uint8_t {
 };
 SiblingSays sibling_says(const FloorCurve& sibling, const Rise& rise);
 
-/// What all of them say, likewise as a Bayes factor and as the weight of a rival.
+/// What all of them show, likewise as a Bayes factor and as the weight of a rival.
 struct SiblingsWord {
   SiblingSays kind = SiblingSays::nothing;
-  int siblings = 0;     ///< that said something
-  int of_them = 0;      ///< that said `kind`
+  int siblings = 0;     ///< those that showed something
+  int of_them = 0;      ///< those that showed `kind`
   double familiar = 0;  ///< weight of "like its siblings", relative to a leak's 1; at most 16
   double odds = 1;      ///< Bayes factor for a leak against its rivals, from 1 to 10
 
   /// Whether the rise is as expected of a healthy rank.
   [[nodiscard]] bool explains() const { return kind == SiblingSays::ended && familiar >= 1; }
-  /// "; 7 of its 8 siblings stand still"; empty where they say nothing.
+  /// "; 7 of its 8 siblings stand still"; empty if they show nothing.
   [[nodiscard]] std::string describe() const;
 };
 
-/// Of so many siblings that said each. Pure.
+/// The word of this many siblings of each kind. Pure.
 SiblingsWord siblings_word(int still, int rising, int ended);
 
-/// Both words as one. Its bounds are those of experience alone.
+/// Both words combined. The bounds are those of experience alone.
 ExperienceWord with_siblings(ExperienceWord word, const SiblingsWord& siblings);
 
-/// The siblings of one series: owned by the engine, read by its detector. They change between ticks only.
+/// The siblings of one series: owned by the engine, read by its detector. They only change between ticks.
 class Siblings {
  public:
-  /// Those of others; they must outlive this or the next call.
+  /// The curves of the other series; they must outlive this object or the next call.
   void set(std::vector<const FloorCurve*> curves) { curves_ = std::move(curves); }
   /// O(siblings).
   [[nodiscard]] SiblingsWord word(const Rise& rise) const;

@@ -18,23 +18,23 @@ extern const DetectorInfo spike_detector;
 
 namespace {
 
-/// Below this share of the capacity a rise is measured against the capacity: 20 % of nothing is nothing.
+/// Below this share of the capacity, a rise is measured against the capacity: 20 % of nothing is nothing.
 constexpr double kLowShare = 0.05;
-/// A spike of which at most this share is left has gone again.
+/// A spike of which at most this share is left is gone again.
 constexpr double kGoneShare = 0.2;
-/// Growth after the spike below this share of it is not "still growing".
+/// After the spike, growth below this share of it does not count as "still growing".
 constexpr double kGrowthShare = 0.1;
-/// Confidence while it is not yet decided what becomes of it, and once it has stabilised.
+/// Confidence while it is undecided what becomes of it, and once it has stabilised.
 constexpr double kUndecided = 0.25;
 constexpr double kStabilised = 0.05;
-/// A rise within so many windows of the spike's beginning belongs to it.
+/// A rise within this many windows of the spike's beginning belongs to it.
 constexpr double kSameRampWindows = 2;
 /// The short window reaches back a little further than its length, for jitter.
 constexpr double kJitter = 1.05;
-/// The sampling period is asked for again after so many samples; until then at each.
+/// The sampling period is queried again after this many samples; until then, at each sample.
 constexpr std::size_t kPeriodEvery = 16;
 
-/// The samples of the last W seconds, the latest one of each 1/64 of W: bounded at any sampling rate.
+/// The samples of the last W seconds, the latest one in each 1/64 of W: bounded at any sampling rate.
 class ShortWindow {
  public:
   struct Entry {
@@ -48,7 +48,7 @@ class ShortWindow {
   }
 
   void observe(Timestamp time, double bytes) {
-    // Two entries in one step become one; the one before the last is kept, so that the steps do not drift.
+    // Two entries in one step become one; the last but one is kept, so that the steps do not drift.
     if (entries_.size() >= 2 && time - entries_[entries_.size() - 2].time < step_) entries_.pop_back();
     if (!entries_.empty() && entries_.back().time == time) entries_.pop_back();
     if (entries_.full()) entries_.pop_front();
@@ -62,7 +62,7 @@ class ShortWindow {
  private:
   static constexpr std::size_t kSteps = 64;
 
-  Ring<Entry, 2 * kSteps> entries_;  ///< the steps, and what jitter and the kept last ones add
+  Ring<Entry, 2 * kSteps> entries_;  ///< the steps, and what jitter and the additional last ones add
   Duration step_{};
   Duration length_{};
 };
@@ -153,7 +153,7 @@ class Spike final : public Detector {
 
  private:
   struct Event {
-    Timestamp from{};  ///< the window's start when it fired first
+    Timestamp from{};  ///< the window's start when it first fired
     Timestamp top{};   ///< the ramp's last sample
     double from_bytes = 0;
     double top_bytes = 0;
@@ -161,7 +161,7 @@ class Spike final : public Detector {
     SpikeOutcome outcome = SpikeOutcome::none;
   };
 
-  /// The spike window, or one sampling period where that is longer.
+  /// The spike window, or one sampling period if that is longer.
   void refresh_window() {
     since_period_ = 0;
     window_s_ = std::max(config_.spike_window_seconds, period_.median_s());
@@ -170,7 +170,7 @@ class Spike final : public Detector {
 
   [[nodiscard]] bool low_start() const { return limit_ && window_.start().bytes < kLowShare * *limit_; }
 
-  /// The rise that fires; nullopt where none can be told: from zero, of an unknown capacity.
+  /// The rise that fires; nullopt if none can be determined: from zero, with an unknown capacity.
   [[nodiscard]] std::optional<double> threshold() const {
     if (low_start()) return share_ * *limit_;
     if (window_.start().bytes > 0) return share_ * window_.start().bytes;
@@ -190,7 +190,7 @@ class Spike final : public Detector {
         return;
       }
     }
-    if (alerting_) return;  // a further jump of a spike that still grows
+    if (alerting_) return;  // another jump of a spike that still grows
     spike_ =
         Event{window_.start().time, last_time_, window_.start().bytes, last_bytes_, low_start(), SpikeOutcome::none};
     top_here();
@@ -261,8 +261,8 @@ class Spike final : public Detector {
   PeriodEstimate period_;
   std::size_t since_period_ = 0;
   TrendWindow after_;          ///< since the top of the spike
-  std::uint64_t samples_ = 0;  ///< a replaced one counts once
-  std::uint64_t looked_ = 0;   ///< the one at which follow() looked last
+  std::uint64_t samples_ = 0;  ///< samples; a replaced one counts once
+  std::uint64_t looked_ = 0;   ///< the sample at which follow() looked last
   std::optional<Event> spike_;
   std::optional<double> limit_;
   bool alerting_ = false;

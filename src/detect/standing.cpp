@@ -10,13 +10,13 @@ namespace {
 /// Raised after this many looks in a row at one level, or at this many levels at once.
 constexpr int kLooksInARow = 2;
 constexpr std::ptrdiff_t kLevelsAtOnce = 2;
-/// Looks in a row are counted up to here; more say nothing new, and the counter is a byte.
+/// Looks in a row are counted up to here; more add nothing, and the counter is a byte.
 constexpr int kMostLooks = 200;
-/// What no level holds stands for this share of the growth's duration, within bounds.
+/// Without support from any level, it stands for this share of the growth's duration, within bounds.
 constexpr double kPatienceShare = 0.25;
 constexpr double kLeastPatience_s = 2 * kSecondsPerMinute;
 constexpr double kMostPatience_s = 6 * kSecondsPerHour;
-/// Peaks below this share of the growth mean that the program gives it back: no patience then.
+/// Peaks that keep less than this share of the growth mean that the program gives it back: it then ends at once.
 constexpr double kKeptShare = 0.8;
 
 }  // namespace
@@ -56,7 +56,7 @@ void Standing::end() {
 }
 
 bool Standing::is_given_back(const Level& level) const {
-  // A level that has just begun anew has nothing to compare.
+  // A level that has just restarted has nothing to compare with.
   return level.size() > 0 && static_cast<double>(level.back().peak_bytes) < start_bytes_ + kKeptShare * net_bytes_;
 }
 

@@ -1,4 +1,4 @@
-// Standing: a suspicion or an alert of the judge, from its raise to its end.
+// Standing: a suspicion or an alert of the judge, from when it is raised to its end.
 #pragma once
 
 #include <array>
@@ -9,18 +9,18 @@
 
 namespace vramtrack {
 
-/// What the looks at the levels add up to. Pure; of one series.
+/// Adds up the looks at the levels. Pure; one per series.
 class Standing {
  public:
-  /// A look at level `k`: whether it speaks for raising, and its window if it does.
+  /// Takes in a look at level `k`: the window that supports raising; null: none does.
   void look(std::size_t k, const Evidence* speaks);
-  /// Whether the looks so far are enough: a single one is one of hundreds a day.
+  /// Whether the looks so far suffice; one does not, as there are hundreds a day.
   [[nodiscard]] bool wanted() const;
   void raise(Timestamp now, const Evidence& best);
   void end();
   /// Forgets the looks, not what stands.
   void forget_looks() { streak_.fill(0); }
-  /// Some level, or the growth as it goes on, holds it at this time.
+  /// Some level, or the continuing growth, supports it at this time.
   void hold(Timestamp now) { held_until_ = now; }
 
   [[nodiscard]] bool stands() const { return stands_; }
@@ -30,13 +30,13 @@ class Standing {
   [[nodiscard]] double net_bytes() const { return net_bytes_; }
   [[nodiscard]] double duration_s() const { return duration_s_; }
   [[nodiscard]] Timestamp held_until() const { return held_until_; }
-  /// Whether a level with this latest peak has given back more than a fifth of the growth.
+  /// Whether the level's latest peak shows that more than a fifth of the growth was given back.
   [[nodiscard]] bool is_given_back(const Level& level) const;
-  /// A pause is not an end: what nothing holds stands for a share of the growth's duration.
+  /// A pause is not an end: without support, it stands for another share of the growth's duration.
   [[nodiscard]] double patience_s(const Level& level) const;
 
  private:
-  std::array<std::uint8_t, Scales::kLevels> streak_{};  ///< looks in a row that spoke for raising
+  std::array<std::uint8_t, Scales::kLevels> streak_{};  ///< looks in a row that supported raising
   bool stands_ = false;
   std::size_t level_ = 0;
   Timestamp start_{};

@@ -3,7 +3,7 @@
 
 namespace vramtrack {
 
-/// P(T <= t) of Student's distribution with `degrees` > 0 (not nec. whole) of freedom. Pure; under a microsecond.
+/// P(T <= t) of Student's distribution with `degrees` > 0 (need not be whole) of freedom. Pure; under a microsecond.
 double student_t_cdf(double t, double degrees);
 
 }  // namespace vramtrack

@@ -21,7 +21,7 @@ void TrendWindow::observe(Timestamp time, double y) {
   }
   pending_time_ = time;
   pending_y_ = y;
-  if (time < slot_end_) return;  // a division and an eviction only once a bucket
+  if (time < slot_end_) return;  // so that a division and an eviction occur only once per bucket
   pending_slot_ = (time - origin_) / width_;
   slot_end_ = origin_ + width_ * (pending_slot_ + 1);
   evict_before(pending_slot_ - kBuckets);
@@ -50,7 +50,7 @@ void TrendWindow::close_open() {
 
 /// The back becomes the front: suffix sums from its newest bucket to its oldest.
 void TrendWindow::turn_over() {
-  // What lies before this now lies before it for good: both ends of the window only move ahead.
+  // What lies before this now lies before it for good: both ends of the window only move forward.
   const Timestamp from = recent_from();
   suffix_.clear();
   std::size_t recent = 0;

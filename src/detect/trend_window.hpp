@@ -19,11 +19,11 @@
 
 namespace vramtrack {
 
-/// Up to 11 KiB, with what it holds. Not thread-safe.
+/// Up to 11 KiB, depending on what it holds. Not thread-safe.
 class TrendWindow {
  public:
   static constexpr std::int64_t kBuckets = 64;  ///< the window's length is exact to 1/64
-  static constexpr int kRecentPart = 3;         ///< recent() is the latest of so many equal parts
+  static constexpr int kRecentPart = 3;         ///< recent() is the latest of this many equal parts
 
   explicit TrendWindow(double window_s);
 
@@ -33,7 +33,7 @@ class TrendWindow {
 
   /// All in the window, the last sample included. O(1).
   [[nodiscard]] Moments all() const;
-  /// The latest third of its span (whole buckets, and what is open). O(buckets).
+  /// The latest third of its span (whole buckets, plus the open one). O(buckets).
   [[nodiscard]] Moments recent() const;
 
   [[nodiscard]] bool empty() const { return !has_pending_; }
@@ -43,7 +43,7 @@ class TrendWindow {
   [[nodiscard]] Timestamp last() const { return pending_time_; }
   [[nodiscard]] double span_s() const { return empty() ? 0 : seconds_between(first(), last()); }
   [[nodiscard]] double last_value() const { return pending_y_; }
-  /// A time as Moments and Fit count it.
+  /// A time in the units of Moments and Fit.
   [[nodiscard]] double at(Timestamp time) const { return seconds_between(origin_, time); }
 
  private:
@@ -66,9 +66,9 @@ class TrendWindow {
   Timestamp slot_end_{};  ///< of the pending sample's slot
   std::int64_t pending_slot_ = 0;
   Ring<Bucket, kBuckets + 2> closed_;
-  std::size_t front_ = 0;  ///< of them the oldest, which have suffix sums: from each to the front's newest
-  /// Those of the front's newest buckets, the newest first: recent() still asks for these buckets' own moments. The
-  /// others have their sum in their place.
+  std::size_t front_ = 0;  ///< how many of them, the oldest, have suffix sums: from each to the front's newest
+  /// Suffix sums of the front's newest buckets, the newest first: recent() still needs these buckets' own moments. The
+  /// other buckets hold their suffix sums in place.
   std::vector<Moments> suffix_;
   Moments back_;  ///< sum of the other closed buckets
   double closed_n_ = 0;

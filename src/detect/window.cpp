@@ -3,9 +3,9 @@
 namespace vramtrack {
 namespace {
 
-/// A rise of this share of the net is a jump: what came after it is a window of its own.
+/// A rise of this share of the net is a jump: what comes after it is a window of its own.
 constexpr double kJumpShare = 0.3;
-/// Buckets up to this share of the rise above the base are flat.
+/// Buckets count as flat up to this share of the rise above the base.
 constexpr double kFlatShare = 0.02;
 
 double rise_at(const Level& level, std::size_t i) {

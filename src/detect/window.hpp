@@ -1,4 +1,4 @@
-// Window: the stretch of one level that is weighed as one rise, and where such stretches may begin.
+// Window: the stretch of one level that is weighed as one rise, and the points where such stretches may begin.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace vramtrack {
 
 inline constexpr std::size_t kBets = DriftEvidence::kBets;
-inline constexpr std::size_t kMinIncrements = 4;  ///< fewer are no trend
+inline constexpr std::size_t kMinIncrements = 4;  ///< fewer do not make a trend
 
 /// Buckets `first` (its base) to `last` of level `k`, with the evidence that its floor drifts.
 struct Window {
@@ -47,7 +47,7 @@ class Starts {
   std::size_t size_ = 0;
 };
 
-/// By each bet the suffix with the largest evidence, and what came after one large jump (a model load), which would
+/// For each bet, the suffix with the largest evidence, and what came after one large jump (a model load), which would
 /// hide it. O(48).
 /// REQUIRES: more than kMinIncrements buckets.
 Starts starts_of(const Level& level);

@@ -1,4 +1,4 @@
-// The allocator's word: of what a process holds, how much is in live tensors and how much the framework's allocator
+// What the allocator reports: how much of a process's memory is in live tensors, and how much the framework's allocator
 // only keeps (docs/design/0017-siblings.md).
 #include <fmt/format.h>
 
@@ -10,12 +10,12 @@
 namespace vramtrack {
 namespace {
 
-/// The allocator explains a growth when what it reserves grows at this share of its rate.
+/// The allocator explains a growth if what it reserves grows at no less than this share of the growth's rate.
 constexpr double kExplains = 0.5;
-/// Live memory stands still below this share of the rate of what is reserved.
+/// Live memory stands still if it grows at less than this share of the rate of what is reserved.
 constexpr double kStandsStill = 0.25;
 
-/// Mean rate of the floor over a growth, from its first quarter to its last; nullopt: not seen all the time.
+/// Mean rate of the floor over a growth, from its first quarter to its last; nullopt: not seen for all of that time.
 std::optional<double> floor_rate(const SeriesState& s, Timestamp onset, Timestamp now) {
   const double duration_s = seconds_between(onset, now);
   if (!s.floors || !(duration_s > 0)) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<double> floor_rate(const SeriesState& s, Timestamp onset, Timestam
 
 }  // namespace
 
-/// The allocator's series of the process of `s` on its device; of a device, of the one process of which there are any.
+/// The allocator's series for the process of `s` on its device; for a device, those of its only process that has any.
 Engine::Core::Allocator Engine::Core::allocator_of(const SeriesState& s) const {
   Allocator found;
   if (!knows_allocators) return found;
@@ -51,13 +51,13 @@ Engine::Core::Allocator Engine::Core::allocator_of(const SeriesState& s) const {
   return several ? Allocator{} : found;
 }
 
-/// Whether the alert of what is allocated in the process stands.
+/// Whether an alert about what is allocated in the process stands.
 bool Engine::Core::live_memory_leaks(const SeriesState& s) const {
   const Allocator allocator = allocator_of(s);
   return allocator.allocated != nullptr && allocator.allocated->alerting;
 }
 
-/// The alert or the suspicion of what is allocated has been raised or has ended: its process is decided anew.
+/// The alert or the suspicion about allocated memory was raised or has ended: decides its process anew.
 void Engine::Core::allocator_changes(const SeriesState& allocated) {
   const auto again = [&](SeriesState& s) {
     if (s.id == allocated.id || s.ended || is_of_device(s.key.metric)) return;
@@ -71,8 +71,8 @@ void Engine::Core::allocator_changes(const SeriesState& allocated) {
     series.for_device(device_key(allocated.key), again);
 }
 
-/// Growth of live memory is the leak. Growth of what is reserved alone is cache or fragmentation, and what the process
-/// and its device hold grows with it.
+/// If live memory grows, that is the leak. If only what is reserved grows, that is cache or fragmentation, and what the
+/// process and its device hold grows with it.
 void Engine::Core::leave_to_allocator(const SeriesState& s, Verdict& v) const {
   const bool total_alone = s.key.metric == Metric::device_used && !knows_parts(s);
   if (s.key.metric != Metric::allocator_reserved && s.key.metric != Metric::process_used && !total_alone) return;

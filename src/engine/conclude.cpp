@@ -15,8 +15,8 @@ Attribution Engine::Core::attribution(const SeriesState& device, const Finding& 
   return attribute(device.rise_since(onset), processes);
 }
 
-/// Where another process has given memory back since the growth began, the device's own past says nothing of when
-/// memory ends. The one that grows knows: its forecast is made from what the device has free.
+/// If another process has given memory back since the growth began, the device's own past cannot show when memory ends.
+/// The past of the growing process can: its forecast is based on what the device has free.
 void Engine::Core::take_figures_of_suspect(const SeriesState& device, Verdict& v) const {
   if (!v.suspect || !v.finding.onset) return;
   if (!is_falling(device) && (!device.last_fall || *device.last_fall < *v.finding.onset)) return;
@@ -57,7 +57,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
       v.finding.because = "processes that started in the meantime explain the rise (" +
                           std::to_string(static_cast<int>(a.churn_share * 100)) + " % of it)";
     }
-    // What would decide a rise that one series cannot (docs/detectors/judge.md, "What cannot be decided").
+    // Names what would decide a rise that one series cannot decide (docs/detectors/judge.md, "What cannot be decided").
     if (v.finding.state == State::growing && !a.any_process && !catalog.processes_are_listed)
       v.finding.because += "; the memory of each process would tell jobs that come and stay from a leak";
   }
@@ -71,7 +71,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
 
 namespace {
 
-/// A run that goes on has what is known of it now.
+/// Fills in what is known so far about a run that goes on.
 void tell_of_present_run(SeriesView& s) {
   if (s.runs.empty() || s.runs.back().end) return;
   Run& run = s.runs.back();
@@ -82,7 +82,7 @@ void tell_of_present_run(SeriesView& s) {
   run.onset = f.onset;
 }
 
-/// Among the processes of a device: who lives before who has ended, who leaks before who does not, and then the larger.
+/// Order of a device's processes: living before ended, then leaking before others, then growing ones, then the larger.
 bool before(const SeriesView& a, const SeriesView& b) {
   if (a.ended != b.ended) return b.ended;
   if (a.verdict.finding.leak != b.verdict.finding.leak) return a.verdict.finding.leak;

@@ -6,7 +6,7 @@
 namespace vramtrack {
 namespace {
 
-/// A reading above the floor by less than this share of the least growth is at the floor.
+/// A reading counts as at the floor if it is above it by at most 1 / kAtFloorOneIn of the least growth.
 constexpr std::uint64_t kAtFloorOneIn = 4;
 
 }  // namespace
@@ -37,7 +37,7 @@ bool DeviceRuns::read(Timestamp time, std::uint64_t bytes, const Levels& levels,
     return false;
   }
   if (!between_) {
-    // The first reading of all: whatever is in use may have been there for long.
+    // The first reading of all: whatever is in use may have been there for a long time.
     if (used) {
       begin(time, bytes);
       return true;
@@ -68,14 +68,14 @@ bool DeviceRuns::read(Timestamp time, std::uint64_t bytes, const Levels& levels,
   else if (rises && (!listed_ || runs_.empty() || was_idle))
     from = between.risen.value_or(time);
   if (!from) return false;
-  // A single reading at the floor may be the next run's first.
+  // A single reading at the floor may already be the next run's first.
   if (between.risen && !at_once && (between.readings > 1 || was_idle)) rest_bytes_ = between.floor_bytes;
   begin(*from, at_once ? between.floor_bytes : bytes);
   runs_.back().peak_bytes = std::max(runs_.back().peak_bytes, bytes);
   return true;
 }
 
-/// Whether what is left after a run that ended is more than was there before it: the next one was there at once.
+/// Whether more is left after a run's end than was there before it: then the next run was already there.
 bool DeviceRuns::somebody_stayed(const Levels& levels) const {
   const std::uint64_t floor = between_->floor_bytes;
   return rest_bytes_ ? floor > *rest_bytes_ + levels.no_growth_bytes : floor + levels.no_growth_bytes >= first_bytes_;
@@ -94,7 +94,7 @@ void DeviceRuns::begin(Timestamp time, std::uint64_t bytes) {
   rise_until_ = time;
 }
 
-/// The largest rise of late: of a stretch as long as the run was when it began, and of the one before.
+/// Keeps the largest recent rise: of a stretch as long as the run was when that began, and of the one before.
 void DeviceRuns::note_rise(Timestamp time, std::uint64_t bytes) {
   if (time > rise_until_) {
     rise_until_ = time + (time - runs_.back().begin);

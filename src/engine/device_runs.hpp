@@ -12,21 +12,21 @@
 
 namespace vramtrack {
 
-/// When the first alert was raised in `run` that was not withdrawn. Pure.
+/// When the first alert in `run` that was not withdrawn was raised. Pure.
 std::optional<Timestamp> first_alert_of(const Run& run, const std::vector<Alert>& alerts);
 
 /// Follows one device, reading by reading. A run ends when the device is idle, or when close() says so; the next one
-/// begins when more is in use than was left. Bounded memory. Not thread-safe.
+/// begins when more is in use than the last one left. Bounded memory. Not thread-safe.
 class DeviceRuns {
  public:
   static constexpr std::size_t kMaxRuns = 256;
-  static constexpr double kTold_s = 60;  ///< shorter runs are counted, and not told one by one
+  static constexpr double kTold_s = 60;  ///< shorter runs are counted, but not reported one by one
 
   /// What the readings are compared with.
   struct Levels {
-    double idle_bytes = 0;              ///< a device that has no more in use is idle
-    std::uint64_t no_growth_bytes = 0;  ///< a smaller rise is none
-    double release_s = 0;               ///< for so long after an end its memory may still be being released
+    double idle_bytes = 0;              ///< a device with no more than this in use is idle
+    std::uint64_t no_growth_bytes = 0;  ///< a smaller rise does not count
+    double release_s = 0;               ///< how long after an end its memory may still be being released
   };
 
   /// A reading; times do not decrease. `last_end`: the last end of a process on the device. Returns whether a run has
@@ -34,21 +34,21 @@ class DeviceRuns {
   bool read(Timestamp time, std::uint64_t bytes, const Levels& levels, const std::optional<End>& last_end);
   /// A process was listed for the first time. Where processes are listed, a run begins with one.
   void came(Timestamp time);
-  /// The present run has ended with `end`, and `left_bytes` are in use at `now`. Nothing where no run goes on, or it
-  /// began later. Returns whether it did.
+  /// Ends the present run with `end`; `left_bytes` are in use at `now`. Does nothing if no run goes on, or if it began
+  /// later. Returns whether it ended one.
   bool close(const End& end, Timestamp now, std::uint64_t left_bytes);
 
   [[nodiscard]] const std::vector<Run>& all() const { return runs_; }
-  /// Of the last run: its first alert. REQUIRES: !all().empty().
+  /// Sets the first alert of the last run. REQUIRES: !all().empty().
   void set_first_alert(std::optional<Timestamp> raised) { runs_.back().first_alert = raised; }
   [[nodiscard]] bool goes_on() const { return !runs_.empty() && !runs_.back().end; }
-  /// What was in use before the last run began: by other programs, or by the driver. nullopt: that was not seen.
+  /// What was in use before the last run began: by other programs, or by the driver. nullopt: not seen.
   [[nodiscard]] std::optional<std::uint64_t> rest_bytes() const { return rest_bytes_; }
-  /// Of those of kTold_s or more that have ended: how many grew until memory ran out, and how fast.
+  /// Of the runs of kTold_s or more that have ended: how many grew until memory ran out, and how fast.
   [[nodiscard]] std::optional<Precedent> precedent() const;
-  /// Of the present run so far.
+  /// The lowest reading of the present run so far.
   [[nodiscard]] std::uint64_t lowest_bytes() const { return lowest_bytes_; }
-  /// The largest rise from one reading to the next, of the last half of the present run at least.
+  /// The largest rise from one reading to the next, over at least the last half of the present run.
   [[nodiscard]] std::uint64_t largest_rise_bytes() const { return std::max(rise_bytes_, prior_rise_bytes_); }
 
  private:
@@ -57,7 +57,7 @@ class DeviceRuns {
     Timestamp since;  ///< the first reading without the run, or with less than before
     std::uint64_t floor_bytes = 0;
     int readings = 0;                ///< at the floor
-    std::optional<Timestamp> risen;  ///< the first reading above the floor, of those that go on to be
+    std::optional<Timestamp> risen;  ///< the first reading of the present stretch above the floor
   };
 
   void begin(Timestamp time, std::uint64_t bytes);
@@ -72,10 +72,10 @@ class DeviceRuns {
   std::uint64_t first_bytes_ = 0;  ///< of the last run
   std::uint64_t lowest_bytes_ = 0;
   std::uint64_t last_bytes_ = 0;
-  std::uint64_t rise_bytes_ = 0;  ///< the largest since half of `rise_until_`
+  std::uint64_t rise_bytes_ = 0;  ///< the largest of the present stretch, which ends at `rise_until_`
   std::uint64_t prior_rise_bytes_ = 0;
   Timestamp rise_until_{};
-  Timestamp prior_{};  ///< of the reading before
+  Timestamp prior_{};  ///< time of the previous reading
 };
 
 }  // namespace vramtrack

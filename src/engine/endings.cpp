@@ -11,29 +11,29 @@
 namespace vramtrack {
 namespace {
 
-/// Smaller falls are no end of what explains a device's growth: such a process holds more than this share of it.
+/// A smaller fall is not the end of the process that explains a device's growth: that one holds more than this share.
 constexpr double kLeastFall = 0.1;
-/// A process that has given back all it held but for less than this has ended: a living one keeps at least its context,
-/// and no CUDA context is as small.
+/// A process that has given back all it held, except for less than this, has ended: a living one keeps at least its
+/// context, and no CUDA context is that small.
 constexpr double kLeastContext_bytes = 128 * kMiB;
-/// A process that held this share of what was used is the run of its device.
+/// A process that held this share of the used memory is the run of its device.
 constexpr double kMostOfIt = 0.5;
-/// Of the limit: what no program can allocate, because it is in pieces or the driver needs it.
+/// The share of the limit that no program can allocate, because it is fragmented or the driver needs it.
 constexpr double kUnusable = 0.03;
-constexpr double kNearLimit = 0.1;    ///< of the limit, was free
-constexpr double kOutOfMemory = 0.1;  ///< of what was free at the onset, is still free
-/// A process of which nothing was heard for so many of its periods is not listed any more. One is the rule, and two
-/// programs that list at the same period do not do so at the same moment.
+constexpr double kNearLimit = 0.1;    ///< at most this share of the limit was free
+constexpr double kOutOfMemory = 0.1;  ///< at most this share of what was free at the onset is still free
+/// A process that has been silent for this many of its periods is no longer listed. One period is normal, and two
+/// programs that list with the same period do not do so at the same moment.
 constexpr double kOverduePeriods = 1.5;
-constexpr double kDuePeriods = 0.9;  ///< of a process that is listed at the moments of its device's readings
-/// A run that is missing for longer than so many periods was not watched: what it did then is nobody's guess.
+constexpr double kDuePeriods = 0.9;  ///< for a process that is listed at the moments of its device's readings
+/// A run that is missing for longer than this many periods was not watched: what it did then is unknown.
 constexpr double kMostUnseenPeriods = 2;
 
 void take_growth(End& end, const SeriesState& series, const Finding& finding) {
   if (!grows(finding)) return;
   end.growth_bytes_per_s = finding.growth_bytes_per_s.mid;
   end.onset = finding.onset;
-  // The onset is estimated anew with each sample; the alert did not come before it.
+  // The onset is estimated anew with each sample; it cannot be later than the alert.
   if (end.onset && series.alerting) end.onset = std::min(*end.onset, series.alerts.back().raised);
 }
 
@@ -63,8 +63,8 @@ EndKind end_kind(const LastFigures& last) {
   return free_bytes <= kNearLimit * *last.limit_bytes ? EndKind::ended_near_limit : EndKind::ended;
 }
 
-/// A program's own words are better evidence than any level. Where its device leaked, the leak ended there: what goes
-/// on is judged anew.
+/// A program's own report is better evidence than any level. If its device leaked, the leak ended there: what continues
+/// is judged anew.
 void Engine::Core::hear_out_of_memory(const Event& event) {
   const auto hear = [&](SeriesState& s) {
     if (s.key.metric != Metric::device_used || s.samples == 0 || !s.detector) return;
@@ -93,7 +93,7 @@ void Engine::Core::notice_fall(SeriesState& s, const Sample& sample) {
   if (s.samples == 0 || sample.time <= s.last_time) return;
   End end = end_at(s);
   if (static_cast<double>(sample.bytes) >= (1 - kLeastFall) * static_cast<double>(end.used_bytes)) return;
-  if (is_falling(s)) return;  // it goes on
+  if (is_falling(s)) return;  // part of a fall that is already followed
   Fall fall;
   fall.device = s.id;
   fall.seen = sample.time;
@@ -121,7 +121,7 @@ End Engine::Core::end_at(const SeriesState& s) const {
   return end;
 }
 
-/// Whether a fall at `time` was told already, with its process's end or as the beginning of the same release.
+/// Whether a fall at `time` was already reported, with its process's end or as the start of the same release.
 bool Engine::Core::is_rest_of_release(const SeriesState& device, Timestamp time) const {
   if (!device.last_end) return false;
   const bool has_risen = device.last_bytes > device.floor_since_end + no_growth_bytes();
@@ -133,7 +133,7 @@ bool Engine::Core::is_falling(const SeriesState& device) const {
                      [&](const Fall& fall) { return fall.device == device.id && !fall.over; });
 }
 
-/// Once the tick is whole: which processes are still listed is known then.
+/// Called once the tick is complete: only then is it known which processes are still listed.
 void Engine::Core::conclude_falls() {
   for (Fall& fall : falls) conclude(fall);
   std::erase_if(falls, [](const Fall& fall) { return fall.over; });
@@ -154,7 +154,7 @@ void Engine::Core::conclude(Fall& fall) {
   end_the_gone(fall, *device);
 }
 
-/// Whether a process is listed no more. REQUIRES: the tick is whole. `unexplained_bytes`: of the fall.
+/// Whether a process is no longer listed. REQUIRES: the tick is complete. `unexplained_bytes`: the rest of the fall.
 bool Engine::Core::is_gone(const SeriesState& process, const Fall& fall, double unexplained_bytes) const {
   if (process.ended) return true;
   if (process.last_time == tick) return false;
@@ -163,14 +163,14 @@ bool Engine::Core::is_gone(const SeriesState& process, const Fall& fall, double 
   const double silent_s = seconds_between(process.last_time, tick);
   if (period_s > 0 && silent_s > kOverduePeriods * period_s) return true;
   if (period_s > 0 && silent_s > kDuePeriods * period_s && process.last_time == fall.end.time) return true;
-  // All that it held but for less than a context went. Of what is no larger, a fall tells nothing.
+  // All that it held, less a context, is gone. For a process that is no larger than a context, a fall proves nothing.
   const double given_back_bytes = static_cast<double>(process.last_bytes) - kLeastContext_bytes;
   return given_back_bytes > 0 && unexplained_bytes >= given_back_bytes;
 }
 
-/// `end` becomes the end's, with its process, where it is one.
+/// If the fall is an end, `end` receives how it ended and whose end it was.
 FallMeans Engine::Core::meaning_of(const Fall& fall, const SeriesState& device, End& end) const {
-  if (device.last_end && device.last_end->time >= fall.end.time) return FallMeans::no_end;  // told with its process
+  if (device.last_end && device.last_end->time >= fall.end.time) return FallMeans::no_end;  // reported with its process
   const auto left = static_cast<double>(device.last_bytes);
   const double fallen = fall.last.used_bytes - left;
   if (left >= (1 - kLeastFall) * fall.last.used_bytes) return FallMeans::no_end;  // it rose again
@@ -185,7 +185,7 @@ FallMeans Engine::Core::meaning_of(const Fall& fall, const SeriesState& device, 
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
     if (s.key.metric != Metric::process_used || s.key.pid == 0) return;
     if (s.is(fall.before.suspect)) suspect = &s;
-    // Who ended earlier did not make this fall, nor did who came after it.
+    // A process that ended earlier, or that came later, did not cause this fall.
     const bool was_there = s.first_time <= fall.end.time &&
                            (!s.ended || (s.final_verdict.end && s.final_verdict.end->time >= fall.end.time));
     if (was_there && (most == nullptr || s.last_bytes > most->last_bytes)) most = &s;
@@ -198,25 +198,25 @@ FallMeans Engine::Core::meaning_of(const Fall& fall, const SeriesState& device, 
       name(end, *who);
       return FallMeans::an_end;
     }
-    // What it is said to hold is more than the device has: it is about to end.
+    // Its last figure is more than the device still has in use: it is about to end.
     const bool stale = static_cast<double>(who->last_bytes) > left;
     return who->last_time < tick || stale ? open : FallMeans::no_end;
   }
-  // Nobody visible: what is left must be no more than a driver keeps, or the run ended where memory does.
+  // No visible process explains it: no more than a driver keeps must be left, or the run must have ended at the limit.
   const double idle = device.device->idle_bytes();
   const bool all_gone =
       (left <= idle && fall.last.used_bytes > idle) || all_taken_is_gone(device, fall.last.used_bytes, left);
-  // Where the run met the limit, most of what it had taken is enough: the next one may be there at once.
+  // If the run met the limit, losing most of what it had taken suffices: the next run may be there at once.
   const bool at_limit = said || (end.how == EndKind::out_of_memory && next_rise_does_not_fit(device, fall.last));
   const double taken = fall.last.used_bytes - static_cast<double>(device.runs.lowest_bytes());
   const bool growth_gone = fall.last.onset_bytes && left <= *fall.last.onset_bytes;
   if (all_gone || (at_limit && (growth_gone || fallen >= kMostOfIt * taken))) return FallMeans::an_end;
-  // What rises is not being released any more.
+  // Memory that rises is no longer being released.
   return device.last_bytes > fall.lowest_bytes + no_growth_bytes() ? FallMeans::no_end : open;
 }
 
-/// The processes of a device that ended with it: they are not listed any more. A log of processes says so late, or not
-/// at all where nothing is left to be listed.
+/// Ends the processes of a device that ended with it: they are no longer listed. A log of processes shows that late, or
+/// never if nothing is left to be listed.
 void Engine::Core::end_the_gone(const Fall& fall, const SeriesState& device) {
   std::vector<SeriesState*> processes;
   series.for_device(device_key(device.key), [&](SeriesState& s) {
@@ -226,7 +226,7 @@ void Engine::Core::end_the_gone(const Fall& fall, const SeriesState& device) {
   const auto is_whose = [&](const SeriesState* s) {
     return s->key.pid == end.pid && s->key.pid_start_ticks == end.pid_start_ticks;
   };
-  // Whose end it was first, then the largest: each explains a part of the fall.
+  // First the one whose end it was, then by size: each explains a part of the fall.
   std::sort(processes.begin(), processes.end(), [&](const SeriesState* a, const SeriesState* b) {
     return is_whose(a) != is_whose(b) ? is_whose(a) : a->last_bytes > b->last_bytes;
   });
@@ -245,7 +245,7 @@ void Engine::Core::name(End& end, const SeriesState& process) const {
     end.command = info->command.empty() ? info->name : info->command;
 }
 
-/// By the process's own figures. `ran_out`: the source says that its memory ran out.
+/// From the process's own figures. `ran_out`: the source reported that its memory ran out.
 End Engine::Core::end_of_process(const SeriesState& s, bool ran_out) const {
   End end = end_at(s);
   name(end, s);
@@ -263,17 +263,17 @@ void Engine::Core::process_ends(SeriesState& s, bool ran_out) {
              device->last_end->pid_start_ticks == its.pid_start_ticks && device->last_end->time >= s.first_time;
     };
     if (!is_its_end()) end_device_with(*device, s, its);
-    // How much the device had left tells more than what was left to the process.
+    // How much the device had left is better evidence than how much the process had left.
     if (is_its_end()) its.how = device->last_end->how = std::max(its.how, device->last_end->how);
   }
   s.end(std::move(its));
 }
 
-/// The process's end is its device's where it is the one that grew or held most. REQUIRES: it is not marked as ended
-/// yet.
+/// The process's end is also its device's if it is the process that grew or that held most. REQUIRES: it is not yet
+/// marked as ended.
 void Engine::Core::end_device_with(SeriesState& device, const SeriesState& process, const End& its) {
   if (!device.detector || device.samples == 0 || device.last_bytes < process.last_bytes) return;
-  // Several that end in one reading are one end.
+  // Several processes that end in one reading count as one end.
   if (device.last_end && seconds_between(device.last_end->time, its.time) < device.period.median_s()) return;
   End end = end_at(device);
   end.how = its.how;
@@ -289,7 +289,7 @@ void Engine::Core::end_device_with(SeriesState& device, const SeriesState& proce
   device_ends(device, std::move(end), its.used_bytes);
 }
 
-/// Less is no growth, as for the detectors.
+/// A smaller rise does not count as growth, as in the detectors.
 std::uint64_t Engine::Core::no_growth_bytes() const {
   return static_cast<std::uint64_t>(config.detection.min_growth_mb * kMiB);
 }
@@ -306,7 +306,7 @@ LastFigures Engine::Core::last_figures(const SeriesState& s, const End& end) con
   return last;
 }
 
-/// A driver may free the memory of a process long after its end, or never: what is held by nobody does not grow.
+/// A driver may free the memory of a process long after its end, or never: memory that nobody holds does not grow.
 bool Engine::Core::held_since_end(const SeriesState& device) const {
   return device.last_end && device.floor_since_end > device.released_below_bytes &&
          device.last_bytes <= device.last_end->used_bytes + no_growth_bytes();
@@ -314,12 +314,12 @@ bool Engine::Core::held_since_end(const SeriesState& device) const {
 
 void Engine::Core::device_ends(SeriesState& device, End end, std::uint64_t process_bytes) {
   device.last_end = std::move(end);
-  // Half of what its process held has to go before it counts as released.
+  // It counts as released only when half of what its process held is gone.
   device.released_below_bytes = device.last_end->used_bytes - process_bytes / 2;
   const bool has_fallen = device.last_bytes < device.last_end->used_bytes;
   device.floor_since_end = has_fallen ? device.last_bytes : device.last_end->used_bytes;
   device.samples_since_end = has_fallen ? 1 : 0;
-  // A run that grew until its end is told by itself, though other programs go on beside it.
+  // A run that grew until its end is reported by itself, even if other programs continue beside it.
   const End& how = *device.last_end;
   const bool run_is_over =
       has_fallen && (how.growth_bytes_per_s || all_taken_is_gone(device, static_cast<double>(how.used_bytes),
@@ -328,21 +328,21 @@ void Engine::Core::device_ends(SeriesState& device, End end, std::uint64_t proce
   if (run_is_over) close_run(device);
 }
 
-/// A sawtooth stops below the limit; what runs out of memory stops where its next allocation does not fit.
+/// A sawtooth stops below the limit; a program that runs out of memory stops where its next allocation does not fit.
 bool Engine::Core::next_rise_does_not_fit(const SeriesState& device, const LastFigures& last) const {
   if (!last.limit_bytes) return false;
   const auto rise = static_cast<double>(device.runs.largest_rise_bytes());
   return *last.limit_bytes - last.used_bytes <= kUnusable * *last.limit_bytes + rise;
 }
 
-/// A living process keeps its context: it does not fall to what was in use before it began.
+/// A living process keeps its context, so the use does not fall to what it was before the process began.
 bool Engine::Core::all_taken_is_gone(const SeriesState& device, double used_bytes, double left_bytes) const {
   if (!device.runs.goes_on() || !device.runs.rest_bytes()) return false;
   const auto rest = static_cast<double>(*device.runs.rest_bytes());
   return left_bytes <= rest + kLeastContext_bytes / 2 && used_bytes > rest + kLeastContext_bytes;
 }
 
-/// After a reading of the device.
+/// Called after a reading of the device.
 void Engine::Core::note_run(SeriesState& device) {
   const bool went_on = device.runs.goes_on();
   const bool begins =
@@ -352,12 +352,12 @@ void Engine::Core::note_run(SeriesState& device) {
   if (begins) know_precedent(device);
   const std::vector<Run>& all = device.runs.all();
   if (!begins || device.samples == 1) return;
-  // What comes back sooner is one program that gives its memory back and takes it again.
+  // A run that begins again sooner is one program that gives its memory back and takes it again.
   const double cycle_s = 2 * config.detection.minimum_duration_minutes * kSecondsPerMinute;
   if (all.size() < 2 || seconds_between(all[all.size() - 2].begin, all.back().begin) >= cycle_s) judge_anew(device);
 }
 
-/// The processes of a run that has begun are compared with those of earlier ones that had the same command.
+/// Compares the processes of a run that has begun with those of earlier runs that had the same command.
 void Engine::Core::know_precedent(const SeriesState& device) {
   const auto precedent = device.runs.precedent();
   if (!precedent || !device.last_end || device.last_end->command.empty()) return;
@@ -375,23 +375,23 @@ void Engine::Core::close_run(SeriesState& device) {
   judge_anew(device);
 }
 
-/// Of the run that is over: which of its alerts was the first.
+/// Finds the first alert of the run that is over.
 void Engine::Core::take_first_alert(SeriesState& device) {
   device.runs.set_first_alert(first_alert_of(device.runs.all().back(), device.alerts));
 }
 
-/// A run is judged by itself: what an earlier one, or the time between, left in the detectors is no evidence about it.
+/// A run is judged by itself: what an earlier one, or the time between, left in the detectors says nothing about it.
 void Engine::Core::judge_anew(SeriesState& device) {
   if (!device.detector) return;
   device.judge_anew(config.detection);
   device.detector->set_precedent(device.runs.precedent());
-  // What it had taken is gone: an alert of its own total has nothing left to be about.
+  // What it had taken is gone: an alert about its own total no longer has a subject.
   if (device.alerting && !wants_alert(device)) clear(device, AlertEnd::released, "the memory was released");
   device.reviewed.reset();
   queue(device);
 }
 
-/// What was concluded from growth before the end is about a run that is over, until the series is higher than it was.
+/// Conclusions from growth before the end are about a run that is over, until the series is higher than it was then.
 void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
   if (!device.last_end) return;
   const End& end = *device.last_end;
@@ -411,7 +411,7 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
                                                          : "too little has been seen since to tell what comes");
     f = std::move(now);
   };
-  // The swings and the levels of a run that grew are past, too.
+  // The swings and the levels of a run that grew belong to the past, too.
   if (is_past(v.finding) || (!grows(v.finding) && end.growth_bytes_per_s && flat)) {
     forget(v.finding);
     v.severity = Severity::ok;

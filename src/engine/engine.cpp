@@ -52,7 +52,7 @@ void Engine::Core::complete_tick() {
   if (undecided.empty()) return;
   deciding.clear();
   deciding.swap(undecided);
-  // A device is decided from its parts, which come first. A part that begins or ends to leak adds its device.
+  // A device is decided from its parts, so they come first. A part that begins or ceases to leak adds its device.
   for (const SeriesId id : deciding)
     if (SeriesState* s = series.find(id); s != nullptr && s->key.metric != Metric::device_used) decide(*s);
   deciding.insert(deciding.end(), undecided.begin(), undecided.end());
@@ -67,7 +67,7 @@ void Engine::Core::complete_tick() {
   }
 }
 
-/// A container gives the same pid to each of its runs, and a log knows a process by nothing else.
+/// A container gives the same pid to each of its runs, and a log identifies a process by its pid alone.
 SeriesState& Engine::Core::revive(SeriesId id) {
   std::erase(ended, id);
   return series.begin_anew(id, catalog, config, ignore);
@@ -76,15 +76,15 @@ SeriesState& Engine::Core::revive(SeriesId id) {
 void Engine::Core::decide(SeriesState& s) {
   if (!s.detector || s.ended) return;
   const bool wants = wants_alert(s);
-  if (s.alerting && !wants && is_falling(s)) return;  // whether a run ends or a program goes on is not known yet
+  if (s.alerting && !wants && is_falling(s)) return;  // it is not known yet whether a run ends or a program goes on
   if (s.alerting && !wants) {
     auto [end, reason] = why_over(s);
     return clear(s, end, std::move(reason));
   }
   if (!wants && !wants_suspicion(s)) return drop_suspicion(s, "the growth did not continue");
   if (s.ignored) return;
-  // Looked at again only now and then: a finding costs microseconds, and neither severity nor the
-  // process set needs finer time than this.
+  // Reviewed only now and then: a finding costs microseconds, and neither severity nor the process set needs to be more
+  // current than this.
   constexpr Duration kReview = std::chrono::seconds{60};
   if (s.reviewed && tick - *s.reviewed < kReview && s.reviewed_for_alert == wants) return;
   s.reviewed = tick;
@@ -130,7 +130,7 @@ void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
   s.alerting = false;
   s.reviewed.reset();
   part_changes(s);
-  // What looks like the program giving memory back is, on a device, a program that has just ended.
+  // On a device, what looks like a program giving memory back is a program that has just ended.
   if (end == AlertEnd::withdrawn && s.process_ended && seconds_between(*s.process_ended, tick) <= s.release_s()) {
     end = AlertEnd::released;
     reason = "a process on the device ended and its memory was released";
@@ -148,7 +148,7 @@ Stalls::Tell Engine::Core::teller() const {
   };
 }
 
-/// What changed in the catalog since the last time, and no more.
+/// Takes in what changed in the catalog since the last time, and no more.
 void Engine::Core::refresh_catalog() {
   if (catalog.revision() == catalog_revision) return;
   catalog.devices_since(catalog_revision, [&](const DeviceInfo& device) { series.refresh(device); });
@@ -165,7 +165,7 @@ void Engine::Core::refresh_catalog() {
 void Engine::Core::refresh_limits() {
   for (const SeriesId id : touched)
     if (SeriesState* s = series.find(id); s != nullptr && !s->ended) {
-      // What is allocated grows into what is reserved first.
+      // First, what is allocated grows into what is reserved.
       const SeriesState* const reserved =
           s->key.metric == Metric::allocator_allocated ? allocator_of(*s).reserved : nullptr;
       s->refresh_limit(reserved != nullptr ? std::optional(reserved->last_bytes) : std::nullopt);
@@ -206,7 +206,7 @@ void Engine::Core::apply(const Event& event) {
     case Event::Kind::device_resumed: {
       const auto pause = [&](SeriesState& s) {
         s.paused = event.kind == Event::Kind::device_lost;
-        s.health.reset();  // it was of before
+        s.health.reset();  // it described the time before
         s.utilisation_ratio.reset();
         s.gauges = {};
         s.load = {};
@@ -226,7 +226,7 @@ void Engine::Core::apply(const Event& event) {
       return;
     }
     case Event::Kind::watch_started:
-      return;  // whoever replays a store begins anew here
+      return;  // the code that replays a store begins anew here
     case Event::Kind::xid:
       if (const auto id = catalog.find({Metric::device_used, event.device_id, 0, 0, event.host}))
         state(*id).last_xid = LastXid{event.time, event.xid, event.text};
@@ -274,7 +274,7 @@ void Engine::ingest(const Batch& batch) {
       s.utilisation_ratio = reading.gpu_utilisation_ratio;
       s.gauges = reading.gauges;
       if (reading.health) s.health = reading.health;
-      // The gauge is read more often, and there is one temperature.
+      // The gauge is read more often, and there is only one temperature.
       if (s.health && s.gauges.temperature_celsius) s.health->temperature_celsius = s.gauges.temperature_celsius;
     }
   for (const ProcessReading& reading : batch.loads)
@@ -293,7 +293,7 @@ void Engine::end_of_recording() {
     s.reviewed.reset();
     core_->decide(s);
   });
-  // A device is decided by its parts, which may come after it.
+  // A device is decided from its parts, which may come after it.
   core_->series.for_each([&](SeriesState& s) {
     if (s.ended || s.key.metric != Metric::device_used || s.suspicion() == nullptr) return;
     s.reviewed.reset();

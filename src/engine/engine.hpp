@@ -17,7 +17,7 @@
 
 namespace vramtrack {
 
-/// An alert as it is after a change, for surfaces that print as things happen.
+/// An alert as it is after a change, for surfaces that print changes as they happen.
 struct AlertChange {
   Alert alert;
   AlertNews news = AlertNews::raised;
@@ -25,15 +25,15 @@ struct AlertChange {
 
 struct SiblingSummary;
 
-/// Where what is known of programs is kept: a store, or memory.
+/// Where knowledge of programs is kept: a store, or memory.
 struct ProgramMemory {
-  /// What is remembered; nullopt: nothing. Asked when a run begins, and before `put`.
+  /// What is remembered; nullopt: nothing. Called when a run begins, and before `put`.
   std::function<std::optional<Program>(const ProgramIdentity&)> find;
-  /// A run has ended: what is to be remembered now.
+  /// A run has ended: replaces what is remembered.
   std::function<void(const ProgramIdentity&, const Program&)> put;
-  /// Of a device whose processes nobody lists: each time from idle to idle is a run, too.
+  /// For a device whose processes nobody lists: each time from idle to idle counts as a run, too.
   bool devices = false;
-  /// Added to the times of runs: of recordings without dates, which all begin at once.
+  /// Added to the times of runs: for recordings without dates, which would otherwise all begin at the same time.
   Duration shift{0};
 };
 
@@ -41,47 +41,47 @@ struct ProgramMemory {
 class Engine {
  public:
   /// `catalog` must outlive the engine. `config` is copied. REQUIRES: config.detection.detector is registered.
-  /// `max_ended_series`: of processes that have ended, so many are kept, the oldest forgotten first. A recording is
-  /// analysed whole; a watch that runs for months must not grow.
+  /// `max_ended_series`: this many series of ended processes are kept, and the oldest are forgotten first. A recording
+  /// is analysed whole, but a watch that runs for months must not grow.
   Engine(const Config& config, Catalog& catalog, std::size_t max_ended_series = kKeepAll);
   static constexpr std::size_t kKeepAll = static_cast<std::size_t>(-1);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Takes a batch in. Samples must be in time order over all series (those of one instant form one tick);
-  /// a sample older than the last of its series is dropped. O(samples).
+  /// Takes in a batch. Samples must be in time order over all series (those of one instant form one tick); a sample
+  /// older than the last of its series is dropped. O(samples).
   void ingest(const Batch& batch);
 
-  /// Completes the last tick: call when a recording has ended.
+  /// Completes the last tick: call it when a recording has ended.
   void finish();
 
-  /// Likewise, where nothing more will ever come: a suspicion that is sure enough cannot wait, and becomes an alert.
+  /// The same when nothing more will ever come: a suspicion that is certain enough then becomes an alert.
   void end_of_recording();
-  /// From here on programs are compared with their earlier runs; a second call changes where those are kept. REQUIRES
-  /// of the first: no sample was taken in yet.
+  /// From here on, programs are compared with their earlier runs; a second call changes where those are kept. REQUIRES
+  /// for the first call: no sample was taken in yet.
   void remember(ProgramMemory memory);
-  /// The floors of the hours of the last week, in order, of a series that comes or is here: what it did on the days
-  /// before. REQUIRES: remember() was called.
+  /// Gives the hourly floors of the last week, in order, of a series that is here or will come: what it did on earlier
+  /// days. REQUIRES: remember() was called.
   void know_days(SeriesId series, const std::vector<std::pair<Timestamp, double>>& hour_floors);
-  /// Tells the memory of the runs that go on as of runs that have ended: call when a recording of the past has ended.
+  /// Stores the runs that still go on as if they had ended: call it when a recording of the past has ended.
   void end_runs();
 
-  /// The series comes to no more than this, whatever is free: an allocator that may reserve a share of the device only.
+  /// The series can grow no higher, whatever is free: for an allocator that may reserve only a share of the device.
   void set_ceiling(SeriesId series, double bytes);
 
-  /// Processes of one job are compared with each other across machines when their engines tell each other of them. The
-  /// names of groups may hold secrets: `hash`, the same everywhere, makes of each what may be told. REQUIRES: no sample
-  /// was taken in yet.
+  /// The processes of one job are compared across machines if their engines exchange summaries. Names of groups may
+  /// hold secrets: `hash`, which must be the same everywhere, turns each into a name that may be shared. REQUIRES: no
+  /// sample was taken in yet.
   void share_siblings(std::function<std::string(const std::string&)> hash);
-  /// What the others are told of this engine's processes: O(processes).
+  /// What other engines are told about this engine's processes: O(processes).
   [[nodiscard]] std::vector<SiblingSummary> siblings() const;
-  /// The processes that run elsewhere now, and no others; call it between two ticks. Those of this machine do
-  /// not belong here.
+  /// Replaces the list of processes that run elsewhere now; call it between two ticks. Processes of this machine do not
+  /// belong in it.
   void know_siblings(const std::vector<SiblingSummary>& theirs);
 
-  /// `alert`, which stands, was raised by an earlier engine that was fed what this one was fed since: it is the alert
-  /// that stands here, too, if one does.
+  /// `alert` stands and was raised by an earlier engine, whose samples this engine has been fed, too: if an alert
+  /// stands here, it is that one.
   void adopt(const Alert& alert);
 
   /// Called at every raise, escalation and clear, from within ingest().
@@ -90,8 +90,8 @@ class Engine {
   /// The present state, built on demand: O(series). `explain` fills SeriesView::explain.
   [[nodiscard]] std::shared_ptr<View> view(bool explain = false) const;
 
-  /// Series looked at so far on behalf of events, changes of the catalog, attributions and Views: what an end of a
-  /// process adds to this does not grow with the number of series.
+  /// Series visited so far for events, changes of the catalog, attributions and Views: what the end of a process adds
+  /// to this does not grow with the number of series.
   [[nodiscard]] std::uint64_t series_visits() const;
 
  private:

@@ -1,5 +1,5 @@
-// What the engine is made of: shared by engine.cpp (the loop), endings.cpp (how runs end) and conclude.cpp (verdicts
-// and the View).
+// The parts of the engine, shared by engine.cpp (the loop), endings.cpp (how runs end) and conclude.cpp (verdicts and
+// the View).
 #pragma once
 
 #include <deque>
@@ -19,8 +19,8 @@
 
 namespace vramtrack {
 
-/// One tick, the samples of one instant, is taken in whole before any alert is decided, so that the order
-/// of devices and processes within it does not matter.
+/// One tick, the samples of one instant, is taken in whole before any alert is decided, so that the order of devices
+/// and processes within it does not matter.
 struct Engine::Core {
   Core(const Config& c, Catalog& cat, std::size_t max_ended)
       : config(c), catalog(cat), max_ended_series(max_ended), ignore(c.detection.ignore_patterns) {}
@@ -103,23 +103,23 @@ struct Engine::Core {
   std::size_t max_ended_series;
   IgnorePatterns ignore;
   SeriesTable series;
-  // Ids, not pointers: a series that is forgotten meanwhile is passed over.
+  // Ids, not pointers: a series that has been forgotten meanwhile is skipped.
   Programs programs;
   SiblingGroups siblings{catalog, series};
   Stalls stalls{config, catalog, series};
   UnreleasedMemory unreleased{config, catalog};
-  std::vector<SeriesId> undecided;  ///< whose detector's opinion changed, or that are held or alerting
+  std::vector<SeriesId> undecided;  ///< those whose detector changed its opinion, and those that are held or alerting
   std::vector<SeriesId> deciding;   ///< scratch of complete_tick
   std::vector<SeriesId> touched;    ///< in this tick
-  std::vector<Fall> falls;          ///< of which it is not known yet whether they are ends
+  std::vector<Fall> falls;          ///< falls of which it is not known yet whether they are ends
   std::deque<SeriesId> ended;
-  std::uint64_t catalog_revision = 0;  ///< up to which `series` knows the catalog
+  std::uint64_t catalog_revision = 0;  ///< revision of the catalog that `series` reflects
   std::deque<Notice> notices;
-  std::optional<RunMemory> runs;  ///< none: no program is compared with its earlier runs
+  std::optional<RunMemory> runs;  ///< nullopt: no program is compared with its earlier runs
   std::function<void(const AlertChange&)> callback;
   Timestamp tick{};
   bool tick_open = false;
-  bool knows_allocators = false;  ///< some series is an allocator's
+  bool knows_allocators = false;  ///< some series belongs to an allocator
 };
 
 }  // namespace vramtrack

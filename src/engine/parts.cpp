@@ -12,7 +12,7 @@
 namespace vramtrack {
 namespace {
 
-/// Whose memory runs out first; else who grows most.
+/// Whether `a` runs out of memory before `b` does, or else grows faster.
 bool worse(const Finding& a, const Finding& b) {
   if (a.oom_in_s.has_value() != b.oom_in_s.has_value()) return a.oom_in_s.has_value();
   if (a.oom_in_s && a.oom_in_s->mid != b.oom_in_s->mid) return a.oom_in_s->mid < b.oom_in_s->mid;
@@ -23,10 +23,10 @@ Interval scaled(const Interval& of, double factor) {
   return {of.low * factor, of.mid * factor, of.high * factor};
 }
 
-/// A run that has lived so many times as long as it grew has settled.
+/// A run that has lived for this many times as long as it grew has settled.
 constexpr double kSettled = 2;
 
-/// Growth by less of what is free is small: waiting costs nothing.
+/// Growth by less than this share of the free memory is small: waiting costs nothing.
 constexpr double kSmall = 0.05;
 
 ProgramRun run_of(const SeriesState& s) {
@@ -37,7 +37,7 @@ ProgramRun run_of(const SeriesState& s) {
 
 }  // namespace
 
-/// Once the tick is whole: what the processes of each device that was read in it do not hold.
+/// Called once the tick is complete: derives what the processes of each device that was read in it do not hold.
 void Engine::Core::derive_remainders() {
   for (std::size_t i = 0, n = touched.size(); i < n; ++i) {
     const SeriesState* const s = series.find(touched[i]);
@@ -45,7 +45,7 @@ void Engine::Core::derive_remainders() {
     DeviceState& device = *s->device;
     device.derived = tick;
     const DeviceKey key = device_key(s->key);
-    // Some of its memory is of processes that are not its own, or that nobody tells.
+    // Some of its memory belongs to processes of its instances, or to processes whose memory is not reported.
     if (series.has_instances(key) || (key.host.empty() && catalog.devices_withholding.contains(key.id))) continue;
     const std::optional<std::uint64_t> bytes = device.remainder.close(tick);
     if (!bytes) continue;
@@ -60,12 +60,12 @@ void Engine::Core::derive_remainders() {
   }
 }
 
-/// Whether the device is decided from its parts at present.
+/// Whether the device is judged from its parts at present.
 bool Engine::Core::knows_parts(const SeriesState& device) const {
   return device.device->unattributed != nullptr && device.device->remainder.known(tick);
 }
 
-/// The suspicion or the alert of a part has been raised or has ended: its device is decided anew.
+/// The suspicion or the alert of a part was raised or has ended: decides its device anew.
 void Engine::Core::part_changes(SeriesState& part) {
   DeviceState& device = *part.device;
   if (part.key.metric == Metric::allocator_allocated) allocator_changes(part);
@@ -79,7 +79,7 @@ void Engine::Core::part_changes(SeriesState& part) {
   queue(*device.used);
 }
 
-/// Whether an alert of the series is to be raised or to go on, but for what its verdict adds.
+/// Whether an alert of the series should be raised or go on, apart from what its verdict adds.
 bool Engine::Core::wants_alert(const SeriesState& s) const {
   if (!s.detector) return false;
   if (s.key.metric == Metric::process_used) return s.detector->alerting() || live_memory_leaks(s);
@@ -88,7 +88,7 @@ bool Engine::Core::wants_alert(const SeriesState& s) const {
   return s.detector->alerting() && !leaking_parts(s).empty();
 }
 
-/// Likewise of a suspicion: of the series itself, or of one of its parts.
+/// The same for a suspicion: of the series itself, or of one of its parts.
 bool Engine::Core::wants_suspicion(const SeriesState& s) const {
   if (!s.detector) return false;
   if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->suspecting();
@@ -104,7 +104,7 @@ const SeriesState* Engine::Core::suspected_part(const SeriesState& device) const
   return found;
 }
 
-/// How the growth that the alert of `s` is about came to its end.
+/// How and why the growth that the alert of `s` is about ended.
 std::pair<AlertEnd, std::string> Engine::Core::why_over(const SeriesState& s) const {
   const SeriesState* part = s.leaking_part ? series.find(*s.leaking_part) : nullptr;
   if (part == nullptr || !knows_parts(s)) part = &s;
@@ -117,8 +117,8 @@ std::pair<AlertEnd, std::string> Engine::Core::why_over(const SeriesState& s) co
   return {AlertEnd::withdrawn, "neither its processes nor the memory outside them grow"};
 }
 
-/// Those that leak by their own detectors, the worst first. A process that matches an ignore pattern never alerts; its
-/// device does, where the device's total says so, too.
+/// The parts that leak by their own detectors, the worst first. A process that matches an ignore pattern never alerts;
+/// its device does if the device's total leaks, too.
 std::vector<const SeriesState*> Engine::Core::leaking_parts(const SeriesState& device) const {
   std::vector<std::pair<Finding, const SeriesState*>> found;
   for (const SeriesId id : device.device->leaking)
@@ -136,14 +136,14 @@ std::vector<const SeriesState*> Engine::Core::leaking_parts(const SeriesState& d
   return out;
 }
 
-/// What a process did before its device's run ended with it is past.
+/// What a process did before its device's run ended with it belongs to the past.
 bool Engine::Core::is_past(const SeriesState& device, const SeriesState& process, const Finding& f) const {
   const auto& end = device.last_end;
   return end && end->pid != 0 && process.key.pid == end->pid && process.key.pid_start_ticks == end->pid_start_ticks &&
          (!f.onset || *f.onset <= end->time) && (device.last_bytes < end->used_bytes || held_since_end(device));
 }
 
-/// A leak of a part is the device's; nothing else is.
+/// A leak of a part is a leak of the device; nothing else is.
 void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   const std::vector<const SeriesState*> parts = leaking_parts(device);
   if (!parts.empty()) {
@@ -151,7 +151,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
     return;
   }
   if (!grows(v.finding)) {
-    // The total may stand still, or have just jumped: a process that grows is what there is to tell.
+    // The total may stand still, or have just jumped: then a process that grows is what there is to report.
     if (const SeriesState* grower = fastest_grower(device)) take_figures_of_parts({grower}, device, v);
     return;
   }
@@ -169,7 +169,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   f.oom_in_s.reset();
   v.severity = Severity::ok;
   if (process_grows || rest_grows) {
-    // It may be a leak; whether it is will be seen in the part.
+    // It may be a leak; the part will show whether it is.
     v.suspect = process_grows ? a.suspect : std::optional(Suspect{0, 0, "no visible process", 1.0});
     if (!was_leak) return;
     f.state = State::growing;
@@ -190,7 +190,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
       format_percent(a.churn_share), f.because);
 }
 
-/// Of the living processes of the device that grow; nullptr: none does.
+/// The living process of the device that grows fastest; nullptr: none grows.
 const SeriesState* Engine::Core::fastest_grower(const SeriesState& device) const {
   const SeriesState* found = nullptr;
   double fastest = 0;
@@ -208,7 +208,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
                                          Verdict& v) const {
   const SeriesState& worst = *parts.front();
   Finding f = worst.ignored ? worst.detector->finding() : verdict(worst).finding;
-  // What is suspected fills the memory, too; where it grows faster than what is confirmed, it is the one to look into.
+  // Suspected processes fill the memory, too; if one grows faster than the confirmed ones, it is the one to look into.
   std::vector<const SeriesState*> growers = parts;
   const SeriesState* named = &worst;
   double fastest = worst.detector->finding().growth_bytes_per_s.mid;
@@ -223,7 +223,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
   const double rise = f.onset ? named->rise_since(*f.onset) : 0;
   double risen = f.onset ? std::max(device.rise_since(*f.onset), rise) : 0;
   if (growers.size() > 1 && f.growth_bytes_per_s.mid > 0) {
-    // Several grow: they meet at the end of memory.
+    // Several grow, and together they fill the memory.
     Interval together;
     double parts_rise = 0;
     for (const SeriesState* part : growers) {
@@ -260,7 +260,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
   v.severity = severity_of(v.finding, config.severity);
 }
 
-/// A job that grows no longer and no higher than earlier runs of its program did, who came to no harm, is one of them.
+/// A job that grows no longer and no higher than earlier, harmless runs of its program did is one of them.
 void Engine::Core::leave_to_jobs(const SeriesState& process, Verdict& v) const {
   if (v.finding.stage == Stage::none || !process.detector) return;
   const ProcessInfo* const info = catalog.process(process_key(process.key));

@@ -7,11 +7,11 @@ namespace {
 
 constexpr std::size_t kMostRuns = 64;
 constexpr std::size_t kMostPrograms = 512;
-/// Runs differ: one that grows half as long again as an earlier one is still like it.
+/// Runs differ: one that grows by up to half as much again as an earlier one still resembles it.
 constexpr double kAlike = 1.5;
-/// With two alike the chance that the next is another is at most one in four (Laplace's rule of succession).
+/// With two similar runs, the chance that the next one differs is at most one in four (Laplace's rule of succession).
 constexpr int kFewest = 2;
-/// The chance to live until memory ends, likewise: below this it is no leak of the device.
+/// Likewise the chance to live until memory ends: below this, it is not a leak of the device.
 constexpr double kLivesOn = 1.0 / 3;
 
 }  // namespace

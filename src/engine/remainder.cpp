@@ -6,13 +6,13 @@
 namespace vramtrack {
 namespace {
 
-/// A process that was not listed for so many listings is not listed any more; until then one was missed.
+/// A process that was absent from this many listings is no longer listed; until then, it was only missed.
 constexpr double kMissedPeriods = 3;
-/// Where nothing is listed, the least of so many looks is sure to be no job that a listing missed.
+/// If nothing is listed, the least of this many looks certainly contains no job that a listing missed.
 constexpr int kLooks = 8;
-/// Periods that differ by less are the same; and a look after so many cannot have missed a listing.
+/// Periods that differ by less are the same; a look after this many periods cannot have missed a listing.
 constexpr double kSamePeriod = 1.5;
-/// One reading may be of the moment between two things; two in a row are not.
+/// A single reading may fall between two events; two in a row do not.
 constexpr int kSeenTwice = 2;
 /// How fast the estimate of a period forgets a gap.
 constexpr double kForget = 0.1;
@@ -41,7 +41,7 @@ void Remainder::list(SeriesId process, Timestamp time, std::uint64_t bytes) {
     note_period(listing_period_s_, last_listing_, time);
     last_listing_ = time;
   }
-  // Who holds nothing is not listed again until it holds something.
+  // A process that holds nothing is not listed again until it holds something.
   if (bytes == 0)
     held_.erase(process);
   else
@@ -65,7 +65,7 @@ double Remainder::longest_silence_s() const {
   return kMissedPeriods * std::max(listing_period_s_, reading_period_s_);
 }
 
-/// Whoever was not listed for long is dropped: a log may not say that a process ended.
+/// Processes that were not listed for long are dropped: a log may not report that a process ended.
 bool Remainder::all_listed(Timestamp time) {
   const double longest_s = longest_silence_s();
   std::erase_if(held_, [&](const auto& held) { return seconds_between(held.second.listed, time) > longest_s; });
@@ -85,7 +85,7 @@ double Remainder::being_released(Timestamp time) {
   return bytes;
 }
 
-/// What is not needed any more to explain the reading has been released.
+/// What is no longer needed to explain the reading has been released.
 void Remainder::settle_releases(double most_bytes) {
   std::for_each(releases_.rbegin(), releases_.rend(), [&](Release& release) {
     release.bytes = std::clamp(release.bytes, 0.0, std::max(0.0, most_bytes));
@@ -95,8 +95,8 @@ void Remainder::settle_releases(double most_bytes) {
   std::erase_if(releases_, [](const Release& release) { return release.bytes <= 0; });
 }
 
-/// What is not needed any more to explain the remainder has come back after all. The remainder itself follows two
-/// listings later.
+/// What is no longer needed to explain the remainder has come back after all. The remainder itself follows two listings
+/// later.
 void Remainder::settle_overdue() {
   base_bytes_ = std::min(base_bytes_, *value_);
   double most_bytes = *value_ - base_bytes_;
@@ -120,8 +120,8 @@ std::optional<std::uint64_t> Remainder::close(Timestamp time) {
   const bool read_now = now_ && now_->time == time;
   const bool listed_ever = last_listing_.has_value();
   if (!listed_ever || !now_) return std::nullopt;
-  // Between two listings nobody knows. Once all have ended there is nothing to be listed; whoever has come since would
-  // have been by the next look.
+  // Between two listings, the processes are unknown. Once all have ended there is nothing to list; a process that has
+  // come since would have been listed by the next look.
   const bool rests = held_.empty() && read_now && (!closed_ || seconds_between(*closed_, time) >= look_s());
   if (!listed_now && !rests) return std::nullopt;
   if (!all_listed(time)) return std::nullopt;
@@ -129,7 +129,7 @@ std::optional<std::uint64_t> Remainder::close(Timestamp time) {
 
   double listed_bytes = 0;
   for (const auto& [id, held] : held_) listed_bytes += held.bytes;
-  // A figure may be as old as the one before it: the device's always, the processes' where they are read apart.
+  // A figure may be as old as the previous one: the device's always, the processes' if they are read separately.
   const double other_used = rests ? least_used_bytes_ : before_ ? before_->used_bytes : now_->used_bytes;
   const double other_listed = read_now ? listed_bytes : listed_before_.value_or(listed_bytes);
   const double exact = now_->used_bytes - listed_bytes;

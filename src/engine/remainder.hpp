@@ -1,4 +1,4 @@
-// What a device's processes do not hold of its used memory, made of readings that do not fit each other exactly.
+// The part of a device's used memory that its processes do not hold, computed from readings that do not match exactly.
 #pragma once
 
 #include <cstdint>
@@ -11,46 +11,46 @@
 
 namespace vramtrack {
 
-/// The remainder of one device: used, less what its processes hold. What the driver reserves is no part of used memory;
-/// what it uses for itself beside processes is the remainder's healthy level.
+/// The remainder of one device: used memory minus what its processes hold. What the driver reserves is not part of used
+/// memory; what it uses for itself besides processes is the remainder's healthy level.
 ///
-/// Device and processes are read one after the other, or by two logs at other instants, and a driver frees the memory
-/// of a process for a while after its end. Each listing therefore gives an interval in which the remainder lies, and
-/// the value moves only as far as two listings in a row force it. Starts and ends of processes do not move it, and nor
-/// do neighbours that swing; what stays in use for longer than a release takes, does.
+/// Device and processes are read one after the other, or by two logs at different instants, and a driver frees the
+/// memory of a process for a while after its end. Each listing therefore gives an interval that contains the remainder,
+/// and the value moves only as far as two listings in a row force it. Starts and ends of processes do not move it, nor
+/// do swinging neighbours; memory that stays in use for longer than a release takes does.
 ///
-/// What a process held and nobody has explained when its release was due, has not been released: see unreleased().
+/// Memory that a process held, and that is still unexplained when its release was due, is unreleased: see unreleased().
 ///
 /// Causal and deterministic. O(listed processes) a listing. Not thread-safe.
 class Remainder {
  public:
-  /// Memory of a process that has ended, still in use long after.
+  /// Memory of a process that has ended that is still in use long after its end.
   struct Unreleased {
     SeriesId process{};
     Timestamp ended;
-    double held_bytes = 0;           ///< by the process, when it was listed last
-    double bytes = 0;                ///< of that, what is in use and no process's: at least half
-    bool is_one_of_several = false;  ///< others ended meanwhile: which of them held it is not known
+    double held_bytes = 0;           ///< by the process, when it was last listed
+    double bytes = 0;                ///< the part of it that is in use but held by no process: at least half
+    bool is_one_of_several = false;  ///< others ended meanwhile: it is not known which of them held it
   };
 
-  /// The device's used memory was read. Times must not decrease, as of all that follows.
+  /// The device's used memory was read. Times must not decrease, here and in the functions below.
   void read(Timestamp time, std::uint64_t used_bytes);
-  /// A process was listed with so many bytes.
+  /// A process was listed as holding this many bytes.
   void list(SeriesId process, Timestamp time, std::uint64_t bytes);
-  /// A process has ended; what it held may be seen in use until `release_s` later.
+  /// A process has ended; what it held may appear as in use until `release_s` later.
   void end(SeriesId process, Timestamp time, double release_s);
   /// The process is forgotten.
   void forget(SeriesId process) { held_.erase(process); }
 
-  /// The tick at `time` is whole: the remainder, where this tick tells it. Nullopt: the device or some of its processes
-  /// were not read, or none has ever been listed. Never negative: memory that processes share is counted with each.
+  /// The tick at `time` is complete: the remainder, if this tick determines it. Nullopt: the device or some of its
+  /// processes were not read, or none was ever listed. Never negative: memory that processes share counts with each.
   std::optional<std::uint64_t> close(Timestamp time);
 
-  /// What has not been released, as of the last close() that made a value; the oldest first. Each was seen so twice
-  /// after its release was due, and stays until half of what it was then has come back.
+  /// What has not been released, as of the last close() that returned a value; the oldest first. Each was seen to be so
+  /// twice after its release was due, and stays until half of what it was then has come back.
   [[nodiscard]] std::vector<Unreleased> unreleased() const;
 
-  /// Whether the processes are known at `time`: some were listed, and lately, or all have ended.
+  /// Whether the processes are known at `time`: some were listed recently, or all have ended.
   [[nodiscard]] bool known(Timestamp time) const;
 
  private:
@@ -59,12 +59,12 @@ class Remainder {
     Timestamp listed;
   };
   struct Release {
-    double bytes = 0;  ///< not seen to be released yet
+    double bytes = 0;  ///< not yet seen to be released
     Timestamp until;
     Unreleased of;
     int closes = 0;  ///< since the process ended
   };
-  /// A release that was due, and did not come.
+  /// A release that was due but did not happen.
   struct Overdue {
     Unreleased of;
     double first_bytes = 0;
@@ -85,20 +85,20 @@ class Remainder {
   void settle_releases(double most_bytes);
   void settle_overdue();
 
-  std::map<SeriesId, Held> held_;  ///< the living that hold something
+  std::map<SeriesId, Held> held_;  ///< the living processes that hold something
   std::vector<Release> releases_;  ///< the oldest first
   std::vector<Overdue> overdue_;   ///< the oldest first
-  double base_bytes_ = 0;          ///< of the remainder, without what is overdue
+  double base_bytes_ = 0;          ///< of the remainder, excluding what is overdue
   std::optional<Reading> now_;     ///< the last reading of the device
   std::optional<Reading> before_;
   int looks_ = 0;                        ///< since the last listing
-  double least_used_bytes_ = 0;          ///< read since the last value was made
-  std::optional<double> listed_before_;  ///< the processes' sum at the listing before
+  double least_used_bytes_ = 0;          ///< the least reading since the last value was made
+  std::optional<double> listed_before_;  ///< the processes' sum at the previous listing
   std::optional<Timestamp> last_listing_;
   std::optional<Timestamp> closed_;
-  double listing_period_s_ = 0;  ///< the longest of late
+  double listing_period_s_ = 0;  ///< the longest recent one
   double reading_period_s_ = 0;
-  std::optional<Bounds> bounds_;  ///< of the listing before
+  std::optional<Bounds> bounds_;  ///< of the previous listing
   std::optional<double> value_;
 };
 

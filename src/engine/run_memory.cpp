@@ -6,12 +6,12 @@
 namespace vramtrack {
 namespace {
 
-/// Shorter runs, or of fewer samples, say nothing.
+/// Shorter runs, or runs with fewer samples, show nothing.
 constexpr double kLeastRun_s = 10;
 constexpr std::uint64_t kLeastSamples = 3;
-/// What was there when watching began has only just begun if it held no more than this share of what it came to hold.
+/// A process that existed when watching began has only just begun if it held at most this share of its later maximum.
 constexpr double kBeginsShare = 0.1;
-/// A process that holds this share of what a device has in use is what the device does.
+/// A process that holds this share of the device's used memory determines what the device does.
 constexpr double kFillsShare = 0.8;
 
 bool is_process(const SeriesState& s) {
@@ -28,7 +28,7 @@ RunMemory::Seen& RunMemory::begin(SeriesState& s, Timestamp time, double bytes) 
   seen = std::make_unique<Seen>();
   seen->begin = time;
   seen->first_bytes = bytes;
-  // Where processes are listed from the beginning, one that comes later has begun then.
+  // If processes are listed from the beginning, one that comes later began at that moment.
   const auto first = catalog_.processes_are_listed || s.key.pid == 0 ? first_time_ : first_process_time_;
   seen->maybe_older = time <= first.value_or(time);
   if (const auto known = days_.find(index_of(s.id)); known != days_.end()) {
@@ -121,7 +121,7 @@ void RunMemory::complete_tick(const std::vector<SeriesId>& touched) {
   }
 }
 
-/// What fell because a leak ended was not the end of a day.
+/// A fall at the end of a leak was not the end of a day.
 void RunMemory::forget_days_of_leak(const SeriesState& device) {
   Seen* const seen = find(device.id);
   if (seen == nullptr || !device.last_end || !device.last_end->growth_bytes_per_s) return;
@@ -140,7 +140,7 @@ void RunMemory::follow(SeriesState& device, const SeriesState* process) {
       process != nullptr ? static_cast<double>(device.last_bytes) - static_cast<double>(process->last_bytes) : 0);
 }
 
-/// SeriesState::runs has been brought up to date.
+/// SeriesState::runs is already up to date.
 void RunMemory::note_device_run(SeriesState& device) {
   Seen* const seen = find(device.id);
   if (seen == nullptr || device.runs.all().empty()) return;
@@ -176,7 +176,7 @@ FinishedRun RunMemory::run_of(const SeriesState& s, const Seen& seen) const {
   FinishedRun run = seen.curve.run(seen.begin, end, leaked, false, true);
   const bool from_start = !seen.maybe_older || seen.first_bytes <= kBeginsShare * run.settled_bytes;
   if (how == EndKind::out_of_memory) {
-    // Who ran out of memory without growing was in the way of another: that says nothing of the program.
+    // A process that ran out of memory without growing was crowded out: that says nothing about its program.
     const bool grew = leaked || grows(last) || run.outcome != RunOutcome::settled;
     run = seen.curve.run(seen.begin, end, leaked, grew, from_start);
     if (!grew) run.outcome = RunOutcome::rising;

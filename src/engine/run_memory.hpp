@@ -1,5 +1,5 @@
-// RunMemory: follows the runs of programs within an engine: what is remembered of each is asked for when it begins, and
-// what it did is told when it ends.
+// RunMemory: follows the runs of programs within an engine: asks what is remembered of each when it begins, and stores
+// what it did when it ends.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace vramtrack {
 
-/// A process's run is that of its series; of several devices, of the one where it held most. A device's run is what is
-/// between two times at which nothing used it: only where nobody lists processes, and the memory wants it.
+/// A process's run is the run of its series; with several devices, of the one where it held most. A device's run is the
+/// time between two moments at which nothing used it: only if nobody lists processes, and the memory wants it.
 ///
 ///   first sample -> find -> Experience -> the series' detector        last sample -> RunCurve -> put
 class RunMemory {
@@ -23,24 +23,24 @@ class RunMemory {
   RunMemory(ProgramMemory memory, const Catalog& catalog, SeriesTable& table)
       : memory_(std::move(memory)), catalog_(catalog), table_(table) {}
 
-  /// From here on it is asked and told.
+  /// From here on, the memory is asked and told.
   void use(ProgramMemory memory) { memory_ = std::move(memory); }
 
   /// After the series' detector has seen the sample. O(1).
   void observe(SeriesState& series, const Sample& sample);
-  /// The floors of the hours of the last week, in order, of a series that comes: see Days.
+  /// The hourly floors of the last week, in order, of a series that will come: see Days.
   void know_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors);
-  /// More is known of its process.
+  /// More is known about its process.
   void describe(SeriesState& series);
-  /// After a tick: whose level a device follows, and runs of devices. O(touched).
+  /// After a tick: which process's level a device follows, and runs of devices. O(touched).
   void complete_tick(const std::vector<SeriesId>& touched);
-  /// Once the process has ended, and its verdict is final.
+  /// Called once the process has ended and its verdict is final.
   void ended(const SeriesState& series);
-  /// The recording is over: runs that go on are told as far as they were seen.
+  /// The recording is over: runs that still go on are stored as far as they were seen.
   void end_all();
   void forget(SeriesId id);
 
-  /// Says what would decide where too little is known.
+  /// Says what would decide the case if too little is known.
   void say(const SeriesState& series, Verdict& verdict) const;
 
  private:
@@ -49,11 +49,11 @@ class RunMemory {
     Experience experience;
     ProgramIdentity identity;
     Timestamp begin;
-    bool maybe_older = false;  ///< it was there when watching began
+    bool maybe_older = false;  ///< it existed when watching began
     double first_bytes = 0;
     bool remembered = false;  ///< there are earlier runs
     const Seen* follows = nullptr;
-    std::optional<Timestamp> last_end;  ///< of a device: of the last run that grew until its end
+    std::optional<Timestamp> last_end;  ///< for a device: end of the last run that grew until its end
   };
   struct Ended {
     ProgramIdentity identity;
@@ -73,11 +73,11 @@ class RunMemory {
   const Catalog& catalog_;
   SeriesTable& table_;
   std::vector<std::unique_ptr<Seen>> seen_;                ///< by SeriesId
-  std::unordered_map<ProcessKey, Ended, KeyHash> ending_;  ///< some of its series have ended
+  std::unordered_map<ProcessKey, Ended, KeyHash> ending_;  ///< processes of which some series have ended
   std::unordered_map<std::uint32_t, Days> days_;           ///< by SeriesId, until the series comes
   std::optional<Timestamp> first_time_;
   std::optional<Timestamp> first_process_time_;
-  std::size_t remembered_ = 0;  ///< series of which earlier runs are known
+  std::size_t remembered_ = 0;  ///< number of series whose earlier runs are known
 };
 
 }  // namespace vramtrack

@@ -115,7 +115,7 @@ void SeriesState::refresh_limit(std::optional<std::uint64_t> holds) {
 void SeriesState::end(End how) {
   final_verdict = verdict(severity_);
   final_verdict.end = std::move(how);
-  // Nothing is foretold of what is over.
+  // There is no forecast for what is over.
   final_verdict.finding.oom_in_s.reset();
   final_verdict.severity = severity_of(final_verdict.finding, severity_);
   detector.reset();
@@ -145,7 +145,7 @@ std::optional<double> SeriesState::level_of(const Finding& finding) const {
   for (const History::Span& span : history.spans()) {
     const Timestamp start = history.start_of(span);
     if (start + history.width() <= *finding.onset) continue;
-    // The last span may be young: its mean is not of its middle.
+    // The last span may be young: its mean does not belong to its middle.
     const Timestamp end = std::min(start + history.width(), std::max(start, last_time));
     const Timestamp middle = start + (end - start) / 2;
     sum += span.samples *

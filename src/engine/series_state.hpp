@@ -1,4 +1,4 @@
-// What the engine keeps of one series: its detectors, its past, its alerts.
+// What the engine keeps for one series: its detectors, its past, its alerts.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@
 
 namespace vramtrack {
 
-/// The configured ignore-patterns, compiled once. A pattern that does not compile matches nothing
-/// (the configuration's reader has refused it before).
+/// The configured ignore-patterns, compiled once. A pattern that does not compile matches nothing (the configuration's
+/// reader has already rejected it).
 class IgnorePatterns {
  public:
   explicit IgnorePatterns(const std::vector<std::string>& patterns);
@@ -31,7 +31,7 @@ class IgnorePatterns {
   std::vector<Regex> patterns_;
 };
 
-/// Of the memory that a framework's allocator holds in one process.
+/// For the memory that a framework's allocator holds in one process.
 constexpr bool is_of_allocator(Metric metric) {
   return metric == Metric::allocator_allocated || metric == Metric::allocator_reserved;
 }
@@ -46,24 +46,24 @@ struct SeriesState {
 
   SeriesState(SeriesId series, const Catalog& catalog, const Config& config, const IgnorePatterns& ignore);
 
-  /// False when no detector has seen the sample: it is older than the last one, or the process has ended.
+  /// False if no detector has seen the sample: it is older than the last one, or the process has ended.
   bool observe(const Sample& sample);
-  /// Tells the detectors where memory ends, when its device's capacity is known: a device ends at its capacity less
-  /// what the driver keeps, a process at what it holds plus what its device has free, and what no process holds
-  /// likewise. `holds`: what its process holds on the device, where that is more than the series. REQUIRES: device.
+  /// Tells the detectors where memory ends, if its device's capacity is known: a device ends at its capacity minus what
+  /// the driver keeps; a process at what it holds plus what its device has free; what no process holds likewise.
+  /// `holds`: what its process holds on the device, if that is more than the series. REQUIRES: device.
   void refresh_limit(std::optional<std::uint64_t> holds = {});
-  /// The last sample is the first of another run of the device, which is judged by itself: new detectors, which know
-  /// what the old ones were told of limits and experience. REQUIRES: !ended.
+  /// The last sample is the first of another run of the device, which is judged by itself: makes new detectors, which
+  /// know what the old ones were told of limits and experience. REQUIRES: !ended.
   void judge_anew(const DetectionConfig& config);
   /// What its detector knows besides the samples: see Detector::set_experience.
   void set_experience(const Experience* experience);
   /// The process has ended: keeps the verdict and the past, frees the detectors.
   void end(End how);
 
-  /// How long memory that a process held may take to be freed, and to be seen so: a driver takes up to a minute for a
-  /// large process, and the fall is seen a sample later, or two where one is missed.
+  /// How long memory that a process held may take to be freed, and to be seen as freed: a driver takes up to a minute
+  /// for a large process, and the fall is seen one sample later, or two if one is missed.
   [[nodiscard]] double release_s() const;
-  /// The suspicion that stands; nullptr where none does.
+  /// The suspicion that stands; nullptr if there is none.
   [[nodiscard]] Alert* suspicion() {
     return suspicions.empty() || suspicions.back().cleared ? nullptr : &suspicions.back();
   }
@@ -86,19 +86,19 @@ struct SeriesState {
   std::unique_ptr<Detector> detector;                 ///< null once the process has ended
   std::vector<std::unique_ptr<Detector>> dissenters;  ///< the other detectors, for Verdict::dissent
   History history;
-  std::unique_ptr<FloorCurve> floors;  ///< of an allocator's series only
+  std::unique_ptr<FloorCurve> floors;  ///< only for an allocator's series
   PeriodEstimate period;
   std::vector<Alert> alerts;
-  std::vector<Alert> suspicions;      ///< that were not confirmed; of a standing one `cleared` is empty
-  DeviceRuns runs;                    ///< of a device
+  std::vector<Alert> suspicions;      ///< those that were not confirmed; for a standing one, `cleared` is empty
+  DeviceRuns runs;                    ///< for a device
   Verdict final_verdict;              ///< once `ended`
-  std::optional<End> last_end;        ///< of a device: see Verdict::end
+  std::optional<End> last_end;        ///< for a device: see Verdict::end
   std::uint64_t floor_since_end = 0;  ///< likewise, with the number of samples
   std::uint64_t samples_since_end = 0;
   std::uint64_t released_below_bytes = 0;       ///< likewise: below this the memory of the process has been freed
-  std::optional<Timestamp> said_out_of_memory;  ///< of a device: when a program last said so
-  std::optional<Timestamp> last_fall;           ///< of a device: another than its grower gave memory back
-  std::optional<SeriesId> leaking_part;         ///< of a device that alerts: whose figures its alert has
+  std::optional<Timestamp> said_out_of_memory;  ///< for a device: when a program last reported it
+  std::optional<Timestamp> last_fall;           ///< for a device: a process other than its grower gave memory back
+  std::optional<SeriesId> leaking_part;         ///< for an alerting device: the part whose figures its alert has
   DeviceState* device = nullptr;                ///< set by the SeriesTable that owns both
   std::optional<double> limit_bytes;            ///< as the detectors know it
   std::optional<double> ceiling_bytes;          ///< it ends here at the latest: see Engine::set_ceiling
@@ -108,11 +108,11 @@ struct SeriesState {
   std::optional<DeviceHealth> health;
   std::optional<LastXid> last_xid;
   std::optional<Timestamp> reviewed;
-  bool reviewed_for_alert = false;         ///< then it wanted an alert, not a suspicion alone
-  std::optional<Timestamp> process_ended;  ///< of a device: when a process on it last ended
-  Timestamp peak_time{};                   ///< of the last new peak that was more than a hundredth above the one before
+  bool reviewed_for_alert = false;         ///< whether it wanted an alert then, not only a suspicion
+  std::optional<Timestamp> process_ended;  ///< for a device: when a process on it last ended
+  Timestamp peak_time{};                   ///< of the last new peak that was more than 1 % above the one before
   Timestamp prior_time{};                  ///< of the sample before the last
-  Timestamp top_time{};                    ///< where the fall that the last samples make began; else the last sample
+  Timestamp top_time{};                    ///< where the fall in the last samples began; else the last sample
   Timestamp first_time{};
   Timestamp last_time{};
   std::uint64_t samples = 0;
@@ -122,7 +122,7 @@ struct SeriesState {
   bool alerting = false;
   bool queued = false;
   bool ended = false;
-  Timestamp ended_at{};  ///< the tick in which that was known
+  Timestamp ended_at{};  ///< the tick in which that became known
   bool paused = false;
   bool ignored = false;
 

@@ -7,14 +7,14 @@
 namespace vramtrack {
 namespace {
 
-/// More siblings say hardly more, and looking at them costs.
+/// More siblings add hardly any information, and looking at them costs time.
 constexpr std::size_t kMostSiblings = 64;
 
 bool is_process(const SeriesState& s) {
   return s.key.pid != 0 && s.key.metric == Metric::process_used;
 }
 
-/// What is known of the series from before.
+/// The curve of what is known of the series from before.
 FloorCurve curve_of(const History& history) {
   FloorCurve curve;
   for (const History::Span& span : history.spans())
@@ -51,7 +51,7 @@ void SiblingGroups::describe(const SeriesState& s) {
   const Member* const member = find(s.id);
   if (member == nullptr || member->group == group_of(s)) return;
   leave(s.id);
-  // It joins again with its next sample.
+  // It rejoins with its next sample.
 }
 
 void SiblingGroups::leave(SeriesId id) {
@@ -62,7 +62,7 @@ void SiblingGroups::leave(SeriesId id) {
     group->second.here.erase(member->place);
     changed_.insert(member->group);
   }
-  // The others read its curve until the tick is over: whoever is fed later in it must not see fewer siblings.
+  // The others read its curve until the tick is over: one that is fed later in the tick must not see fewer siblings.
   left_.push_back(std::move(members_[index_of(id)]));
 }
 
@@ -81,7 +81,7 @@ void SiblingGroups::know(const std::vector<SiblingSummary>& theirs) {
   link_changed();
 }
 
-/// Makes the curves that are needed, and tells each member which ones are its siblings'.
+/// Makes the curves that are needed, and tells each member which curves belong to its siblings.
 void SiblingGroups::link(Group& group) {
   std::map<Place, const FloorCurve*> curves;
   if (group.here.size() + group.elsewhere.size() > 1) {
@@ -96,7 +96,7 @@ void SiblingGroups::link(Group& group) {
   for (const auto& [own, id] : group.here) {
     Member& member = *members_[index_of(id)];
     std::vector<const FloorCurve*> siblings;
-    // From its own place on, so that of very many each has others.
+    // Starts behind its own place, so that in a very large group each member has different siblings.
     auto it = curves.upper_bound(own);
     for (std::size_t i = 0; i < curves.size() && siblings.size() < kMostSiblings; ++i, ++it) {
       if (it == curves.end()) it = curves.begin();

@@ -1,4 +1,4 @@
-// SiblingGroups: which series of processes are ranks or replicas of one job, and how each of them goes
+// SiblingGroups: which series of processes are ranks or replicas of one job, and how the memory of each develops
 // (docs/design/0017-siblings.md).
 #pragma once
 
@@ -17,32 +17,32 @@
 
 namespace vramtrack {
 
-/// A process's series has those of the same group on other devices or hosts for siblings. What they say is of the ticks
-/// that are over, so that the order of the samples within a tick does not matter.
+/// The siblings of a process's series are those of the same group on other devices or hosts. They reflect completed
+/// ticks only, so that the order of the samples within a tick does not matter.
 class SiblingGroups {
  public:
-  /// Both must outlive this.
+  /// Both must outlive this object.
   SiblingGroups(const Catalog& catalog, SeriesTable& table) : catalog_(catalog), table_(table) {}
 
-  /// From here on groups are called by `hash` of their name: see Engine::share_siblings.
+  /// From here on, groups are named by `hash` of their name: see Engine::share_siblings.
   void hash_with(std::function<std::string(const std::string&)> hash) { hash_ = std::move(hash); }
-  /// More is known of the process of a series.
+  /// More is known about the process of a series.
   void describe(const SeriesState& series);
-  /// After a tick. O(touched), and of groups that have changed O(members).
+  /// After a tick. O(touched), plus O(members) for groups that have changed.
   void complete_tick(const std::vector<SeriesId>& touched);
   /// The series has ended, is forgotten or begins anew.
   void leave(SeriesId id);
-  /// The series that other engines watch: these, and no others.
+  /// The series that other engines watch: replaces the earlier list.
   void know(const std::vector<SiblingSummary>& theirs);
   [[nodiscard]] std::vector<SiblingSummary> summaries() const;
 
  private:
-  /// Host, device, pid, start ticks: the order in which siblings are counted, whenever they came.
+  /// Host, device, pid, start ticks: the order in which siblings are counted, whenever they joined.
   using Place = std::tuple<std::string, std::string, std::uint32_t, std::uint64_t>;
   struct Member {
     std::string group;  ///< empty: not known
     Place place;
-    std::unique_ptr<FloorCurve> curve;  ///< only where there is somebody to read it
+    std::unique_ptr<FloorCurve> curve;  ///< only if another member reads it
     Siblings siblings;
   };
   struct Group {
@@ -60,13 +60,13 @@ class SiblingGroups {
   SeriesTable& table_;
   std::function<std::string(const std::string&)> hash_;
   std::vector<std::unique_ptr<Member>> members_;  ///< by SeriesId
-  std::vector<std::unique_ptr<Member>> left_;     ///< in this tick
+  std::vector<std::unique_ptr<Member>> left_;     ///< those that left in this tick
   std::unordered_map<std::string, Group> groups_;
   std::set<std::string> changed_;  ///< groups
 };
 
 /// What the processes of one job have in common, on whatever host: user, command without what differs from rank to
-/// rank, container's image, Slurm job. Empty: too little is known, as of a bare "python". Pure.
+/// rank, container's image, Slurm job. Empty: too little is known, as for a bare "python". Pure.
 std::string sibling_group(const ProcessInfo& process);
 
 }  // namespace vramtrack

@@ -1,4 +1,4 @@
-// SiblingSummary: what engines on several machines tell each other of the ranks and replicas of one job.
+// SiblingSummary: what engines on several machines tell each other about the ranks and replicas of one job.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace vramtrack {
 
-/// One process on one device: whose rank it is, and how its memory went. Under 4 KiB.
+/// One process on one device: which group it belongs to, and how its memory developed. Under 4 KiB.
 struct SiblingSummary {
   std::string group;  ///< the same for all ranks of a job: see Engine::share_siblings
-  std::string host;   ///< of which it is; where it is sent, never empty
+  std::string host;   ///< the host that it runs on; never empty when sent
   std::string device_id;
   std::uint32_t pid = 0;
   std::uint64_t pid_start_ticks = 0;

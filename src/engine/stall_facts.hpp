@@ -1,4 +1,4 @@
-// What is known of a process that makes no progress, and the judgement of it.
+// What is known about a process that makes no progress, and the judgement of it.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,33 @@
 
 namespace vramtrack {
 
-/// One process at one reading. "quiet": for how long nothing of that kind was seen; it is below the length of the
-/// watch.
+/// One process at one reading. "quiet": for how long no activity of that kind was seen; this is less than the length of
+/// the watch.
 struct StallFacts {
   ProcessProgress now;  ///< the last reading
-  Timestamp time;       ///< of it
+  Timestamp time;       ///< of that reading
   std::uint64_t held_bytes = 0;
   std::string slurm_job;
 
   double cpu_quiet_s = 0;       ///< its CPU time
-  double io_quiet_s = 0;        ///< what it reads and writes, as far as that is known
-  double children_quiet_s = 0;  ///< all that its children do
+  double io_quiet_s = 0;        ///< what it reads and writes, if that is known
+  double children_quiet_s = 0;  ///< everything that its children do
   double memory_quiet_s = 0;    ///< its device memory did not change
-  double gpu_quiet_s = 0;       ///< its kernels, as far as that is known
+  double gpu_quiet_s = 0;       ///< its kernels, if that is known
   double parent_quiet_s = 0;    ///< the parent's CPU time
-  double cpu_ratio = 0;         ///< since the reading before: share of a core
+  double cpu_ratio = 0;         ///< since the previous reading: share of a core
 
   bool knows_io = false;   ///< in the whole window
   bool knows_gpu = false;  ///< likewise
 
-  double spins_cpu_s = 0;        ///< for how long it has kept half a core or more busy
-  double spins_gpu_s = 0;        ///< for how long its devices were busy without touching memory
-  bool cool = false;             ///< meanwhile they drew less than half of their power limit
-  double in_state_s = 0;         ///< for how long every reading had `now.state`
-  double requests_wait_s = 0;    ///< for how long every reading had requests waiting
+  double spins_cpu_s = 0;        ///< how long it has kept half a core or more busy
+  double spins_gpu_s = 0;        ///< how long its devices were busy without touching memory
+  bool cool = false;             ///< during that time, they drew less than half of their power limit
+  double in_state_s = 0;         ///< how long every reading had `now.state`
+  double requests_wait_s = 0;    ///< how long every reading had requests waiting
   std::uint32_t peers = 0;       ///< other ranks of its job on this machine
-  std::uint32_t peers_work = 0;  ///< of these: whose kernels ran, or who made another progress, of late
-  std::uint32_t peers_spin = 0;  ///< of these: whose devices are busy without touching memory for the whole window
+  std::uint32_t peers_work = 0;  ///< those whose kernels ran, or that made other progress, recently
+  std::uint32_t peers_spin = 0;  ///< those whose devices were busy without touching memory for the whole window
 };
 
 /// The judgement after `window_s` without progress; nullopt: it made some. Causal, deterministic, pure. Confidence adds

@@ -9,27 +9,27 @@
 namespace vramtrack {
 namespace {
 
-// What the kinds of evidence weigh. They are an order, not frequencies: no corpus of stalled processes exists to
-// measure them on. kStallAlertConfidence is below kQuiet, and above it where something important is not known.
+// The weights of the kinds of evidence. They are a ranking, not frequencies: no corpus of stalled processes exists to
+// measure them on. kStallAlertConfidence is below kQuiet, but above it once something important is unknown.
 constexpr double kQuiet = 0.80;           ///< nothing of it moved in the whole window, and all of that is known
 constexpr double kCertainState = 0.95;    ///< the kernel says that it cannot run
-constexpr double kPeersWork = 0.12;       ///< its siblings get on: they have the same work
-constexpr double kOrphan = 0.05;          ///< who started it has ended: as a daemon's has
-constexpr double kOrphanedHelper = 0.15;  ///< it works for that one alone
+constexpr double kPeersWork = 0.12;       ///< its siblings make progress, and they have the same work
+constexpr double kOrphan = 0.05;          ///< the process that started it has ended, as for a daemon
+constexpr double kOrphanedHelper = 0.15;  ///< it worked for that process alone
 constexpr double kNoGpu = -0.25;          ///< whether its kernels ran is not known
 constexpr double kNoIo = -0.10;           ///< what it reads and writes is not known
-constexpr double kNoSockets = -0.15;      ///< it may be a server
-constexpr double kForeground = -0.20;     ///< somebody may sit before it
+constexpr double kNoSockets = -0.15;      ///< it could be a server
+constexpr double kForeground = -0.20;     ///< somebody may be sitting in front of it
 constexpr double kParentWorks = -0.30;    ///< it may wait for its parent's next task
 constexpr double kLong = 0.05;            ///< four windows long
-constexpr double kStopped = 0.80;         ///< it does not run, and somebody wanted that once
+constexpr double kStopped = 0.80;         ///< it does not run, and somebody once wanted that
 constexpr double kUnread = 0.85;
 constexpr double kSpinsBesidePeers = 0.65;
 constexpr double kSpinsAlone = 0.50;
 constexpr double kCollective = 0.80;
 constexpr double kCool = 0.08;
 constexpr double kGpuSpinsAlone = 0.45;
-constexpr double kLeastStalled = 0.55;  ///< below it the facts fit both
+constexpr double kLeastStalled = 0.55;  ///< below it, the facts fit both
 constexpr double kMost = 0.98;
 
 using enum StallJudgement;
@@ -102,7 +102,7 @@ class Judge {
       tell_nature();
       return conclude(idle, StallCause::stopped, quiet_s, kStopped);
     }
-    // Who froze it will thaw it: a container runtime, a scheduler.
+    // Whoever froze it will thaw it: a container runtime, a scheduler.
     if (p_.frozen || !f_.slurm_job.empty()) {
       if (!f_.slurm_job.empty()) because("Slurm stops the processes of a job that it suspends");
       return conclude(unclear, StallCause::stopped, quiet_s, kSpinsAlone);
@@ -112,7 +112,7 @@ class Judge {
   }
 
   std::optional<Stall> at_rest(double quiet_s) {
-    // Its own requests wait for it: then it does not rest.
+    // Its own requests wait for it, so it is not at rest.
     if (f_.requests_wait_s >= window_s_ && p_.nature != ProcessNature::notebook) {
       because(counted(p_.listening->waiting, "connection waits", "connections wait") +
               " to be accepted or read at each look, and it does neither");
@@ -233,7 +233,7 @@ class Judge {
     if (p_.state != 'D' && !p_.waits_in.empty()) because("its main thread waits in " + p_.waits_in);
   }
 
-  /// "0.02 %": what a watchdog thread takes.
+  /// "0.02 %": what a watchdog thread uses.
   static std::string format_percent_exact(double ratio) { return fmt::format("{:.2f} %", ratio * 100); }
 
   const StallFacts& f_;

@@ -12,19 +12,19 @@
 namespace vramtrack {
 namespace {
 
-// What does not count as progress: threads that wake up now and then to look around.
-constexpr double kIdleCpu = 0.005;          ///< of a core: NCCL's watchdog looks ten times a second
+// What does not count as progress: threads that wake up now and then to check something.
+constexpr double kIdleCpu = 0.005;          ///< of a core: NCCL's watchdog checks ten times a second
 constexpr double kIdleIo_bytes_per_s = 16;  ///< wake-ups through pipes and event descriptors, eight bytes each
 constexpr double kIdleChildrenCpu = 0.02;   ///< a child that samples the system for a dashboard
-constexpr double kIdleChildrenIo_bytes_per_s = 4096;  ///< which it does by reading /proc
-// What spins.
+constexpr double kIdleChildrenIo_bytes_per_s = 4096;  ///< it does so by reading /proc
+// What counts as spinning.
 constexpr double kSpinningCpu = 0.5;       ///< of a core
 constexpr double kSpinningGpu = 0.95;      ///< share of time in which a kernel ran
 constexpr double kUntouchedMemory = 0.05;  ///< share of time in which memory was read or written
 constexpr double kCoolPower = 0.5;         ///< of the power limit
-/// Looks that come later than so many of their pace leave a gap: the machine slept, or the process was not listed.
+/// Looks that are later than this many times their pace leave a gap: the machine slept, or the process was not listed.
 constexpr double kGap = 4;
-constexpr std::size_t kMostAlerts = 64;  ///< a series
+constexpr std::size_t kMostAlerts = 64;  ///< per series
 
 double quiet_s(const std::optional<Timestamp>& last, Timestamp begin, Timestamp now) {
   return seconds_between(last ? std::max(*last, begin) : begin, now);
@@ -82,7 +82,7 @@ void Stalls::look(const ProgressReading& reading) {
   const ProcessKey key{reading.pid, reading.pid_start_ticks, reading.host};
   Watched& process = processes_[key];
   const double passed_s = seconds_between(process.last.time, reading.time);
-  // What a policy holds gets nothing done because of that. The half hour begins when it is let go.
+  // A process held by a policy gets nothing done because of that. The half hour begins when it is let go.
   const bool is_held = reading.progress.held_by_policy && !process.alert;
   if (process.last.pid == 0 || passed_s > kGap * pace_s() || is_held)
     begin_anew(process, reading);
@@ -129,7 +129,7 @@ void Stalls::compare(Watched& process, const ProgressReading& reading) const {
   hold(process.waiting, is.listening && is.listening->waiting > 0, now);
 }
 
-/// A process is known by its own share, where the driver tells that; else by its device's, where no other uses that.
+/// A process is judged by its own share, if the driver reports it; else by its device's, if no other process uses that.
 Stalls::Gpu Stalls::gpu_of(const SeriesState& s) const {
   const SeriesState* const used = s.device->used;
   if (s.paused || used == nullptr || used->paused) return Gpu::unknown;
@@ -147,7 +147,7 @@ Stalls::Gpu Stalls::gpu_of(const SeriesState& s) const {
   else if (total && *total > 0 && alone)
     gpu = Gpu::busy;
   else if (total && (*total <= 0 || driver_tells))
-    gpu = Gpu::rests;  // where the driver tells, who runs nothing is not listed
+    gpu = Gpu::rests;  // if the driver reports it, a process that runs nothing is not listed
   const auto& memory = used->gauges.memory_utilisation_ratio;
   if (gpu == Gpu::busy && total && *total >= kSpinningGpu && memory && *memory <= kUntouchedMemory) return Gpu::spins;
   return gpu;
@@ -177,7 +177,7 @@ void Stalls::watch_gpu(const ProcessKey& key, Watched& process, Timestamp time) 
   process.cool = process.spins_gpu && cool && (began || process.cool);
 }
 
-/// Where it holds most, and how much in all.
+/// Where it holds most, and how much it holds in all.
 void Stalls::place(const ProcessKey& key, Watched& process) const {
   process.held_bytes = 0;
   process.device = nullptr;
@@ -193,7 +193,7 @@ void Stalls::place(const ProcessKey& key, Watched& process) const {
   });
 }
 
-/// Lately, by whatever is known of it.
+/// Recently, by whatever is known about it.
 bool Stalls::at_work(const Watched& process) const {
   const Timestamp now = process.last.time;
   double least_s = window_s();
@@ -243,7 +243,7 @@ void Stalls::conclude(Watched& process, const Tell& tell) {
   if (wants && !process.alert) return raise(process, tell);
   if (wants || !process.alert) return;
   const Timestamp now = process.last.time;
-  // An alert of an earlier engine stands until something moves.
+  // An alert from an earlier engine stands until something moves.
   const bool moved = process.cpu || process.io || process.children || process.memory || process.gpu;
   if (!process.stall && moved)
     clear(process, now, AlertEnd::resumed, "it makes progress again", tell);
@@ -257,7 +257,7 @@ void Stalls::raise(Watched& process, const Tell& tell) {
   alert.kind = AlertKind::stall;
   alert.series = process.series;
   alert.raised = process.last.time;
-  // A series and the time of the raise name an alert.
+  // A series and the time of the raise identify an alert.
   if (const SeriesState* s = table_.find(process.series); s != nullptr && !s->alerts.empty())
     if (s->alerts.back().raised == alert.raised) alert.raised += Duration{1};
   alert.severity = Severity::watch;

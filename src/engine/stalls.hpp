@@ -1,5 +1,5 @@
-// Stalls: which processes hold memory and make no progress, from readings of the kernel (core/progress.hpp), the
-// driver's utilisation and the change of their memory. Their alerts begin and end here.
+// Stalls: which processes hold memory but make no progress, from readings of the kernel (core/progress.hpp), the
+// driver's utilisation and changes of their memory. Their alerts begin and end here.
 #pragma once
 
 #include <algorithm>
@@ -26,28 +26,28 @@ namespace vramtrack {
 ///   each look (30 s)  the kernel's figures -> the same; then judge_stall() of each process, and alerts
 class Stalls {
  public:
-  /// Takes one change of an alert.
+  /// Receives one change of an alert.
   using Tell = std::function<void(const Alert&, AlertNews)>;
 
-  /// All must outlive this.
+  /// All must outlive this object.
   Stalls(const Config& config, const Catalog& catalog, const SeriesTable& table)
       : config_(config), catalog_(catalog), table_(table) {}
 
-  /// A sample of the process's memory differs from the one before. O(log processes that are watched).
+  /// A sample of the process's memory differs from the previous one. O(log processes that are watched).
   void memory_changed(const ProcessKey& process, Timestamp time);
-  /// A batch has been taken in, its samples and events apart: O(processes that are watched), and at a look O(processes
-  /// times their siblings).
+  /// A batch has been taken in, apart from its samples and events: O(processes that are watched), and at a look
+  /// O(processes times their siblings).
   void take(const Batch& batch, const Tell& tell);
   /// The process has ended.
   void end(const ProcessKey& process, Timestamp time, const Tell& tell);
   /// The series is forgotten.
   void forget(SeriesId series) { alerts_.erase(series); }
-  /// An alert that stands since before this engine began: see Engine::adopt.
+  /// An alert that has stood since before this engine began: see Engine::adopt.
   void adopt(const Alert& alert);
 
-  /// What is concluded of the process as of the last look; nullptr: it makes progress, or is not looked at.
+  /// The conclusion about the process as of the last look; nullptr: it makes progress, or is not looked at.
   [[nodiscard]] const Stall* of(const ProcessKey& process) const;
-  /// The alerts that were raised of the series, in order; nullptr: none.
+  /// The alerts raised for the series, in order; nullptr: none.
   [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId series) const;
 
  private:
@@ -55,17 +55,17 @@ class Stalls {
     ProgressReading last;
     Timestamp begin;                                                   ///< of the watch
     std::optional<Timestamp> cpu, io, children, memory, gpu, parent;   ///< when each last moved
-    std::optional<Timestamp> gpu_unknown, io_unknown;                  ///< when that was last not known
+    std::optional<Timestamp> gpu_unknown, io_unknown;                  ///< when it was last unknown
     std::optional<Timestamp> spins_cpu, spins_gpu, in_state, waiting;  ///< since when
     bool cool = false;                                                 ///< since `spins_gpu`
     double cpu_ratio = 0;
     std::string group;  ///< of siblings
     std::uint64_t held_bytes = 0;
     const DeviceState* device = nullptr;  ///< where it holds most
-    SeriesId series{};                    ///< its memory there
+    SeriesId series{};                    ///< the series of its memory there
     bool ignored = false;
     std::optional<Stall> stall;
-    std::optional<SeriesId> alert;  ///< the series of the one that stands
+    std::optional<SeriesId> alert;  ///< the series of the alert that stands
   };
   enum class Gpu : std::uint8_t { rests, unknown, busy, spins };
   using Processes = std::map<ProcessKey, Watched, bool (*)(const ProcessKey&, const ProcessKey&)>;
@@ -82,7 +82,7 @@ class Stalls {
   void raise(Watched& process, const Tell& tell);
   void clear(Watched& process, Timestamp time, AlertEnd end, std::string reason, const Tell& tell);
   [[nodiscard]] double window_s() const { return config_.stall.minutes * 60; }
-  /// Between two looks, as they should be.
+  /// The time between two looks, as intended.
   [[nodiscard]] double pace_s() const { return std::max(config_.stall.look_s(), config_.watch.interval_seconds); }
 
   const Config& config_;

@@ -1,4 +1,4 @@
-// Alerts of memory that was not released after its process had ended. They begin and end here.
+// Alerts about memory that was not released after its process had ended. They begin and end here.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,34 @@
 
 namespace vramtrack {
 
-/// One per engine. An alert is of the series of the process that ended, so that each is told, silenced and ended by
-/// itself. Causal and deterministic. O(what is not released) a tick. Not thread-safe.
+/// One per engine. An alert belongs to the series of the process that ended, so that each is reported, silenced and
+/// ended separately. Causal and deterministic. O(what is not released) per tick. Not thread-safe.
 class UnreleasedMemory {
  public:
-  /// Takes one change of an alert.
+  /// Receives one change of an alert.
   using Tell = std::function<void(const Alert&, AlertNews)>;
 
-  /// All must outlive this.
+  /// All must outlive this object.
   UnreleasedMemory(const Config& config, const Catalog& catalog) : config_(config), catalog_(catalog) {}
 
-  /// The device's remainder has got a value at `time`; `rest` is the series that shows it. Memory below
-  /// stall.min-memory-mb is passed over, as of stalls.
+  /// The device's remainder has a value at `time`; `rest` is the series that shows it. Memory below stall.min-memory-mb
+  /// is ignored, as for stalls.
   void take(const SeriesState& rest, Timestamp time, const Tell& tell);
   /// The series is forgotten.
   void forget(SeriesId series);
-  /// An alert that stands since before this engine began: it stands until half of what nobody holds is given back.
+  /// An alert that has stood since before this engine began: it stands until half of what nobody holds is given back.
   void adopt(const Alert& alert);
 
-  /// What is not released by now, of the device whose remainder `rest` shows.
+  /// What has not been released so far on the device whose remainder `rest` shows.
   [[nodiscard]] double bytes_of(SeriesId rest) const;
-  /// The alerts that were raised of the process, in order; nullptr: none.
+  /// The alerts raised for the process, in order; nullptr: none.
   [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const;
 
  private:
   struct Standing {
     SeriesId process{};
     bool is_adopted = false;
-    std::optional<std::uint64_t> rest_bytes;  ///< adopted: what nobody held when that was read first
+    std::optional<std::uint64_t> rest_bytes;  ///< adopted: what nobody held when that was first read
   };
   [[nodiscard]] bool stands(SeriesId process) const;
   void raise(const Remainder::Unreleased& memory, Timestamp time, const Tell& tell);

@@ -26,21 +26,21 @@ constexpr double kFaster = 1.25;
 constexpr double kSteadyShare = 0.65;
 constexpr double kSlowingZ = 2.33;       ///< of a normal distribution at 1e-2
 constexpr double kExponentialZ = 3.72;   ///< at 1e-4
-constexpr std::size_t kCollections = 8;  ///< as many show that what grows between them is collected
-/// What gives back more than half of all it ever took may be collected now and then.
+constexpr std::size_t kCollections = 8;  ///< this many show that what grows between them is collected
+/// If more than half of all memory ever taken is given back, the memory may be collected occasionally.
 constexpr double kGivenBack = 0.5;
 
 double median_of(std::vector<double> values) {
   return median(values);
 }
 
-/// Growth an iteration within each of `blocks` equal stretches of the series: the last third's median less the first
-/// third's, over the distance between them. Two neighbouring differences share no iteration, which is what makes them
+/// Growth per iteration within each of `blocks` equal stretches of the series: the median of the last third minus that
+/// of the first third, divided by the distance between them. No two differences share an iteration, which makes them
 /// independent.
 std::vector<double> growth_of_blocks(std::span<const double> y, std::size_t blocks) {
   const std::size_t length = y.size() / blocks;
   const std::size_t third = std::max<std::size_t>(1, length / 3);
-  const std::size_t skipped = y.size() - length * blocks;  // of the oldest: nearest to the warm-up
+  const std::size_t skipped = y.size() - length * blocks;  // the oldest are skipped: they are nearest to the warm-up
   std::vector<double> growth;
   for (std::size_t b = 0; b < blocks; ++b) {
     const auto block = y.subspan(skipped + b * length, length);
@@ -56,20 +56,20 @@ double centre_of(std::span<const double> values) {
   return hodges_lehmann(walsh_averages(values));
 }
 
-/// The lower bound of growth in `growth`'s blocks less the `spared` largest, whichever blocks a cache has grown in:
-/// those are at least as large as what is left without them, so the rest lies no higher than the clean blocks do.
+/// The lower bound of growth over the blocks of `growth` without the largest ones, limits.contaminated_blocks of them.
+/// Whichever blocks a cache has grown in, the rest then lies no higher than the clean blocks do.
 double lower_bound(std::vector<double> growth, const GrowthLimits& limits) {
   std::sort(growth.begin(), growth.end());
   growth.resize(growth.size() - limits.contaminated_blocks);
   return lower_bound_of_centre(walsh_averages(growth), growth.size(), limits.error_rate).value_or(-INFINITY);
 }
 
-/// The blocks that a failure at this error rate needs when `spared` of them are taken out.
+/// The number of blocks needed to fail at this error rate when `spared` of them are taken out.
 std::size_t least_blocks(double error_rate, std::size_t spared) {
   return static_cast<std::size_t>(std::ceil(-std::log2(error_rate))) + spared;
 }
 
-/// The figures of `growth`, one for each block.
+/// Computes the figures from `growth`, which has one value per block.
 void measure(GrowthResult& r, const std::vector<double>& growth, const GrowthLimits& limits) {
   const std::vector<double> walsh = walsh_averages(growth);
   r.growth_bytes = hodges_lehmann(walsh);
@@ -81,7 +81,7 @@ void measure(GrowthResult& r, const std::vector<double>& growth, const GrowthLim
   r.late_to_early = early > 0 ? late / early : 1.0;
 }
 
-/// Growth of a long warm-up by that after it, single steps aside, if it was faster; else nothing.
+/// The growth in a long warm-up divided by that after it, ignoring single steps, if it was faster; else nullopt.
 std::optional<double> how_much_faster(std::span<const double> warm_up, const GrowthResult& after,
                                       std::size_t iterations) {
   if (static_cast<double>(warm_up.size()) < kLongWarmUp * static_cast<double>(iterations) ||
@@ -92,31 +92,32 @@ std::optional<double> how_much_faster(std::span<const double> warm_up, const Gro
   return before / after.growth_bytes;
 }
 
-/// Whether growth that was `faster` in a warm-up may go on slowing down. The warm-up was cut off because growth slowed,
-/// so the rest alone says too little: a curve, cut at its bend, is two lines. If growth dies out exponentially, it was
-/// still faster right before the cut, and it slows in the rest as it did from there on. A start that was over long
-/// before the cut is none of that.
+/// Whether growth that was faster in the warm-up may continue to slow down. The warm-up was cut off because growth
+/// slowed, so the rest alone says too little: a curve, cut at its bend, is two lines. If growth dies out exponentially,
+/// it was still faster right before the cut, and slows in the rest as it did from there on. That is not so for a start
+/// that was over long before the cut.
 bool may_go_on_slowing(std::span<const double> warm_up, const GrowthResult& after, std::span<const double> growth,
                        std::size_t settled, std::size_t iterations) {
   if (!how_much_faster(warm_up, after, iterations)) return false;
   if (may_slow_down(growth, kSteadyShare, kSlowingZ)) return true;
   const auto before_the_cut = how_much_faster(warm_up.last(warm_up.size() / 2), after, iterations);
   if (!before_the_cut) return false;
-  // From the middle of the later half of the warm-up to the middle of the rest, and from one half of that to the other.
+  // The distance between the halves of the rest, as a share of that from the middle of the warm-up's later half to the
+  // middle of the rest.
   const auto rest = static_cast<double>(settled);
   const double share = rest / 2 / (static_cast<double>(warm_up.size()) / 4 + rest / 2);
   return may_slow_down(growth, std::pow(*before_the_cut, -share), kExponentialZ);
 }
 
 struct FloorGrowth {
-  bool tested = false;  ///< enough of the run lies before a collection that is still to come
+  bool tested = false;  ///< enough of the run lies before a collection that has not happened yet
   double growth_bytes = 0;
   double low_bytes = 0;
   double high_bytes = 0;
   std::size_t collections = 0;
 };
 
-/// Growth of the floor, of `levels` after the warm-up of `y`.
+/// Growth of the floor. `levels`: those of `y` after its warm-up.
 FloorGrowth floor_growth(std::span<const double> y, std::vector<double> levels, const GrowthResult& r,
                          const GrowthLimits& limits) {
   FloorGrowth floor;
@@ -246,7 +247,7 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
   const double allowed = limit * static_cast<double>(settled.size());
   const double net_high_bytes = net.high_bytes / static_cast<double>(settled.size());
   const double least_growth = growth_of_the_least(levels);
-  // One step may be anything. Two are a leak that happens rarely, or a cache: the whole growth decides.
+  // A single step may be anything. Two steps are a rare leak or a cache: then the total growth decides.
   const auto excluded = [&](const NetGrowth& whole, double high_bytes) {
     if (least_growth - whole.single_step_bytes > allowed * 2 / 3) return false;
     return whole.high_bytes <= allowed ||
@@ -257,14 +258,14 @@ GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits&
   bool grows = r.low_bytes > limit;
   if (passes && net_high_bytes <= limit) r.high_bytes = std::clamp(net_high_bytes, r.growth_bytes, r.high_bytes);
   if (r.gives_back && !passes) {
-    // What comes and goes within a block is no growth, and hides none.
+    // What comes and goes within a block is not growth, and must not hide growth.
     const auto kept = without_what_is_held_for_less(settled, settled.size() / r.blocks);
     growth = growth_of_blocks(kept, r.blocks);
     measure(r, growth, limits);
     grows = r.low_bytes > limit;
     passes = excluded(net_growth(kept, r.blocks), r.high_bytes);
     r.beneath_garbage = passes;
-    // What is collected now and then takes the growth along, or the floor grows all the same: a leak beneath it.
+    // Either occasional collections remove the growth too, or the floor grows nevertheless: a leak beneath the garbage.
     const FloorGrowth floor = floor_growth(y, levels, r, limits);
     if (!floor.tested || floor.low_bytes <= limit) {
       grows = false;

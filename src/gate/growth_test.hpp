@@ -1,4 +1,4 @@
-// GrowthTest: does memory grow with every iteration of a body that is repeated? The statistics of the leak gate; their
+// GrowthTest: does memory grow with every iteration of a repeated body? The statistics of the leak gate; their
 // mathematics, with citations, are in docs/leak-gate.md.
 #pragma once
 
@@ -12,26 +12,26 @@
 
 namespace vramtrack::gate {
 
-/// What is asked of a test. All bounds on growth are in bytes an iteration.
+/// The parameters of a test. All bounds on growth are in bytes per iteration.
 struct GrowthLimits {
   double limit_bytes_per_iteration = 0;  ///< growth up to this is allowed
-  double error_rate = 1e-4;              ///< at most this share of healthy tests fails; above 0, to 0.05
-  /// Of the blocks the series is cut into after warm-up, so many may hold growth of any size that is none of the
-  /// leak's (a cache that takes another segment, the tail of the warm-up). More of them allow more, and find less.
+  double error_rate = 1e-4;              ///< at most this share of healthy tests fails; above 0, at most 0.05
+  /// The series after warm-up is cut into blocks. This many of them may contain growth of any size that is not due to a
+  /// leak (a cache that takes another segment, the tail of the warm-up). A larger number tolerates more and finds less.
   std::size_t contaminated_blocks = 4;
-  /// A series of zeros is memory that was freed each time; false: memory that nobody counted, which shows nothing.
+  /// True: a series of zeros is memory freed each time; false: memory that was not measured, which shows nothing.
   bool zeros_are_counted = false;
   // For the words of the result:
-  std::string unit = "iteration";  ///< what the user calls one repetition: "step"
-  std::string stated_error_rate;   ///< the rate of which error_rate is a share: "1e-4 over 3 looks"; empty: error_rate
+  std::string unit = "iteration";  ///< the user's word for one repetition: "step"
+  std::string stated_error_rate;   ///< the rate that error_rate is a share of: "1e-4 over 3 looks"; empty: error_rate
 };
 
 enum class Outcome : std::uint8_t {
   passes,        ///< growth above the limit is excluded
   fails,         ///< grows faster than the limit, at the error rate
-  inconclusive,  ///< neither: growth above the limit is possible, and not shown; or nothing was measured
-  warming_up,    ///< inconclusive, too: grows, ever more slowly or no longer. Repeat it more often
-  too_short,     ///< inconclusive, too: fewer iterations than the error rate needs
+  inconclusive,  ///< neither: growth above the limit is possible but not proven; or nothing was measured
+  warming_up,    ///< also inconclusive: growth slows down or has stopped. Repeat it more often
+  too_short,     ///< also inconclusive: fewer iterations than the error rate needs
 };
 std::string_view to_string(Outcome outcome);
 
@@ -39,38 +39,38 @@ std::string_view to_string(Outcome outcome);
 struct GrowthResult {
   Outcome outcome = Outcome::too_short;
   std::size_t iterations = 0;
-  std::size_t warm_up_iterations = 0;  ///< discarded, by change point
-  std::size_t tested_iterations = 0;   ///< those behind it; fewer than the rest where memory fell below all before
-  std::size_t blocks = 0;              ///< the rest was cut into so many
-  double growth_bytes = 0;             ///< an iteration: Hodges-Lehmann estimate over all blocks
+  std::size_t warm_up_iterations = 0;  ///< discarded, up to a change point
+  std::size_t tested_iterations = 0;   ///< those after it; fewer if memory fell below all earlier values
+  std::size_t blocks = 0;              ///< number of blocks that the rest was cut into
+  double growth_bytes = 0;             ///< per iteration: Hodges-Lehmann estimate over all blocks
   double low_bytes = 0;                ///< lower confidence bound at the error rate: fails when above the limit
   double high_bytes = 0;               ///< upper confidence bound at 1 - 1e-3, one-sided: passes when at most the limit
-  double given_back_bytes = 0;         ///< the largest fall after warm-up, single iterations aside
-  bool gives_back = false;  ///< that fall is at least half of the whole range: part of it is collected now and then
-  bool beneath_garbage = false;   ///< the figures are those of what collections leave
+  double given_back_bytes = 0;         ///< the largest fall after warm-up, ignoring single iterations
+  bool gives_back = false;        ///< that fall is at least half of the whole range: memory is collected occasionally
+  bool beneath_garbage = false;   ///< the figures describe what collections leave
   bool stopped = false;           ///< growth has ended before the series did
-  bool nothing_measured = false;  ///< no value is a number, or all are 0 and zeros are not counted
-  double late_to_early = 1;       ///< growth of the later half of the blocks, by that of the earlier half
-  bool settled = false;  ///< no growth above the limit, whole or per block: more iterations would not change it
+  bool nothing_measured = false;  ///< no value is finite, or all are 0 and zeros are not counted
+  double late_to_early = 1;       ///< growth of the later half of the blocks divided by that of the earlier half
+  bool settled = false;  ///< no growth above the limit, in total or per block: more iterations would not change it
   std::string because;   ///< in words, with the figures
 };
 
 /// Tests `used_bytes`: memory after each iteration, in order. Pure; O(n log n), about 60 us for 400 iterations.
-/// Values that are not finite are taken as the one before them. REQUIRES: the limits are finite.
+/// Values that are not finite are replaced by the previous one. REQUIRES: the limits are finite.
 GrowthResult test_growth(std::span<const double> used_bytes, const GrowthLimits& limits);
 
-/// The fewest iterations after warm-up that can fail at this error rate: three for each block.
+/// The fewest iterations after warm-up with which a test can fail at this error rate: three for each block.
 std::size_t least_iterations(const GrowthLimits& limits);
 
-/// How many iterations at the beginning are warm-up: where a line bent downwards replaces a straight one, found again
-/// in what is left until no more is found. At most half of them. Pure; O(n) a bend.
+/// How many iterations at the beginning are warm-up: up to where a line bent downwards fits better than a straight one,
+/// repeated on the rest until no further bend is found. At most half of all iterations. Pure; O(n) per bend.
 std::size_t find_warm_up(std::span<const double> used_bytes);
 
-/// "1e-4": as people write a small share. Pure.
+/// "1e-4": a small share as people write it. Pure.
 std::string error_rate_words(double error_rate);
 
-/// "0.2 MiB/iter", "512KiB", "1MB / step": bytes an iteration, as core's parse_bytes reads sizes; what follows the
-/// slash is a word of the user's own. A unit must be there, but for 0. The Error names the text and what was expected.
+/// "0.2 MiB/iter", "512KiB", "1MB / step": bytes per iteration, with sizes as read by core's parse_bytes; the user
+/// chooses the word after the slash. Except for 0, a unit is required. The Error gives the text and what was expected.
 Result<double> parse_growth_limit(std::string_view text);
 
 }  // namespace vramtrack::gate

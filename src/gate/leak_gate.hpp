@@ -1,5 +1,5 @@
-// LeakGate: repeats a body until it is known whether it leaks. The sequential side of the leak gate; the test itself is
-// growth_test.hpp.
+// LeakGate: repeats a body until it is known whether it leaks. The sequential part of the leak gate; the test itself is
+// in growth_test.hpp.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,31 @@
 
 namespace vramtrack::gate {
 
-/// How often the body is repeated. It is looked at after `first` iterations and each time their number has doubled,
-/// `most` included.
+/// How often the body is repeated. The series is tested after `first` iterations, each time their number has doubled,
+/// and after `most`.
 struct Iterations {
   std::size_t first = 128;
   std::size_t most = 1024;
 };
 
-/// One per gated body. It passes at the first look at which growth above the limit is excluded, and fails at the last
-/// one; earlier only when two looks in turn fail it and memory would be full before the next one. Looking several times
-/// does not raise the error rate: each look that can fail has its share of it (Bonferroni). Not thread-safe.
+/// One per gated body. It passes at the first look that excludes growth above the limit, and fails only at the last
+/// look, or earlier if two consecutive looks fail and memory would be full before the next one. Looking several times
+/// does not raise the error rate: each look that can fail gets a share of it (Bonferroni). Not thread-safe.
 class LeakGate {
  public:
-  /// REQUIRES: as test_growth. `iterations.most` is raised to least_iterations() where it is less.
+  /// REQUIRES: as test_growth. `iterations.most` is raised to twice least_iterations() if it is less.
   /// `capacity_bytes`: where memory ends; infinity: not known.
   LeakGate(const GrowthLimits& limits, const Iterations& iterations,
            double capacity_bytes = std::numeric_limits<double>::infinity());
 
-  /// Memory in use after one more iteration. Ignored once finished. Amortised microseconds.
+  /// Adds the memory in use after one more iteration. Ignored once finished. Amortised microseconds.
   void add(double used_bytes);
   /// No more iterations are needed.
   [[nodiscard]] bool finished() const { return finished_; }
-  /// The conclusion so far: at the last look; before the first one, too_short.
+  /// The conclusion so far, from the last look; before the first look, too_short.
   [[nodiscard]] const GrowthResult& result() const { return result_; }
   [[nodiscard]] const std::vector<double>& used_bytes() const { return used_bytes_; }
-  /// As they are after raising what was too few.
+  /// As given, after raising numbers that were too low.
   [[nodiscard]] const Iterations& iterations() const { return iterations_; }
   /// The error rate of each look that can fail. A result's words name the rate that was asked for, and the looks.
   [[nodiscard]] double error_rate_of_a_look() const { return share_.error_rate; }

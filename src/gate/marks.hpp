@@ -1,4 +1,4 @@
-// Marks: what a program says at the end of each iteration, one line each (docs/leak-gate.md, "The protocol").
+// Marks: what a program writes at the end of each iteration, one line each (docs/leak-gate.md, "The protocol").
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace vramtrack::gate {
 /// "NAME", "NAME BYTES" or "NAME BYTES KEY".
 struct Mark {
   std::string name;
-  std::optional<double> used_bytes;  ///< by the program's own measure; none: whoever reads the mark measures
-  std::string key;                   ///< tells several writers on one pipe apart; empty: there is one
+  std::optional<double> used_bytes;  ///< as measured by the program; nullopt: the reader of the mark measures
+  std::string key;                   ///< distinguishes several writers on one pipe; empty: there is one
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 
-/// Cuts what comes through a pipe into marks. Lines that are none are counted and skipped: the other side may be
-/// anything. Bounded memory. Not thread-safe.
+/// Cuts what comes through a pipe into marks. Lines that are not marks are counted and skipped: the other side may
+/// write anything. Bounded memory. Not thread-safe.
 class MarkReader {
  public:
   /// Marks of `bytes`, together with the beginning of a line left over from before.
@@ -32,7 +32,7 @@ class MarkReader {
   std::size_t skipped_ = 0;
 };
 
-/// One line without its newline; nullopt: no mark. Pure.
+/// Parses one line without its newline; nullopt: not a mark. Pure.
 std::optional<Mark> parse_mark(std::string_view line);
 
 }  // namespace vramtrack::gate

@@ -11,14 +11,14 @@
 namespace vramtrack::gate {
 namespace {
 
-/// What gives back more than half of all it ever took may be collected now and then.
+/// If more than half of all memory ever taken is given back, the memory may be collected occasionally.
 constexpr double kGivenBack = 0.5;
 constexpr double kOneSidedZ = 3.1;      ///< of a normal distribution at 1 - 1e-3
 constexpr double kSigmaOfMad = 1.4826;  ///< of a normal distribution
 constexpr double kSlowingZ = 2.33;      ///< at 1e-2
-constexpr double kSlowing = 0.5;        ///< of late_to_early: below it, growth dies out
+constexpr double kSlowing = 0.5;        ///< if late_to_early is below this, growth dies out
 constexpr double kPerhapsSlowing = 0.85;
-constexpr double kVarianceOfCentre = 1.05;  ///< Hodges-Lehmann's, by that of the mean of a normal distribution
+constexpr double kVarianceOfCentre = 1.05;  ///< Hodges-Lehmann's, relative to that of the mean of a normal distribution
 constexpr double kHardlySlowing = 0.95;
 constexpr std::size_t kLongestPause = 16;  ///< iterations; a shorter pause never ends a growth
 
@@ -26,8 +26,8 @@ double median_of(std::vector<double> values) {
   return median(values);
 }
 
-/// Of each stretch of `length` values the least (`least`) or the greatest, at the stretch's beginning; n - length + 1
-/// of them.
+/// The smallest (`least`) or largest value of each stretch of `length` values, at the stretch's beginning; there are
+/// n - length + 1 of them.
 template <typename Better>
 std::vector<double> best_of_stretches(std::span<const double> y, std::size_t length, Better better) {
   std::vector<double> best;
@@ -69,7 +69,7 @@ std::vector<std::size_t> falls_of(std::span<const double> levels, double enough)
   for (std::size_t i = 0; i < levels.size(); ++i) {
     most = std::max(most, levels[i]);
     if (most - levels[i] < enough) continue;
-    // One that takes some iterations is one.
+    // A fall that takes several iterations counts as one.
     if (!falls.empty() && falls.back() + 1 == i)
       falls.back() = i;
     else
@@ -94,7 +94,7 @@ std::size_t had_its_time(std::span<const double> levels, double enough) {
 
 std::vector<double> without_what_is_held_for_less(std::span<const double> y, std::size_t length) {
   if (length < 2 || y.size() < 2 * length) return {y.begin(), y.end()};
-  // At the ends, stretches reach beyond: the outermost values go on.
+  // At the ends, stretches extend beyond the series: the outermost values are repeated.
   std::vector<double> wider(length - 1, y.front());
   wider.insert(wider.end(), y.begin(), y.end());
   wider.insert(wider.end(), length - 1, y.back());
@@ -109,7 +109,7 @@ Stretch stretch_of(std::span<const double> y, std::size_t least) {
   double lowest = INFINITY;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     if (enough > 0 && levels[i] <= lowest - enough) {
-      // The fall may take some iterations: they belong to neither.
+      // The fall may take some iterations, which belong to neither stretch.
       if (i > all.back().begin + 3) {
         all.back().end = i;
         all.push_back({i, y.size()});
@@ -153,7 +153,7 @@ NetGrowth net_growth(std::span<const double> y, std::size_t blocks) {
 }
 
 bool has_stopped(std::span<const double> y, std::span<const double> growth, double centre) {
-  // By its blocks: of 24, the last two are the lowest two by chance once in 276 times.
+  // By its blocks: of 24, the last two are the lowest two by chance once in 276 cases.
   double lowest_before = INFINITY;
   for (std::size_t i = 0; i + 2 < growth.size(); ++i) lowest_before = std::min(lowest_before, growth[i]);
   const auto last = growth.last(std::min<std::size_t>(2, growth.size()));

@@ -10,11 +10,11 @@
 
 namespace vramtrack::gate {
 
-/// The greatest c with P(W <= c) <= `probability`, W the sum of a random subset of the ranks 1..n; nullopt when even
+/// The largest c with P(W <= c) <= `probability`, W the sum of a random subset of the ranks 1..n; nullopt when even
 /// P(W = 0) = 2^-n is above it. Exact, by counting subsets. O(n^3). REQUIRES: n <= 60.
 std::optional<std::size_t> signed_rank_critical(std::size_t n, double probability);
 
-/// All averages of two of the values, each with itself too, in ascending order: n(n+1)/2 of them (Walsh averages).
+/// The averages of all pairs of values, including each with itself, ascending: n(n+1)/2 of them (Walsh averages).
 std::vector<double> walsh_averages(std::span<const double> values);
 
 /// Median of ascending Walsh averages: the centre. REQUIRES: not empty.
@@ -23,7 +23,7 @@ double hodges_lehmann(std::span<const double> walsh);
 /// The centre's lower confidence bound: P(centre < bound) <= probability. The test of "centre <= x" at that level
 /// rejects exactly when the bound is above x. nullopt as signed_rank_critical. `n`: of the values.
 std::optional<double> lower_bound_of_centre(std::span<const double> walsh, std::size_t n, double probability);
-/// And the upper one.
+/// The upper bound, likewise.
 std::optional<double> upper_bound_of_centre(std::span<const double> walsh, std::size_t n, double probability);
 
 }  // namespace vramtrack::gate

@@ -1,4 +1,4 @@
-// The end of warm-up, by change point.
+// Finds the end of warm-up as a change point.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -23,7 +23,7 @@ Bend best_bend(std::span<const double> used_bytes, const std::vector<Moments>& r
                std::size_t last) {
   Bend best;
   Moments before;
-  // A segment before of one iteration is the usual first one: it allocates what all others use again.
+  // A first segment of one iteration is common: it allocates what all later ones reuse.
   for (std::size_t at = begin + 1; at <= last && at + kLeastSegment <= used_bytes.size(); ++at) {
     before.add(static_cast<double>(at - 1), used_bytes[at - 1]);
     const double residual = before.residual() + rest[at].residual();
@@ -50,13 +50,13 @@ std::size_t find_warm_up(std::span<const double> used_bytes) {
     const Moments& whole = rest[begin];
     const Bend bend = best_bend(used_bytes, rest, begin, last);
     if (bend.at == 0) break;
-    // Two lines have three parameters more than one: what they explain must outweigh them by the Bayesian information
-    // criterion (Schwarz 1978), thrice over since neighbouring iterations are alike and 3 n log n is cheap to ask of a
-    // real warm-up.
+    // Two lines have three more parameters than one: what they explain must outweigh them by the Bayesian information
+    // criterion (Schwarz 1978), three times over since neighbouring iterations are correlated, and a real warm-up
+    // easily exceeds 3 n log n.
     const double m = whole.n;
     const double floor = 1e-9 * std::max(1.0, whole.yy);
     if (m * std::log((whole.residual() + floor) / (bend.residual + floor)) < 9 * std::log(m)) break;
-    // Warm-up ends in less growth than it had: a segment of one iteration has no slope, and is one when it lies below.
+    // Growth after warm-up must be slower. A segment of one iteration has no slope: it is warm-up if it is lower.
     const bool steeper = bend.before.n >= 2 && bend.before.slope() > 2 * std::max(0.0, bend.after.slope());
     const bool stepped = bend.before.mean_y < bend.after.mean_y && bend.before.n * 2 < bend.after.n;
     if (!steeper && !stepped) break;

@@ -88,7 +88,7 @@ void read_path(std::string_view path, CgroupIdentity& identity) {
   }
 }
 
-/// How much a line tells; the path of the most telling line is kept for display.
+/// How informative a line is; the path of the most informative line is kept for display.
 int telling(const CgroupIdentity& identity, std::string_view path) {
   return (identity.container.empty() ? 0 : 4) + (identity.pod.empty() ? 0 : 4) + (identity.slurm_job.empty() ? 0 : 4) +
          (path.size() > 1 ? 2 : 0);
@@ -107,7 +107,7 @@ CgroupIdentity parse_cgroup(std::string_view text) {
     const std::string_view path = line.substr(second + 1);
     CgroupIdentity identity;
     read_path(path, identity);
-    // On a hybrid host the v2 line may be "/" while the v1 lines tell all; on equal terms v2 is preferred.
+    // On a hybrid host the v2 line may be "/" while the v1 lines have the information; if equal, v2 is preferred.
     const bool unified = starts_with(line, "0::");
     const int score = 2 * telling(identity, path) + (unified ? 1 : 0);
     if (score > best) {

@@ -1,4 +1,4 @@
-// What a process's cgroup path says of the container, pod and batch job it belongs to.
+// What a process's cgroup path says about the container, pod and batch job that it belongs to.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace vramtrack {
 
-/// Fields that the path does not tell stay empty.
+/// Fields that are not in the path stay empty.
 struct CgroupIdentity {
-  std::string path;       ///< the telling line's path: the v2 one, else of a v1 controller
+  std::string path;       ///< the most informative line's path: the v2 one, else of a v1 controller
   std::string container;  ///< 64 hex digits; for LXC its name
   std::string pod;        ///< Kubernetes pod UID with dashes
   std::string slurm_job;  ///< "1234", or "1234.0", "1234.batch" with its step

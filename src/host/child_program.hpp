@@ -11,7 +11,7 @@
 
 namespace vramtrack {
 
-/// How a program ended: one of the two, or neither where nobody can tell.
+/// How a program ended: one of the two, or neither if that is not known.
 struct ProgramEnd {
   std::optional<int> exit_code;
   int signal = 0;  ///< that killed it; 0: none

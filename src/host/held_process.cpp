@@ -26,7 +26,7 @@ Result<HeldProcess> HeldProcess::open(const std::string& proc_root, std::uint32_
   if (start_ticks == 0)
     return fail(
         fmt::format("the start time of pid {} is unknown: it could be another process by now; use kill {}", pid, pid));
-  // A slip of the finger on init would end the machine or the container.
+  // Signalling init by mistake would end the machine or the container.
   if (pid <= 1) return fail("pid 1 runs this machine or container: vramtrack does not signal it");
   if (pid == static_cast<std::uint32_t>(::getpid())) return fail("that is vramtrack itself; q ends it");
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
@@ -34,8 +34,8 @@ Result<HeldProcess> HeldProcess::open(const std::string& proc_root, std::uint32_
     if (errno == ESRCH) return fail(fmt::format("pid {} has ended, or is in another pid namespace", pid));
     return fail(fmt::format("pid {} cannot be held: {}; use kill {}", pid, errno_words(errno), pid));
   }
-  // First the descriptor, then the comparison: had the pid been reused before, the start ticks differ; after
-  // that the descriptor still means the old process.
+  // Open the descriptor first, then compare: if the pid had been reused before, the start ticks differ; if it is
+  // reused later, the descriptor still refers to the old process.
   auto info = read_process(proc_root, pid);
   if (!info || info->start_ticks != start_ticks) {
     ::close(fd);

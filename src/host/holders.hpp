@@ -14,7 +14,7 @@
 
 namespace vramtrack {
 
-/// What is believed of a holder.
+/// The assumed state of a holder.
 enum class HolderState : std::uint8_t {
   alive,
   service,          ///< a display server, an MPS server, a daemon of the driver: alive, and meant to stay
@@ -27,7 +27,7 @@ inline constexpr std::array<std::string_view, 6> kHolderStateNames = {"alive",  
                                                                       "zombie", "uninterruptible", "not visible"};
 std::string_view to_string(HolderState state);
 
-/// One process that holds a device, or may. Its texts are foreign.
+/// One process that holds a device, or may. Its texts are untrusted.
 struct Holder {
   ProcessInfo info;
   HolderState state = HolderState::alive;

@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as a request to end in order, and sleeping that hears them.
+// SIGINT and SIGTERM as a request for an orderly end, and sleeping that they interrupt.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What kind of program a process is, by its command: a worker is expected to work until it ends, others may rest.
+// What kind of program a process is, by its command: a worker is expected to work until it ends, others may be idle.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ struct NatureFound {
 };
 
 /// `command`: its arguments joined by spaces; `name`: its comm; `kind`: as ProcessInfo::kind. Pure. A command can be
-/// made to look like any of these: the answer may spare a process, and never condemns one.
+/// made to look like any of these: use the answer only to spare a process, never to act against it.
 NatureFound nature_of(std::string_view command, std::string_view name, std::string_view kind);
 
 /// Whether the command is that of a helper that Python's multiprocessing (or PyTorch's DataLoader) started.

@@ -7,7 +7,7 @@
 namespace vramtrack {
 
 /// "0000:1D:00.0", "00000000:1D:00.0" and "1d:00.0" as "00000000:1d:00.0", the form NVML and recordings have.
-/// Anything that is no PCI address is returned in lower case and otherwise as it is. Pure.
+/// Anything that is not a PCI address is returned in lower case and otherwise unchanged. Pure.
 std::string normal_pci_address(std::string_view text);
 
 }  // namespace vramtrack

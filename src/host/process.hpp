@@ -1,5 +1,5 @@
-// Identity of a process as the kernel tells it under /proc, without ptrace. Of its environment only the name of its
-// Slurm job is looked at, where it has one; host/progress looks at the number of its ranks and their port.
+// Identity of a process as the kernel shows it under /proc, without ptrace. The only part of its environment that is
+// read is the name of its Slurm job, if it has one; host/progress reads the number of its ranks and their port.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ std::optional<ProcessInfo> read_process(const std::string& proc_root, std::uint3
 /// Whether ProcessInfo::user may be `name` here: a user of this machine, or a number.
 bool user_exists(const std::string& name);
 
-/// What of a process is mapped: names for recognise_framework().
+/// Names of the files that a process has mapped, for recognise_framework().
 struct MappedNames {
   enum class Access : std::uint8_t { read, denied, gone };
   Access access = Access::gone;

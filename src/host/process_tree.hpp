@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-/// What a walk of /proc tells of one process.
+/// What a walk of /proc shows of one process.
 struct ListedProcess {
   std::uint32_t pid = 0;
   std::uint32_t parent_pid = 0;

@@ -1,4 +1,4 @@
-// ProcessWatch: turns what a driver lists, (device, pid, bytes) poll by poll, into samples of stable series,
+// ProcessWatch: turns a driver's lists of (device, pid, bytes), poll by poll, into samples of stable series,
 // identities in the Catalog, and process_ended events.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace vramtrack {
 
-/// What the kernel does not show of the listed processes, as of the last poll.
+/// What the kernel does not show about the listed processes, as of the last poll.
 struct Unseen {
   std::size_t unresolved = 0;     ///< listed by the driver, not in /proc
   std::size_t maps_denied = 0;    ///< libraries not readable, so the framework may be unknown
@@ -48,7 +48,7 @@ class ProcessWatch {
   /// The device's list could not be read in this poll: nothing is concluded from a process's absence on it.
   void unanswered(std::size_t device);
   /// Appends the poll's samples, by pid and then device, and its events, by pid and then start ticks: the same lists
-  /// give the same batch in whatever order the driver tells them.
+  /// give the same batch, in whatever order the driver lists them.
   ///  * A listed process gives a sample when its bytes are known, and its load.
   ///  * One that is no longer listed on an answering device, but lives, has given the memory back: one sample
   ///    of 0 bytes, then none until it is listed again.
@@ -90,7 +90,7 @@ class ProcessWatch {
   void identify(std::uint32_t pid, Entry& entry);
   void read_framework(Entry& entry);
   Holding& holding(Entry& entry, std::size_t device);
-  /// A process is over: forgets its series that the rest of the program has never heard of.
+  /// A process has ended: forgets those of its series that never had a sample.
   void retire_unsampled(const Entry& entry);
   /// Settles an entry at the end of a poll; true when it is over and can be forgotten.
   bool settle(std::uint32_t pid, Entry& entry, Batch& out);

@@ -13,14 +13,14 @@
 namespace vramtrack {
 namespace {
 
-/// More processes than this are not looked at: a machine that has them has another trouble.
+/// If there are more processes than this, none are examined: such a machine has another problem.
 constexpr std::size_t kMostProcesses = 65536;
-/// Of one process; what the others do is not known then, and nothing is concluded from it.
+/// Per process; if there are more, what the others do is not known, and nothing is concluded.
 constexpr std::size_t kMostChildren = 1024;
 constexpr std::size_t kMostChildrenRead = 64;
 /// Servers above a worker: uvicorn above its workers, a launcher above that.
 constexpr int kMostServersAbove = 3;
-/// Below this share of a core and this many bytes a second a process rests: then it is worth looking closer.
+/// Below this share of a core and this many bytes per second a process is idle: then it is worth a closer look.
 constexpr double kRestingCpu = 0.02;
 constexpr double kRestingIo = 4096;
 /// Where PyTorch's ranks meet unless told otherwise.

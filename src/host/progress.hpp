@@ -1,5 +1,5 @@
-// ProgressReader: what the kernel tells of processes that hold memory: whether they get anything done, and what they
-// are. It reads /proc alone, asks no program and needs no ptrace.
+// ProgressReader: what the kernel shows about processes that hold memory: whether they make progress, and what they
+// are. It reads only /proc, asks no other program and needs no ptrace.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class ProgressReader {
   struct Entry : ProcessStat {
     std::uint32_t pid = 0;
   };
-  /// What is kept of a process from round to round.
+  /// What is kept about a process from round to round.
   struct Before {
     std::uint64_t start_ticks = 0;
     Timestamp time;

@@ -1,4 +1,4 @@
-// Who listens, and who is connected: the kernel's tables of sockets, joined with a process's descriptors.
+// Which sockets listen or are connected: the kernel's socket tables, joined with a process's descriptors.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +22,28 @@ struct TcpSocket {
   std::uint64_t waiting = 0;  ///< bytes that nobody has read; of one that listens: connections nobody accepted
 };
 
-/// Appends the sockets that listen or are connected. A line that is not understood is passed over. Pure.
+/// Appends the sockets that listen or are connected. A line that is not understood is skipped. Pure.
 void parse_tcp(std::string_view text, std::vector<TcpSocket>& out);
 
 /// The inodes of the Unix sockets that listen, from /proc/net/unix; not those of the CUDA driver, and not those by
 /// which Python's multiprocessing hands over descriptors. Pure.
 std::vector<std::uint64_t> listening_unix(std::string_view text);
 
-/// The ports that the system gives to those who do not ask for one; [low, high].
+/// The ports that the system assigns when a program does not ask for one; [low, high].
 struct EphemeralPorts {
   std::uint16_t low = 32768;
   std::uint16_t high = 60999;
   [[nodiscard]] bool has(std::uint16_t port) const { return port >= low && port <= high; }
 };
 
-/// The tables of one round: a network namespace is read once, whoever asks. Not thread-safe.
+/// The tables of one round: each network namespace is read only once. Not thread-safe.
 class SocketTables {
  public:
   explicit SocketTables(std::string proc_root) : proc_root_(std::move(proc_root)) {}
 
-  /// What of `pid` listens, and who is connected to that; nullopt where its descriptors may not be read (another user's
-  /// process without CAP_SYS_PTRACE). Ports in `ignored` do not count, nor those that the system gave where
-  /// `services_only`. Cost: one readlink a descriptor (at most 4096), and once a namespace three files (at most 9 MiB).
+  /// The listening sockets of `pid` and their connections; nullopt if its descriptors may not be read (another user's
+  /// process without CAP_SYS_PTRACE). Ports in `ignored` do not count, nor, with `services_only`, those that the system
+  /// assigned. Cost: a readlink per descriptor (at most 4096), and three files per namespace (at most 9 MiB).
   std::optional<ListeningSockets> of(std::uint32_t pid, bool services_only, const std::set<std::uint16_t>& ignored);
 
  private:

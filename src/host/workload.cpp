@@ -16,7 +16,7 @@ constexpr std::size_t kContainerId = 64;
 
 using Json = nlohmann::json;
 
-/// Null for what cannot be read or is no JSON: another program's file, in whatever state.
+/// Null if it cannot be read or is not JSON: it is another program's file and may be in any state.
 Json json_file(const std::string& path) {
   const auto text = read_text_file(path, kMostBytes);
   return text ? Json::parse(*text, nullptr, false) : Json();

@@ -1,4 +1,4 @@
-// What names the work of a process beyond its command line: the image of its container and the name of its Slurm job.
+// What identifies the work of a process besides its command line: its container's image and its Slurm job's name.
 // A program in another image is another program. Nothing is asked of a daemon, and nothing is executed.
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace vramtrack {
 namespace {
 
-/// Two readings that took less than this are of one moment; far below what Stamps takes for a jump.
+/// Two readings that took less than this belong to one moment; far less than what Stamps takes for a jump.
 constexpr Duration kTogether = std::chrono::milliseconds{1};
 constexpr int kMostReadings = 10;
 
@@ -19,14 +19,14 @@ Duration boot_time() {
   return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
 }
 
-/// Empty where the kernel does not tell.
+/// Empty if the kernel does not report it.
 std::string boot_id() {
   std::string id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
   return id;
 }
 
-/// The two clocks are read one after the other: again, where another program ran in between.
+/// Reads the two clocks one after the other, and again if another program ran in between.
 ClockReading machine_reading() {
   ClockReading reading;
   for (int tries = 0; tries < kMostReadings; ++tries) {
@@ -59,7 +59,7 @@ Clock compressed(const Clock& clock, double speed) {
   const SteadyTime steady = clock.steady();
   Clock fast;
   fast.read = [=, real = clock.read]() -> ClockReading {
-    // Of one reading: a moment between two of them would be `speed` times as long.
+    // All from one reading: a moment between two of them would be `speed` times as long.
     const Duration passed = scaled(real().since_boot - begin.since_boot, speed);
     return {begin.wall + passed, begin.since_boot + passed};
   };

@@ -1,4 +1,4 @@
-// Clock: where a live loop gets its time from. It is injected, so that a test or a simulation runs the same loop.
+// Clock: where a live loop gets its time from. It is injected, so that a test or a simulation can run the same loop.
 #pragma once
 
 #include <chrono>
@@ -9,23 +9,23 @@
 
 namespace vramtrack {
 
-/// A moment of the clock that deadlines are counted in. It never jumps.
+/// A moment of the clock in which deadlines are counted. It never jumps.
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-/// Both at one moment: together they tell a clock that was set from time that passed.
+/// Both clocks at one moment: together they distinguish a clock that was set from time that passed.
 struct ClockReading {
   Timestamp wall;         ///< the time of day; somebody may set it
-  Duration since_boot{};  ///< never set, and it goes on while the machine sleeps
+  Duration since_boot{};  ///< never set, and it continues while the machine sleeps
 };
 
 struct Clock {
   std::function<ClockReading()> read;
-  std::function<SteadyTime()> steady;           ///< what deadlines are counted in
+  std::function<SteadyTime()> steady;           ///< the clock in which deadlines are counted
   std::function<bool(SteadyTime)> sleep_until;  ///< false: asked to end meanwhile. A past deadline returns at once.
-  std::string boot_id;  ///< of this start of the machine: readings of two runs compare. Empty: of this run only
+  std::string boot_id;  ///< of this start of the machine, to compare readings of two runs. Empty: of this run only
 };
 
-/// This machine's time of day, for what is told to people; samples are stamped by a loop's Clock.
+/// This machine's time of day, for messages to people; samples are stamped by a loop's Clock.
 Timestamp time_of_day();
 
 /// This machine's clocks. Sleeping ends early at SIGINT or SIGTERM while an Interrupt lives.
@@ -35,8 +35,8 @@ Clock machine_clock();
 /// REQUIRES: speed > 0.
 Clock compressed(const Clock& clock, double speed);
 
-/// The first moment after `deadline` in steps of `interval` that is not past at `now`. Missed ones are not made up for:
-/// the deadlines stand still while polls are slow or the machine sleeps. REQUIRES: interval > 0.
+/// The first moment after `deadline`, in steps of `interval`, that is not past at `now`. Missed ones are not made up
+/// for: the deadlines pause while polls are slow or the machine sleeps. REQUIRES: interval > 0.
 SteadyTime next_deadline(SteadyTime deadline, SteadyTime::duration interval, SteadyTime now);
 
 }  // namespace vramtrack

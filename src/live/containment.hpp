@@ -1,4 +1,4 @@
-// Containment: the policies of the configuration put to work on a live loop.
+// Containment: applies the policies of the configuration to a live loop.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,20 @@
 
 namespace vramtrack {
 
-/// Where the off file is: act.off-file, else beside the store; empty where nothing is recorded and none is named.
+/// The path of the off file: act.off-file, else beside the store; empty if nothing is recorded and none is named.
 std::string acts_off_path(const ActConfig& config, const std::string& store_path);
 
-/// The runner of config.policies; nullptr where there are none and an earlier run left nothing to undo, or where it
-/// cannot be had: then `warn` has heard why, and watching goes on. `store_path`: the audit is kept beside it; empty:
-/// every run is a dry run. `simulated`: so is a simulation's. `notifier` (it must outlive the runner) may be null.
+/// The runner of config.policies; nullptr if there are none and an earlier run left nothing to undo, or if it cannot be
+/// had: then `warn` has been told why, and watching continues. `store_path`: the audit is kept beside it; empty: every
+/// run is a dry run. `simulated`: so is that of a simulation. `notifier` (it must outlive the runner) may be null.
 std::unique_ptr<act::Runner> open_containment(const Config& config, const std::string& store_path, bool simulated,
                                               act::Notifier* notifier, act::Tools tools, std::function<Timestamp()> now,
                                               const Warn& warn);
 
-/// The policies of a configuration that was read again.
+/// The policies of a configuration that was reloaded.
 Status use_policies(act::Runner& runner, const Config& config);
 
-/// The listener that shows `runner` each tick's View, and tells `warn` what it has to say. Both must outlive it.
+/// The listener that shows `runner` each tick's View, and passes its messages to `warn`. Both must outlive it.
 Listener containing(act::Runner& runner, const Pipeline& pipeline, Warn warn);
 
 /// The name of this process's user.

@@ -1,4 +1,4 @@
-// HealthHistory: tells when the health of a GPU changes, so that it is recorded like everything else that happens.
+// HealthHistory: reports when the health of a GPU changes, so that it is recorded like everything else that happens.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class HealthHistory {
  public:
   /// Adds an event (a note of its device) to `batch` for each device whose condition has changed: a failing one at
   /// once, others when all readings of a minute agree, since clocks are lowered for moments by design. A device is
-  /// taken to be healthy until its first reading. XID errors are events of their own and are not told again.
+  /// assumed to be healthy until its first reading. XID errors are events of their own and are not repeated.
   void add(const Catalog& catalog, Batch& batch);
 
  private:

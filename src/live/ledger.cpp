@@ -59,7 +59,7 @@ class DeviceFiles {
   std::map<std::string, std::string> nvidia_;
 };
 
-/// Without the driver's own table, GPU 0 is /dev/nvidia0.
+/// Without the driver's own table, GPU 0 is assumed to be /dev/nvidia0.
 bool has_open(const Holder& holder, const DeviceInfo& device, const DeviceFiles& files) {
   const std::string address = short_address(device.pci_bus_id);
   const std::string by_index = device.index ? fmt::format("/dev/nvidia{}", *device.index) : std::string();
@@ -75,7 +75,7 @@ const Holder* find(const HoldersFound& found, std::uint32_t pid) {
   return at != found.holders.end() ? &*at : nullptr;
 }
 
-/// What the driver says of each process, by device id and pid; nullopt: listed without an amount.
+/// What the driver reports for each process, by device id and pid; nullopt: listed without an amount.
 using Listed = std::map<std::string, std::map<std::uint32_t, std::optional<std::uint64_t>>>;
 
 Listed listed(const Batch& batch, const Catalog& catalog) {

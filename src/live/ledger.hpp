@@ -1,4 +1,4 @@
-// Ledger: who holds what of each GPU now: used memory = processes + driver + unattributed.
+// Ledger: who holds how much of each GPU now: used memory = processes + driver + unattributed.
 #pragma once
 
 #include <cstddef>
@@ -17,36 +17,36 @@ namespace vramtrack {
 /// A process that the driver lists on one GPU.
 struct LedgerLine {
   Holder holder;
-  std::optional<std::uint64_t> bytes;  ///< empty: the driver does not tell how much it holds
+  std::optional<std::uint64_t> bytes;  ///< empty: the driver does not report how much it holds
 };
 
 /// One GPU. used_bytes = process_bytes + driver_bytes + unattributed_bytes, unless processes share memory: then they
 /// hold more together than is in use, and the other two are 0.
 struct DeviceLedger {
   DeviceInfo device;
-  std::optional<std::uint64_t> used_bytes;  ///< empty: the driver does not tell; driver and unattributed are 0 then
+  std::optional<std::uint64_t> used_bytes;  ///< empty: not reported by the driver; driver and unattributed are 0 then
   std::uint64_t process_bytes = 0;
-  /// What the driver may need for contexts and page tables: at most core/driver_share of what processes do not hold.
+  /// What the driver may need for contexts and page tables: at most core/driver_share, of what processes do not hold.
   std::uint64_t driver_bytes = 0;
   std::uint64_t unattributed_bytes = 0;
-  std::size_t without_bytes = 0;   ///< processes whose memory the driver does not tell
+  std::size_t without_bytes = 0;   ///< processes whose memory the driver does not report
   std::vector<LedgerLine> lines;   ///< the largest first
-  std::vector<Holder> not_listed;  ///< they have this GPU open, and the driver does not list them
+  std::vector<Holder> not_listed;  ///< they have this GPU open, but the driver does not list them
 };
 
 struct Ledger {
   std::vector<DeviceLedger> devices;  ///< in the order of the catalog
-  /// They have files of a GPU open that belong to no device of this ledger, or to all of them (/dev/nvidiactl).
+  /// They have GPU files open that belong to no device of this ledger, or to all devices (/dev/nvidiactl).
   std::vector<Holder> elsewhere;
   std::size_t not_inspected = 0;  ///< processes of other users that could not be inspected
 };
 
-/// The pids that `batch` (one poll of the live sources) and `catalog` have processes of.
+/// The pids of which `batch` (one poll of the live sources) and `catalog` have processes.
 std::set<std::uint32_t> listed_pids(const Batch& batch, const Catalog& catalog);
 
-/// The ledger of one poll. `found` is find_holders() of listed_pids(); `sys_root` and `proc_root` tell which file
-/// belongs to which GPU. A GPU of which nothing
-/// could be read is left out. O(samples + holders * devices).
+/// The ledger of one poll. `found` is find_holders() of listed_pids(); `sys_root` and `proc_root` show which
+/// file belongs to which GPU. A GPU that could not be read at all is left out. O(samples + holders *
+/// devices).
 Ledger make_ledger(const Batch& batch, const Catalog& catalog, const HoldersFound& found, const std::string& proc_root,
                    const std::string& sys_root);
 

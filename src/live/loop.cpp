@@ -18,7 +18,7 @@ SteadyTime::duration steps(double seconds) {
   return std::chrono::duration_cast<SteadyTime::duration>(from_seconds(seconds));
 }
 
-/// What a tick costs is real time, however fast the loop's clock goes.
+/// The cost of a tick is real time, however fast the loop's clock runs.
 class Stopwatch {
  public:
   [[nodiscard]] double seconds() const {
@@ -45,7 +45,7 @@ Loop::Loop(const Config& config, LoopInput input, Clock clock)
   for (const LiveSource& live : input_.sources) cost_.sources.push_back({.name = std::string(live.name)});
 }
 
-/// Not before the watch began, as its recording says.
+/// Not before the beginning of the watch, as its recording gives it.
 void Loop::make_sources() {
   for (LiveSource& live : input_.sources)
     if (!live.source) live.source = input_.again(started_, *input_.catalog);
@@ -62,7 +62,7 @@ bool Loop::record_into(const StoreConfig& store) {
   if (const auto last = (*opened)->clock_mark()) {
     const Timestamp resumed = stamps_.resume(*last, clock_.read(), clock_.boot_id);
     const bool same_boot = !clock_.boot_id.empty() && last->boot_id == clock_.boot_id && resumed > last->stamp;
-    // A simulation begins anew with each start.
+    // A simulation starts anew each time.
     if (config_.watch.experience && same_boot && !input_.again && pipeline_.resume((*opened)->path(), resumed))
       ended_ = ended_meanwhile(*pipeline_.view(), config_.sources.proc_root, resumed);
     if (input_.again)
@@ -95,7 +95,7 @@ void Loop::tick() {
   next_ = next_deadline(next_, steps(interval_s_), clock_.steady());
 }
 
-/// True when one of them has come to its end.
+/// True if one of them has come to its end.
 bool Loop::poll_sources() {
   now_ = stamps_.next(clock_.read());
   batch_.events.insert(batch_.events.end(), ended_.begin(), ended_.end());
@@ -114,7 +114,7 @@ bool Loop::poll_sources() {
   }
   pipeline_.set_source_warnings(standing_warnings(input_.sources));
   health_.add(*input_.catalog, batch_);
-  // The processes of a simulation are none of this machine.
+  // The processes of a simulation do not exist on this machine.
   if (!input_.again) {
     const Stopwatch looking;
     if (progress_.add(*input_.catalog, now_, batch_)) {
@@ -122,12 +122,12 @@ bool Loop::poll_sources() {
       cost_.look_s += looking.seconds();
     }
   }
-  // A simulation has times of its own.
+  // A simulation has its own times.
   for (const Sample& sample : batch_.samples) now_ = std::max(now_, sample.time);
   return ended;
 }
 
-/// The next run follows the last, and knows nothing of it but what the store remembers of programs.
+/// The next run follows the last, and knows only what the store remembers about programs.
 void Loop::start_again() {
   now_ += from_seconds(interval_s_);
   pipeline_.begin_anew(now_);

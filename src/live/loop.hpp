@@ -16,16 +16,16 @@
 
 namespace vramtrack {
 
-/// What a loop polls. The series of `sources` are those of `catalog`.
+/// What a loop polls. The series of `sources` are in `catalog`.
 struct LoopInput {
   std::unique_ptr<Catalog> catalog;
   std::vector<LiveSource> sources;
-  /// Of a simulation: makes its source, beginning at that time: where it is not made yet, as the loop begins, and once
-  /// more when it has come to its end. Empty: the sources are there and have no end.
+  /// For a simulation: makes its source, beginning at that time; called when the loop begins if there is none yet, and
+  /// again when it has come to its end. Empty: the sources are there and have no end.
   std::function<std::unique_ptr<Source>(Timestamp start, Catalog& catalog)> again;
 };
 
-/// `watch`, `top` and the agent differ in who listens to pipeline() and in how they wait for next():
+/// `watch`, `top` and the agent differ in which listeners pipeline() has and in how they wait for next():
 ///
 ///     Loop loop(config, std::move(input), machine_clock());
 ///     loop.pipeline().listen(...);
@@ -43,32 +43,32 @@ class Loop {
   [[nodiscard]] Pipeline& pipeline() { return pipeline_; }
   [[nodiscard]] const Clock& clock() const { return clock_; }
 
-  /// Records all from now on into the store at `store.path`; the stamps go on from those of the last run that recorded
-  /// there. False when it cannot be opened: listeners have heard why, and the loop goes on without it.
+  /// Records everything from now on into the store at `store.path`; the stamps continue from those of the last run that
+  /// recorded there. False if it cannot be opened: listeners have been told why, and the loop continues without it.
   /// REQUIRES: no tick() yet.
   bool record_into(const StoreConfig& store);
 
-  /// When tick() is due. The first one is at once.
+  /// When tick() is due. The first one is due at once.
   [[nodiscard]] SteadyTime next() const { return next_; }
-  /// Polls every source once, hands on what they have, and sets next().
+  /// Polls every source once, passes on what they have, and sets next().
   void tick();
-  /// Processes of which `is_held` is true are held by a policy: that they rest is no sign of a stall. Called in tick().
+  /// Processes for which `is_held` is true are held by a policy: their rest is not a sign of a stall. Called in tick().
   void mark_held(std::function<bool(std::uint32_t pid, std::uint64_t start_ticks)> is_held) {
     progress_.mark_held(std::move(is_held));
   }
-  /// What has not been written yet is.
+  /// Writes what has not been written yet.
   void finish() { pipeline_.flush(); }
 
-  /// Holds from the next tick on. REQUIRES: > 0.
+  /// Applies from the next tick on. REQUIRES: > 0.
   void set_interval(double interval_s) { interval_s_ = interval_s; }
   [[nodiscard]] double interval_s() const { return interval_s_; }
-  /// When this loop was made, as its samples are stamped.
+  /// When this loop was created, in the time of its sample stamps.
   [[nodiscard]] Timestamp started() const { return started_; }
   /// The stamp of the last tick.
   [[nodiscard]] Timestamp now() const { return now_; }
   [[nodiscard]] const Catalog& catalog() const { return *input_.catalog; }
   [[nodiscard]] std::vector<std::string> source_names() const;
-  /// Polls, samples and the time they took, since the start; the rest of OwnCost is the agent's.
+  /// Polls, samples and the time they took, since the start; the rest of OwnCost comes from the agent.
   [[nodiscard]] const OwnCost& cost() const { return cost_; }
 
  private:
@@ -88,7 +88,7 @@ class Loop {
   ProgressRounds progress_;
   HealthHistory health_;
   Batch batch_;
-  std::vector<Event> ended_;  ///< processes that ended before the first tick, since the last watch
+  std::vector<Event> ended_;  ///< processes that ended after the last watch and before the first tick
   OwnCost cost_;
 };
 

@@ -13,21 +13,21 @@
 namespace vramtrack {
 namespace {
 
-/// An end that waits longer looks like a hang.
+/// Waiting longer at the end would look like a hang.
 constexpr double kLastAttempt_s = 3;
-/// A silence of the configuration does not end.
+/// A silence in the configuration does not end.
 constexpr std::chrono::hours kLongestHeld{24 * 366};
 constexpr std::size_t kMostHeld = 4096;  ///< as many as the notifier's own inbox
 
-/// What is told of an alert when its silence has ended: the last that happened to it.
+/// What is reported about an alert when its silence has ended: its latest change.
 struct HeldNote {
   act::Note note;
   SilenceSubject subject;
-  bool told_before = false;  ///< somebody has heard of it, and waits to hear that it is over
+  bool told_before = false;  ///< somebody was told of it, and expects to be told when it is over
 };
 using HeldNotes = std::map<std::string, HeldNote>;  // by name_of()
 
-/// Of the alert that stands: one of each kind a series.
+/// For the standing alert: a series has at most one of each kind.
 std::string name_of(const act::Note& note) {
   return std::string(to_string(note.kind)) + ' ' + series_key_text(note.key);
 }
@@ -60,7 +60,7 @@ act::Note note_of(const View& view, const SeriesView& series, const Alert& alert
     note.suspect_start_ticks = series.verdict.suspect->pid_start_ticks;
   }
   note.severity = alert.severity;
-  // Seconds since a simulation's start are no date for anybody.
+  // Seconds since a simulation's start are not a date for anybody.
   note.time = view.clock_is_relative      ? now
               : news == AlertNews::raised ? alert.raised
                                           : alert.cleared.value_or(view.time);
@@ -86,15 +86,15 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
     note.silenced = true;
     const auto known = held->find(name_of(note));
     const bool is_over = note.news == AlertNews::cleared;
-    // What is held first tells: of an alert that was raised before the silence it is another word than "raised".
+    // What is held is reported first: for an alert raised before the silence, that is another change than "raised".
     const bool told_before = known != held->end() ? known->second.told_before : note.news != AlertNews::raised;
-    // Nobody has heard of it, or nobody ever will: then nobody waits to hear that it is over.
+    // Nobody was told of it, or nobody ever will be: then nobody expects to be told that it is over.
     if (is_over && (!told_before || silence->ends > now + kLongestHeld || held->size() >= kMostHeld)) {
       if (known != held->end()) held->erase(known);
       return notifier.tell(std::move(note));
     }
     if (!is_over) notifier.tell(note);
-    // Who hears of it for the first time is told all that was said of it.
+    // Someone who is told of it for the first time is told everything that was said about it.
     if (note.news == AlertNews::escalated && known != held->end())
       note.text = known->second.note.text + '\n' + note.text;
     held->insert_or_assign(name_of(note), HeldNote{note, std::move(subject), told_before});

@@ -1,4 +1,4 @@
-// Notifications: [notify] put to work. Shared by the commands that watch.
+// Notifications: applies [notify]. Shared by the commands that watch.
 #pragma once
 
 #include <functional>
@@ -13,24 +13,24 @@
 
 namespace vramtrack {
 
-/// The notifier that [notify] asks for; nullptr when it names nobody, or when it cannot be had: then `warn` has heard
-/// why, and watching goes on. `store_path`: the queue is kept beside it; empty: nothing is kept over a restart.
-/// `simulated`: the scenario's name, said in every message; empty: real. `now`: the time of day; called from any
+/// The notifier that [notify] asks for; nullptr if it names nobody, or if it cannot be had: then `warn` has been told
+/// why, and watching continues. `store_path`: the queue is kept beside it; empty: nothing is kept over a restart.
+/// `simulated`: the scenario's name, given in every message; empty: real. `now`: the time of day; called from any
 /// thread.
 std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::string& store_path,
                                              const std::string& simulated, std::function<Timestamp()> now,
                                              const Warn& warn);
 
-/// What the notifier is told of one change of an alert. `now`: the time of day, for a view whose times have no date.
+/// What the notifier is told about one change of an alert. `now`: the time of day, for a view whose times have no date.
 act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news, Timestamp now);
 
-/// The listener that tells the notifier of every alert, and `warn` of what the notifier has to say of its deliveries.
-/// An alert that one of `silences` covers is told when the silence has ended and it still stands; that it is over, too,
-/// is told then where its beginning was told. All must outlive the listener.
+/// The listener that passes every alert to the notifier, and the notifier's reports about its deliveries to `warn`. An
+/// alert covered by one of `silences` is reported when the silence has ended, if it still stands; its end is reported
+/// then, too, if its beginning was reported. All must outlive the listener.
 Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn);
 
-/// Before the end: the last alerts are tried once, at most some seconds; what is left is said. Returns whether all has
-/// been delivered, from the beginning.
+/// Before the end: the last alerts are tried once, for at most some seconds; what is left over is reported. Returns
+/// whether everything has been delivered, from the beginning.
 bool finish_notifications(act::Notifier& notifier, bool kept, const Warn& warn);
 
 }  // namespace vramtrack

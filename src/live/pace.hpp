@@ -9,10 +9,10 @@ namespace vramtrack {
 
 class Pace {
  public:
-  /// `speed` recorded seconds a second; 0: as fast as possible.
+  /// `speed`: recorded seconds per second; 0: as fast as possible.
   Pace(double speed, Clock clock) : speed_(speed), clock_(std::move(clock)) {}
 
-  /// Waits until it is time for a sample of `time`, the first one being due at once. False when asked to end.
+  /// Waits until a sample of `time` is due; the first one is due at once. False if asked to end.
   bool wait_for(Timestamp time) {
     if (speed_ <= 0) return clock_.sleep_until(clock_.steady());
     if (!first_) {

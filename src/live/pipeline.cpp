@@ -28,7 +28,7 @@ void Pipeline::hear(const AlertChange& change) {
     static_cast<void>(stories_.news(catalog_.key(change.alert.series), change.alert, change.news));
     return;
   }
-  // At once: the store needs the alert's series, which may be forgotten next.
+  // Immediately: the store needs the alert's series, which may be forgotten next.
   if (store_) check_store(store_->record(change.alert));
   changes_.push_back(change);
 }
@@ -51,7 +51,7 @@ bool Pipeline::resume(const std::string& path, Timestamp now) {
   auto reader = StoreReader::open(path);
   if (!reader) return false;
   resuming_ = true;
-  // Runs that ended then are remembered already.
+  // Runs that ended then are already remembered.
   const std::optional<ProgramMemory> memory = memory_;
   if (memory_) memory_->put = [](const ProgramIdentity&, const Program&) {};
   new_engine();
@@ -79,7 +79,7 @@ void Pipeline::read_days_of(const std::string& path, Timestamp now) {
 }
 
 void Pipeline::record_start(Timestamp now) {
-  // A replay begins anew here, as this watch does, or goes on.
+  // Here, a replay begins anew, as this watch does, or continues.
   Event start;
   start.time = now;
   start.kind = Event::Kind::watch_started;
@@ -129,8 +129,8 @@ std::shared_ptr<const View> Pipeline::new_view(bool explain) const {
 
 void Pipeline::tell_changes() {
   const auto view = this->view();
-  // Of one leak the device knows more, who causes it and how it ended: of one tick it tells first that it grows, and
-  // last that it is over.
+  // The device knows more about a leak than its parts: who causes it and how it ended. Within one tick, the device
+  // therefore reports first that it grows, and last that it is over.
   const auto place = [this](const AlertChange& change) {
     if (catalog_.key(change.alert.series).metric != Metric::device_used) return 1;
     return change.news == AlertNews::cleared ? 2 : 0;
@@ -154,7 +154,7 @@ void Pipeline::flush() {
   if (store_) check_store(store_->flush());
 }
 
-/// The store itself says each cause once.
+/// The store itself reports each cause once.
 void Pipeline::check_store(const Status& status) const {
   if (!status) warn("recording: " + status.error().message);
 }

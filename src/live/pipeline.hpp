@@ -1,4 +1,4 @@
-// Pipeline: what becomes of a batch of samples: it is recorded and judged, and those who listen are told.
+// Pipeline: what happens to a batch of samples: it is recorded and judged, and the listeners are told.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@
 
 namespace vramtrack {
 
-/// Processes that have ended are kept up to this number by a live engine: a watch may run for months.
+/// A live engine keeps at most this many processes that have ended: a watch may run for months.
 inline constexpr std::size_t kMaxEndedSeries = 256;
 
-/// One change of an alert, with the View of the tick that brought it.
+/// One change of an alert, with the View of the tick that caused it.
 struct AlertTold {
   const View& view;
   const SeriesView& series;
   const Alert& alert;
   AlertNews news;
-  /// The same for people, to whom a leak of a device and of its process is one: nullopt where it has been told.
+  /// The same for people, for whom a leak of a device and of its process is one: nullopt if already reported.
   std::optional<AlertNews> story;
 };
 
-/// Somebody who is told what happens: printing, drawing, serving, notifying and acting are listeners, and nothing else
-/// differs between the programs that watch. Functions may be empty. They are called on the pipeline's thread, in this
-/// order within a tick, and must not call the pipeline's take().
+/// A listener is told what happens. Printing, drawing, serving, notifying and acting are listeners, and the programs
+/// that watch differ in nothing else. Functions may be empty. They are called on the pipeline's thread, in this order
+/// within a tick, and must not call the pipeline's take().
 struct Listener {
   Warn warning;                                 ///< a source, the store or the clock: one text for people
   std::function<void(const Event&)> event;      ///< a process ended, a device was lost, an XID
@@ -40,7 +40,7 @@ struct Listener {
   std::function<void(const Batch&)> tick;       ///< after all of these; view() is the View after the batch
 };
 
-/// Not thread-safe. A tick in which no alert changes builds no View: that is the listeners' to ask for.
+/// Not thread-safe. A tick in which no alert changes builds no View: listeners ask for one if they need it.
 class Pipeline {
  public:
   struct Counts {
@@ -50,41 +50,41 @@ class Pipeline {
     std::uint64_t cleared = 0;  ///< likewise
   };
 
-  /// `catalog` must outlive the pipeline, `config` is copied. `max_ended_series`: as Engine's.
+  /// `catalog` must outlive the pipeline; `config` is copied. `max_ended_series`: as for Engine.
   Pipeline(const Config& config, Catalog& catalog, std::size_t max_ended_series = Engine::kKeepAll);
 
-  /// Tells `listener` of everything from now on. Those who listen first are told first.
+  /// Tells `listener` everything from now on. Listeners are told in the order in which they were added.
   void listen(Listener listener) { listeners_.push_back(std::move(listener)); }
 
-  /// From now on programs are compared with their earlier runs. REQUIRES: take() was not called yet.
+  /// From now on, programs are compared with their earlier runs. REQUIRES: take() was not called yet.
   void remember(std::optional<ProgramMemory> memory);
 
-  /// Takes in what the store at `path` holds of the last watch, up to `now`, without recording or telling it: true when
-  /// there was any. The alerts that stand there stand here. REQUIRES: take() was not called yet, and record_into()
+  /// Takes in what the store at `path` holds of the last watch, up to `now`, without recording or reporting it: true if
+  /// there was any. The alerts that stand there also stand here. REQUIRES: take() was not called yet, and record_into()
   /// comes next.
   bool resume(const std::string& path, Timestamp now);
 
   /// Records all batches and alerts from now on into `store`, beginning at `now`.
   void record_into(std::unique_ptr<Store> store, Timestamp now);
 
-  /// What the machine's clocks say at the next tick: the store ages by it.
+  /// What the machine's clocks show at the next tick: the store uses it for retention.
   void keep_time(const ClockMark& mark) {
     if (store_) store_->keep_time(mark);
   }
 
-  /// What stands in the way of the sources at present, a text each: views have it, and what keeps the store from
+  /// What currently hinders the sources, one text each: views include it, together with what keeps the store from
   /// writing.
   void set_source_warnings(std::vector<std::string> warnings) { source_warnings_ = std::move(warnings); }
 
-  /// Takes in one tick, whole.
+  /// Takes in one whole tick.
   void take(const Batch& tick);
 
-  /// What the store at `path` knows of the week before `now`. REQUIRES: remember() was called, and record_into() comes
-  /// next.
+  /// Takes in what the store at `path` knows of the week before `now`. REQUIRES: remember() was called, and
+  /// record_into() comes next.
   void read_days_of(const std::string& path, Timestamp now);
 
-  /// From here on nothing is known of what came before `now`, but for what is remembered of programs, as if another
-  /// watch had begun; the counts go on.
+  /// From here on, nothing is known of what came before `now`, except for what is remembered of programs, as if another
+  /// watch had begun; the counts continue.
   void begin_anew(Timestamp now);
 
   /// Writes what has not been written yet. The store stays open.
@@ -93,10 +93,10 @@ class Pipeline {
   /// Tells every listener.
   void warn(const std::string& text) const;
 
-  /// After the last batch. Made once for all who ask between two batches, unless it explains.
+  /// The View after the last batch. Built once for all who ask between two batches, except with explanations.
   [[nodiscard]] std::shared_ptr<const View> view(bool explain = false) const;
   [[nodiscard]] const Counts& counts() const { return counts_; }
-  /// Null: nothing is recorded.
+  /// Null: nothing is being recorded.
   [[nodiscard]] const Store* store() const { return store_.get(); }
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
 
@@ -119,7 +119,7 @@ class Pipeline {
   std::vector<AlertChange> changes_;  ///< of this tick
   Stories stories_;
   std::optional<ProgramMemory> memory_;
-  bool resuming_ = false;  ///< what happens has been recorded and told before
+  bool resuming_ = false;  ///< what happens has already been recorded and reported
   bool resumed_ = false;
   Counts counts_;
 };

@@ -1,5 +1,5 @@
-// ProgressRounds: when the live loop asks the kernel whether the processes that hold memory make progress, and of which
-// ones.
+// ProgressRounds: when the live loop asks the kernel whether processes that hold memory make progress, and which
+// processes it asks about.
 #pragma once
 
 #include <functional>
@@ -20,12 +20,12 @@ class ProgressRounds {
   ProgressRounds(const StallConfig& config, const SourcesConfig& sources)
       : config_(config), reader_(sources.proc_root, sources.sys_root) {}
 
-  /// Adds to `batch`, which holds the samples of one poll, the readings of its processes of at least
-  /// stall.min-memory-mb, where a round is due: each StallConfig::look_s(). True when it was. Cost: ProgressReader's,
-  /// else none.
+  /// If a round is due (every StallConfig::look_s()), adds to `batch`, which holds the samples of one poll, the
+  /// readings of its processes of at least stall.min-memory-mb. True if a round was due. Cost: ProgressReader's, else
+  /// nothing.
   bool add(const Catalog& catalog, Timestamp now, Batch& batch);
 
-  /// From now on, processes of which `is_held` is true are marked as held by a policy. Called on the loop's thread.
+  /// From now on, processes for which `is_held` is true are marked as held by a policy. Called on the loop's thread.
   void mark_held(std::function<bool(std::uint32_t pid, std::uint64_t start_ticks)> is_held) {
     is_held_ = std::move(is_held);
   }

@@ -13,8 +13,8 @@ bool begins_anew(const Event& event) {
   return event.kind == Event::Kind::watch_started && !event.went_on;
 }
 
-/// From when on the series of the last hour have about kMostResumedSamples, at one sample a second: raw samples may be
-/// fewer, never more by much.
+/// The time from which on the series of the last hour have about kMostResumedSamples at one sample a second: there may
+/// be fewer raw samples, but never many more.
 Timestamp begin_of_end(const std::vector<SeriesExtent>& series, Timestamp now) {
   constexpr std::chrono::hours kLately{1};
   const auto live = static_cast<double>(
@@ -44,7 +44,7 @@ Result<bool> read_end(StoreReader& reader, Catalog& catalog, Timestamp now, cons
     if (std::any_of(batch.events.begin(), batch.events.end(), begins_anew)) {
       begin_anew();
       any = false;
-      // What happened before that instant is of the watch before.
+      // What happened before that instant belongs to the previous watch.
       std::erase_if(batch.events, [&](const Event& event) { return event.kind == Event::Kind::watch_started; });
     }
     any |= !batch.samples.empty();

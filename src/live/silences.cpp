@@ -21,7 +21,7 @@ using fields::json;
 constexpr std::string_view kSchema = "vramtrack.silences.v1";
 constexpr std::size_t kMostBytes = 4U << 20U;
 constexpr std::chrono::hours kLongest{24 * 366};
-/// Of a silence that does not end: the latest time that all our formats can write.
+/// For a silence that does not end: the latest time that all our formats can write.
 const Timestamp kNever = Timestamp{std::chrono::sys_days{std::chrono::year{2200} / 1 / 1}};
 
 struct TextField {
@@ -70,7 +70,7 @@ Result<Silence> silence_of(const json& in) {
   }
   for (const auto& [name, member] : {std::pair{"begins", &Silence::begins}, std::pair{"ends", &Silence::ends}}) {
     const auto it = in.find(name);
-    // Without an end: one of the configuration.
+    // Without an end: it comes from the configuration.
     if (it != in.end() && it->is_null() && member == &Silence::ends) out.ends = kNever;
     if (it == in.end() || it->is_null()) continue;
     const auto time = it->is_string() ? parse_exact_time(it->get<std::string>()) : std::nullopt;
@@ -259,7 +259,7 @@ Status Silences::write(std::vector<Entry> next, Timestamp now) {
 
 std::vector<Silence> Silences::list(Timestamp now) {
   const std::lock_guard lock(mutex_);
-  // A file that cannot be read now leaves what was read before.
+  // If a file cannot be read now, what was read before stays.
   [[maybe_unused]] const Status fresh = refresh();
   std::vector<Silence> out;
   for (const Entry& e : entries_)

@@ -1,5 +1,5 @@
-// Silences: of which alerts nobody is told for a while, as during maintenance. A silenced alert is raised, stored and
-// shown all the same. docs/notifications.md tells people of them.
+// Silences: alerts about which nobody is notified for a while, as during maintenance. A silenced alert is still raised,
+// stored and shown. docs/notifications.md describes them for users.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@
 
 namespace vramtrack {
 
-/// What is silenced, from when to when, by whom and why. A matcher that is empty matches everything; an alert is
-/// silenced when all of them match.
+/// What is silenced, from when to when, by whom and why. An empty matcher matches everything; an alert is silenced if
+/// all of them match.
 struct Silence {
-  std::string id;       ///< 8 hex digits; of one of the configuration: its setting
+  std::string id;       ///< 8 hex digits; for one from the configuration: its setting
   std::string gpu;      ///< an index ("0") or a device's id
   std::string command;  ///< regular expression, found anywhere in the command
   std::string user;
   std::uint32_t pid = 0;
-  bool all = false;  ///< REQUIRED where no matcher is set: all alerts of this machine
-  Timestamp begins;  ///< 1970 where it was not said: at once
+  bool all = false;  ///< REQUIRED if no matcher is set: all alerts of this machine
+  Timestamp begins;  ///< 1970 if not given: at once
   Timestamp ends;
   [[nodiscard]] bool endless() const;
   std::string by;
@@ -35,7 +35,7 @@ struct Silence {
   friend bool operator==(const Silence&, const Silence&) = default;
 };
 
-/// What an alert is about, for the matchers: of a device's alert also the process whose growth explains it.
+/// What an alert is about, for the matchers; for a device's alert also the process whose growth explains it.
 struct SilenceSubject {
   std::string device_id;
   std::optional<int> device_index;
@@ -45,8 +45,8 @@ struct SilenceSubject {
 };
 SilenceSubject silence_subject(const View& view, const SeriesView& series);
 
-/// Whether `silence` is complete: a matcher or `all`, a command that is an expression, an end after its beginning and
-/// after `now`, at most a year, texts of bounded length. Errors say what to give.
+/// Checks that `silence` is complete: a matcher or `all`, a command that is a valid expression, an end after its
+/// beginning and after `now`, at most a year, texts of bounded length. Errors say what to give.
 Status check_silence(const Silence& silence, Timestamp now);
 
 /// `store_path` + ".silences.json".
@@ -55,23 +55,23 @@ std::string silences_path(const std::string& store_path);
 /// Any thread. Programs that share the file see each other's changes, as with Acknowledgements.
 class Silences {
  public:
-  static constexpr std::size_t kMost = 256;  ///< that have not ended
+  static constexpr std::size_t kMost = 256;  ///< of those that have not ended
 
-  /// `path` empty: in memory only. A file that cannot be read is told at the first change, never overwritten.
+  /// `path` empty: in memory only. A file that cannot be read is reported at the first change, never overwritten.
   explicit Silences(std::string path) : path_(std::move(path)) {}
 
-  /// Those of the configuration, which never end. What is no expression is left out: the configuration was checked.
+  /// Those of the configuration, which never end. Invalid expressions are left out: the configuration was checked.
   void configure(const NotifyConfig& config);
 
-  /// Those that have not ended at `now`, the earliest beginning first; those of the configuration at the end.
+  /// Those that have not ended at `now`, the earliest beginning first; those of the configuration come last.
   [[nodiscard]] std::vector<Silence> list(Timestamp now);
   /// Adds it, gives it an id, and returns it. Errors: check_silence, too many, a file that cannot be written.
   Result<Silence> add(Silence silence, Timestamp now);
-  /// Ends one now; false: there is none of that id. Errors: of the configuration, a file that cannot be written.
+  /// Ends one now; false: no silence has that id. Errors: it is from the configuration, a file that cannot be written.
   Result<bool> end(std::string_view id, Timestamp now);
-  /// The silence under which an alert about `subject` is at `now`: the one that ends last.
+  /// The silence that covers an alert about `subject` at `now`: the one that ends last.
   [[nodiscard]] std::optional<Silence> covering(const SilenceSubject& subject, Timestamp now);
-  /// A text that changes with every change, from whichever program, and when one begins or ends by itself.
+  /// A text that changes with every change, by whichever program, and when one begins or ends by itself.
   [[nodiscard]] std::string state(Timestamp now);
 
  private:
@@ -92,13 +92,13 @@ class Silences {
   std::uint64_t seen_inode_ = 0;
 };
 
-/// A silence as JSON, in the API and in the file, and back. `parse` checks the types and bounds, not check_silence.
+/// A silence as JSON, in the API and in the file, and back. `parse` checks types and bounds; it does not check_silence.
 std::string silence_json(const Silence& silence);
 Result<Silence> parse_silence(std::string_view text);
-/// The same of somebody's request: a field that it does not know is an error, and so is a missing end.
+/// The same for a user's request: an unknown field is an error, and so is a missing end.
 Result<Silence> asked_silence(std::string_view text);
 
-/// The name of the GPU that somebody means: its index, its id, or the beginning of one id. Errors list the GPUs.
+/// The id of the GPU that somebody means: by its index, its id, or the beginning of one id. Errors list the GPUs.
 Result<std::string> gpu_of(const View& view, const std::string& name);
 
 }  // namespace vramtrack

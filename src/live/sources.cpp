@@ -13,8 +13,8 @@ bool wanted(const SourcesConfig& config, std::string_view name) {
          std::find(config.enabled.begin(), config.enabled.end(), name) != config.enabled.end();
 }
 
-/// Errors read "what: why; next step". In one line for all sources there is room for the first part: the
-/// steps are doctor's to tell.
+/// Errors read "what: why; next step". One line for all sources has room for the first part only: `doctor` gives the
+/// steps.
 std::string without_next_step(const std::string& message) {
   return message.substr(0, message.find(';'));
 }
@@ -49,7 +49,7 @@ Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& wa
 void tell_new(const SourceNotes& notes, std::set<std::string>& told, const Warn& warn) {
   for (const std::string& warning : notes.warnings)
     if (told.insert(warning).second) warn(warning);
-  // Months of warnings with ever new figures in them: only those that still stand are remembered.
+  // Over months, warnings may contain ever new figures, so only those that still stand are remembered.
   constexpr std::size_t kMost = 256;
   if (told.size() > std::max(kMost, notes.warnings.size()))
     told = std::set<std::string>(notes.warnings.begin(), notes.warnings.end());

@@ -13,25 +13,25 @@
 
 namespace vramtrack {
 
-/// Takes one text for people.
+/// Receives one text for people.
 using Warn = std::function<void(const std::string&)>;
 
-/// A source that is polled again and again.
+/// A source that is polled repeatedly.
 struct LiveSource {
   std::string_view name;
   std::unique_ptr<Source> source;
-  std::string error;           ///< the last one told; empty while it works
-  std::set<std::string> told;  ///< of its warnings
+  std::string error;           ///< the last one reported; empty while it works
+  std::set<std::string> told;  ///< its warnings that were reported
 };
 
-/// The sources that have something to read; why the others have not goes to `reasons`, in one line.
+/// The sources that have something to read; the reasons why the others have nothing go to `reasons`, in one line.
 std::vector<LiveSource> open_live_sources(const SourcesConfig& config, Catalog& catalog, std::string& reasons);
 
-/// Polls one source into `batch`; `warn` is told when it begins or ceases to fail, and each new warning once. A source
-/// that fails goes on: Progress::more.
+/// Polls one source into `batch`; `warn` is told when it begins or ceases to fail, and of each new warning once. A
+/// source that fails continues: Progress::more.
 Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& warn);
 
-/// What stands in the way of `sources` at present: why one fails, and what it warns of.
+/// What currently hinders `sources`: why one fails, and what it warns about.
 std::vector<std::string> standing_warnings(const std::vector<LiveSource>& sources);
 
 /// Calls `warn` with each warning of `notes` that is not in `told`, and remembers those that still stand.

@@ -49,7 +49,7 @@ Timestamp Stamps::next(const ClockReading& now) {
   Timestamp stamp = expected;
   const Duration tolerance = kTolerance + elapsed / kSlew;
   if (std::chrono::abs(off) > tolerance) {
-    // Back to where it was before: the jump was a mistake, and is over.
+    // Back to where it was before: the jump was a mistake and is over.
     const bool returned = ahead_ != Duration{0} && std::chrono::abs(ahead_ + off) <= tolerance;
     ahead_ = returned ? Duration{0} : ahead_ + off;
     changed_at_ = since_boot;
@@ -66,7 +66,7 @@ Timestamp Stamps::next(const ClockReading& now) {
     ahead_ = Duration{0};
     stamp = wall;
   } else {
-    // What the network's time slews is followed, but never back.
+    // If network time slews the clock, the stamps follow, but never backwards.
     stamp = std::max(wall - ahead_, *last_ + Duration{1});
   }
   last_boot_ = since_boot;

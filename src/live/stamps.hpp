@@ -9,35 +9,35 @@
 
 namespace vramtrack {
 
-/// The timestamps of a run always rise. They follow the time of day while it goes on as the time since boot does. When
-/// it jumps, they continue from the last good time by the time since boot. A jump ahead that has lasted for kSettle is
-/// believed then (a machine without a battery gets its time from the network after the start). After a jump back the
-/// stamps go on as before it, since they must rise, until the time of day is put right again or another run begins:
-/// that one believes what has lasted for kSettle, ahead or back, and goes on from the last run's stamps before.
+/// The timestamps of a run always rise. They follow the time of day as long as it advances like the time since boot.
+/// When it jumps, they continue from the last good time by the time since boot. A jump ahead is believed once it has
+/// lasted for kSettle (a machine without a battery gets its time from the network after the start). After a jump back,
+/// the stamps continue as before it, since they must rise, until the time of day is corrected or another run begins:
+/// that run believes what has lasted for kSettle, ahead or back, and until then continues from the last run's stamps.
 ///
 ///        wall    ______/‾‾‾‾‾‾‾‾‾‾      stamps   ______________/‾‾‾‾‾
 ///                      jump                             kSettle
 ///
-/// A pure function of what it is told; not thread-safe.
+/// A pure function of its inputs; not thread-safe.
 class Stamps {
  public:
-  /// How far the time of day may be off the time since boot from one call to the next without being a jump: this, and
-  /// 1/kSlew of the time between them. NTP daemons slew by at most 500 ppm, and step what is more than 128 ms.
+  /// How far the time of day may deviate from the time since boot between two calls without counting as a jump: this,
+  /// plus 1/kSlew of the time between them. NTP daemons slew by at most 500 ppm, and step anything above 128 ms.
   static constexpr Duration kTolerance = std::chrono::milliseconds{100};
   static constexpr int kSlew = 1000;
-  /// How long a jump ahead has to last before it is believed: longer than a mistake that somebody corrects at once.
+  /// How long a jump ahead must last before it is believed: longer than a mistake that somebody corrects at once.
   static constexpr Duration kSettle = std::chrono::minutes{10};
 
-  /// Begins anew at `now`, where another run left `last`. Returns the stamp of this moment, which may lie before
-  /// `last.stamp`. Whether the clock was set between the two runs is only known within one boot of the machine; where
-  /// it is not known, the time of day is believed.
+  /// Restarts at `now`, where another run left `last`. Returns the stamp of this moment, which may lie before
+  /// `last.stamp`. Whether the clock was set between the two runs is only known within one boot of the machine; if it
+  /// is unknown, the time of day is believed.
   Timestamp resume(const ClockMark& last, const ClockReading& now, const std::string& boot_id);
 
-  /// The stamp of this moment, later than any before.
+  /// The stamp of this moment, later than any before it.
   Timestamp next(const ClockReading& now);
   /// The last moment, for another run to resume from. REQUIRES: next() or resume() was called.
   [[nodiscard]] ClockMark mark(const std::string& boot_id) const;
-  /// What to tell of a jump that the last call has seen or begun to believe; empty: nothing. Told once.
+  /// The message about a jump that the last call has seen or begun to believe; empty: none. Reported once.
   std::string take_news();
 
  private:

@@ -14,7 +14,7 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::size_t kMostProcesses = 12;  ///< of a device, besides those that grow or had an alert
+constexpr std::size_t kMostProcesses = 12;  ///< per device, besides those that grow or had an alert
 constexpr std::size_t kMostAlerts = 200;
 
 bool is_device(const SeriesView& s) {
@@ -25,7 +25,7 @@ bool interesting(const PeriodSeries& s) {
   return grows(s.view.verdict.finding) || !s.alerts.empty();
 }
 
-/// A series of the report and what is told of it.
+/// A series of the report and what is said about it.
 struct ToldSeries {
   const PeriodSeries& series;
   Told told;
@@ -84,7 +84,7 @@ View view_of(const PeriodReport& report) {
   View view;
   view.time = report.last.value_or(Timestamp{});
   view.clock_is_relative = report.clock_is_relative;
-  if (report.is_log) view.files = report.files;  // nobody was told then
+  if (report.is_log) view.files = report.files;  // nobody was notified at that time
   for (const PeriodSeries& s : report.series) {
     view.series.push_back(s.view);
     view.series.back().alerts.clear();
@@ -222,7 +222,7 @@ void device_section(const PeriodReport& report, const std::vector<ToldSeries>& a
   process_table(all, s.view.key.device_id, blocks);
 }
 
-/// Some drivers tell what processes hold and not what the card does.
+/// Sections for drivers that report what processes hold but not what the card holds.
 void device_less_sections(const std::vector<ToldSeries>& all, std::vector<Block>& blocks) {
   std::vector<std::string> done;
   for (const ToldSeries& s : all)
@@ -241,14 +241,14 @@ std::string end_of(const PeriodAlert& a, const ToldAlert& told, bool relative) {
   return (a.alert.cleared ? format_moment(*a.alert.cleared, relative) + ": " : "") + told.ended;
 }
 
-/// An alert and those of the processes that tell the same leak.
+/// An alert, and those of the processes that report the same leak.
 struct Story {
   const PeriodSeries* series;
   const PeriodAlert* alert;
   std::vector<const PeriodSeries*> by;
 };
 
-/// As people count them: one leak is one alert, though a device and its process both raised one.
+/// Counts alerts as people do: one leak is one alert, even if a device and its process each raised one.
 std::vector<Story> told_alerts(const PeriodReport& report) {
   std::vector<Story> all;
   std::vector<AlertOf> alerts;
@@ -263,7 +263,7 @@ std::vector<Story> told_alerts(const PeriodReport& report) {
     if (with[i] == i) continue;
     Story& told = all[with[i]];
     told.by.push_back(all[i].series);
-    // Whoever saw it first says when and how.
+    // The alert that was raised first says when and how.
     if (all[i].alert->alert.raised < told.alert->alert.raised) told.alert = all[i].alert;
   }
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -354,7 +354,7 @@ void notes_section(const PeriodReport& report, std::vector<Block>& blocks) {
   blocks.emplace_back(std::move(out));
 }
 
-/// Columns in which no row says anything.
+/// Removes columns that are empty in every row.
 void drop_empty_columns(Table& table) {
   for (std::size_t c = table.header.size(); c-- > 0;) {
     if (std::any_of(table.rows.begin(), table.rows.end(), [c](const auto& row) { return !row[c].empty(); })) continue;

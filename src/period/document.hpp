@@ -1,4 +1,4 @@
-// Document: a report as blocks, so that its forms for people say the same. The forms escape; the texts here are raw.
+// Document: a report as blocks, so that all forms for people have the same content. The forms escape the raw texts.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Paragraph {
   std::string text;
 };
 
-/// Label and text, one a line.
+/// Label and text, one pair per line.
 struct Facts {
   std::vector<std::pair<std::string, std::string>> rows;
 };
@@ -31,11 +31,11 @@ struct Table {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
   std::vector<Tone> tones;         ///< of the rows' first column; may be shorter
-  std::vector<std::size_t> right;  ///< columns that are figures: flush right
-  bool prose = false;              ///< the last column is a sentence: below its row, where a form can do that
+  std::vector<std::size_t> right;  ///< columns of figures: right-aligned
+  bool prose = false;              ///< the last column is a sentence, shown below its row if the form can do that
 };
 
-/// The chart of report.series[index], where the form has charts.
+/// The chart of report.series[index], if the form has charts.
 struct Chart {
   std::size_t index = 0;
 };
@@ -49,7 +49,7 @@ struct Document {
 
 Document report_document(const PeriodReport& report);
 
-/// What is told of each of report.series, in their order.
+/// What is said about each of report.series, in their order.
 std::vector<Told> told_series(const PeriodReport& report);
 
 /// The chart as an SVG element, coloured by the page's style sheet; empty with fewer than two points.

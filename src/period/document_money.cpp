@@ -1,4 +1,4 @@
-// The sections about money: what a crash would lose, what idle memory costs.
+// The sections about money: what a crash would lose, and what idle memory costs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ std::string usd_or_unknown(const LostWork& lost) {
   return lost.usd ? usd(*lost.usd) : "not known";
 }
 
-/// Why nobody knows how much work it is.
+/// Why the amount of work is not known.
 std::string unknown_words(const PeriodReport& report, std::string_view work) {
   const bool processes = std::any_of(report.series.begin(), report.series.end(),
                                      [](const PeriodSeries& s) { return s.view.key.pid != 0; });
@@ -73,7 +73,7 @@ std::string unknown_words(const PeriodReport& report, std::string_view work) {
                      report.is_log ? "; add a log of processes" : "");
 }
 
-/// A table of lost work: one row a job, and their sum. `work`: what it is called. `moment`: the cell that says when.
+/// A table of lost work: one row per job, and the sum. `work`: the name for it. `moment`: the cell that says when.
 template <class Job, class Moment>
 Table loss_table(const PeriodReport& report, const std::vector<Job>& jobs, const LostWork& total, std::string_view work,
                  Moment moment) {

@@ -9,7 +9,7 @@
 namespace vramtrack {
 namespace {
 
-/// The longest past that a detector's verdict is made of.
+/// The longest past that a detector's verdict depends on.
 constexpr std::chrono::hours kBefore{24};
 constexpr std::size_t kMostNotices = 200;
 
@@ -38,7 +38,7 @@ void ReportGatherer::begin_anew(Catalog& catalog) {
   engine_ = std::make_unique<Engine>(config_, catalog);
 }
 
-/// A later watch says more of a series than an earlier one.
+/// A later watch knows more about a series than an earlier one.
 void ReportGatherer::keep_views() {
   engine_->finish();
   const auto last = engine_->view();
@@ -95,7 +95,7 @@ Status ReportGatherer::play(Source& source, Catalog& catalog) {
   return reader.broken() ? Status(fail(*reader.broken())) : Status();
 }
 
-/// Where the samples are gone, what was made of them is left.
+/// Where the samples are gone, their summaries are left.
 void ReportGatherer::add_summaries(StoreReader& reader, const Catalog& catalog) {
   const auto raw = reader.raw_extent();
   if (!raw) return report_.warnings.push_back(raw.error().message);
@@ -107,7 +107,7 @@ void ReportGatherer::add_summaries(StoreReader& reader, const Catalog& catalog) 
   if (raw_begin && (!before.to || *raw_begin < *before.to)) before.to = raw_begin;
   for (const SeriesExtent& extent : *extents) {
     if ((before.to && extent.first >= *before.to) || (before.from && extent.last < *before.from)) continue;
-    // Minutes where they are kept, else hours; what both have is taken once.
+    // Minutes if they are kept, else hours; a time that both cover is taken only once.
     auto minutes = reader.rollups(extent.key, Resolution::minute, before);
     TimeRange older = before;
     if (minutes && !minutes->empty()) older.to = minutes->front().start;
@@ -148,7 +148,7 @@ void ReportGatherer::add_utilisation(StoreReader& reader, const Catalog& catalog
   }
 }
 
-/// What live said, whatever a detector of today would say of the same samples.
+/// Adds the alerts of the live watch, whatever today's detector would say about the same samples.
 void ReportGatherer::add_recorded_alerts(StoreReader& reader) {
   Catalog catalog;
   auto alerts = reader.alerts(catalog);
@@ -160,7 +160,7 @@ void ReportGatherer::add_recorded_alerts(StoreReader& reader) {
     PeriodAlert told{alert, false};
     if (!alert.cleared)
       told.watch_ended = std::any_of(watches_.begin(), watches_.end(), [&](Timestamp w) { return w > alert.raised; });
-    // As it stood at the end of the period, not as it ended later.
+    // Show the alert as it was at the end of the period, not as it ended later.
     if (range_.to && alert.cleared && *alert.cleared >= *range_.to) {
       told.alert.cleared.reset();
       told.alert.ended = AlertEnd::standing;
@@ -190,12 +190,12 @@ void ReportGatherer::assemble(const Catalog& catalog) {
         if (stood_in_range(alert)) s.alerts.push_back({std::move(alert), false});
     }
     known.view.alerts.clear();
-    // An alert that stood when its samples ended, before the period, says nothing of the period.
+    // An alert that was active when its samples ended, before the period, says nothing about the period.
     if (s.history.empty() && (!range_.from || known.last < *range_.from)) continue;
     if (s.history.empty() && s.alerts.empty()) continue;
     s.has_verdict = known.judged;
     s.first_seen = known.first;
-    // A first sample with the recording's first: it may have been there for long.
+    // If its first sample is at the beginning of the recording, it may have existed for long.
     s.seen_from_start = recording_begin_ && known.first &&
                         seconds_between(*recording_begin_, *known.first) <= 2 * known.view.interval_s;
     // The logs of devices and of processes need not end in the same second.
@@ -238,7 +238,7 @@ Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& p
 }
 
 Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalog) const {
-  // The file is as it should be, it is of another time. At --until reading ended: how far it goes on is not known.
+  // The file is fine, but of another time. Reading stopped at --until, so it is not known how far the file goes.
   if (first_tick_ && (range_.from || range_.to)) {
     const bool relative = catalog.clock_is_relative;
     const std::string begin = format_moment(*first_tick_, relative);
@@ -274,7 +274,7 @@ Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std:
   if (!played)
     report_.warnings.push_back(played.error().message + (store ? "" : "; the samples before that are reported"));
   if (store) {
-    // The catalog of the alerts knows devices of which no sample is left.
+    // The catalog of the alerts has devices of which no sample is left.
     add_summaries(*store, catalog);
     add_utilisation(*store, catalog);
     add_recorded_alerts(*store);

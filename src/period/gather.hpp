@@ -15,16 +15,16 @@
 
 namespace vramtrack {
 
-/// Used once. What lies before the range is judged too, up to a day of it, so that the verdicts are those a watch gave;
-/// charts, alerts and figures are the range's only. What is read before a failure is reported all the same.
-/// Cost: that of a replay; some 10 ns a sample more.
+/// Used once. Up to a day before the range is judged too, so that the verdicts are those that a watch gave; charts,
+/// alerts and figures cover only the range. What is read before a failure is still reported.
+/// Cost: that of a replay, plus about 10 ns per sample.
 class ReportGatherer {
  public:
   /// `advice`: what to do about a period without samples.
   ReportGatherer(const Config& config, TimeRange range, std::string advice = "give another period")
       : config_(config), range_(range), advice_(std::move(advice)) {}
 
-  /// Of files that are one recording together; of a store what live said is told, whatever a detector of today would
+  /// For files that form one recording. For a store, reports what the live watch said, whatever today's detector would
   /// say. Errors: those of plan_one_recorded() and of opening, and when there is nothing in the range (says what there
   /// is).
   Result<PeriodReport> gather(const RecordedInfo& kind, const std::vector<std::string>& files, const LogOptions& logs);
@@ -58,9 +58,9 @@ class ReportGatherer {
   Histories histories_;
   std::map<std::string, Known> known_;  ///< by name()
   std::map<std::string, std::vector<PeriodAlert>> recorded_alerts_;
-  std::vector<Timestamp> watches_;  ///< when one began
+  std::vector<Timestamp> watches_;  ///< when each watch began
   std::optional<Timestamp> recording_begin_;
-  std::optional<Timestamp> first_tick_;  ///< of all that was read, within the range or not
+  std::optional<Timestamp> first_tick_;  ///< of everything read, within the range or not
   Timestamp last_tick_{};
   std::vector<Notice> notices_;
   bool alerts_are_recorded_ = false;

@@ -37,7 +37,7 @@ Timestamp Histories::floor(Timestamp time) const {
 }
 
 HistoryPoint& Histories::bucket(std::vector<HistoryPoint>& points, Timestamp time) {
-  // Utilisation and summaries may come a little late: a bucket is looked for, from the end.
+  // Utilisation and summaries may come a little late, so search for their bucket from the end.
   for (;;) {
     const Timestamp start = floor(time);
     const auto at =
@@ -103,7 +103,7 @@ const std::vector<HistoryPoint>& Histories::points(const SeriesKey& key) {
   static const std::vector<HistoryPoint> none;
   const auto it = all_.find(key);
   if (it == all_.end()) return none;
-  // A bucket that got a utilisation and never a sample tells nothing of memory.
+  // A bucket that got a utilisation but no sample says nothing about memory.
   std::erase_if(it->second, [](const HistoryPoint& p) { return p.count == 0; });
   return it->second;
 }

@@ -1,4 +1,4 @@
-// The period report as one page: no script, no reference to another file, its data inside it.
+// The period report as one page: no scripts, no references to other files, its data included.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ std::string_view tone_class(Tone tone) {
   return is_bad(tone) ? "bad" : to_string(tone);
 }
 
-// Colours: those of a colour-blind safe set (Okabe and Ito 2008), lightened for the dark page; words say the same.
+// Colours from a set that is safe for colour-blind readers (Okabe and Ito 2008), lightened for the dark page; the
+// words say the same.
 constexpr std::string_view kStyle = R"(
 :root{--page:#fff;--ink:#1b1f24;--faint:#5b6570;--line:#d5dbe1;--mean:#0062a3;--band:#56b4e955;--bad:#b3261e;--notice:#8a5a00;--good:#00694c;--end:#d55e0033;--row:#f6f8fa}
 @media (prefers-color-scheme:dark){:root{--page:#14181d;--ink:#e4e8ec;--faint:#9aa5b1;--line:#333c46;--mean:#6cc1ff;--band:#56b4e944;--bad:#ff8a7a;--notice:#f0b93a;--good:#4fd1a5;--end:#d55e0055;--row:#1b2128}}
@@ -79,7 +80,7 @@ class Html {
       out += t.prose ? "<tr class=\"told\">" : "<tr>";
       for (std::size_t c = 0; c < columns && c < t.rows[r].size(); ++c) {
         const std::string cell = escape_markup(t.rows[r][c]);
-        // The verdict's words carry the colour: what is coloured is said, too.
+        // Only the verdict's words are coloured: what the colour says, the words say too.
         const bool told = t.header[c] == "verdict" || (t.header[c] == "end" && is_bad(tone));
         out += fmt::format("<td{}>{}</td>", side(t, c),
                            told ? fmt::format("<span class=\"{}\">{}</span>", tone_class(tone), cell) : cell);
@@ -125,7 +126,7 @@ std::string report_csv(const PeriodReport& report) {
   for (std::size_t i = 0; i < report.series.size(); ++i) {
     if (!charted[i]) continue;
     const PeriodSeries& s = report.series[i];
-    // A name that begins like a formula must not become one in a spreadsheet.
+    // A name that begins like a formula must not be taken for one by a spreadsheet.
     std::string device = printable(s.view.key.device_id);
     std::replace(device.begin(), device.end(), '"', '?');
     if (!device.empty() && std::string_view("=+-@").find(device.front()) != std::string_view::npos)

@@ -107,7 +107,7 @@ json history_json(const PeriodReport& report, const PeriodSeries& s) {
   return out;
 }
 
-/// The line of docs/formats/analysis.md, so that a series says the same in every output.
+/// The line of docs/formats/analysis.md, so that a series has the same content in every output.
 json series_json(const PeriodReport& report, const PeriodSeries& s, const Told& told, bool charted) {
   View view;
   view.clock_is_relative = report.clock_is_relative;

@@ -1,4 +1,4 @@
-// What crashes lose: those that are predicted, and those that have happened. docs/report.md defines every figure.
+// The work lost in crashes, both predicted and actual. docs/report.md defines every figure.
 #include "period/lost_work.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Processes members(const PeriodReport& report, const JobName& job, Chosen chosen)
   return out;
 }
 
-/// Who is predicted to run out of memory: the series' own process, or the suspect of its device.
+/// The process predicted to run out of memory: the series' own, or the suspect of its device.
 const PeriodSeries* whom(const PeriodReport& report, const PeriodSeries& s) {
   if (is_process(s)) return &s;
   const auto& suspect = s.view.verdict.suspect;
@@ -45,10 +45,10 @@ bool names(const CostRules::LastCheckpoint& last, const JobLoss& job) {
                      [&](std::uint32_t pid) { return std::to_string(pid) == last.job; });
 }
 
-/// When a job began, as far as is known.
+/// When a job began, as far as known.
 struct Begin {
   Timestamp time;
-  bool before = false;  ///< it was there before the recording
+  bool before = false;  ///< it began before the recording
 };
 
 Begin begin_of(const Processes& processes, Timestamp end) {
@@ -60,9 +60,9 @@ Begin begin_of(const Processes& processes, Timestamp end) {
   return begin;
 }
 
-/// Seconds of work that a crash at `now` plus `left_s` loses.
+/// Seconds of work lost by a crash at `now` plus `left_s`.
 Interval lost_s(const CostRules& rules, JobLoss& job, const Begin& begin, Timestamp now, const Interval& left_s) {
-  // The one that names the job wins over the one for all.
+  // A checkpoint given for this job takes precedence over one given for all jobs.
   const CostRules::LastCheckpoint* last = nullptr;
   for (const auto& candidate : rules.last_checkpoints)
     if (names(candidate, job) && (last == nullptr || last->job.empty() || !candidate.job.empty())) last = &candidate;
@@ -83,7 +83,7 @@ Interval lost_s(const CostRules& rules, JobLoss& job, const Begin& begin, Timest
   return whole;
 }
 
-/// Who they are, and where they hold memory.
+/// Describes the processes and where they hold memory.
 void describe(JobLoss& job, const Processes& processes) {
   std::set<std::string> devices(job.devices.begin(), job.devices.end());
   for (const PeriodSeries* p : processes) {
@@ -96,7 +96,7 @@ void describe(JobLoss& job, const Processes& processes) {
   job.devices.assign(devices.begin(), devices.end());
 }
 
-/// `lost_s` of every GPU of the job; adds it to `total`.
+/// Prices `lost_s` on every GPU of the job; adds it to `total`.
 void price(JobLoss& job, const Interval& lost_s, const Money& money, LostWork& total) {
   const Interval gpu_h = scaled(lost_s, static_cast<double>(job.devices.size()) / 3600);
   job.lost.gpu_h = gpu_h;
@@ -125,7 +125,7 @@ void reckon_jobs(const PeriodReport& report, Money& money) {
       job.oom_in_s = *f.oom_in_s;
       if (who == nullptr) job.devices = {s.view.key.device_id};
     }
-    // Of several predictions for one job the earliest ends it.
+    // If there are several predictions for a job, the earliest one ends it.
     JobRisk& job = money.jobs[at->second];
     if (f.oom_in_s->mid < job.oom_in_s.mid) job.oom_in_s = *f.oom_in_s;
   }
@@ -151,11 +151,11 @@ const PeriodSeries* whose(const PeriodReport& report, const PeriodSeries& device
     if (is_process(s) && run.pid != 0 && s.view.key.pid == run.pid &&
         device_key(s.view.key) == device_key(device.view.key) && s.first_seen && *s.first_seen <= *run.end &&
         (latest == nullptr || *s.first_seen > *latest->first_seen))
-      latest = &s;  // a log may know two processes of one pid
+      latest = &s;  // a log may have two processes with one pid
   return latest;
 }
 
-/// The job that ended with `run`. What still ran of it then, or had ended within two samples, is lost with it.
+/// The job that ended with `run`. Its processes that were still running, or had ended within two samples, are lost too.
 JobCrash crash_of(const PeriodReport& report, const PeriodSeries& device, const Run& run, const PeriodSeries* process,
                   Money& money, std::set<const PeriodSeries*>& crashed) {
   JobCrash crash;

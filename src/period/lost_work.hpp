@@ -5,8 +5,8 @@
 
 namespace vramtrack {
 
-/// Fills what is at risk and what crashed in `money`, whose price is known, from `report`. Pure; O(series squared) for
-/// the series of jobs that are concerned.
+/// Fills what is at risk and what crashed in `money`, whose price is set, from `report`. Pure; O(series squared) for
+/// the series of the jobs concerned.
 void reckon_lost_work(const PeriodReport& report, Money& money);
 
 }  // namespace vramtrack

@@ -1,4 +1,4 @@
-// The period report as Markdown (GitHub's tables): for an issue or a wiki.
+// The period report as Markdown (with GitHub's tables), for an issue or a wiki.
 #include <fmt/format.h>
 
 #include <algorithm>

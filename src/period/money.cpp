@@ -1,4 +1,4 @@
-// What idle memory costs. docs/report.md defines every figure made here.
+// What idle memory costs. docs/report.md defines every figure computed here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ bool is_process(const PeriodSeries& s) {
 JobName job_of(const SeriesView& s) {
   if (s.process) {
     const ProcessInfo& p = *s.process;
-    // All steps of a Slurm job end with it.
+    // All steps of a Slurm job end together with the job.
     if (!p.slurm_job.empty()) return {"Slurm job", p.slurm_job.substr(0, p.slurm_job.find('.'))};
     if (!p.pod.empty()) return {"pod", p.pod};
     if (!p.container.empty()) return {"container", p.container};

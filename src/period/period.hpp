@@ -1,4 +1,4 @@
-// PeriodReport: everything that `vramtrack report` says of a period, before it becomes text, Markdown, JSON or a page.
+// PeriodReport: the content of `vramtrack report` for a period, before it becomes text, Markdown, JSON or a page.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace vramtrack {
 
-/// One alert of the period; as it was told then where that was recorded.
+/// One alert of the period; as it was reported at the time, if that was recorded.
 struct PeriodAlert {
   Alert alert;
-  bool watch_ended = false;  ///< it stood when its watch ended: how it went on is not known
+  bool watch_ended = false;  ///< it was active when its watch ended: its further course is not known
 };
 
 struct PeriodSeries {
   SeriesView view;          ///< as at the end of the period, or of its last watch; its own `alerts` are not used
-  bool gone = false;        ///< not seen at the end of the period, and nobody saw it end
+  bool gone = false;        ///< not seen at the end of the period, but its end was not seen either
   bool has_verdict = true;  ///< false: only summaries are left of it, too coarse to judge
   std::vector<PeriodAlert> alerts;
   std::vector<HistoryPoint> history;  ///< of the period only
-  /// Of the whole recording, not of the period only.
+  /// In the whole recording, not only in the period.
   std::optional<Timestamp> first_seen;
-  bool seen_from_start = false;  ///< it was there before: first_seen is not when it began
+  bool seen_from_start = false;  ///< it existed before: first_seen is not when it began
 };
 
-/// What the figures in money are made from (docs/report.md).
+/// What the figures in money are computed from (docs/report.md).
 struct CostRules {
   struct LastCheckpoint {
-    std::string job;  ///< as in JobRisk::id, or a pid; empty: of all jobs
+    std::string job;  ///< as in JobRisk::id, or a pid; empty: for all jobs
     Timestamp time;
   };
   double usd_per_gpu_hour = 0;  ///< 0: not known
@@ -39,7 +39,7 @@ struct CostRules {
   std::vector<LastCheckpoint> last_checkpoints;
 };
 
-/// Work that was lost, or would be. nullopt: not known.
+/// Work that was lost, or would be lost. nullopt: not known.
 struct LostWork {
   std::optional<Interval> gpu_h;
   std::optional<Interval> usd;
@@ -47,7 +47,7 @@ struct LostWork {
 
 /// One job and the work that its crash loses.
 struct JobLoss {
-  /// From where the lost work counts.
+  /// The starting point from which lost work is counted.
   enum class Basis : std::uint8_t { last_checkpoint, checkpoint_every, start, first_seen };
   std::string id;    ///< Slurm job id, pod UID, container id, or pid; empty: no visible process grows
   std::string kind;  ///< "Slurm job", "pod", "container", "process"; empty as id
@@ -55,7 +55,7 @@ struct JobLoss {
   std::vector<std::uint32_t> pids;
   std::vector<std::string> devices;  ///< on which it holds memory: all of them end with it
   Basis basis = Basis::start;
-  LostWork lost;  ///< not known where nobody knows whose work it is
+  LostWork lost;  ///< not known if it is not known whose work it is
 };
 
 /// One job that is predicted to run out of memory.
@@ -63,39 +63,39 @@ struct JobRisk : JobLoss {
   Interval oom_in_s;  ///< from the end of the period
 };
 
-/// One job that did.
+/// One job that ran out of memory.
 struct JobCrash : JobLoss {
   Timestamp time;
 };
 
-/// Memory of one device that was held and did no work, as far as can be told.
+/// Memory of one device that was held but did no work, as far as known.
 struct IdleDevice {
   std::string device_id;
   double observed_h = 0;  ///< of the period with samples
-  double orphaned_h = 0;  ///< more than the driver's share was held by no process that was seen
-  double unused_h = 0;    ///< memory was held, and no kernel ran; only where utilisation is known
-  double share_h = 0;     ///< both, weighted by the share of the device's memory that was so held
+  double orphaned_h = 0;  ///< more than the driver's share was held, but by no visible process
+  double unused_h = 0;    ///< memory was held but no kernel ran; only if utilisation is known
+  double share_h = 0;     ///< both, weighted by the share of the device's memory that was held
   std::uint64_t most_bytes = 0;
-  bool processes_known = false;    ///< without: orphaned_h is not known (and 0)
-  bool utilisation_known = false;  ///< without: unused_h is not known (and 0)
+  bool processes_known = false;    ///< false: orphaned_h is not known (and 0)
+  bool utilisation_known = false;  ///< false: unused_h is not known (and 0)
 };
 
 struct Money {
   std::optional<double> usd_per_gpu_hour;
   std::vector<JobRisk> jobs;      ///< the greatest loss first
-  LostWork at_risk;               ///< of those jobs whose loss is known, together
+  LostWork at_risk;               ///< sum over the jobs whose loss is known
   std::vector<JobCrash> crashes;  ///< in the order of their times
-  LostWork crashed;               ///< together
-  std::vector<IdleDevice> idle;   ///< one a device
+  LostWork crashed;               ///< sum over the crashes
+  std::vector<IdleDevice> idle;   ///< one per device
   double idle_gpu_h = 0;          ///< orphaned and unused
   double idle_share_h = 0;
 };
 
-/// One act of a policy, as the record of acts has it (docs/formats/acts.md). Foreign texts.
+/// One act of a policy, from the record of acts (docs/formats/acts.md). The texts are untrusted.
 struct PeriodAct {
   Timestamp time;
   std::string policy;
-  std::string action;   ///< empty: of the ladder as a whole
+  std::string action;   ///< empty: the ladder as a whole
   std::string event;    ///< "done", "failed", "refused", "would", "undone", "end"
   std::string subject;  ///< "pid 4242 (python train.py, alice)"
   std::string text;     ///< what was done, or why not
@@ -105,12 +105,12 @@ struct PeriodAct {
 
 struct PeriodReport {
   std::vector<std::string> files;  ///< the store, or the recording's files
-  std::optional<Timestamp> since;  ///< as asked for
+  std::optional<Timestamp> since;  ///< as requested
   std::optional<Timestamp> until;
   std::optional<Timestamp> first;  ///< of the samples in the period
   std::optional<Timestamp> last;
   bool clock_is_relative = false;
-  bool is_log = false;  ///< made from logs, and not from a store
+  bool is_log = false;  ///< made from logs, not from a store
   std::uint64_t samples = 0;
   double bucket_s = 0;               ///< width of a HistoryPoint
   std::vector<PeriodSeries> series;  ///< devices first (by index), then processes by device and peak
@@ -122,20 +122,20 @@ struct PeriodReport {
   Money money;
 };
 
-/// What one process holds on one device.
+/// Whether the series is what one process holds on one device.
 bool is_process(const PeriodSeries& series);
 
-/// An alert of a leak that was not withdrawn: exit code 1.
+/// Whether there is an alert of a leak that was not withdrawn: exit code 1.
 bool has_leak(const PeriodReport& report);
 
-/// Of which series the points are given to the reader: devices, processes that grow or had an alert, and the greatest
-/// few of each device. A page with hundreds of histories would be too large for a ticket.
+/// The series whose points are included: devices, processes that grow or had an alert, and the largest few of each
+/// device. A page with hundreds of histories would be too large for a ticket.
 std::vector<bool> charted_series(const PeriodReport& report);
 
 /// Fills report.money from the rest of the report. Pure; O(series * points).
 void reckon(PeriodReport& report);
 
-/// The job that a process belongs to: its kind and id, the first that is known of Slurm job, pod, container, process.
+/// The job that a process belongs to: its kind and id; the first known one of Slurm job, pod, container, process.
 struct JobName {
   std::string kind;
   std::string id;
@@ -151,9 +151,9 @@ std::string report_text(const PeriodReport& report, bool colour);
 std::string report_markdown(const PeriodReport& report);
 /// One object, vramtrack.report.v1 (docs/report.md); its series are those of docs/formats/analysis.md.
 std::string report_json(const PeriodReport& report);
-/// One file without any reference to another and without scripts; the JSON and a CSV of the charts are in it.
+/// One file without references to others and without scripts; it includes the JSON and a CSV of the charts.
 std::string report_html(const PeriodReport& report);
-/// time, series, min, mean, max of every point: what is behind the charts.
+/// time, series, min, mean, max of every point: the data of the charts.
 std::string report_csv(const PeriodReport& report);
 
 }  // namespace vramtrack

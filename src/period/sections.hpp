@@ -1,4 +1,4 @@
-// Parts of the report's document that live in files of their own; report_document.cpp puts them together.
+// Parts of the report's document that are in separate files; report_document.cpp puts them together.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace vramtrack {
 
-/// "Lost in crashes": what the jobs that ran out of memory lost; nothing where none did.
+/// "Lost in crashes": what the jobs that ran out of memory lost; nothing if none did.
 void crash_section(const PeriodReport& report, std::vector<Block>& blocks);
 /// "At risk": what the predicted crashes would lose, job by job. Appends to `blocks`.
 void risk_section(const PeriodReport& report, std::vector<Block>& blocks);
-/// "Idle memory": what nobody used, and what that cost.
+/// "Idle memory": memory that nobody used, and what that cost.
 void idle_section(const PeriodReport& report, std::vector<Block>& blocks);
 
 }  // namespace vramtrack

@@ -9,7 +9,7 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::size_t kMostColumn = 80;  ///< of a table's cell, but for the last column
+constexpr std::size_t kMostColumn = 80;  ///< of a table's cell, except in the last column
 constexpr std::size_t kLabel = 10;
 
 class Text {

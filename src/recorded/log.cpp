@@ -6,12 +6,12 @@
 namespace vramtrack {
 namespace {
 
-/// Whatever nothing else recognises: of a text that is no log, the formats say best what is wrong.
+/// Accepts whatever nothing else recognises: the log formats give the best error for a text that is not a log.
 int is_anything(const std::string&) {
   return 1;
 }
 
-/// A planned recording opens once; after that its files are planned anew.
+/// A planned recording can be opened once; after that its files are planned again.
 class Opener {
  public:
   Opener(Recording recording, LogOptions options)

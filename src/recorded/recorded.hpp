@@ -1,8 +1,8 @@
-// Recorded sources: what samples of the past are read from, by the kinds of recorded.def. A kind is one file that
-// defines a `const RecordedInfo <name>_recorded`, and one line there.
+// Recorded sources: what samples of the past are read from. The kinds are listed in recorded.def: a kind is one file
+// that defines a `const RecordedInfo <name>_recorded`, and one line there.
 //
-// They are a module of their own because they stand on two that must not know each other: a log is read by source/, a
-// store by store/.
+// They are a separate module because they depend on two modules that must not know each other: source/ reads logs,
+// and store/ reads stores.
 #pragma once
 
 #include <cstddef>
@@ -22,47 +22,47 @@
 
 namespace vramtrack {
 
-/// What the user says about recordings. Each kind takes what concerns it.
+/// The user's options for recordings. Each kind uses those that concern it.
 struct RecordedOptions {
   LogOptions logs;
-  /// What will be looked at. A source may leave out what lies outside; who reads it must be able to do without and must
-  /// expect it nevertheless.
+  /// The range of interest. A source may leave out what lies outside, or include it; the reader must be able to handle
+  /// both.
   TimeRange range;
 };
 
-/// One independent recording: files whose samples belong into one catalog.
+/// One independent recording: files whose samples belong in one catalog.
 struct RecordedPart {
   std::vector<std::string> files;
-  /// From its beginning, as often as wanted (standard input: once). The catalog must outlive the source.
+  /// Opens it from its beginning, any number of times (standard input: once). The catalog must outlive the source.
   std::function<Result<std::unique_ptr<Source>>(Catalog& catalog)> open;
-  /// Of a store, which has alerts, summaries and utilisation besides samples: what StoreReader reads. Empty otherwise.
+  /// For a store, which has alerts, summaries and utilisation besides samples: its path, for StoreReader. Else empty.
   std::string store_path;
 };
 
 /// A registered kind of recorded source.
 struct RecordedInfo {
   std::string_view name;  ///< "log": a word for messages
-  /// 0: `path` is none; else how sure, up to 100. The highest wins, the earlier in recorded.def on a tie. What cannot
-  /// be read is none, and nothing is read of what is no regular file: whoever opens a pipe needs all of it.
+  /// 0: `path` is not of this kind; else how certain, up to 100. The highest wins; on a tie, the earlier one in
+  /// recorded.def. 0 for what cannot be read. Only regular files are read from: a pipe must reach its reader whole.
   int (*recognise)(const std::string& path);
   /// Groups the files into recordings, in the order given. Errors name the file and what to do.
   Result<std::vector<RecordedPart>> (*plan)(const std::vector<std::string>& paths, const RecordedOptions& options);
   std::size_t most_files = SIZE_MAX;  ///< that may be read together
-  /// It goes on being written: without a range its last part is meant, of others the whole.
+  /// It is still being written: without a range, its last part is meant; for others, the whole.
   bool is_ongoing = false;
 };
 
-/// The registered kinds in the order of recorded.def; by name, nullptr where there is none of it.
+/// The registered kinds in the order of recorded.def; by name, nullptr if there is none with that name.
 std::span<const RecordedInfo* const> recorded_sources();
 const RecordedInfo* find_recorded(std::string_view name);
 
-/// The kind of what `path` holds. What nothing recognises is taken for a log, whose reader says what is wrong with it.
+/// The kind of recording at `path`. What nothing recognises is taken as a log, whose reader says what is wrong with it.
 const RecordedInfo& recorded_at(const std::string& path);
 
-/// The recordings in `paths` (at least one) as those of `kind`. Errors are those of its plan(), or too many files.
+/// The recordings of `kind` in `paths` (at least one). Errors are those of its plan(), or too many files.
 Result<std::vector<RecordedPart>> plan_recorded(const RecordedInfo& kind, const std::vector<std::string>& paths,
                                                 const RecordedOptions& options);
-/// The one recording that `paths` are together; an error when they are several.
+/// The single recording that `paths` form; an error when there are several.
 Result<RecordedPart> plan_one_recorded(const RecordedInfo& kind, const std::vector<std::string>& paths,
                                        const RecordedOptions& options);
 

@@ -15,7 +15,7 @@ class StoreSource final : public Source {
   Result<Progress> poll(Timestamp, Batch& out) override {
     const Result<bool> more = reader_->read(catalog_, batch_);
     if (!more) {
-      // The reader goes on behind the damage, but a file that only fails must come to an end.
+      // The reader continues after the damage, but reading a file that only fails must end at some point.
       if (++damaged_ > kMostDamaged) return fail(more.error());
       notes_.warnings.push_back(more.error().message);
       return Progress::more;
@@ -38,7 +38,7 @@ class StoreSource final : public Source {
   int damaged_ = 0;
 };
 
-/// As every SQLite file begins. Of a pipe nothing may be read in passing.
+/// Checks how every SQLite file begins. A pipe is not read from, because that would lose its beginning.
 int is_sqlite_file(const std::string& path) {
   static constexpr std::string_view kMagic = "SQLite format 3";
   std::error_code ignored;
@@ -51,7 +51,7 @@ int is_sqlite_file(const std::string& path) {
   return is_sqlite ? 100 : 0;
 }
 
-/// The samples of the range, in time order. A chunk that is damaged is skipped and named in notes().warnings.
+/// The samples of the range, in time order. A damaged chunk is skipped and named in notes().warnings.
 Result<std::vector<RecordedPart>> plan_store(const std::vector<std::string>& paths, const RecordedOptions& options) {
   const auto open = [path = paths.front(), range = options.range](Catalog& catalog) -> Result<std::unique_ptr<Source>> {
     auto reader = StoreReader::open(path);

@@ -13,16 +13,16 @@ namespace vramtrack {
 struct Accounting {
   enum class Rest : std::uint8_t {
     none,     ///< the processes hold all of it
-    driver,   ///< little enough to be the driver's own (core/driver_share.hpp)
-    nobody,   ///< much, and no process that we see holds it
+    driver,   ///< no more than the driver's own share (core/driver_share.hpp)
+    nobody,   ///< more than that, and no visible process holds it
     dead,     ///< the same, and a process that held memory here has ended
     too_much  ///< the processes' sum is above the device's use: shared memory is counted with each of them
   };
-  std::optional<double> used_bytes;  ///< absent where the driver does not tell
+  std::optional<double> used_bytes;  ///< absent if the driver does not report it
   double processes_bytes = 0;
   std::size_t processes = 0;             ///< living, with memory on this device or on its MIG instances
-  std::optional<double> reserved_bytes;  ///< what the driver keeps beside the used memory
-  double rest_bytes = 0;                 ///< never negative; of `too_much`: by how much
+  std::optional<double> reserved_bytes;  ///< what the driver keeps besides the used memory
+  double rest_bytes = 0;                 ///< never negative; for `too_much`: the excess
   Rest rest = Rest::none;
 };
 
@@ -30,7 +30,7 @@ struct Accounting {
 Accounting account(const View& view, const DeviceKey& device);
 
 /// What its processes do not explain: "410 MiB driver", "2.1 GiB held by no visible process", "1.0 GiB counted twice";
-/// empty where they explain all of it, or the driver does not tell.
+/// empty if they explain all of it, or if the driver does not report it.
 std::string rest_words(const Accounting& accounting);
 
 /// "3 processes 19.8 GiB + 0.4 GiB driver = 20.2 GiB used".

@@ -38,7 +38,7 @@ std::string point(double x, double y) {
   return fmt::format("{:.1f},{:.1f} ", x, y);
 }
 
-/// The least of 1, 2, 5 times a power of ten (of two for bytes' units) that gives at most `most` steps.
+/// The smallest of 1, 2, 5 times a power of ten (of two for bytes' units) that gives at most `most` steps.
 double step_for(double range, int most, double unit) {
   double step = unit;
   while (range / step > most)
@@ -85,7 +85,7 @@ void axes(std::string& out, const Scale& scale, bool relative) {
   }
 }
 
-/// Runs of points without a gap: nothing is drawn where nothing was seen.
+/// Runs of points without a gap: nothing is drawn for times at which nothing was seen.
 template <class Draw>
 void runs(const std::vector<ChartPoint>& points, double step_s, Draw draw) {
   for (std::size_t begin = 0; begin < points.size();) {
@@ -113,7 +113,7 @@ void history(std::string& out, const Scale& scale, const ChartInput& chart) {
   });
 }
 
-/// The fitted growth up to the end it leads to, and when that may be.
+/// The fitted growth up to the predicted end, and the interval of that end.
 void end_to_come(std::string& out, const Scale& scale, const ChartInput& chart) {
   if (!chart.forecast) return;
   const Interval& oom_in_s = chart.forecast->oom_in_s;
@@ -145,7 +145,7 @@ Scale scale_of(const ChartInput& chart) {
   scale.begin = chart.begin;
   const double seen_s = std::max(1.0, seconds_between(chart.begin, chart.last));
   scale.length_s = seen_s;
-  // The end is shown where it is not too far beyond what was seen.
+  // The end is shown if it is not too far beyond what was seen.
   if (chart.forecast) scale.length_s += std::clamp(chart.forecast->oom_in_s.high * 1.03, 0.0, 2.5 * seen_s);
   double top = chart.capacity_bytes.value_or(0.0);
   for (const ChartPoint& p : chart.points) top = std::max(top, p.max_bytes);
@@ -153,7 +153,7 @@ Scale scale_of(const ChartInput& chart) {
   return scale;
 }
 
-/// The period report's colours. The style sheet of an inline SVG is the whole page's, so each rule names our class.
+/// The period report's colours. An inline SVG's style sheet applies to the whole page, so each rule names our class.
 constexpr std::string_view kStyle = R"(<style>
 .vramtrack-chart{--ink:#1b1f24;--faint:#5b6570;--line:#d5dbe1;--mean:#0062a3;--band:#56b4e955;--bad:#b3261e;--notice:#8a5a00;--end:#d55e0033;font:11px system-ui,sans-serif}
 @media(prefers-color-scheme:dark){.vramtrack-chart{--ink:#e4e8ec;--faint:#9aa5b1;--line:#333c46;--mean:#6cc1ff;--band:#56b4e944;--bad:#ff8a7a;--notice:#f0b93a;--end:#d55e0055}}

@@ -1,5 +1,5 @@
-// The chart of one series as SVG: the band between least and greatest, the mean, the capacity, alerts, the end to come.
-// The only drawer of charts outside the terminal and the dashboard: the period report and Python's notebooks use it.
+// The chart of one series as SVG: the band between minimum and maximum, the mean, the capacity, alerts, the predicted
+// end. The only code for charts outside the terminal and dashboard: the period report and Python's notebooks use it.
 #pragma once
 
 #include <optional>
@@ -28,10 +28,10 @@ struct ChartInput {
   std::vector<ChartPoint> points;  ///< in time order
   Timestamp begin;                 ///< where the time axis begins; not after the first point
   Timestamp last;                  ///< the last moment seen; not before the last point
-  /// The distance of two points. Nothing is drawn across a gap of more than three of them: nothing was seen there.
+  /// The distance between two points. Nothing is drawn across a gap of more than three of them: nothing was seen there.
   double step_s = 1;
   bool clock_is_relative = false;        ///< times are offsets from zero, not dates
-  std::optional<double> capacity_bytes;  ///< drawn as a line where it is known
+  std::optional<double> capacity_bytes;  ///< drawn as a line if it is known
   std::vector<Timestamp> alerts;         ///< when they were raised
   std::optional<Timestamp> onset;        ///< of the leak
   std::optional<ChartForecast> forecast;
@@ -44,7 +44,7 @@ enum class ChartStyle : std::uint8_t {
   standalone,  ///< from a style sheet within the SVG, for light and dark pages
 };
 
-/// An SVG element without scripts or external parts; empty with fewer than two points. Pure; O(points).
+/// An SVG element without scripts or external parts; empty if there are fewer than two points. Pure; O(points).
 std::string chart_svg(const ChartInput& chart, ChartStyle style);
 
 }  // namespace vramtrack

@@ -1,5 +1,5 @@
 // The declared fields (core/verdict_fields.hpp) as JSON, in two forms: exact, for clients that read it back, and
-// rounded in flat lines, for programs and people. For .cpp files only: it brings the slow JSON header along.
+// rounded in flat lines, for programs and people. For .cpp files only, because it includes the slow JSON header.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using json = nlohmann::ordered_json;
 
 // --- exact -----------------------------------------------------------------------------------------------------
 
-/// Times to the nanosecond, sizes and figures as they are; a figure that is not finite is null.
+/// Times to the nanosecond, sizes and figures unchanged; a figure that is not finite becomes null.
 inline json exact(double value) {
   return std::isfinite(value) ? json(value) : json(nullptr);
 }
@@ -55,7 +55,7 @@ json exact(const T& object) {
   return out;
 }
 
-/// The fields of `objects` that stand in the line, each exact.
+/// The fields of `objects` that belong in the line, each exact.
 template <class... Objects>
 json exact_line(std::uint8_t Places::*line, const Objects&... objects) {
   json out = json::object();
@@ -67,7 +67,7 @@ json exact_line(std::uint8_t Places::*line, const Objects&... objects) {
 
 // --- lines -----------------------------------------------------------------------------------------------------
 
-/// Always finite, and to six significant digits: what a figure means, the same on every compiler.
+/// Always finite, and rounded to six significant digits: enough for the meaning, and the same with every compiler.
 inline double number(double value) {
   if (std::isnan(value)) return 0;
   if (std::isinf(value)) return std::copysign(std::numeric_limits<double>::max(), value);
@@ -97,7 +97,7 @@ struct LineClock {
 template <class... Objects>
 json line(std::uint8_t Places::*places, const LineClock& clock, const Objects&... objects);
 
-/// Writes the values of one line, each under its name; a time under two.
+/// Writes the values of one line, each under its name; a time under two names.
 struct LineWriter {
   json& out;
   const LineClock& clock;
@@ -146,13 +146,13 @@ struct LineWriter {
       out[name] = line_or_null(&Places::suspect, field.of(object));
     } else if constexpr (std::same_as<T, std::optional<End>>) {
       out[name] = line_or_null(&Places::end, field.of(object));
-    } else if constexpr (!std::same_as<T, Finding>) {  // a finding's fields stand in the line themselves
+    } else if constexpr (!std::same_as<T, Finding>) {  // a finding's fields are in the line directly
       out[name] = value(field.of(object), field.options);
     }
   }
 };
 
-/// The fields of `objects` that stand in the line.
+/// The fields of `objects` that belong in the line.
 template <class... Objects>
 json line(std::uint8_t Places::*places, const LineClock& clock, const Objects&... objects) {
   json out = json::object();

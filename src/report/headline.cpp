@@ -27,7 +27,7 @@ Devices those(const Devices& devices, Pick pick) {
   return out;
 }
 
-/// The more severe first, then what ends sooner.
+/// The more severe first, then the one whose memory runs out sooner.
 bool worse(const SeriesView* a, const SeriesView* b) {
   const auto end_s = [](const SeriesView* s) {
     return s->verdict.finding.oom_in_s ? s->verdict.finding.oom_in_s->mid : std::numeric_limits<double>::infinity();
@@ -36,7 +36,7 @@ bool worse(const SeriesView* a, const SeriesView* b) {
   return end_s(a) < end_s(b);
 }
 
-/// ": pid 4242 python train.py", as far as it may be seen.
+/// ": pid 4242 python train.py", as far as the client may see it.
 std::string whose(const View& view, const SeriesView& device, std::uint32_t pid, std::uint64_t start_ticks,
                   const std::string& command, const MaySeeCommand& may_see) {
   return fmt::format(": pid {} {}", pid,
@@ -79,7 +79,7 @@ Headline headline(const View& view, const MaySeeCommand& may_see) {
   if (devices.empty()) return {Tone::faint, "No GPU is being watched."};
   const Devices leaking = those(devices, [](const SeriesView& s) { return s.verdict.finding.leak; });
   if (!leaking.empty()) return of_leak(leaking, view, may_see);
-  // A run that ended badly in the last day: whoever looks in the morning wants to know first.
+  // A run that ended badly in the last day: whoever looks in the morning wants to know that first.
   const Devices ended = those(devices, [&](const SeriesView& s) { return ended_badly(s, view.time); });
   if (!ended.empty()) return of_end(ended, view, may_see);
   const Devices suspected =
@@ -91,7 +91,7 @@ Headline headline(const View& view, const MaySeeCommand& may_see) {
   if (!growing.empty())
     return {Tone::notice, fmt::format("No leak so far; {} {}, and it is too early to tell why.", short_names(growing),
                                       growing.size() > 1 ? "grow" : "grows")};
-  // A GPU that has been seen too briefly is no healthy one.
+  // A GPU that has been seen too briefly is not known to be healthy.
   const Devices young = those(devices, [](const SeriesView& s) { return s.verdict.finding.state == State::too_short; });
   if (young.size() == devices.size()) return {Tone::faint, "Too few samples so far to tell whether anything leaks."};
   if (!young.empty())

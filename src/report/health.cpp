@@ -13,14 +13,14 @@ namespace {
 
 constexpr double kXidCounts_s = 24 * 3600;
 
-/// A program's own errors, and those of which nothing is known, say nothing of the GPU's health.
+/// Errors of a program itself, and errors of which nothing is known, say nothing about the GPU's health.
 Condition xid_condition(std::uint64_t code) {
   const XidInfo* info = find_xid(code);
   if (info == nullptr || info->severity == XidSeverity::info) return Condition::healthy;
   return info->severity == XidSeverity::critical ? Condition::failing : Condition::degraded;
 }
 
-/// What to do about an XID that has a condition.
+/// What to do about an XID that implies a condition.
 std::string xid_advice(std::uint64_t code) {
   const XidInfo* info = find_xid(code);
   return std::string(info != nullptr ? info->advice : std::string_view());
@@ -85,7 +85,7 @@ HealthReport judge_health(const SeriesView& device, Timestamp now) {
   if (device.health) {
     judge_memory(*device.health, report.problems);
     judge_clocks(*device.health, report.problems);
-    // That no XID was heard of is too little to call it well.
+    // The absence of XIDs alone is not enough to call it healthy.
     const DeviceHealth& h = *device.health;
     if (h.temperature_celsius || h.ecc_enabled || h.throttle || h.repair_pending) report.condition = Condition::healthy;
   }

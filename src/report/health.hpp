@@ -1,4 +1,4 @@
-// What a device's health amounts to, and its words: one judgement for every surface.
+// The condition that a device's health amounts to, and the words for it: one judgement for every surface.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,19 @@ struct HealthProblem {
 };
 
 struct HealthReport {
-  Condition condition = Condition::unknown;  ///< the worst problem's; healthy without any where something is known
+  Condition condition = Condition::unknown;  ///< the worst problem's; healthy if there is none but something is known
   std::vector<HealthProblem> problems;       ///< the worst first
 };
 
-/// Judges a device's series. A power cap, clocks somebody set and an idle GPU are no problem, nor are a program's own
-/// XID errors; those of the hardware count for a day. `now`: the View's time. Pure.
+/// Judges a device's series. A power cap, clocks that somebody set and an idle GPU are not problems, nor are XID errors
+/// that a program caused; those of the hardware count for a day. `now`: the View's time. Pure.
 HealthReport judge_health(const SeriesView& device, Timestamp now);
 
-/// "temperature 71 °C; ECC on, 0 uncorrected; throttle: power cap"; what is not known says so. Without XID and
+/// "temperature 71 °C; ECC on, 0 uncorrected; throttle: power cap"; unknown values are named as such. Without XID and
 /// problems.
 std::string health_words(const std::optional<DeviceHealth>& health);
 
-/// "last XID 79: the GPU has fallen off the bus, at 03:12:05", "no XID error seen", "XID not known". `clock` writes a
+/// "last XID 79: the GPU has fallen off the bus, at 03:12:05", "no XID error seen", "XID not known". `clock` formats a
 /// time.
 std::string xid_words(const SeriesView& device, const std::function<std::string(Timestamp)>& clock);
 

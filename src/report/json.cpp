@@ -1,4 +1,4 @@
-// The JSON report: one object a line, one per series (docs/formats/analysis.md).
+// The JSON report: one object per line, one line per series (docs/formats/analysis.md).
 #include "report/json.hpp"
 
 #include "core/printable.hpp"
@@ -44,8 +44,8 @@ void multiply(json& value, double by) {
     for (auto& [name, part] : value.items()) multiply(part, by);
 }
 
-/// A log that counts steps has no seconds, and one without a unit no bytes: names and figures are in what it has, as
-/// "growth_bytes_per_step", "oom_in_steps", "used_units". So no program can take them for others.
+/// A log that counts steps has no seconds, and one without a unit has no bytes: names and figures use what it has, as
+/// in "growth_bytes_per_step", "oom_in_steps", "used_units". So no program can take them for seconds or bytes.
 json in_scale(const json& value, const Scale& scale) {
   if (value.is_array()) {
     json out = json::array();
@@ -79,7 +79,7 @@ json told_alert_line(const Alert& alert, const LineClock& clock) {
   return out;
 }
 
-/// Bytes that are no UTF-8 (a command line may hold any) become U+FFFD; nothing throws.
+/// Bytes that are not UTF-8 (a command line may hold any) become U+FFFD; nothing throws.
 std::string dump(const json& value) {
   return json_text(value) + '\n';
 }

@@ -9,13 +9,13 @@
 
 namespace vramtrack {
 
-/// One line, vramtrack.alert.v1: what became of `alert` of `series`. Ends with a newline.
+/// One line, vramtrack.alert.v1: what happened to `alert` of `series`. Ends with a newline.
 std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, AlertNews news);
 
-/// One line, vramtrack.program.v1: what is remembered of a program. Ends with a newline.
+/// One line, vramtrack.program.v1: what is remembered about a program. Ends with a newline.
 std::string program_json(const Program& program);
 
-/// One line, vramtrack.event.v1: something that is no measurement (a lost device, an XID).
+/// One line, vramtrack.event.v1: something that is not a measurement (a lost device, an XID).
 std::string event_json(const Event& event, bool clock_is_relative);
 
 }  // namespace vramtrack

@@ -1,5 +1,5 @@
-// Families of metrics in Prometheus' text format, for who writes them. For .cpp files only: it brings a slow header
-// along.
+// Families of metrics in Prometheus' text format, for code that writes them. For .cpp files only, because it includes a
+// slow header.
 #pragma once
 
 #include <prometheus/text_serializer.h>
@@ -19,7 +19,7 @@ namespace vramtrack::metrics {
 using Families = std::vector<prometheus::MetricFamily>;
 using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
-/// One metric with all of its series; families without any are not written.
+/// One metric with all of its series; families without series are not written.
 class Family {
  public:
   Family(Families& all, const char* name, const char* help, prometheus::MetricType type = prometheus::MetricType::Gauge)
@@ -55,7 +55,7 @@ class Family {
 
 inline constexpr auto kCounter = prometheus::MetricType::Counter;
 
-/// All of them. Those of one function are finished last to first: here they stand by name, for people and tests.
+/// All families. Those of one function are finished last to first; here they are sorted by name, for people and tests.
 inline std::string text_of(Families families) {
   std::sort(families.begin(), families.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   std::ostringstream out;

@@ -21,7 +21,7 @@ using metrics::Labels;
 
 constexpr auto kCounter = metrics::kCounter;
 
-/// A device and the processes on it that live.
+/// A device and the living processes on it.
 struct Device {
   const SeriesView* used = nullptr;
   const SeriesView* reserved = nullptr;
@@ -86,7 +86,7 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
     up.add(d.used->paused ? 0.0 : 1.0, d.labels);
     if (device.capacity_bytes) total.add(*device.capacity_bytes, d.labels);
     peak.add(d.used->peak_bytes, d.labels);
-    if (d.used->paused) continue;  // missing is not what it was
+    if (d.used->paused) continue;  // its last figures are out of date: leave them out
     if (d.unattributed != nullptr) rest.add(d.unattributed->used_bytes, d.labels);
     if (d.unattributed != nullptr) unreleased.add(d.unattributed->unreleased_bytes, d.labels);
     used.add(d.used->used_bytes, d.labels);
@@ -99,7 +99,7 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
   }
 }
 
-/// Of whole GPUs only: a MIG instance has no temperature of its own.
+/// For whole GPUs only: a MIG instance has no temperature of its own.
 void add_health(Families& out, const std::vector<Device>& devices, Timestamp now) {
   Family temperature(out, "vramtrack_gpu_temperature_celsius", "Temperature of the GPU, if the driver reports it.");
   Family ecc_on(out, "vramtrack_gpu_ecc_enabled", "1 while ECC is on: memory errors are detected and corrected.");
@@ -141,14 +141,14 @@ void add_health(Families& out, const std::vector<Device>& devices, Timestamp now
     if (h.remapped_rows) remapped.add(*h.remapped_rows, d.labels);
     flag(pending, d, h.repair_pending);
     flag(failed, d, h.repair_failed);
-    // Idle is no reason to look into.
+    // Idleness is no reason to look at it.
     for (std::size_t i = 0; h.throttle && i < kThrottleNames.size(); ++i)
       if (const auto reason = static_cast<Throttle>(i); reason != Throttle::idle)
         throttled.add(h.throttle->has(reason) ? 1.0 : 0.0, d.labels, {{"reason", std::string(kThrottleNames[i])}});
   }
 }
 
-/// The label is the job's: its step would make another series of the same job.
+/// The label of the job: the label of its step would make another series of the same job.
 std::string job_of(const ProcessInfo& process) {
   return process.slurm_job.substr(0, process.slurm_job.find('.'));
 }
@@ -156,7 +156,7 @@ std::string job_of(const ProcessInfo& process) {
 void add_suspect(Family& suspect, const Device& d, const MetricsOptions& options) {
   const Verdict& v = d.used->verdict;
   if (!v.finding.leak || !v.suspect || v.suspect->pid == 0) return;
-  // Never the command line: whoever may scrape need not be allowed to read it.
+  // Never the command line: a client that may scrape is not necessarily allowed to read it.
   ProcessInfo who;
   for (const SeriesView* p : d.processes)
     if (p->process && p->key.pid == v.suspect->pid && p->key.pid_start_ticks == v.suspect->pid_start_ticks)
@@ -245,7 +245,7 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
     slow.add(f.state == State::slow_growth ? 1.0 : 0.0, labels);
     suspected.add(f.stage == Stage::suspected ? 1.0 : 0.0, labels);
     add_suspect(suspect, d, options);
-    if (f.state == State::too_short) continue;  // nothing is known yet, which is not zero
+    if (f.state == State::too_short) continue;  // nothing is known yet, which is different from zero
     confidence.add(f.confidence, labels);
     growth.add(f.growth_bytes_per_s.mid, labels);
     growth_low.add(f.growth_bytes_per_s.low, labels);

@@ -10,26 +10,26 @@
 
 namespace vramtrack {
 
-/// What one live source cost and failed.
+/// What one live source has cost, and how often it has failed.
 struct SourceCost {
   std::string name;
   std::uint64_t polls = 0;
   std::uint64_t failed_polls = 0;
-  double poll_s = 0;  ///< in all
+  double poll_s = 0;  ///< in total
 };
 
-/// What the agent itself costs: the tool that looks for leaks is looked at too.
+/// What the agent itself costs: the tool that looks for leaks is watched, too.
 struct OwnCost {
   double cpu_s = 0;  ///< user and system, since the start
   std::uint64_t resident_bytes = 0;
   std::uint64_t polls = 0;
-  std::uint64_t late_polls = 0;  ///< that began more than half a period after their time
-  double observe_s = 0;          ///< in all: store, detectors and the View
+  std::uint64_t late_polls = 0;  ///< that began more than half a period late
+  double observe_s = 0;          ///< in total: store, detectors and the View
   std::uint64_t samples = 0;
-  std::uint64_t looks = 0;     ///< rounds over the processes that hold memory: do they make progress?
-  double look_s = 0;           ///< in all
+  std::uint64_t looks = 0;     ///< rounds over the processes that hold memory, to see whether they make progress
+  double look_s = 0;           ///< in total
   bool recording = false;      ///< there is a store
-  bool store_failing = false;  ///< and it cannot be written at present
+  bool store_failing = false;  ///< it cannot be written at present
   std::uint64_t store_bytes = 0;
   std::vector<SourceCost> sources;
   std::uint64_t requests = 0;
@@ -45,18 +45,18 @@ struct PodName {
 };
 
 struct MetricsOptions {
-  std::string host;  ///< label Hostname of what is of this machine
+  std::string host;  ///< label Hostname for what belongs to this machine
   std::string version;
   bool per_process = false;
-  std::size_t top_processes = 10;  ///< a device, by memory and by growth each
-  /// Whether the standing alert of this series is silenced; empty: no alert is.
+  std::size_t top_processes = 10;  ///< per device, by memory and by growth each
+  /// Whether the standing alert of this series is silenced; empty: no alert is silenced.
   std::function<bool(const View& view, const SeriesView& series)> silenced = {};
-  /// The names of a container by its pod's UID and its id; empty: none is known.
+  /// The names of a container by its pod's UID and its id; empty: no names are known.
   std::function<PodName(const std::string& pod_uid, const std::string& container_id)> pod_name = {};
 };
 
-/// Text format 0.0.4. Series: about 33 a device and 18 more of its health, 10 in all, 1 more while a verdict stands;
-/// with per_process at most 6 * top_processes + 2 a device more. O(series).
+/// Text format 0.0.4. Series: about 33 per device and 18 more for its health, 10 overall, 1 more while a verdict
+/// stands; with per_process at most 6 * top_processes + 2 more per device. O(series).
 std::string prometheus_text(const View& view, const OwnCost& own, const MetricsOptions& options);
 
 }  // namespace vramtrack

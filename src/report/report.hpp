@@ -1,4 +1,4 @@
-// Reports: pure functions from a View to text. A new one is one file and one line in reports.def.
+// Reports: pure functions from a View to text. A new report takes one file and one line in reports.def.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace vramtrack {
 
-/// How a surface wants it; says nothing about what is true.
+/// How a surface wants the text to look; it does not affect the content.
 struct ReportStyle {
   bool colour = false;    ///< ANSI colours
-  std::size_t width = 0;  ///< columns that a line of a table may take; 0: as many as it needs
+  std::size_t width = 0;  ///< columns that a line of a table may use; 0: as many as it needs
 };
 
 struct ReportInfo {

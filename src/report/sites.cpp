@@ -16,15 +16,15 @@ using fields::json;
 constexpr std::string_view kSchema = "vramtrack.trace_report.v1";
 constexpr std::size_t kMostNotes = 16;
 
-/// A member of `object`; null where it has none of that name. What a run answers may be of another version, and of
-/// another user: nothing is taken for granted.
+/// A member of `object`; null if it has none of that name. A run's answer may come from another version and from
+/// another user, so nothing is taken for granted.
 const json& member(const json& object, const char* name) {
   static const json none;
   const auto at = object.find(name);
   return at == object.end() ? none : *at;
 }
 
-/// The library's values end one within another: what is nested deeper than a report would end this program's stack.
+/// The library destroys nested values recursively: deeper nesting than a report's would overflow this program's stack.
 bool is_too_deep(std::string_view text) {
   constexpr int kMostDepth = 32;
   int depth = 0;
@@ -97,7 +97,7 @@ std::size_t bytes_of(const MemorySite& site) {
   return bytes;
 }
 
-/// Those that are worth it, in their order.
+/// Those that deserve a line, in their order.
 std::vector<const json*> chosen(const json& sites) {
   std::vector<const json*> leaking;
   std::vector<const json*> others;

@@ -1,4 +1,4 @@
-// SitesReport: the lines of a program under `vramtrack run` that keep GPU memory, as its run answers them
+// SitesReport: the lines of a program under `vramtrack run` that keep GPU memory, as its run reports them
 // ("vramtrack.trace_report.v1", docs/trace.md), cut to what a screen and a client need.
 #pragma once
 
@@ -38,7 +38,7 @@ struct SitesReport {
   std::string program;
   double duration_s = 0;
   bool leak = false;
-  bool can_tell = false;  ///< there were events enough
+  bool can_tell = false;  ///< there were enough events
   std::string because;
   std::string next_step;
   double growth_bytes_per_s = 0;  ///< of the leaking sites
@@ -50,26 +50,26 @@ struct SitesReport {
   friend bool operator==(const SitesReport&, const SitesReport&) = default;
 };
 
-/// What is known of the sites of a process now.
+/// What is currently known about the sites of a process.
 struct SitesNow {
   enum class State : std::uint8_t {
-    unknown,     ///< nobody has answered yet
-    not_probed,  ///< it does not run under `vramtrack run`, or who asks may not know
-    not_yet,     ///< it does, and there is no report yet
+    unknown,     ///< no answer yet
+    not_probed,  ///< it does not run under `vramtrack run`, or the client may not know
+    not_yet,     ///< it does, but there is no report yet
     known,
   };
   State state = State::unknown;
-  SitesReport report{};  ///< where it is known
+  SitesReport report{};  ///< if it is known
 };
 
-// What is kept of a report, however long it is. A program chooses its names: each is cut, and their sum is bounded.
+// Limits on what is kept of a report, however long. A program chooses its names: each is cut, and so is their sum.
 inline constexpr std::size_t kMostLeakingSites = 100;
 inline constexpr std::size_t kMostOtherSites = 20;  ///< those that hold most
 inline constexpr std::size_t kMostSiteFrames = 64;  ///< the innermost
 inline constexpr std::size_t kMostNameBytes = 512;
 inline constexpr std::size_t kMostSitesBytes = 512 * 1024;
 
-/// Cut as said above. Errors: it is not such a report.
+/// Cut as described above. Errors: it is not such a report.
 Result<SitesReport> parse_sites_json(std::string_view text);
 /// "vramtrack.trace_report.v1" again, with "sites_left_out". Names are printable.
 std::string sites_json(const SitesReport& report);

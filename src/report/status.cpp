@@ -15,14 +15,14 @@
 namespace vramtrack {
 namespace {
 
-/// Columns before the conclusion, where lines may be as long as they need.
+/// Columns in front of the conclusion if lines may be as long as they need.
 constexpr std::size_t kNameWidth = 44;
 constexpr std::size_t kUsedWidth = 16;
 constexpr std::size_t kRateWidth = 16;
-/// On a terminal every column counts: the least that does not move as figures change, "14.9/24.0 GiB", "+120 MiB/min".
+/// On a terminal every column counts: the least width that fits all usual figures, "14.9/24.0 GiB", "+120 MiB/min".
 constexpr std::size_t kLeastUsedWidth = 13;
 constexpr std::size_t kLeastRateWidth = 12;
-constexpr std::size_t kLeastNameWidth = 14;  ///< "  pid 4194304…": the longest pid is whole
+constexpr std::size_t kLeastNameWidth = 14;  ///< "  pid 4194304…": the longest pid fits in full
 constexpr std::string_view kGap = "  ";
 
 bool interesting(const SeriesView& s) {
@@ -31,7 +31,7 @@ bool interesting(const SeriesView& s) {
          (s.stall && s.stall->judgement == StallJudgement::stalled);
 }
 
-/// What a part of the conclusion is worth where not all have room: the first are the last to go.
+/// Ranks of the parts of a conclusion if there is no room for all: the first are the last to be dropped.
 enum class Worth : std::uint8_t { verdict, stall, end, suspect, range, pattern, confidence, busy };
 
 struct Part {
@@ -47,14 +47,14 @@ struct Row {
   std::vector<Part> conclusion;
 };
 
-/// The head of `text`, and apart from it what its brackets or semicolon add.
+/// The head of `text`, separate from what its brackets or semicolon add.
 void add_in_two(std::vector<Part>& parts, const std::string& text, Worth head, Worth rest, Tone tone) {
   const std::size_t cut = std::min(text.find(" ("), text.find("; "));
   parts.push_back({head, text.substr(0, cut), tone});
   if (cut != std::string::npos) parts.push_back({rest, text.substr(cut), tone});
 }
 
-/// Verdict, confidence and end, in the order in which they are read.
+/// Verdict, confidence and end, in reading order.
 std::vector<Part> conclusion(const SeriesView& s, const Told& told) {
   const Finding& f = s.verdict.finding;
   std::vector<Part> out;
@@ -87,7 +87,7 @@ std::size_t length(const std::vector<Part>& parts) {
   return out;
 }
 
-/// The verdict and the end, and of the rest what has room, the worthier first; what is left of those two is cut later.
+/// The verdict and the end, and as many other parts as fit, the more important first; those two may be cut later.
 std::vector<Part> fitting(const std::vector<Part>& parts, std::size_t room) {
   std::vector<const Part*> by_worth;
   for (const Part& part : parts) by_worth.push_back(&part);
@@ -110,7 +110,7 @@ std::string cut(const std::string& text, std::size_t width) {
   return columns(text) > width ? fit(text, width) : text;
 }
 
-/// The lines of the table, laid out when all are known.
+/// The lines of the table, laid out once all are known.
 class Layout {
  public:
   explicit Layout(const ReportStyle& style) : style_(style) {}
@@ -127,7 +127,7 @@ class Layout {
   }
 
  private:
-  /// The name gives way first, then what is worth least of the conclusion; the name takes back what that left over.
+  /// The name is shortened first, then the least important parts of the conclusion; the name takes back any space left.
   void narrow() {
     used_ = kLeastUsedWidth;
     rate_ = kLeastRateWidth;
@@ -180,7 +180,7 @@ class Layout {
   std::size_t room_ = std::string::npos;  ///< for the conclusion
 };
 
-/// Raised: that a process is stalled, since when, why, and what to do.
+/// For a raised alert: that a process is stalled, since when, why, and what to do.
 std::string stall_lines(const std::string& when, const SeriesView& series, const Alert& alert,
                         const ReportStyle& style) {
   const Finding& f = alert.finding;
@@ -205,7 +205,7 @@ std::string unreleased_lines(const std::string& when, const SeriesView& series, 
       kUnreleasedNextStep);
 }
 
-/// The processes of one device, those worth a line first.
+/// The processes of one device, those that deserve a line first.
 void process_rows(Layout& out, const View& view, const std::string& device_id, std::size_t at_most) {
   std::vector<const SeriesView*> processes;
   for (const SeriesView& s : view.series)
@@ -246,7 +246,7 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
       has_total = true;
       out.add(row_of(device_words(s), s, view));
     }
-    // Some drivers tell what processes hold and not what the card does.
+    // Some drivers report what processes hold, but not what the device uses.
     if (!has_total) out.add(fit(device_words(*any), kNameWidth) + "  use of the whole device not known");
     process_rows(out, view, id, processes);
     for (const SeriesView& s : view.series)
@@ -264,7 +264,7 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
   const Finding& f = alert.finding;
   const ToldAlert said = tell(alert);
   if (news == AlertNews::escalated) {
-    const std::string now = tell(view, series).forecast;  // as it is now, not at the raise
+    const std::string now = tell(view, series).forecast;  // as it is now, not as it was at the raise
     return fmt::format("{}  {}  {}: now {}{}{}\n", when, toned("ESCALATED", Tone::warning, style), who, said.severity,
                        now.empty() ? "" : ", ", now);
   }
@@ -272,7 +272,7 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
     return fmt::format("{}  {}  {}: {}\n", when, toned("CLEARED", Tone::ok, style), who, said.ended);
   if (alert.kind == AlertKind::stall) return stall_lines(when, series, alert, style);
   if (alert.kind == AlertKind::unreleased) return unreleased_lines(when, series, alert, style);
-  SeriesView at_raise = series;  // what to say belongs to what was raised
+  SeriesView at_raise = series;  // the advice belongs to what was raised
   at_raise.verdict.finding = f;
   const Told told = tell(view, at_raise);
   std::string out =

@@ -1,4 +1,4 @@
-// What a watch prints as it goes: the table now and then, a line at every alert. For people.
+// What a watch prints as it runs: the table from time to time, a line at every alert. For people.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace vramtrack {
 
-/// The table: a line a device, below it its processes, those that grow first; at most `processes` steady ones a
-/// device, the rest in one line. Where `style` has a width, every line fits: the names give way first, the verdict and
+/// The table: a line per device, with its processes below it, growing ones first; at most `processes` steady ones per
+/// device, the rest in one line. If `style` has a width, every line fits: names are shortened first, the verdict and
 /// the time to out-of-memory last. Ends with a newline. Cost: O(series).
 std::string status_table(const View& view, const ReportStyle& style, std::size_t processes = 4);
 

@@ -47,7 +47,7 @@ std::size_t standing_count(const std::vector<const SeriesView*>& series) {
 std::optional<AlertNews> Stories::begin(const SeriesKey& key, const Alert& alert) {
   const bool is_device = key.metric == Metric::device_used;
   Story story{device_key(key), {alert.series}, is_device, alert.finding.leak, alert.kind, alert.severity};
-  // A device tells for all its parts; a part tells for itself until its device does.
+  // A device speaks for all its parts; a part speaks for itself until its device does.
   const auto joins = [&](const Story& s) {
     return s.leak && story.leak && s.device == story.device && (is_device || s.has_device);
   };

@@ -1,4 +1,4 @@
-// The text report: what a tired person needs first, first.
+// The text report: what a tired person needs first comes first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,16 +15,16 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kMaxAlertLines = 8;
-constexpr std::size_t kMaxBriefLines = 8;  ///< of processes with nothing to tell
+constexpr std::size_t kMaxBriefLines = 8;  ///< of processes with nothing to report
 
 void line(std::string& out, std::string_view label, std::string_view text) {
-  // A text of several lines hangs under its first. Its words may be another program's: of an agent, of a store.
+  // The lines of a longer text are indented below its first. The text may come from another program: an agent, a store.
   std::string body;
   for (const char c : printable_lines(text)) body += c == '\n' ? "\n             " : std::string(1, c);
   out += fmt::format("  {} {}\n", fit(label, 10), body);
 }
 
-/// Memory that no visible process holds is a part of its device's, as a process's is.
+/// Memory that no visible process holds is a part of its device's memory, just as a process's is.
 bool is_rest(const SeriesView& s) {
   return s.key.metric == Metric::device_unattributed;
 }
@@ -61,7 +61,7 @@ std::string headline(const SeriesView& s, const Told& told, const ReportStyle& s
   return out + '\n';
 }
 
-/// The last suspicion, which is the one that may stand; how many there were before it.
+/// The last suspicion, which may still stand, and how many came before it.
 void suspicion_line(std::string& out, const SeriesView& s, bool relative) {
   if (s.suspicions.empty()) return;
   const Alert& a = s.suspicions.back();
@@ -73,7 +73,7 @@ void suspicion_line(std::string& out, const SeriesView& s, bool relative) {
   line(out, "suspected", text);
 }
 
-/// Alerts of parts that tell the leak of their device's alert: one leak is one alert.
+/// Alerts of parts that report the same leak as their device's alert: one leak counts as one alert.
 using ToldWith = std::set<const Alert*>;
 
 ToldWith told_with_device(const View& view) {
@@ -105,7 +105,7 @@ void alert_lines(std::string& out, const SeriesView& s, const ToldWith& elsewher
   }
 }
 
-/// Facts of one label in a row have it once.
+/// Consecutive facts with the same label show it once.
 void fact_lines(std::string& out, const std::vector<Fact>& facts) {
   std::string_view last;
   for (const Fact& fact : facts) {
@@ -133,7 +133,7 @@ void details(std::string& out, const SeriesView& s, const Told& told, const Told
   if (!told.next.empty()) line(out, "next", told.next);
 }
 
-/// What the words and signs of the judge's figures mean, below the last of them.
+/// Explains the words and signs of the judge's figures, below the last of them.
 void explain_key(std::string& out, const View& view) {
   const bool by_scale = std::any_of(view.series.begin(), view.series.end(), [](const SeriesView& s) {
     return std::any_of(s.explain.begin(), s.explain.end(),
@@ -157,7 +157,7 @@ void explain_key(std::string& out, const View& view) {
   for (const auto& [word, meaning] : kKey) line(out, word, meaning);
 }
 
-/// "0 of 98 leak", where there are too many to read each.
+/// "0 of 98 leak", if there are too many to read each.
 void summary(std::string& out, const View& view) {
   if (view.series.size() > kMaxBriefLines) {
     const auto leaks = std::count_if(view.series.begin(), view.series.end(), [](const SeriesView& s) {

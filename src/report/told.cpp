@@ -11,24 +11,24 @@
 #include "report/told_runs.hpp"
 #include "report/words.hpp"
 
-// A kind that is added without its words is an error here, not a silence on some surface.
+// A kind that is added without its words must be an error here, not a gap on some surface.
 #pragma GCC diagnostic error "-Wswitch"
 
 namespace vramtrack {
 namespace {
 
-/// How long the end of a run stays the first thing to say.
+/// How long the end of a run remains the first thing to report.
 constexpr double kTold_s = 24 * 3600;
 
-/// What is said of the end of a run.
+/// The words for the end of a run.
 struct EndWords {
   std::string_view plain;     ///< "ran out of memory"
   std::string_view verdict;   ///< the same as a verdict; empty where such an end is no news
-  std::string_view leaked;    ///< of one that leaked until then: "LEAKED until memory ran out"
+  std::string_view leaked;    ///< for a run that leaked until then: "LEAKED until memory ran out"
   std::string_view sentence;  ///< the same in a sentence, after the device's name
-  std::string_view reached;   ///< before its level
+  std::string_view reached;   ///< precedes its level
   std::string_view word;      ///< for a narrow column
-  bool is_bad = false;        ///< though it had not leaked
+  bool is_bad = false;        ///< even if it had not leaked
 };
 
 EndWords words_of_end(EndKind how) {
@@ -147,7 +147,7 @@ std::string_view state_word(State state) {
   return "unknown";
 }
 
-/// Of several things the one that most needs somebody.
+/// Of several conditions, the one that most needs attention.
 std::string_view word_of(const SeriesView& s, Timestamp now) {
   const Finding& f = s.verdict.finding;
   if (s.paused) return "no answer";
@@ -167,8 +167,8 @@ std::string forecast_words(const Finding& f) {
   return "full in " + format_duration(*f.oom_if_growth_continues_s) + " if it goes on";
 }
 
-/// The device and the process that show the same end; `series` is one of them. O(devices) of a process: a View may have
-/// tens of thousands.
+/// The device and the process that show the same end; `series` is one of them. O(devices) for a process, because a View
+/// may have tens of thousands of processes.
 std::vector<const SeriesView*> same_end(const SeriesView& series, const View& view) {
   std::vector<const SeriesView*> out = {&series};
   const End& end = *series.verdict.end;
@@ -201,7 +201,7 @@ std::string end_story(const SeriesView& series, const View& view, const MaySeeCo
   if (end.pid == 0 && series.runs.size() > 1 && !series.runs.back().end && series.runs.back().begin > end.time)
     out += "; the next run began at " + moment(series.runs.back().begin);
   else if (end.pid == 0 && series.used_bytes >= end.used_bytes)
-    out += "; then a program reported that memory had run out";  // nothing else ends a run at its level
+    out += "; then a program reported that memory had run out";  // nothing else ends a run without a fall
   else if (end.pid == 0)
     out += "; then its memory was released";
   else
@@ -235,7 +235,7 @@ std::string suspect_words(const Suspect& suspect, const std::string& command) {
 std::string next_step(const SeriesView& series, Origin origin) {
   const Verdict& v = series.verdict;
   const Finding& f = v.finding;
-  // No advice for the dead; a device may have its next run.
+  // No advice about what has ended, unless the device's next run leaks or is suspected.
   if (series.ended || (v.end && !f.leak && f.stage == Stage::none)) return {};
   if (f.leak) {
     std::string step = "save a checkpoint";
@@ -264,7 +264,7 @@ std::string next_step(const SeriesView& series, Origin origin) {
   return {};
 }
 
-/// The lines below the headline. A new field of a verdict reaches people by a line here.
+/// The lines below the headline. To show people a new field of a verdict, add a line here.
 std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Told& told) {
   const Verdict& v = s.verdict;
   const Finding& f = v.finding;
@@ -312,7 +312,7 @@ std::string visible_command(const View& view, const std::string& host, std::uint
   for (const SeriesView& s : view.series)
     if (s.process && s.process->pid == pid && s.process->start_ticks == start_ticks && s.key.host == host)
       return may_see(*s.process) ? command : s.process->name;
-  return {};  // forgotten by now: nobody can say whose it was
+  return {};  // no longer known: nobody can say whose it was
 }
 
 std::string_view severity_words(Severity severity) {

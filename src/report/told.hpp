@@ -1,9 +1,9 @@
-// Told: what people are told of a series and of an alert, concluded in words once. Every surface shows these words and
-// concludes nothing itself: text, top, page, reports, metrics, notifications, API and Python say the same.
+// Told: what people are told about a series and about an alert, put into words once. Every surface shows these words
+// and concludes nothing itself: text, top, page, reports, metrics, notifications, API and Python say the same.
 //
 //   View, Alert -> tell() -> Told, ToldAlert -> every surface
 //
-// Formatting a figure is a surface's own business; what the figure means is said here.
+// Each surface formats figures by itself; what a figure means is said here.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@
 
 namespace vramtrack {
 
-/// One line below the headline. Lines of one label stand together.
+/// One line below the headline. Lines with the same label stand together.
 struct Fact {
   std::string label;
   std::string text;
 };
 
-/// Texts are printable; an empty one: there is nothing to say.
+/// Texts are printable; an empty text means that there is nothing to say.
 struct Told {
   std::string verdict;           ///< "LEAK (gradual leak)", "steady", "ran out of memory; now steady"
-  std::string headline;          ///< the verdict and what else is the matter: "steady, process ended"
+  std::string headline;          ///< the verdict and any other condition: "steady, process ended"
   Tone tone = Tone::faint;       ///< of both
   std::string word;              ///< for a narrow column: "CRITICAL", "WARNING", "LEAK", "steady", "ran out", "stalled"
   Tone word_tone = Tone::faint;  ///< of `word`
@@ -41,7 +41,7 @@ struct Told {
   Tone stall_tone = Tone::plain;
   std::string next;           ///< what to do now
   std::string unattributed;   ///< of a device: "0.4 GiB driver", "2.1 GiB held by no visible process"
-  int concern = 0;            ///< how much it is worth a look: whoever sorts by it shows the worst first
+  int concern = 0;            ///< how much it deserves a look: sort by it to show the worst first
   std::vector<Fact> facts;    ///< because, progress, end, since, suspect, framework
   std::vector<Fact> advice;   ///< the usual causes of such a leak, and what to try
   std::vector<Fact> dissent;  ///< what the other detectors say: "dissent", or "agrees"
@@ -50,7 +50,7 @@ struct Told {
 struct ToldAlert {
   std::string what;         ///< "gradual leak", "stalled process", "not released"
   std::string severity;     ///< "CRITICAL", "WARNING", "LEAK"; "STALLED", "NOT RELEASED"
-  Tone tone = Tone::plain;  ///< of one that stands; of one that has ended `faint`
+  Tone tone = Tone::plain;  ///< of an alert that stands; `faint` once it has ended
   std::string figures;      ///< "probability of a leak 97 %, then predicted out of memory in 0h 47m (38m–1h 05m)"
   std::string state;        ///< for a narrow column: "active", "released", "process ended", "withdrawn", "resumed"
   std::string ended;  ///< "still active"; "memory ran out at 24.0 GiB, and pid 4242 ended"; "withdrawn, it fell again"
@@ -59,28 +59,28 @@ struct ToldAlert {
 /// Whether a client may see the command line of this process. Empty: it may see all.
 using MaySeeCommand = std::function<bool(const ProcessInfo&)>;
 
-/// The command of the process of that pid and start on `host`, as a client may see it: `command`, its short name where
-/// the command is hidden, or nothing where the view does not know the process any more. O(series).
+/// The command of the process with that pid and start on `host`, as a client may see it: `command`, its short name if
+/// the command is hidden, or nothing if the view no longer knows the process. O(series).
 std::string visible_command(const View& view, const std::string& host, std::uint32_t pid, std::uint64_t start_ticks,
                             const std::string& command, const MaySeeCommand& may_see);
 
-/// Where samples come from: a watch that goes on, or files, which nobody adds to here.
+/// Where samples come from: a watch that continues, or files, to which nothing is added here.
 enum class Origin : std::uint8_t { watch, files };
 
 struct Audience {
-  MaySeeCommand may_see{};         ///< the short name stands for a command that may not be seen
-  std::optional<Origin> origin{};  ///< nullopt: files where the view names some
+  MaySeeCommand may_see{};         ///< a command that may not be seen is replaced by the short name
+  std::optional<Origin> origin{};  ///< nullopt: files if the view names any
 };
 
-/// `series` is of `view`. Pure; some microseconds, and O(series) of one that has ended or is suspected.
+/// `series` is part of `view`. Pure; some microseconds, and O(series) for one that has ended or has a suspect.
 Told tell(const View& view, const SeriesView& series, const Audience& audience = {});
 /// Pure.
 ToldAlert tell(const Alert& alert);
 
-/// Told::concern without the words, for whoever sorts.
+/// Told::concern without the words, for sorting.
 int concern(const SeriesView& series, Timestamp now);
 /// Whether the run of `series` ended in the last day before `now`, out of memory or while it leaked: whoever looks in
-/// the morning wants to know first.
+/// the morning wants to know that first.
 bool ended_badly(const SeriesView& series, Timestamp now);
 /// The leak alert that stood when the run of `series` ended; null: none did, or it has not ended.
 const Alert* alert_at_end(const SeriesView& series);
@@ -88,7 +88,7 @@ const Alert* alert_at_end(const SeriesView& series);
 std::string_view severity_words(Severity severity);
 /// How a run ended, in a sentence whose subject is the device or the run: "ran out of memory".
 std::string_view end_words(EndKind how);
-/// The same of one that leaked: "leaked until its process ended".
+/// The same for a run that leaked: "leaked until its process ended".
 std::string_view leaked_end_words(EndKind how);
 
 }  // namespace vramtrack

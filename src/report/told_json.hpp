@@ -1,5 +1,5 @@
 // What people are told, as JSON: the same object in the API, in analysis lines and in notifications (docs/openapi.yaml,
-// schema Told). For .cpp files only: it brings the slow JSON header along.
+// schema Told). For .cpp files only, because it includes the slow JSON header.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ inline nlohmann::ordered_json facts_json(const std::vector<Fact>& facts) {
   return out;
 }
 
-/// Adds what there is: a text or list that says nothing is left out.
+/// Adds the fields that have content: an empty text or list is left out.
 inline void add_said(nlohmann::ordered_json& out, const char* name, const std::string& text) {
   if (!text.empty()) out[name] = text;
 }

@@ -1,4 +1,4 @@
-// The runs of a device, a line each: when, how fast each grew, how it ended and how early the first alert came.
+// The runs of a device, one line each: when, how fast each grew, how it ended and how early the first alert came.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace vramtrack {
 
-/// Lines labelled "runs" of a device that had several: the last ten, the latest last, and how many are left out. Empty
-/// where there was one. Pure; O(runs).
+/// Lines labelled "runs" for a device that had several: the last ten, the latest last, and how many are left out. Empty
+/// if there was only one. Pure; O(runs).
 std::vector<Fact> run_facts(const View& view, const SeriesView& series);
 
 }  // namespace vramtrack

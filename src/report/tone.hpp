@@ -1,4 +1,4 @@
-// Tone: what words are worth, and so the colour that goes with them on a terminal, a screen and a page.
+// Tone: how serious words are, and so which colour they get on a terminal, a screen and a page.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace vramtrack {
 
-/// `watch`, `warning`, `critical`: of a leak, by its severity. `warning` is also of a run that ended badly and of all
-/// else that needs somebody. `plain`: no colour.
+/// `watch`, `warning`, `critical`: for a leak, by its severity. `warning` is also for a run that ended badly and for
+/// anything else that needs attention. `plain`: no colour.
 enum class Tone : std::uint8_t { plain, ok, notice, watch, warning, critical, faint };
 
 /// "ok", "notice", "critical", ...: the class of the words on a page.
@@ -19,7 +19,7 @@ std::string_view to_string(Tone tone);
 /// Whether somebody should look: `watch`, `warning`, `critical`.
 bool is_bad(Tone tone);
 
-/// `text` in the tone's colour, or as it is when the style has no colours.
+/// `text` in the tone's colour, or unchanged if the style has no colours.
 std::string toned(std::string_view text, Tone tone, const ReportStyle& style);
 
 }  // namespace vramtrack

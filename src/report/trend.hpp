@@ -15,11 +15,11 @@ struct TrendLine {
   double to_bytes = 0;
 };
 
-/// Of a series that leaks or grows; nullopt of others, and where onset or level are not known. Pure.
+/// For a series that leaks or grows; nullopt for others, or if onset or level are unknown. Pure.
 std::optional<TrendLine> trend_line(const SeriesView& series);
 
-/// Where the memory of a device ends, and so every forecast of it: its capacity less what the driver reserves; nullopt
-/// of others, and where the capacity is not known. Pure; O(series).
+/// The level at which the memory of a device ends, and so every forecast for it: its capacity minus what the driver
+/// reserves; nullopt for other series, or if the capacity is unknown. Pure; O(series).
 std::optional<double> limit_bytes(const View& view, const SeriesView& device);
 
 }  // namespace vramtrack

@@ -114,7 +114,7 @@ json load_json(const ProcessLoad& load) {
           {"host_bytes", known(load.host_bytes)}};
 }
 
-/// What is derived from it is written too, so that every surface says the same; it is not read back.
+/// Derived values are written too, so that every surface says the same; they are not read back.
 json condition_json(const SeriesView& s, Timestamp now) {
   if (s.key.metric != Metric::device_used) return nullptr;
   const HealthReport report = judge_health(s, now);
@@ -132,7 +132,7 @@ json stall_json(const SeriesView& s, const Told& told) {
   return out;
 }
 
-/// Where the growth leads from, as trend_line() has it.
+/// The starting point of the growth line, as trend_line() has it.
 json trend_json(const SeriesView& s) {
   const auto trend = trend_line(s);
   if (!trend) return nullptr;
@@ -177,7 +177,7 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
                        ? json{{"time", exact(s.last_xid->time)}, {"code", s.last_xid->code}, {"text", s.last_xid->text}}
                        : json(nullptr)},
       {"condition", condition_json(s, view.time)},
-      // Older names of told.forecast, of a leak, and of told.next.
+      // Older names of told.forecast, for a leak, and of told.next.
       {"end", s.verdict.finding.leak ? told.forecast : std::string()},
       {"next", told.next},
       {"told", told_json(told)},

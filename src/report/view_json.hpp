@@ -11,28 +11,28 @@
 
 namespace vramtrack {
 
-/// One line of JSON without a newline at its end. Exact: times to the nanosecond, sizes and figures as they are (a
-/// figure that is not finite becomes null and reads as 0). Text that is no UTF-8 gets U+FFFD. Where `may_see` says no,
-/// the process's short name stands for its command line, in suspects too. O(series), some 20 us each.
+/// One line of JSON without a newline at its end. Exact: times to the nanosecond, sizes and figures unchanged (a figure
+/// that is not finite becomes null and reads as 0). Bytes that are not UTF-8 become U+FFFD. If `may_see` says no, the
+/// process's short name replaces its command line, in suspects too. O(series), some 20 us each.
 std::string view_json(const View& view, const MaySeeCommand& may_see = {});
 
-/// The View that view_json wrote. Fields that are missing keep their defaults and unknown ones are ignored, so versions
-/// mix; a wrong type or word is an Error that names the place ("series[3].verdict.severity"). Pure.
+/// Reads the View that view_json wrote. Missing fields keep their defaults and unknown ones are ignored, so versions
+/// may be mixed; a wrong type or word is an Error that names the place ("series[3].verdict.severity"). Pure.
 Result<View> parse_view_json(std::string_view text);
 
 /// One alert as in the view, and one finding; JSON objects as text.
 std::string alert_object_json(const SeriesKey& key, const Alert& alert);
-/// The Alert that alert_object_json wrote, or an object with more fields; its series is not known (0). Errors as above.
+/// The Alert that alert_object_json wrote, or an object with more fields; its series is unknown (0). Errors as above.
 Result<Alert> parse_alert_object_json(std::string_view text);
 
 /// "device_used/GPU-8f…", "process_used/GPU-8f…/4242/987654": a series in URLs and in JSON.
 std::string series_key_text(const SeriesKey& key);
 std::optional<SeriesKey> parse_series_key(std::string_view text);
 
-/// 16 hex digits that name an alert: the same in every run, for one series and time of raise.
+/// 16 hex digits that identify an alert: the same in every run for the same series and time of raise.
 std::string alert_id(const SeriesKey& key, Timestamp raised);
 
-/// "2026-01-02T03:04:05.123456789Z", without decimals that are zeros at the end; and back. Years 1678 to 2261.
+/// "2026-01-02T03:04:05.123456789Z", without trailing zero decimals; and back. Years 1678 to 2261.
 std::string exact_time(Timestamp time);
 std::optional<Timestamp> parse_exact_time(std::string_view text);
 

@@ -81,7 +81,7 @@ class Place {
     into.clear();
     each(name, [&](const Place& p) { into.push_back(p.text()); });
   }
-  /// Words of the list that are not known become `other`: a newer agent may tell more.
+  /// Unknown words in the list become `other`: a newer agent may report more.
   void get(const char* name, ThrottleSet& into) const {
     into = {};
     each(name, [&](const Place& p) {
@@ -97,7 +97,7 @@ class Place {
       get(name, *into);
     });
   }
-  /// One of the words of an enumeration.
+  /// One of the words that an enumeration allows.
   template <class E>
   requires std::is_enum_v<E>
   void get(const char* name, E& into) const {
@@ -117,7 +117,7 @@ class Place {
     into.clear();
     each(name, [&](const Place& p) { p.get(into.emplace_back()); });
   }
-  /// Every field of a declared struct; what is derived is not read.
+  /// Reads every field of a declared struct; derived values are not read.
   template <HasFields T>
   void get(T& into) const {
     for_each_field<T>([&](const auto& field) {
@@ -228,7 +228,7 @@ SeriesView read_series(const Place& p) {
   if (s.key.device_id.empty()) p.fail("an object with a key");
   p.with("device", [&](const Place& d) { s.device = read_device(d); });
   p.with("process", [&](const Place& q) { s.process = read_process(q); });
-  // Both are the series' host's, which its key names.
+  // Both are the host of the series, which its key names.
   s.device.host = s.key.host;
   if (s.process) s.process->host = s.key.host;
   p.get("samples", s.samples);

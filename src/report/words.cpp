@@ -95,7 +95,7 @@ std::string state_words(const Finding& f) {
 std::string short_device_words(const SeriesView& series) {
   const DeviceInfo& d = series.device;
   const std::string id = d.index ? std::to_string(*d.index) : series.key.device_id;
-  // A log of several hosts or runs has several GPUs 0: their ids say whose they are, as in "node2/0".
+  // A log of several hosts or runs has several devices named GPU 0: their ids say whose they are, as in "node2/0".
   std::string whose = series.key.host;
   if (const std::string tail = '/' + id; whose.empty() && d.index && series.key.device_id.ends_with(tail))
     whose = series.key.device_id.substr(0, series.key.device_id.size() - tail.size());

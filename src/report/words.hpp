@@ -1,4 +1,4 @@
-// What things are called: patterns, metrics, states, devices, processes. What is concluded of them: report/told.hpp.
+// The names of things: patterns, metrics, states, devices, processes. Conclusions about them: report/told.hpp.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ std::string stall_next_step(const Stall& stall, std::uint32_t pid);
 std::string_view metric_words(Metric metric);
 /// "steady", "warming up", "too short to tell", ...
 std::string state_words(const Finding& finding);
-/// "GPU 0", "GPU GPU-8f…" where it has no index, "node2 GPU 0" where there are several hosts or runs; MIG instances say
-/// so.
+/// "GPU 0", "GPU GPU-8f…" where it has no index, "node2 GPU 0" where there are several hosts or runs; MIG instances are
+/// named as such.
 std::string short_device_words(const SeriesView& series);
 /// The same with its model: "GPU 0 NVIDIA A10".
 std::string device_words(const SeriesView& series);

@@ -16,7 +16,7 @@ namespace vramtrack {
 namespace drm {
 namespace {
 
-/// A new process is seen at most this much later; looking costs a walk over all processes.
+/// A new process is seen at most this late; looking for one means walking over all processes.
 constexpr std::chrono::seconds kDiscoverEvery{5};
 /// Cards come and go by hot-plug, driver reload and reset.
 constexpr std::chrono::seconds kFindCardsEvery{10};
@@ -53,7 +53,7 @@ class DrmSource final : public Source {
       const auto card = std::find_if(cards_.begin(), cards_.end(), [&](const WatchedCard& c) {
         return c.card.pci_address == holder.pci_address && c.present;
       });
-      // An open file without memory is a desktop's every program; it is listed once it holds some.
+      // Every program of a desktop has an open file without memory; a process is listed once it holds some.
       if (card == cards_.end() || card->lost || holder.bytes.value_or(0) == 0) continue;
       watch_.listed(card->watched, holder.pid, holder.bytes, "");
     }
@@ -94,7 +94,7 @@ class DrmSource final : public Source {
 
   void read_card(WatchedCard& watched, Timestamp now, Batch& out) {
     const auto used = watched.present && watched.card.tells_used ? used_bytes(watched.card) : std::nullopt;
-    // A driver that tells no sum answers as long as the card is there.
+    // A driver that reports no sum counts as answering as long as the card is present.
     const bool answers = watched.card.tells_used ? used.has_value() : watched.present;
     if (used) out.samples.push_back({now, watched.used, *used});
     if (!answers) watch_.unanswered(watched.watched);

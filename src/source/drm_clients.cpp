@@ -54,7 +54,7 @@ std::vector<std::uint32_t> pids_in(const std::string& proc_root) {
 std::optional<Client> parse_fdinfo(std::string_view text) {
   Client client;
   bool is_drm = false;
-  // Which of the three kinds of key gave a region's amount: a more telling one replaces it.
+  // Which of the three kinds of key gave a region's amount: a more precise one replaces it.
   struct Region {
     std::string_view name;
     int rank;
@@ -122,7 +122,7 @@ void ClientScanner::discover() {
 ClientScan ClientScanner::scan(bool discover_first) {
   if (discover_first) discover();
   ClientScan result;
-  // A file that is gone may have been opened anew under another number: its process did not let go of its memory.
+  // A file that is gone may have been reopened under another number: its process has not released its memory.
   if (!read_known(result) && !discover_first) {
     discover();
     result = {};
@@ -143,7 +143,7 @@ bool ClientScanner::read_known(ClientScan& result) const {
     all = all && text.has_value();
     if (!client || client->pci_address.empty()) continue;
     auto& sum = sums[{client->pci_address, file.pid}];
-    // Files are in the order of their pids, so the lowest pid is the one it is counted for.
+    // Files are in the order of their pids, so a client is counted for the lowest pid.
     if (client->id != 0 && !counted.emplace(client->pci_address, client->id).second) continue;
     if (client->vram_bytes) sum = sum.value_or(0) + *client->vram_bytes;
   }

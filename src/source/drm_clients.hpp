@@ -9,17 +9,17 @@
 
 namespace vramtrack::drm {
 
-/// What one open file of a DRM device tells (the kernel's drm-usage-stats).
+/// What one open file of a DRM device reports (the kernel's drm-usage-stats).
 struct Client {
   std::string driver;
   std::string pci_address;                  ///< normal_pci_address(); empty for devices that are not on PCI
   std::uint64_t id = 0;                     ///< drm-client-id: the same on duplicated and inherited descriptors
-  std::optional<std::uint64_t> vram_bytes;  ///< nullopt: the driver tells none
+  std::optional<std::uint64_t> vram_bytes;  ///< nullopt: the driver reports none
 };
 
 /// Parses the text of /proc/PID/fdinfo/FD; nullopt when the file is not of a DRM device. Pure.
 /// Memory: every region of the device's own memory (amdgpu and nouveau "vram", xe "vram0"..., i915 "local0"...),
-/// by what is resident, else by the older drm-memory-, else by the total; units bytes, KiB, MiB or GiB.
+/// the resident amount, else the older drm-memory- key, else the total; units bytes, KiB, MiB or GiB.
 std::optional<Client> parse_fdinfo(std::string_view text);
 
 /// One process's memory on one device.
@@ -31,7 +31,7 @@ struct Holder {
 
 struct ClientScan {
   std::vector<Holder> holders;  ///< each device and pid once
-  std::size_t unreadable = 0;   ///< processes whose open files may not be seen
+  std::size_t unreadable = 0;   ///< processes whose open files we may not read
 };
 
 /// Follows the DRM files of all processes under one /proc. Not thread-safe.
@@ -39,10 +39,10 @@ class ClientScanner {
  public:
   explicit ClientScanner(std::string proc_root) : proc_root_(std::move(proc_root)) {}
 
-  /// Reads what the known DRM files tell now; with `discover_first`, or when one of them has gone, looks through
-  /// all processes for such files. A client shared by several processes is counted once, for the lowest pid.
-  /// Cost: one small file a known DRM file; discovery reads every process's descriptor table (about 1 ms for
-  /// a hundred processes), so it is not for every poll.
+  /// Reads the known DRM files; with `discover_first`, or when one of them has gone, searches all processes for
+  /// such files. A client shared by several processes is counted once, for the lowest pid.
+  /// Cost: one small read per known DRM file; discovery reads every process's descriptor table (about 1 ms for
+  /// a hundred processes), so it should not be done at every poll.
   ClientScan scan(bool discover_first);
 
  private:

@@ -44,10 +44,10 @@ std::string line_of(const std::string& path) {
   return text ? std::string(trimmed(*text)) : std::string();
 }
 
-/// A card whose driver reports memory by this or that means: else it is a display or virtual device.
+/// Whether the card's driver reports memory in some way; otherwise it is a display or virtual device.
 bool has_memory_to_watch(const Card& card, std::uint64_t vendor) {
   if (card.tells_used) return true;
-  // Intel's integrated graphics always sits here and has no memory of its own.
+  // Intel's integrated graphics is always at this address and has no memory of its own.
   if (vendor == 0x8086 && card.pci_address == "00000000:00:02.0") return false;
   return card.driver == "xe" || card.driver == "i915" || card.driver == "nouveau" || card.driver == "amdgpu" ||
          card.driver == "radeon";
@@ -73,7 +73,7 @@ std::optional<Card> read_card(const std::string& folder, int number) {
                             model ? fmt::format("{:04x}:{:04x}", vendor.value_or(0), *model) : card.driver);
   }
   const std::string unique = line_of(device + "/unique_id");
-  // Some boards answer with zeros: that is no identity.
+  // Some boards return zeros, which do not identify them.
   const bool means_something = unique.find_first_not_of("0x") != std::string::npos;
   card.id = means_something ? unique : card.pci_address;
   return card;
@@ -88,7 +88,7 @@ std::vector<Card> find_cards(const std::string& sys_root) {
   if (folder == nullptr) return cards;
   while (const dirent* entry = ::readdir(folder)) {
     const std::string_view name = entry->d_name;
-    // "card0", not its connectors ("card0-DP-1") nor render nodes, which are the same device again.
+    // "card0", but not its connectors ("card0-DP-1") or render nodes, which are the same device again.
     if (name.substr(0, 4) != "card") continue;
     const auto number = parse_unsigned(name.substr(4));
     if (!number) continue;
@@ -106,7 +106,7 @@ std::optional<std::uint64_t> used_bytes(const Card& card) {
 
 std::optional<std::uint64_t> capacity_bytes(const Card& card) {
   if (const auto total = read_number_file(card.folder + "/device/mem_info_vram_total")) return total;
-  // i915 as Intel ships it outside the kernel; xe, one file a tile.
+  // i915 as Intel ships it outside the kernel; xe has one file per tile.
   if (const auto total = read_number_file(card.folder + "/lmem_total_bytes")) return total;
   std::optional<std::uint64_t> sum;
   for (int tile = 0; tile < 8; ++tile) {

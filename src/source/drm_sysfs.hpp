@@ -19,11 +19,11 @@ struct Card {
   bool tells_used = false;  ///< the driver has mem_info_vram_used
 };
 
-/// The cards under `sys_root` that have memory to watch, by number. Cards of the proprietary NVIDIA driver are
-/// left out (source nvml reads them), so are display-only and virtual devices. Never fails: no folder, no cards.
+/// The cards under `sys_root` that have memory to watch, by number. Excluded are cards of the proprietary NVIDIA
+/// driver (source nvml reads them), and display-only and virtual devices. Never fails: no folder, no cards.
 std::vector<Card> find_cards(const std::string& sys_root);
 
-/// Bytes of video memory in use on `card`; nullopt when not told (a card that vanished, or in reset).
+/// Bytes of video memory in use on `card`; nullopt when not reported (the card vanished, or is in reset).
 std::optional<std::uint64_t> used_bytes(const Card& card);
 
 /// Bytes of video memory the card has; nullopt when the driver does not say.

@@ -23,11 +23,11 @@ namespace nvml {
 namespace {
 
 constexpr std::string_view kDefaultLibrary = "libnvidia-ml.so.1";
-/// An unknown error may be a passing one; this many in a row are a lost GPU.
+/// An unknown error may be temporary; this many in a row mean that the GPU is lost.
 constexpr int kUnknownErrorsUntilLost = 3;
 constexpr std::chrono::seconds kMigRefresh{30};
-/// Pauses between attempts double. Without a driver an attempt costs next to nothing; with one, reopening for the
-/// sake of a lost GPU initialises all the others, which can take a second of the driver's time.
+/// Pauses between attempts double. Without a driver an attempt costs almost nothing; with one, reopening for the
+/// sake of a lost GPU initialises all the others, which can keep the driver busy for a second.
 constexpr std::chrono::seconds kFirstPause{1};
 constexpr std::chrono::seconds kLongestPauseWithoutDriver{30};
 constexpr std::chrono::seconds kLongestPause{300};
@@ -71,7 +71,7 @@ class NvmlSource final : public Source {
  private:
   // --- finding devices -------------------------------------------------------------------------------------
 
-  /// Takes `library` into use and looks its GPUs up: known ones by UUID, for an index may change.
+  /// Starts to use `library` and looks up its GPUs: known ones by UUID, because an index may change.
   void attach(std::unique_ptr<NvmlLibrary> library) {
     library_ = std::move(library);
     reader_.emplace(*library_, [this](std::uint32_t pid) { return watch_.visible(pid); });
@@ -182,7 +182,7 @@ class NvmlSource final : public Source {
     return memory.code;
   }
 
-  /// How busy it is and, now and then, its gauges and its health.
+  /// Reads how busy the GPU is and, occasionally, its gauges and its health.
   void read_state(Gpu& gpu, Batch& out) {
     DeviceReading reading{now_, gpu.uuid, {}, gpu.gauges.read(*library_, gpu.handle, now_), {}, {}};
     if (gpu.has_utilisation) {
@@ -191,7 +191,7 @@ class NvmlSource final : public Source {
         reading.gpu_utilisation_ratio = busy.value.gpu / 100.0;
         reading.gauges.memory_utilisation_ratio = busy.value.memory / 100.0;
       } else if (busy.code == kNotSupported || busy.code == kFunctionNotFound) {
-        gpu.has_utilisation = false;  // so with MIG, where it has no meaning for the whole
+        gpu.has_utilisation = false;  // e.g. with MIG, where it has no meaning for the whole GPU
       }
     }
     reading.health = gpu.health.read(*library_, gpu.handle, now_);
@@ -214,7 +214,7 @@ class NvmlSource final : public Source {
   }
 
   void read_instance_processes(Gpu& gpu) {
-    // What the whole GPU lists outside of any instance stays with it.
+    // Processes that the whole GPU lists outside of any instance stay with the GPU.
     for (const GpuProcess& p : processes_)
       if (p.gpu_instance_id == kNoInstance) outside_.push_back(p);
     for (const MigInstance& instance : gpu.instances) {
@@ -301,8 +301,8 @@ class NvmlSource final : public Source {
   }
 
   void reopen(Batch& out) {
-    // Closed first: the library of a replaced driver is another file, which the loader finds only when the old
-    // one has gone.
+    // Close it first: the library of a replaced driver is another file, which the loader finds only when the old
+    // one is closed.
     close_library();
     if (auto opened = NvmlLibrary::open(library_path_)) attach(std::move(*opened));
     pause_ = std::min(pause_ * 2, library_ ? kLongestPause : kLongestPauseWithoutDriver);
@@ -311,7 +311,7 @@ class NvmlSource final : public Source {
       if (gpu.handle == nullptr) lose(gpu, kNotFound, out);
   }
 
-  /// A lost GPU that is found again counts as resumed when it tells its memory.
+  /// A lost GPU that is found again counts as resumed when it reports its memory.
   void try_resume(Gpu& gpu, Batch& out) {
     if (!library_->memory(gpu.handle)) return;
     gpu.lost = false;

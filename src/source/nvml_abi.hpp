@@ -10,7 +10,7 @@ namespace vramtrack::nvml {
 using Device = void*;    ///< nvmlDevice_t, opaque
 using EventSet = void*;  ///< nvmlEventSet_t, opaque
 
-/// nvmlReturn_t: the values told apart; any other int may arrive.
+/// nvmlReturn_t: the values that are distinguished; any other int may occur.
 enum Return : int {
   kSuccess = 0,
   kUninitialized = 1,
@@ -35,7 +35,7 @@ constexpr std::uint32_t version_word(std::size_t size, std::uint32_t version) {
   return static_cast<std::uint32_t>(size) | (version << 24U);
 }
 
-/// usedGpuMemory when the driver does not tell.
+/// usedGpuMemory when the driver does not report it.
 constexpr std::uint64_t kNoValue = ~std::uint64_t{0};
 /// gpuInstanceId, computeInstanceId of a process on a GPU without MIG.
 constexpr std::uint32_t kNoInstance = ~std::uint32_t{0};

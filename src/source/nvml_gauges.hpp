@@ -12,12 +12,12 @@
 
 namespace vramtrack::nvml {
 
-/// Between two readings of one GPU's gauges: what a person follows on a screen. A faster poll does not ask for them
-/// more often.
+/// Time between two readings of one GPU's gauges: as often as a person can follow on a screen. A faster poll does not
+/// ask for them more often.
 inline constexpr std::chrono::seconds kGaugesEvery{2};
 /// The power limit changes when somebody sets it.
 inline constexpr std::chrono::seconds kPowerLimitEvery{30};
-/// The driver samples processes once a second or faster. What it has not told again for this long no longer holds.
+/// The driver samples processes once a second or faster. A value that it has not repeated for this long is outdated.
 inline constexpr std::chrono::seconds kProcessHolds{5};
 
 /// One for each GPU and opening of the library. Not thread-safe.
@@ -27,11 +27,11 @@ class GaugeReader {
   /// `index`: of the GPU; spreads the readings of many GPUs over the polls.
   explicit GaugeReader(unsigned index) : spread_(index % kGaugesEvery.count()) {}
 
-  /// Reads what is due; what is not keeps its value. A call the driver lacks, or that the GPU does not support, is not
-  /// made again. Cost: up to five calls each kGaugesEvery, else none. No allocation when steady.
+  /// Reads what is due; the rest keeps its value. A call that the driver lacks, or that the GPU does not support, is
+  /// not made again. Cost: up to five calls every kGaugesEvery, else none. No allocation in the steady state.
   const DeviceGauges& read(NvmlLibrary& library, Device device, Timestamp now);
 
-  /// Share of time in which kernels of `pid` ran, 0..1, as of the last read(); nullopt: the driver does not tell.
+  /// Share of time in which kernels of `pid` ran, 0..1, as of the last read(); nullopt: the driver does not report it.
   [[nodiscard]] std::optional<double> process_ratio(std::uint32_t pid) const;
 
  private:

@@ -32,7 +32,7 @@ std::optional<T> HealthReader::answered(Call call, const Answer<T>& answer) {
 
 void HealthReader::read_ecc(NvmlLibrary& library, Device device, DeviceHealth& health) {
   if (!lacking_[ecc_mode]) health.ecc_enabled = answered(ecc_mode, library.ecc_enabled(device));
-  // Without ECC there is nothing that counts.
+  // Without ECC there are no counters.
   if (health.ecc_enabled != false) {
     const auto count = [&](Call call, EccCounter counter, EccErrors& errors) {
       if (!lacking_[call]) errors.corrected = answered(call, library.ecc_errors(device, EccKind::corrected, counter));
@@ -69,7 +69,7 @@ std::optional<DeviceHealth> HealthReader::read(NvmlLibrary& library, Device devi
   DeviceHealth nothing;
   nothing.time = now;
   const bool told = !(health == nothing);
-  // Not to hear of XIDs is known only of a driver that tells of its health at all.
+  // That XIDs are not received means something only if the driver reports any health at all.
   if (!told && !hears_xids_) return std::nullopt;
   health.hears_xids = hears_xids_;
   return health;

@@ -1,4 +1,4 @@
-// HealthReader: one GPU's temperature, ECC counts and throttling, read now and then.
+// HealthReader: one GPU's temperature, ECC counts and throttling, read occasionally.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 
 namespace vramtrack::nvml {
 
-/// Between two readings of one GPU's health. Some of the calls (the ECC counts) are questions to the GPU's own
-/// processor, dearer than all else of a poll, and what they tell changes over minutes: at a tenth of the polls they
-/// stay within the watch's budget.
+/// Time between two readings of one GPU's health. Some of the calls (the ECC counts) ask the GPU's own processor and
+/// cost more than everything else in a poll, but their values change over minutes: at a tenth of the polls they stay
+/// within the watch's budget.
 inline constexpr std::chrono::seconds kHealthEvery{10};
 
 /// The reasons in NVML's mask as a set.
@@ -22,12 +22,12 @@ ThrottleSet throttle_set(std::uint64_t clock_reasons);
 class HealthReader {
  public:
   HealthReader() = default;
-  /// `index`: of the GPU; spreads the readings of many GPUs over the polls. `hears_xids`: whether their XIDs are.
+  /// `index`: of the GPU; spreads the readings of many GPUs over the polls. `hears_xids`: whether XIDs are received.
   HealthReader(unsigned index, bool hears_xids) : spread_(index % kHealthEvery.count()), hears_xids_(hears_xids) {}
 
-  /// The health at the first call and each kHealthEvery; else nullopt. A call the driver lacks, or that the GPU does
-  /// not support, is not made again and leaves its values unknown; so does a failure, until the next reading. Nullopt,
-  /// too, where nothing at all is told. Cost: up to nine calls.
+  /// The health at the first call and then every kHealthEvery; else nullopt. A call that the driver lacks, or that the
+  /// GPU does not support, is not made again and leaves its values unknown; so does a failure, until the next reading.
+  /// Also nullopt when nothing at all is reported. Cost: up to nine calls.
   std::optional<DeviceHealth> read(NvmlLibrary& library, Device device, Timestamp now);
 
  private:

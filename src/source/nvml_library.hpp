@@ -26,7 +26,7 @@ std::string describe(int code);
 struct MemoryReading {
   std::uint64_t total = 0;
   std::uint64_t used = 0;
-  std::optional<std::uint64_t> reserved;  ///< only from version 2; `used` includes it in version 1
+  std::optional<std::uint64_t> reserved;  ///< only in version 2; in version 1 `used` includes it
 };
 
 struct MigMode {
@@ -35,8 +35,8 @@ struct MigMode {
 
 struct RowRemaps {
   unsigned corrected = 0;    ///< rows replaced after corrected errors
-  unsigned uncorrected = 0;  ///< and after uncorrected ones
-  bool pending = false;      ///< some are replaced at the next reset
+  unsigned uncorrected = 0;  ///< rows replaced after uncorrected errors
+  bool pending = false;      ///< some will be replaced at the next reset
   bool failed = false;       ///< there was no spare row
 };
 
@@ -45,17 +45,17 @@ enum class ProcessList : std::uint8_t { compute, graphics, mps };
 
 /// Signature shared by all versions of the process calls; the version decides what the entries look like.
 using ProcessCall = int (*)(Device, unsigned* count, void* entries);
-/// A process call with the layout its entries ought to have. `version` 1..3; 0: the library has none.
+/// A process call with the expected layout of its entries. `version` 1..3; 0: the library has none.
 struct ProcessCallChoice {
   ProcessCall call = nullptr;
   int version = 0;
 };
 
-/// Owns the open library and its initialisation: the destructor shuts NVML down and closes it, so that a
-/// replaced driver is found by opening anew. Not thread-safe. Every method is one call into the driver.
+/// Owns the open library and its initialisation: the destructor shuts NVML down and closes the library, so that
+/// reopening finds a replaced driver. Not thread-safe. Every method is one call into the driver.
 class NvmlLibrary {
  public:
-  /// Opens `path` (or by the loader's search, where it has no slash), finds the symbols and initialises.
+  /// Opens `path` (with the loader's search if it has no slash), finds the symbols and initialises NVML.
   /// The Error says what is missing and what to do.
   static Result<std::unique_ptr<NvmlLibrary>> open(const std::string& path);
   ~NvmlLibrary();
@@ -67,7 +67,7 @@ class NvmlLibrary {
   Answer<std::string> uuid(Device device);
   Answer<std::string> name(Device device);
   Answer<std::string> pci_bus_id(Device device);
-  /// Version 2, or 1 where that is not to be had; the choice is kept.
+  /// Version 2, or version 1 if 2 is not available; the choice is kept.
   Answer<MemoryReading> memory(Device device);
   Answer<Utilization> utilization(Device device);
 
@@ -76,7 +76,7 @@ class NvmlLibrary {
   Answer<unsigned> power_limit_milliwatts(Device device);
   Answer<unsigned> fan_percent(Device device);
   /// Replaces `out` by the samples the driver has taken since `since_us` (a time_us of an earlier one; 0: all).
-  /// kNotFound: there are none. A second call where `out` was too small, whose capacity stays.
+  /// kNotFound: there are none. Makes a second call if `out` was too small; `out` keeps its capacity.
   int process_utilization(Device device, std::uint64_t since_us, std::vector<ProcessUtilization>& out);
   /// The mask of kReason...
   Answer<std::uint64_t> clock_reasons(Device device);
@@ -86,20 +86,20 @@ class NvmlLibrary {
   Answer<RowRemaps> row_remaps(Device device);
   Answer<bool> page_retirement_pending(Device device);
 
-  /// kNotSupported or kFunctionNotFound where there is no such thing as MIG.
+  /// kNotSupported or kFunctionNotFound if the device or the driver does not have MIG.
   Answer<MigMode> mig_mode(Device device);
   Answer<unsigned> max_mig_devices(Device device);
   Answer<Device> mig_device(Device device, unsigned index);
   Answer<std::uint32_t> gpu_instance_id(Device mig);
   Answer<std::uint32_t> compute_instance_id(Device mig);
 
-  /// The newest process call of this kind that has not been struck out.
+  /// The newest process call of this kind that has not been ruled out.
   [[nodiscard]] ProcessCallChoice process_call(ProcessList list) const;
-  /// Strikes the newest one out, for good: the library has it and the driver does not (kFunctionNotFound,
+  /// Rules out the newest one for good: the library has it but the driver does not (kFunctionNotFound,
   /// kArgumentVersionMismatch). False when none is left.
   bool strike_process_call(ProcessList list);
 
-  /// Listens for the events of `types` that `device` supports; the types that are heard from now on, 0: none.
+  /// Listens for the events of `types` that `device` supports; returns the types received from now on, 0: none.
   std::uint64_t listen(Device device, std::uint64_t types);
   /// The next event that has already happened; never waits. nullopt: none.
   std::optional<EventData> next_event();

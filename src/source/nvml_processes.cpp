@@ -34,7 +34,7 @@ std::string_view GpuProcess::kind() const {
 }
 
 Stride infer_stride(std::span<const std::byte> buffer, std::size_t count, const PidVisible& visible) {
-  if (count < 2) return {};  // the first entry reads the same either way
+  if (count < 2) return {};  // the first entry is the same either way
   struct Score {
     std::size_t visible = 0;
     std::size_t plausible = 0;
@@ -92,7 +92,7 @@ int ProcessReader::read(Device device, std::vector<GpuProcess>& out) {
 }
 
 int ProcessReader::read_list(Device device, ProcessList list, std::vector<GpuProcess>& out) {
-  // A list may grow between asking how long it is and reading it, so the buffer has slack and a few tries.
+  // A list may grow between asking for its length and reading it, so the buffer has slack and there are a few tries.
   for (int tries = 0; tries < 8; ++tries) {
     const ProcessCallChoice choice = library_.process_call(list);
     if (choice.call == nullptr) return kFunctionNotFound;

@@ -1,4 +1,4 @@
-// What the nvml source keeps of each GPU and MIG instance it polls.
+// What the nvml source keeps for each GPU and MIG instance it polls.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Unit {
   SeriesId used{};
   std::optional<SeriesId> reserved;
   std::size_t watched = 0;  ///< its number in the ProcessWatch
-  bool warned = false;      ///< of memory that cannot be read
+  bool warned = false;      ///< a warning was given that its memory cannot be read
 };
 
 struct MigInstance : Unit {
@@ -39,7 +39,7 @@ struct Gpu : Unit {
   std::vector<MigInstance> instances;
 };
 
-/// The driver as a whole has gone, not one GPU.
+/// Whether the driver as a whole has gone, not just one GPU.
 inline bool is_driver_gone(int code) {
   return code == kUninitialized || code == kDriverNotLoaded || code == kLibRmVersionMismatch;
 }

@@ -16,12 +16,12 @@
 
 namespace vramtrack {
 
-/// What a source has to tell besides samples: nothing broken is dropped silently.
+/// What a source reports besides samples: nothing broken is dropped silently.
 struct SourceNotes {
   std::uint64_t skipped_lines = 0;         ///< lines of a recording that could not be read
   std::vector<std::string> first_skipped;  ///< the first few: "file:line: reason"
   std::vector<std::string> warnings;       ///< assumptions made, things not visible, and what to do
-  Scale scale;                             ///< what the figures of a recording count, from its opening on
+  Scale scale;                             ///< what the figures of a recording count; known once it is open
 };
 
 enum class Progress : std::uint8_t { more, end };
@@ -36,7 +36,7 @@ class Source {
 
   /// Appends what is new to `out` (not cleared here).
   /// A live source reads the hardware once and stamps everything with `now`; it returns an Error only
-  /// for what persists and the user should hear of (the caller goes on polling), and never for a lost
+  /// for a persistent problem that the user should know of (the caller keeps polling), and never for a lost
   /// GPU, which is a `device_lost` event. A recorded source ignores `now` and appends its next stretch
   /// (any number of samples, in time order over all of its series); `end` when there is no more.
   virtual Result<Progress> poll(Timestamp now, Batch& out) = 0;

@@ -30,7 +30,7 @@ Tick* TickReader::next() {
   return &*now_;
 }
 
-/// What happened before the instant at which another watch begins is of the watch before.
+/// What happened before the instant at which another watch begins belongs to the previous watch.
 void TickReader::keep(Batch& tick, Timestamp time) {
   const std::vector<Event> events = std::exchange(tick.events, {});
   auto from = events.begin();

@@ -1,4 +1,4 @@
-// TickReader: a recording or a simulation, tick by tick, as a live watch would have seen it. The one way from a
+// TickReader: a recording or a simulation, tick by tick, as a live watch would have seen it. The only way from a
 // recorded source to an engine.
 #pragma once
 
@@ -15,18 +15,18 @@ namespace vramtrack {
 struct Tick {
   Timestamp time;
   Batch batch;
-  /// A store holds one watch after the other. With this tick one begins that did not go on where the last had ended:
-  /// whoever judges the samples forgets what came before. Never true of the first tick.
+  /// A store holds one watch after another. With this tick a watch begins that did not continue the previous one:
+  /// whatever judges the samples must forget what came before. Never true for the first tick.
   bool starts_anew = false;
 };
 
-/// Not thread-safe. Memory: one stretch of the source, which is some thousand samples.
+/// Not thread-safe. Memory: one stretch of the source, a few thousand samples.
 class TickReader {
  public:
   /// `source` must outlive the reader.
   explicit TickReader(Source& source) : source_(source) {}
 
-  /// The next tick; nullptr at the end, and where reading failed: see broken(). The tick is valid until the next call,
+  /// The next tick; nullptr at the end, and when reading failed: see broken(). The tick is valid until the next call,
   /// and its parts may be moved from. O(samples).
   Tick* next();
   /// Why the recording could not be read to its end. What was read before has been handed over.

@@ -8,16 +8,16 @@
 namespace vramtrack {
 
 /// A tick is all samples of one instant and the events up to it. Recorded sources hand over thousands of
-/// samples at a time, cut anywhere; whoever shows things as they happen takes them tick by tick.
+/// samples at a time, cut anywhere; a caller that shows things as they happen takes them tick by tick.
 class Ticks {
  public:
   /// The tick, which may be moved from, and its time. False: stop, and take no more.
   using Take = std::function<bool(Batch& tick, Timestamp time)>;
 
   /// Calls `take` for every tick that is complete: the last instant of `batch` waits for the next call.
-  /// False as soon as `take` says so. O(samples).
+  /// False as soon as `take` returns false. O(samples).
   bool add(const Batch& batch, const Take& take);
-  /// The tick that waits, if any. False when `take` said so.
+  /// Hands over the waiting tick, if any. False when `take` returned false.
   bool finish(const Take& take);
 
  private:

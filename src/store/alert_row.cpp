@@ -1,4 +1,4 @@
-// The row of table alert, by visiting the declared fields: a field that is declared is bound and read.
+// The row of table alert, produced by visiting the declared fields: every declared field is bound and read.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +16,7 @@ std::string column_of_part(std::string_view columns, std::string_view part) {
   return fmt::format("{}{}{}", columns.substr(0, star), part, columns.substr(star + 1));
 }
 
-/// Calls take(field, value) for each stored field of `object`, those of its finding among them.
+/// Calls take(field, value) for each stored field of `object`, including those of its finding.
 template <class Object, class Take>
 void for_each_stored(Object& object, Take&& take) {
   for_each_field<std::remove_const_t<Object>>([&](const auto& field) {
@@ -30,7 +30,7 @@ void for_each_stored(Object& object, Take&& take) {
   });
 }
 
-/// The value, or what the optional would hold.
+/// The type of the value, or of what the optional would hold.
 template <class T>
 struct Held {
   using type = T;
@@ -40,7 +40,7 @@ struct Held<std::optional<T>> {
   using type = T;
 };
 
-/// The columns of one field, with their type in SQL. A figure that is not finite is NULL in SQLite, hence no NOT NULL.
+/// The columns of one field, with their SQL types. A figure that is not finite is NULL in SQLite, hence no NOT NULL.
 template <class Get, class T>
 std::vector<AlertColumn> columns_of(const Field<Get>& field, const T&) {
   using Value = typename Held<T>::type;
@@ -79,16 +79,16 @@ struct Binder {
   template <class T>
   void value(const std::optional<T>& v) {
     if (v) return value(*v);
-    index += std::same_as<T, Interval> ? 3 : 1;  // what is not bound is NULL
+    index += std::same_as<T, Interval> ? 3 : 1;  // a parameter that is not bound is NULL
   }
 };
 
-/// The columns of a row by name. They come in the order of the fields mostly, so each is where the one before ended.
+/// The columns of a row by name. They mostly come in the order of the fields, so a search begins after the last match.
 class Columns {
  public:
   explicit Columns(const sql::Statement& row) : row_(row), count_(row.columns()) {}
 
-  /// The column's number; -1 where the file has none of that name.
+  /// The column's number; -1 if the file has none of that name.
   int find(std::string_view name) {
     for (int i = 0; i < count_; ++i, next_ = (next_ + 1) % count_)
       if (row_.name(next_) == name) return next_;

@@ -10,7 +10,7 @@ namespace vramtrack {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// LEB128: seven bits a byte, least significant first, the high bit says that more follow; 1..10 bytes.
+/// LEB128: seven bits per byte, least significant first; the high bit says that more bytes follow; 1..10 bytes.
 inline void put_varint(Bytes& out, std::uint64_t value) {
   while (value >= 0x80) {
     out.push_back(static_cast<std::uint8_t>(value | 0x80));
@@ -20,7 +20,7 @@ inline void put_varint(Bytes& out, std::uint64_t value) {
 }
 
 /// Maps a difference modulo 2^64 so that small ones of either sign become small numbers: 0 -1 1 -2 -> 0 1 2 3.
-/// Differences wrap, so that any two 64-bit values have one.
+/// Differences wrap, so that any two 64-bit values have a difference.
 inline std::uint64_t zigzag(std::uint64_t difference) {
   return (difference << 1) ^ (0 - (difference >> 63));
 }

@@ -11,7 +11,7 @@
 namespace vramtrack {
 namespace {
 
-/// While the disk refuses, the names of so many series that have come and gone wait for it.
+/// While the disk refuses, the names of this many series that have come and gone are kept until they can be written.
 constexpr std::size_t kWaiting = 4096;
 
 }  // namespace
@@ -47,7 +47,7 @@ void CatalogWriter::collect() {
     process.unwritten = info;
   });
   collected_revision_ = catalog_->revision();
-  // Reached only while the disk refuses: else committed() has forgotten them.
+  // Reached only while the disk refuses: otherwise committed() has forgotten them.
   if (series_.size() > 2 * catalog_->live() + kWaiting) {
     forget_retired();
     const std::size_t excess = std::max(unwritten_series_.size(), kWaiting) - kWaiting;
@@ -69,10 +69,10 @@ Result<std::uint32_t> CatalogWriter::id_of(SeriesId series) {
   const sql::ResetAtEnd reset_at_end(find_series_);
   const auto found = find_series_.step();
   if (!found) return fail(found.error());
-  // Handed out last, when nothing can fail any more: an id that was given and not kept would name nothing.
+  // Handed out last, when nothing can fail any more: an id that was given out but not kept would name nothing.
   std::uint32_t file_id = *found ? static_cast<std::uint32_t>(find_series_.integer(0)) : 0;
   if (file_id == 0) {
-    // A key that was retired and interned again may wait to be written already.
+    // A key that was retired and interned again may already be waiting to be written.
     const auto same = std::find_if(unwritten_series_.begin(), unwritten_series_.end(),
                                    [&](const auto& waiting) { return waiting.second == key; });
     if (same != unwritten_series_.end()) {
@@ -120,7 +120,7 @@ void CatalogWriter::committed() {
     if (const auto it = processes_.find(id); it != processes_.end()) it->second.unwritten.reset();
   unwritten_processes_.clear();
   device_revision_ = new_device_revision_;
-  // Half of them gone: a sweep costs no more than their coming did.
+  // When half of them are gone: a sweep costs no more than adding them did.
   if (series_.size() > 2 * catalog_->live() + 64) forget_retired();
 }
 

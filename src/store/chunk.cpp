@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint8_t kFormat = 1;
 constexpr std::array<std::int64_t, 4> kUnitsNs = {1, 1'000, 1'000'000, 1'000'000'000};
 
-/// The largest unit that divides all times: most clocks give milliseconds or seconds.
+/// The largest unit that divides all times: most clocks deliver milliseconds or seconds.
 std::uint8_t time_unit(const std::vector<std::int64_t>& times_ns) {
   std::uint8_t unit = 3;
   for (const std::int64_t t : times_ns)
@@ -29,7 +29,7 @@ void put_times(Bytes& out, const std::vector<std::int64_t>& times_ns, std::int64
     const auto now = static_cast<std::uint64_t>(times_ns[i] / unit_ns);
     const std::uint64_t step = now - last;
     put_varint(out, zigzag(step - last_step));
-    last_step = i == 0 ? 0 : step;  // the first "step" is the whole time since 1970: no measure for the second
+    last_step = i == 0 ? 0 : step;  // the first "step" is the whole time since 1970: no prediction of the second
     last = now;
   }
 }
@@ -38,13 +38,13 @@ tl::unexpected<Error> broken(const ByteReader& in, std::string_view expected) {
   return fail(fmt::format("at byte {} of the unpacked chunk: expected {}", in.offset(), expected));
 }
 
-/// Reads the ticks of one series: all of them, or gaps. False: they do not fit the time column.
+/// Reads the ticks of one series: all of them, or gaps. False: they do not match the time column.
 bool read_ticks(ByteReader& in, std::size_t count, std::size_t all, std::vector<std::uint32_t>& ticks) {
   if (count == all) {
     for (std::size_t i = 0; i < all; ++i) ticks.push_back(static_cast<std::uint32_t>(i));
     return true;
   }
-  std::uint64_t gap = 0, next = 0;  // next: one behind the last tick read
+  std::uint64_t gap = 0, next = 0;  // next: one past the last tick read
   for (std::size_t i = 0; i < count; ++i) {
     const auto code = in.varint();
     if (!code) return false;
@@ -84,7 +84,7 @@ Result<Chunk> decode_payload(std::span<const std::uint8_t> payload) {
   if (!unit || *unit >= kUnitsNs.size()) return broken(in, "a time unit 0 to 3");
   const auto ticks = in.varint();
   const auto series = in.varint();
-  // Each tick and each point takes a byte at least, so no count may exceed what is left.
+  // Each tick and each point takes at least one byte, so no count may exceed what is left.
   if (!ticks || !series || *ticks == 0 || *ticks > in.left() || *series == 0 || *series > in.left())
     return broken(in, "counts of ticks and series that the chunk can hold");
   chunk.times_ns.reserve(*ticks);
@@ -120,10 +120,10 @@ Result<Chunk> decode_chunk(std::span<const std::uint8_t> data) {
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
     return fail("not a zstd frame that states its size");
   if (size > kMaxChunkBytes) return fail(fmt::format("claims {} bytes, at most {} are allowed", size, kMaxChunkBytes));
-  // One more than claimed: a frame of 0 bytes still needs a place to be unpacked to.
+  // One more than claimed: even a frame of 0 bytes needs a buffer to be unpacked into.
   Bytes payload(static_cast<std::size_t>(size) + 1);
   const std::size_t got = ZSTD_decompress(payload.data(), payload.size() - 1, data.data(), data.size());
-  // No sign of damage: a reader that took it for one would throw the row away.
+  // This is not damage: a reader that treated it as damage would throw the row away.
   if (ZSTD_isError(got) && ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) throw std::bad_alloc();
   if (ZSTD_isError(got)) return fail(fmt::format("zstd: {}", ZSTD_getErrorName(got)));
   if (got != size) return fail(fmt::format("unpacks to {} bytes, its frame claims {}", got, size));
@@ -264,8 +264,8 @@ Result<Bytes> Compressor::compress(const Bytes& payload, int level) {
   if (!context_) return fail("zstd: out of memory");
   ZSTD_CCtx_setParameter(context_, ZSTD_c_compressionLevel, level);
   ZSTD_CCtx_setParameter(context_, ZSTD_c_checksumFlag, 1);
-  // Small tables: columns of deltas are matched by their neighbours, so larger ones gain a few per cent of size
-  // and cost more memory than all else that the store holds (measured by bench/store_bench).
+  // Small tables: columns of deltas find matches in their neighbours, so larger tables gain only a few per cent of size
+  // and cost more memory than everything else in the store (measured by bench/store_bench).
   ZSTD_CCtx_setParameter(context_, ZSTD_c_windowLog, 16);
   ZSTD_CCtx_setParameter(context_, ZSTD_c_hashLog, 12);
   ZSTD_CCtx_setParameter(context_, ZSTD_c_chainLog, 12);

@@ -1,6 +1,6 @@
-// Chunk: a stretch of many series' values over one shared time column, packed and compressed. One format
-// serves the journal (seconds of samples), the packed raw samples (minutes) and the rollups (four values
-// a point). Byte by byte: docs/formats/store.md.
+// Chunk: a stretch of many series' values over one shared time column, packed and compressed. One format serves the
+// journal (seconds of samples), the packed raw samples (minutes) and the rollups (four values per point). Byte by byte:
+// docs/formats/store.md.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct ZSTD_CCtx_s;
 namespace vramtrack {
 
 inline constexpr unsigned kMaxColumns = 4;
-/// Refuses chunks that would unpack to more than this: no writer makes them.
+/// Chunks that would unpack to more than this are refused: no writer makes them.
 inline constexpr std::size_t kMaxChunkBytes = 16U << 20;
 
 /// A decoded chunk. Series ids ascend. `ticks` and `values` are flat: series `s` owns `count` entries of
@@ -30,7 +30,7 @@ struct Chunk {
     std::uint32_t count = 0;
   };
   unsigned columns = 1;
-  std::vector<std::int64_t> times_ns;  ///< one a tick, in the order they were added; need not ascend
+  std::vector<std::int64_t> times_ns;  ///< one per tick, in the order in which they were added; need not ascend
   std::vector<Series> series;
   std::vector<std::uint32_t> ticks;  ///< index into times_ns, ascending within a series
   std::vector<std::uint64_t> values;
@@ -41,8 +41,8 @@ struct Chunk {
   }
 };
 
-/// Unpacks. Pure: any bytes give a Chunk or an Error that says what is wrong at which offset. Memory is
-/// bounded by kMaxChunkBytes, whatever the bytes claim.
+/// Unpacks. Pure: any input gives a Chunk or an Error that says what is wrong at which offset. Memory is bounded by
+/// kMaxChunkBytes, whatever the input claims.
 Result<Chunk> decode_chunk(std::span<const std::uint8_t> data);
 /// The same on the payload, before compression.
 Result<Chunk> decode_payload(std::span<const std::uint8_t> payload);
@@ -63,7 +63,7 @@ class ChunkBuilder {
   void clear();
   [[nodiscard]] bool empty() const { return times_ns_.empty(); }
   [[nodiscard]] std::size_t points() const { return points_; }
-  [[nodiscard]] std::size_t encoded_bytes() const { return encoded_bytes_; }  ///< about what it holds in memory
+  [[nodiscard]] std::size_t encoded_bytes() const { return encoded_bytes_; }  ///< roughly what it holds in memory
   [[nodiscard]] const std::vector<std::int64_t>& times_ns() const { return times_ns_; }
   [[nodiscard]] std::int64_t min_ns() const { return min_ns_; }
   [[nodiscard]] std::int64_t max_ns() const { return max_ns_; }
@@ -92,14 +92,14 @@ class ChunkBuilder {
   struct Column {
     Bytes deltas;
     std::uint64_t last = 0;
-    std::uint64_t bits = 0;  ///< all values or-ed: its trailing zeros are the column's unit
+    std::uint64_t bits = 0;  ///< all values OR-ed together: the trailing zeros give the column's unit
   };
   struct Lane {
     std::uint32_t id = 0;
     std::uint32_t count = 0;
     std::uint32_t last_tick = 0;
     std::uint64_t last_gap = 0;
-    bool sparse = false;  ///< else: it has a point in each of the first `count` ticks, and `ticks` is empty
+    bool sparse = false;  ///< if false, it has a point in each of the first `count` ticks, and `ticks` is empty
     Bytes ticks;
     std::array<Column, kMaxColumns> columns;
   };
@@ -110,14 +110,14 @@ class ChunkBuilder {
   std::vector<Lane> lanes_;  ///< in order of first sight
   std::vector<Lane> spare_;  ///< cleared lanes whose buffers are kept
   std::unordered_map<std::uint32_t, std::size_t> lane_index_;
-  std::size_t next_lane_ = 0;  ///< where the next point's lane is likely: series come in the same order each tick
+  std::size_t next_lane_ = 0;  ///< where the next point's lane probably is: series come in the same order in each tick
   std::size_t points_ = 0;
   std::size_t encoded_bytes_ = 0;
   std::int64_t min_ns_ = 0;
   std::int64_t max_ns_ = 0;
 };
 
-/// zstd with a content checksum, so that a flipped bit is found. One a writer; keeps its work space.
+/// zstd with a content checksum, so that a flipped bit is detected. One per writer; keeps its work space.
 class Compressor {
  public:
   Compressor();
@@ -126,7 +126,7 @@ class Compressor {
   Compressor& operator=(const Compressor&) = delete;
   /// `level` 1 (fast) .. 19. Errors: out of memory.
   Result<Bytes> compress(const Bytes& payload, int level);
-  /// Gives the work space back; the next compress() makes it anew.
+  /// Frees the work space; the next compress() allocates it again.
   void release();
 
  private:

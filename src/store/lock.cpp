@@ -14,7 +14,7 @@
 namespace vramtrack {
 namespace {
 
-/// The first `limit` bytes of a file; what cannot be read is empty.
+/// The first `limit` bytes of a file; an unreadable file gives an empty text.
 std::string head_of(int fd, std::size_t limit) {
   std::string text(limit, '\0');
   const ssize_t got = ::pread(fd, text.data(), text.size(), 0);
@@ -33,8 +33,8 @@ std::string own_command() {
   return text;
 }
 
-/// "pid 12 since 2026-..., vramtrack watch": the holder's own words. It may be between taking the lock and writing
-/// them.
+/// "pid 12 since 2026-..., vramtrack watch": what the holder wrote. It may have taken the lock and not written that
+/// yet.
 std::string holder_of(int fd) {
   std::string text = head_of(fd, 512);
   while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
@@ -61,7 +61,7 @@ Result<WriterLock> WriterLock::take(const std::string& store_path, Timestamp now
     return fail(
         fmt::format("{}: cannot be locked: {}; set store.path to a local file system", path, errno_words(errno)));
   }
-  // Only for people: when the disk is too full to hold it, the lock still holds.
+  // The text is only for people: if the disk is too full for it, the lock still holds.
   const std::string who = fmt::format("pid {}, since {}, command: {}\n", ::getpid(), iso8601(now), own_command());
   if (::ftruncate(fd, 0) == 0 && ::pwrite(fd, who.data(), who.size(), 0) < 0) errno = 0;
   return lock;
@@ -74,7 +74,7 @@ WriterLock& WriterLock::operator=(WriterLock&& other) noexcept {
 
 WriterLock::~WriterLock() {
   if (fd_ < 0) return;
-  if (::ftruncate(fd_, 0) != 0) errno = 0;  // nobody holds it now: leave no stale name
+  if (::ftruncate(fd_, 0) != 0) errno = 0;  // nobody holds it now: leave no outdated name
   ::close(fd_);
 }
 

@@ -8,12 +8,12 @@
 
 namespace vramtrack {
 
-/// flock on "<store>.lock". The kernel gives it back when the holder ends, however it ends; the file
-/// itself stays, for removing it would let two holders in. Its text says who holds it, for people.
+/// flock on "<store>.lock". The kernel releases it when the holder ends, however it ends; the file itself stays,
+/// because removing it could let two holders in. Its text names the holder, for people.
 class WriterLock {
  public:
-  /// Takes the lock without waiting. Errors: held (names pid, since when, command), or the lock file
-  /// cannot be made.
+  /// Takes the lock without waiting. Errors: it is held (names pid, since when, command), or the lock file cannot be
+  /// created.
   static Result<WriterLock> take(const std::string& store_path, Timestamp now);
   WriterLock(WriterLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
   WriterLock& operator=(WriterLock&& other) noexcept;

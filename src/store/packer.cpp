@@ -16,12 +16,12 @@ namespace {
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr int kMinuteS = 60, kHourS = 3600;
 constexpr int kPackLevel = 5;
-/// Rows that one block's retention may delete: more than a block adds, so that it catches up, yet bounded.
+/// Rows that retention may delete per block: more than a block adds, so that it catches up, yet bounded.
 constexpr int kExpirePerBlock = 32;
-/// The same for events, of which a block may hold thousands where jobs are short: 18 a second. Some 10 ms at most.
+/// The same for events, of which a block may hold thousands if jobs are short: 18 per second. Some 10 ms at most.
 constexpr int kExpireEventsPerBlock = 16384;
 constexpr int kTrimPerBlock = 64;
-constexpr std::int64_t kHoursToMerge = 60;  ///< parts of hours, about half a day of them
+constexpr std::int64_t kHoursToMerge = 60;  ///< parts of hours, collected over about half a day
 constexpr std::size_t kCellsPerChunk = 32768;
 constexpr std::int64_t kVacuumPages = 128;
 
@@ -29,7 +29,7 @@ Timestamp at(std::int64_t ns) {
   return Timestamp(Duration(ns));
 }
 
-/// What was written before this uptime is older than `seconds`; 0, before which nothing was, where it is not so long.
+/// The uptime before which rows are older than `seconds`; 0, before which there are none, if the uptime is shorter.
 std::int64_t older_than(std::int64_t uptime_ns, double seconds) {
   return std::max<std::int64_t>(uptime_ns - std::min(from_seconds(seconds).count(), uptime_ns), 0);
 }
@@ -76,7 +76,7 @@ Status Packer::advance(Compressor& compressor, std::int64_t uptime_ns) {
     return advanced;
   });
   if (whole) return status;
-  // A row that was taken over in part would be deleted as if it had been packed: all are read again.
+  // A row that was taken over only in part would be deleted as if it had been packed: all are read again.
   block_.clear();
   last_seq_ = 0;
   return status;
@@ -109,7 +109,7 @@ Status Packer::read_journal() {
                                       chunk ? "not a chunk of samples" : chunk.error().message));
       continue;
     }
-    // Tick by tick, as they came: series share their ticks again.
+    // Tick by tick, as they arrived: series share their ticks again.
     std::vector<std::uint32_t> next(chunk->series.size(), 0);
     for (std::uint32_t tick = 0; tick < chunk->times_ns.size(); ++tick)
       for (std::size_t s = 0; s < next.size(); ++s) {
@@ -136,7 +136,7 @@ Status Packer::pack(Compressor& compressor) {
     if (auto s = expire(); !s) return s;
     return keep_size();
   });
-  compressor.release();  // a block's work space would otherwise stay for the journal's small rows
+  compressor.release();  // otherwise a block's work space would stay allocated for the journal's small rows
   if (status) block_.clear();
   return status;
 }
@@ -180,7 +180,7 @@ Status Packer::write_rollup(const std::vector<RollupCell>& cells, int resolution
   return {};
 }
 
-/// Each block leaves a part of an hour; a day of them is merged into one chunk, for hours are kept for ever.
+/// Each block leaves a part of an hour; a day's parts are merged into one chunk, because hours are kept for ever.
 Status Packer::merge_hours(Compressor& compressor) {
   const auto parts = database_->integer("SELECT count(*) FROM rollup WHERE resolution_s=3600 AND merged=0");
   if (!parts) return fail(parts.error());
@@ -196,7 +196,7 @@ Status Packer::merge_hours(Compressor& compressor) {
   }
   if (!row) return fail(row.error());
   query->reset();
-  for (const std::int64_t id : damaged) {  // left as it is, and out of the way of the next merge
+  for (const std::int64_t id : damaged) {  // left unchanged, and kept out of the next merge
     notices_->push_back(fmt::format("store: rollup chunk {} is damaged: the hours it covers have a gap", id));
     if (auto s = database_->exec(fmt::format("UPDATE rollup SET merged=2 WHERE id={}", id).c_str()); !s) return s;
   }
@@ -204,8 +204,8 @@ Status Packer::merge_hours(Compressor& compressor) {
   return write_rollup(hours.cells(), kHourS, true, compressor);
 }
 
-/// By the uptime at which a row was written: its samples are at least as old. Their own times are no measure of age,
-/// for somebody may have set the clock. Utilisation is kept as long as the minutes it belongs to.
+/// By the uptime at which a row was written: its samples are at least that old. Their own times do not show their age,
+/// because somebody may have set the clock. Utilisation is kept as long as the minutes it belongs to.
 Status Packer::expire() {
   const std::int64_t raw_ns = older_than(uptime_ns_, config_.raw_hours * 3600.0);
   const std::int64_t minute_ns = older_than(uptime_ns_, config_.minute_days * 86400.0);
@@ -221,7 +221,7 @@ Status Packer::expire() {
   return database_->exec(script.c_str());
 }
 
-/// The oldest is what was written first, whatever its samples' times say.
+/// The oldest is what was written first, whatever the times of its samples are.
 Result<std::int64_t> Packer::delete_oldest(std::string_view from, std::string_view where) {
   auto query = database_->prepare(fmt::format(
       "DELETE FROM {0} WHERE id=(SELECT id FROM {0} WHERE {1} ORDER BY id LIMIT 1) RETURNING t_max_ns", from, where));
@@ -249,7 +249,7 @@ Status Packer::keep_size() {
     if (static_cast<double>(pages->value_or(0)) * page_bytes > cap_bytes ||
         free_pages->value_or(0) > std::max<std::int64_t>(64, pages->value_or(0) / 8))
       vacuum_ = true;
-    // A sixteenth is left free for the journal and the tables between two blocks.
+    // A sixteenth is left free for the journal and for the tables, between two blocks.
     if (static_cast<double>(pages->value_or(0) - free_pages->value_or(0)) * page_bytes <= cap_bytes * 15 / 16)
       return {};
     const auto tell = [&](bool& told, std::string text) {

@@ -17,7 +17,7 @@ namespace vramtrack {
 /// Retention runs with each block and by the store's uptime, which nobody can set: bounded work, no long stall.
 class Packer {
  public:
-  /// A block ends when its samples span this, or it takes this much memory (many series: shorter blocks).
+  /// A block ends when its samples span this time, or when it takes this much memory (many series: shorter blocks).
   static constexpr std::int64_t kBlockSpanNs = 15 * 60'000'000'000LL;
   static constexpr std::size_t kBlockBytes = 128U << 10;
 
@@ -25,7 +25,7 @@ class Packer {
   static Result<Packer> open(sql::Database& database, const StoreConfig& config, std::vector<std::string>& notices);
 
   /// Takes over journal rows that were committed since the last call, and packs blocks that became full. `uptime_ns` is
-  /// that of the store now, and never falls. An error leaves everything as it was; the next call tries again.
+  /// the store's uptime now, and never falls. An error leaves everything unchanged; the next call tries again.
   Status advance(Compressor& compressor, std::int64_t uptime_ns);
 
  private:
@@ -33,7 +33,7 @@ class Packer {
       : database_(&database), notices_(&notices), config_(config) {}
 
   Status advance_or_throw(Compressor& compressor);
-  Status read_journal();  ///< until the block is full or the journal at its end
+  Status read_journal();  ///< until the block is full or the end of the journal is reached
   [[nodiscard]] bool full() const;
   Status pack(Compressor& compressor);
   Status write_extents_and_rollups(Compressor& compressor);
@@ -52,7 +52,7 @@ class Packer {
   ChunkBuilder block_;
   std::int64_t last_seq_ = 0;  ///< last journal row in (or before) the block
   std::int64_t uptime_ns_ = 0;
-  bool vacuum_ = false;  ///< free pages are to be given back, a few with each call
+  bool vacuum_ = false;  ///< free pages must be given back, a few with each call
   bool told_raw_ = false, told_minutes_ = false, told_hours_ = false;
 };
 

@@ -30,7 +30,7 @@ std::string home() {
 
 std::string default_store_path() {
   const char* state = std::getenv("XDG_STATE_HOME");
-  // The XDG specification: a relative path is invalid and to be ignored.
+  // The XDG specification: a relative path is invalid and must be ignored.
   const std::string base = state && *state == '/' ? std::string(state) : home() + "/.local/state";
   return base + "/vramtrack/vramtrack.db";
 }

@@ -1,4 +1,4 @@
-// Where the store's file is, and whether it is still there.
+// Where the store's file is, and whether it still exists.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace vramtrack {
 /// Makes the folders above `file` (those that are missing, mode 0700: command lines are in the store).
 Status make_folder_of(const std::string& file);
 
-/// Device and inode: tells a file from another that took its name.
+/// Device and inode: distinguishes a file from another that took its name.
 using FileIdentity = std::pair<std::uint64_t, std::uint64_t>;
 /// nullopt when there is none.
 std::optional<FileIdentity> file_identity(const std::string& path);
-/// Whether `path` is another file than `known` by now, or none. Where the system cannot tell, it is not.
+/// Whether `path` is now another file than `known`, or no file. If the system cannot tell, the answer is no.
 bool was_replaced(const std::string& path, const FileIdentity& known);
 
 }  // namespace vramtrack

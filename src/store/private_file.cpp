@@ -33,12 +33,12 @@ Result<gid_t> group_id(const std::string& name) {
 }  // namespace
 
 Status make_private(const std::string& path, const std::string& group) {
-  // Nothing is waited for at a FIFO, and no link is followed to a file of somebody else.
+  // Never waits at a FIFO, and follows no link to a file of somebody else.
   const Descriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)};
   if (file.fd < 0 && errno == ELOOP)
     return fail(fmt::format("{}: is a symbolic link; set store.path to the file itself", path));
   struct stat info {};
-  // What can only be read, or not at all, is SQLite's to explain.
+  // If it can only be read, or not even that, SQLite reports why.
   if (file.fd < 0 && (errno != ENXIO && errno != EISDIR)) return {};
   if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode))
     return fail(fmt::format("{}: is not a regular file; set store.path to a file", path));

@@ -15,7 +15,7 @@ constexpr double kStepsPerOctave = 1024;
 constexpr std::uint8_t kSeenFromStart = 0x80;
 constexpr std::int64_t kMillisecondNs = 1'000'000;
 
-/// A level by its logarithm, in steps of 0.07 %: 0 is nothing, and so is all below half a kilobyte.
+/// A level as its logarithm, in steps of 0.07 %: 0 means nothing, as does everything below half a kilobyte.
 std::uint64_t level_code(double bytes) {
   return static_cast<std::uint64_t>(std::lround(kStepsPerOctave * std::log2(1 + std::max(0.0, bytes) / kMiB)));
 }

@@ -1,4 +1,4 @@
-// Table program: what is remembered of the finished runs of each program (docs/formats/store.md).
+// Table program: what is remembered about the finished runs of each program (docs/formats/store.md).
 #pragma once
 
 #include <optional>
@@ -12,16 +12,16 @@
 
 namespace vramtrack {
 
-/// The runs of a program as its row holds them: some 50 bytes each. Levels are kept to a thousandth, times to a
+/// The runs of a program as its row stores them: some 50 bytes each. Levels are accurate to a thousandth, times to a
 /// millisecond. Pure.
 Bytes encode_runs(std::span<const FinishedRun> runs);
 /// Errors: of another version, or damaged. Pure.
 Result<std::vector<FinishedRun>> decode_runs(std::span<const std::uint8_t> bytes);
 
-/// Of `key`, or all of them, the last seen first. A row that cannot be read is an error.
+/// That of `key`, or all of them, the last seen first. A row that cannot be read is an error.
 Result<std::vector<Program>> select_programs(sql::Database& database, std::optional<std::string_view> key);
 
-/// More programs than this are not kept: the last seen are.
+/// At most this many programs are kept: those last seen.
 inline constexpr int kMostPrograms = 10'000;
 Status keep_last_programs(sql::Database& database);
 

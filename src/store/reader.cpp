@@ -29,7 +29,7 @@ Timestamp at(std::int64_t ns) {
   return Timestamp(Duration(ns));
 }
 
-/// Closed bounds for SQL: a time that is not given bounds nothing. Empty ranges give low > high.
+/// Closed bounds for SQL: a time that is not given imposes no bound. Empty ranges give low > high.
 struct Bounds {
   std::int64_t low = INT64_MIN, high = INT64_MAX;
   explicit Bounds(const TimeRange& range) {
@@ -43,14 +43,14 @@ struct Bounds {
   [[nodiscard]] bool contain(std::int64_t ns) const { return low <= ns && ns <= high; }
 };
 
-/// A chunk or journal row that the scan has yet to read.
+/// A chunk or journal row that the scan has not read yet.
 struct Stretch {
   bool journal = false;
   std::int64_t id = 0, t_min_ns = 0, t_max_ns = 0;
-  std::uint32_t rank = 0;  ///< by age in the file: among equal times the older sample comes first
+  std::uint32_t rank = 0;  ///< by age in the file: for equal times, the older sample comes first
 };
 
-/// A sample read and not yet handed out.
+/// A sample that was read but not yet handed out.
 struct Waiting {
   std::int64_t time_ns = 0;
   std::uint32_t rank = 0;
@@ -86,13 +86,13 @@ struct StoreReader::Core {
   TimeRange range;
   bool scanning = false;
   bool finished = false;          ///< until the next select()
-  std::optional<Error> deferred;  ///< to be returned once what was read besides it has been handed out
-  std::deque<Stretch> stretches;  ///< to be read, by their first time
-  std::vector<Waiting> waiting;   ///< in order, from waiting_at on
+  std::optional<Error> deferred;  ///< returned once everything else that was read has been handed out
+  std::deque<Stretch> stretches;  ///< still to be read, by their first time
+  std::vector<Waiting> waiting;   ///< in order, starting at waiting_at
   std::size_t waiting_at = 0;
   sql::Statement read_event;
   std::optional<Event> event;  ///< the next one
-  /// By the file's id: what the scan's catalog calls it. A table and no array: a damaged file has any id.
+  /// Maps the file's id to the id in the scan's catalog. A table, not an array: a damaged file may contain any id.
   std::unordered_map<std::uint32_t, SeriesId> ids;
   std::unordered_set<std::uint32_t> nameless;  ///< series ids that could not be looked up
 
@@ -135,8 +135,8 @@ Result<std::unique_ptr<StoreReader>> StoreReader::open(const std::string& path) 
       core->database.emplace(std::move(*database));
       (void)core->database->exec("PRAGMA cache_size=-512; PRAGMA busy_timeout=1000");
       checked = check_schema(*core->database, path);
-      // A reader without the right to write the folder cannot make the shared index of a write-ahead log. With
-      // no log beside it nobody writes the file: then it can be read without.
+      // A reader without permission to write the folder cannot create the shared index of a write-ahead log. If there
+      // is no log beside the file, nobody writes it: it can then be read without the index.
       if (checked || ::stat((path + "-wal").c_str(), &there) == 0 || ::access(path.c_str(), R_OK) != 0) break;
     }
     if (!checked) return fail(checked.error());
@@ -193,7 +193,7 @@ void StoreReader::Core::end() {
   scanning = false;
 }
 
-/// Fetches the next event that can be read; one that cannot becomes the deferred error.
+/// Fetches the next event that can be read; one that cannot be read becomes the deferred error.
 Status StoreReader::Core::next_event() {
   event.reset();
   while (!event) {
@@ -270,7 +270,7 @@ Result<SeriesId> StoreReader::Core::look_up(std::uint32_t store_id, Catalog& cat
   return catalog.intern(series->key);
 }
 
-/// nullopt: its samples cannot be named; why is deferred, once a series.
+/// nullopt: its samples cannot be named; the reason is deferred, once per series.
 std::optional<SeriesId> StoreReader::Core::name_of(std::uint32_t store_id, Catalog& catalog) {
   if (const auto known = ids.find(store_id); known != ids.end()) return known->second;
   if (nameless.contains(store_id)) return std::nullopt;
@@ -284,8 +284,8 @@ std::optional<SeriesId> StoreReader::Core::name_of(std::uint32_t store_id, Catal
   return *id;
 }
 
-/// Moves samples from `waiting`, which holds all before the next stretch's first time, and events to `out`:
-/// either samples before the next event, ending between two instants, or all of that event's instant.
+/// Moves samples from `waiting`, which holds all before the next stretch's first time, and events to `out`: either
+/// samples before the next event, up to the end of an instant, or the whole instant of that event.
 void StoreReader::Core::fill(Catalog& catalog, Batch& out) {
   const Bounds bounds(range);
   const std::int64_t horizon_ns = stretches.empty() ? INT64_MAX : stretches.front().t_min_ns;
@@ -305,7 +305,7 @@ void StoreReader::Core::fill(Catalog& catalog, Batch& out) {
     take();
   }
   if (!out.samples.empty() || !event) return;
-  if (!stretches.empty() && horizon_ns <= event_ns) return;  // only samples outside the range were there so far
+  if (!stretches.empty() && horizon_ns <= event_ns) return;  // so far there were only samples outside the range
   while (ready() && waiting[waiting_at].time_ns == event_ns) take();
   while (event && event->time.time_since_epoch().count() == event_ns) {
     out.events.push_back(std::move(*event));
@@ -324,7 +324,7 @@ Result<bool> StoreReader::read(Catalog& catalog, Batch& out) {
     return got;
   });
   if (whole) return more;
-  core.end();  // what was under way is not to be told from what was read
+  core.end();  // data that was still in progress cannot be separated from data that was read
   core.finished = true;
   return more;
 }
@@ -353,7 +353,7 @@ Result<bool> StoreReader::Core::read(Catalog& catalog, Batch& out) {
 
 Result<std::vector<Rollup>> StoreReader::rollups(const SeriesKey& key, Resolution resolution, const TimeRange& range) {
   return or_out_of_memory([&]() -> Result<std::vector<Rollup>> {
-    if (!key.host.empty()) return std::vector<Rollup>{};  // a store is one machine's
+    if (!key.host.empty()) return std::vector<Rollup>{};  // a store belongs to one machine
     Core& core = *core_;
     sql::Database& database = *core.database;
     auto find = database.prepare(std::string(rows::kSelectSeries) +
@@ -369,8 +369,8 @@ Result<std::vector<Rollup>> StoreReader::rollups(const SeriesKey& key, Resolutio
     const std::int64_t width_s = resolution == Resolution::minute ? 60 : 3600;
     RollupTable table(width_s * kSecondNs);
     const Bounds bounds(range);
-    // Rollups, and what is committed and not yet packed: in one statement, so that a block packed in between
-    // is seen on exactly one side.
+    // Rollups, and samples that are committed but not yet packed, in one statement, so that a block that is packed in
+    // between is seen on exactly one side.
     auto query = database.prepare(
         "SELECT 0,id,t_min_ns,t_max_ns,data FROM rollup WHERE resolution_s=?1 AND t_min_ns<=?3 AND t_max_ns>=?2 UNION "
         "ALL "
@@ -398,7 +398,7 @@ Result<std::vector<Rollup>> StoreReader::rollups(const SeriesKey& key, Resolutio
     std::vector<Rollup> result;
     for (const RollupCell& cell : table.cells()) {
       if (!bounds.contain(cell.start_ns) || cell.count == 0) continue;
-      // The mean is a small number of bytes above the least value: a double of the whole sum would round it.
+      // The mean is the least value plus a small number of bytes: a double of the whole sum would round it.
       const auto above =
           static_cast<double>(cell.sum - Uint128{cell.min} * cell.count) / static_cast<double>(cell.count);
       result.push_back({at(cell.start_ns), cell.min, cell.max, static_cast<double>(cell.min) + above, cell.count});
@@ -424,7 +424,7 @@ Result<std::vector<SeriesExtent>> StoreReader::series() {
     if (!journal) return fail(journal.error());
     while ((row = journal->step()) && *row) {
       const auto chunk = decode_chunk(journal->blob(0));
-      if (!chunk) continue;  // read() names it
+      if (!chunk) continue;  // read() reports it
       for (const Chunk::Series& series : chunk->series) {
         const auto it = std::lower_bound(found.begin(), found.end(), series.id,
                                          [](const rows::SeriesRow& r, std::uint32_t id) { return r.id < id; });
@@ -477,7 +477,7 @@ Result<std::vector<Utilisation>> StoreReader::utilisation(const std::string& dev
     const auto version = core_->database->integer("PRAGMA user_version");
     if (!version) return fail(version.error());
     std::vector<Utilisation> result;
-    if (version->value_or(0) < 2) return result;  // from before it was kept
+    if (version->value_or(0) < 2) return result;  // the file is older than this table
     auto query = core_->database->prepare(
         "SELECT minute_s,max_percent FROM utilisation JOIN series ON id=series_id WHERE metric='device_used' AND "
         "device_id=? AND minute_s>=? AND minute_s<? ORDER BY minute_s");
@@ -501,7 +501,7 @@ Result<std::vector<Program>> StoreReader::programs() {
   return or_out_of_memory([&]() -> Result<std::vector<Program>> {
     const auto version = core_->database->integer("PRAGMA user_version");
     if (!version) return fail(version.error());
-    if (version->value_or(0) < 4) return std::vector<Program>{};  // from before they were remembered
+    if (version->value_or(0) < 4) return std::vector<Program>{};  // the file is older than this table
     auto programs = select_programs(*core_->database, std::nullopt);
     if (!programs) return fail(programs.error().during(core_->path));
     return programs;

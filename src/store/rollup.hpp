@@ -12,8 +12,8 @@ namespace vramtrack {
 // A sum of 64-bit values; __extension__: ISO C++ has no such type, and takes no `using` for it.
 __extension__ typedef unsigned __int128 Uint128;  // NOLINT(modernize-use-using)
 
-/// What one series did in one bucket. Parts of a bucket are kept apart until somebody reads or merges
-/// them: a bucket is not held open across chunks.
+/// What one series did in one bucket. Parts of a bucket are kept separately until somebody reads or merges them: a
+/// bucket is not held open across chunks.
 struct RollupCell {
   std::int64_t start_ns = 0;
   std::uint32_t series = 0;
@@ -23,8 +23,8 @@ struct RollupCell {
   Uint128 sum = 0;
 };
 
-/// Gathers cells of one width from samples and from rollup chunks. Memory: 64 bytes a distinct cell, at
-/// most twice that in between.
+/// Collects cells of one width from samples and from rollup chunks. Memory: 64 bytes per distinct cell, at times twice
+/// that.
 class RollupTable {
  public:
   /// Columns of a rollup chunk: min, mean - min (rounded to a byte), max - min, count.
@@ -34,8 +34,8 @@ class RollupTable {
 
   /// Cheapest when the samples of a series come together and in time order.
   void add(std::int64_t time_ns, std::uint32_t series, std::uint64_t value);
-  /// Adds the cells of a rollup chunk of the same width; with `only`, those of that one series. False: not
-  /// a rollup chunk, for it has other columns or counts nothing (then nothing is added).
+  /// Adds the cells of a rollup chunk of the same width; with `only`, those of that series alone. False: it is not a
+  /// rollup chunk, because it has other columns or its counts are zero (then nothing is added).
   bool add(const Chunk& rollups, const std::uint32_t* only = nullptr);
 
   /// The cells by start, then series; parts of one cell are merged.

@@ -8,7 +8,7 @@
 namespace vramtrack::rows {
 namespace {
 
-// SQLite integers are signed: a 64-bit count goes in and out bit for bit.
+// SQLite integers are signed: a 64-bit count is stored and read bit for bit.
 std::int64_t stored(std::uint64_t value) {
   return static_cast<std::int64_t>(value);
 }
@@ -110,11 +110,11 @@ Result<SeriesRow> read_series(const sql::Statement& row) {
 
 namespace {
 
-/// The column `code` (docs/formats/store.md): what the event's kind has besides its text.
+/// The column `code` (docs/formats/store.md): what an event of this kind carries besides its text.
 constexpr std::uint64_t kWentOn = 1;
 constexpr std::uint64_t kKnewRuns = 2;
 constexpr std::uint64_t kRanOut = 1;
-/// By this text a process_ended said so before it had a code.
+/// Before it had a code, a process_ended carried this information in this text.
 constexpr std::string_view kOutOfMemory = "out of memory";
 
 std::uint64_t code_of(const Event& event) {

@@ -1,4 +1,4 @@
-// One row each of the store's small tables: how the nouns of core/ are bound to SQL and read back.
+// One row each of the store's small tables: how the types of core/ are bound to SQL and read back.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace vramtrack::rows {
 
-// Each statement takes what the bind_ function of its name binds. An empty field never erases a known one.
+// Each statement takes what the bind_ function of the same name binds. An empty field never erases a known value.
 extern const std::string_view kPutDevice;
 extern const std::string_view kPutProcess;
 extern const std::string_view kPutSeries;
@@ -27,22 +27,22 @@ void bind_series(sql::Statement& to, std::uint32_t store_id, const SeriesKey& ke
 void bind_event(sql::Statement& to, const Event& event);
 void bind_alert(sql::Statement& to, std::uint32_t store_id, const Alert& alert);
 
-/// A column of table alert: made of the declared fields of Alert and Finding (core/verdict_fields.hpp).
+/// A column of table alert, derived from the declared fields of Alert and Finding (core/verdict_fields.hpp).
 struct AlertColumn {
   std::string name;
   std::string_view type;  ///< as ALTER TABLE ADD COLUMN takes it
 };
-/// In the order that bind_alert binds.
+/// In the order in which bind_alert binds them.
 std::vector<AlertColumn> alert_columns();
 
-// Each select gives the columns that the read_ function of its name takes; append WHERE or ORDER BY.
+// Each select returns the columns that the read_ function of the same name takes; append WHERE or ORDER BY.
 extern const std::string_view kSelectDevice;
 extern const std::string_view kSelectProcess;
 extern const std::string_view kSelectSeries;
 extern const std::string_view kSelectEvent;
 extern const std::string_view kSelectAlert;
 
-/// A row of table series: columns id, first_ns and last_ns too. first_ns > last_ns: nothing packed yet.
+/// A row of table series, including columns id, first_ns and last_ns. first_ns > last_ns: nothing packed yet.
 struct SeriesRow {
   std::uint32_t id = 0;
   SeriesKey key;
@@ -54,7 +54,7 @@ DeviceInfo read_device(const sql::Statement& row);
 ProcessInfo read_process(const sql::Statement& row);
 Result<SeriesRow> read_series(const sql::Statement& row);
 Result<Event> read_event(const sql::Statement& row);
-/// `alert.series` stays 0; `store_id` is its id in the file. A column that an older file lacks leaves its field as it
+/// `alert.series` stays 0; `store_id` is its id in the file. If an older file lacks a column, its field stays as it
 /// is.
 Result<Alert> read_alert(const sql::Statement& row, std::uint32_t& store_id);
 

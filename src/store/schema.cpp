@@ -7,7 +7,7 @@
 namespace vramtrack {
 namespace {
 
-/// "vrmt" in the file's header: tells a store from any other SQLite file.
+/// "vrmt" in the file's header: distinguishes a store from other SQLite files.
 constexpr std::int64_t kApplicationId = 0x76726d74;
 
 constexpr const char* kCreate = R"sql(
@@ -44,7 +44,7 @@ CREATE TABLE utilisation(series_id INTEGER NOT NULL, minute_s INTEGER NOT NULL, 
   PRIMARY KEY(minute_s, series_id)) WITHOUT ROWID;
 )sql";
 
-/// Retention counts by uptime_ns; what was recorded before is as if it had been recorded at the upgrade.
+/// Retention counts by uptime_ns; earlier records count as if they had been recorded at the upgrade.
 constexpr const char* kAddUptime = R"sql(
 CREATE TABLE clock(id INTEGER PRIMARY KEY CHECK(id=0), boot_id TEXT NOT NULL, since_boot_ns INTEGER NOT NULL,
   wall_ns INTEGER NOT NULL, stamp_ns INTEGER NOT NULL, changed_at_ns INTEGER NOT NULL, uptime_ns INTEGER NOT NULL);
@@ -56,26 +56,26 @@ CREATE INDEX rollup_uptime ON rollup(resolution_s, merged, uptime_ns);
 CREATE INDEX event_uptime ON event(uptime_ns);
 )sql";
 
-/// What was recorded before was confirmed.
+/// Earlier records had been confirmed.
 constexpr const char* kAddStage = R"sql(
 ALTER TABLE alert ADD COLUMN stage TEXT NOT NULL DEFAULT 'confirmed';
 ALTER TABLE alert ADD COLUMN suspected_s REAL;
 ALTER TABLE alert ADD COLUMN oom_if_growth_continues_s REAL;
 )sql";
 
-/// What finished runs of the same program did. The command is in `key`, as a hash: it may hold secrets.
+/// What finished runs of the same program did. `key` holds the command as a hash, because it may contain secrets.
 constexpr const char* kAddPrograms = R"sql(
 CREATE TABLE program(key TEXT PRIMARY KEY, name TEXT NOT NULL, user TEXT NOT NULL, first_ns INTEGER NOT NULL,
   last_ns INTEGER NOT NULL, runs INTEGER NOT NULL, leaked INTEGER NOT NULL, out_of_memory INTEGER NOT NULL,
   recent BLOB NOT NULL) WITHOUT ROWID;
 )sql";
 
-/// What was recorded before were leaks.
+/// Earlier records were leaks.
 constexpr const char* kAddAlertKind = R"sql(
 ALTER TABLE alert ADD COLUMN kind TEXT NOT NULL DEFAULT 'leak';
 )sql";
 
-/// Step i brings schema i to i + 1; step 0 makes an empty file a store. Append, never change.
+/// Step i upgrades schema i to i + 1; step 0 turns an empty file into a store. Append steps, never change them.
 constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate,   kAddUtilisation, kAddUptime,
                                                             kAddStage, kAddPrograms,    kAddAlertKind};
 
@@ -109,13 +109,13 @@ Result<int> version_of(sql::Database& database, const std::string& path) {
 Status prepare_schema(sql::Database& database, const std::string& path, int version) {
   auto found = version_of(database, path);
   if (!found) return fail(found.error());
-  // auto_vacuum can only be chosen while the file is empty. The cache is small on purpose: a watch writes
-  // each page once and rarely reads one.
+  // auto_vacuum can only be chosen while the file is empty. The cache is small on purpose: a watch writes each page
+  // once and rarely reads one.
   if (*found == 0)
     if (auto s = database.exec("PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL"); !s) return s;
   if (auto s = database.exec("PRAGMA cache_size=-192; PRAGMA temp_store=MEMORY; PRAGMA busy_timeout=200"); !s) return s;
-  // An empty file becomes one with a write-ahead log by way of a rollback journal. EXTRA: its removal is synced, too.
-  // If it came back after a loss of power, SQLite would undo that change and throw away the log with all that it holds.
+  // An empty file switches to a write-ahead log by way of a rollback journal. EXTRA: its removal is synced, too. If it
+  // came back after a power loss, SQLite would undo the switch and discard the log with all that it holds.
   if (auto s = database.exec("PRAGMA synchronous=EXTRA"); !s) return s;
   auto mode = database.text("PRAGMA journal_mode=WAL");
   if (!mode) return fail(mode.error());
@@ -124,7 +124,7 @@ Status prepare_schema(sql::Database& database, const std::string& path, int vers
         fmt::format("{}: this file system cannot keep a write-ahead log (journal mode {}); set store.path to a local "
                     "file system",
                     path, *mode));
-  // NORMAL: no fsync at a commit. See "Guarantees" in docs/formats/store.md.
+  // NORMAL: no fsync at each commit. See "Guarantees" in docs/formats/store.md.
   if (auto s =
           database.exec("PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=256; PRAGMA journal_size_limit=2097152");
       !s)

@@ -10,12 +10,12 @@ namespace vramtrack {
 
 inline constexpr int kSchemaVersion = 6;
 
-/// For a writer: settings, an empty file's tables, migrations from an older schema (each in one
-/// transaction). Errors: not a store, damaged, a newer schema; the file is then left as it is. `version` is what the
-/// file is brought up to; tests make older files with it.
+/// For a writer: applies settings, creates an empty file's tables, and migrates an older schema (each step in one
+/// transaction). Errors: not a store, damaged, a newer schema; the file is then left unchanged. `version` is the schema
+/// to which the file is upgraded; tests use it to make older files.
 Status prepare_schema(sql::Database& database, const std::string& path, int version = kSchemaVersion);
 
-/// For a reader: that the file is a store this program can read.
+/// For a reader: checks that the file is a store that this program can read.
 Status check_schema(sql::Database& database, const std::string& path);
 
 }  // namespace vramtrack

@@ -11,7 +11,7 @@
 namespace vramtrack::sql {
 namespace {
 
-/// What a person can do about a failure of this kind.
+/// What a person can do about this kind of failure.
 std::string next_step(int extended, int system_errno, const std::string& path) {
   if (extended == SQLITE_READONLY_ROLLBACK || extended == SQLITE_READONLY_RECOVERY)
     return "it was cut off while it was written: a watch that records into it repairs it, and needs the right to write";
@@ -27,7 +27,7 @@ std::string next_step(int extended, int system_errno, const std::string& path) {
       return "check that the file and its folder exist and are yours, or set store.path to another place";
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:  // a table or column that is not there
+    case SQLITE_ERROR:  // a missing table or column
     case SQLITE_SCHEMA:
       return fmt::format(
           "the file is damaged or not a store: move it away (mv '{0}' '{0}.damaged') and start again, which creates a "
@@ -53,7 +53,7 @@ Error make_error(sqlite3* handle, const std::string& path) {
                            next_step(extended, system_errno, path))};
 }
 
-/// `path` as a file: URI, so that immutable=1 can be said; its special characters escaped.
+/// `path` as a file: URI, so that immutable=1 can be added; its special characters are escaped.
 std::string uri_of(const std::string& path) {
   std::string uri = "file:";
   for (const char c : path) {
@@ -196,7 +196,7 @@ std::string_view Statement::text(int column) const {
   auto bytes = static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column));
   if (bytes > kMostTextBytes) {
     bytes = kMostTextBytes;
-    while (bytes > 0 && (static_cast<unsigned char>(data[bytes]) & 0xc0U) == 0x80) --bytes;  // within a character
+    while (bytes > 0 && (static_cast<unsigned char>(data[bytes]) & 0xc0U) == 0x80) --bytes;  // not within a character
   }
   return {data, bytes};
 }
@@ -215,7 +215,7 @@ std::string_view Statement::name(int column) const {
   const char* name = sqlite3_column_name(handle_.get(), column);
   return name != nullptr ? name : throw std::bad_alloc();
 }
-/// A value that is not there is NULL, or there was no memory for it.
+/// A missing value is NULL, or there was no memory for it.
 void Statement::need_memory() const {
   if (sqlite3_errcode(sqlite3_db_handle(handle_.get())) == SQLITE_NOMEM) throw std::bad_alloc();
 }

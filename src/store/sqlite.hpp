@@ -1,4 +1,4 @@
-// The little of SQLite that the store uses, with errors as Results. Only src/store includes this.
+// The small part of SQLite that the store uses, with errors as Results. Only src/store includes this.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct sqlite3_stmt;
 
 namespace vramtrack::sql {
 
-/// Twice what is read of a command line, the longest of the names that are stored.
+/// Twice the part of a command line that is read, the longest of the stored names.
 inline constexpr std::size_t kMostTextBytes = 8192;
-/// Of one value of the file: a chunk has some kilobytes.
+/// Limit for one value of the file: a chunk has some kilobytes.
 inline constexpr int kMostValueBytes = 64 << 20;
 
 class Statement;
@@ -26,24 +26,24 @@ class Statement;
 class Database {
  public:
   enum class Mode : std::uint8_t {
-    write,      ///< read and write, created when absent
+    write,      ///< read and write, created if absent
     read,       ///< read only
-    immutable,  ///< read only, and nobody writes: needs no right to write beside the file
+    immutable,  ///< read only, and nobody writes: needs no permission to write next to the file
   };
   static Result<Database> open(const std::string& path, Mode mode);
 
-  /// Runs statements that give no rows (or whose rows do not matter).
+  /// Runs statements that return no rows (or whose rows do not matter).
   Status exec(const char* statements);
   Result<Statement> prepare(std::string_view statement);
-  /// The first column of the first row; nullopt when there is no row.
+  /// The first column of the first row; nullopt if there is no row.
   Result<std::optional<std::int64_t>> integer(std::string_view statement);
   Result<std::string> text(std::string_view statement);
 
-  /// Undoes what a transaction has done so far; nothing where none is open. Never fails: what cannot be undone now is
+  /// Undoes what a transaction has done so far; does nothing if none is open. Never fails: what cannot be undone now is
   /// undone by the next call, or at the latest when the database is closed.
   void roll_back() noexcept;
 
-  /// The last failure in words: the file, what SQLite and the system said, what to do next.
+  /// The last failure in words: the file, what SQLite and the system reported, what to do next.
   [[nodiscard]] Error error() const;
 
  private:
@@ -54,9 +54,9 @@ class Database {
   std::string path_;
 };
 
-/// A prepared statement; must not outlive its Database. bind() counts from 1, columns from 0. Text and
-/// blobs are not copied: they must live until the statement has run. std::bad_alloc comes out where SQLite has no
-/// memory for a value, which would otherwise look empty.
+/// A prepared statement; must not outlive its Database. bind() counts from 1, columns from 0. Text and blobs are not
+/// copied: they must live until the statement has run. Throws std::bad_alloc if SQLite has no memory for a value, which
+/// would otherwise look empty.
 class Statement {
  public:
   Statement() = default;
@@ -67,16 +67,16 @@ class Statement {
   Statement& bind(int index, std::string_view text);
   Statement& bind(int index, std::span<const std::uint8_t> blob);
 
-  /// True: a row stands. False: done. The error of an earlier bind() is returned here.
+  /// True: a row is available. False: done. The error of an earlier bind() is returned here.
   Result<bool> step();
-  /// Runs to the end and makes it ready for the next run.
+  /// Runs to the end and resets the statement for the next run.
   Status run();
   void reset() noexcept;
 
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] double real(int column) const;
-  /// Valid until the next step. At most kMostTextBytes of it, whole characters: a damaged or hostile file may hold
-  /// names of megabytes, which no output and no memory should grow by.
+  /// Valid until the next step. At most kMostTextBytes of it, in whole characters: a damaged or hostile file may hold
+  /// names of megabytes, which must not inflate output or memory.
   [[nodiscard]] std::string_view text(int column) const;
   [[nodiscard]] std::span<const std::uint8_t> blob(int column) const;  ///< valid until the next step
   [[nodiscard]] bool is_null(int column) const;
@@ -93,7 +93,7 @@ class Statement {
   bool bind_failed_ = false;
 };
 
-/// Resets a statement at the end of the scope, however that is left: a statement that is not holds a transaction open.
+/// Resets a statement at the end of the scope, however that is left: without a reset, it keeps a transaction open.
 class ResetAtEnd {
  public:
   explicit ResetAtEnd(Statement& statement) : statement_(statement) {}
@@ -105,7 +105,7 @@ class ResetAtEnd {
   Statement& statement_;
 };
 
-/// Runs `body` (a function that returns Status) as one transaction: all of it or, when anything fails or throws,
+/// Runs `body` (a function that returns Status) as one transaction: all of it or, if anything fails or throws,
 /// nothing.
 template <class Body>
 Status transaction(Database& database, Body body) {
@@ -116,7 +116,7 @@ Status transaction(Database& database, Body body) {
     Database& database;
     bool done = false;
   } undo{database};
-  database.roll_back();  // one that could not be undone when it failed
+  database.roll_back();  // in case one could not be undone when it failed
   if (auto begun = database.exec("BEGIN IMMEDIATE"); !begun) return begun;
   Status status = body();
   if (status) status = database.exec("COMMIT");

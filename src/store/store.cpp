@@ -23,7 +23,7 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::size_t kPendingSamples = 16384;  ///< flush at once: bounds memory and the journal's rows
+constexpr std::size_t kPendingSamples = 16384;  ///< then flush at once: bounds memory and the journal's rows
 constexpr std::size_t kBacklogBytes = 1U << 20;
 constexpr std::size_t kBacklogRecords = 4096;  ///< events, and as many alerts
 constexpr std::size_t kNotices = 64;
@@ -69,7 +69,7 @@ struct Store::Core {
   const std::int64_t flush_ns;
 
   std::optional<WriterLock> lock;
-  std::optional<sql::Database> database;  // before all that holds its statements
+  std::optional<sql::Database> database;  // declared before everything that holds its statements
   std::optional<FileIdentity> identity;
   sql::Statement put_journal, put_event, put_alert;
   std::optional<CatalogWriter> series;
@@ -77,7 +77,7 @@ struct Store::Core {
   std::optional<Uptime> uptime;
   std::optional<Packer> packer;
   std::int64_t last_seq = 0;
-  std::optional<bool> clock_is_relative;  ///< as the file says, once it says
+  std::optional<bool> clock_is_relative;  ///< what the file says, once it says so
 
   std::vector<Sample> pending;
   std::optional<Timestamp> pending_since;
@@ -87,10 +87,10 @@ struct Store::Core {
   std::size_t backlog_bytes = 0;
   std::vector<Event> events;
   std::vector<Alert> alerts;
-  std::map<std::string, Program> programs;  ///< to be written, by key
+  std::map<std::string, Program> programs;  ///< still to be written, by key
 
   bool closing = false;  ///< nothing is written after this
-  std::string failing;   ///< the error that was last returned and still stands
+  std::string failing;   ///< the error that was last returned and is not yet resolved
   std::size_t lost_samples = 0;
   std::vector<std::string> notices;
 };
@@ -148,11 +148,11 @@ Status Store::Core::connect() {
   return packer->advance(compressor, uptime->ns());
 }
 
-/// Somebody may remove or replace the file under a watch of weeks; writing on into a file without a name
-/// would lose everything silently.
+/// Somebody may remove or replace the file while a watch runs for weeks; writing on into a file without a name would
+/// silently lose everything.
 Status Store::Core::reconnect_if_replaced() {
   if (packer && identity && !was_replaced(path, *identity)) return {};
-  for (const Sealed& sealed : backlog) give_up(sealed.samples);  // their series ids are the old file's
+  for (const Sealed& sealed : backlog) give_up(sealed.samples);  // their series ids belong to the old file
   backlog.clear();
   backlog_bytes = 0;
   if (packer)
@@ -177,7 +177,7 @@ Status Store::Core::check_clock() {
 }
 
 void Store::Core::buffer(const Sample& sample) {
-  if (index_of(sample.series) >= catalog.size()) {  // not this catalog's: nothing could name it later
+  if (index_of(sample.series) >= catalog.size()) {  // not from this catalog: nothing could name it later
     give_up(1);
     return;
   }
@@ -189,10 +189,10 @@ bool Store::Core::due(Timestamp newest) const {
   if (!pending_since) return false;
   std::int64_t age_ns = 0;
   if (__builtin_sub_overflow(ns_of(newest), ns_of(*pending_since), &age_ns)) return true;
-  return age_ns >= flush_ns || age_ns <= -flush_ns;  // a clock that was set back must not hold a flush up
+  return age_ns >= flush_ns || age_ns <= -flush_ns;  // a clock that was set back must not delay a flush
 }
 
-/// Pending samples become sealed stretches; the oldest are given up when the disk has refused for too long.
+/// Pending samples become sealed stretches; the oldest are dropped if the disk has refused for too long.
 Status Store::Core::seal() {
   const auto earlier = [](const Sample& a, const Sample& b) { return a.time < b.time; };
   if (!std::is_sorted(pending.begin(), pending.end(), earlier))
@@ -212,7 +212,7 @@ Status Store::Core::seal() {
       }
     }
     if (!status) break;
-    if (!builder.empty()) {  // else nothing that could be named
+    if (!builder.empty()) {  // otherwise it held nothing that could be named
       auto data = compressor.compress(builder.payload(), kJournalLevel);
       if (!data) {
         status = fail(data.error());
@@ -222,7 +222,7 @@ Status Store::Core::seal() {
       backlog.push_back({std::move(*data), builder.min_ns(), builder.max_ns(), builder.points()});
       backlog_bytes += bytes;
     }
-    // At once: a sample must be in one of the two, whatever fails next.
+    // Immediately: a sample must be in one of the two, whatever fails next.
     pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(next));
   }
   while (backlog_bytes > kBacklogBytes && backlog.size() > 1) {
@@ -233,7 +233,7 @@ Status Store::Core::seal() {
   return status;
 }
 
-/// One transaction for all that waits.
+/// One transaction for everything that waits.
 Status Store::Core::write() {
   std::vector<std::uint32_t> alert_series;
   for (const Alert& alert : alerts) {
@@ -263,7 +263,7 @@ Status Store::Core::write() {
       if (auto s = put_event.run(); !s) return s;
     }
     for (std::size_t i = 0; i < alerts.size(); ++i) {
-      if (alert_series[i] == 0) continue;  // retired before the file came back: nobody could tell whose it was
+      if (alert_series[i] == 0) continue;  // retired before the file came back: nothing could name its series
       rows::bind_alert(put_alert, alert_series[i], alerts[i]);
       if (auto s = put_alert.run(); !s) return s;
     }
@@ -274,7 +274,7 @@ Status Store::Core::write() {
     return uptime->write(closing);
   });
   if (!status) return status;
-  // First what fails for nothing: what stayed here would be written a second time.
+  // First the steps that cannot fail: anything left here would be written a second time.
   last_seq = seq;
   backlog.clear();
   backlog_bytes = 0;
@@ -319,7 +319,7 @@ Status Store::Core::flush_or_throw() {
   return {};
 }
 
-/// Where memory runs out, all that waits goes on waiting, as it does when the disk refuses.
+/// If memory runs out, everything that waits keeps waiting, as it does when the disk refuses.
 Status Store::Core::flush() {
   return or_out_of_memory([this] { return flush_or_throw(); });
 }
@@ -347,7 +347,7 @@ Store::~Store() {
 }
 
 void Store::keep_time(const ClockMark& mark) {
-  static_cast<void>(or_out_of_memory([&]() -> Status {  // the next mark says as much
+  static_cast<void>(or_out_of_memory([&]() -> Status {  // the next mark carries the same information
     if (core_->uptime) core_->uptime->advance(mark);
     return {};
   }));
@@ -362,7 +362,7 @@ std::optional<ClockMark> Store::clock_mark() const {
 Status Store::append(const Batch& batch) {
   Core& core = *core_;
   Status status;
-  // Each step for itself: where there is no memory for one, the others may still be done.
+  // Each step by itself: if there is no memory for one, the others may still succeed.
   const auto attempt = [&](auto step) {
     if (Status s = or_out_of_memory([&]() -> Status { return step(); }); !s) status = std::move(s);
   };
@@ -430,14 +430,14 @@ Status Store::flush() {
 
 Result<std::size_t> forget_programs(const std::string& path, const std::string& key) {
   return or_out_of_memory([&]() -> Result<std::size_t> {
-    // Its checks first: no file is made, and none of another program is written.
+    // Runs its checks first: no file is created, and no other program's file is written.
     if (const auto reader = StoreReader::open(path); !reader) return fail(reader.error());
     auto database = sql::Database::open(path, sql::Database::Mode::write);
     if (!database) return fail(database.error());
     if (auto s = database->exec("PRAGMA busy_timeout=5000"); !s) return fail(s.error());
     const auto version = database->integer("PRAGMA user_version");
     if (!version) return fail(version.error());
-    if (version->value_or(0) < 4) return std::size_t{0};  // from before they were remembered
+    if (version->value_or(0) < 4) return std::size_t{0};  // the file is older than this table
     auto erase = database->prepare(key.empty() ? "DELETE FROM program" : "DELETE FROM program WHERE key=?");
     if (!erase) return fail(erase.error());
     if (!key.empty()) erase->bind(1, std::string_view(key));

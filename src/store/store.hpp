@@ -1,10 +1,10 @@
-// Store: what a watch has seen, kept in one SQLite file. Samples live in compressed chunks, old ones
-// only as min/mean/max rollups. The file's layout and its guarantees: docs/formats/store.md.
+// Store: what a watch has seen, kept in one SQLite file. Samples live in compressed chunks, old ones only as
+// min/mean/max rollups. The file's layout and its guarantees: docs/formats/store.md.
 //
 //   append -> pending (memory, <= flush_seconds) -> journal (committed) -> chunk + rollups (committed)
 //
-// A sample is safe from `kill -9` and from a crash of the program as soon as the flush that took it
-// has returned. No clock is read: time is that of the samples.
+// A sample survives `kill -9` and a crash of the program as soon as the flush that took it has returned. No clock is
+// read: the samples carry the time.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@
 
 namespace vramtrack {
 
-/// $XDG_STATE_HOME/vramtrack/vramtrack.db; without that variable (or when it is not an absolute path)
+/// $XDG_STATE_HOME/vramtrack/vramtrack.db; if that variable is missing (or not an absolute path),
 /// ~/.local/state/vramtrack/vramtrack.db.
 std::string default_store_path();
-/// config.path, or the default where it is empty.
+/// config.path, or the default if it is empty.
 std::string store_path(const StoreConfig& config);
 
-/// The writer: at most one a file, over all programs of this machine. Use it from one thread.
-/// A file holds the series of one machine: its schema has no host, and append() refuses a series that names one.
-/// No function throws or ends the program; out of memory is an error, too. After an error the store stays usable and
-/// tries again at the next flush. While the disk refuses (full, say) what could not be written waits in memory, at most
-/// 1 MiB of it compressed; then the oldest is given up and counted.
+/// The writer: at most one per file, over all programs of this machine. Use it from one thread. A file holds the series
+/// of one machine: its schema has no host, and append() refuses a series that names one. No function throws or ends the
+/// program; running out of memory is an error, too. After an error, the store stays usable and tries again at the next
+/// flush. While the disk refuses (full, say), unwritten data waits in memory, at most 1 MiB of it compressed; beyond
+/// that, the oldest is dropped and counted.
 class Store {
  public:
   /// Opens or creates the file (and its folder) and takes its lock. `catalog` must outlive the store:
@@ -47,39 +47,39 @@ class Store {
 
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
-  /// Flushes, as far as the disk allows, and gives the lock back.
+  /// Flushes, as far as the disk allows, and releases the lock.
   ~Store();
 
-  /// What the machine's clocks say at the samples that follow. Retention counts by these marks alone, so without them
-  /// nothing expires: the time for which the machine was up, never the samples' own times, which may be wrong.
+  /// What the machine's clocks show at the samples that follow. Without these marks nothing expires, since retention
+  /// counts by them alone: by the time the machine was up, never by the samples' own times, which may be wrong.
   void keep_time(const ClockMark& mark);
-  /// The last mark: as long as none was told, the one that the last writer of this file left. nullopt: it left none.
+  /// The last mark: until one is given, that of the last writer of this file. nullopt: it left none.
   [[nodiscard]] std::optional<ClockMark> clock_mark() const;
 
   /// Buffers; flushes when flush_seconds have passed by the samples' own time. Any order of times is
   /// kept exactly, equal stamps included. An error is returned once per cause: the same one again is
   /// silent until a flush has succeeded; the store tries again with every flush. Cost: some 10 ns a sample, about 0.1
-  /// ms a flush, and once in about 15 minutes of samples some ms to pack; where the log is taken over into the
-  /// file, what the disk takes to sync (10 to 100 ms).
+  /// ms a flush, and once in about 15 minutes of samples some ms to pack; when the log is taken over into the
+  /// file, also the time that the disk takes to sync (10 to 100 ms).
   Status append(const Batch& batch);
 
   /// Adds or replaces (same series and `raised`) an alert and flushes. Errors as append.
   Status record(const Alert& alert);
 
-  /// Adds or replaces what is remembered of a program (by its key); written with the next flush. Kept for ever, as the
-  /// hourly summaries are.
+  /// Adds or replaces what is remembered about a program (by its key); written with the next flush. Kept for ever, as
+  /// the hourly summaries are.
   Status remember(const Program& program);
-  /// What is remembered under `key`, be it written yet or not; nullopt: nothing, or it could not be read.
+  /// What is remembered under `key`, whether already written or not; nullopt: nothing, or it could not be read.
   [[nodiscard]] std::optional<Program> program(const std::string& key) const;
 
-  /// Writes what is pending now. Success: all that was appended is committed. Errors are returned each time.
+  /// Writes what is pending now. Success: everything that was appended is committed. Errors are returned each time.
   Status flush();
 
-  /// What a person should be told once: a size cap that cut history short, space that came back,
-  /// samples given up, a damaged row that was skipped. Taken: a second call returns only what is new.
+  /// What a person should be told once: a size cap that cut history short, space that came back, dropped samples, a
+  /// damaged row that was skipped. Taken: a second call returns only what is new.
   [[nodiscard]] std::vector<std::string> take_notices();
 
-  /// Why what is appended cannot be written at present; empty while it can.
+  /// Why appended data cannot be written at present; empty while it can.
   [[nodiscard]] const std::string& failing() const;
 
   [[nodiscard]] const std::string& path() const;
@@ -98,7 +98,7 @@ struct TimeRange {
 
 enum class Resolution : std::uint8_t { minute, hour };
 
-/// The samples of one series in [start, start + minute or hour). A stretch without samples has none.
+/// The samples of one series in [start, start + minute or hour). A stretch without samples has no rollup.
 struct Rollup {
   Timestamp start;
   std::uint64_t min = 0;
@@ -121,11 +121,11 @@ struct SeriesExtent {
   Timestamp last;
 };
 
-/// Forgets the program of `key`, or all of them where it is empty; the number of those that were there. A writer beside
-/// it may remember it again when a run of it ends. Errors: no store, or it cannot be written.
+/// Forgets the program of `key`, or all of them if it is empty; returns how many there were. A writer that is active
+/// meanwhile may remember it again when a run of it ends. Errors: no store, or it cannot be written.
 Result<std::size_t> forget_programs(const std::string& path, const std::string& key);
 
-/// Any number of these may read beside a writer, from any program; each is used from one thread.
+/// Any number of readers may work beside a writer, in any program; each is used from one thread.
 /// Opens read-only and never changes the file.
 class StoreReader {
  public:
@@ -143,18 +143,18 @@ class StoreReader {
   /// describes in `catalog` the series it meets, their devices and their processes. False: nothing was
   /// left and `out` is empty. All samples of one instant come in one batch, and no batch holds a sample
   /// later than an event in it, so a replay may take the batches as a live watch would have made them.
-  /// Pass the same catalog for a whole scan. An error names the damaged chunk; the next call goes on
-  /// behind it, so a loop over errors ends, too (out of memory ends the scan): after the last of the data every call
-  /// returns false. From the first read to the last the scan sees the file as it was at the first, and holds the
+  /// Pass the same catalog for a whole scan. An error names the damaged chunk; the next call continues after it, so
+  /// that a loop over errors ends, too (running out of memory ends the scan): after the last of the data, every call
+  /// returns false. From the first read to the last, the scan sees the file as it was at the first, and keeps the
   /// writer's write-ahead log from being reset: scan long ranges hour by hour if you pause between reads. Memory: one
-  /// chunk (about 2 MiB), more only where the clock was set back.
+  /// chunk (about 2 MiB), more only if the clock was set back.
   Result<bool> read(Catalog& catalog, Batch& out);
 
   /// Rollups of one series that start in `range`, in time order, up to the last committed sample. Empty
   /// for a series the store does not know. Minutes reach back minute_days, hours for ever.
   Result<std::vector<Rollup>> rollups(const SeriesKey& key, Resolution resolution, const TimeRange& range = {});
 
-  /// Of the minutes that start in `range`, in time order, as far as the driver told; kept for minute_days.
+  /// For the minutes that start in `range`, in time order, as far as the driver reported it; kept for minute_days.
   Result<std::vector<Utilisation>> utilisation(const std::string& device_id, const TimeRange& range = {});
 
   /// Every series with the time of its first and last sample.
@@ -163,10 +163,10 @@ class StoreReader {
   /// Every alert, oldest first; their series are interned in `catalog` and described there.
   Result<std::vector<Alert>> alerts(Catalog& catalog);
 
-  /// What is remembered of programs, the last seen first; nothing of a store from before programs were remembered.
+  /// What is remembered about programs, the last seen first; empty for a store older than that feature.
   Result<std::vector<Program>> programs();
 
-  /// Times of the oldest and newest raw sample; nullopt when there is none.
+  /// Times of the oldest and newest raw sample; nullopt if there is none.
   Result<std::optional<std::pair<Timestamp, Timestamp>>> raw_extent();
 
   [[nodiscard]] const std::string& path() const;

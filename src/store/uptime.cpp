@@ -14,24 +14,24 @@ Timestamp at(std::int64_t ns) {
   return Timestamp(Duration(ns));
 }
 
-/// For how long the machine was up from one mark to the other: of another boot, since that began; 0 in the wrong order.
+/// How long the machine was up between the two marks: for another boot, since that boot began; 0 in the wrong order.
 std::int64_t passed_ns(const ClockMark& earlier, const ClockMark& later) {
   const bool same_boot = earlier.boot_id == later.boot_id;
   const Duration passed = same_boot ? later.since_boot - earlier.since_boot : later.since_boot;
   return std::max<std::int64_t>(passed.count(), 0);
 }
 
-/// What a damaged file says is not counted with: of dates from 1970 to 2116, which is what Linux lets a clock be set to
-/// and half of what a Timestamp holds, no sum or difference overflows.
+/// Values that a damaged file may contain are excluded: with dates from 1970 to 2116, to which Linux lets a clock be
+/// set and which are half of what a Timestamp holds, no sum or difference overflows.
 bool plausible(const ClockMark& mark) {
   const auto within = [](std::int64_t ns) { return ns >= 0 && ns <= std::numeric_limits<std::int64_t>::max() / 2; };
   return within(mark.since_boot.count()) && within(mark.changed_at.count()) && mark.changed_at <= mark.since_boot &&
          within(ns_of(mark.wall)) && within(ns_of(mark.stamp));
 }
 
-/// The sum as the file has it, where its rows bear it out. They carry the sum of their time, and follow a mark within a
-/// block. A sum that is further ahead is damaged, or its rows were never written: it goes on from theirs, for what is
-/// counted too little only keeps them longer.
+/// The sum as the file has it, if its rows confirm it. They carry the sum of their time, and follow a mark within a
+/// block. A sum that is further ahead is damaged, or its rows were never written: counting then continues from theirs,
+/// because counting too little only keeps rows longer.
 Result<std::int64_t> borne_out(sql::Database& database, std::int64_t uptime_ns) {
   const auto rows_ns = database.integer(
       "SELECT max(uptime_ns) FROM (SELECT max(uptime_ns) AS uptime_ns FROM chunk UNION ALL SELECT max(uptime_ns) FROM "
@@ -65,7 +65,7 @@ Result<Uptime> Uptime::open(sql::Database& database) {
     const auto sum = borne_out(database, query->integer(5));
     if (!sum) return fail(sum.error());
     uptime.uptime_ns_ = *sum;
-    // A mark without a machine's boot is of a clock that has ended.
+    // A mark without a machine's boot comes from a clock that has ended.
     if (uptime.last_->boot_id.empty() || !plausible(*uptime.last_)) uptime.last_.reset();
     uptime.written_ = uptime.last_;
     uptime.last_is_read_ = true;
@@ -75,7 +75,7 @@ Result<Uptime> Uptime::open(sql::Database& database) {
 
 void Uptime::advance(const ClockMark& mark) {
   std::int64_t passed = last_ ? passed_ns(*last_, mark) : 0;
-  // A damaged boot or time since it would add all the time since boot. The time of day can only make it less.
+  // A damaged boot id or time since boot would add all the time since boot. The time of day can only reduce that.
   if (last_ && last_is_read_) passed = std::clamp<std::int64_t>(ns_of(mark.wall) - ns_of(last_->wall), 0, passed);
   if (__builtin_add_overflow(uptime_ns_, passed, &uptime_ns_)) uptime_ns_ = std::numeric_limits<std::int64_t>::max();
   last_ = mark;

@@ -17,7 +17,7 @@ void UtilisationWriter::collect(const DeviceReading& reading) {
   if (!reading.gpu_utilisation_ratio) return;
   const std::int64_t time_s = std::chrono::floor<std::chrono::seconds>(reading.time).time_since_epoch().count();
   const std::int64_t minute_s = time_s - ((time_s % 60) + 60) % 60;
-  // Upwards: what was a little busy was not idle.
+  // Rounded up: a device that was a little busy was not idle.
   const int percent = static_cast<int>(std::ceil(std::clamp(*reading.gpu_utilisation_ratio, 0.0, 1.0) * 100));
   const auto [known, is_new] = latest_.try_emplace(reading.device_id, minute_s, percent);
   if (!is_new && known->second.first == minute_s && known->second.second >= percent) return;

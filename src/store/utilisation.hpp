@@ -1,5 +1,5 @@
-// How busy devices were, minute by minute: the greatest share of time some kernel ran, so that a report can tell memory
-// that was held and not used.
+// How busy devices were, minute by minute: the greatest share of time for which some kernel ran, so that a report can
+// identify memory that was held but not used.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace vramtrack {
 
-/// Collects what readings say and writes each minute's greatest. Memory: one entry a device and minute that waits to be
+/// Collects readings and writes the greatest of each minute. Memory: one entry per device and minute that waits to be
 /// written, at most kMostWaiting.
 class UtilisationWriter {
  public:
@@ -22,8 +22,8 @@ class UtilisationWriter {
 
   void collect(const DeviceReading& reading);
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
-  /// Call within a transaction, after the series were written, then committed() when it was. A device of which no
-  /// memory was ever recorded has no row.
+  /// Call it within a transaction, after the series were written, and then committed() once it is. A device for which
+  /// no memory was ever recorded gets no row.
   Status write();
   void committed() { waiting_.clear(); }
 
@@ -33,7 +33,7 @@ class UtilisationWriter {
 
   sql::Statement put_;
   std::map<std::pair<std::int64_t, std::string>, int> waiting_;  ///< (minute_s, device) -> percent
-  std::map<std::string, std::pair<std::int64_t, int>> latest_;   ///< what is known to be on its way or in the file
+  std::map<std::string, std::pair<std::int64_t, int>> latest_;   ///< what is known to be waiting or in the file
 };
 
 }  // namespace vramtrack

@@ -1,4 +1,4 @@
-// The alerts, of earlier programs too where a store kept them.
+// The alerts, including those of earlier programs if a store kept them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     screen.put(r.x + 1, r.y + 1, r.width - 2, "no alert so far", Role::good);
     return;
   }
-  // On a narrow screen the pattern is said below only.
+  // On a narrow screen the pattern is shown only below.
   const bool wide = r.width >= 100;
   const std::array<int, 6> at = {r.x + 2, r.x + 15, r.x + 28, r.x + 57, r.x + 41, r.x + (wide ? 74 : 57)};
   const std::array<std::string_view, 6> heads = {"RAISED", "SEVERITY", "STATUS", "PATTERN", "GROWTH", "WHO"};

@@ -34,7 +34,7 @@ Timestamp time_of(double column, const Plane& plane, int columns) {
   return plane.from + from_seconds(seconds_between(plane.from, plane.to) * column / columns);
 }
 
-/// Beyond this pause between two points nothing is drawn: several of the usual steps.
+/// If the pause between two points is longer than this (several usual steps), nothing is drawn between them.
 double longest_hold_s(const std::vector<Point>& points) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < points.size(); ++i) steps.push_back(seconds_between(points[i - 1].from, points[i].from));

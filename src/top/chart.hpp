@@ -11,7 +11,7 @@
 
 namespace vramtrack::top {
 
-/// The plane of a chart: which time and which memory its edges are.
+/// The plane of a chart: the times and amounts of memory at its edges.
 struct Plane {
   Timestamp from;
   Timestamp to;
@@ -20,7 +20,7 @@ struct Plane {
 };
 
 /// Fills `rect` with the points: from the bottom up to the greatest of each dot column, or as a line from least to
-/// greatest where the bottom is not zero. Points hold until the next one; where there was none for long, nothing is
+/// greatest if the bottom is not zero. Points hold until the next one; after a long time without points, nothing is
 /// drawn. Pure; O(points + cells).
 void draw_history(Screen& screen, const Rect& rect, const Plane& plane, const std::vector<Point>& points);
 
@@ -43,18 +43,18 @@ struct Chart {
   Plane plane;
   std::vector<Point> points;
   std::optional<double> limit_bytes;  ///< drawn as a line where it is within the plane
-  std::optional<TrendLine> trend;     ///< not of no length
+  std::optional<TrendLine> trend;     ///< must not have zero length
   std::optional<Band> band;
   std::vector<Mark> marks;
   bool clock_is_relative = false;
-  Timestamp now;  ///< dates are told where they are not today's
+  Timestamp now;  ///< dates are shown if they are not today's
 };
 
 /// The chart with its scales: labels at the left, below it a row of marks (where there are any) and one of times.
 /// Nothing when `rect` is under 24x4. Pure.
 void draw_chart(Screen& screen, const Rect& rect, const Chart& chart);
 
-/// The points at most that a chart of this width can show.
+/// The most points that a chart of this width can show.
 std::size_t chart_points(int columns);
 
 }  // namespace vramtrack::top

@@ -1,4 +1,4 @@
-// Detail of one GPU or process: all of its history with zoom and pan, and everything that is known of it.
+// Detail of one GPU or process: its whole history with zoom and pan, and everything that is known about it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Fact {
   std::string label;
   std::string text;
   Role role = Role::plain;
-  bool is_row = false;  ///< of a table: cut where it is too long
+  bool is_row = false;  ///< of a table: truncated if it is too long
 };
 
 void add_identity(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
@@ -100,7 +100,8 @@ void add_alerts(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   }
 }
 
-/// The device's, of a process too: what is wrong with the one is the other's trouble. A MIG instance's is its GPU's.
+/// The series with the device's health, also for a process, since a device's problem affects it. For a MIG instance:
+/// that of its GPU.
 const SeriesView* whose_health(const View& view, const SeriesView& s) {
   const std::string& id = s.device.parent_id.empty() ? s.key.device_id : s.device.parent_id;
   return find(view, {Metric::device_used, id, 0, 0});
@@ -143,7 +144,7 @@ void add_series(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   const Span all = detail_extent(m);
   words += fmt::format(", recorded since {}", clock_words(all.from, m.view->time, m.view->clock_is_relative));
   facts.push_back({"seen", words, Role::faint});
-  // What the process's own allocator tells, where something reads that.
+  // What the process's own allocator reports, if something reads that.
   for (const SeriesView& other : m.view->series) {
     if (other.key.pid != s.key.pid || s.key.pid == 0 || other.key.device_id != s.key.device_id || other.key == s.key)
       continue;

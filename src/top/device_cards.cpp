@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kSparkSpan_s = 3600;  ///< of the small histories here
 constexpr std::string_view kSparkSpanWords = "1h";
-/// From this width on a row of one line has its history, too, where it also tells what the device does.
+/// From this width on, a one-line row that shows what the device does also has its history.
 constexpr int kSparkBesideGauges = 100;
 
 std::string used_words(const DeviceRow& d) {
@@ -49,7 +49,7 @@ void draw_spark(Screen& screen, const Rect& r, const Model& m, const DeviceRow& 
   draw_history(screen, r, {from, to, 0, std::max(high, 1.0)}, points);
 }
 
-/// "! failing" beside the name of a device that is not well, or "!" where there is less room. Its width; 0 for none.
+/// "! failing" next to the name of an unhealthy device, or "!" if there is less room. Returns its width; 0: none.
 int put_condition(Screen& screen, int x, int y, int room, const Model& m, const DeviceRow& d) {
   if (d.used == nullptr) return 0;
   const Condition condition = judge_health(*d.used, m.view->time).condition;
@@ -98,7 +98,7 @@ std::string told_ratio(const std::optional<double>& ratio, std::string_view what
   return percent_or_dash(ratio) + (ratio ? std::string(what) : std::string());
 }
 
-/// What a device does, in one row after its bar: as much as fits.
+/// What a device is doing, in one row after its bar: as much as fits.
 void put_gauges(Screen& screen, int x, int y, int end, const SeriesView& s) {
   const DeviceGauges& g = s.gauges;
   struct Part {
@@ -127,7 +127,7 @@ struct Meter {
   Role role = Role::plain;
 };
 
-/// The gauges of a device with a row each, the most telling first.
+/// The gauges of a device with a row each, most important first.
 std::vector<Meter> meters(const SeriesView& s) {
   const DeviceGauges& g = s.gauges;
   std::vector<Meter> out = {

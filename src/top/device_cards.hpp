@@ -6,7 +6,7 @@
 
 namespace vramtrack::top {
 
-/// The heads over rows of one line.
+/// The column heads above one-line rows.
 void draw_device_heads(Screen& screen, const Rect& row);
 /// One row: name, bar, used, what it does, history, growth, conclusion.
 void draw_device_line(Screen& screen, const Rect& row, const Model& model, const DeviceRow& device);

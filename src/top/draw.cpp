@@ -65,7 +65,7 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
     unknown += d.used == nullptr || d.used->verdict.finding.state == State::too_short ? 1 : 0;
   }
   x += screen.put(x, r.y, r.right() - x, fmt::format("{} GPU{}", count, count == 1 ? "" : "s")) + 2;
-  // Of a GPU that has been seen too briefly nothing is known, so not that it is healthy either.
+  // Nothing is known about a GPU that has been seen too briefly, not even that it is healthy.
   const bool known = unknown < count;
   const std::string verdict = leaking > 0     ? fmt::format("{} LEAKING", leaking)
                               : ended > 0     ? fmt::format("{} {}", ended, how)
@@ -76,7 +76,7 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   x += screen.put(x, r.y, r.right() - x, verdict, role) + 2;
   if (const std::size_t open = open_alerts(m); open > 0)
     x += screen.put(x, r.y, r.right() - x, fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad) + 2;
-  // The day is told where there is room for it.
+  // The day is shown if there is room for it.
   std::string right;
   if (!view.series.empty() && view.clock_is_relative)
     right = clock_words(view.time, view.time, true);
@@ -177,8 +177,8 @@ std::vector<std::string> wrap(std::string_view text, int width) {
 int put_conclusion(Screen& screen, int x, int y, int most, const Told& told) {
   std::string words = told.headline;
   if (!told.severity.empty()) {
-    // The severity first, for who reads no further; then until when, who, and what it is called, as far as there is
-    // room.
+    // The severity first, for those who read no further; then until when, which process, and its name, as far as there
+    // is room.
     words = told.severity;
     for (const std::string* part : {&told.forecast, &told.by, &told.pattern})
       if (!part->empty() && (words == told.severity || columns_of(words) + 2 + columns_of(*part) <= most))

@@ -1,4 +1,4 @@
-// What top shows, and where it comes from: own engine, playback, agent. All fill the same Model.
+// The sources of what top shows: its own engine, playback, an agent. All fill the same Model.
 #pragma once
 
 #include <chrono>
@@ -19,10 +19,10 @@
 
 namespace vramtrack::top {
 
-/// Something to look at, as functions; whoever runs it knows no more.
+/// A source for the screens, as functions; the program that runs it knows nothing else about it.
 struct TopSource {
   /// Does what is due now (polls, plays a stretch; at most some 50 ms of work) and says when it wants to be called
-  /// again; `max`: never. Sets `changed` when the View has.
+  /// again; `max`: never. Sets `changed` when the View has changed.
   std::function<SteadyTime(SteadyTime now, bool& changed)> step;
   std::function<std::shared_ptr<const View>()> view;
   Feed feed;
@@ -36,7 +36,7 @@ struct TopSource {
   std::function<Status(const AlertId&)> acknowledge;
 };
 
-/// What this program has seen of a series, and before that what a store has of it (null: nothing).
+/// What this program has seen of a series, preceded by what a store has of it (null: nothing).
 std::vector<Point> joined_history(StoreHistory* store, const Timeline& seen, const SeriesKey& key, Timestamp from,
                                   Timestamp to, std::size_t most);
 

@@ -14,13 +14,13 @@
 namespace vramtrack::top {
 namespace {
 
-/// A local agent answers in milliseconds; the screen must not stand still for one that does not.
+/// A local agent answers in milliseconds; the screen must not freeze because of one that does not.
 constexpr double kTimeout_s = 1;
 /// Asked beside the screen: the agent asks a run.
 constexpr double kSitesTimeout_s = 3;
 constexpr std::chrono::milliseconds kLeastInterval{200};
 constexpr std::chrono::seconds kRetry{2};
-/// Alerts, who answers, and what failed.
+/// How often to ask for alerts, for the agent's identity, and again for what failed.
 constexpr std::chrono::seconds kQuestionsEvery{5};
 constexpr std::size_t kMostKept = 24;
 
@@ -117,7 +117,7 @@ class AgentTop {
     SeriesKey key;
     Timestamp from;
     Timestamp to;
-    Duration span;  ///< of the chart it was read for: another zoom needs another grain
+    Duration span;  ///< span of the chart it was read for: another zoom needs another resolution
     std::vector<Point> points;
   };
 
@@ -133,7 +133,7 @@ class AgentTop {
     view_ = std::make_shared<const View>(std::move(view));
   }
 
-  /// From the agent's store, kept: what was before this program began does not change any more.
+  /// From the agent's store, cached: what was recorded before this program began no longer changes.
   std::vector<Point> recorded(const SeriesKey& key, Timestamp from, Timestamp to, Duration span, std::size_t most) {
     auto it = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) {
       return k.key == key && k.from <= from && k.to >= to && k.span <= span * 2 && k.span * 2 >= span;
@@ -153,7 +153,7 @@ class AgentTop {
     return kept_.front().points;
   }
 
-  /// nullopt: it failed. What failed once need not fail for ever, but it is not asked again at every drawing.
+  /// nullopt: it failed. A failure need not be permanent, but the request is not repeated at every drawing.
   std::optional<std::vector<agent::AgentPoint>> ask_history(const SeriesKey& key, Timestamp from, Timestamp to,
                                                             std::size_t most) {
     if (!ask_history_ || !error_.empty()) return std::nullopt;
@@ -213,7 +213,7 @@ class AgentTop {
   std::map<std::string, std::optional<Timestamp>> begins_;
   std::set<AlertId> acknowledged_;
   std::map<AlertId, Timestamp> silenced_;
-  std::vector<AlertRow> earlier_alerts_;  ///< also those of the View: whoever shows them takes each once
+  std::vector<AlertRow> earlier_alerts_;  ///< including those of the View: code that shows them takes each one once
   std::optional<Timestamp> started_;      ///< of the agent
   std::string error_;                     ///< it does not answer
   std::string history_error_;

@@ -12,7 +12,7 @@ namespace vramtrack::top {
 namespace {
 
 constexpr std::size_t kMostWarnings = 16;
-/// In how many ticks the points of ended processes are dropped once.
+/// The points of ended processes are dropped once in this many ticks.
 constexpr std::uint64_t kForgetEvery = 600;
 
 class LiveTop {
@@ -67,7 +67,7 @@ class LiveTop {
   void finish() { loop_.finish(); }
 
  private:
-  /// What was recorded before, by whomever. Without a store file there is none, and that is no error.
+  /// What was recorded before, by any program. If there is no store file there is no history, which is not an error.
   void open_history(const std::string& path) {
     auto history = StoreHistory::open(path);
     if (!history) return;
@@ -81,7 +81,7 @@ class LiveTop {
       if (const DeviceInfo* device = catalog.device(device_key(series.key))) series.device = *device;
       if (const ProcessInfo* process = catalog.process(process_key(series.key))) series.process = *process;
       AlertRow row{series.key, alert_who(series), alert};
-      // Nobody saw its end: the watch that raised it was ended, and this one began knowing nothing.
+      // Its end was not seen: the watch that raised it was ended, and this one began without knowledge.
       if (row.alert.ended == AlertEnd::standing) {
         row.alert.ended = AlertEnd::withdrawn;
         row.alert.end_reason = "the watch that raised it has ended";

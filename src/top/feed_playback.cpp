@@ -10,10 +10,10 @@
 namespace vramtrack::top {
 namespace {
 
-/// No step takes longer: keys are heard in between.
+/// No step takes longer, so that keys are handled in between.
 constexpr std::chrono::milliseconds kSlice{40};
 constexpr std::chrono::milliseconds kFrame{100};
-/// A recording of known length takes so long by default; others run at this speed.
+/// A recording of known length takes this many seconds by default; others run at this speed.
 constexpr double kDefaultLength_s = 120;
 constexpr double kDefaultSpeed = 60;
 constexpr double kLeastSpeed = 0.125;
@@ -91,7 +91,7 @@ class Playback {
         return SteadyTime::max();
       }
     }
-    // Behind: what could not be played in time is not made up for.
+    // Playback is behind: what could not be played in time is not caught up.
     if (!state_.jumping) anchor_.reset();
     return options_.clock.steady();
   }

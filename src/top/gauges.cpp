@@ -8,7 +8,7 @@
 namespace vramtrack::top {
 namespace {
 
-/// Foreign figures: nothing that is no number, and none that would fill the screen.
+/// Checks an untrusted figure: it must be a finite number, and not so large that it would fill the screen.
 std::optional<double> sane(const std::optional<double>& value, double most) {
   if (!value || !std::isfinite(*value)) return std::nullopt;
   return std::clamp(*value, -most, most);

@@ -1,4 +1,4 @@
-// Gauges in words: how busy, how warm, how much power; "-" where the driver does not tell. Pure.
+// Gauges in words: how busy, how warm, how much power; "-" if the driver does not report it. Pure.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 
 namespace vramtrack::top {
 
-/// Whether anything is told beside memory.
+/// Whether anything besides memory is reported.
 bool has_gauges(const SeriesView& device);
 
 /// "87", "104", or "-": the unit is in the table's head.
 std::string percent_figure(const std::optional<double>& ratio);
 /// "87 %", or "-".
 std::string percent_or_dash(const std::optional<double>& ratio);
-/// The gauge's, else that of the last reading of its health.
+/// The temperature from the gauges, else from the last reading of its health.
 std::optional<double> temperature_celsius(const SeriesView& device);
 /// "64 °C", or "-".
 std::string temperature_words(const SeriesView& device);

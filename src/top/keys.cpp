@@ -30,7 +30,7 @@ void show_device(Model& m, const std::string& id) {
   if (m.ui.page == Page::detail) open_detail(m);
 }
 
-/// The GPU that the driver counts so.
+/// Selects the GPU with this index.
 void select_index(Model& m, int index) {
   for (const DeviceRow& d : devices(*m.view))
     if (d.any->device.index == index) return show_device(m, d.id);
@@ -80,7 +80,7 @@ void open_detail(Model& m) {
   open_page(m, Page::detail);
 }
 
-/// Zooms about the middle, or about now while the chart goes with the time.
+/// Zooms around the middle, or around now while the chart follows the time.
 void zoom(Model& m, double factor) {
   const Span all = detail_extent(m);
   const Span shown = detail_span(m);
@@ -178,7 +178,7 @@ bool in_playback(Model& m, Key key, Request& request) {
   }
 }
 
-/// Opens the page that `key` stands for. False when it is no page's.
+/// Opens the page for `key`. False when it is not the key of a page.
 bool opens_page(Model& m, Key key) {
 #define VRAMTRACK_PAGE(name, opening, keys, help) \
   if ((opening) != 0 && key == (opening)) {       \
@@ -399,7 +399,7 @@ Request handle(Model& m, const Pointer& pointer, const Screen& shown) {
   if (pointer.did == Did::wheel_up || pointer.did == Did::wheel_down)
     return handle(m, pointer.did == Did::wheel_up ? kUp : kDown);
   if (m.ui.help || m.ui.editing_filter) return handle(m, kEnter);
-  // The question before a signal is answered by keys alone: a slip of the hand sends nothing.
+  // The question before a signal can be answered only by keys, so that a slip of the mouse sends nothing.
   if (m.ui.target) return {};
   const Link* link = shown.link_at(pointer.x, pointer.y);
   if (link == nullptr) return {};

@@ -25,7 +25,7 @@ inline constexpr Key kEnter = 0xe00a;
 inline constexpr Key kEscape = 0xe00b;
 inline constexpr Key kBackspace = 0xe00c;
 inline constexpr Key kResize = 0xe00d;
-inline constexpr Key kPointer = 0xe00e;  ///< the mouse: what it did is asked of the terminal
+inline constexpr Key kPointer = 0xe00e;  ///< the mouse: ask the terminal what it did
 
 /// What the mouse did at a cell.
 struct Pointer {
@@ -37,7 +37,7 @@ struct Pointer {
 
 enum class Play : std::uint8_t { none, toggle, slower, faster, next_alert, previous_alert, restart };
 
-/// What only the outside can do.
+/// What only the program around the screens can do.
 struct Request {
   bool quit = false;
   bool redraw = false;  ///< the whole terminal, anew

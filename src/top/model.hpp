@@ -1,4 +1,4 @@
-// Model: all that a screen is drawn from. A plain value: drawing changes nothing, keys change `ui` alone.
+// Model: everything that a screen is drawn from. A plain value: drawing changes nothing, keys change only `ui`.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace vramtrack::top {
 
-/// How data that is not in the View arrives. Whoever has it fills it: own engine, playback, an agent's client.
+/// Access to data that is not in the View, provided by the source: own engine, playback, or an agent's client.
 struct Feed {
   /// At most `most` points of the series within [from, to), from as far back as anything is known. Called for every
   /// drawing: must be cheap or cached.
@@ -48,7 +48,7 @@ struct AlertRow {
   SeriesKey key;
   std::string who;  ///< as alert_who() has it: "GPU 0, pid 4242 python train.py; NVIDIA A10"
   Alert alert;
-  std::vector<AlertId> also{};  ///< of a device's: the alerts of processes that tell the same leak
+  std::vector<AlertId> also{};  ///< for a device's alert: the alerts of processes that report the same leak
 };
 
 enum class Mode : std::uint8_t { live, agent, replay, simulation };
@@ -77,7 +77,7 @@ inline constexpr auto kPages = std::to_array<Page>({
 enum class Sort : std::uint8_t { severity, memory, growth, gpu, cpu, started, user, pid };
 inline constexpr std::size_t kSorts = 8;
 
-/// What is going to get a signal, as it was when the dialog opened: read again then, not the row's words.
+/// The process to be signalled, as read again when the dialog opened, rather than the words of its row.
 struct SignalTarget {
   std::uint32_t pid = 0;
   std::string user;
@@ -111,9 +111,9 @@ struct Ui {
   Sort sort = Sort::severity;
   bool reversed = false;
   bool mouse = true;    ///< the terminal is asked for the mouse
-  bool paused = false;  ///< live: what is shown stands still, what is watched does not
+  bool paused = false;  ///< live: the screen is frozen, but watching continues
   int theme = 0;
-  std::string message;                 ///< what became of the last key; until the next one
+  std::string message;                 ///< the result of the last key, until the next one
   std::optional<SignalTarget> target;  ///< the signal dialog is open
   int signal = 0;                      ///< index into kSignals
 };

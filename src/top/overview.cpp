@@ -1,4 +1,4 @@
-// Overview: every GPU, and below them who is on them. On a large screen the outlook of the selected GPU stands beside.
+// Overview: every GPU, and below them their processes. On a large screen, the outlook of the selected GPU is beside.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ int draw_devices(Screen& screen, const Rect& r, const Model& m, const std::vecto
   return y - r.y;
 }
 
-/// What has happened lately, where the list of devices leaves room: alerts, then what sources told.
+/// Recent events, if the list of devices leaves room: alerts, then notices from sources.
 void draw_lately(Screen& screen, const Rect& r, const Model& m) {
   if (r.height < 4) return;
   screen.put(r.x, r.y, r.width, "Lately", Role::title);

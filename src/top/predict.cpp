@@ -1,4 +1,5 @@
-// Predict: for each GPU the growth, how sure, and when it ends; for the selected one why, who, and what to do.
+// Predict: for each GPU the growth, how certain it is, and when it ends; for the selected one why, which process, and
+// what to do.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -95,7 +96,7 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
   }
 }
 
-/// The lines below the chart, the most telling first.
+/// The lines below the chart, most important first.
 std::vector<Fact> reasons(const SeriesView& s, const Told& told) {
   const Finding& f = s.verdict.finding;
   std::vector<Fact> lines;
@@ -156,7 +157,7 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
     past_s = std::min(std::max(60.0, seconds_between(begin, now)), 1.25 * seconds_between(*f.onset, now) + 300);
   double future_s = 0;
   if (f.oom_in_s && f.leak) future_s = std::min(1.05 * f.oom_in_s->high, std::max(2 * past_s, 1.1 * f.oom_in_s->mid));
-  // A date that far off is none; and the sum must stay a time.
+  // A date that far off is meaningless, and the sum must remain a valid time.
   constexpr double kFarthest_s = 10 * 365.25 * 86400;
   past_s = std::clamp(past_s, 60.0, kFarthest_s);
   future_s = future_s > 0 ? std::min(future_s, kFarthest_s) : 0;

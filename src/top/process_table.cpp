@@ -44,7 +44,7 @@ struct ColumnInfo {
   bool right;
   int least_screen;  ///< shown from this screen width on
   std::optional<Sort> sort = std::nullopt;
-  bool load = false;  ///< only where something is known of what processes do
+  bool load = false;  ///< only if something is known about what processes do
 };
 constexpr std::array<ColumnInfo, 14> kColumns = {{{Column::device, "GPU", 3, false, 0},
                                                   {Column::pid, "PID", 7, true, 0, Sort::pid},
@@ -172,7 +172,7 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   std::string title =
       fmt::format("{}: {}", short_name(device), accounting_words(account(*m.view, device_key(device.any->key))));
   const int x = screen.put(r.x, r.y, r.width, title, Role::title);
-  // What is left out is said at any width: else a process that is missing looks like one that has ended.
+  // Filters are shown at any width: otherwise a process that is filtered out looks like one that has ended.
   const std::string filters = filter_words(m, device);
   std::string order = fmt::format("by {}{}", sort_name(m.ui.sort), m.ui.reversed ? ", reversed" : "");
   if (!filters.empty()) order += ", " + filters;

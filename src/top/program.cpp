@@ -23,9 +23,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Not more often than this, however fast a replay goes: nobody reads more, and a slow terminal would lag behind.
+/// Draw no more often than this, however fast a replay is: nobody can read more, and a slow terminal would lag behind.
 constexpr std::chrono::milliseconds kFrame{66};
-/// Without anything due, keys are waited for so long at a time.
+/// If nothing is due, wait for keys for this long at a time.
 constexpr std::chrono::milliseconds kLongestWait{1000};
 constexpr std::chrono::seconds kAcknowledgedEvery{1};
 
@@ -114,7 +114,7 @@ class Program {
       stale_ = false;
     }
     source_.describe(model_);
-    // What an agent did not take holds here.
+    // Acknowledgements that the agent did not accept are kept here.
     model_.acknowledged.insert(unkept_.begin(), unkept_.end());
     if (!model_.warnings.empty() && model_.warnings.back() != told_) {
       told_ = model_.warnings.back();
@@ -140,7 +140,7 @@ class Program {
     std::set<AlertId> seen;
     for (const AlertRow& row : every_alert(model_))
       if (acknowledged_->find(alert_id(row.key, row.alert.raised))) seen.insert({row.key, row.alert.raised});
-    // What could not be kept in the file holds here.
+    // Acknowledgements that could not be saved to the file are kept here.
     seen.insert(unkept_.begin(), unkept_.end());
     const bool changed = seen.size() != model_.acknowledged.size();
     model_.acknowledged = std::move(seen);

@@ -1,4 +1,4 @@
-// The terminal program: draws what a TopSource shows, and hears keys, until q.
+// The terminal program: draws what a TopSource shows, and handles keys, until q.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct ProgramOptions {
   std::string store_path;  ///< whose acknowledgements are shared; empty: none
 };
 
-/// Takes the terminal over until the user ends it, or SIGINT or SIGTERM. Returns the warnings that stood on the screen,
-/// for they are gone with it. Errors: no terminal that can show the screens.
+/// Takes over the terminal until the user, SIGINT or SIGTERM ends it. Returns the warnings that were on the screen,
+/// because they disappear with it. Errors: no terminal that can show the screens.
 Result<std::vector<std::string>> run_program(const ProgramOptions& options, TopSource source);
 
 }  // namespace vramtrack::top

@@ -167,7 +167,7 @@ std::string alert_who(const SeriesView& series) {
 
 namespace {
 
-/// The row of a device's alert tells its process's, too, and says whose it is.
+/// Merges the alert of a process into the row of its device's alert, which then names the process.
 void fold(std::vector<AlertRow>& rows) {
   std::vector<AlertOf> all;
   all.reserve(rows.size());

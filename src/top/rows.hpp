@@ -15,7 +15,7 @@
 
 namespace vramtrack::top {
 
-/// A device; `used` is null where the driver tells only what its processes hold.
+/// A device; `used` is null if the driver reports only what its processes hold.
 struct DeviceRow {
   std::string id;
   const SeriesView* any = nullptr;  ///< some series of the device, for its DeviceInfo; never null
@@ -44,7 +44,7 @@ std::string alert_who(const SeriesView& series);
 
 /// All alerts, latest first, those of earlier programs too, each once.
 std::vector<AlertRow> every_alert(const Model& model);
-/// The same, one for each leak: the alert of a process is told with that of its device (report/story.hpp).
+/// The same, one for each leak: a process's alert is merged with that of its device (report/story.hpp).
 std::vector<AlertRow> alerts(const Model& model);
 std::size_t selected_alert(const Model& model, const std::vector<AlertRow>& rows);
 /// Standing and not acknowledged.
@@ -59,7 +59,7 @@ Role role_of(Tone tone);
 /// Of the figures beside the state, which alone stands out.
 Role figure_role(Tone tone);
 
-/// Plain where all is well or nothing is known.
+/// Plain if all is well or nothing is known.
 Role condition_role(Condition condition);
 
 std::string_view sort_name(Sort sort);

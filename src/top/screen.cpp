@@ -164,7 +164,7 @@ const Link* Screen::link_at(int x, int y) const {
 void Screen::clear(const Rect& rect) {
   for (int y = std::max(0, rect.y); y < std::min(height_, rect.bottom()); ++y)
     for (int x = std::max(0, rect.x); x < std::min(width_, rect.right()); ++x) {
-      // Half of a wide character is none.
+      // Do not leave half of a wide character.
       if (x == rect.x && x > 0 && cells_[index(x, y)].code == 0) cells_[index(x - 1, y)].code = U' ';
       cells_[index(x, y)] = Cell{};
       if (x + 1 == rect.right() && x + 1 < width_ && cells_[index(x + 1, y)].code == 0)

@@ -10,7 +10,7 @@
 namespace vramtrack::top {
 namespace {
 
-/// More is for `vramtrack trace report`.
+/// `vramtrack trace report` shows more.
 constexpr std::size_t kMostRows = 12;
 
 std::string rate(double bytes_per_s) {

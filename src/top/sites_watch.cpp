@@ -39,7 +39,7 @@ SitesNow SitesWatch::look(std::uint32_t pid) {
 void SitesWatch::run(std::uint32_t pid) {
   auto told = ask_(pid);
   const std::lock_guard lock(mutex_);
-  // What was known stays where nobody answers this once.
+  // Keep what was known if there is no answer this time.
   if (told && !(told->state == SitesNow::State::not_yet && pid == pid_ && newest_.state == SitesNow::State::known))
     newest_ = std::move(*told);
   else if (pid != pid_)

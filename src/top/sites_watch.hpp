@@ -1,4 +1,4 @@
-// SitesWatch: the lines of the process that is looked at, asked for beside the screen: a run may take its time.
+// SitesWatch: gets the lines of the displayed process in the background, because a run may answer slowly.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace vramtrack::top {
 
-/// What this machine's runs tell this user of a process. Takes up to two seconds.
+/// What this user's runs on this machine report about a process. Takes up to two seconds.
 Result<SitesNow> sites_of_run(std::uint32_t pid);
 
 class SitesWatch {
@@ -27,7 +27,7 @@ class SitesWatch {
   SitesWatch(const SitesWatch&) = delete;
   SitesWatch& operator=(const SitesWatch&) = delete;
 
-  /// What was told last of this process, at once; asks again where that is old. One thread calls this.
+  /// Returns the last report about this process at once; asks again if it is old. Called by one thread only.
   SitesNow look(std::uint32_t pid);
 
  private:
@@ -39,7 +39,7 @@ class SitesWatch {
   std::thread thread_;
   std::mutex mutex_;  ///< of what follows
   bool is_asking_ = false;
-  std::uint32_t pid_ = 0;  ///< whom newest_ is of
+  std::uint32_t pid_ = 0;  ///< the process of newest_
   SitesNow newest_;
   Clock::time_point next_{};
 };

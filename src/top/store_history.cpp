@@ -100,7 +100,7 @@ std::vector<Point> StoreHistory::read(const SeriesKey& key, Grain grain, Timesta
       out.push_back({sample.time, sample.time, bytes, bytes, bytes, 1});
     }
   }
-  // Samples go before their time, too.
+  // Samples may be deleted early too.
   if (out.empty()) return read(key, Grain::minute, from, to);
   return out;
 }

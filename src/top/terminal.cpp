@@ -21,7 +21,7 @@
 namespace vramtrack::top {
 namespace {
 
-/// Escape is a key here and the first byte of others: so long curses waits for those.
+/// Escape is a key here and also the first byte of others: curses waits this long for the rest.
 constexpr int kEscapeDelay_ms = 25;
 /// Two presses on one row within this are one double press. Curses could tell them, but waits for the second then.
 constexpr std::chrono::milliseconds kDoublePress{400};
@@ -154,8 +154,8 @@ Result<Terminal> Terminal::open() {
         "the terminal '{}' is not known on this machine; set TERM, for example TERM=xterm-256color (or install "
         "ncurses-term)",
         term == nullptr ? "" : term));
-  del_curterm(cur_term);  // it was asked for only to be able to say so: newterm ends the program instead
-  // The characters alone: numbers are written by us, always the same way.
+  del_curterm(cur_term);  // looked up only to report an error, because newterm would end the program
+  // Only for characters: numbers are always formatted by us, independent of the locale.
   std::setlocale(LC_CTYPE, "");
   Terminal terminal;
   terminal.utf8_ = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;

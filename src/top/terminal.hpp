@@ -31,7 +31,7 @@ class Terminal {
   /// The next show() sends everything.
   void redraw();
 
-  /// Whether the mouse is told to us; else the terminal keeps it, for selecting text.
+  /// Whether we receive mouse events; otherwise the terminal keeps the mouse, for selecting text.
   void listen_to_mouse(bool on);
   /// What the mouse did, after key() said kPointer; nullopt: nothing that means something here.
   std::optional<Pointer> pointer();

@@ -14,7 +14,7 @@
 
 namespace vramtrack::top {
 
-/// Memory over [from, to): what the samples there were. Neighbouring points may leave a gap: nothing was seen.
+/// Memory over [from, to), from the samples there. A gap between neighbouring points means that nothing was seen.
 struct Point {
   Timestamp from;
   Timestamp to;

@@ -10,8 +10,8 @@
 
 namespace vramtrack::trace {
 
-/// `Cell` is a plain struct with `address` and `is_used()`; a default one is not used. Its size an entry, and up to as
-/// much again.
+/// `Cell` is a plain struct with `address` and `is_used()`; a default one is not used. Takes one to two times its size
+/// per entry.
 template <class Cell>
 class AddressTable {
  public:
@@ -34,7 +34,7 @@ class AddressTable {
   void erase(Cell* known) {
     const std::size_t mask = cells_.size() - 1;
     auto hole = static_cast<std::size_t>(known - cells_.data());
-    // What follows in the same run moves up, unless it is at home already (Knuth, 6.4, algorithm R).
+    // Entries that follow in the same run move up, unless already at their home position (Knuth, 6.4, algorithm R).
     for (std::size_t at = (hole + 1) & mask; cells_[at].is_used(); at = (at + 1) & mask) {
       const std::size_t wanted = home(cells_[at].address);
       if (((at - wanted) & mask) < ((at - hole) & mask)) continue;

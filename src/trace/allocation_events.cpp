@@ -20,7 +20,7 @@ constexpr std::string_view kMagic = "# vramtrack allocation events";
 constexpr std::size_t kLongestLine = 1 << 20;
 constexpr double kLatest_s = 1e11;  ///< some 3,000 years
 
-/// For an error: a short piece of a foreign text, harmless.
+/// A short, printable piece of untrusted text, for an error.
 std::string excerpt(std::string_view text) {
   constexpr std::size_t kMost = 40;
   return fmt::format("'{}{}'", printable(text.substr(0, kMost)), text.size() > kMost ? "..." : "");
@@ -119,7 +119,7 @@ bool says_nothing(std::string_view line) {
   return text.empty() || text.front() == '#';
 }
 
-/// "name@file:line", of which only the name must be there.
+/// "name@file:line", of which only the name is required.
 Frame frame_of(std::string_view text, Symbols& symbols) {
   std::string_view file;
   std::uint32_t number = 0;
@@ -176,7 +176,7 @@ class Lines {
       end_ += *n;
     }
   }
-  /// "events.log:17: ", of the last line.
+  /// "events.log:17: ", for the last line.
   [[nodiscard]] std::string where() const { return fmt::format("{}:{}: ", input_.name(), number_); }
 
  private:

@@ -1,4 +1,4 @@
-// What one snapshot's reserved memory says by itself: in use, cached, fragmented or waiting; and what to do about it.
+// What one snapshot alone shows about its reserved memory: in use, cached, fragmented or waiting; and what to do.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 namespace vramtrack::trace {
 
 struct Assessment {
-  Condition condition = Condition::steady;  ///< steady, cache, fragmentation or pending: a leak takes two snapshots
+  Condition condition = Condition::steady;  ///< steady, cache, fragmentation or pending: a leak needs two snapshots
   std::string because;
   std::string next_step;  ///< empty: nothing to do
 };
 
-/// By the largest part of what is reserved and was not asked for, where that is a tenth of it and 64 MiB. Pure.
+/// By the largest part of what is reserved but was not requested, if that is a tenth of it and 64 MiB. Pure.
 Assessment assess(const Usage& usage, const std::optional<AllocatorSettings>& settings);
 
-/// What to do against fragmentation, by how the allocator is configured already.
+/// What to do against fragmentation, given how the allocator is configured.
 std::string fragmentation_advice(const std::optional<AllocatorSettings>& settings);
 
 }  // namespace vramtrack::trace

@@ -1,5 +1,5 @@
-// Category: what memory is for. From the frames of the stack that allocated it (categories.def), or as the program
-// itself told of single blocks, which wins. Every live byte is in exactly one.
+// Category: what memory is for. Determined from the frames of the stack that allocated it (categories.def), or, with
+// precedence, by what the program itself reported about single blocks. Every live byte is in exactly one.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace vramtrack::trace {
 
-/// One of categories.def, which says what each means.
+/// The strength of a rule; categories.def explains them.
 enum class RuleStrength : std::uint8_t { sure, hint, calls_back };
 struct CategoryRule {
   Category category = Category::unknown;
@@ -26,8 +26,8 @@ struct CategoryRule {
 };
 std::span<const CategoryRule> category_rules();
 
-/// The categories of the stacks of one Symbols, each looked up once. Not thread-safe. Memory: 8 bytes a frame and some
-/// 20 a stack.
+/// The categories of the stacks of one Symbols, each looked up once. Not thread-safe. Memory: 8 bytes per frame and
+/// about 20 per stack.
 class StackCategories {
  public:
   /// `symbols` must outlive it.
@@ -36,7 +36,7 @@ class StackCategories {
     const CategoryRule* const rule = rule_of(stack);
     return rule == nullptr ? Category::unknown : rule->category;
   }
-  /// Why; null where no frame has a rule.
+  /// The reason; null if no frame matches a rule.
   const CategoryRule* rule_of(StackId stack);
 
  private:
@@ -60,8 +60,8 @@ struct NamedBytes {
 struct CategoryBytes {
   std::int64_t bytes = 0;
   std::int64_t blocks = 0;
-  std::int64_t told_bytes = 0;    ///< of it, what the program told
-  std::vector<NamedBytes> named;  ///< of these, what has a name; the largest first after CategoryTotals::sort()
+  std::int64_t told_bytes = 0;    ///< the part that the program reported
+  std::vector<NamedBytes> named;  ///< the named part of told_bytes; largest first after CategoryTotals::sort()
 };
 
 /// Bytes by category. Their sum is what was added.
@@ -78,14 +78,14 @@ class CategoryTotals {
     return by_[static_cast<std::size_t>(category)];
   }
   [[nodiscard]] std::int64_t bytes() const;
-  /// Those that hold anything, the most bytes first; unknown last.
+  /// Those that hold anything, most bytes first; unknown last.
   [[nodiscard]] std::vector<Category> held() const;
 
  private:
   std::array<CategoryBytes, kCategories> by_;
 };
 
-/// What the program told of blocks whose stack, or call site, is `stack`.
+/// What the program reported about blocks whose stack, or call site, is `stack`.
 struct ToldBytes {
   StackId stack = kNoStack;
   Category category = Category::unknown;
@@ -94,7 +94,7 @@ struct ToldBytes {
   std::int64_t blocks = 0;
 };
 
-/// `profile` by category: of each stack what `told` says, the rest by its frames.
+/// `profile` by category: for each stack what `told` says, and the rest by its frames.
 CategoryTotals categorize(std::span<const StackBytes> profile, std::span<const ToldBytes> told,
                           StackCategories& stacks);
 
@@ -102,8 +102,8 @@ CategoryTotals categorize(std::span<const StackBytes> profile, std::span<const T
 CategoryTotals categories_of(const Snapshot& snapshot, StackCategories& stacks,
                              std::optional<std::uint32_t> device = {});
 
-/// What a program told of the blocks it holds, while its trace is read: Record::label and Record::free. `Place`: what
-/// the reader sums by. 56 bytes a block that was told of.
+/// What a program reported about the blocks it holds, while its trace is read: Record::label and Record::free. `Place`:
+/// what the reader sums by. 56 bytes per reported block.
 class LiveTold {
  public:
   struct Told {
@@ -113,13 +113,13 @@ class LiveTold {
     std::int64_t bytes = 0;
     std::int64_t blocks = 0;
   };
-  /// Of the live block at `address`. What was told of it before no longer counts.
+  /// Takes a report about the live block at `address`. Earlier reports about it no longer count.
   void tell(std::uint64_t address, const Told& told) { by_address_[address] = told; }
-  /// A block that nothing was told of is none.
+  /// Ignores a block about which nothing was reported.
   void gave_back(std::uint64_t address) {
     if (!by_address_.empty()) by_address_.erase(address);
   }
-  /// Null: nothing was told of it.
+  /// Null: nothing was reported about it.
   [[nodiscard]] const Told* find(std::uint64_t address) const {
     if (by_address_.empty()) return nullptr;
     const auto known = by_address_.find(address);

@@ -1,4 +1,4 @@
-// The categories of memory, by name: plain, so that a Snapshot can hold what the program told.
+// The categories of memory, by name: plain, so that a Snapshot can hold what the program reported.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ enum class Category : std::uint8_t {
   activations,      ///< what forward() computes and keeps for backward()
   kv_cache,         ///< keys and values of generation
   other_cache,
-  workspaces,     ///< of cuBLAS, cuDNN and their kin
+  workspaces,     ///< of cuBLAS, cuDNN and similar libraries
   communication,  ///< buffers of NCCL, buckets of gradients
   inputs,         ///< batches
   unknown,

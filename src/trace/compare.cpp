@@ -8,7 +8,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// What a person must hear of first.
+/// Rank by which devices are reported: the most urgent first.
 int urgency(const Growth& growth) {
   if (!growth.is_comparable) return 3;
   switch (growth.condition) {

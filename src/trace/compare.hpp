@@ -21,14 +21,14 @@ struct DeviceGrowth {
 /// All devices that any of the snapshots has segments of.
 std::set<std::uint32_t> devices_of(std::span<const Snapshot> snapshots);
 
-/// growth_of() each device alone, so that one that leaks does not hide behind another that gives back; the one that
-/// matters most first: a certain leak, a likely one, what cannot be compared, other growth, a cache, none. Never empty.
-/// With options.device that one only. REQUIRES: as growth_of(); options.device_used_bytes only where there is one
+/// growth_of() for each device separately, so that a leaking one is not hidden by another that gives memory back; most
+/// important first: a certain leak, a likely one, what cannot be compared, other growth, a cache, none. Never empty.
+/// With options.device, only that one. REQUIRES: as growth_of(); options.device_used_bytes only if there is one
 /// device.
 std::vector<DeviceGrowth> compare_devices(std::span<const Snapshot> snapshots, GrowthOptions options);
 
-/// The same of the devices of one stream, each between its quiet moments. Those too short to tell are left out: may be
-/// empty.
+/// The same for the devices of one stream, each between its quiet moments. Streams that are too short are left out: the
+/// result may be empty.
 std::vector<DeviceGrowth> compare_devices(std::span<const StreamReplay> streams);
 
 }  // namespace vramtrack::trace

@@ -17,11 +17,11 @@ namespace {
 constexpr std::array<std::string_view, 8> kConditionNames = {"steady",  "leak",    "fragmentation", "cache",
                                                              "pending", "outside", "too_big",       "limit"};
 
-/// So many sizes come in rising order by chance once in 120.
+/// This many sizes are in rising order by chance once in 120 cases.
 constexpr std::size_t kTellsSizes = 5;
 
-/// Same block: where it is, for whom, and how large. An address that was freed and handed out again to the same line in
-/// the same size cannot be told apart, and need not be: the site holds as much as before.
+/// Identifies a block: where it is, for which stack, and how large. An address that was freed and handed out again to
+/// the same line in the same size cannot be distinguished, and need not be: the site holds as much as before.
 using BlockKey = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::uint32_t>;
 
 template <class Visit>
@@ -37,13 +37,13 @@ std::int64_t change(std::uint64_t from, std::uint64_t to) {
   return static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from);
 }
 
-/// Less than this is noise: 1 % of where it stood, and a MiB.
+/// Whether a change is noise: less than 1 % of the old value plus a MiB.
 bool is_flat(std::uint64_t from, std::uint64_t to) {
   const double moved = static_cast<double>(change(from, to));
   return moved <= std::max(kMiB, 0.01 * static_cast<double>(from));
 }
 
-/// Every stack that any of them holds.
+/// Every stack that holds memory in any of the snapshots.
 std::vector<SiteGrowth> sites_of(std::span<const Snapshot> snapshots, std::optional<std::uint32_t> device) {
   std::unordered_map<std::uint32_t, SiteGrowth> by_stack;
   const auto site = [&](StackId stack) -> SiteGrowth& {
@@ -72,8 +72,9 @@ std::vector<SiteGrowth> sites_of(std::span<const Snapshot> snapshots, std::optio
   return out;
 }
 
-/// Bytes of stacks that both the first and the last hold, of those that have a stack; against the smaller of both.
-/// Two moments of one program share at least what lives long (weights); a hundredth is chance (a library's own line).
+/// Compares the bytes of stacks that both the first and the last snapshot have with the smaller total of bytes that
+/// have a stack. Two moments of one program share at least long-lived memory (weights); a hundredth may be chance (a
+/// library's own line).
 bool share_stacks(const std::vector<SiteGrowth>& all, const Growth& growth) {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -85,7 +86,7 @@ bool share_stacks(const std::vector<SiteGrowth>& all, const Growth& growth) {
     shared += std::min(site.bytes.front(), site.bytes.back());
   }
   const std::int64_t smaller = std::min(first, last);
-  // A snapshot from before the program held much shares nothing with a later one, and is none of another's.
+  // A snapshot from before the program held much shares nothing with a later one, but is not from another program.
   const bool alike = smaller * 10 >= std::max(first, last) && smaller > 0;
   const bool recorded = static_cast<std::uint64_t>(smaller) * 2 >=
                         std::min(growth.usage.front().requested_bytes, growth.usage.back().requested_bytes);
@@ -124,7 +125,7 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
   const Usage& b = growth.usage.back();
   const bool many = growth.usage.size() >= 3;
   std::size_t sites = 0;
-  std::int64_t by_blocks = 0;  // of sites that hold ever more blocks, not larger ones
+  std::int64_t by_blocks = 0;  // from sites that hold more blocks, not larger ones
   for (const SiteGrowth& site : growth.sites)
     if (site.grew_each_time) {
       growth.leaking_bytes += site.growth_bytes();
@@ -141,7 +142,7 @@ void judge(Growth& growth, std::uint64_t least_bytes) {
   if (!growth.is_comparable)
     return set(Condition::steady, "the first and the last snapshot have hardly any stacks in common: " + requested,
                "compare snapshots of one run of one program, taken at the same point of a step");
-  // A site that grows while others give back as much is memory on the move, not more of it.
+  // If a site grows while others give back as much, memory only moves; it does not grow.
   if (growth.leaking_bytes >= static_cast<std::int64_t>(least_bytes) &&
       change(a.requested_bytes, b.requested_bytes) > 0 &&
       change(a.requested_bytes, b.requested_bytes) * 2 >= growth.leaking_bytes) {

@@ -1,4 +1,4 @@
-// Growth: what two or more snapshots of one program differ by, stack by stack, and what that growth is.
+// Growth: how two or more snapshots of one program differ, stack by stack, and what kind of growth that is.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace vramtrack::trace {
 
-/// What a growth of memory, or a failure to get some, comes down to. See docs/snapshot.md for the rules.
+/// The cause of a growth of memory, or of a failed allocation. See docs/snapshot.md for the rules.
 enum class Condition : std::uint8_t {
   steady,         ///< nothing grew that matters
   leak,           ///< live requested bytes grow at a site
   fragmentation,  ///< reserved grows (or does not help) while requested is flat: free memory pinned by live blocks
   cache,          ///< the same, but empty_cache() would return it
   pending,        ///< freed blocks wait for streams
-  outside,        ///< the device fills up, the allocator does not
-  too_big,        ///< what the program wants at once is more than there is
+  outside,        ///< the device fills up, but the allocator does not
+  too_big,        ///< the program wants more at once than there is
   limit,          ///< the device had room, but a limit of this process (a memory fraction) did not allow it
 };
 std::string_view condition_name(Condition condition);
@@ -31,7 +31,7 @@ struct SiteGrowth {
   StackId stack = kNoStack;
   std::vector<std::int64_t> bytes;   ///< live requested bytes in each snapshot
   std::vector<std::int64_t> blocks;  ///< live blocks in each
-  std::int64_t new_bytes = 0;        ///< in the last, of blocks that the first did not have
+  std::int64_t new_bytes = 0;        ///< in the last snapshot, of blocks that the first did not have
   bool grew_each_time = false;       ///< bytes rose from each snapshot to the next
 
   [[nodiscard]] std::int64_t growth_bytes() const { return bytes.back() - bytes.front(); }
@@ -39,25 +39,25 @@ struct SiteGrowth {
 };
 
 struct Growth {
-  std::vector<SiteGrowth> sites;  ///< every stack whose bytes changed; the largest growth first, shrinkage last
+  std::vector<SiteGrowth> sites;  ///< every stack whose bytes changed; largest growth first, shrinkage last
   std::vector<Usage> usage;       ///< of each snapshot
-  std::vector<std::optional<std::uint64_t>> device_used_bytes;  ///< of each, where the caller knew
+  std::vector<std::optional<std::uint64_t>> device_used_bytes;  ///< of each, if known to the caller
   Condition condition = Condition::steady;
-  /// False: the first and the last have hardly a stack in common, as those of two programs. Then nothing can be told.
+  /// False: the first and the last share hardly any stacks, as if from two programs. Then nothing can be concluded.
   bool is_comparable = true;
   std::vector<std::string> notes;  ///< what makes the comparison doubtful
   bool is_certain =
-      false;  ///< a leak over three snapshots or more, of ever more blocks or over five; false: more decide
+      false;  ///< a leak over three or more snapshots with more and more blocks, or over five; false: take more
   std::int64_t leaking_bytes = 0;  ///< growth of the sites behind a leak
-  std::string because;             ///< why that condition, in words
+  std::string because;             ///< the reason for the condition, in words
   std::string next_step;           ///< what to do now
 };
 
 struct GrowthOptions {
   std::optional<std::uint32_t> device;
-  /// What nvidia-smi showed of the device when each snapshot was taken; empty, or one for each.
+  /// The device's use that nvidia-smi showed when each snapshot was taken; empty, or one for each.
   std::vector<std::uint64_t> device_used_bytes;
-  /// Growth below this is not called anything.
+  /// Growth below this is ignored.
   std::uint64_t least_bytes = 64 * 1024;
 };
 
@@ -66,7 +66,7 @@ struct GrowthOptions {
 /// Cost: one pass over the blocks of each.
 Growth growth_of(std::span<const Snapshot> snapshots, const GrowthOptions& options = {});
 
-/// The same of what is known already: `sites` is every stack that any of the moments holds, `usage` of each moment;
+/// The same from known data: `sites` has every stack with memory at any of the moments, `usage` is of each moment;
 /// `device_used_bytes` may be empty.
 Growth growth_between(std::vector<SiteGrowth> sites, std::vector<Usage> usage,
                       std::span<const std::uint64_t> device_used_bytes, std::uint64_t least_bytes);

@@ -22,7 +22,7 @@ enum class Action : std::uint8_t {
   segment_map,     ///< an expandable segment grew
   segment_unmap,   ///< and shrank
   snapshot,        ///< a snapshot was taken here
-  oom,             ///< `size_bytes` were asked for and not to be had; `address` is what the device had free
+  oom,             ///< `size_bytes` were requested but not available; `address` is what the device had free
   annotate,        ///< the program described the live block at `address`; the words are its origin's `metadata`
   other,           ///< anything newer than this list
 };

@@ -21,7 +21,7 @@ StackBytes& at(std::vector<StackBytes>& by_stack, StackId stack) {
   return by_stack[place];
 }
 
-/// The most bytes first, without what holds nothing.
+/// Sorted by bytes, largest first, without entries that hold nothing.
 Profile sorted(Profile profile) {
   std::erase_if(profile, [](const StackBytes& held) { return held.bytes == 0 && held.blocks == 0; });
   std::sort(profile.begin(), profile.end(), [](const StackBytes& a, const StackBytes& b) {
@@ -38,7 +38,7 @@ Status refuse_devices(std::size_t count) {
 }
 
 Result<Change> StreamLive::take(const AllocEvent& event) {
-  // A size beyond this is no memory's, and no sum of any of them may overflow.
+  // No memory is larger than this, and no sum of sizes may overflow.
   moved_bytes_ += event.size_bytes;
   if (event.size_bytes >> 56 != 0 || moved_bytes_ >> 61 != 0)
     return fail(fmt::format("{} bytes: the sizes add up to more than any device can move", event.size_bytes));
@@ -50,7 +50,7 @@ Result<Change> StreamLive::take(const AllocEvent& event) {
     change.stack = held->stack;
   }
   if (event.action == Action::alloc) {
-    // What was there is freed unseen; whoever asked for it is told by `replaced`.
+    // The previous block's free was not seen; `replaced` reports its owner.
     if (held != nullptr) ++replaced_;
     blocks_.put(event.address, event.size_bytes, event.stack, false);
   } else if (held != nullptr) {
@@ -136,7 +136,7 @@ Status StreamReplay::take(const AllocEvent& event) {
     made.live_blocks = 1;
     apply(made);
   }
-  now_.reserved_bytes = now_.live_bytes;  // nothing stands between the program and the driver
+  now_.reserved_bytes = now_.live_bytes;  // there is no cache between the program and the driver
   if (open_events_ == 0 || now_.live_bytes > high_.live_bytes) {
     high_ = now_;
     since_high_.mark();
@@ -213,7 +213,7 @@ Timeline StreamReplay::timeline(const Symbols& symbols) const {
         row[static_cast<std::size_t>(known - out.sites.begin())] = held.bytes;
     out.site_bytes.push_back(std::move(row));
   }
-  // A peak is higher than the stretches beside it.
+  // A peak is higher than its neighbouring stretches.
   std::vector<const Stretch*> peaks;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::int64_t here = all[i].high.live_bytes;
@@ -270,7 +270,7 @@ Growth StreamReplay::growth(std::uint64_t least_bytes) const {
   }
   std::vector<SiteGrowth> sites;
   for (auto& [stack, its] : by_stack) {
-    its.new_bytes = std::max<std::int64_t>(its.growth_bytes(), 0);  // which blocks are new, moments do not say
+    its.new_bytes = std::max<std::int64_t>(its.growth_bytes(), 0);  // moments do not show which blocks are new
     sites.push_back(std::move(its));
   }
   return growth_between(std::move(sites), std::move(usage), {}, least_bytes);

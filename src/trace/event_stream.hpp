@@ -22,22 +22,22 @@ namespace vramtrack::trace {
 /// AllocEvent::origin is not used, `stream` is. An Error ends the reading: the caller adds file and line.
 using EventVisit = std::function<Status(std::uint32_t device, std::int64_t stream, const AllocEvent& event)>;
 
-/// Far more than a machine has; each costs memory. Whoever keeps something a device refuses more.
+/// Far more than a machine has; each costs memory. Code that keeps something per device refuses more.
 inline constexpr std::size_t kMostStreamDevices = 4096;
 Status refuse_devices(std::size_t count);
 
-/// What is live of one device. A free of an address that holds nothing, and an allocation where something is live, are
+/// What is live on one device. Frees of addresses that hold nothing, and allocations where something is live, are
 /// counted: the stream began in the middle, or lost events.
 class StreamLive {
  public:
-  /// What `event` changed. Errors: sizes that no memory has.
+  /// What `event` changed. Errors: impossible sizes.
   Result<Change> take(const AllocEvent& event);
 
   [[nodiscard]] const LiveSet& blocks() const { return blocks_; }
   [[nodiscard]] const DeviceTrace& counts() const { return counts_; }  ///< its events are empty
   [[nodiscard]] std::uint64_t unknown_frees() const { return unknown_frees_; }
   [[nodiscard]] std::uint64_t replaced() const { return replaced_; }
-  /// What a person should know of those two.
+  /// Notes for the user about those two counts.
   [[nodiscard]] std::vector<std::string> notes(std::uint32_t device) const;
 
  private:
@@ -48,14 +48,14 @@ class StreamLive {
   std::uint64_t replaced_ = 0;
 };
 
-/// Bytes by site, and what they were at one earlier moment: the changes since are kept, so that moving that moment to
-/// now costs what has changed, and an event costs O(1).
+/// Bytes by site, now and at one earlier moment: the changes since are kept, so that moving that moment to now costs
+/// time in proportion to the changes, and an event costs O(1).
 class SitesSince {
  public:
   void add(const Change& change);
-  /// The moment is now.
+  /// Moves the moment to now.
   void mark();
-  /// As it was at the moment, where `now` holds every site that has changed. O(sites).
+  /// The profile at that moment, given `now`, which has every site that has changed. O(sites).
   [[nodiscard]] Profile profile(const std::vector<StackBytes>& now) const;
 
  private:
@@ -86,10 +86,10 @@ class StreamReplay {
   [[nodiscard]] const StreamLive& live() const { return live_; }
   /// Live now.
   [[nodiscard]] Profile sites() const;
-  /// Up to now. Peaks are those of the stretches; valleys are left out.
+  /// The timeline up to now. Peaks are those of the stretches; valleys are left out.
   [[nodiscard]] Timeline timeline(const Symbols& symbols) const;
-  /// The growth between quiet moments: the lowest of each sixth of the events, without the first sixth, which is the
-  /// program's start. Of short streams fewer; fewer than two tell nothing: no usage.
+  /// The growth between quiet moments: the lowest one of each sixth of the events, without the first sixth, which is
+  /// the program's start. Short streams have fewer; with fewer than two there is no result: `usage` is empty.
   [[nodiscard]] Growth growth(std::uint64_t least_bytes = GrowthOptions{}.least_bytes) const;
   /// The moments that growth() compares.
   [[nodiscard]] std::vector<Moment> quiet_moments() const;
@@ -112,8 +112,8 @@ class StreamReplay {
   Moment begin_;
   std::vector<Stretch> stretches_;
   std::uint64_t stretch_events_ = 1;  ///< in each
-  std::uint64_t open_events_ = 0;     ///< in the one that is not complete
-  Moment high_, low_;                 ///< of that one
+  std::uint64_t open_events_ = 0;     ///< in the incomplete stretch
+  Moment high_, low_;                 ///< of the incomplete stretch
   SitesSince since_high_, since_low_;
 };
 

@@ -12,7 +12,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// No separator of the folded format, no line break.
+/// A name without the folded format's separator and without line breaks.
 std::string folded_name(const Symbols& symbols, FrameId frame) {
   std::string name = frame_words(symbols, frame);
   std::replace(name.begin(), name.end(), ';', ':');
@@ -64,7 +64,7 @@ std::string speedscope(const Profile& profile, const Symbols& symbols, std::stri
   frames.begin_array();
   samples.begin_array();
   weights.begin_array();
-  // A frame of its own for blocks without a stack, so that the total is whole.
+  // Blocks without a stack get their own frame, so that the total is complete.
   frames.begin_object().field("name", "(no stack recorded)").end_object();
   for (const StackBytes& held : profile) {
     if (held.bytes <= 0) continue;

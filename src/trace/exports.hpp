@@ -1,5 +1,5 @@
 // Profiles and events in the formats of other tools. Each is pure: a profile in, the file's bytes out; events go
-// through a sink, for they may be many.
+// through a sink, because there may be many.
 #pragma once
 
 #include <cstdint>

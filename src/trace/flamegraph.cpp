@@ -23,7 +23,7 @@ struct Node {
 };
 constexpr std::uint32_t kNoFrame = IdTable::kNone;
 
-/// Colour class by whose code it is.
+/// Colour class, by the owner of the code.
 std::string_view kind_of(const Symbols& symbols, FrameId frame) {
   const std::string_view file = symbols.file(frame);
   if (file.empty() && symbols.name(frame).starts_with('(')) return "none";  // ours: "(allocated before the trace)"

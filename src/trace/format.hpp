@@ -23,25 +23,25 @@ namespace vramtrack::trace {
 struct TraceFormatInfo {
   std::string_view name;  ///< "torch-snapshot"
   std::string_view help;  ///< what records it
-  /// 0: not this format; else how sure, up to 100. `head` is the beginning, decompressed, at most kHeadBytes; `name` is
-  /// the file's. The highest wins, the earlier in formats.def on a tie.
+  /// 0: not this format; else how certain, up to 100. `head` is the beginning, decompressed, at most kHeadBytes; `name`
+  /// is the file's. The highest wins; on a tie, the earlier one in formats.def.
   int (*recognise)(std::string_view head, std::string_view name);
   Result<Snapshot> (*read)(ByteInput input, Symbols& symbols, const ReadOptions& options);
   Status (*stream)(ByteInput input, Symbols& symbols, const EventVisit& visit);
 };
 inline constexpr std::size_t kHeadBytes = 4096;
-/// A format that is this sure of a file can be named to somebody who took it for something else.
+/// A format that is this certain of a file can be suggested to a user who passed the file to another command.
 inline constexpr int kSure = 80;
 
 /// The registered formats in the order of formats.def.
 std::span<const TraceFormatInfo* const> trace_formats();
 /// Formats that are read by modules above this one, which need more than the Python extension links.
 using MoreFormats = std::span<const TraceFormatInfo* const>;
-/// nullptr where none is as sure as `least`.
+/// nullptr if none is as certain as `least`.
 const TraceFormatInfo* recognise_trace(std::string_view head, std::string_view name, int least = 1,
                                        MoreFormats more = {});
-/// Of a file; nullptr also where it cannot be read. Nothing is read of standard input and
-/// pipes, which give their bytes only once.
+/// The same for a file; nullptr also if it cannot be read. Standard input and pipes are not read from,
+/// because their bytes can be read only once.
 const TraceFormatInfo* recognise_trace_file(const std::string& path, int least = 1);
 
 // Out of memory is an Error of the functions below, and none of them throws.

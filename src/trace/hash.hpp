@@ -1,4 +1,4 @@
-// Hashing of what a file gives: seeded, so that no file can be made whose keys all collide.
+// Hashing of file contents: seeded, so that no file can be crafted whose keys all collide.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// Frames of PyTorch that only pass a call on: decorators (torch.no_grad) and what runs compiled code.
+/// Whether a file of PyTorch only passes calls on: decorators (torch.no_grad) and what runs compiled code.
 bool passes_on(std::string_view file) {
   for (const std::string_view part :
        {"/utils/_contextlib.py", "/_dynamo/", "/_inductor/", "/_functorch/", "/_compile.py"})

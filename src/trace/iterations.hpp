@@ -1,4 +1,4 @@
-// Iterations: whether a program went round its own loop between two moments of a trace, or was inside one long call.
+// Iterations: whether a program iterated its own loop between two moments of a trace, or was inside one long call.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ class Iterations {
   Iterations(const Snapshot& snapshot, std::uint32_t device, const Symbols& symbols, std::uint64_t first,
              std::uint64_t last);
 
-  /// How often the program came back to the driver of `stack` after another one, up to the entry `event`.
+  /// How often the program returned to the driver of `stack` after another one, up to the entry `event`.
   [[nodiscard]] std::size_t rounds(StackId stack, std::uint64_t event) const;
-  /// False: all allocations have one driver, as where no stack was recorded: rounds tell nothing.
+  /// False: all allocations have one driver, as when no stack was recorded: then rounds mean nothing.
   [[nodiscard]] bool can_tell() const { return returns_.size() > 1; }
   /// Steps that PyTorch's own annotations name (Optimizer.step, ProfilerStep) up to the entry `event`.
   [[nodiscard]] std::size_t annotated_steps(std::uint64_t event) const;

@@ -1,5 +1,5 @@
 // Labels: what the program and its recorder called the memory that a site holds: metadata, annotations, the frame that
-// was compiled, and the memory pool where it is not the common one.
+// was compiled, and the memory pool if it is not the common one.
 #pragma once
 
 #include <cstdint>

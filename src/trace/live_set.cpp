@@ -9,7 +9,7 @@ Change Replay::apply(const AllocEvent& event, LiveSet& live) const {
   const auto size = static_cast<std::int64_t>(event.size_bytes);
   switch (event.action) {
     case Action::alloc:
-      // A block that is there already was freed unseen: it happens in traces that were filtered.
+      // A block that is already there was freed without an event: that happens in filtered traces.
       if (const LiveSet::Held* const held = live.find(event.address)) {
         (held->is_pending ? change.pending_bytes : change.live_bytes) -= static_cast<std::int64_t>(held->bytes);
         if (!held->is_pending) --change.live_blocks;

@@ -17,7 +17,7 @@
 
 namespace vramtrack::trace {
 
-/// Live blocks by address; 24 bytes a block, and up to as much again.
+/// Live blocks by address; 24 to 48 bytes per block.
 class LiveSet {
  public:
   struct Held {
@@ -80,7 +80,7 @@ class Replay {
   [[nodiscard]] const Moment& begin() const { return begin_; }
   [[nodiscard]] const Profile& live_at_begin() const { return initial_profile_; }
   [[nodiscard]] StackId before_trace() const { return before_; }
-  /// Blocks that the trace says are live at its end and the segments do not have, or the other way round; 0 in a sound
+  /// Blocks that are live at the end of the trace but not in the segments, or the other way round; 0 in a consistent
   /// file.
   [[nodiscard]] std::uint64_t mismatch_count() const { return mismatches_; }
   [[nodiscard]] std::uint64_t event_count() const { return trace_ != nullptr ? trace_->events.size() : 0; }

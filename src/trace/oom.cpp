@@ -18,12 +18,12 @@ namespace {
 
 constexpr std::size_t kLeastValleys = 3;
 constexpr std::size_t kMostValleys = 12;
-/// So often must the program have come round before what its sites keep is called a leak; more often where an iteration
-/// keeps more than it gives back, since layers written in a plain loop look the same.
+/// The program must have iterated this often before what its sites keep is called a leak; more often if an iteration
+/// keeps more than it gives back, because layers written as a plain loop look the same.
 constexpr std::size_t kLeastRounds = 3;
 constexpr std::size_t kManyRounds = 10;
 
-/// Contexts and library kernels take this much of a device without anybody leaking.
+/// Contexts and library kernels take this much of a device without any leak.
 std::uint64_t ordinary_outside_bytes(std::uint64_t capacity_bytes) {
   constexpr std::uint64_t kOrdinary = 2ULL << 30;
   return std::max(std::min(kOrdinary, capacity_bytes / 8), capacity_bytes / 10);
@@ -33,15 +33,15 @@ std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t step) {
   return (bytes + step - 1) / step * step;
 }
 
-/// What the allocator takes from the driver for a block that it has no room for (PyTorch's kSmallBuffer, kLargeBuffer
-/// and kRoundLarge; the pages of expandable segments).
+/// How much the allocator takes from the driver for a block for which it has no room (PyTorch's kSmallBuffer,
+/// kLargeBuffer and kRoundLarge; the pages of expandable segments).
 std::uint64_t segment_for(std::uint64_t asked_bytes, bool is_expandable) {
   if (asked_bytes <= kBytesPerMiB) return 2 * kBytesPerMiB;
   if (is_expandable || asked_bytes < 10 * kBytesPerMiB) return rounded_up(asked_bytes, 20 * kBytesPerMiB);
   return rounded_up(asked_bytes, 2 * kBytesPerMiB);
 }
 
-/// The limit of a process that was refused although the device had room, and some to spare: drivers keep a little.
+/// The limit of a process that was refused although the device had room, with a margin because drivers keep a little.
 std::optional<OomReport::Limit> limit_of(const OomReport& r, const Snapshot& snapshot) {
   const bool is_expandable =
       std::any_of(snapshot.segments.begin(), snapshot.segments.end(),
@@ -75,9 +75,9 @@ std::string limit_words(const OomReport& r) {
                      percent_words(most, *r.capacity_bytes));
 }
 
-/// Does it rise over the quiet moments, and still in their later half? It may stand (a branch that is not always taken)
-/// and give back a little (a tenth of what it rose by), and it must rise three times, or each time of fewer: what is
-/// made once, and a warm-up, are no leak.
+/// Whether it rises over the quiet moments, including their later half. It may stay level (a branch that is not always
+/// taken) and give back a little (a tenth of its rise), but it must rise three times, or every time if there are fewer:
+/// memory allocated once, and a warm-up, are not leaks.
 bool keeps_rising(const std::vector<std::int64_t>& bytes) {
   std::int64_t up = 0;
   std::int64_t down = 0;
@@ -101,15 +101,15 @@ bool is_called_by(const Symbols& symbols, StackId stack, std::initializer_list<s
   });
 }
 
-/// Of the quiet moments those that lie in different iterations of the program, as far as `stack` can tell: the last of
-/// each. Empty: they may all lie within one call, where layers keep their activations and an optimizer makes its state.
+/// The last quiet moment in each iteration of the program, as far as `stack` shows the iterations. Empty: all may lie
+/// within one call, in which layers keep their activations and an optimizer creates its state.
 std::vector<std::size_t> iterations_of(const Iterations& iterations, const Symbols& symbols, StackId stack,
                                        std::span<const Moment> valleys, std::uint64_t last, bool gives_back) {
   std::vector<std::size_t> out;
   const bool by_rounds = iterations.rounds(stack, last) >= (gives_back ? kLeastRounds : kManyRounds);
   const bool by_steps = iterations.annotated_steps(last) >= kLeastRounds;
   if (!by_rounds && !by_steps) {
-    // One line may hold the whole loop. Where it gives back more than it keeps, and calls no layers, it iterates.
+    // One line may contain the whole loop. If it gives back more than it keeps, and calls no layers, it iterates.
     if (iterations.can_tell() || !gives_back || is_called_by(symbols, stack, {"/nn/modules/", "/optim/"})) return out;
     for (std::size_t i = 0; i < valleys.size(); ++i) out.push_back(i);
     return out;
@@ -125,7 +125,7 @@ std::vector<std::size_t> iterations_of(const Iterations& iterations, const Symbo
   return out;
 }
 
-/// Sites that hold ever more at the quiet moments: what is kept across iterations.
+/// Finds sites that hold more and more at the quiet moments: what is kept across iterations.
 void find_risers(OomReport& r, const Snapshot& snapshot, const Symbols& symbols, const Replay& replay,
                  std::span<const Moment> valleys, std::uint64_t last) {
   std::vector<std::uint64_t> events;
@@ -142,7 +142,7 @@ void find_risers(OomReport& r, const Snapshot& snapshot, const Symbols& symbols,
   if (by_stack.empty()) return;
   std::int64_t risen = 0;
   for (const auto& [stack, bytes] : by_stack) risen += bytes.back() - bytes.front();
-  // An iteration mostly gives back more than it keeps, or it would not come to many.
+  // An iteration usually gives back more than it keeps; otherwise there could not be many iterations.
   const bool gives_back = risen <= r.given_back_bytes;
   const Iterations iterations(snapshot, r.device, symbols, events.front(), last);
   for (const auto& [stack, bytes] : by_stack) {
@@ -169,10 +169,10 @@ void judge(OomReport& r, const Snapshot& snapshot) {
     r.because = std::move(because);
     r.next_step = std::move(next);
   };
-  // Sites that rise while others give back as much are memory on the move, not more of it.
+  // If some sites rise while others give back as much, memory only moves; it does not grow.
   const bool is_more = r.valley_rise_bytes * 2 >= risen;
-  // A tenth of what was live, and without it, and what it was rounded up by, there would have been room: less did not
-  // fill the device.
+  // The rise must be a tenth of what was live, and without it and its rounding there would have been room: a smaller
+  // one did not fill the device.
   const bool is_much = r.valley_count >= kLeastValleys && is_more && risen * 10 >= r.at.live_bytes &&
                        risen >= static_cast<std::int64_t>(kBytesPerMiB);
   if (!is_much) r.risers.clear();
@@ -192,7 +192,7 @@ void judge(OomReport& r, const Snapshot& snapshot) {
   const std::string asked =
       fmt::format("{} were requested while {} were live", format_size(r.asked_bytes), format_size(live));
   const double rounded = live > 0 ? 1 + static_cast<double>(r.rounding_bytes) / static_cast<double>(live) : 1;
-  // What is free beyond a limit is of no use.
+  // Memory that is free beyond a limit is of no use.
   const std::uint64_t device_room = r.limit ? 0 : r.device_free_bytes;
   const std::uint64_t room =
       r.cached_bytes + device_room + pending + static_cast<std::uint64_t>(rounded * static_cast<double>(risen));
@@ -262,7 +262,7 @@ std::vector<std::uint32_t> oom_devices(const Snapshot& snapshot, std::optional<s
 
 namespace {
 
-/// The figures at the last oom entry, else at the end of the trace, else of the blocks; returns the entry.
+/// Takes the figures at the last oom entry, else at the end of the trace, else from the blocks; returns the entry.
 std::uint64_t measure(OomReport& r, const Snapshot& snapshot, const Replay& replay) {
   std::uint64_t oom_event = 0;
   r.at = replay.begin();
@@ -310,7 +310,7 @@ OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbol
   }
   const auto free_bytes =
       static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.at.reserved_bytes - r.at.live_bytes - r.at.pending_bytes));
-  // The trace has what was asked for, not what it was rounded to; the blocks of the snapshot have both.
+  // The trace has requested sizes, without their rounding; the blocks of the snapshot have both.
   const Usage usage = total_usage(snapshot, device);
   if (usage.requested_bytes > 0 && r.at.live_bytes > 0)
     r.rounding_bytes = std::min(free_bytes, static_cast<std::uint64_t>(static_cast<double>(r.at.live_bytes) /
@@ -331,10 +331,11 @@ OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbol
     std::vector<Moment> valleys = std::move(timeline.valleys);
     std::erase_if(valleys, [&](const Moment& valley) { return valley.event > oom_event; });
     r.valley_count = valleys.size();
-    // Of the movements between the first of them and the last.
+    // Sum only the movements between the first and the last valley.
     for (std::size_t i = 1; i < valleys.size(); ++i) r.given_back_bytes += timeline.fall_bytes[i];
     if (!valleys.empty()) r.valley_rise_bytes = valleys.back().live_bytes - valleys.front().live_bytes;
-    // Of many a dozen, evenly spread from the first to the last: enough to tell, and a leak rises between any two.
+    // If there are many, take a dozen, evenly spread from the first to the last: that is enough, since a leak rises
+    // between any two.
     if (valleys.size() > kMostValleys) {
       std::vector<Moment> some;
       for (std::size_t i = 0; i < kMostValleys; ++i)

@@ -1,4 +1,4 @@
-// OomReport: what filled a device, at the moment an allocation failed, else at the end of the trace, else in the
+// OomReport: what filled a device when an allocation failed; if none failed, at the end of the trace, else in the
 // snapshot.
 #pragma once
 
@@ -16,48 +16,48 @@ namespace vramtrack::trace {
 
 struct OomReport {
   std::uint32_t device = 0;
-  bool has_oom = false;    ///< the trace has an oom entry, or the program noted one; false: nothing is judged
+  bool has_oom = false;    ///< the trace has an oom entry, or the program recorded one; false: nothing is judged
   bool has_trace = false;  ///< false: the figures are those of the snapshot's blocks
   std::uint64_t oom_count = 0;
-  Moment at;                      ///< totals when it failed
-  std::uint64_t asked_bytes = 0;  ///< what was asked for
+  Moment at;                      ///< totals when the allocation failed
+  std::uint64_t asked_bytes = 0;  ///< size of the failed request
   std::uint64_t device_free_bytes = 0;
-  std::uint64_t cached_bytes = 0;    ///< reserved then, and neither live, pending nor rounding: free, not in one piece
-  std::uint64_t rounding_bytes = 0;  ///< of live blocks' sizes, estimated: the snapshot's share of it, of what was live
-  std::optional<std::uint64_t> capacity_bytes;  ///< of the device, where the caller or the program said it
+  std::uint64_t cached_bytes = 0;    ///< reserved then, but not live, pending or rounding: free, but in several pieces
+  std::uint64_t rounding_bytes = 0;  ///< of live blocks' sizes, estimated from the snapshot's share of rounding
+  std::optional<std::uint64_t> capacity_bytes;  ///< of the device, if the caller or the program gave it
   std::optional<std::uint64_t>
-      outside_bytes;  ///< in use on the device and not reserved by this allocator; needs the capacity
+      outside_bytes;  ///< in use on the device but not reserved by this allocator; needs the capacity
 
-  /// The device had room for what was asked for: something else stopped the process. Its limit lies from `least` up to,
-  /// but not including, `most`.
+  /// The device had room for the request, so a limit stopped the process. The limit is at least `least` and less
+  /// than `most`.
   struct Limit {
     std::uint64_t least_bytes = 0, most_bytes = 0;
   };
   std::optional<Limit> limit;
   StackId asked_by = kNoStack;
   Origin asked_from;  ///< pool, stream and labels of the failed allocation
-  Profile sites;      ///< what was live then
+  Profile sites;      ///< what was live at that time
 
   /// A site whose live bytes kept rising over the valleys of the trace.
   struct Riser {
     StackId stack = kNoStack;
     std::int64_t from_bytes = 0, to_bytes = 0;
   };
-  std::size_t valley_count = 0;        ///< quiet moments that the trace has to compare; under 3 no leak can be told
-  std::int64_t given_back_bytes = 0;   ///< by the falls between the first and the last of them, added up
+  std::size_t valley_count = 0;       ///< quiet moments in the trace to compare; with fewer than 3 no leak can be found
+  std::int64_t given_back_bytes = 0;  ///< sum of the falls between the first and the last of them
   std::int64_t valley_rise_bytes = 0;  ///< of all live bytes, from the first of them to the last
-  std::vector<Riser> risers;           ///< the largest first
+  std::vector<Riser> risers;           ///< largest first
 
   Condition condition = Condition::steady;  ///< leak, limit, fragmentation, pending, outside, too_big; steady: no oom
   std::string because;
   std::string next_step;
 };
 
-/// The devices to report of: the one that is asked for, else those that ran out of memory, else all that have a trace,
-/// else all that hold memory.
+/// The devices to report on: the requested one, else those that ran out of memory, else all that have a trace, else all
+/// that hold memory.
 std::vector<std::uint32_t> oom_devices(const Snapshot& snapshot, std::optional<std::uint32_t> device = {});
 
-/// The last oom of the device. `capacity_bytes`: of the device, for outside_bytes. Some four replays of the trace.
+/// The last oom of the device. `capacity_bytes`: of the device, for outside_bytes. Takes about four trace replays.
 OomReport oom_of(const Snapshot& snapshot, std::uint32_t device, Symbols& symbols,
                  std::optional<std::uint64_t> capacity_bytes = {});
 

@@ -1,4 +1,4 @@
-// Whose code a frame is: the user's own, or that of a library, a framework, the language or the driver.
+// Whose code a frame belongs to: the user's own, or that of a library, a framework, the language or the driver.
 #pragma once
 
 #include <string>

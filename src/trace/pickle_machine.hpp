@@ -53,7 +53,7 @@ class PickleMachine : public PickleWindow {
 
   bool push(Value value) {
     if (sp_ == stack_.size()) {
-      // A list of ten million records written in one batch lies on the stack whole, but each took tens of bytes.
+      // A list of ten million records written in one batch is on the stack as a whole, but each took tens of bytes.
       if (sp_ > 65536 + offset() / 4) return bad("a stack of more values than any snapshot needs");
       stack_.resize(std::max<std::size_t>(1024, stack_.size() * 2));
     }
@@ -217,7 +217,7 @@ class PickleMachine : public PickleWindow {
   // ---- memo
 
   bool memoize(std::uint64_t index, const Value& value, std::size_t at) {
-    // Each object of a pickle takes a byte at least, and ids count objects: a larger one is an attack on memory.
+    // Each object of a pickle takes at least a byte, and ids count objects: a larger id is an attack on memory.
     if (index > offset()) return bad(fmt::format("memo entry {}, more than the file has had objects", index));
     std::uint64_t id = value.bits;
     Memo::Kind kind = Memo::opaque;

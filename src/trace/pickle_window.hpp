@@ -16,7 +16,7 @@
 
 namespace vramtrack::trace {
 
-/// Every function that returns bool says false after an error, which result() tells.
+/// Every function that returns bool returns false after an error, which result() gives.
 class PickleWindow {
  public:
   PickleWindow(const PickleWindow&) = delete;

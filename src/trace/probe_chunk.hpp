@@ -46,7 +46,7 @@ struct ProbeChunkHeader {
 };
 static_assert(sizeof(ProbeChunkHeader) == 32);
 
-/// A figure that the driver did not tell.
+/// A figure that the driver did not report.
 inline constexpr std::uint64_t kNotRead = ~std::uint64_t{0};
 
 inline std::uint32_t crc_of(std::string_view bytes) {
@@ -73,7 +73,7 @@ class PayloadWriter {
   std::string bytes_;
 };
 
-/// Reads the same; what follows the fields that it knows is a newer writer's.
+/// Reads the same; anything after the fields that it knows is from a newer writer.
 class PayloadReader {
  public:
   explicit PayloadReader(std::string_view bytes) : left_(bytes) {}
@@ -89,7 +89,7 @@ class PayloadReader {
     if (bytes.size() == sizeof size) std::memcpy(&size, bytes.data(), sizeof size);
     return std::string(take(size));
   }
-  /// All that was asked for was there.
+  /// Whether everything that was read existed.
   [[nodiscard]] bool is_whole() const { return is_whole_; }
 
  private:

@@ -126,8 +126,8 @@ struct ProbeFileInfo {
 /// Whether a file that begins like this is a trace file or a ring.
 bool is_probe_file(std::string_view head);
 
-/// Reads a trace file, or a ring file by itself (what SIGKILL of `vramtrack run` leaves). Memory: one chunk; of a ring
-/// all of it. Damage and a cut-off end are no errors but ProbeFileInfo::loss; what is no trace at all is an Error.
+/// Reads a trace file, or a ring file by itself (left when `vramtrack run` is killed). Memory: one chunk, or a whole
+/// ring. Damage and a truncated end are not errors but ProbeFileInfo::loss; a file that is not a trace is an Error.
 Result<ProbeFileInfo> read_probe_file(ByteInput input, ProbeFileVisit& visit);
 
 }  // namespace vramtrack::trace

@@ -5,7 +5,7 @@
 namespace vramtrack::trace {
 namespace {
 
-/// What the C and C++ libraries begin programs and threads with: in every stack, and telling nothing.
+/// Functions with which the C and C++ libraries start programs and threads: in every stack, without information.
 bool begins_a_thread(std::string_view name) {
   return name == "_start" || name == "start_thread" || name == "clone" || name.starts_with("__clone") ||
          name.starts_with("__libc_start") || name.starts_with("execute_native_thread_routine");
@@ -85,7 +85,7 @@ StackId ProbeNames::stack(const ProcessTrace& process, std::uint32_t number) {
       frames.insert(frames.end(), natives.begin(), natives.end());
     }
   }
-  // An interpreter without symbols: its native frames tell nothing beside the Python ones.
+  // An interpreter without symbols: its native frames add nothing to the Python ones.
   if (next == 0 && !python.empty() && interpreter < frames.size()) frames.resize(interpreter);
   frames.insert(frames.end(), python.begin() + static_cast<std::ptrdiff_t>(next), python.end());
   return stacks_[&process][number] = symbols_->intern(frames);

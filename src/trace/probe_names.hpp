@@ -30,7 +30,7 @@ class NativeNames {
   /// function itself. Empty: not known. `build_id`: of the file when it was recorded, empty where it is not known.
   virtual std::vector<NativeName> look_up(const std::string& module, std::string_view build_id,
                                           std::uint64_t file_offset) = 0;
-  /// What a person should know: files that have changed since.
+  /// Notes for the user: files that have changed since.
   [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// ProbeTrace: what a trace of `vramtrack run` says of each process: who holds memory, and how that moved over the run.
+// ProbeTrace: what a trace of `vramtrack run` shows of each process: what holds memory, and how it changed in the run.
 // Names of native frames are looked up later (probe_names.hpp).
 #pragma once
 
@@ -181,7 +181,7 @@ class ProcessTrace {
   [[nodiscard]] bool has_exit() const { return has_exit_; }
   /// When an interpreter began to give back what it held; 0: not known.
   [[nodiscard]] std::uint64_t end_us() const { return end_us_; }
-  /// When the process ended in order; 0: it did not, or the trace does not tell.
+  /// When the process ended normally; 0: it did not, or the trace does not show it.
   [[nodiscard]] std::uint64_t exit_us() const { return exit_us_; }
   [[nodiscard]] std::int64_t live_bytes(Ledger ledger) const { return live_[static_cast<std::size_t>(ledger)]; }
   [[nodiscard]] std::int64_t backing_bytes() const { return backing_bytes_; }
@@ -195,13 +195,13 @@ class ProcessTrace {
   [[nodiscard]] std::uint64_t replaced() const { return replaced_; }
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
   [[nodiscard]] std::uint64_t failed() const { return failed_; }
-  /// The one that the program was told of: the framework's first, else the driver's. What the driver refuses to a
-  /// framework that raises errors of its own (PyTorch) led to another try. Null: none.
+  /// The failure that the program saw: the framework's first one, else the driver's. If the driver refuses memory to a
+  /// framework that raises its own errors (PyTorch), the framework tries again. Null: none.
   [[nodiscard]] const MemoryFailure* failure() const {
     if (block_failure_) return &*block_failure_;
     return driver_failure_ && !has_framework_ ? &*driver_failure_ : nullptr;
   }
-  /// What the program told of blocks that are live; `place` is the index of the call site.
+  /// What the program reported about live blocks; `place` is the index of the call site.
   [[nodiscard]] const std::vector<LiveTold::Told>& told() const { return told_; }
   [[nodiscard]] bool is_python() const { return is_python_; }
 
@@ -346,7 +346,7 @@ class ProbeTrace : public ProbeFileVisit {
   /// Of the last record, or of the program's end.
   [[nodiscard]] std::int64_t end_realtime_us() const;
   [[nodiscard]] const std::optional<ProbeEnd>& end() const { return end_; }
-  /// Who held what when an allocation had failed; empty where no driver lists processes.
+  /// Which processes held memory when an allocation failed; empty if no driver lists processes.
   [[nodiscard]] const std::vector<ProbeHolder>& holders() const { return holders_; }
   /// Empty: not known.
   [[nodiscard]] std::string_view build_id(const std::string& path) const;

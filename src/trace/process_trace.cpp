@@ -18,9 +18,9 @@ constexpr std::size_t kMostFrames = 1024;
 constexpr std::size_t kMostTextBytes = 64U << 10U;
 constexpr std::size_t kMostMarks = 10'000;
 constexpr std::size_t kMostReadings = 4096;
-/// A size beyond this is no memory's; sums of them stay in 63 bits.
+/// No memory is larger than this; sums of such sizes fit in 63 bits.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46U;
-/// Of head: call, device and stack; what a call site is told apart by.
+/// The parts of head that identify a call site: call, device and stack.
 constexpr std::uint64_t kSiteKey = 0xffffffff00ffff00;
 
 /// Info of each call by its number: info_of() searches.
@@ -63,8 +63,8 @@ Floor floor_at(const std::vector<Floor>& floors, std::uint32_t first, std::size_
   return index < first || index - first >= floors.size() ? Floor{} : floors[index - first];
 }
 
-/// The program itself chose the memory that the block lies in, and has to give both back: once nothing lies in it, it
-/// is no framework's cache.
+/// The program itself chose the memory for the block, and has to give both back: once nothing is in that memory, it is
+/// not a framework's cache.
 bool is_bound(probe::Call call) {
   return call == probe::Call::vk_bind_buffer || call == probe::Call::vk_bind_image;
 }
@@ -186,7 +186,8 @@ Status ProcessTrace::take(std::span<const probe::Slot> slots, const ChangeVisit&
         break;
       case Record::end:
         if (!std::exchange(is_ending_, true)) {
-          // Most of it given back, and nothing allocated since: that is the exit already, as where no interpreter is.
+          // Most memory was given back and nothing allocated since: that is the exit already, as without an
+          // interpreter.
           if (2 * trail_freed_ < trail_live_) forget_trail();
           end_us_ = probe::time_us_of(slot);
         }
@@ -398,7 +399,7 @@ void ProcessTrace::allocated(const probe::Slot& slot) {
     if (has_blocks_) extents_[slot.address] = {bytes, 0};
   }
   see_peak(now_us);
-  // What follows on this is no exit, unless it is next to nothing and most is gone already.
+  // If allocations follow, it was not the exit, unless they are tiny and most memory is gone already.
   if (!is_ending_ && !trail_.empty() &&
       (2 * trail_freed_ < trail_live_ || 100 * held.bytes > trail_live_ || trail_.size() > 1000 + 2 * trail_blocks_))
     forget_trail();
@@ -474,7 +475,7 @@ void ProcessTrace::close_epoch() {
 
 void ProcessTrace::label(const probe::Slot& slot) {
   const auto category = parse_category(text(static_cast<std::uint32_t>(slot.bytes)));
-  // A segment and its first block have one address: what was told is of the block.
+  // A segment and its first block share an address: what was reported is about the block.
   const Cell* cell = live_cells_[static_cast<std::size_t>(Level::block)].find(slot.address);
   if (cell == nullptr) cell = live_cells_[static_cast<std::size_t>(Level::driver)].find(slot.address);
   if (!category || cell == nullptr) return;
@@ -557,7 +558,7 @@ void ProcessTrace::finish(std::uint64_t end_us) {
   trail_ = {};
   trail_unused_ = {};
   if (is_in_epoch_) close_epoch();
-  // The name that comes most often makes the epochs.
+  // The most frequent name defines the epochs.
   std::map<std::string, std::size_t> counts;
   for (const std::string& name : epoch_names_) ++counts[name];
   std::size_t most = 0;

@@ -14,7 +14,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// How near a frame is to what a person would change; the lowest wins, the innermost of equals.
+/// How close a frame is to code that a person would change; the lowest wins, of equals the innermost.
 enum Rank { kOwn, kLibrary, kFramework, kStandard, kNative, kNoise };
 
 bool is_python(std::string_view file) {
@@ -149,7 +149,7 @@ std::string frame_words(const Symbols& symbols, FrameId frame) {
   std::string_view file = symbols.file(frame);
   const std::string_view name = symbols.name(frame);
   if (file.empty() || file == "??") return std::string(name);
-  // Two folders tell one model.py from another; the home they lie in tells nothing.
+  // Two folders are enough to distinguish one model.py from another; the home folder adds nothing.
   std::size_t at = file.size();
   for (int folders = 0; folders < 3 && at != std::string_view::npos && at > 0; ++folders)
     at = file.find_last_of("/\\", at - 1);

@@ -35,7 +35,7 @@ class ProfileBuilder {
 Profile live_profile(const Snapshot& snapshot, std::optional<std::uint32_t> device = {});
 
 /// The frame a person would look at first: the innermost of their own code; else of a library other than the framework
-/// and Python's own; else the innermost Python frame; else the innermost that is not the recorder itself. None of
+/// and Python's own; else the innermost Python frame; else the innermost that is not the recorder itself. nullopt for
 /// kNoStack.
 std::optional<FrameId> site_of(const Symbols& symbols, StackId stack);
 
@@ -49,7 +49,7 @@ struct LineBytes {
 /// `profile` by line, the most bytes first.
 std::vector<LineBytes> by_line(const Profile& profile, const Symbols& symbols);
 
-/// False for frames that say nothing to a person: the recorder's own, the interpreter's calls.
+/// False for frames that are of no use to a person: the recorder's own, the interpreter's calls.
 bool is_telling(const Symbols& symbols, FrameId frame);
 
 /// A line of PyTorch's own Python code.

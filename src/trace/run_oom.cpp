@@ -84,7 +84,7 @@ std::string refusal(const RunOom& oom) {
                      oom.limit_bytes == 0 ? "" : " of " + size(oom.limit_bytes));
 }
 
-/// What decided it: a share of a half is what one would have to change.
+/// Decides the cause: something with a share of one half is what would have to change.
 void conclude(RunOom& oom, const Symbols& symbols) {
   std::int64_t leaked = 0;
   const OomSite* worst = nullptr;

@@ -41,8 +41,8 @@ struct RunOom {
   std::string next_step;
 };
 
-/// Of the process whose allocation failed first; nullopt: none failed. REQUIRES: trace.finish(), and `report` of the
-/// same trace. An allocation that a framework tried again with success is none.
+/// The report for the process whose allocation failed first; nullopt: none failed. REQUIRES: trace.finish(), and
+/// `report` of the same trace. An allocation that a framework successfully tried again is not a failure.
 std::optional<RunOom> oom_of_run(const ProbeTrace& trace, ProbeNames& names, const TraceReport& report);
 
 /// About ten lines.

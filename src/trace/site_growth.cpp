@@ -8,7 +8,7 @@ namespace vramtrack::trace {
 namespace {
 
 constexpr std::size_t kMostFloors = 64;
-/// A rise that is slower than this part of what it was, is a rise that ends.
+/// A rise that is slower than this fraction of its earlier rate is coming to an end.
 constexpr double kSlow = 0.5;
 constexpr double kSlowErrorRate = 0.1;
 
@@ -32,7 +32,7 @@ double binomial_tail(std::int64_t few, std::int64_t many) {
   return std::min(sum, 1.0);
 }
 
-/// The last third rises by less than the first third did, and not by chance.
+/// Whether the last third rises by less than the first third did, and not by chance.
 bool slows_down(std::span<const Floor> floors) {
   const std::size_t third = (floors.size() - 1) / 3;
   if (third == 0) return false;
@@ -99,7 +99,7 @@ SiteJudgement shape_of(std::span<const Floor> floors) {
   return out;
 }
 
-/// Holm's step-down over all sites; what does not pass is no leak.
+/// Holm's step-down over all sites; what does not pass is not a leak.
 void hold_error_rate(std::vector<SiteJudgement>& sites) {
   std::vector<std::size_t> order(sites.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

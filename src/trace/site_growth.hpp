@@ -1,4 +1,4 @@
-// Which sites grow: judged by a program's own events or epochs, never by minutes, so that short runs count.
+// Which sites grow, judged by a program's own events or epochs rather than by minutes, so that short runs count.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ struct Floor {
   std::int64_t blocks = 0;
 };
 
-/// How what a site holds moves over the run.
+/// How the memory of a site changes over the run.
 enum class SiteShape : std::uint8_t {
   flat,        ///< its floors do not rise: churn, or held from the start
   warm_up,     ///< it rose early and stopped
-  filling,     ///< it still rises, ever more slowly: a cache that fills
+  filling,     ///< it still rises, but more and more slowly: a cache that fills
   given_back,  ///< it rose and fell: what an epoch keeps until its end
   unsure,      ///< it rose, but no more than chance or too few blocks allow
   leak,        ///< it rises to the end
@@ -38,9 +38,9 @@ struct SiteJudgement {
 inline constexpr double kSiteErrorRate = 0.01;
 /// Stretches that a run is divided into; the first sixth is its start and not judged.
 inline constexpr std::size_t kRunParts = 12;
-/// Fewer floors cannot tell at the error rate.
+/// With fewer floors, nothing can be shown at the error rate.
 inline constexpr std::size_t kLeastParts = 6;
-/// So many epochs that the program marked can tell.
+/// The fewest epochs marked by the program that are enough.
 inline constexpr std::size_t kLeastEpochs = 3;
 
 /// Judges all sites of a program together: `sites[i]` is the floors of one site in equal stretches of the run, oldest

@@ -1,5 +1,5 @@
-// Snapshot: an allocator's memory at one moment (segments and their blocks) and what led there (events), in the shape
-// of PyTorch's, the richest that there is. Plain data; names are ids of the Symbols it was read into.
+// Snapshot: an allocator's memory at one moment (segments and their blocks) and what led there (events), in the form
+// of PyTorch's, the richest available. Plain data; names are ids in the Symbols it was read into.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ enum class BlockState : std::uint8_t {
 struct Block {
   std::uint64_t address = 0;
   std::uint64_t size_bytes = 0;
-  std::uint64_t requested_bytes = 0;  ///< what the program asked for; of an inactive block it means nothing
+  std::uint64_t requested_bytes = 0;  ///< what the program requested; meaningless for an inactive block
   StackId stack = kNoStack;
   BlockState state : 8 = BlockState::inactive;
   std::uint32_t origin : 24 = 0;  ///< of its allocation, where the trace gives it a label; index into Snapshot::origins
@@ -111,7 +111,7 @@ struct Snapshot {
   std::vector<BlockCategory> block_categories;     ///< by block
   std::optional<OomNote> oom;
   Origins origins;                 ///< the first is of no label, in the common pool, on the default stream
-  std::vector<std::string> notes;  ///< what a person should know of the reading
+  std::vector<std::string> notes;  ///< notes for the user about the reading
 
   std::uint64_t file_bytes = 0;  ///< as read, decompressed
   bool is_bare_list = false;     ///< an old or cut-down file: segments only

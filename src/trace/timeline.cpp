@@ -82,8 +82,8 @@ Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& sy
   out.before_trace = replay.before_trace();
   if (out.event_count == 0) return out;
 
-  // The largest fall first: what an iteration gives back. The range would not do: of a strong leak it is many times
-  // that.
+  // First find the largest fall: what an iteration gives back. The range would not do: with a strong leak it is many
+  // times that.
   std::int64_t highest = out.begin.live_bytes;
   std::int64_t largest_fall = 0;
   const std::uint64_t stretch =
@@ -97,8 +97,8 @@ Timeline timeline_of(const Snapshot& snapshot, std::uint32_t device, Symbols& sy
     largest_fall = std::max(largest_fall, highest - now.live_bytes);
     out.end = now;
   });
-  // Half of it, so that nothing within an iteration counts; less where one fall was of another kind (an evaluation) and
-  // leaves too few.
+  // Half of it, so that movements within an iteration do not count; less if one fall was of another kind (an
+  // evaluation) and too few remain.
   std::array<Zigzag, 3> zigzags{Zigzag(largest_fall / 2), Zigzag(largest_fall / 4), Zigzag(largest_fall / 8)};
   replay.run([&](const AllocEvent&, const Change&, const Moment& now) {
     for (Zigzag& each : zigzags) each.add(now);

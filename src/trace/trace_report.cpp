@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-/// An interpreter's handlers of atexit took up to 1.1 times as long as its teardown where it was measured.
+/// In measurements, an interpreter's atexit handlers took up to 1.1 times as long as its teardown.
 constexpr std::uint64_t kMostTeardowns = 4;
 
 /// The call sites of one line in one process.
@@ -26,9 +26,9 @@ struct Line {
   std::vector<Floor> stretches, epochs;
 };
 
-/// What a line that rises over the events of a run is in time. A rise goes on in the second half of the run by the
-/// clock as well: a cache may be filled by all the events there are, and then be worked with. What comes after the last
-/// allocation may be the program's last words (a checkpoint, an evaluation), so less than half proves nothing.
+/// Judges in time a line that rises over the events of a run. A leak must also rise in the second half of the run by
+/// the clock: all the events may fill a cache that is then used. What comes after the last allocation may be the
+/// program's final work (a checkpoint, an evaluation), so less than half proves nothing.
 SiteShape shape_in_time(const Line& line, const ProcessTrace& process) {
   std::uint64_t end_us = process.shown_us();
   if (process.is_python()) {
@@ -60,7 +60,7 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
   const bool has_epochs = process.epoch_count() >= kLeastEpochs;
   for (std::size_t i = 0; i < process.sites().size(); ++i) {
     const CallSite& call = process.sites()[i];
-    // Pure churn: nothing to judge or to show, and its names need not be looked up.
+    // Pure churn: there is nothing to judge or show, and its names need not be looked up.
     if (call.stretches.empty() && call.epochs.empty() && call.live.blocks <= 0 && process.held_at_exit()[i].blocks <= 0)
       continue;
     const StackId stack = names.stack(process, call.stack);

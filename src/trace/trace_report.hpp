@@ -1,4 +1,4 @@
-// TraceReport: the answer of a trace: which lines keep memory, which of them leak, and what is known besides.
+// TraceReport: the result of a trace: which lines keep memory, which of them leak, and what else is known.
 #pragma once
 
 #include <array>

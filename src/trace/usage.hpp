@@ -23,7 +23,7 @@ struct Usage {
   std::uint64_t releasable_bytes = 0;    ///< of inactive: empty_cache() would return it to the driver
   std::uint64_t private_releasable_bytes = 0;  ///< of releasable: in private pools, and only once these are deleted
   std::uint64_t pinned_bytes = 0;              ///< of inactive: a live block in the same segment (or page) holds it
-  std::uint64_t largest_free_bytes = 0;        ///< largest inactive run: what can be had without asking the driver
+  std::uint64_t largest_free_bytes = 0;        ///< largest inactive run: available without asking the driver
   std::uint64_t largest_pinned_bytes = 0;  ///< of pinned: the largest run, or what of it lies in pages with live blocks
   std::uint64_t unaccounted_bytes = 0;     ///< of segments whose blocks do not add up (cut-down files)
   std::uint64_t segment_count = 0;
@@ -34,7 +34,7 @@ struct Usage {
   [[nodiscard]] std::uint64_t active_bytes() const { return allocated_bytes + pending_free_bytes; }
   /// requested / reserved; 1 of nothing reserved.
   [[nodiscard]] double utilisation() const;
-  /// 1 - largest free run / all that is free: 0 is one piece, near 1 is crumbs.
+  /// 1 - largest free run / total free: 0 is a single piece, near 1 is many small pieces.
   [[nodiscard]] double scatter() const;
   /// The same of what is pinned.
   [[nodiscard]] double pinned_scatter() const;

@@ -1,4 +1,4 @@
-// checkpoint: asks the program to save its work, by a signal or by a program of the user's.
+// checkpoint: asks the program to save its work, with a signal or with a program supplied by the user.
 #include <fmt/format.h>
 
 #include <array>

@@ -27,7 +27,7 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
                      subject_words(subject));
 }
 
-/// What tells our reason from a person's; the act's id makes it this act's.
+/// Distinguishes our reason from a person's; the act's id ties it to this act.
 std::string mark(const ActRequest& request) {
   return "vramtrack " + printable(request.id) + ':';
 }

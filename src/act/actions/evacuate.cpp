@@ -1,4 +1,4 @@
-// evacuate: the Slurm jobs beside the leak are moved to other nodes, and the leak stays.
+// evacuate: the other Slurm jobs on the leak's node are moved to other nodes; the leaking job stays.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -71,7 +71,7 @@ Result<ActPlan> plan(const ActRequest& request) {
   return ActPlan{fmt::format("{}: job {}", words(request.subject, request.arguments), list_of(*jobs)), {}};
 }
 
-/// Which could not be asked are moved all the same: the leak would take what they have not saved with it. They are
+/// Jobs that could not be asked are moved nevertheless: the leak would destroy their unsaved work anyway. They are
 /// named.
 std::string save(const std::vector<SlurmJob>& jobs, const ActRequest& request) {
   if (!request.arguments.has("signal")) return {};
@@ -81,14 +81,14 @@ std::string save(const std::vector<SlurmJob>& jobs, const ActRequest& request) {
             slurm_signal(job, static_cast<int>(request.arguments.number("signal", 0)), false, request.tools);
         !sent)
       not_asked += fmt::format("; job {} was not asked to save its work: {}", job.id, sent.error().message);
-  // A program, so that the end of this one ends the waiting.
+  // Waits by running a program, so that the wait ends when this program does.
   const double wait_s = request.arguments.number("wait", kSave_s);
   (void)request.tools.run({"sleep", fmt::format("{:.3f}", wait_s)}, wait_s + kSleepMargin_s);
   return not_asked;
 }
 
 Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
-  // As they are now: what an earlier run has moved does not run here any more.
+  // The jobs as they are now: those that an earlier run moved no longer run here.
   const auto jobs = neighbours(request);
   if (!jobs) return fail(jobs.error());
   const std::string not_asked = save(*jobs, request);

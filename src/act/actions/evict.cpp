@@ -22,7 +22,7 @@ std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
 }
 
 std::string workload(const Subject& subject, const StepArguments& /*arguments*/) {
-  // A pod that is started again has another UID; its command is what stays.
+  // A pod that is started again has another UID, but the same command.
   return fmt::format("pod of '{}' of {}", subject.command, subject.user);
 }
 

@@ -1,4 +1,4 @@
-// freeze: the process stops running: by its own cgroup (v2, v1), else by SIGSTOP.
+// freeze: stops the process, through its own cgroup (v2, v1), else with SIGSTOP.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -15,7 +15,7 @@ std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
   return "freeze " + subject_words(subject);
 }
 
-/// What undo() needs: how, and the cgroup's folder.
+/// What undo() needs: the method, and the cgroup's folder.
 Result<ActPlan> plan(const ActRequest& request) {
   if (const auto held = hold(request); !held) return fail(held.error());
   const auto cgroup = own_cgroup(request, "freezer", "freezer.state", "cgroup.freeze");
@@ -29,7 +29,7 @@ Result<ActPlan> plan(const ActRequest& request) {
                  fmt::format("{}\n{}", cgroup->is_v2 ? "v2" : "v1", file)};
 }
 
-/// As the plan says: what undo() will find is what was done, in this run or in another.
+/// Acts exactly as the plan says, so that undo() matches what was done, in this run or in another.
 Result<std::string> perform(const ActRequest& request, const ActPlan& plan) {
   const auto held = hold(request);
   if (!held) return fail(held.error());

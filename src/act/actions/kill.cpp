@@ -1,4 +1,4 @@
-// kill: SIGKILL, through the pidfd of the process whose start was compared.
+// kill: SIGKILL, through the pidfd of the process whose start time was compared.
 #include <csignal>
 
 #include "act/proof.hpp"
@@ -27,7 +27,7 @@ const ActionInfo kill_action{
     .help = "End the process with SIGKILL",
     .memory = "freed by the driver; whether it is back is verified",
     .parameters = {},
-    // Sent twice it does what it does once: to the same process, for its start is compared.
+    // Sending it twice has the same effect as once, and to the same process, because its start time is compared.
     .traits = {.needs_process = true, .ends_process = true, .needs_running = true, .is_repeatable = true},
     .words = words,
     .plan = plan,

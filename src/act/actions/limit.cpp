@@ -23,7 +23,7 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
                      format_bytes(static_cast<double>(limit_of(subject, arguments))));
 }
 
-/// The number after `name=` in "ok limit=1 soft-limit=2"; empty where there is none.
+/// The number after `name=` in "ok limit=1 soft-limit=2"; empty if there is none.
 std::string field_of(const std::string& answer, const std::string& name) {
   const std::size_t at = answer.find(' ' + name + '=');
   if (at == std::string::npos) return {};

@@ -1,4 +1,4 @@
-// notify: tells the people of [notify], through the same queue as the alerts.
+// notify: notifies the receivers of [notify], through the same queue as the alerts.
 #include <fmt/format.h>
 
 #include <array>

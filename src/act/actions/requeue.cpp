@@ -56,7 +56,7 @@ Result<std::optional<std::string>> complete(const ActRequest& request, const Act
     return std::optional(fmt::format("job {} runs again", job->id));
   }
   const bool is_elsewhere = !request.arguments.flag("same-node");
-  if (is_elsewhere && job->excluded_nodes.ends_with(request.node()))  // which is the last that is done
+  if (is_elsewhere && job->excluded_nodes.ends_with(request.node()))  // which is the last step of requeueing
     return std::optional(fmt::format("job {} had been requeued, not to run on {}", job->id, request.node()));
   auto done = slurm_after_requeue(*job, request.tools, request.arguments.flag("hold"),
                                   is_elsewhere ? request.node() : std::string(),

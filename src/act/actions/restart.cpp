@@ -1,4 +1,4 @@
-// restart: of the systemd unit or the container that the process runs in, or by a program.
+// restart: restarts the systemd unit or the container that the process runs in, or runs a program to do so.
 #include <fmt/format.h>
 
 #include <array>
@@ -39,7 +39,7 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
   return fmt::format("run '{}' to restart {}", program_words(arguments.words("program")), subject_words(subject));
 }
 
-/// The unit's name is a whole component of the process's cgroup.
+/// Whether the unit's name is a whole component of the process's cgroup.
 bool runs_in(const ActRequest& request, const std::string& unit) {
   const auto text =
       read_text_file(fmt::format("{}/{}/cgroup", request.tools.proc_root, request.subject.process.pid), 65536);

@@ -1,4 +1,4 @@
-// run: a program of the user's, without a shell.
+// run: runs a program supplied by the user, without a shell.
 #include <fmt/format.h>
 
 #include <array>
@@ -20,7 +20,7 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
   return fmt::format("run '{}' about {}", program_words(arguments.words("program")), subject_words(subject));
 }
 
-/// The program is told of the process by its pid, so the pid must be that process's.
+/// The program identifies the process by its pid, so the pid must still belong to that process.
 Status prove_pid(const ActRequest& request) {
   if (request.subject.process.pid == 0) return {};
   if (const auto proven = prove(request); !proven) return fail(proven.error());

@@ -1,4 +1,4 @@
-// terminate: SIGTERM, through the pidfd of the process whose start was compared.
+// terminate: SIGTERM, through the pidfd of the process whose start time was compared.
 #include <csignal>
 
 #include "act/proof.hpp"

@@ -11,7 +11,7 @@
 namespace vramtrack::gate {
 namespace {
 
-/// What is read while a program gives its memory back and ends is no iteration of it.
+/// Removes samples taken while a program gives its memory back and ends: they are not iterations.
 void drop_end(std::vector<double>& samples) {
   if (samples.size() < 8) return;
   std::vector<double> last(samples.end() - static_cast<std::ptrdiff_t>(samples.size() / 4), samples.end());
@@ -19,8 +19,8 @@ void drop_end(std::vector<double>& samples) {
   while (!samples.empty() && samples.back() < 0.5 * usual) samples.pop_back();
 }
 
-/// The series that count: of the mark that was asked for, else of the one that the limit is said for ("2MiB/epoch"),
-/// else of the one that was made most often.
+/// The series that count: those of the requested mark, else of the mark named in the limit ("2MiB/epoch"), else of the
+/// mark that was made most often.
 std::vector<IterationSeries> chosen(const ProgramRun& run, const GateRules& rules) {
   const std::string& limit = rules.limit_text;
   std::string wanted = rules.mark;
@@ -44,8 +44,8 @@ std::vector<IterationSeries> chosen(const ProgramRun& run, const GateRules& rule
   return out;
 }
 
-/// Leaves out writers with less than a tenth of the longest one's marks, such as a helper process that ended soon: too
-/// few for any test, they would make it none at all. Returns how many.
+/// Leaves out writers with less than a tenth of the longest one's marks, such as a short-lived helper process: they
+/// have too few marks, and would make the whole test impossible. Returns how many.
 std::size_t leave_out_short(std::vector<IterationSeries>& series) {
   std::size_t longest = 0;
   for (const IterationSeries& s : series) longest = std::max(longest, s.used_bytes.size());
@@ -122,7 +122,7 @@ Conclusion conclude(ProgramRun run, const GateRules& rules) {
   } else {
     c.key = worst->series.key;
     const bool alone = c.tested.size() == 1 && left_out == 0;
-    if (alone) c.tested.front().series.key.clear();  // tells it from nobody, and its number differs from run to run
+    if (alone) c.tested.front().series.key.clear();  // not needed, and its number differs from run to run
     const std::string who = worst->series.key.empty() ? "" : fmt::format(" (by {})", printable(worst->series.key));
     c.words = fmt::format("GPU memory{}: {}", who, worst->result.because);
     if (left_out > 0)

@@ -9,8 +9,8 @@
 
 namespace vramtrack::gate {
 
-/// A folder for them, removed with what is in it. Its path is empty where none could be made: there is no evidence
-/// then.
+/// A folder for them, which is removed with its contents. Its path is empty if it could not be created: then there is
+/// no evidence.
 class EvidenceFolder {
  public:
   EvidenceFolder();
@@ -31,11 +31,11 @@ struct GrownLines {
   std::vector<std::pair<double, std::string>> lines;  ///< bytes, "FILE:LINE in FUNCTION"
 };
 
-/// Of the writer with that key. Empty where it wrote none, or nothing that can be read: whoever can write there may
-/// write anything.
+/// The lines of the writer with that key. Empty if it wrote none, or nothing that can be read: anyone who can write
+/// there may write anything.
 GrownLines read_grown_lines(const std::string& folder, std::string_view key);
 
-/// For people, one line each; empty where nothing grew.
+/// For people, one line each; empty if nothing grew.
 std::vector<std::string> grown_words(const GrownLines& grown);
 
 }  // namespace vramtrack::gate

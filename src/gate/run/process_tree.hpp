@@ -1,4 +1,4 @@
-// The processes below one process, and what they hold on the GPUs, by the live sources.
+// The processes below one process, and what they hold on the GPUs, according to the live sources.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace vramtrack::gate {
 
-/// Reads the sources when asked. Not thread-safe.
+/// Reads the sources only when asked. Not thread-safe.
 class ProcessTreeMemory {
  public:
   explicit ProcessTreeMemory(const SourcesConfig& config);
 
-  /// Bytes that the tree below `root` holds on all GPUs; 0 when it holds none. An Error when no source lists processes
-  /// here.
+  /// Bytes that the tree below `root` holds on all GPUs; 0 when it holds none. An Error when no source on this machine
+  /// lists processes.
   Result<double> used_bytes(std::uint32_t root);
 
  private:

@@ -1,4 +1,4 @@
-// amd-smi, run with --watch or in a loop. With --watch each row has its time, in seconds since 1970.
+// amd-smi, run with --watch or in a loop. With --watch each row has a time, in seconds since 1970.
 //
 //   TIMESTAMP  GPU  POWER  GPU_T  ...  VRAM_USED  VRAM_TOTAL       amd-smi monitor -v -w 1
 //  1740686195    0    8 W  28 °C  ...      16 MB    30679 MB
@@ -161,7 +161,7 @@ class AmdSmi final : public JsonParser {
     read_values(text, line, rows);
   }
 
-  /// "GPU: 0", "USED_VRAM: 16 MB"; false when the line is no member of such a list.
+  /// "GPU: 0", "USED_VRAM: 16 MB"; false when the line is not a member of such a list.
   bool read_member(std::string_view text, bool whole, LogRows& rows) {
     const std::size_t colon = text.find(':');
     if (colon == std::string_view::npos) return false;
@@ -297,7 +297,7 @@ bool names_used(std::string_view head) {
   return false;
 }
 
-/// Rows under a header that could be anybody's: amd-smi counts whole MB, gives the total and a time since 1970.
+/// Rows under a header that any tool could have written: amd-smi's have whole MB, the total and a time since 1970.
 bool is_csv_of_it(std::string_view header, std::string_view rest) {
   std::vector<std::string_view> titles, fields;
   split_fields(header, ',', titles);
@@ -333,7 +333,7 @@ int recognise(std::string_view head) {
     return 93;
   if (start.find("\"mem_usage\"") != std::string_view::npos && start.find("\"used_vram\"") != std::string_view::npos)
     return 93;
-  // A table or CSV of it: the columns gpu and used memory by its names.
+  // A table or CSV of amd-smi: its names for the columns gpu and used memory.
   for (std::string_view rest = start; !rest.empty();) {
     const std::string_view line = trim(logtext::take_line(rest));
     if (!names_used(line)) continue;

@@ -29,7 +29,7 @@ struct Cursor {
   void spaces() {
     while (peek() == ' ') ++at;
   }
-  /// Up to `most` digits; the number of them, 0 when there is none.
+  /// Reads up to `most` digits; returns how many there were.
   int number(int most, int& value) {
     int digits = 0;
     value = 0;
@@ -61,7 +61,7 @@ int month_named(std::string_view word) {
   return 0;
 }
 
-/// "+02:00", "-0430", "+02" at the cursor, or Z / UTC / GMT; other letters are a zone's abbreviation, passed over.
+/// "+02:00", "-0430", "+02" at the cursor, or Z / UTC / GMT; other letters are a zone's abbreviation and are skipped.
 void read_offset(Cursor& c, Civil& out) {
   const std::size_t before = c.at;
   c.spaces();
@@ -124,7 +124,7 @@ bool read_time(Cursor& c, Civil& out, bool elapsed) {
   return true;
 }
 
-/// "Sun May  4 04:27:32 [AM] [EDT] 2025", "Sun  4 May 2025 04:27:32 ...": words in any order that has all parts.
+/// "Sun May  4 04:27:32 [AM] [EDT] 2025", "Sun  4 May 2025 04:27:32 ...": the parts may come in any order.
 bool read_named_month(Cursor& c, Civil& out) {
   int month = 0;
   int day = 0;

@@ -19,7 +19,7 @@ using logtext::trim;
 /// Rank of a total that may be a peak.
 constexpr int kCapacityOrPeak = 20;
 
-/// A title cut into lower-case words, its unit apart.
+/// A title cut into lower-case words, with its unit separate.
 struct Words {
   std::vector<std::string> words;
   std::uint64_t unit_bytes = 0;
@@ -47,7 +47,7 @@ std::int64_t time_unit_ns(std::string_view word) {
   return 0;
 }
 
-/// Takes `word` for a unit; false when it is none.
+/// Takes `word` as the unit; false when it is not a unit.
 bool take_unit(Words& out, std::string_view word) {
   if (word == "%" || word == "pct" || word == "percent" || word == "percentage" || word == "perc") {
     out.percent = true;
@@ -136,7 +136,7 @@ bool is_step(const Words& w) {
          w.is({"request"}) || w.is({"requests"}) || w.is({"epochs"}) || w.is({"global", "steps"}) || w.is({"steps"});
 }
 
-/// What a title says is counted: "epoch", "step", ...; empty: nothing.
+/// What a title says is being counted: "epoch", "step", ...; empty: nothing.
 std::string_view counted(std::string_view title) {
   const Words w = read_title(title);
   for (const std::string& word : w.words)
@@ -145,7 +145,7 @@ std::string_view counted(std::string_view title) {
   return w.has({"sample", "samples"}) ? "sample" : std::string_view{};
 }
 
-/// Role and rank of a title that speaks of memory; role other when it does not, or of none that is wanted.
+/// Role and rank of a title about memory; the role is `other` if it is about something else, or about unwanted memory.
 void classify_memory(const Words& w, Column& out) {
   const bool memory = w.has({"mem", "memory", "vram", "ram", "fb", "framebuffer", "gpumem", "hbm", "rss"});
   if (w.has({"clock",  "clocks", "temp",      "temperature", "bandwidth", "bw",          "bar1",       "swap",
@@ -161,13 +161,13 @@ void classify_memory(const Words& w, Column& out) {
   if (!w.words.empty() && w.words.front().starts_with("utili")) return;
   if (memory && (w.percent || w.has({"util", "utilization", "utilisation"}))) return set(ColumnRole::percent, 50);
   const bool alone = w.words.size() == 1;
-  // "gpu usage %" is how busy it is; what is used or allocated is memory.
+  // "gpu usage %" is how busy the GPU is; "used" or "allocated" refers to memory.
   if (w.percent && alone && w.has({"used", "allocated", "occupied"})) return set(ColumnRole::percent, 40);
   if (w.percent) return;
   if ((memory || alone || w.has({"gpu"})) && w.has({"free", "available", "avail"})) return set(ColumnRole::free, 50);
   if ((memory || alone || w.has({"gpu"})) && w.has({"total", "capacity", "limit", "size"}))
     return set(ColumnRole::total, w.has({"total"}) ? 60 : 50);
-  // "Memory Max" is a capacity or a peak: the values tell (csv_settle.cpp).
+  // "Memory Max" is a capacity or a peak: the values decide (csv_settle.cpp).
   if (memory && w.words.size() <= 3 && w.words.back() == "max" && !w.has({"used", "usage", "allocated", "reserved"}))
     return set(ColumnRole::total, kCapacityOrPeak);
   if (w.has({"max", "min", "avg", "mean", "limit"})) return;
@@ -209,7 +209,7 @@ Column classify_words(std::string_view title);
 
 Column classify_column(std::string_view title) {
   title = trim(title);
-  // Prometheus' series: the labels say whose value it is, the name what it is. Alone they name a series.
+  // Prometheus' series: the labels say whose value it is, the name what it is. Labels without a name name a series.
   if (const std::size_t brace = title.find('{'); brace != std::string_view::npos) {
     if (brace > 0) return classify_words(title.substr(0, brace));
     Column out;
@@ -217,7 +217,7 @@ Column classify_column(std::string_view title) {
       out.role = ColumnRole::gpu;
     return out;
   }
-  // "run - metric" of Weights & Biases: the words of a run's name are anybody's.
+  // "run - metric" of Weights & Biases: a run's name may contain any words.
   if (const std::size_t dash = title.rfind(" - "); dash != std::string_view::npos) {
     const Column metric = classify_words(title.substr(dash + 3));
     if (metric.role != ColumnRole::other && metric.role != ColumnRole::gpu) return metric;
@@ -268,7 +268,7 @@ Column classify_words(std::string_view title) {
   return out;
 }
 
-/// What pandas writes for a title that is empty: "Unnamed: 0".
+/// What pandas writes for an empty title: "Unnamed: 0".
 bool is_pandas_filler(std::string_view title) {
   constexpr std::string_view kUnnamed = "Unnamed: ";
   return title.starts_with(kUnnamed) && logtext::whole_number<unsigned>(title.substr(kUnnamed.size())).has_value();
@@ -348,7 +348,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
     plan.time = best(ColumnRole::step);
     plan.time_title.step = plan.time >= 0;
   }
-  // "epoch" are seconds since 1970, or what a training counts: the values tell.
+  // "epoch" may be seconds since 1970 or the epochs of a training run: the values decide.
   if (plan.time >= 0) plan.time_title.counts = counted(titles[static_cast<std::size_t>(plan.time)]);
   if (plan.time >= 0) plan.time_title.unit_ns = column(plan.time).unit_ns;
 
@@ -362,7 +362,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   if (plan.pid >= 0) {
     plan.process_name = best(ColumnRole::process_name);
     plan.process_kind = best(ColumnRole::process_kind);
-    // "pid, name": the process's, unless the log names GPUs apart ("gpu_name").
+    // "pid, name": the name of the process, unless the log names GPUs separately ("gpu_name").
     if (plan.process_name < 0 && plan.device_name >= 0 &&
         logtext::same_letters(titles[static_cast<std::size_t>(plan.device_name)], "name"))
       std::swap(plan.process_name, plan.device_name);

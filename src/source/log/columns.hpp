@@ -1,4 +1,4 @@
-// What the columns of a CSV log mean: by their titles, or, where there are none, by their values.
+// What the columns of a CSV log mean, by their titles or, if there are none, by their values.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ enum class ColumnRole : std::uint8_t {
   index,
   uuid,
   pci,
-  gpu,  ///< a title that names a GPU and not what is measured of it: "gpu0"
+  gpu,  ///< a title that names a GPU but not what is measured: "gpu0"
   series,
   device_name,
   pid,
@@ -37,7 +37,7 @@ enum class ColumnRole : std::uint8_t {
 /// A title, understood.
 struct Column {
   ColumnRole role = ColumnRole::other;
-  int rank = 0;                  ///< among columns of one role the highest is taken
+  int rank = 0;                  ///< of several columns with one role, the highest is taken
   std::uint64_t unit_bytes = 0;  ///< of memory; 0: not said
   std::int64_t unit_ns = 0;      ///< of time; 0: not said
 };
@@ -52,20 +52,20 @@ struct ColumnPlan {
   int time = -1, date = -1, used = -1, free = -1, total = -1;
   int index = -1, uuid = -1, pci = -1, device_name = -1;
   int pid = -1, process_name = -1, process_kind = -1, user = -1;
-  std::vector<int> series;  ///< further columns that tell series apart
-  /// One used column a series ("gpu0_mem_used_mib,gpu1_mem_used_mib"); empty in the usual layout of one row a GPU.
+  std::vector<int> series;  ///< further columns that distinguish series
+  /// One used column per series ("gpu0_mem_used_mib,gpu1_mem_used_mib"); empty in the usual layout of one row per GPU.
   struct Wide {
     int used = -1;
     int total = -1;
     int gpu = -1;       ///< index; -1: the title has none
-    std::string label;  ///< what else tells the series apart (a run, a host); mostly empty
+    std::string label;  ///< what else distinguishes the series (a run, a host); mostly empty
   };
   std::vector<Wide> wide;
-  bool unnamed_measure = false;          ///< the titles of `wide` name GPUs and not what is measured
-  bool index_is_unsure = false;          ///< the index may be a measure: "gpu" is titled so by both
-  bool total_may_be_peak = false;        ///< the title of the total fits a peak as well ("Memory Max")
-  bool clock_lines = false;              ///< the time stands on lines of its own, before the rows of each reading
-  std::vector<std::string> passed_over;  ///< further columns of used memory, which are not read
+  bool unnamed_measure = false;          ///< the titles of `wide` name GPUs but not what is measured
+  bool index_is_unsure = false;          ///< the index may be a measure: the title "gpu" is used for both
+  bool total_may_be_peak = false;        ///< the title of the total may also mean a peak ("Memory Max")
+  bool clock_lines = false;              ///< the time is on a line of its own, before the rows of each reading
+  std::vector<std::string> passed_over;  ///< further columns of used memory that are not read
   StampReader::Title time_title;
   std::uint64_t used_unit = 0, free_unit = 0, total_unit = 0;  ///< 0: not said
   bool percent = false;                                        ///< the used column is a percentage
@@ -73,8 +73,8 @@ struct ColumnPlan {
   std::string header;  ///< the line that was read; empty when inferred
 };
 
-/// Takes the next record off `rest`, without its "\n" or "\r\n": a line, or several where a quoted field has line
-/// breaks. A quote that does not end within 64 KiB is taken for a character.
+/// Takes the next record off `rest`, without its "\n" or "\r\n": a line, or several lines if a quoted field has line
+/// breaks. A quote that is not closed within 64 KiB is treated as a plain character.
 std::string_view take_record(std::string_view& rest, char delimiter);
 
 /// Whether `line` ends within a quoted field: the record goes on in the next line.
@@ -86,26 +86,26 @@ void split_fields(std::string_view line, char delimiter, std::vector<std::string
 /// The delimiter of a line: the most frequent of comma, semicolon and tab; '\0' when it has none.
 char find_delimiter(std::string_view line);
 
-/// Reads a header line. Columns are settled by title alone; an Error names what is missing among which titles.
+/// Reads a header line. Columns are identified by title alone; an Error lists the titles and says what is missing.
 Result<ColumnPlan> plan_header(std::string_view line, char delimiter);
 
-/// Whether a line is a header at all: titles with a used column, none of its fields a number.
+/// Whether a line is a header at all: it has a title for used memory, and none of its fields is a number.
 bool looks_like_header(std::string_view line, char delimiter);
 
-/// Finds the columns that hold one series each, alike but for a GPU's number, a run or a host, and puts them into
-/// `plan`: `wide`, and `passed_over` what else holds used memory. REQUIRES plan.used >= 0.
+/// Finds the columns that hold one series each (their titles differ only in a GPU's number, a run or a host) and puts
+/// them into plan.wide, and other columns of used memory into plan.passed_over. REQUIRES plan.used >= 0.
 void find_wide(std::span<const std::string_view> titles, std::span<const Column> columns, ColumnPlan& plan);
 
-/// Whether a column of whole numbers tells GPUs apart: it counts through them in each reading, or lists one GPU after
-/// another, or is constant where a reading has one row. A measure (utilization, temperature) does neither.
+/// Whether a column of whole numbers identifies GPUs: it counts through them in each reading, or lists one GPU after
+/// another, or is constant where a reading has one row. A measure (utilization, temperature) does none of these.
 bool behaves_like_index(std::span<const std::vector<std::string_view>> rows, std::size_t column, int time);
 
 /// "time in column 1 'timestamp', used memory in column 3 'memory.used [MiB]'": what was understood, for messages.
 std::string describe(const ColumnPlan& plan);
 
-/// Infers the columns of a log without a header from its rows (each split into fields, at least one). Only what
-/// can be told is told; else an Error says why and asks for the header. `dated`: dates stand on lines between the rows.
-/// `assumptions` says what was inferred.
+/// Infers the columns of a log without a header from its rows (each split into fields, at least one row). Returns only
+/// what the values show; otherwise an Error says why not and asks for the header. `dated`: there are lines with dates
+/// between the rows. `assumptions` gets what was inferred.
 Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> rows, char delimiter, bool dated,
                                  std::vector<std::string>& assumptions);
 

@@ -5,7 +5,7 @@
 namespace vramtrack {
 namespace {
 
-/// The first line that is more than a date, or has a delimiter.
+/// The first line that is not just a date, or that has a delimiter.
 std::string_view first_row(std::string_view head) {
   std::string_view line;
   while (!head.empty()) {
@@ -19,7 +19,7 @@ int recognise(std::string_view head) {
   if (find_header(head)) return 50;
   std::vector<std::string> ignored;
   if (infer_from_head(head, ignored)) return 30;
-  // Weakly, so that a table of other columns is told what it lacks.
+  // A weak match, so that the user of a table with other columns is told what it lacks.
   return find_delimiter(first_row(head)) != '\0' ? 5 : 0;
 }
 

@@ -15,15 +15,15 @@ namespace {
 using logtext::trim;
 using Rows = std::vector<std::vector<std::string_view>>;
 
-/// A few broken rows do not speak against a column of times.
+/// A few broken rows do not rule out a column of times.
 constexpr std::size_t kOddOnes = 10;
-/// A clock moves on at least once in so many readings of a series (ten a second, written in whole seconds); the time at
-/// which a run or a process began does not.
+/// A clock advances at least once in this many readings of a series (even ten a second, written in whole seconds); the
+/// start time of a run or a process does not.
 constexpr std::size_t kReadingsAStep = 20;
 
 enum class Clock : std::uint8_t { none, time_of_day, date };
 
-/// What tells the series of `row` from others.
+/// What distinguishes the series of `row` from others.
 std::string series_of(const std::vector<std::string_view>& row, const ColumnPlan& plan) {
   std::string key;
   const auto add = [&](int column) {
@@ -42,7 +42,7 @@ bool read_whole(std::string_view text, Civil& out) {
   return false;
 }
 
-/// Whether a column is a clock by its values.
+/// Whether the values of a column are a clock.
 Clock clock_in(const Rows& rows, std::size_t column, const ColumnPlan& plan) {
   std::map<std::string, std::int64_t> last_s;
   std::size_t dates = 0;
@@ -71,7 +71,7 @@ Clock clock_in(const Rows& rows, std::size_t column, const ColumnPlan& plan) {
   if (times == 0 || others * kOddOnes > times || (dates > 0 && times_of_day > 0)) return Clock::none;
   if ((rises + falls) * kReadingsAStep < readings) return Clock::none;
   if (dates > 0) return Clock::date;
-  // What falls is the time that is left.
+  // If it falls, it is the time left.
   return rises >= falls ? Clock::time_of_day : Clock::none;
 }
 
@@ -109,7 +109,7 @@ std::vector<std::string_view> clock_lines(std::string_view head) {
   while (!head.empty() && stamps.size() < kMost) {
     const std::string_view line = logtext::take_line(head);
     const std::string_view stamp = find_stamp(line);
-    // Nothing else on the line but marks ("==== ... ====") and a word or two ("Timestamp: ").
+    // The line may contain nothing else but marks ("==== ... ====") and a word or two ("Timestamp: ").
     if (!stamp.empty() && trim(line).size() <= stamp.size() + 24) stamps.push_back(stamp);
   }
   return stamps;

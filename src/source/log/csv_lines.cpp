@@ -1,4 +1,4 @@
-// Lines that are no plain row: quoted line breaks, headers again, dates, and what does not fit.
+// Lines that are not plain rows: quoted line breaks, repeated headers, dates, and lines that do not fit.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,14 +24,14 @@ void CsvRows::finish(LogRows& rows) {
   ended_ = true;
 }
 
-/// The record of a quoted field with line breaks grows by a line.
+/// Appends a line to the record whose quoted field has line breaks.
 void CsvRows::go_on_in_quotes(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) {
   quoted_ += '\n';
   quoted_ += text;
   if (quoted_.size() > kLongestRecord) return unquote(rows);
   const auto more = std::count(text.begin(), text.end(), '"');
   quotes_ += static_cast<std::uint64_t>(more);
-  // A whole record has an even number of them: most lines need not be looked at from its beginning.
+  // A whole record has an even number of quotes, so for most lines the record need not be scanned from its beginning.
   if (more == 0 || quotes_ % 2 != 0 || ends_in_quotes(quoted_, plan_.delimiter)) return;
   const std::string record = std::exchange(quoted_, {});
   spans_lines_ = true;
@@ -40,7 +40,7 @@ void CsvRows::go_on_in_quotes(std::string_view text, std::uint64_t line, bool wh
   rows.line = line;
 }
 
-/// The quote never ended: its line is broken, and those after it are lines of their own.
+/// The quote was never closed: its line is broken, and the lines after it are read as lines of their own.
 void CsvRows::unquote(LogRows& rows) {
   const std::string text = std::exchange(quoted_, {});
   std::string_view rest = text;
@@ -52,7 +52,7 @@ void CsvRows::unquote(LogRows& rows) {
   }
 }
 
-/// The column of a later header that has the title of the present clock, which its values showed; -1: none.
+/// The column of a later header with the same title as the present clock, which was found by its values; -1: none.
 int CsvRows::column_titled_as_clock(const ColumnPlan& later) const {
   if (!plan_.has_header || plan_.time < 0) return -1;
   std::vector<std::string_view> titles;
@@ -77,7 +77,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
   }
   if (tells_out_of_memory(line)) return rows.out_of_memory(line);
   if (plan_.clock_lines && read_clock_line(line)) return;
-  // Not a row: a header again (perhaps of other columns), or broken.
+  // Not a row: a repeated header (perhaps with other columns), or a broken line.
   if (looks_like_header(line, plan_.delimiter)) {
     if (auto plan = plan_header(line, plan_.delimiter)) {
       if (plan->time < 0 || plan->time_title.step)
@@ -107,7 +107,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
   rows.skip(number, why);
 }
 
-/// Notes a line that is no row. A preamble is none, nor are the tool's own messages in place of readings.
+/// Counts a line that is not a row. A preamble and the tool's own messages in place of readings are not counted.
 void CsvRows::does_not_fit(std::string_view line, std::uint64_t number, const std::string& why) {
   if (plan_.has_header && !header_seen_ && fit_ == 0) return;
   for (const std::string_view message : {"NVIDIA-SMI has failed", "Unable to determine", "No devices", "Failed to ini",
@@ -125,11 +125,11 @@ void CsvRows::does_not_fit(std::string_view line, std::uint64_t number, const st
 
 std::optional<std::string> CsvRows::misfit() const {
   constexpr std::uint64_t kFew = 4;
-  // However much was read before: what the log ends with cannot be passed over.
+  // More rows of another layout than this at the end of the log are never ignored, however much was read before.
   constexpr std::uint64_t kFewAtTheEnd = 8;
   if (ended_ && other_rows_.rows > kFewAtTheEnd && other_rows_.fields != plan_.count)
     return refuse_rows(other_rows_.rows, other_rows_.first);
-  // Words after the last row that fits (a crash, another program's) do not speak against it; rows do.
+  // Text after the last row that fits (from a crash or another program) does not count against the layout; rows do.
   const std::uint64_t unfit = unfit_ + (fit_ == 0 ? unfit_since_ : unfit_rows_since_);
   if (unfit == 0 || (fit_ > 0 && (unfit < kFew || unfit * 2 < fit_))) return std::nullopt;
   return refuse_rows(unfit, first_unfit_);

@@ -15,9 +15,9 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string_view>>;
 
-/// Rows closer than this are of one reading.
+/// Rows closer together than this belong to one reading.
 constexpr double kTogether_s = 0.1;
-/// Times in whole seconds may have several readings each; readings this far apart are written with times of their own.
+/// Several readings may share a time in whole seconds; readings this far apart always have different times.
 constexpr double kApart_s = 1.9;
 
 constexpr std::string_view kRecord = "record index or uuid of each GPU";
@@ -32,7 +32,7 @@ struct Readings {
   std::vector<double> used;
   std::vector<std::size_t> groups;  ///< rows of each time
   double shortest_gap_s = 1e18;     ///< between two times
-  std::size_t shared = 0;           ///< rows that have the time of the row before
+  std::size_t shared = 0;           ///< rows that share the time of the previous row
 
   void add(double time_s, double value) {
     const double gap_s = times_s.empty() ? 1e18 : std::abs(time_s - times_s.back());  // newest first, too
@@ -46,13 +46,13 @@ struct Readings {
     times_s.push_back(time_s);
     used.push_back(value);
   }
-  /// The constant number of rows a time; 1 where there is none. The last time may not be complete.
+  /// The number of rows per time if it is constant, else 1. The last time may be incomplete.
   [[nodiscard]] std::size_t constant() const {
     if (groups.size() < 3 || shortest_gap_s < 4 * kTogether_s) return 1;
     const auto end = groups.end() - 1;
     return std::all_of(groups.begin(), end, [&](std::size_t n) { return n == groups.front(); }) ? groups.front() : 1;
   }
-  /// Rows in no order at all, in that of their times; a few steps back are a clock's, or several runs.
+  /// Sorts by time if the rows are in no order at all; a few steps back are due to a clock, or to several runs.
   void sort_if_shuffled() {
     std::size_t back = 0;
     for (std::size_t i = 1; i < times_s.size(); ++i) back += times_s[i] < times_s[i - 1] ? 1U : 0U;
@@ -63,14 +63,14 @@ struct Readings {
     *this = {};
     for (const auto& [time_s, value] : rows) add(time_s, value);
   }
-  /// Two logs of the same time, one after the other: time goes back over nearly all of one of them, and use jumps with
-  /// it as it does nowhere else. A clock that is set changes no use.
+  /// Whether two logs of the same period were joined: time goes back over nearly all of one of them, and the used
+  /// memory jumps there as it does nowhere else. Setting a clock does not change the used memory.
   [[nodiscard]] bool are_joined() const {
     constexpr std::size_t kFewest = 16;
     constexpr double kNearlyAll = 0.9;
     constexpr double kJump = 8;
     std::size_t at = 0;
-    double longest = 0;  // step of use, apart from that one
+    double longest = 0;  // change of used memory, other than that jump
     for (std::size_t i = 1; i < times_s.size(); ++i) {
       if (times_s[i] < times_s[i - 1] - kApart_s) {
         if (at != 0) return false;
@@ -84,7 +84,7 @@ struct Readings {
     const double shorter_s = std::min(times_s[at - 1] - times_s.front(), times_s.back() - times_s[at]);
     return back_s >= kNearlyAll * shorter_s && std::abs(used[at] - used[at - 1]) > kJump * longest;
   }
-  /// Many rows share their time with another, and not because several readings were taken within one second.
+  /// Whether many rows share their time with another, and not because several readings were taken within one second.
   [[nodiscard]] bool share_times() const {
     return groups.size() >= 3 && shared * 10 >= times_s.size() && shortest_gap_s >= kApart_s;
   }
@@ -110,7 +110,7 @@ std::map<std::string_view, Readings> readings_of(const Rows& rows, const ColumnP
   return out;
 }
 
-/// Without a time, rows of several GPUs in turn would be read as one that jumps.
+/// Without a time, the alternating rows of several GPUs would be read as one GPU whose memory jumps.
 Status check_in_turn(const Rows& rows, const ColumnPlan& plan, bool comma) {
   std::vector<double> used;
   for (const auto& row : rows) {
@@ -173,7 +173,7 @@ Result<std::size_t> settle_places(const Rows& rows, std::string_view head, Stamp
           "two logs of the same time seem to have been put one after the other, and their rows {}: they are of several "
           "GPUs; {}, or analyse the logs one by one",
           of, kRecord));
-    // A load of one GPU may come round every few readings, exactly; every second one it does not.
+    // The load of one GPU may repeat exactly every few readings, but not every second reading.
     if (count_interleaved(its.used) == 2 || are_merged(its.times_s, its.used))
       return fail(fmt::format(
           "the rows that {} seem to be of several GPUs, or of several logs that were merged: they jump from "

@@ -1,4 +1,4 @@
-// Rows of several GPUs that nothing, or a wrong index, tells apart.
+// Rows of several GPUs that have no index, or a wrong one, to distinguish them.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace vramtrack {
 
-/// How many GPUs the rows of one reading are of, in a fixed order; 1 where the rows name their GPU, or there is one.
-/// Takes the index out of `plan` where it is the same for all of them. An Error where rows are of several GPUs and
-/// cannot be told apart: one series of them all would hide what each does.
+/// How many GPUs the rows of one reading cover, in a fixed order; 1 when the rows name their GPU, or there is only one.
+/// Removes the index from `plan` when it is the same for all of them. An Error when rows belong to several GPUs that
+/// cannot be distinguished: a single series of them all would hide what each one does.
 Result<std::size_t> settle_places(const std::vector<std::vector<std::string_view>>& rows, std::string_view head,
                                   StampReader stamp, bool comma, ColumnPlan& plan,
                                   std::vector<std::string>& assumptions);

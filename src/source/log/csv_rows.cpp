@@ -27,7 +27,7 @@ void CsvRows::adopt(ColumnPlan plan) {
   for (const int c : plan_.series) last = std::max(last, c);
   for (const ColumnPlan::Wide& wide : plan_.wide) last = std::max({last, wide.used, wide.total});
   needed_ = static_cast<std::size_t>(last) + 1;
-  // The strongest identity alone is the key: a UUID makes the index redundant, but not the host's name.
+  // The key uses only the strongest identifier of the GPU: a UUID makes the index redundant, but not the host's name.
   key_columns_.clear();
   if (plan_.uuid >= 0)
     key_columns_.push_back(plan_.uuid);
@@ -61,8 +61,8 @@ CsvRows::Cut CsvRows::cut(const char* p, const char* end) {
     while (field_end != p && field_end[-1] == ' ') --field_end;
     fields_[n++] = {p, static_cast<std::size_t>(field_end - p)};
     if (n == needed_) {
-      // A row that does not fit its header must not be read by it; a quote may hold a delimiter, or go on in the next
-      // line.
+      // A row that does not fit its header must not be read by it; a quoted field may contain a delimiter, or continue
+      // on the next line.
       if (stop != nullptr && std::memchr(stop, '"', static_cast<std::size_t>(end - stop)) != nullptr) return Cut::odd;
       const std::size_t rest = stop == nullptr ? 0 : static_cast<std::size_t>(std::count(stop, end, delimiter));
       return n + rest == plan_.count ? Cut::done : Cut::odd;
@@ -121,7 +121,7 @@ std::uint64_t CsvRows::parse(std::string_view lines, std::uint64_t line, bool co
   return line;
 }
 
-/// Reads the cut fields; nullptr when that went well, else the reason.
+/// Reads the fields that were cut; returns nullptr on success, else the reason for the failure.
 const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   Timestamp time;
   if (plan_.date >= 0) {
@@ -162,7 +162,7 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   CsvEntry* const e = entry(rows, time);
   if (e == nullptr) return "no readable identity (gpu, pid)";
   if (plan_.time < 0 && !plan_.clock_lines) {
-    // No clock: the same GPU again is the next reading.
+    // Without a clock, the next reading begins when a GPU appears again.
     if (e->round == round_ + 1) ++round_;
     e->round = round_ + 1;
     time = stamp_.at_round(round_);
@@ -182,7 +182,7 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   }
   if (plan_.percent) {
     const double scale = e->total_bytes > 0 ? static_cast<double>(e->total_bytes) / 100 : percent_bytes_;
-    if (scale <= 0) amount = Amount::missing;  // of a total that is not known yet
+    if (scale <= 0) amount = Amount::missing;  // the total is not known yet
     used = static_cast<std::uint64_t>(std::llround(percent * scale));
   } else if (free_amount == Amount::read) {
     if (plan_.used < 0) {
@@ -191,7 +191,7 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
         amount = Amount::read;
       }
     } else if (amount == Amount::read) {
-      // Each was rounded to its unit: their sum wavers by one while the device stays the same.
+      // Each is rounded to its unit, so their sum may vary by a unit although the device's total does not change.
       const std::uint64_t total = used + free;
       const std::uint64_t waver = 2 * std::max(used_unit_, free_unit_);
       if (std::max(total, e->total_bytes) - std::min(total, e->total_bytes) > waver) e->total_bytes = total;
@@ -215,7 +215,7 @@ Amount CsvRows::read_percent(std::string_view text, double& percent) const {
   return Amount::read;
 }
 
-/// Keeps the row's process alive, made where it is new; false when its pid cannot be read.
+/// Keeps the row's process alive, and creates it if it is new; false when its pid cannot be read.
 bool CsvRows::follow_process(CsvEntry& e, Timestamp time, bool has_bytes, LogRows& rows) {
   advance_process_clock(time, rows);
   if (e.process == SIZE_MAX || rows.ended(e.process) || (has_bytes && !e.has_series)) {
@@ -236,8 +236,8 @@ bool CsvRows::follow_process(CsvEntry& e, Timestamp time, bool has_bytes, LogRow
   return true;
 }
 
-/// The clock by which absence is measured runs only while the log is being written: a pause of the logger itself
-/// counts as one and a half periods, however long it was, so that it ends no process.
+/// The clock that measures how long a process has been absent runs only while the log is being written: a pause of the
+/// logger itself counts as at most one and a half periods, however long it was, so that it does not end any process.
 void CsvRows::advance_process_clock(Timestamp time, LogRows& rows) {
   if (process_time_ == LogRows::kNever) {
     process_time_ = time;
@@ -258,7 +258,7 @@ CsvEntry* CsvRows::entry(LogRows& rows, Timestamp time) {
   if (positions_ > 1) return make_entry(rows, time);
   if (key_columns_.empty()) return entries_.empty() ? make_entry(rows, time) : entries_.front().get();
   if (key_columns_.size() == 1) {
-    // Rows of several GPUs come round in the same order: try the one after the last, then the last.
+    // The rows of several GPUs repeat in the same order: try the entry after the last one, then the last one itself.
     const std::string_view key = field(key_columns_[0]);
     if (!entries_.empty()) {
       const std::size_t following = last_ + 1 < entries_.size() ? last_ + 1 : 0;
@@ -294,7 +294,7 @@ CsvEntry* CsvRows::entry(LogRows& rows, Timestamp time) {
 CsvEntry* CsvRows::make_entry(LogRows& rows, Timestamp time) {
   LogDevice device;
   if (positions_ > 1) {
-    // Without any id the GPUs of one reading are told apart by their order in it.
+    // Without an id, the GPUs of a reading are identified by their order in it.
     position_ = std::abs(seconds_between(position_time_, time)) > 0.1 || entries_.empty() ? 0 : position_ + 1;
     position_time_ = time;
     if (position_ >= positions_) return nullptr;

@@ -20,7 +20,7 @@
 
 namespace vramtrack {
 
-/// What the rows of one series have in common, so that most rows cost a comparison.
+/// What the rows of one series have in common, so that most rows cost only a comparison.
 struct CsvEntry {
   std::string key;  ///< the identifying fields as written
   std::size_t device = 0;
@@ -40,15 +40,15 @@ class CsvRows final : public LogParser {
     adopt(std::move(plan));
   }
 
-  /// Sets what a title did not say. `percent_bytes` 0: a percentage has no size until the log gives the total.
+  /// Sets what the titles did not give. `percent_bytes` 0: a percentage has no size until the log gives the total.
   void set_units(std::uint64_t used, double percent_bytes) {
     default_unit_ = used;
     percent_bytes_ = percent_bytes;
     apply_units();
   }
-  /// Nothing says in which unit the amounts are: set_units() took one.
+  /// The log does not give the unit of its amounts: the one passed to set_units() is a guess.
   void set_unit_unknown() { unit_unknown_ = true; }
-  /// Rows of one reading tell the GPUs apart by their position: `n` of them.
+  /// The `n` GPUs of a reading are identified by the position of their rows in it.
   void set_positions(std::size_t n) { positions_ = n; }
 
   std::uint64_t parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) override;
@@ -93,15 +93,15 @@ class CsvRows final : public LogParser {
     unfit_since_ = unfit_rows_since_ = 0;
     other_rows_ = {};
   }
-  /// Rows of another layout, one after the other.
+  /// Consecutive rows of another layout.
   struct OtherRows {
     std::size_t fields = 0;  ///< of each
     std::uint64_t rows = 0;
-    std::string first;  ///< why it does not fit
+    std::string first;  ///< why the first of them does not fit
   };
   void does_not_fit(std::string_view line, std::uint64_t number, const std::string& why);
   [[nodiscard]] std::string refuse_rows(std::uint64_t rows, const std::string& first) const;
-  /// Rounding apart; a total that is not known is above everything.
+  /// Whether `used` exceeds `total` by more than rounding explains; false when the total is not known.
   static bool is_above(std::uint64_t used, std::uint64_t total) { return total > 0 && used > total + total / 20; }
   CsvEntry* entry(LogRows& rows, Timestamp time);
   CsvEntry* make_entry(LogRows& rows, Timestamp time);
@@ -130,15 +130,15 @@ class CsvRows final : public LogParser {
   std::string key_buffer_;
 
   std::size_t cut_ = 0;                 ///< fields of the line that cut_oddly() cut last
-  std::string quoted_;                  ///< a record so far whose quoted field has a line break
-  std::uint64_t quotes_ = 0;            ///< in it
-  std::uint64_t quoted_line_ = 0;       ///< line it begins in
-  bool spans_lines_ = false;            ///< there was such a record
-  std::optional<Timestamp> line_time_;  ///< of the last line that is a time
+  std::string quoted_;                  ///< what was read of a record whose quoted field has a line break
+  std::uint64_t quotes_ = 0;            ///< quotation marks in quoted_
+  std::uint64_t quoted_line_ = 0;       ///< line in which quoted_ begins
+  bool spans_lines_ = false;            ///< some record had a line break in a quoted field
+  std::optional<Timestamp> line_time_;  ///< the time on the last line that has one instead of a row
   bool header_seen_ = false;
-  std::uint64_t fit_ = 0, unfit_ = 0;   ///< lines that are rows; lines before the last of them that are none
-  std::uint64_t unfit_rows_since_ = 0;  ///< of the following, those that look like rows
-  std::uint64_t unfit_since_ = 0;       ///< lines that are no rows since then
+  std::uint64_t fit_ = 0, unfit_ = 0;   ///< lines that are rows; other lines before the last row
+  std::uint64_t unfit_rows_since_ = 0;  ///< those of unfit_since_ that look like rows
+  std::uint64_t unfit_since_ = 0;       ///< other lines after the last row
   std::string first_unfit_;
   OtherRows other_rows_;  ///< after the last row that fits
   bool ended_ = false;
@@ -148,7 +148,7 @@ class CsvRows final : public LogParser {
   std::size_t position_ = 0;
   Timestamp position_time_{};
   std::uint64_t round_ = 0;
-  std::size_t value_length_ = 0;  ///< of the last used field, to tell a truncated one
+  std::size_t value_length_ = 0;  ///< of the last used field, to detect a truncated one
   std::string stamp_buffer_;
 
   double process_clock_s_ = 0;  ///< time during which the log was being written

@@ -1,4 +1,4 @@
-// What a CSV log is, settled from its head: the header or the columns' values, the clock, the units.
+// Determines from its head what a CSV log is: the header or the columns' values, the clock, the units.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr std::size_t kHeaderLines = 50;  ///< how far into a log its header may
 constexpr std::size_t kSurveyRows = 4000;
 constexpr std::size_t kMaxFields = 512;
 
-/// The data rows of a head, cut into `count` fields each: what does not fit tells nothing about the columns.
+/// The data rows of a head, cut into `count` fields each. Other lines say nothing about the columns.
 std::vector<std::vector<std::string_view>> head_rows(std::string_view head, char delimiter, std::size_t count) {
   std::vector<std::vector<std::string_view>> rows;
   std::vector<std::string_view> fields;
@@ -39,8 +39,8 @@ std::vector<std::vector<std::string_view>> head_rows(std::string_view head, char
   return rows;
 }
 
-/// Status lines among rows have as many fields by chance: keeps the rows of the most frequent kind, by which fields
-/// begin with a digit, if they are most.
+/// Status lines among the rows may have as many fields by chance. The kind of a row is which of its fields begin with
+/// a digit: keeps only the rows of the most frequent kind, if it makes up two thirds of them.
 void keep_alike(std::vector<std::vector<std::string_view>>& rows) {
   const auto kind = [](const std::vector<std::string_view>& row) {
     std::string out;
@@ -54,7 +54,7 @@ void keep_alike(std::vector<std::vector<std::string_view>>& rows) {
   if (most == kinds.end() || most->second * 3 < rows.size() * 2 || most->first.find('n') == std::string::npos) return;
   std::erase_if(rows, [&](const auto& row) {
     const std::string its = kind(row);
-    // A value that is missing is a value.
+    // A missing value counts as a value.
     for (std::size_t i = 0; i < its.size(); ++i)
       if (its[i] != most->first[i] && !logtext::is_missing(row[i])) return true;
     return false;
@@ -91,10 +91,10 @@ bool all_percent(const std::vector<std::vector<std::string_view>>& rows, int col
   return percents > 0;
 }
 
-/// Settles by the values what the titles leave open about percentages.
+/// Decides by the values what the titles leave open about percentages.
 void settle_percent(const std::vector<std::vector<std::string_view>>& rows, bool comma, ColumnPlan& plan) {
   if (!plan.percent && plan.used >= 0 && all_percent(rows, plan.used)) {
-    // Sizes say more than a percentage does.
+    // Sizes are more informative than a percentage.
     if (plan.free >= 0 && plan.total >= 0 && plan.wide.empty())
       plan.used = -1;
     else
@@ -114,7 +114,7 @@ void settle_percent(const std::vector<std::vector<std::string_view>>& rows, bool
   if (!has_total && !rows.empty()) plan.total = -1;
 }
 
-/// "Memory Max" is a capacity where it is constant and above all use, and a peak otherwise.
+/// "Memory Max" is a capacity if it is constant and never below the used memory; otherwise it is a peak.
 bool is_capacity(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan, bool comma) {
   std::uint64_t capacity = 0;
   std::uint64_t most_used = 0;
@@ -132,7 +132,7 @@ bool is_capacity(const std::vector<std::vector<std::string_view>>& rows, const C
   return capacity > most_used;
 }
 
-/// What the values of columns that only name GPUs measure, where that can be told: memory in bytes, or with units.
+/// Columns whose titles only name GPUs are accepted if the values show that they are memory: in bytes, or with units.
 Status check_measure(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan, bool comma) {
   constexpr double kBytesFrom = 4e6;  // no temperature, clock, power or percentage is so large
   double most = 0;
@@ -153,8 +153,8 @@ Status check_measure(const std::vector<std::vector<std::string_view>>& rows, con
       most));
 }
 
-/// A column of ids that differs in every row is a row number, not a GPU, if time goes on: of so many series that not
-/// all have had their first reading, no id has come again either.
+/// A column of ids that differs in every row is a row number, not a GPU, if time advances. If the head is too short for
+/// every series to have had its first reading, the ids do not repeat either, but then time does not advance.
 bool is_row_counter(const std::vector<std::vector<std::string_view>>& rows, int column, int time) {
   constexpr std::size_t kRows = 24;
   constexpr int kReadings = 3;
@@ -181,7 +181,7 @@ std::optional<ColumnPlan> find_header(std::string_view head) {
     const char delimiter = find_delimiter(line);
     const char cut = delimiter == '\0' ? ',' : delimiter;
     if (line.size() > 65'536 || !looks_like_header(line, cut)) continue;
-    // One word alone ("memory") is a header only when it says what it is.
+    // A single word ("memory") is a header only if it has a unit in brackets.
     if (delimiter == '\0' && line.find('[') == std::string_view::npos) continue;
     if (auto plan = plan_header(line, cut)) return std::move(*plan);
   }
@@ -189,7 +189,7 @@ std::optional<ColumnPlan> find_header(std::string_view head) {
 }
 
 Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions) {
-  // What most of the first lines have in common: among them may be dates, messages, a line that was cut.
+  // Take what most of the first lines have in common: dates, messages and a truncated line may be among them.
   std::string_view rest = head;
   std::map<std::pair<char, std::size_t>, std::size_t> kinds;
   for (std::size_t tried = 0; !rest.empty() && tried < kHeaderLines;) {
@@ -211,7 +211,7 @@ Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::strin
     }
   const char cut = delimiter == '\0' ? ',' : delimiter;
   auto rows = head_rows(head, cut, width + 1);
-  // Dates on lines of their own, where rows are single words, too.
+  // Where rows are single words too, remove the dates on lines of their own.
   if (width == 0) std::erase_if(rows, [](const auto& row) { return !clock_lines(row.front()).empty(); });
   keep_alike(rows);
   if (rows.empty()) return fail("there is no header line and no row of values");
@@ -225,7 +225,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   if (auto header = find_header(head.text)) {
     plan = std::move(*header);
   } else {
-    // A first line of words is a header that lacks the column; say so rather than infer.
+    // A first line of words is a header without the column needed: say so rather than infer the columns.
     std::string_view rest = head.text;
     const std::string_view first = logtext::take_line(rest);
     const char delimiter = find_delimiter(first);

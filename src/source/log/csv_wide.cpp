@@ -7,7 +7,7 @@ namespace vramtrack {
 
 using logtext::Amount;
 
-/// A row with a column for each GPU. A missing value is that GPU's alone; an unreadable one makes the row broken.
+/// A row with a column for each GPU. A missing value affects only its GPU; an unreadable one makes the row broken.
 const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& rows) {
   if (!last_is_whole) return "truncated last line";
   wide_used_.assign(plan_.wide.size(), std::nullopt);

@@ -1,5 +1,5 @@
-// dcgmi dmon -e 250,252 -d 1000: a row a GPU a reading, the memory in MB of 2^20 bytes. It prints no time; where the
-// user put one before each row (| ts '%F %T'), that is read.
+// dcgmi dmon -e 250,252 -d 1000: one row per GPU and reading, the memory in MB of 2^20 bytes. It prints no time; if
+// the user put one before each row (| ts '%F %T'), that is read.
 //
 //   #Entity   FBTTL        FBUSD
 //   ID
@@ -20,7 +20,7 @@ using logtext::take_word;
 using logtext::trim;
 using Field = DumpReadings::Field;
 
-/// Positions of the values after the entity, by the header; -1: there is none.
+/// Positions of the values after the entity, by the header; -1: no such column.
 struct Columns {
   int used = -1, free = -1, total = -1;
   int count = 0;
@@ -61,7 +61,7 @@ bool cut_row(std::string_view line, std::string_view& before, LogDevice& entity,
   return true;
 }
 
-/// The time before a row, or in a line of its own.
+/// The time before a row, or on a line of its own.
 std::string_view time_in(std::string_view line) {
   std::string_view before, values;
   LogDevice entity;

@@ -1,4 +1,4 @@
-// nvidia-smi dmon -s m[...] [-o D|T|DT]: one row a GPU a reading, memory in the fb column (MB of 2^20 bytes).
+// nvidia-smi dmon -s m[...] [-o D|T|DT]: one row per GPU and reading, memory in the fb column (MB of 2^20 bytes).
 #include <fmt/format.h>
 
 #include "core/units.hpp"

@@ -13,7 +13,7 @@ using logtext::trim;
 
 constexpr std::size_t kSamples = 400;
 
-/// Without the marks and signs around it: "==== 10:00 ====", "[10:00]", "# 10:00".
+/// `text` without the marks around it: "==== 10:00 ====", "[10:00]", "# 10:00".
 std::string_view without_marks(std::string_view text) {
   while (!text.empty() && !is_digit(text.front()) && !is_alpha(text.front())) text.remove_prefix(1);
   while (!text.empty() && !is_digit(text.back()) && !is_alpha(text.back())) text.remove_suffix(1);
@@ -27,7 +27,7 @@ bool is_date(std::string_view text) {
   return false;
 }
 
-/// Seconds or milliseconds since 1970, of the years 2001 to 2099.
+/// Whether `text` is seconds or milliseconds since 1970, in the years 2001 to 2099.
 bool is_epoch(std::string_view text) {
   logtext::Decimal number;
   if (!logtext::read_decimal(text, number) || number.length != text.size() || number.negative) return false;
@@ -40,7 +40,7 @@ bool is_epoch(std::string_view text) {
 std::string_view dated_text(std::string_view line) {
   constexpr std::size_t kLongest = 120;
   std::string_view text = trim(line);
-  // A cell of a table or a member of a JSON object is none, though it may hold a time.
+  // A cell of a table or a member of a JSON object does not date a dump, although it may contain a time.
   constexpr std::string_view kOfOthers = "|+\"{}";
   if (text.empty() || text.size() > kLongest || kOfOthers.find(text.front()) != std::string_view::npos) return {};
   text = without_marks(text);

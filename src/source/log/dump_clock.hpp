@@ -1,5 +1,5 @@
-// When the dumps of a log were made: tools that print no time are run in a loop, with `date` between the runs or with
-// nothing.
+// When the dumps of a log were made: tools that print no time are run in a loop, with or without `date` between the
+// runs.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace vramtrack {
 
-/// The time in a line that holds little else: "==== Sun May 4 04:27:32 AM EDT 2025 ====", "Date: 2026-03-01 10:00:00",
-/// "# 1772359200" (seconds since 1970). Empty when it holds none.
+/// The time in a line that has little else: "==== Sun May 4 04:27:32 AM EDT 2025 ====", "Date: 2026-03-01 10:00:00",
+/// "# 1772359200" (seconds since 1970). Empty when there is none.
 std::string_view dated_text(std::string_view line);
 
 /// Not thread-safe.
@@ -23,16 +23,16 @@ class DumpClock {
  public:
   using Find = std::function<std::string_view(std::string_view line)>;
 
-  /// Settles by the lines of the head how times are written. `find` finds the time in a line.
+  /// Determines from the lines of the head how times are written. `find` finds the time in a line.
   static Result<DumpClock> detect(const LogHead& head, std::vector<std::string>& assumptions,
                                   const Find& find = dated_text);
 
   /// True when `text` is a time: the dump that follows was made then.
   bool take(std::string_view text);
-  /// The time of a dump that begins. Where dates are written each dump needs its own: nullopt when there was none since
-  /// the dump before.
+  /// The time of the dump that begins. If the log has dates, each dump needs its own: nullopt when there was none since
+  /// the previous dump.
   std::optional<Timestamp> next();
-  /// Reads a time that stands in the rows themselves.
+  /// Reads a time that is in the rows themselves.
   bool read(std::string_view text, Timestamp& time) { return stamp_.read(text, time); }
 
   [[nodiscard]] bool is_relative() const { return stamp_.is_relative(); }

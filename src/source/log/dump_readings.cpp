@@ -89,7 +89,7 @@ void DumpReadings::set_at(Timestamp time, const LogDevice& named, Field field, s
     deliver(gpu, *gpu.time, rows);
     for (auto& value : gpu.values) value.reset();
   }
-  if (gpu.delivered == time) return;  // stale: it is repeated until the GPU is back
+  if (gpu.delivered == time) return;  // stale: the exporter repeats it until the GPU is back
   gpu.time = time;
   gpu.values[static_cast<std::size_t>(field)] = bytes;
   if (time <= newest_) return;
@@ -97,7 +97,7 @@ void DumpReadings::set_at(Timestamp time, const LogDevice& named, Field field, s
   deliver_late(rows);
 }
 
-/// A GPU that is gone has no next time: its last values must not wait for the end of the log, far behind the others.
+/// A GPU that is gone has no next time. Its last values must not wait until the end of the log, far behind the others.
 void DumpReadings::deliver_late(LogRows& rows) {
   for (Gpu& gpu : gpus_) {
     if (!gpu.time || newest_ - *gpu.time < kInterleaving) continue;
@@ -121,7 +121,7 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   if (!used && !free && !total && gpu.processes.empty() && !gpu.lists_all) return;
   if (gpu.device == SIZE_MAX) gpu.device = rows.device(gpu.named);
   if (!total && used && free) {
-    // Rounded values do not always give the same sum: that is no other capacity.
+    // Rounded values do not always have the same sum: a small difference is not a change of capacity.
     const std::uint64_t sum = *used + *free;
     const std::uint64_t apart = sum > gpu.sum_bytes ? sum - gpu.sum_bytes : gpu.sum_bytes - sum;
     if (apart > gpu.sum_bytes / 1000) gpu.sum_bytes = sum;

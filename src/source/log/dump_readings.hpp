@@ -1,5 +1,5 @@
-// What a tool's dumps say of each GPU. A dump names used, free and total memory in any order, on one line or several,
-// so its values are gathered until it is complete.
+// What a tool's dumps say about each GPU. A dump gives used, free and total memory in any order, on one line or
+// several, so its values are gathered until it is complete.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ class DumpReadings {
 
   explicit DumpReadings(DumpClock clock) : clock_(std::move(clock)) {}
 
-  // --- dumps that a clock or a count tells apart ---
+  // --- dumps that are separated by a clock or counted ---
   /// A value of the present dump. A value that the dump already has begins the next dump.
   void set(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
-  /// As set(), where something else tells the dumps apart: the last value counts.
+  /// As set(), for dumps that are separated by something else: the last value counts.
   void put(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
   /// As set(), for logs that give memory in percent only: shown on a scale of --capacity or of 1 GiB a percent.
   void set_percent(const LogDevice& gpu, double percent, const std::optional<std::uint64_t>& capacity, LogRows& rows);
   /// A process that the present dump lists on a GPU. It ends when a complete list does not have it.
   void list_process(const LogDevice& gpu, std::uint32_t pid, std::string_view name, std::optional<std::uint64_t> bytes,
                     LogRows& rows);
-  /// The present dump lists all processes of this GPU: who is not among them has ended.
+  /// The present dump lists all processes of this GPU: a process that is not among them has ended.
   void list_is_complete(const LogDevice& gpu, LogRows& rows);
   /// True when `line` is a time between two dumps.
   bool take_time(std::string_view line, LogRows& rows);
@@ -40,7 +40,7 @@ class DumpReadings {
   // --- values that have a time of their own ---
   void set_at(Timestamp time, const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
 
-  /// Reads such a time, as the clock has it.
+  /// Reads such a time in the way the clock determined.
   bool read_time(std::string_view text, Timestamp& time) { return !text.empty() && clock_.read(text, time); }
 
   /// The log has ended.
@@ -58,11 +58,11 @@ class DumpReadings {
     std::size_t device = SIZE_MAX;  ///< in LogRows
     std::optional<std::uint64_t> values[3];
     std::optional<Timestamp> time;       ///< its own
-    std::optional<Timestamp> delivered;  ///< the last such time that was delivered before the next was known
-    std::uint64_t sum_bytes = 0;         ///< of used and free: the total where none is given
+    std::optional<Timestamp> delivered;  ///< the last such time, if it was delivered before the next was known
+    std::uint64_t sum_bytes = 0;         ///< of used and free: serves as the total if none is given
     std::vector<Process> processes;
     bool lists_all = false;
-    bool is_open = false;  ///< has something that was not delivered yet
+    bool is_open = false;  ///< has something not delivered yet
   };
 
   Gpu& gpu_of(const LogDevice& named);

@@ -35,7 +35,7 @@ class LineReader : public LogParser {
   virtual void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) = 0;
 };
 
-/// One with a clock that may be missing (table, dmon, pmon, tegrastats).
+/// A line reader with a clock that may be missing (table, dmon, pmon, tegrastats).
 class LineParser : public LineReader {
  public:
   explicit LineParser(StampReader stamp) : stamp_(std::move(stamp)) {}

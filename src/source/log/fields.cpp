@@ -1,4 +1,4 @@
-// Cutting a separated table into records and fields (RFC 4180 and its kin).
+// Cuts delimiter-separated tables into records and fields (RFC 4180 and similar formats).
 #include <algorithm>
 
 #include "core/units.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using logtext::trim;
 
-/// A record with quotes is no longer than this: beyond, the quote was a character.
+/// A record with quotes is no longer than this: beyond it, the quote was a plain character.
 constexpr std::size_t kLongestRecord = 64 * kBytesPerKiB;
 
 /// Position of the quote that closes the field whose text begins at `from`; npos when there is none. A doubled quote is
@@ -69,7 +69,7 @@ std::string_view take_record(std::string_view& rest, char delimiter) {
       quotes += more;
       const auto size = static_cast<std::size_t>(next.data() + next.size() - rest.data());
       if (size > kLongestRecord) break;
-      // A whole record has an even number of them: most lines need not be looked at from its beginning.
+      // A whole record has an even number of quotes: for most lines the record need not be scanned from its beginning.
       if (more == 0 || quotes % 2 != 0 || ends_in_quotes(rest.substr(0, size), delimiter)) continue;
       record = rest.substr(0, size);
       after = longer;

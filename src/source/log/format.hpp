@@ -26,8 +26,8 @@ struct LogHead {
   const Zone* zone = nullptr;
 };
 
-/// Reads one log, stretch by stretch. This is the one interface beside Source and Detector: a format is chosen at run
-/// time too. Pure: no I/O; the same text gives the same rows however it is cut into stretches.
+/// Reads one log, piece by piece. This is the only interface besides Source and Detector, because a format is chosen at
+/// run time too. Pure: no I/O; the same text gives the same rows however it is cut into pieces.
 class LogParser {
  public:
   LogParser() = default;
@@ -37,7 +37,7 @@ class LogParser {
 
   /// Reads `lines` (whole lines; the first is line `first_line` of the file, counting from 1) into `rows`.
   /// `complete` is false only for a last line that does not end in a newline. Returns the number of the line
-  /// after the last: counting them is free here and a pass over the text elsewhere.
+  /// after the last: counting lines is free here; elsewhere it would take a pass over the text.
   virtual std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) = 0;
   /// The log has ended.
   virtual void finish(LogRows& /*rows*/) {}
@@ -46,9 +46,9 @@ class LogParser {
   [[nodiscard]] virtual bool clock_is_relative() const = 0;
   /// What the figures of the log count.
   [[nodiscard]] virtual Scale scale() const { return {}; }
-  /// True when the log has only processes in it: a candidate for joining to a device log.
+  /// True when the log contains only processes, so that it may be joined to a device log.
   [[nodiscard]] virtual bool processes_only() const { return false; }
-  /// Why the rows read so far mean something in the order of the file only, as "its rows do not name the GPU"; empty
+  /// Why the rows read so far make sense only in the order of the file, such as "its rows do not name the GPU"; empty
   /// when each record can be read by itself.
   [[nodiscard]] virtual std::string_view needs_file_order() const { return {}; }
   /// True when times have no dates and pass midnight.
@@ -56,8 +56,8 @@ class LogParser {
   /// True when a line may be as long as the log (a JSON document on one line): then parse() also gets parts of lines,
   /// which are not `complete`.
   [[nodiscard]] virtual bool has_long_lines() const { return false; }
-  /// What was understood and why it cannot be trusted, when too much of what was read so far does not fit it; nullopt
-  /// otherwise. Ends with what to do.
+  /// When too much of what was read so far does not fit: how the log was understood, why that cannot be trusted, and
+  /// what to do. Otherwise nullopt.
   [[nodiscard]] virtual std::optional<std::string> misfit() const { return std::nullopt; }
   /// Assumptions made from the head, as warnings that end with what to do.
   [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
@@ -70,16 +70,16 @@ class LogParser {
 struct LogFormatInfo {
   std::string_view name;  ///< as given to --input-format
   std::string_view help;  ///< the command that records it
-  /// 0: not this format; else how sure, up to 100. The highest wins, the earlier in formats.def on a tie.
+  /// 0: not this format; else how certain, up to 100. The highest wins; on a tie, the earlier one in formats.def.
   int (*recognise)(std::string_view head);
   /// Errors say what is missing in this log, without the file's name (the caller adds it).
   Result<std::unique_ptr<LogParser>> (*make)(const LogHead& head);
-  /// Whether a record, lines that one reading of the parser needs together, begins with `line`; `before` is the last
-  /// line before it that is not blank. nullptr: records cannot be told apart, and a log out of order is refused.
+  /// Whether a record (lines that the parser needs together for one reading) begins with `line`; `before` is the last
+  /// line before it that is not blank. nullptr: records cannot be separated, and a log out of order is refused.
   bool (*begins_record)(std::string_view line, std::string_view before) = nullptr;
 };
 
-/// For formats whose every line can be read by itself.
+/// For formats in which every line can be read by itself.
 inline bool each_line_is_a_record(std::string_view /*line*/, std::string_view /*before*/) {
   return true;
 }

@@ -21,7 +21,7 @@ bool is_before(std::string_view a, std::string_view b) {
 
 bool behaves_like_index(std::span<const std::vector<std::string_view>> rows, std::size_t column, int time) {
   constexpr int kMost = 1023;
-  /// Of a hundred steps from one row to the next, this many lead to the usual successor.
+  /// At least this percentage of the steps from one row to the next must lead to the usual successor.
   constexpr std::size_t kRegularPercent = 90;
   std::vector<int> values;
   std::vector<std::string_view> times;
@@ -38,14 +38,14 @@ bool behaves_like_index(std::span<const std::vector<std::string_view>> rows, std
   }
   if (values.size() < 2) return true;
 
-  // One reading has each GPU once.
+  // A reading contains each GPU only once.
   std::vector<int> reading;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0 && (time < 0 || times[i] != times[i - 1])) reading.clear();
     if (std::find(reading.begin(), reading.end(), values[i]) != reading.end()) return false;
     reading.push_back(values[i]);
   }
-  // One GPU after another: with each, time begins again.
+  // One GPU is listed after another: time begins again with each.
   std::size_t runs = 1;
   std::size_t restarts = 0;
   std::map<int, std::map<int, std::size_t>> follows;
@@ -57,7 +57,7 @@ bool behaves_like_index(std::span<const std::vector<std::string_view>> rows, std
   }
   follows.try_emplace(values.back());
   if (runs == follows.size() && restarts + 1 == runs) return true;  // a constant is one run
-  // Round after round: after one GPU comes always the same.
+  // The GPUs are listed in rounds: each one is always followed by the same other.
   std::size_t usual = 0;
   for (const auto& [value, next] : follows) {
     std::size_t most = 0;

@@ -1,4 +1,4 @@
-// gpustat --json: a stream of JSON objects, each one reading, pretty-printed or one a line.
+// gpustat --json: a stream of JSON objects, one per reading, pretty-printed or one per line.
 #include <fmt/format.h>
 
 #include "core/units.hpp"
@@ -70,7 +70,7 @@ class Gpustat final : public JsonParser {
     if (const auto total = mib_at(gpu, "memory.total")) rows.total(time, device, *total);
     if (const auto used = mib_at(gpu, "memory.used")) rows.add(time, rows.device_series(device), *used);
     const JsonValue* const processes = gpu.find("processes");
-    // null: gpustat could not list them, which ends none.
+    // null: gpustat could not list the processes, so none of them is taken to have ended.
     if (processes == nullptr || !processes->is_array()) return;
     for (const auto& [ignored, process] : processes->members()) {
       const JsonValue* const pid = process.find("pid");
@@ -97,7 +97,7 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  // The stamps stand in strings after "query_time": enough of them to settle how they are written.
+  // The time stamps are strings after "query_time": collect enough of them to determine how they are written.
   std::vector<std::string_view> samples;
   constexpr std::string_view kKey = "\"query_time\"";
   std::string_view rest = head.text;
@@ -119,7 +119,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   return std::make_unique<Gpustat>(std::move(*stamp), std::move(assumptions));
 }
 
-/// Printed over several lines, what lies within an object is indented.
+/// In an object printed over several lines, everything inside it is indented.
 bool begins_record(std::string_view line, std::string_view /*before*/) {
   return line.starts_with('{');
 }

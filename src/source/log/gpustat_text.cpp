@@ -49,7 +49,7 @@ bool read_gpu_line(std::string_view line, GpuLine& out) {
   return true;
 }
 
-/// One of "ann:python/4242(8123M) bob/17(5M)".
+/// One entry of "ann:python/4242(8123M) bob/17(5M)".
 struct Listed {
   std::string_view user, command;
   std::optional<std::uint32_t> pid;
@@ -181,7 +181,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   return std::make_unique<GpustatText>(std::move(*stamp), std::move(assumptions));
 }
 
-/// A reading begins with the first line that is not a GPU's, its time.
+/// A reading begins with the first line that is not a GPU's: the line with its time.
 bool begins_record(std::string_view line, std::string_view before) {
   const auto is_of_gpu = [](std::string_view text) { return trim(text).starts_with('['); };
   return !trim(line).empty() && !is_of_gpu(line) && (before.empty() || is_of_gpu(before));

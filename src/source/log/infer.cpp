@@ -1,4 +1,4 @@
-// Columns of a log recorded with noheader, told by their values: infer_columns().
+// Infers the columns of a log recorded with noheader from their values: infer_columns().
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,18 +66,18 @@ Values survey(std::span<const std::vector<std::string_view>> rows, std::size_t c
 
 using Rows = std::span<const std::vector<std::string_view>>;
 
-/// What two columns of memory are to each other, over all rows.
+/// How two columns of memory relate to each other, over all rows.
 struct Relation {
   bool below = true;         ///< the first is never above the second
   bool second_fixed = true;  ///< the second is constant for each GPU
-  bool sum_fixed = true;     ///< their sum is, but for rounding
+  bool sum_fixed = true;     ///< their sum is constant for each GPU, except for rounding
   bool alike = true;         ///< they are equal throughout
-  int rises = 0;             ///< of the first from one row of a GPU to the next
+  int rises = 0;             ///< of the first, from one row of a GPU to the next
   int falls = 0;
 };
 
 Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
-  /// Each amount was rounded, and the driver's own share wavers.
+  /// Each amount was rounded, and the driver's own share varies.
   constexpr std::uint64_t kRounding = 2 * kBytesPerMiB;
   constexpr std::uint64_t kOfTheChange = 100;
   struct Range {
@@ -118,10 +118,10 @@ Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
   return out;
 }
 
-/// Of two columns that add up to a constant, whether the first is the used memory; nullopt: their values do not tell.
-/// Programs take memory in many small steps and give it back in few large ones, so used memory rises more often than it
-/// falls, and free memory falls more often. The steps tell where chance would not (three standard deviations of the
-/// sign test).
+/// For two columns that add up to a constant: whether the first is the used memory; nullopt when their values do not
+/// show it. Programs take memory in many small steps and give it back in a few large ones, so used memory rises more
+/// often than it falls, and free memory falls more often than it rises. The difference must be larger than chance
+/// explains (three standard deviations of the sign test).
 std::optional<bool> first_is_used(Rows rows, const Relation& relation, int time) {
   const double steps = relation.rises + relation.falls;
   const double more_rises = relation.rises - relation.falls;
@@ -142,13 +142,13 @@ bool looks_like_gpu_name(std::string_view text) {
   return false;
 }
 
-constexpr double kLeastTotal = 1000;  ///< MiB of a GPU
+constexpr double kLeastTotal = 1000;  ///< MiB; no GPU has less
 constexpr double kMostPercent = 100;
 
 constexpr std::string_view kAsk =
     "put the header line back as the first line, for example 'timestamp, index, memory.used [MiB], memory.total [MiB]'";
 
-/// Why the columns of `rows` cannot be told, and which rows those are.
+/// An error that says why the columns of `rows` cannot be identified, and quotes one of the rows.
 tl::unexpected<Error> cannot_tell(Rows rows, std::string_view why) {
   const std::vector<std::string_view>& row = rows.front();
   const std::string_view last = row.back();
@@ -230,7 +230,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     return plan;
   }
 
-  // Used and total stand side by side, the total constant and never the smaller.
+  // The used and total columns are next to each other; the total is constant and never the smaller of the two.
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   std::optional<std::pair<std::size_t, std::size_t>> halves;
   for (const std::size_t used : memory)
@@ -238,9 +238,9 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
       if (used == total || plan.pid >= 0) continue;
       const bool neighbours = memory.size() == 2 || std::max(used, total) - std::min(used, total) == 1;
       const Relation r = relate(rows, used, total, key);
-      // Without units any constant passes for a total, and a small number for a use: a GPU has at least 1000 MiB, and
-      // what stays below 101 may be a percentage or a temperature,
-      // what has a fraction a power.
+      // Without units, any constant could be a total, and any small number an amount of used memory. But a GPU has at
+      // least 1000 MiB, a column that never exceeds 100 may be a percentage or a temperature, and a column with
+      // fractions may be a power.
       const bool plausible =
           with_units || (columns[total].low >= kLeastTotal && columns[used].high > kMostPercent &&
                          columns[used].all(columns[used].integers) && columns[total].all(columns[total].integers));
@@ -255,7 +255,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     told(fmt::format("column {} is read as used and column {} as total memory", used + 1, total + 1));
     return plan;
   }
-  // A leak of one is a release of the other, and people write them in either order.
+  // A leak in one column looks like a release in the other, and either may come first.
   if (halves) {
     if (const auto first = first_is_used(rows, relate(rows, halves->first, halves->second, key), plan.time)) {
       plan.used = static_cast<int>(*first ? halves->first : halves->second);

@@ -9,9 +9,9 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kMostSeries = 16;
-/// So many times shorter is the way by steps of n than by steps of one. Of one series it is longer: the way grows with
-/// the step, and that of noise stays; of one that swings with a period of n rows it may be shorter, but to this extent
-/// only where it jumps between as many levels as there are rows in the period.
+/// With n series in turn, the path over every n-th row is at least this many times shorter than the path over all rows.
+/// With one series it is not: a trend makes it longer, and noise leaves it the same. With one series that swings with a
+/// period of n rows it may be shorter, but only by this much if it jumps between as many levels as the period has rows.
 constexpr double kShorter = 8;
 
 }  // namespace
@@ -31,7 +31,7 @@ std::size_t count_interleaved(std::span<const double> values) {
 
 namespace {
 
-/// The share of the gaps between `times_s` that are about as long as the median of them.
+/// The share of the gaps between `times_s` that are about as long as the median gap.
 double evenness(const std::vector<double>& times_s) {
   constexpr double kAbout = 0.2;
   std::vector<double> gaps;

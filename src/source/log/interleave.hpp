@@ -1,4 +1,4 @@
-// Readings of several GPUs in turn, which nothing tells apart.
+// Alternating readings of several GPUs that nothing identifies.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,13 @@
 
 namespace vramtrack {
 
-/// How many series `values` are of in turn: where the value of n rows before is many times as near as that of the row
-/// before, throughout. 1: it is one, or too short to tell (under 32 values).
+/// How many series alternate in `values`: n if, throughout, the value n rows earlier is many times closer than that of
+/// the previous row. 1: a single series, or too few values to say (under 32).
 std::size_t count_interleaved(std::span<const double> values);
 
-/// Whether readings are of two series that were merged by time, each with a clock of its own: the values lie on two
-/// paths that are many times as short as the one, and readings of each path come at even times, those of both together
-/// do not. `times_s` and `values`: of the same readings, at least 32.
+/// Whether the readings are two series merged by time, each with its own clock: two separate paths through the values
+/// are many times shorter than a single one, and the readings of each path are evenly spaced in time, while those of
+/// both together are not. `times_s` and `values` are of the same readings, at least 32.
 bool are_merged(std::span<const double> times_s, std::span<const double> values);
 
 }  // namespace vramtrack

@@ -63,7 +63,7 @@ void JsonParser::end_text(std::uint64_t line, bool whole, LogRows& rows) {
   text_.clear();
 }
 
-/// Around the array: only which key was the last one matters.
+/// Around the array, only the last key matters.
 void JsonParser::take_around(char c) {
   if (in_string_) {
     if (escaped_)
@@ -83,15 +83,15 @@ void JsonParser::take_around(char c) {
   }
 }
 
-/// Whether an object that begins on a line of its own cannot be a part of the present one: a value follows one of three
-/// characters. Then the present one was cut off.
+/// Whether an object that begins on a line of its own cannot be part of the present one, because a value can only
+/// follow one of three characters. Then the present object was cut off.
 bool JsonParser::begins_another(char c) const {
   if (c != '{' || in_string_ || object_.back() != '\n') return false;
   const char before = object_[object_.find_last_not_of(" \t\r\n")];
   return before != ',' && before != '[' && before != ':';
 }
 
-/// Follows braces and strings, so that an object ends where it ends.
+/// Follows braces and strings to find the end of an object.
 void JsonParser::take_inside(char c, std::uint64_t line, LogRows& rows) {
   if (begins_another(c)) {
     rows.skip(object_line_, "a JSON object that does not end");

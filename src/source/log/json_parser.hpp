@@ -1,5 +1,5 @@
-// What the formats with JSON in them have in common: a log is a stream of JSON objects, one a line, pretty-printed, in
-// an array or several documents one after another, perhaps with lines of plain text between them.
+// What the formats based on JSON have in common: a log is a stream of JSON objects, one per line, pretty-printed, in
+// an array or as several documents one after another, perhaps with lines of plain text between them.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace vramtrack {
 
-/// Hands over one object after another, whatever lines it spans, so that a log of any size takes the memory of its
-/// largest object: at most 16 MiB.
+/// Hands over one object after another, whatever lines it spans, so that a log of any size takes only the memory of
+/// its largest object: at most 16 MiB.
 class JsonParser : public LogParser {
  public:
   static constexpr std::size_t kMostObjectBytes = 16 * kBytesPerMiB;
 
-  /// With an `array_key`, the objects handed over are the elements of the array that stands under this key, and what
-  /// is around the array is skipped: a whole result may be one object that no memory holds.
+  /// With an `array_key`, the objects handed over are the elements of the array under this key, and everything around
+  /// the array is skipped: a whole result may be one object that is too large for memory.
   explicit JsonParser(std::string_view array_key = {}) : array_key_(array_key) {}
 
   std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) final;
@@ -30,8 +30,8 @@ class JsonParser : public LogParser {
  protected:
   /// A complete object; it began on `line`.
   virtual void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) = 0;
-  /// A line, or what of it stands outside of objects; never blank or brackets and commas alone. `whole` is false for a
-  /// last line without its newline.
+  /// A line, or the part of it outside of objects; never blank or only brackets and commas. `whole` is false for a last
+  /// line without its newline.
   virtual void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);
 
  private:
@@ -44,7 +44,7 @@ class JsonParser : public LogParser {
 
   std::string array_key_;
   bool in_array_ = false;    ///< between the brackets of that array
-  std::string last_string_;  ///< around the array: the key before what follows
+  std::string last_string_;  ///< around the array: the last key
   std::string text_;         ///< outside of objects: the present line
   std::string object_;
   std::uint64_t object_line_ = 0;

@@ -1,4 +1,4 @@
-// A JSON value as a tree of our own: the library that reads it takes seconds to compile in each file that names it.
+// A JSON value as a tree of our own: including the JSON library costs seconds of compile time in each file.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace vramtrack {
 
-/// Read whole, changed by nobody.
+/// Read as a whole and never changed.
 class JsonValue {
  public:
   enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
@@ -24,13 +24,13 @@ class JsonValue {
   [[nodiscard]] bool is_string() const { return kind_ == Kind::string; }
   [[nodiscard]] bool is_array() const { return kind_ == Kind::array; }
   [[nodiscard]] bool is_object() const { return kind_ == Kind::object; }
-  /// 0 when it is no number.
+  /// 0 when it is not a number.
   [[nodiscard]] double number() const { return number_; }
-  /// Of a string its characters, of a number its digits (six places after the point); empty for others.
+  /// The characters of a string, the digits of a number (six places after the point); empty for others.
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// The number when it is whole and without a point.
+  /// The number if it is whole and written without a point.
   [[nodiscard]] std::optional<std::int64_t> whole() const;
-  /// Of an object or array, in their order (an object's: by key); the keys of an array are empty.
+  /// The members of an object (by key) or array (in order); the keys of an array are empty.
   [[nodiscard]] const std::vector<std::pair<std::string, JsonValue>>& members() const { return members_; }
   /// The member of an object; nullptr when it has none of this name.
   [[nodiscard]] const JsonValue* find(std::string_view key) const;

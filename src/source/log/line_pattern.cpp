@@ -36,7 +36,7 @@ Result<LinePattern> LinePattern::compile(const std::string& text) {
   const auto wrong = [&](const std::string& why) {
     return fail(fmt::format("--line-pattern '{}': {}; an example is '(?<used>\\d+) / (?<total>\\d+) MiB'", text, why));
   };
-  // ECMAScript's groups have no names here: they are counted, and the names taken out.
+  // std::regex has no named groups: the groups are counted, and the names removed.
   std::string plain;
   std::vector<Group> groups;
   bool in_class = false;

@@ -12,7 +12,7 @@
 
 namespace vramtrack {
 
-/// What one line says; empty where it does not.
+/// What one line says; a field that it does not mention is empty.
 struct TextReading {
   std::string_view time, step, used, total, free, allocated, reserved, gpu, uuid, pid, name, user;
 };

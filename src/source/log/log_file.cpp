@@ -10,9 +10,9 @@
 namespace vramtrack {
 namespace {
 
-/// Records of a log that was sorted are read in stretches of so many.
+/// Records of a sorted log are read in batches of this many.
 constexpr std::size_t kRecordsAtOnce = 4096;
-/// A character of UTF-16 may need four bytes: TextInput must never be asked for less.
+/// A UTF-16 character may need four bytes: TextInput must never be asked for less.
 constexpr std::size_t kRoom = 4;
 
 bool earlier(const Sample& a, const Sample& b) {
@@ -74,7 +74,7 @@ Result<LineInput::Stretch> LineInput::next(LogRows& rows) {
       stretch.first_line = line_;
       const std::size_t nul = stretch.text.find('\0');
       if (nul == 0) {
-        // NULs at the front of a line: what follows them is a line of its own.
+        // NULs at the start of a line: what follows them is a line of its own.
         const std::size_t after = std::min(available.find_first_not_of('\0'), stretch.text.size());
         rows.skip(line_, fmt::format("{} NUL bytes (the writer crashed?)", after));
         begin_ += after;
@@ -82,7 +82,7 @@ Result<LineInput::Stretch> LineInput::next(LogRows& rows) {
         continue;
       }
       if (nul != std::string_view::npos) {
-        // The lines before the one with NULs first, then that one up to them.
+        // First the lines before the one with NULs, then that line up to the NULs.
         const std::size_t before = stretch.text.rfind('\n', nul);
         stretch.text =
             before != std::string_view::npos ? stretch.text.substr(0, before + 1) : stretch.text.substr(0, nul);
@@ -197,11 +197,11 @@ Status LogFile::fill() {
   return {};
 }
 
-/// Moves what is settled from the parser's rows to `samples`.
+/// Moves the rows whose order is final from the parser's rows to `samples`.
 void LogFile::order() {
   LogRows& rows = *rows_;
   if (hold_ == Duration{} && rows.disorder() == Duration{} && waiting_.empty()) {
-    // In order throughout, the usual case; events may lead or trail the rows around them.
+    // Usually everything is in order already; events may be ahead of or behind the rows around them.
     if (!std::is_sorted(rows.events.begin(), rows.events.end(), earlier_event))
       std::stable_sort(rows.events.begin(), rows.events.end(), earlier_event);
     if (samples.empty())
@@ -233,7 +233,7 @@ void LogFile::order() {
   const auto cut = std::upper_bound(waiting_.begin(), waiting_.end(), until,
                                     [](Timestamp t, const Sample& s) { return t < s.time; });
   for (auto it = waiting_.begin(); it != cut; ++it) {
-    // A straggler beyond what was held for: a little late, it gets the time of what went out before it.
+    // A sample later than the hold allows for: if only a little late, it gets the time up to which samples went out.
     if (it->time < settled_ && settled_ - it->time <= std::chrono::seconds{60}) it->time = settled_;
     samples.push_back(*it);
   }

@@ -16,18 +16,18 @@
 
 namespace vramtrack {
 
-/// What a file turned out to be.
+/// What was found out about a file.
 struct Probe {
   const LogFormatInfo* format = nullptr;
   std::vector<LogDevice> devices;  ///< named in the head
   bool processes_only = false;
-  bool relative = false;  ///< its times are no dates
+  bool relative = false;  ///< its times are not dates
   Scale scale;            ///< what its figures count
-  Duration disorder{};    ///< by which series interleave loosely
+  Duration disorder{};    ///< by how much interleaved series are out of order
   bool has_long_lines = false;
 };
 
-/// Cuts a file into stretches of whole lines. Lines above 1 MiB are dropped and told, or cut if that is allowed; NUL
+/// Cuts a file into stretches of whole lines. Lines above 1 MiB are dropped with a note, or cut if that is allowed; NUL
 /// bytes (left by a crash of the machine that wrote the log) end the line they are in.
 class LineInput {
  public:
@@ -48,7 +48,7 @@ class LineInput {
   Result<Stretch> next(LogRows& rows);
   /// Lines above 1 MiB are cut into stretches that are not complete instead of being dropped.
   void allow_long_lines() { cuts_long_lines_ = true; }
-  /// Number of the line that the next stretch begins with, as its parser counted.
+  /// Number of the line with which the next stretch begins, as counted by the parser.
   void set_line(std::uint64_t line) { line_ = line; }
 
   /// Writes all of the text. Only before the first next(), and instead of it.
@@ -74,12 +74,12 @@ struct PlannedFile;
 /// A log being read: one file, or several that continue one another.
 class LogFile {
  public:
-  /// Opens the first of `parts` (at least one, in order of time), and each of the others where the one before ended.
+  /// Opens the first of `parts` (at least one, in order of time), and each of the others when the one before it ends.
   static Result<std::unique_ptr<LogFile>> open(std::vector<std::unique_ptr<PlannedFile>> parts,
                                                std::unique_ptr<LogRows> rows);
   ~LogFile();
 
-  /// Makes at least one sample ready, unless the log has ended. Errors: reading failed, or it is not in order of time.
+  /// Makes at least one sample ready, unless the log has ended. Errors: reading failed, or the log is out of order.
   Status fill();
   [[nodiscard]] bool ended() const { return ended_; }
 
@@ -88,7 +88,7 @@ class LogFile {
   std::size_t taken_samples = 0;
   std::vector<Event> events;
   std::size_t taken_events = 0;
-  /// No later sample lies before this.
+  /// No further sample will be earlier than this.
   [[nodiscard]] Timestamp settled_until() const { return settled_; }
   [[nodiscard]] LogRows& rows() { return *rows_; }
 
@@ -104,7 +104,7 @@ class LogFile {
   std::size_t part_ = 0;
   std::unique_ptr<LogText> text_;  ///< of the present part
   std::unique_ptr<LogRows> rows_;
-  Duration hold_{};  ///< samples younger than this, by the newest, wait for stragglers
+  Duration hold_{};  ///< samples less than this older than the newest one wait for late ones
   std::vector<Sample> waiting_;
   std::vector<Event> waiting_events_;
   Timestamp settled_ = LogRows::kNever;

@@ -16,11 +16,11 @@ using logtext::is_digit;
 struct Amount {
   logtext::Decimal number;
   std::uint64_t unit_bytes = 0;  ///< 0: none
-  bool binary = false;           ///< MiB or GiB, which hardly anything but memory is counted in
+  bool binary = false;           ///< MiB or GiB, which are hardly used for anything but memory
   std::size_t end = 0;
 };
 
-/// As people write them: "M" and "Gi" as well.
+/// Units as people write them, including "M" and "Gi".
 std::uint64_t unit_of(std::string_view word) {
   if (word == "M" || word == "Mi") return kBytesPerMiB;
   if (word == "G" || word == "Gi") return kBytesPerGiB;
@@ -39,7 +39,7 @@ std::optional<Amount> amount_at(std::string_view line, std::size_t at) {
   while (end < line.size() && is_alpha(line[end])) ++end;
   out.unit_bytes = unit_of(line.substr(word, end - word));
   out.binary = line.substr(word, end - word) == "MiB" || line.substr(word, end - word) == "GiB";
-  // Nobody writes use in bare bytes here; "B" and a rate's "MB/s" are not what is meant.
+  // Nobody writes used memory in bytes here; neither "B" nor a rate in "MB/s" is meant.
   const bool rate = end + 1 < line.size() && line[end] == '/' && line[end + 1] == 's';
   if (out.unit_bytes == 1 || rate) return std::nullopt;
   if (out.unit_bytes != 0)
@@ -59,7 +59,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// What the words before a pair speak of.
+/// What the words before a pair refer to.
 struct Label {
   bool gpu = false, memory = false, other = false;
   int index = -1;
@@ -109,7 +109,7 @@ Label read_label(std::string_view text) {
 void find_memory_pairs(std::string_view line, std::vector<MemoryPair>& pairs) {
   pairs.clear();
   std::size_t label_from = 0;
-  Label whole;  // of the line up to here: "GPU 0: util 5 %, memory 1/2 GB"
+  Label whole;  // of the whole line up to here: "GPU 0: util 5 %, memory 1/2 GB"
   for (std::size_t i = 0; i < line.size();) {
     if (!is_digit(line[i])) {
       ++i;
@@ -148,10 +148,10 @@ void find_memory_pairs(std::string_view line, std::vector<MemoryPair>& pairs) {
     pair.names_gpu = label.gpu || whole.gpu;
     if (pair.total_bytes > 0 && pair.used_bytes <= pair.total_bytes) pairs.push_back(pair);
   }
-  // Where some are said to be memory, the bare ones are something else.
+  // If some pairs are labelled as memory, the bare ones are something else.
   if (std::any_of(pairs.begin(), pairs.end(), [](const MemoryPair& p) { return !p.bare; }))
     std::erase_if(pairs, [](const MemoryPair& p) { return p.bare; });
-  // "memory 10/64 GB, GPU memory 8/24 GB": where one is said to be a GPU's, the other is not.
+  // "memory 10/64 GB, GPU memory 8/24 GB": if one is labelled as a GPU's, the other is not a GPU's.
   if (std::any_of(pairs.begin(), pairs.end(), [](const MemoryPair& p) { return p.names_gpu; }))
     std::erase_if(pairs, [](const MemoryPair& p) { return !p.names_gpu; });
 }

@@ -29,7 +29,7 @@ const std::unordered_map<std::string_view, Meaning>& table() {
 }
 
 bool begins_wide(char c) {
-  return static_cast<unsigned char>(c) >= 0xe0;  // from U+0800 on: no letter of a language with spaces between words
+  return static_cast<unsigned char>(c) >= 0xe0;  // from U+0800 on: letters of languages without spaces between words
 }
 bool is_letter(char c) {
   return is_alpha(c) || (static_cast<unsigned char>(c) >= 0x80);
@@ -40,7 +40,7 @@ struct Word {
   Meaning meaning = Meaning::none;
 };
 
-/// The longest word of the table that `text`, which begins with a wide letter, begins with.
+/// The longest word of the table with which `text` begins. REQUIRES: `text` begins with a wide letter.
 Word wide_word(std::string_view text) {
   constexpr std::size_t kLongest = 24;
   for (std::size_t n = std::min(text.size(), kLongest); n > 2; --n)
@@ -72,7 +72,7 @@ void cut_words(std::string_view text, std::vector<Word>& words) {
   }
 }
 
-/// A number of the line.
+/// A number in the line.
 struct Token {
   std::size_t begin = 0, digits_end = 0, end = 0;  ///< `end`: with its unit
   double number = 0;
@@ -102,7 +102,7 @@ void cut_numbers(std::string_view line, std::string_view stamp, std::vector<Toke
       ++i;
     }
     t.digits_end = t.end = i;
-    // "A100", "v1.2", "-3": no figure. "gpu0" is looked at as a name.
+    // "A100", "v1.2", "-3" are not figures. "gpu0" is treated as a name.
     const char before = t.begin > 0 ? line[t.begin - 1] : ' ';
     const bool negative = before == '-' && (t.begin < 2 || line[t.begin - 2] == ' ' || line[t.begin - 2] == '=');
     std::size_t word = i;
@@ -111,7 +111,7 @@ void cut_numbers(std::string_view line, std::string_view stamp, std::vector<Toke
     while (end < line.size() && is_alpha(line[end])) ++end;
     const std::string_view unit = line.substr(word, end - word);
     t.unit_bytes = written_unit(unit);
-    // A letter alone is a unit only where it touches the number: "8 M" may be anything.
+    // A single letter is a unit only if it touches the number: "8 M" may mean anything.
     if (t.unit_bytes != 0 && unit.size() == 1 && word != i) t.unit_bytes = 0;
     if (t.unit_bytes != 0) {
       t.end = end;
@@ -125,7 +125,7 @@ void cut_numbers(std::string_view line, std::string_view stamp, std::vector<Toke
     t.number = read_number(line.substr(t.begin, t.digits_end - t.begin), t.unit_bytes);
     if (t.number < 0 || negative) t.rate = true;
     i = std::max(t.end, i);
-    // Glued to a letter ("A100", "cuda0"): kept, since it may be an index, never an amount.
+    // Directly after a letter ("A100", "cuda0"): kept, since it may be an index, but it is never an amount.
     if (is_letter(before) && !begins_wide(before) && (static_cast<unsigned char>(before) < 0x80)) {
       t.rate = true;
       t.unit_bytes = 0;
@@ -137,7 +137,7 @@ void cut_numbers(std::string_view line, std::string_view stamp, std::vector<Toke
 
 constexpr std::string_view kSeparators = ",;|\t";
 
-/// What the words of a label say together.
+/// What the words of a label mean together.
 struct Label {
   std::vector<Meaning> roles;  ///< in order
   std::vector<std::string_view> role_words;
@@ -148,7 +148,7 @@ struct Label {
 
   [[nodiscard]] bool is_of_gpu() const { return vram || (gpu && memory); }
   [[nodiscard]] bool says_anything() const { return !roles.empty() || memory || vram || other || rate; }
-  /// The role, and the word for it: a peak of what is allocated is a peak.
+  /// The role, and the word that gives it: a peak of allocated memory is a peak.
   [[nodiscard]] std::pair<Meaning, std::string_view> role() const {
     for (const Meaning wanted :
          {Meaning::peak, Meaning::reserved, Meaning::allocated, Meaning::free, Meaning::used, Meaning::total})
@@ -201,7 +201,7 @@ Label read_label(std::string_view text) {
   return out;
 }
 
-/// The part of the text before a number that is its label: after the last separator, unless that says nothing.
+/// The label in the text before a number: the part after the last separator, unless that part has no meaning.
 std::string_view label_before(std::string_view text) {
   if (text.size() > kLongestLabel) {
     std::size_t from = text.size() - kLongestLabel;
@@ -225,13 +225,13 @@ std::string without_digits(std::string_view text) {
   return std::string(logtext::trim(out));
 }
 
-/// Whether `text`, between two numbers, makes a pair of them: "5 / 24 GB", "5 of 24 GB".
+/// Whether `text` between two numbers makes them a pair: "5 / 24 GB", "5 of 24 GB".
 bool joins_pair(std::string_view text) {
   text = logtext::trim(text);
   return text == "/" || text == "of" || text == "out of" || text == "von" || text == "／";
 }
 
-/// The word that stands right before a number, but for marks: of "step [3", "GPU#0:", "gpu0".
+/// The word right before a number, ignoring punctuation, as in "step [3", "GPU#0:", "gpu0".
 std::string_view word_right_before(std::string_view text) {
   std::size_t end = text.size();
   while (end > 0 && std::string_view(" :=#[(_-\"'/").find(text[end - 1]) != std::string_view::npos) --end;
@@ -246,7 +246,7 @@ bool is_count(Meaning meaning) {
   return meaning >= Meaning::step && meaning <= Meaning::request;
 }
 
-/// What came before the message: of docker compose, kubectl logs --prefix, srun --label.
+/// The prefix that docker compose, kubectl logs --prefix or srun --label put before the message.
 std::string_view line_prefix(std::string_view line) {
   if (line.starts_with("[pod/")) {
     const std::size_t end = line.find(']');
@@ -334,7 +334,7 @@ void find_figures(std::string_view line, LineFigures& out) {
 
   const auto before_of = [&](std::size_t i) {
     std::size_t from = i == 0 ? 0 : tokens[i - 1].end;
-    // What stands before the stamp is the prefix, not a label.
+    // The text before the stamp is the prefix, not a label.
     if (!out.stamp.empty()) {
       const auto stamp_end = static_cast<std::size_t>(out.stamp.data() + out.stamp.size() - line.data());
       if (stamp_end <= tokens[i].begin) from = std::max(from, stamp_end);
@@ -346,7 +346,7 @@ void find_figures(std::string_view line, LineFigures& out) {
     return line.substr(tokens[i].end, to - tokens[i].end);
   };
 
-  // Labels stand before their figures, or after them: the first figure shows which.
+  // Labels come before their figures or after them: the first figure shows which.
   bool labels_follow = false;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (!tokens[i].is_amount() || tokens[i].rate) continue;
@@ -355,7 +355,7 @@ void find_figures(std::string_view line, LineFigures& out) {
     break;
   }
 
-  bool of_gpu = false;  // said in the line so far
+  bool of_gpu = false;  // the line has mentioned a GPU so far
   int gpu = -1;
   std::string_view context;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -364,7 +364,7 @@ void find_figures(std::string_view line, LineFigures& out) {
     const std::string_view near = t.is_amount() ? std::string_view{} : word_right_before(before);
     const Meaning named = near.empty() ? Meaning::none : meaning_of(near);
     const bool plain = t.whole && !t.is_amount() && t.number < 1e15;
-    // A unit that touches the next word is none: "GPU 0 MiB" has no index, "gpu0" has.
+    // A number with a unit is not an index: "GPU 0 MiB" has no index, "gpu0" has one.
     if (plain && (named == Meaning::gpu || named == Meaning::rank) && t.number < 1024) {
       if (named == Meaning::gpu || gpu < 0) gpu = out.gpu = static_cast<int>(t.number);
       const Label words = read_label(before);

@@ -78,12 +78,12 @@ int recognise(std::string_view head) {
   for (; lines < kLines && !head.empty(); ++lines) {
     Row row;
     const std::string_view line = logtext::take_line(head);
-    if (head.empty() && lines > 0) break;  // it may be cut off
+    if (head.empty() && lines > 0) break;  // it may be truncated
     if (!read_row(line, row) || (lines > 0 && row.step < last)) return 0;
     last = row.step;
     if (lines == 0) first = last;
   }
-  // Steps rise or are all 0; another constant is someone's total memory.
+  // Steps rise or are all 0; any other constant may be a total memory.
   const bool steps = last > first || last == 0 || lines == 1;
   return lines > 0 && steps ? 75 : 0;
 }

@@ -59,7 +59,7 @@ bool read_monitor_header(std::string_view line, MonitorColumns& columns) {
       found.command = at;
   }
   if (found.gpu < 0) return false;
-  // A command takes the rest of its line, so only the last column can be one.
+  // A command takes the rest of its line, so only the last column can be a command.
   if (static_cast<std::size_t>(found.command) + 1 != found.count) found.command = -1;
   columns = found;
   return true;
@@ -138,7 +138,7 @@ void MonitorParser::read_line(std::string_view line, std::uint64_t number, bool 
     return;
   }
   cut_monitor_row(text, columns_, words_);
-  // The last word of a line cut short may lack digits. A command may be empty.
+  // The last word of a truncated line may lack digits. A command may be empty.
   const std::size_t least = columns_.count - (columns_.command >= 0 && whole ? 1 : 0);
   if (words_.size() < least || words_.size() > columns_.count) {
     const std::string why =

@@ -1,4 +1,4 @@
-// The columns of `nvidia-smi dmon` and `pmon`, which print alike.
+// The columns of `nvidia-smi dmon` and `pmon`, which have the same layout.
 #pragma once
 
 #include <string>
@@ -28,13 +28,13 @@ struct MonitorHead {
   StampReader stamp;
   std::vector<std::string> assumptions;
 };
-/// Errors when there is no header or no fb column, with the option that records it.
+/// An Error when there is no header or no fb column; it names the option that records it.
 Result<MonitorHead> read_monitor_head(const LogHead& head, std::string_view tool);
 
 /// The first header line of a head, for recognising.
 bool find_monitor_header(std::string_view head, MonitorColumns& columns);
 
-/// A parser of rows with such columns: keeps the rounds apart where there is no clock.
+/// A parser of rows with such columns; separates the rounds when there is no clock.
 class MonitorParser : public LineParser {
  public:
   explicit MonitorParser(MonitorHead head) : LineParser(std::move(head.stamp)), columns_(head.columns) {
@@ -62,7 +62,7 @@ class MonitorParser : public LineParser {
   int gpu_ = -1;
 
  private:
-  /// Whether the row just cut begins a new round, where no clock tells: the GPUs start over, or repeat a process.
+  /// Whether the row just cut begins a new round, if there is no clock: the GPUs start over, or a process repeats.
   bool begins_round();
 
   std::vector<std::size_t> device_of_;  ///< by GPU index

@@ -1,4 +1,4 @@
-// The table of `npu-smi info` (Ascend), dumped in a loop; it prints no time. Two rows a chip, then the processes:
+// The table of `npu-smi info` (Ascend), dumped in a loop; it prints no time. Two rows per chip, then the processes:
 //
 //   | NPU   Name    | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
 //   | Chip          | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |
@@ -38,8 +38,8 @@ struct Pair {
   std::uint64_t used = 0, total = 0;
 };
 
-/// The last "used / total" of a cell whose total is not zero: a chip has device memory or HBM, and prints 0 / 0 for the
-/// other.
+/// The last "used / total" in a cell whose total is not zero: a chip has device memory or HBM, and prints 0 / 0 for
+/// the other.
 std::optional<Pair> last_pair(std::string_view cell) {
   while (true) {
     const std::size_t slash = cell.find_last_of('/');
@@ -93,7 +93,7 @@ class NpuSmi final : public LineReader {
       read_chip(cells, rows);
   }
 
-  /// A line closes the list of the processes of an NPU.
+  /// A separator line closes the list of an NPU's processes.
   void end_listing(LogRows& rows) {
     for (const auto& [npu, device] : chips_)
       if (std::find(listed_npus_.begin(), listed_npus_.end(), npu) != listed_npus_.end())
@@ -157,7 +157,7 @@ class NpuSmi final : public LineReader {
   std::optional<int> npu_;  ///< of the upper row
   std::string name_;
   std::vector<std::pair<int, LogDevice>> chips_;  ///< of this dump, with their NPU
-  std::vector<int> listed_npus_;                  ///< whose processes were listed since the last line across
+  std::vector<int> listed_npus_;                  ///< NPUs whose processes were listed since the last separator line
   bool in_processes_ = false;
 };
 

@@ -8,7 +8,7 @@
 namespace vramtrack {
 namespace {
 
-/// What every message has, so that most other lines are told at a glance.
+/// What every message contains, so that most other lines are ruled out quickly.
 bool may_be_message(std::string_view line) {
   constexpr std::string_view kMemory = "memory";
   constexpr std::string_view kBefore = "of ";
@@ -32,7 +32,7 @@ bool tells_out_of_memory(std::string_view line) {
 std::string why_out_of_memory(std::string_view line) {
   const auto explanation = explain::explain(explain::read_messages(line));
   if (!explanation || explanation->cause == explain::Cause::unknown) return "";
-  // The readings tell whether what was too big had grown; the message alone does not.
+  // Whether what was too big had grown shows in the readings, not in the message alone.
   return explanation->cause == explain::Cause::too_big ? explanation->because : explain::headline(*explanation, "");
 }
 

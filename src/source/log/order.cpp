@@ -8,18 +8,18 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kMostRises = 4096;
-/// Of the steps ahead, three in four are no longer than the period: what is longer is a pause, or a step of order.
+/// The period is the third quartile of the steps ahead: a longer step is a pause, or due to the order of the rows.
 constexpr std::size_t kPeriodNumerator = 3;
 constexpr std::size_t kPeriodDenominator = 4;
-/// Where more than one in so many steps goes back, the steps ahead say nothing of the period.
+/// When there is more than one step back for every 3 steps ahead, the steps ahead do not show the period.
 constexpr std::uint64_t kShuffledShare = 3;
-/// A log that lists its newest rows first has jitter too: it goes ahead less than once in so many rows.
+/// A log that lists its newest rows first may have jitter too: at most one step ahead for every 4 steps back.
 constexpr std::uint64_t kRiseShare = 4;
-/// One of times of day goes ahead once a day: less than one in so many steps.
+/// If it holds times of day, it also goes ahead once a day: at most once for every 16 steps back.
 constexpr std::uint64_t kMidnightShare = 16;
-/// Of one clock's log no more goes back at a time.
+/// In the log of a single clock, no step goes back over more than this share of the log.
 constexpr double kMostOfTheLog = 0.9;
-/// So large a majority of the steps decides what all of them are.
+/// Steps of one kind must outnumber the other 10 to 1 to decide.
 constexpr std::uint64_t kMajority = 10;
 
 std::int64_t ns(Timestamp time) {
@@ -33,7 +33,7 @@ bool OrderSurvey::Direction::see(std::size_t series, std::int64_t time) {
   Last& mine = last[series];
   const bool known = mine.stretch == stretch;
   if (known && mine.furthest - time > kClockJitter.count()) {
-    // All series begin anew: theirs is the same step.
+    // A new stretch begins for all series: when the others step back here, that is the same step.
     ++steps;
     mine = {time, ++stretch};
     furthest = time;
@@ -90,8 +90,8 @@ Duration OrderSurvey::period() const {
     std::vector<Duration> rises = rises_;
     return nth_smallest(std::span(rises), (rises.size() - 1) * kPeriodNumerator / kPeriodDenominator);
   }
-  // The most frequent series shows it. In such an order a process that some readings do not list seems to end and to
-  // begin again, and each of its lives to be sampled now and then over the whole log.
+  // Use the series with the most frequent samples. In such an order, a process that some readings do not list seems to
+  // end and start again, and each of its apparent lives has only occasional samples across the whole log.
   Duration shortest{};
   for (const Extent& extent : extents_) {
     if (extent.latest == extent.earliest) continue;
@@ -130,13 +130,14 @@ LogOrder StretchSurvey::order() {
     if (s.is_open) close(s);
   open_.clear();
   std::sort(closed_.begin(), closed_.end(), [this](const Stretch& a, const Stretch& b) { return begins_before(a, b); });
-  // `b` begins in `a` or after it: it lies among its samples when it ends there too, or they share more than jitter.
+  // `b` does not begin before `a`. It lies among the samples of `a` when it also ends there, or when the two overlap
+  // by more than jitter.
   const auto among = [](std::int64_t a_last, const Stretch& b) {
     return b.last_ns <= a_last || a_last - b.first_ns > kClockJitter.count();
   };
   std::uint64_t steps = 0;
   std::uint64_t of_clock = 0;
-  std::int64_t reached = 0;  // by the stretches of the series so far, and by the second of them
+  std::int64_t reached = 0;  // latest end of the series' stretches so far; below: the second latest
   std::int64_t reached_twice = 0;
   std::int64_t begin = 0;
   std::int64_t end = 0;

@@ -1,4 +1,4 @@
-// In which order a log lists its times, and what a step back in them means: see "Order of time" in
+// The order in which a log lists its times, and what it means when they step back: see "Order of time" in
 // docs/formats/logs.md.
 #pragma once
 
@@ -15,7 +15,7 @@ enum class LogOrder : std::uint8_t {
   as_written,    ///< in order, or a clock was set back
   newest_first,  ///< from its end
   by_time,       ///< its rows sorted by their times
-  unclear,       ///< some steps back say this, some that
+  unclear,       ///< the steps back contradict one another
 };
 
 /// Steps back within one series up to this are jitter between rows (clock slew, threads).
@@ -23,7 +23,7 @@ inline constexpr Duration kClockJitter = std::chrono::seconds{2};
 /// Rows of different series further apart than this do not interleave: one series is listed after another.
 inline constexpr Duration kInterleaving = std::chrono::seconds{60};
 
-/// What one pass over the times of a log tells. 64 bytes a series.
+/// What one pass over the times of a log shows. 64 bytes a series.
 class OrderSurvey {
  public:
   /// The next sample, in the order of the file.
@@ -31,15 +31,15 @@ class OrderSurvey {
 
   /// Whether time steps back at all.
   [[nodiscard]] bool steps_back() const { return ahead_.steps > 0; }
-  /// Some series is listed after another.
+  /// Whether a whole series is listed after another.
   [[nodiscard]] bool in_blocks() const { return ahead_.blocks; }
-  /// Rows go back so often that they are in no order at all.
+  /// Whether rows go back so often that they are in no order at all.
   [[nodiscard]] bool is_shuffled() const;
-  /// Every series steps back and none goes ahead. `wraps`: times of day, which go ahead at each midnight.
+  /// Whether every series steps back and none goes ahead. `wraps`: times of day, which go ahead at each midnight.
   [[nodiscard]] bool newest_first(bool wraps) const;
-  /// With newest_first(): read from its end, some series is listed after another.
+  /// With newest_first(): whether a whole series is listed after another when the log is read from its end.
   [[nodiscard]] bool in_blocks_from_end() const { return behind_.blocks; }
-  /// The line where time steps back first; 0: nowhere.
+  /// The line where time first steps back; 0: nowhere.
   [[nodiscard]] std::uint64_t line() const { return line_; }
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
   /// Of all samples. REQUIRES: samples() > 0.
@@ -47,7 +47,7 @@ class OrderSurvey {
   [[nodiscard]] Timestamp latest() const { return latest_; }
   /// Of the last sample in the file.
   [[nodiscard]] Timestamp last() const { return last_; }
-  /// Time between two samples of a series, as far as samples in such an order show it.
+  /// Time between two samples of a series, as far as the order of the samples shows it.
   [[nodiscard]] Duration period() const;
 
  private:
@@ -55,7 +55,7 @@ class OrderSurvey {
   struct Direction {
     struct Last {
       std::int64_t furthest = 0;
-      std::uint64_t stretch = 0;  ///< of the file, between two steps
+      std::uint64_t stretch = 0;  ///< number of the part of the file between two steps
     };
     std::vector<Last> last;  ///< by series
     std::int64_t furthest = INT64_MIN / 2;
@@ -86,28 +86,28 @@ class OrderSurvey {
   Timestamp last_{};
 };
 
-/// A second pass, over a log whose times step back: is it its order, or was a clock set? A stretch is a run of samples
-/// of one series without a step back and without a pause. A step back is one of order when the stretch that begins
-/// there lies where its series has no other samples, and a clock's when it lies among others. A clock with dates does
-/// not go back over the whole log, nor twice over the same time: that is neither.
+/// A second pass, over a log whose times step back: are its rows out of order, or was a clock set back? A stretch is a
+/// run of samples of one series without a step back or a pause. If the stretch that begins with a step back covers a
+/// time in which its series has no other samples, the rows are out of order; if it lies among other samples, a clock
+/// was set. A clock with dates never goes back over the whole log, nor twice over the same time: that is neither.
 class StretchSurvey {
  public:
-  /// `period`: OrderSurvey::period(). A stretch ends where no sample comes for one and a half of it. `is_dated`: times
-  /// are not those since a start.
+  /// `period`: OrderSurvey::period(). A stretch ends when no sample comes for one and a half periods. `is_dated`: the
+  /// times are dates, not times since a start.
   StretchSurvey(Duration period, bool is_dated) : pause_(period + period / 2), is_dated_(is_dated) {}
 
   void see(Timestamp time, SeriesId series);
-  /// REQUIRES: all samples were seen. by_time, as_written (a clock) or unclear.
+  /// REQUIRES: all samples were seen. Returns by_time, as_written (a clock was set) or unclear.
   [[nodiscard]] LogOrder order();
 
  private:
-  /// More are not kept; those that are decide. 32 MiB.
+  /// Later stretches are not kept; the kept ones decide. 32 MiB.
   static constexpr std::size_t kMostStretches = 1U << 20;
 
   struct Stretch {
     std::int64_t first_ns = 0;
     std::int64_t last_ns = 0;
-    std::int64_t back_ns = 0;  ///< how far the step before it went; 0: none
+    std::int64_t back_ns = 0;  ///< how far back the step before it went; 0: none
     std::uint32_t series = 0;
     bool is_open = false;
   };

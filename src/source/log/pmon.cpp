@@ -1,4 +1,4 @@
-// nvidia-smi pmon -s m[...] [-o D|T|DT]: one row a process a GPU a reading; "-" where a GPU has none.
+// nvidia-smi pmon -s m[...] [-o D|T|DT]: one row per process, GPU and reading; "-" for a GPU without processes.
 #include <fmt/format.h>
 
 #include "core/units.hpp"

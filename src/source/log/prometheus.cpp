@@ -1,5 +1,5 @@
-// Prometheus's exposition text, one scrape after another: `curl node:9400/metrics >> gpu.prom` in a loop, or with the
-// time of each value (federation).
+// Prometheus's exposition text, one scrape after another: `curl node:9400/metrics >> gpu.prom` in a loop, or with a
+// time after each value (federation).
 //
 //   # TYPE DCGM_FI_DEV_FB_USED gauge
 //   DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-34319582-...",Hostname="node1"} 4845 [1772359200000]
@@ -28,7 +28,7 @@ bool is_name(char c) {
   return logtext::is_alpha(c) || logtext::is_digit(c) || c == '_' || c == ':';
 }
 
-/// False when the line is no sample. Labels may hold any character in their quotes.
+/// False when the line is not a sample. Labels may contain any character within their quotes.
 bool cut_sample(std::string_view line, Sampled& out) {
   std::size_t at = 0;
   while (at < line.size() && is_name(line[at])) ++at;
@@ -97,7 +97,7 @@ class Prometheus final : public LineReader {
     Sampled sample;
     if (line.front() == '#' || !cut_sample(line, sample)) {
       if (!own_times_ && readings_.take_time(line, rows)) ++scrape_;
-      return;  // comments, and what curl says
+      return;  // comments, and messages of curl
     }
     Series* const found = series_of(sample, rows);
     if (found == nullptr) return;
@@ -115,8 +115,8 @@ class Prometheus final : public LineReader {
         return rows.skip(rows.line, "no time in ms since 1970 after the value, where other lines have one");
       return readings_.set_at(Timestamp{std::chrono::milliseconds{*ms}}, series.gpu, series.metric.field, bytes, rows);
     }
-    // A series that this scrape already had begins the next scrape. The same GPU may be in it several times, once for
-    // each pod that shares it.
+    // A series that this scrape already contains begins the next scrape. A scrape may contain the same GPU several
+    // times, once for each pod that shares it.
     if (series.scrape == scrape_) {
       readings_.end_dump(rows);
       ++scrape_;
@@ -125,7 +125,7 @@ class Prometheus final : public LineReader {
     readings_.put(series.gpu, series.metric.field, bytes, rows);
   }
 
-  /// Of each series its labels are read once; nullptr when it is not the memory of a GPU.
+  /// Reads the labels of each series only once; nullptr when it is not the memory of a GPU.
   Series* series_of(const Sampled& sample, LogRows& rows) {
     const auto [name, is_new] = metrics_.try_emplace(std::string(sample.name));
     if (is_new) {

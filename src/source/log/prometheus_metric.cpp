@@ -79,7 +79,7 @@ LogDevice gpu_of_labels(const PrometheusLabels& labels) {
       label(labels, {"Hostname", "node", "kubernetes_node", "node_name", "host", "exported_instance", "instance"});
   const bool is_unique = !gpu.uuid.empty();
   if (!is_unique) {
-    // A bus id or an index is of one machine.
+    // A bus id or an index is unique only within one machine.
     const std::string own = !gpu.pci_bus_id.empty() ? gpu.pci_bus_id
                             : gpu.index             ? std::to_string(*gpu.index)
                                                     : std::string(index_text);

@@ -18,14 +18,14 @@ struct PrometheusMetric {
   std::uint64_t unit_bytes = 0;  ///< 0: the name does not say
 };
 
-/// The meaning of a metric by its name; nullopt when it is not the memory of a GPU. A percentage is none: of what is
-/// not said.
+/// The meaning of a metric by its name; nullopt when it is not the memory of a GPU, or is a percentage, since it does
+/// not say of what.
 std::optional<PrometheusMetric> gpu_memory_metric(std::string_view name);
 
 using PrometheusLabels = std::vector<std::pair<std::string, std::string>>;
 
-/// The GPU that labels name: by UUID, PCI address, or index and host. Other labels (the pod that uses the GPU at the
-/// moment) are no identity, unless there is nothing else.
+/// The GPU that labels name: by UUID, PCI address, or index and host. Other labels (such as the pod that uses the GPU
+/// at the moment) do not identify it, unless there is nothing else.
 LogDevice gpu_of_labels(const PrometheusLabels& labels);
 
 }  // namespace vramtrack

@@ -4,8 +4,8 @@
 //     {"metric": {"__name__": "DCGM_FI_DEV_FB_USED", "gpu": "0", "UUID": "GPU-..."},
 //      "values": [[1772359200, "4845"], [1772359215, "4846"]]}, ...]}}
 //
-// A series is one object and is read when it is complete; the document around them is never in memory. The series come
-// one after another: their values are put in order of time when all are known.
+// A series is one object and is read when it is complete; the document around the series is never in memory. The
+// series come one after another: their values are sorted by time when all are known.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Point {
   Field field = Field::used;
 };
 
-/// Of one GPU at one time the total first, then the free and the used memory.
+/// For one GPU at one time, the total comes first, then the free and the used memory.
 bool earlier(const Point& a, const Point& b) {
   return std::tuple(a.time, a.gpu, b.field, a.bytes) < std::tuple(b.time, b.gpu, a.field, b.bytes);
 }
@@ -45,7 +45,7 @@ bool is_pair(const JsonValue& pair) {
          pair.members()[1].second.is_string();
 }
 
-/// [1772359200.123, "4845"]: false when it is none, or no number ("NaN").
+/// [1772359200.123, "4845"]: false when `pair` is not such a pair, or its value is not a number ("NaN").
 bool read_point(const JsonValue& pair, std::uint64_t unit, Point& out) {
   if (!is_pair(pair)) return false;
   const double seconds = pair.members()[0].second.number();
@@ -97,7 +97,7 @@ class PrometheusRange final : public JsonParser {
       for (const auto& [ignored, pair] : values->members()) read_value(pair, *metric, line, known->second, rows);
   }
 
-  /// By the name; an expression such as max by (gpu) (...) has none and is taken for used memory.
+  /// The meaning by the name; an expression such as max by (gpu) (...) has no name and is taken as used memory.
   std::optional<PrometheusMetric> meaning(const PrometheusLabels& labels, LogRows& rows) {
     const auto name = std::find_if(labels.begin(), labels.end(), [](const auto& l) { return l.first == "__name__"; });
     std::optional<PrometheusMetric> metric;
@@ -149,7 +149,7 @@ class PrometheusRange final : public JsonParser {
         gpu.free_time = point.time;
         gpu.free_bytes = point.bytes;
       } else {
-        // Without a total of its own, used and free together, once: rounded values do not always give the same sum.
+        // If there is no total, use the sum of used and free, once: rounded values do not always have the same sum.
         if (!gpu.has_total && gpu.free_time == point.time) {
           gpu.has_total = true;
           rows.total(point.time, gpu.device, point.bytes + gpu.free_bytes);

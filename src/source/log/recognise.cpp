@@ -34,7 +34,7 @@ std::string format_names() {
   return names;
 }
 
-/// Where no tool's own format fits: the general reader of text, if it can read the log.
+/// When no tool's own format fits, falls back to the general text reader, if it can read the log.
 Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo& tried) {
   const LogFormatInfo* const text = find_log_format(kPatternFormat);
   if (&tried == text || text->recognise(head.text) == 0) return fail("no text");
@@ -46,7 +46,7 @@ Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo&
   return out;
 }
 
-/// What the head of a log gives.
+/// What is read from the head of a log.
 struct FirstLook {
   explicit FirstLook(const std::string& shown) : rows(catalog, roster, shown, std::nullopt) {}
   void look(LogParser& parser, std::string_view head) { parser.parse(head, 1, true, rows); }
@@ -65,7 +65,7 @@ Status copy(PlannedFile& planned, LineInput& lines) {
   return {};
 }
 
-/// A file can be read as often as wanted; of standard input and pipes nothing comes twice.
+/// A file can be read any number of times; standard input and pipes only once.
 bool is_readable_again(const std::string& path) {
   std::error_code ignored;
   return path != "-" && std::filesystem::is_regular_file(path, ignored);
@@ -75,7 +75,7 @@ bool is_readable_again(const std::string& path) {
 
 Result<RecognisedText> recognise_text(const LogHead& head) {
   RecognisedText out;
-  // A pattern is for text alone.
+  // A line pattern applies only to the text format.
   const std::string_view named = head.options->line_pattern.empty() ? head.options->format : kPatternFormat;
   if (!named.empty()) {
     out.format = find_log_format(named);

@@ -12,16 +12,16 @@
 
 namespace vramtrack {
 
-/// A file that was recognised, and all that is needed to open it again.
+/// A file that was recognised, and everything needed to open it again.
 struct PlannedFile {
   std::string path;
   std::string shown;  ///< path for messages
   LogOptions options;
   Zone zone;
   Probe probe;
-  LogTimes times;                    ///< of a stream: what its head says
-  std::unique_ptr<LineInput> input;  ///< of a stream (standard input, a pipe), which cannot be opened twice
-  std::optional<Spool> spool;        ///< of a stream out of order: a copy
+  LogTimes times;                    ///< for a stream: what its head shows
+  std::unique_ptr<LineInput> input;  ///< for a stream (standard input, a pipe), which cannot be opened twice
+  std::optional<Spool> spool;        ///< for a stream out of order: a copy
 
   [[nodiscard]] bool is_stream() const { return input != nullptr; }
   [[nodiscard]] std::string opened_as() const { return spool ? spool->path() : path; }
@@ -34,7 +34,7 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
 /// Opens a planned file that can be read again.
 Result<std::unique_ptr<LineInput>> open_lines(const PlannedFile& planned);
 
-/// Recognises text already at hand (the fuzzer's way in): the format and its parser.
+/// Recognises text that is already in memory (the fuzzer's entry point): the format and its parser.
 struct RecognisedText {
   const LogFormatInfo* format = nullptr;
   std::unique_ptr<LogParser> parser;
@@ -44,7 +44,7 @@ Result<RecognisedText> recognise_text(const LogHead& head);
 /// A log as it is read: its text in order, and the parser for it.
 struct LogText {
   std::unique_ptr<LineInput> lines;
-  std::unique_ptr<RecordSorter> records;  ///< instead, of a log that was out of order
+  std::unique_ptr<RecordSorter> records;  ///< instead of `lines`, for a log that was out of order
   std::unique_ptr<LogParser> parser;
 };
 /// Opens a planned file for reading from its start, into `rows`.

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kLeastWindow = 64 * kBytesPerKiB;
 
-/// What stands before a record's text in the spool.
+/// What precedes a record's text in the spool.
 struct Header {
   std::int64_t key;
   std::uint64_t line;
@@ -55,7 +55,7 @@ Status RecordSorter::spill() {
 }
 
 bool RecordSorter::later(std::size_t a, std::size_t b) const {
-  // Of equal keys the earlier run's come first: they were added first.
+  // With equal keys, the records of the earlier run come first: they were added first.
   return runs_[a].front.key != runs_[b].front.key ? runs_[a].front.key > runs_[b].front.key : a > b;
 }
 

@@ -1,7 +1,7 @@
 // RecordSorter: puts the records of a log in order, in bounded memory (an external merge sort).
 //
 //   add   |  buffer, 32 MiB  | full: sorted and written as a run ->  Spool  | run | run | run |
-//   next  <- the smallest front of all runs, or of the buffer where nothing was written
+//   next  <- the smallest front of all runs, or of the buffer if nothing was written
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@ namespace vramtrack {
 
 /// Whole lines of a log that belong together.
 struct LogRecord {
-  std::int64_t key = 0;    ///< by which they are sorted
-  std::uint64_t line = 1;  ///< of the first of them in the file
+  std::int64_t key = 0;    ///< the sort key
+  std::uint64_t line = 1;  ///< number of the first one in the file
   bool complete = true;    ///< false for a last line without its newline
   std::string_view text;
 };
 
-/// Records of one key keep the order in which they were added. Takes up to 64 MiB of memory, and as much temporary disk
-/// as the records have bytes, where those are more than 32 MiB. Not thread-safe.
+/// Records with equal keys keep the order in which they were added. Takes up to 64 MiB of memory and, if the records
+/// have more than 32 MiB, temporary disk space for all of them. Not thread-safe.
 class RecordSorter {
  public:
   /// `buffer_bytes`: for tests.
@@ -67,7 +67,7 @@ class RecordSorter {
   std::uint64_t size_ = 0;
   std::string text_;
   std::vector<Entry> entries_;
-  std::size_t taken_ = 0;  ///< of entries_, where nothing was spilled
+  std::size_t taken_ = 0;  ///< of entries_, if nothing was spilled
   std::optional<Spool> spool_;
   std::vector<Run> runs_;
   std::vector<std::size_t> heap_;   ///< of runs_, the one with the smallest front first

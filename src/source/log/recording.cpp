@@ -11,7 +11,7 @@
 namespace vramtrack {
 namespace {
 
-/// Merges the files of one recording by time, holding no more of each than the stretch being read.
+/// Merges the files of one recording by time, and holds only the stretch being read of each.
 class RecordedSource final : public Source {
  public:
   RecordedSource(std::unique_ptr<DeviceRoster> roster, std::vector<std::unique_ptr<LogFile>> files, Scale scale)
@@ -20,7 +20,7 @@ class RecordedSource final : public Source {
   }
 
   Result<Progress> poll(Timestamp /*now*/, Batch& out) override {
-    // Every file that still may say something earlier must have said it.
+    // Every file that may still have earlier samples must be read that far.
     bool all_ended = true;
     Timestamp until = Timestamp::max();
     for (const auto& file : files_) {
@@ -38,7 +38,7 @@ class RecordedSource final : public Source {
     const auto first_event = static_cast<std::ptrdiff_t>(out.events.size());
     for (const auto& file : files_) {
       const auto samples = file->samples.begin() + static_cast<std::ptrdiff_t>(file->taken_samples);
-      // One file alone is in order already; several are cut where the slowest of them stands.
+      // A single file is in order already; several are cut at the point that the slowest of them has reached.
       const auto cut = files_.size() == 1 ? file->samples.end()
                                           : std::upper_bound(samples, file->samples.end(), until,
                                                              [](Timestamp t, const Sample& s) { return t < s.time; });
@@ -74,7 +74,7 @@ class RecordedSource final : public Source {
       const SourceNotes& n = file->rows().notes();
       notes_.skipped_lines += n.skipped_lines;
       notes_.first_skipped.insert(notes_.first_skipped.end(), n.first_skipped.begin(), n.first_skipped.end());
-      // Of several files, each must be told by name.
+      // With several files, each warning must name its file.
       const std::string& name = file->rows().file();
       for (const std::string& warning : n.warnings)
         notes_.warnings.push_back(files_.size() == 1 || warning.starts_with(name) ? warning : name + ": " + warning);
@@ -100,7 +100,7 @@ bool earlier_log(const LogTimes& a, const LogTimes& b) {
   return a.earliest != b.earliest ? a.earliest < b.earliest : a.latest < b.latest;
 }
 
-/// Whether one ends before the other begins, or where it does.
+/// Whether one ends before, or exactly when, the other begins.
 bool are_apart(const PlannedFile& a, const PlannedFile& b) {
   const LogTimes& first = std::min(a.times, b.times, earlier_log);
   const LogTimes& second = &first == &a.times ? b.times : a.times;
@@ -108,7 +108,7 @@ bool are_apart(const PlannedFile& a, const PlannedFile& b) {
          first.latest - second.earliest <= kClockJitter;
 }
 
-/// A GPU that both contain, by UUID or PCI bus id, where both are files with dates and of one kind; nullptr otherwise.
+/// A GPU that both contain, by UUID or PCI bus id, if both are files with dates and of one kind; nullptr otherwise.
 const LogDevice* shared_device(const PlannedFile& a, const PlannedFile& b) {
   for (const PlannedFile* file : {&a, &b})
     if (file->is_stream() || file->probe.relative || !file->times.has_samples) return nullptr;
@@ -119,7 +119,7 @@ const LogDevice* shared_device(const PlannedFile& a, const PlannedFile& b) {
   return nullptr;
 }
 
-/// Sets of files, merged where they belong together; each has the number of its first file.
+/// Sets of files that belong together; each set has the number of its first file.
 class Groups {
  public:
   explicit Groups(std::size_t files) : group_(files) { std::iota(group_.begin(), group_.end(), std::size_t{0}); }
@@ -142,7 +142,7 @@ std::string moment(Timestamp time) {
   return iso8601(std::chrono::floor<std::chrono::seconds>(time));
 }
 
-/// Both files tell what one GPU did at the same time, and would be judged apart: two stories of it.
+/// The error for two files that cover one GPU at the same time: judged separately, they might contradict each other.
 std::string overlap(const PlannedFile& a, const PlannedFile& b, const LogDevice& shared) {
   const Timestamp from = std::max(a.times.earliest, b.times.earliest);
   const Timestamp to = std::min(a.times.latest, b.times.latest);
@@ -152,9 +152,9 @@ std::string overlap(const PlannedFile& a, const PlannedFile& b, const LogDevice&
       a.shown, b.shown, name_of(shared), moment(from), moment(to));
 }
 
-/// Files that continue one another: logs of one GPU (by UUID or PCI bus id) whose times do not overlap. An Error where
-/// they do. Files that have no GPU in common may be at the same time, also where a third one has the GPUs of both: then
-/// nobody can say which continues which, and each stays alone.
+/// Files that continue one another: logs of one GPU (by UUID or PCI bus id) whose times do not overlap. An Error if
+/// they do. Files that have no GPU in common may overlap, even if a third one has the GPUs of both: then it is unclear
+/// which continues which, and each stays on its own.
 Result<Groups> find_continuations(const std::vector<std::unique_ptr<PlannedFile>>& files) {
   Groups logs(files.size());
   for (std::size_t i = 0; i < files.size(); ++i)
@@ -211,7 +211,7 @@ Result<std::vector<std::size_t>> device_logs_of(const std::vector<std::unique_pt
     if (found != SIZE_MAX) join(found);
   }
   if (joined.empty() && undecided != SIZE_MAX) {
-    // No kind of name in common: clear only where there is one GPU on either side.
+    // No kind of name in common: the match is clear only if there is one GPU on either side.
     std::size_t device_logs = 0;  // files that continue another are the same log
     for (std::size_t i = 0; i < files.size(); ++i)
       if (!files[i]->probe.processes_only && logs[i] == i) ++device_logs;
@@ -287,7 +287,7 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
 
 namespace {
 
-/// Times of day without dates begin at zero, in all logs of a recording alike; nullopt: it has none.
+/// Times of day without dates begin at zero, the same zero in all logs of a recording; nullopt: it has none.
 std::optional<Timestamp> earliest_begin(const std::vector<std::vector<std::unique_ptr<PlannedFile>>>& logs) {
   std::optional<Timestamp> begin;
   for (const auto& log : logs)

@@ -1,5 +1,5 @@
 // Recorded logs as sources: recognises what each file is, joins what belongs together, and streams
-// the samples in time order. Formats: docs/formats/logs.md; one parser a format, listed in formats.def.
+// the samples in time order. Formats: docs/formats/logs.md; one parser per format, listed in formats.def.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct LogOptions {
   std::optional<std::uint64_t> capacity_bytes;  ///< of devices whose log gives no total
   std::optional<Timestamp> start;               ///< for logs without a clock or without a date
   std::optional<double> interval_s;             ///< between readings, for logs without a clock
-  std::string unit;                             ///< of a bare used column: B KiB MiB GiB, or MB GB (powers of ten)
-  std::string line_pattern;                     ///< what a line of text holds: see line_pattern.hpp
+  std::string unit;                             ///< of a used column without unit: B KiB MiB GiB, MB GB (powers of ten)
+  std::string line_pattern;                     ///< what a line of text contains: see line_pattern.hpp
 };
 
 struct LogFormatInfo;

@@ -11,10 +11,10 @@
 namespace vramtrack {
 namespace {
 
-/// A record is held in memory; no dump of a real machine is longer.
+/// A record is held in memory; no dump of a real machine is larger.
 constexpr std::size_t kMostRecordBytes = 16 * kBytesPerMiB;
 
-/// A log being read for its times only, by a parser of its own.
+/// A log being read only for its times, by its own parser.
 struct TimesReader {
   Catalog catalog;
   DeviceRoster roster;
@@ -54,7 +54,7 @@ Status read_times(const PlannedFile& file, LogRows::Observer observer,
   return {};
 }
 
-/// What the first pass leaves open: whether the order of the rows or a clock explains the steps back.
+/// Decides what the first pass leaves open: whether the order of the rows or a clock explains the steps back.
 Result<LogOrder> judge_steps(const PlannedFile& file, const OrderSurvey& survey) {
   StretchSurvey stretches(survey.period(), !file.probe.relative);
   const auto see = [&](std::uint64_t, Timestamp time, SeriesId series) {
@@ -82,7 +82,7 @@ class RecordCutter {
   Result<std::uint64_t> cut(std::string_view lines, std::uint64_t line, bool complete) {
     std::string whole;
     if (has_long_lines_) {
-      // What is not complete is a part of a line: the rest of it follows.
+      // Text that is not complete is a part of a line: the rest follows.
       part_ += lines;
       if (part_.size() > kMostRecordBytes + lines.size()) return fail(too_long(line));
       if (!complete) return line;
@@ -108,7 +108,7 @@ class RecordCutter {
       if (auto ok = flush(false); !ok) return fail(std::move(ok.error()));
     return line;
   }
-  /// What is left at the end of the log.
+  /// Handles what is left at the end of the log.
   Status finish(std::uint64_t line) {
     std::string last;
     last.swap(part_);
@@ -134,13 +134,13 @@ class RecordCutter {
   const LogFormatInfo& format_;
   bool has_long_lines_ = false;
   Take take_;
-  std::string part_;  ///< of a line whose end was not seen yet
+  std::string part_;  ///< of a line whose end has not been seen yet
   std::string text_;
   std::string before_;
   std::uint64_t line_ = 1;
 };
 
-/// Gives records the key of their time: that of their first row. Records without one (headers, comments) stay with what
+/// Sets the key of each record to the time of its first row. Records without a time (headers, comments) stay with what
 /// follows them.
 class TimeKeys {
  public:
@@ -171,7 +171,7 @@ class TimeKeys {
     return ok;
   }
 
-  /// Jitter within a series is left to who reads the rows, as in a log in order.
+  /// Jitter within a series is left to the reader of the rows, as in a log in order.
   void see(Timestamp time, SeriesId series) {
     if (series != LogRows::kNoSeries && !is_shuffled_) {
       if (index_of(series) >= last_.size()) last_.resize(index_of(series) + 1, LogRows::kNever);
@@ -196,7 +196,7 @@ class TimeKeys {
 }  // namespace
 
 Timestamp begin_of_day_times(const OrderSurvey& survey, LogOrder order) {
-  // Read from its end, a log counts its midnights from there: the day that its rows had in this pass does not matter.
+  // When a log is read from its end, midnights are counted from there: the day of its rows in this pass is irrelevant.
   if (order != LogOrder::newest_first) return survey.earliest();
   return Timestamp{survey.last().time_since_epoch() % std::chrono::days{1}};
 }
@@ -235,7 +235,7 @@ Result<LogTimes> survey_log(const PlannedFile& file) {
   times.is_shuffled = survey.is_shuffled();
   if (wraps) times.begins_at = begin_of_day_times(survey, times.order);
   if (times.order == LogOrder::as_written) return times;
-  // Without dates, what lies before and what after a midnight is known by the order of the file only.
+  // Without dates, only the order of the file shows what lies before and what after a midnight.
   if (times.order == LogOrder::by_time && wraps && times.latest - times.earliest > std::chrono::hours{12})
     reason = "its times have no dates";
   if (file.probe.format->begins_record == nullptr)

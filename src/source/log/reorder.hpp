@@ -1,4 +1,4 @@
-// A log out of order: how it must be read, and its records in that order.
+// Logs out of order: how they must be read, and their records in that order.
 #pragma once
 
 #include <memory>
@@ -15,21 +15,21 @@ namespace vramtrack {
 struct PlannedFile;
 class LogRows;
 
-/// What the whole of a log says about its times.
+/// What the whole log shows about its times.
 struct LogTimes {
   LogOrder order = LogOrder::as_written;  ///< never unclear
-  bool is_shuffled = false;               ///< of by_time: rows that follow one another are no neighbours in time
-  std::uint64_t line = 0;                 ///< where time steps back first; 0: nowhere
+  bool is_shuffled = false;               ///< for by_time: consecutive rows are not neighbours in time
+  std::uint64_t line = 0;                 ///< where time first steps back; 0: nowhere
   bool has_samples = false;
-  Duration period{};  ///< of a stream: between two samples of a series
+  Duration period{};  ///< for a stream: between two samples of a series
   Timestamp earliest{};
   Timestamp latest{};
-  /// Of the times of day of a log without dates, the one that the recording begins with; nullopt: other times.
+  /// For a log of times of day without dates: the time with which the recording begins; nullopt: other times.
   std::optional<Timestamp> begins_at;
   std::vector<LogDevice> devices;
 };
 
-/// What the times of day of a log that was surveyed begin with, as its parser will give them. REQUIRES: samples were
+/// The first of the times of day of a surveyed log, as its parser will give them. REQUIRES: samples were
 /// seen.
 Timestamp begin_of_day_times(const OrderSurvey& survey, LogOrder order);
 
@@ -37,11 +37,11 @@ Timestamp begin_of_day_times(const OrderSurvey& survey, LogOrder order);
 /// is out of order in a way that cannot be undone. REQUIRES: it can be opened again.
 Result<LogTimes> survey_log(const PlannedFile& file);
 
-/// The times of the beginning of a log, its text at hand.
+/// Surveys the times of the beginning of a log, whose text is in memory.
 OrderSurvey survey_head(const PlannedFile& file, std::string_view head);
 
-/// The records of a log in the order of `times`, which is not as_written. What the lines have wrong that belong to no
-/// record (too long, NUL bytes) is told to `rows`. Errors name the file.
+/// The records of a log in the order of `times`, which is not as_written. Problems of lines that belong to no record
+/// (too long, NUL bytes) are reported to `rows`. Errors name the file.
 Result<std::unique_ptr<RecordSorter>> sort_log(const PlannedFile& file, const LogTimes& times, LogRows& rows);
 
 }  // namespace vramtrack

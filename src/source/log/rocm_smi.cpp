@@ -26,12 +26,12 @@ using Field = DumpReadings::Field;
 
 constexpr std::string_view kVram = "VRAM Total ";
 constexpr std::string_view kUsed = "VRAM Total Used Memory (";
-/// Of rocm-smi --showmemuse. Its "GPU memory use (%)", in old versions, is how busy the memory is.
+/// From rocm-smi --showmemuse. Its "GPU memory use (%)", in old versions, is how busy the memory is.
 constexpr std::string_view kPercent = "GPU Memory Allocated (VRAM%)";
 constexpr std::string_view kSystem = "ROCm System Management Interface";
 
-/// "VRAM Total Used Memory (B)": which of the two it is, and its unit. The visible part of the memory
-/// ("VIS_VRAM Total ...") and the memory of the machine ("GTT Total ...") are others.
+/// "VRAM Total Used Memory (B)": whether it is the total or the used memory, and its unit. The visible part of the
+/// memory ("VIS_VRAM Total ...") and the memory of the machine ("GTT Total ...") are not meant.
 std::optional<Field> read_title(std::string_view title, std::uint64_t& unit) {
   title = trim(title);
   const std::size_t open = title.find('(');
@@ -90,7 +90,7 @@ class RocmSmi final : public JsonParser {
       return;
     }
     if (in_table_ && read_table_row(text, whole, rows)) return;
-    readings_.take_time(text, rows);  // all else is nobody's business here
+    readings_.take_time(text, rows);  // anything else is ignored
   }
 
   void set(const LogDevice& gpu, std::string_view title, std::string_view value, std::uint64_t line, LogRows& rows) {

@@ -44,7 +44,7 @@ std::string device_id(const LogDevice& device) {
 
 namespace {
 
-/// visit(word) for each of the words by which a device can be the same as another, by compare().
+/// Calls visit(word) for each of the words by which compare() may find the device to be the same as another.
 template <class Visit>
 void for_words(const LogDevice& device, Visit visit) {
   if (!device.uuid.empty()) visit("u" + device.uuid);
@@ -64,7 +64,7 @@ std::size_t DeviceRoster::find(const LogDevice& device) const {
       if (compare(entries_[i].device, device) != SameDevice::no) found = i;
     return found;
   }
-  // Where all have a UUID, nothing else tells whether they are the same.
+  // If all have a UUID, nothing else decides whether they are the same.
   const bool by_uuid = !device.uuid.empty() && without_uuid_ == 0;
   for_words(device, [&](const std::string& word) {
     const auto it = by_word_.find(word);

@@ -1,4 +1,4 @@
-// Who is who: the devices of one recording, however each of its logs names them.
+// The devices of one recording, however each of its logs names them.
 #pragma once
 
 #include <optional>
@@ -20,28 +20,28 @@ struct LogDevice {
   std::string parent_id;  ///< of a MIG instance
 };
 
-/// "0000:1D:00.0" and "00000000:1d:00.0" alike as "00000000:1d:00.0"; empty when it is no PCI address.
+/// "00000000:1d:00.0" for both "0000:1D:00.0" and "00000000:1d:00.0"; empty when `text` is not a PCI address.
 std::string normal_pci(std::string_view text);
 
-/// How surely two descriptions name one device. `unknown`: they have no kind of name in common.
+/// How certain it is that two descriptions name one device. `unknown`: they have no kind of name in common.
 enum class SameDevice : std::uint8_t { no, unknown, by_index, by_pci, by_uuid };
 SameDevice compare(const LogDevice& a, const LogDevice& b);
 
 /// The devices of one recording, shared by its files. Not thread-safe.
 class DeviceRoster {
  public:
-  /// Position of the device, added when none matches; what `device` knows in addition is taken over, except that
-  /// an id once given out does not change. O(1), unless many
-  /// devices without a UUID have one index or PCI bus id.
+  /// Position of the device, which is added when none matches. Additional information in `device` is taken over, except
+  /// that an id once given out does not change. O(1), unless many
+  /// devices without a UUID share an index or a PCI bus id.
   std::size_t resolve(const LogDevice& device);
   [[nodiscard]] const std::string& id(std::size_t at) const { return entries_[at].id; }
   [[nodiscard]] const LogDevice& device(std::size_t at) const { return entries_[at].device; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
-  /// Makes every id anew from what is known by now. Only before an id has been used.
+  /// Recomputes every id from what is known by now. Only before any id has been used.
   void settle_ids();
 
-  /// Devices that share no kind of name are the same: for a recording of one GPU whose logs name it differently.
+  /// Treats devices without a common kind of name as one: for a recording of one GPU whose logs name it differently.
   bool single_device = false;
 
  private:
@@ -53,7 +53,7 @@ class DeviceRoster {
   void index(std::size_t at, const LogDevice& device);
 
   std::vector<Entry> entries_;
-  /// Positions of the entries that have a word in common with a device: the first that compare() finds the same is it.
+  /// By word, the positions of the entries that have it: the first one that compare() finds to be the same is taken.
   std::unordered_map<std::string, std::vector<std::size_t>> by_word_;
   std::size_t without_uuid_ = 0;  ///< entries
 };

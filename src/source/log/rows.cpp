@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::size_t kNamedSkips = 8;
 constexpr std::size_t kWarnings = 16;
-/// In total; keeps times far from the ends of 64 bits.
+/// The limit for all shifts together; keeps times far from the limits of 64 bits.
 constexpr Duration kLongestShift = std::chrono::hours{24 * 365 * 100};
 constexpr std::size_t kCommandBytes = 256;
 
-/// The program's name without its folder. The arguments of a command line may be paths as well and do not count;
-/// a space alone begins none, since nvidia-smi prints folders and names that have some.
+/// The program's name without its folder. The arguments of a command line may be paths too and are ignored; a space
+/// alone does not begin an argument, since nvidia-smi prints folders and names that contain spaces.
 std::string short_name(std::string_view command) {
   command = command.substr(0, std::min(command.find(" -"), command.find(" /")));
   const std::size_t slash = command.find_last_of("/\\");
@@ -121,7 +121,7 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
       return at;
     }
   }
-  // Ticks tell the processes apart that had this pid: a new one begins with another name, or after an end.
+  // Ticks distinguish the processes that had this pid: a new one begins with another name, or after the last one ended.
   if (fresh) {
     known.name = name;
   } else if (known.name != name || known.alive == 0) {
@@ -185,7 +185,7 @@ void LogRows::end_unseen(std::size_t device, double clock_s, Timestamp time) {
   }
 }
 
-/// The log's only device, else the one with the index that the message names; empty: not known.
+/// The log's only device, else the one whose index the message names; empty: not known.
 std::string LogRows::device_of_message(std::string_view message) const {
   if (devices_.size() == 1) return devices_.front().id;
   const std::optional<int> index = gpu_of_message(message);
@@ -230,7 +230,7 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
   }
   if (last - time <= kClockJitter) return last;
   if (++steps_back_ == 1) first_step_back_ = line;
-  // Each look sorts all stretches: at the 1st, 2nd, 4th, 8th... step, and at the end of the log.
+  // Each check sorts all stretches, so check only at the 1st, 2nd, 4th, 8th... step, and at the end of the log.
   if (watch_ && std::has_single_bit(steps_back_)) refuse_other_order();
   if (newest_ - time > kLongestShift - shift_) {
     warn(fmt::format("{}:{}: time goes back by more than a lifetime; such rows get the time of the row before", file_,
@@ -249,7 +249,7 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
   return time;
 }
 
-/// Whether a clock that was set explains the steps back so far, as it would have to in a file that is read as written.
+/// Refuses the log unless a clock that was set explains the steps back so far, as it must in a log read as written.
 void LogRows::refuse_other_order() {
   if (StretchSurvey(*watch_).order() == LogOrder::as_written) return;
   refuse(fmt::format(

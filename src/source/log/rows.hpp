@@ -18,7 +18,7 @@
 
 namespace vramtrack {
 
-/// Series of a recording, ended ones too; more are refused. At up to 32 KiB each they take up to 3 GiB of memory.
+/// Most series of a recording, including ended ones; more are refused. At up to 32 KiB each they take up to 3 GiB.
 inline constexpr std::size_t kMostSeries = 100'000;
 
 /// Rows of one log. Not thread-safe. `catalog` and `roster` must outlive it.
@@ -32,14 +32,14 @@ class LogRows {
   std::size_t device(const LogDevice& device);
   /// Its device_used series.
   SeriesId device_series(std::size_t device);
-  /// What the allocator of a program on the device says: allocator_allocated or allocator_reserved. `pid` 0: not known.
+  /// What a program's allocator on the device reports: allocator_allocated or allocator_reserved. `pid` 0: not known.
   SeriesId allocator_series(std::size_t device, Metric metric, std::uint32_t pid) {
     return intern({metric, devices_[device].id, pid, 0});
   }
-  /// The row of `time` says how much memory the device has; to be called before its samples are added. What is
-  /// known before the device's first sample describes it in the catalog; what is learnt or changes later is an
-  /// event of that time, because the catalog is read while earlier samples are still being judged. Cheap when it is
-  /// what was last said.
+  /// The row of `time` says how much memory the device has; to be called before its samples are added. A total
+  /// known before the device's first sample goes into the catalog; one that is learnt or changes later is an event
+  /// of that time, because the catalog is read while earlier samples are still being judged. Cheap when the total
+  /// has not changed.
   void total(Timestamp time, std::size_t device, std::uint64_t bytes) {
     if (bytes != devices_[device].total_bytes) set_total(time, device, bytes);
   }
@@ -60,8 +60,8 @@ class LogRows {
   void end_unseen(std::size_t device, double clock_s, Timestamp time);
 
   // --- out of memory ---
-  /// The line being read, `message`, says that the memory of a GPU ran out: an event at the time of the last reading.
-  /// One a device for all the messages between two readings (a traceback). Nothing before the first reading.
+  /// The line being read, `message`, says that a GPU ran out of memory: adds an event at the time of the last reading.
+  /// One event per device for all messages between two readings (a traceback). None before the first reading.
   void out_of_memory(std::string_view message);
 
   // --- samples ---
@@ -82,13 +82,13 @@ class LogRows {
     samples.push_back({time, series, bytes});
   }
 
-  /// The row being read is of `time`, whether or not it has a value.
+  /// The row being read has this time, whether or not it has a value.
   void row_time(Timestamp time) {
     if (observer_) observer_(line, time, kNoSeries);
   }
 
-  /// Gives each sample's line, time and series, as written, instead of keeping samples: for who looks at the order of a
-  /// log. kNoSeries: the time of a row, which may have no value.
+  /// Gets each sample's line, time and series, as written, instead of keeping samples: for checking the order of a log.
+  /// kNoSeries: the time of a row, which may have no value.
   using Observer = std::function<void(std::uint64_t line, Timestamp time, SeriesId series)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
   static constexpr SeriesId kNoSeries{UINT32_MAX};
@@ -104,33 +104,33 @@ class LogRows {
   // --- what went wrong ---
   /// Counts a line that could not be read; the first eight are named.
   void skip(std::uint64_t line, std::string_view reason);
-  /// Says something once.
+  /// Adds a warning, once.
   void warn(std::string text);
   [[nodiscard]] const SourceNotes& notes() const { return notes_; }
   /// The log's name, as messages give it.
   [[nodiscard]] const std::string& file() const { return file_; }
-  /// The rows that follow are those of `file`, which goes on where the one before ended. Its parser counts anew: a
-  /// process that it does not list has ended.
+  /// The rows that follow are from `file`, which continues where the previous one ended. Its parser starts counting
+  /// again: a process that it does not list has ended.
   void continue_in(std::string file);
-  /// Why the log cannot be read on; empty while it can.
+  /// Why the log cannot be read further; empty while it can.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
-  /// The log cannot be read on; the first reason counts, and who reads the log stops soon.
+  /// The log cannot be read further. The first reason is kept, and the reader of the log stops soon.
   void refuse(std::string reason) {
     if (refusal_.empty()) refusal_ = std::move(reason);
   }
 
   // --- order of time ---
-  /// Times count from `time`, which the recording begins with. Only before the first row.
+  /// Times count from `time`, the beginning of the recording. Only before the first row.
   void begin_at(Timestamp time) { shift_ = -time.time_since_epoch(); }
-  /// Largest distance by which a sample of another series came after a later one. Zero: in order throughout.
+  /// The most by which a sample was earlier than a previous one of another series. Zero: in order throughout.
   [[nodiscard]] Duration disorder() const { return disorder_; }
-  /// Series follow one another in the file instead of interleaving: only a sort of the whole puts them in order.
+  /// Series follow one another in the file instead of interleaving: only sorting the whole file puts them in order.
   [[nodiscard]] bool series_follow_one_another() const { return blocks_; }
-  /// The order of the log is not known beyond its beginning: it is read once only, while it is being written. `head`
-  /// watches how it goes on; what a file would be sorted for is refused, because what has been read cannot be sorted
-  /// any more.
+  /// The order of the log is known only for its beginning: it is read only once, while it is being written. `head`
+  /// watches the rest. If rows turn out to need sorting, the log is refused, because what has been read can no longer
+  /// be sorted.
   void watch_order(StretchSurvey head) { watch_.emplace(std::move(head)); }
-  /// The log has ended: refuses what only its whole shows to be out of order.
+  /// The log has ended: refuses it if only the whole log shows that it is out of order.
   void judge_order() {
     if (watch_ && steps_back_ > 0) refuse_other_order();
   }
@@ -141,7 +141,7 @@ class LogRows {
   struct Device {
     std::string id;
     std::optional<SeriesId> used;
-    std::uint64_t total_bytes = 0;  ///< as last said; 0: not yet
+    std::uint64_t total_bytes = 0;  ///< the last total; 0: none yet
   };
   struct Process {
     std::size_t device = 0;
@@ -157,7 +157,7 @@ class LogRows {
     std::string name;
     std::uint64_t ticks = 0;
     std::size_t alive = 0;            ///< devices it is listed on
-    std::vector<std::size_t> listed;  ///< positions in processes_ that have not ended, of earlier processes too
+    std::vector<std::size_t> listed;  ///< positions in processes_ of those not ended, including earlier processes
   };
 
   [[nodiscard]] std::string device_of_message(std::string_view message) const;
@@ -173,10 +173,10 @@ class LogRows {
   std::string file_;
   std::optional<std::uint64_t> default_capacity_;
   std::vector<Device> devices_;
-  std::vector<std::size_t> device_of_;  ///< position in devices_ by that in the roster; SIZE_MAX: none
+  std::vector<std::size_t> device_of_;  ///< position in devices_, by position in the roster; SIZE_MAX: none
   std::vector<SeriesId> device_series_;
   std::vector<Process> processes_;
-  bool bytes_withheld_ = false;     ///< some process was listed without its memory: then an empty list says nothing
+  bool bytes_withheld_ = false;     ///< some process was listed without its memory: then an empty list means nothing
   std::vector<std::size_t> alive_;  ///< positions in processes_
   std::unordered_map<std::uint32_t, Pid> pids_;
   SourceNotes notes_;
@@ -186,10 +186,10 @@ class LogRows {
   Duration shift_{};
   Duration disorder_{};
   bool blocks_ = false;
-  std::optional<StretchSurvey> watch_;  ///< of a log that is read once only
+  std::optional<StretchSurvey> watch_;  ///< for a log that is read only once
   std::uint64_t steps_back_ = 0;
-  Timestamp out_of_memory_ = kNever;             ///< when it was last said
-  std::vector<std::string> said_out_of_memory_;  ///< of which devices then
+  Timestamp out_of_memory_ = kNever;             ///< time of the last such message
+  std::vector<std::string> said_out_of_memory_;  ///< devices of the messages at that time
   std::uint64_t first_step_back_ = 0;            ///< its line
   std::string refusal_;
   Observer observer_;

@@ -1,5 +1,5 @@
 // Binary files of training runs as text: W&B's .wandb files and TensorBoard's event files become JSON lines, which the
-// format `scalars` reads. To what reads a log they are one more encoding of text.
+// format `scalars` reads. For the reader of a log they are just another encoding of text.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace vramtrack {
 
-/// Takes a file's bytes in pieces of any size and gives lines. Not thread-safe. Holds one record: at most 16 MiB.
+/// Takes a file's bytes in pieces of any size and returns lines. Not thread-safe. Holds one record: at most 16 MiB.
 class RunFile {
  public:
-  /// The reader of a file that begins with `start` (32 bytes or more, unless the file is shorter); nullptr when it is
-  /// no such file. An Error says that its version is not known.
+  /// The reader for a file that begins with `start` (32 bytes or more, unless the file is shorter); nullptr when it is
+  /// not such a file. An Error when its version is not known.
   static Result<std::unique_ptr<RunFile>> recognise(std::string_view start);
 
   RunFile() = default;
@@ -31,10 +31,10 @@ class RunFile {
   [[nodiscard]] std::string warning() const;
 
  protected:
-  /// Takes one record, or padding, off the front of `bytes`: how many bytes it took, 0 when more are needed.
+  /// Takes one record, or padding, off the front of `bytes`; returns how many bytes it took, 0 when more are needed.
   virtual std::size_t take(std::string_view bytes, std::string& lines) = 0;
   void damaged() { ++damaged_; }
-  /// Nothing after this can be found.
+  /// No further record can be found.
   void give_up() { gave_up_ = true; }
 
  private:

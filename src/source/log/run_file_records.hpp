@@ -19,7 +19,7 @@ inline std::uint64_t little_endian(std::string_view bytes, std::size_t at, std::
   return value;
 }
 
-/// Appends the line that tells the kind of the file.
+/// Appends the line that gives the kind of the file.
 void put_mark(std::string_view kind, std::string& lines);
 
 /// True when `start` begins an event file of TensorBoard.
@@ -28,7 +28,7 @@ std::unique_ptr<RunFile> open_event_file();
 
 /// True when `start` begins a .wandb file, of any version.
 bool is_wandb_file(std::string_view start);
-/// 0 is the one known.
+/// The version; only 0 is known.
 int wandb_version(std::string_view start);
 std::unique_ptr<RunFile> open_wandb_file();
 

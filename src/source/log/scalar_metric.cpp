@@ -14,8 +14,8 @@ namespace {
 using logtext::is_alpha;
 using logtext::is_digit;
 
-/// The number that follows a word for GPU ("gpu.1.", "cuda:1", "gpu_id: 1", "device1", "GPU 1"); 0 where there is none,
-/// nullopt when the name does not speak of a GPU.
+/// The number after a word for GPU ("gpu.1.", "cuda:1", "gpu_id: 1", "device1", "GPU 1"); 0 if there is no number,
+/// nullopt if the name does not mention a GPU.
 std::optional<int> gpu_in(std::string_view low) {
   bool speaks = low.find("vram") != std::string_view::npos;
   for (const std::string_view word : {"gpu", "cuda", "npu", "xpu", "device", "nvidia"}) {
@@ -46,7 +46,7 @@ std::optional<int> gpu_in(std::string_view low) {
 
 std::optional<ScalarMetric> scalar_metric(std::string_view name) {
   const std::string low = logtext::lowered(name);
-  // Of the process, a maximum, the driver's share: not what the GPU holds now.
+  // A process's share, a maximum, or the driver's share is not what the GPU holds now.
   for (const std::string_view other :
        {"process", "max", "peak", "min_", "reserved", "cached", "available_host", "fraction", "bandwidth"})
     if (low.find(other) != std::string::npos) return std::nullopt;
@@ -112,7 +112,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     ScalarUse use{gpu, false, best.metric.unit_bytes};
     if (best.metric.is_percent) {
       use.unit_bytes = capacity_bytes ? static_cast<double>(*capacity_bytes) / 100 : static_cast<double>(kBytesPerGiB);
-      // A nominal scale does not fit a true total.
+      // A nominal scale cannot be combined with a true total.
       if (!capacity_bytes)
         std::erase_if(uses, [gpu = gpu](const auto& one) { return one.second.gpu == gpu && one.second.is_total; });
       if (!capacity_bytes)
@@ -122,7 +122,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     } else if (use.unit_bytes == 0 && unit_bytes != 0) {
       use.unit_bytes = static_cast<double>(unit_bytes);
     } else if (use.unit_bytes == 0) {
-      // As in tables: no GPU has 4 TiB, and none is watched whose use stays below 512 MiB to the fraction of a MiB.
+      // As in tables: no GPU has 4 TiB, and nobody records less than 512 MiB in fractions of a MiB.
       const bool bytes = best.seen->most >= 4e6;
       const bool gib = best.seen->has_fraction && best.seen->most <= 512;
       use.unit_bytes = bytes ? 1 : static_cast<double>(gib ? kBytesPerGiB : kBytesPerMiB);

@@ -1,5 +1,5 @@
-// Metrics of a training run as JSON objects, one a line or in an array, each with a time: wandb's system metrics
-// (wandb-events.jsonl; history(stream="events") of its API), one's own logger, and what run_file.cpp makes of binary
+// Metrics of a training run as JSON objects, one per line or in an array, each with a time: wandb's system metrics
+// (wandb-events.jsonl; history(stream="events") of its API), home-made loggers, and what run_file.cpp makes of binary
 // .wandb and TensorBoard files.
 //
 //   {"_timestamp": 1772359200.5, "system.gpu.0.memoryAllocatedBytes": 5080350720, "system.gpu.0.memoryAllocated": 19.7}
@@ -26,7 +26,7 @@ namespace {
 /// Objects of the head from which a parser learns the keys.
 constexpr std::size_t kSurveyed = 4000;
 
-/// What the head tells: the key of the time and the metrics that are memory.
+/// What the head shows: the key of the time, and the metrics that are memory.
 struct Survey {
   std::string time_key;
   StampReader::Title time_title;
@@ -104,7 +104,7 @@ class Scalars final : public JsonParser {
     Timestamp time;
     bool has_time = false;
     tell_of_late_metrics(object, line, rows);
-    // Totals first: they describe what the used memory of the same object is judged against.
+    // Totals first: the used memory of the same object is judged against them.
     for (const bool totals : {true, false})
       for (const auto& [key, value] : object.members()) {
         const auto use = uses_.find(key);
@@ -126,7 +126,7 @@ class Scalars final : public JsonParser {
       }
   }
 
-  /// The metrics were chosen by the beginning of the log.
+  /// Warns of metrics that first appear later: the metrics to read were chosen from the beginning of the log.
   void tell_of_late_metrics(const JsonValue& object, std::uint64_t line, LogRows& rows) {
     constexpr std::size_t kMostKeys = 100'000;
     for (const auto& [key, value] : object.members())
@@ -153,7 +153,7 @@ class Scalars final : public JsonParser {
   std::string time_key_;
   std::map<std::string, ScalarUse> uses_;
   std::set<std::string> surveyed_;  ///< the metrics that the head has
-  std::set<std::string> known_;     ///< keys that were looked at
+  std::set<std::string> known_;     ///< keys that were checked
   std::map<int, std::size_t> devices_;
 };
 
@@ -165,8 +165,8 @@ bool is_json(std::string_view head) {
 int recognise(std::string_view head) {
   if (!is_json(head)) return 0;
   const Survey found = survey(objects_of(head));
-  if (!found.most.empty() && !found.time_key.empty()) return 91;  // a table does not begin so
-  return head.starts_with(kRunFileMark) ? 60 : 6;                 // weakly, so that other JSON is told what it lacks
+  if (!found.most.empty() && !found.time_key.empty()) return 91;  // a table does not begin like this
+  return head.starts_with(kRunFileMark) ? 60 : 6;                 // weak: the user of other JSON is told what it lacks
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
@@ -202,7 +202,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
                                    std::move(assumptions));
 }
 
-/// Printed over several lines, what lies within an object is indented.
+/// In an object printed over several lines, everything inside it is indented.
 bool begins_record(std::string_view line, std::string_view /*before*/) {
   return line.starts_with('{');
 }

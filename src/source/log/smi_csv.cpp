@@ -26,7 +26,7 @@ std::string smi_stamp(Timestamp time, bool relative) {
   return stamp;
 }
 
-/// A value with commas would end its column.
+/// A comma within a value would end its column.
 std::string field(std::string_view text) {
   std::string out = printable(text);
   std::replace(out.begin(), out.end(), ',', ' ');

@@ -1,4 +1,4 @@
-// Tables whose columns are set apart by spaces: each line is written anew with tabs and read as a CSV.
+// Tables whose columns are separated by spaces: each line is rewritten with tabs and read as a CSV.
 //
 //   time                 gpu  used_mib  total_mib
 //   2026-03-01 10:00:00    0      8123      24576
@@ -12,7 +12,7 @@ namespace {
 using logtext::is_space;
 using logtext::trim;
 
-/// How fields are set apart: by two spaces or more, so that titles may have one; or by any.
+/// How fields are separated: by two or more spaces, so that titles may contain single ones; or by any.
 enum class Spacing : std::uint8_t { gaps, words };
 
 bool is_stamp(std::string_view text) {
@@ -39,7 +39,7 @@ void cut_gaps(std::string_view line, std::vector<std::string_view>& fields) {
   }
 }
 
-/// Words; those of a date, of an amount with its unit, and of a title with its unit stay together.
+/// Cuts a line into words; those of a date, of an amount with its unit, and of a title with its unit stay together.
 void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
   constexpr std::size_t kMostDateWords = 7;
   std::vector<std::string_view> words;
@@ -63,7 +63,7 @@ void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
         (logtext::same_letters(words[i + n], "am") || logtext::same_letters(words[i + n], "pm")))
       ++n;
     const std::string_view next = i + n < words.size() ? words[i + n] : std::string_view{};
-    // The titles of a date's words stay together as those do.
+    // The titles of a date and a time stay together, as the date and time themselves do.
     if (n == 1 && ((logtext::same_letters(words[i], "date") && logtext::same_letters(next, "time")) ||
                    (is_number(words[i]) && (logtext::unit_bytes(next) != 0 || next == "%")) ||
                    (!next.empty() && (next.front() == '[' || next.front() == '(') && !is_number(words[i]))))
@@ -73,7 +73,7 @@ void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
   }
 }
 
-/// `text` with the fields of each line set apart by tabs.
+/// `text` with the fields of each line separated by tabs.
 std::string tabbed(std::string_view text, Spacing spacing) {
   std::string out;
   out.reserve(text.size());
@@ -111,7 +111,7 @@ bool is_table(std::string_view tabs, bool& with_header) {
   if (plan.delimiter != '\t' || plan.count < 2) return false;
   std::size_t rows = 0;
   std::size_t lines = 0;
-  // Two numbers with one space between them are two columns that the gaps did not set apart.
+  // Two numbers with one space between them are two columns that the gaps did not separate.
   const auto two_numbers = [](std::string_view field) {
     const std::string_view first = logtext::take_word(field);
     return is_number(first) && is_number(logtext::take_word(field));
@@ -127,7 +127,7 @@ bool is_table(std::string_view tabs, bool& with_header) {
   return rows >= 2 && rows * 2 > lines;
 }
 
-/// The spacing by which `head` is a table; nullopt where it is none.
+/// The spacing with which `head` is a table; nullopt when it is not a table.
 std::optional<Spacing> find_spacing(std::string_view head, bool& with_header) {
   for (const Spacing spacing : {Spacing::gaps, Spacing::words})
     if (is_table(tabbed(head, spacing), with_header)) return spacing;
@@ -159,7 +159,7 @@ class SpacedRows final : public LogParser {
 int recognise(std::string_view head) {
   constexpr std::size_t kLooked = 16 * kBytesPerKiB;
   head = head.substr(0, head.substr(0, kLooked).rfind('\n') + 1);
-  // Where other delimiters cut the lines, spaces do not.
+  // If the lines have other delimiters, spaces do not separate fields.
   if (find_delimiter(head.substr(0, head.find('\n'))) != '\0') return 0;
   bool with_header = false;
   if (!find_spacing(head, with_header)) return 0;

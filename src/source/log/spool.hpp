@@ -1,4 +1,4 @@
-// Spool: a temporary file that nobody else sees, for what does not fit into memory.
+// Spool: a temporary file, invisible to others, for what does not fit into memory.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace vramtrack {
 
-/// Lies in $TMPDIR, else in /tmp, without a name: it is gone with this object, however the program ends. Not
+/// An unnamed file in $TMPDIR, else in /tmp: it disappears with this object, however the program ends. Not
 /// thread-safe. Errors name the folder and say what to do.
 class Spool {
  public:
@@ -25,7 +25,7 @@ class Spool {
 
   /// Errors: the disk is full, or more than kMostBytes.
   Status append(std::string_view bytes);
-  /// Fills `into` from `offset` on; fewer bytes at the end only.
+  /// Fills `into` from `offset` on; returns fewer bytes only at the end.
   Result<std::size_t> read_at(std::uint64_t offset, std::span<char> into) const;
   [[nodiscard]] std::uint64_t size_bytes() const { return size_; }
   /// Opens it anew from its beginning, while this object lives.

@@ -19,7 +19,7 @@ using logtext::read_decimal;
 using logtext::trim;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-/// Seconds since 1970 below this (1998) are taken for durations: no GPU log is that old or that long.
+/// Numbers of seconds below this (1998 as seconds since 1970) are durations: no GPU log is that old or that long.
 constexpr double kEpochFrom = 9e8;
 
 bool whole_number_text(std::string_view text, Decimal& out) {
@@ -43,8 +43,8 @@ void warn_default_interval(const LogOptions& options, std::string_view what, std
         "{}: one reading per second is assumed; give the true period with --interval (and --start for dates)", what));
 }
 
-/// Nanoseconds of the time axis for one count, so that readings lie a minute apart: the axis of a log that counts is
-/// nominal, and detectors are made for readings that lie a second to some minutes apart.
+/// Nanoseconds per count, so that readings are a minute apart: the time axis of a log that counts is nominal, and
+/// detectors are designed for readings that are a second to a few minutes apart.
 std::int64_t count_ns(std::span<const std::string_view> samples) {
   constexpr double kReading_ns = 60e9;
   std::vector<double> steps;
@@ -73,8 +73,8 @@ bool is_dotted(std::string_view text) {
   return !text.empty() && is_digit(text.front());
 }
 
-/// Which order numeric dates are in: by what is possible, then by which reading makes the recording shorter, then by
-/// custom: nobody who writes dots writes the month first.
+/// The order of numeric dates: the one that is possible, else the one that makes the recording shorter, else the
+/// customary one: with dots, nobody writes the month first.
 DateOrder choose_order(std::span<const std::string_view> samples, std::vector<std::string>& warnings) {
   std::array<std::size_t, 2> valid{};
   std::array<double, 2> travelled_s{};
@@ -167,7 +167,7 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
       if (title.unit_ns > 0 && first * unit_s < 1e10) {
         reader.unit_ns_ = title.unit_ns;
       } else {
-        // 10 digits are seconds, 13 ms, 16 us, 19 ns, whatever the title says: the other readings fall in no lifetime.
+        // 10 digits are seconds, 13 ms, 16 us, 19 ns, whatever the title says: any other unit gives an absurd date.
         reader.unit_ns_ = first < 1e11 ? kSecond : first < 1e14 ? 1'000'000 : first < 1e17 ? 1'000 : 1;
       }
     } else if (title.step || !title.counts.empty()) {
@@ -253,7 +253,7 @@ bool StampReader::read_number(std::string_view text, Timestamp& out) const {
   Decimal number;
   text = trim(text);
   if (!read_decimal(text, number, true) || number.length != text.size() || number.negative) return false;
-  // Dates to 2100, durations to 31 years: no sum of them overflows.
+  // Dates up to 2100 and durations up to 31 years: no sum of them overflows.
   const std::int64_t most_ns = kind_ == Kind::epoch ? 4'100'000'000'000'000'000 : 1'000'000'000'000'000'000;
   if (number.whole > static_cast<std::uint64_t>(most_ns / unit_ns_)) return false;
   const std::int64_t fraction =
@@ -267,7 +267,7 @@ bool StampReader::read_time_of_day(std::string_view text, Timestamp& out) {
   Civil civil;
   if (!whole_civil(text, order_, civil) || civil.has_date) return false;
   constexpr std::int64_t kDay = 86'400;
-  // Past midnight the clock starts again; a smaller step back is the clock's own, told elsewhere.
+  // After midnight the clock starts again; a smaller step back is due to the clock itself and is reported elsewhere.
   if (civil.local_s < kDay && last_of_day_s_ - civil.local_s > kDay / 2) day_s_ += kDay;
   last_of_day_s_ = civil.local_s;
   const std::int64_t local = day_s_ + civil.local_s;

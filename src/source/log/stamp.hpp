@@ -33,7 +33,7 @@ struct Civil {
 
 /// Reads a date and/or time at the start of `text`: ISO 8601 and its kin (T or space, - or /, fraction
 /// with . or :, Z or offset), 20260611, numeric dates with the year last, the `date` command's
-/// "Sun May  4 04:27:32 [AM] [EDT] 2025", or just HH:MM:SS. False when it starts with nothing of these,
+/// "Sun May  4 04:27:32 [AM] [EDT] 2025", or just HH:MM:SS. False when it starts with none of these,
 /// or a field is out of range. Years 1970 to 2100.
 bool read_civil(std::string_view text, DateOrder order, Civil& out);
 
@@ -44,14 +44,14 @@ class StampReader {
 
   /// What the column's title says about its numbers.
   struct Title {
-    std::int64_t unit_ns = 0;   ///< nanoseconds a count; 0: not said
+    std::int64_t unit_ns = 0;   ///< nanoseconds per count; 0: not given
     bool step = false;          ///< a count of samples, not of time
-    std::string_view counts{};  ///< what is counted where the values are no dates: "epoch"; a literal
+    std::string_view counts{};  ///< what is counted if the values are not dates: "epoch"; a literal
     friend bool operator==(const Title&, const Title&) = default;
   };
 
   /// Decides how `samples` (values of the time column, in file order, at least one) are written. Assumptions
-  /// a person should hear of are added to `warnings`. An Error says what was found and what is understood.
+  /// the user should know are added to `warnings`. An Error says what was found and what is understood.
   static Result<StampReader> detect(std::span<const std::string_view> samples, Title title, const LogOptions& options,
                                     const Zone& zone, std::vector<std::string>& warnings,
                                     std::optional<DateOrder> order = std::nullopt);
@@ -69,9 +69,9 @@ class StampReader {
   [[nodiscard]] Kind kind() const { return kind_; }
   /// True when the times are offsets from the epoch rather than dates.
   [[nodiscard]] bool is_relative() const { return relative_; }
-  /// What the times count: see Scale. Of times of day, from the midnight before the first.
+  /// What the times count: see Scale. Times of day count from the midnight before the first one.
   [[nodiscard]] const Scale& scale() const { return scale_; }
-  /// True for times of day: the date is counted, one more at each midnight.
+  /// True for times of day: the date advances by one at each midnight.
   [[nodiscard]] bool wraps() const { return kind_ == Kind::time_of_day; }
 
  private:
@@ -88,8 +88,8 @@ class StampReader {
   std::int64_t unit_ns_ = 1'000'000'000;
   Timestamp base_{};
   Zone zone_;
-  std::int64_t last_s_ = INT64_MIN / 2;  ///< UTC seconds of the last civil stamp, to tell a doubled hour
-  std::int64_t day_s_ = 0;               ///< time of day: seconds of the days gone by
+  std::int64_t last_s_ = INT64_MIN / 2;  ///< UTC seconds of the last civil stamp, to recognise a repeated hour
+  std::int64_t day_s_ = 0;               ///< time of day: seconds of the days passed
   std::int64_t last_of_day_s_ = 0;
   bool cached_ = false;
   char prefix_[kPrefix] = {};

@@ -12,14 +12,14 @@ namespace {
 using logtext::is_alpha;
 using logtext::is_digit;
 
-/// A stamp stands near the start of a line; a longer line is not searched beyond.
+/// A stamp is near the start of a line; only this much of a longer line is searched.
 constexpr std::size_t kSearched = 512;
 
 constexpr std::array<std::string_view, 19> kDateWords = {
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",  "sunday",  "january",  "february", "march",
     "april",  "may",     "june",      "july",     "august", "september", "october", "november", "december"};
 
-/// Whether a date may begin with this word: read_civil() passes over words before the month.
+/// Whether a date may begin with this word: read_civil() skips words before the month.
 bool begins_date(std::string_view word) {
   return std::any_of(kDateWords.begin(), kDateWords.end(), [&](std::string_view name) {
     return logtext::same_letters(word, name) || logtext::same_letters(word, name.substr(0, 3));

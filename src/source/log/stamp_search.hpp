@@ -1,4 +1,4 @@
-// A time somewhere in a line of other text.
+// Finds a time somewhere in a line of other text.
 #pragma once
 
 #include <string_view>

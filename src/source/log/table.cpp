@@ -33,7 +33,7 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   return cells;
 }
 
-/// "14502MiB /  16303MiB"; false when the text is no such pair (missing values make a pair of nullopt).
+/// "14502MiB /  16303MiB"; false when the text is not such a pair (missing values make a pair of nullopt).
 bool read_pair(std::string_view text, std::optional<std::uint64_t>& used, std::optional<std::uint64_t>& total) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return false;
@@ -81,9 +81,9 @@ class Table final : public LineParser {
   bool stamped_ = false;  ///< a time was read since the last dump began
   Timestamp time_{};
   std::uint64_t dump_ = 0;
-  bool rows_follow_ = false;      ///< past the "|====" line of the present part
+  bool rows_follow_ = false;      ///< after the "|====" line of the present part
   bool has_instances_ = false;    ///< the process table has GI and CI columns
-  std::optional<LogDevice> gpu_;  ///< a GPU whose memory row is still to come
+  std::optional<LogDevice> gpu_;  ///< a GPU whose memory row comes next
   std::uint64_t gpu_line_ = 0;
   std::vector<std::size_t> index_device_;  ///< device of each GPU index of this dump; SIZE_MAX: none
   std::vector<LogDevice> index_gpu_;
@@ -115,7 +115,7 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
   if (text.empty()) return;
   if (text.front() == '+' || text.starts_with("|--") || text.starts_with("|=") || text.starts_with("|  |")) {
     if (text.starts_with("|=")) rows_follow_ = true;
-    // The line that closes the process table: the listing is complete, who is missing has ended.
+    // The line that closes the process table: the list is complete, and a process that is missing has ended.
     if (text.front() == '+' && part_ == Part::processes && rows_follow_) {
       for (const std::size_t device : index_device_)
         if (device != SIZE_MAX) rows.end_unseen(device, static_cast<double>(dump_), time_);
@@ -160,7 +160,7 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
     }
     return;
   }
-  // Outside the tables: a time, or someone's own words, which are none of our business.
+  // Outside the tables: a time, or other text, which is ignored.
   if (stamp_.kind() == StampReader::Kind::none) return;
   Timestamp time;
   if (stamp_.read(stamp_text(text), time)) {
@@ -185,7 +185,7 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
     LogDevice gpu;
     gpu.index = index;
     gpu.pci_bus_id = bus;
-    // "NVIDIA GeForce RTX 5080 ...  WDDM": the last word, after two spaces or more, is a mode.
+    // "NVIDIA GeForce RTX 5080 ...  WDDM": the last word, after two or more spaces, is a mode.
     std::string_view name = trim(first);
     if (const std::size_t gap = name.rfind("  "); gap != std::string_view::npos) name = trim(name.substr(0, gap));
     gpu.name = name;
@@ -269,7 +269,7 @@ void Table::read_process_row(std::string_view line, std::uint64_t number, LogRow
     rest = after_type;
   }
   rest = trim(rest);
-  // The last word is the memory; it may touch nothing else.
+  // The last word is the memory, with a space before it.
   const std::size_t gap = rest.find_last_of(" \t");
   const std::string_view memory = gap == std::string_view::npos ? rest : rest.substr(gap + 1);
   const std::string_view name = gap == std::string_view::npos ? std::string_view{} : trim(rest.substr(0, gap));
@@ -323,7 +323,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   return std::make_unique<Table>(std::move(*stamp), std::move(assumptions));
 }
 
-/// A dump begins with the first line outside the tables before it, its time.
+/// A dump begins with the first line after the previous tables, usually its time.
 bool begins_record(std::string_view line, std::string_view before) {
   const auto is_of_table = [](std::string_view text) {
     text = trim(text);

@@ -9,7 +9,7 @@ namespace {
 
 using logtext::trim;
 
-/// Finds "RAM used/totalMB"; `before` is what stands in front of it.
+/// Finds "RAM used/totalMB"; `before` is the text in front of it.
 bool find_ram(std::string_view line, std::string_view& before, std::string_view& used, std::string_view& total) {
   std::size_t at = 0;
   while ((at = line.find("RAM ", at)) != std::string_view::npos) {
@@ -38,7 +38,7 @@ class Tegrastats final : public LineParser {
     std::string_view before, used_text, total_text;
     std::uint64_t used = 0;
     std::uint64_t total = 0;
-    // The unit after the total holds for both: a total without one was cut off.
+    // The unit after the total applies to both: a total without one was truncated.
     bool has_unit = false;
     if (!find_ram(line, before, used_text, total_text) ||
         logtext::read_amount(total_text, kBytesPerMiB, total, false, &has_unit) != logtext::Amount::read || !has_unit)

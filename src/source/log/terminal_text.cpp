@@ -10,7 +10,7 @@ namespace {
 constexpr char kEscape = '\x1b';
 constexpr std::size_t kMostRows = 300;
 constexpr std::size_t kMostColumns = 500;
-/// `watch` writes the time into the first row: to go there begins a picture.
+/// `watch` writes the time into the first row: moving the cursor there begins a picture.
 constexpr std::size_t kHeaderRows = 3;
 
 bool is_continuation(char c) {
@@ -26,7 +26,7 @@ bool TerminalText::draws_screen(std::string_view start) {
     if (end == start.size()) return false;
     const std::string_view parameters = start.substr(at + 2, end - at - 2);
     if (start[end] == 'h' && (parameters == "?1049" || parameters == "?47")) return true;
-    // To go home and clear is what `clear` does between one text and the next.
+    // Moving home is not enough: `clear` moves home and clears between one text and the next.
     const bool home = parameters.empty() || parameters == "1;1" || parameters == "0;0" || parameters == "1";
     if ((start[end] == 'H' || start[end] == 'f' || start[end] == 'd') && !home) return true;
   }
@@ -119,7 +119,7 @@ void TerminalText::run(char command, std::string& out) {
   } else if (command == 'G') {
     out += ' ';
   } else if (moves.find(command) != std::string_view::npos && line_begun_) {
-    out += '\n';  // what follows is elsewhere
+    out += '\n';  // what follows is elsewhere on the screen
     line_begun_ = false;
   }
 }
@@ -213,7 +213,7 @@ void TerminalText::erase_display(std::size_t how, std::string& out) {
   }
 }
 
-/// A picture ends where the cursor goes up again: from where it was parked, or to the first rows.
+/// A picture ends when the cursor moves up again: from where it was parked, or to the first rows.
 void TerminalText::move_to(std::size_t to_row, std::size_t to_column, std::string& out) {
   if (to_row < at_row_ && (parked_ || to_row < kHeaderRows)) give_picture(out);
   at_row_ = std::min(to_row, kMostRows - 1);

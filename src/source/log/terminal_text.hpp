@@ -1,4 +1,4 @@
-// What a terminal would show: text with escape sequences (ECMA-48, xterm) made plain again.
+// What a terminal would show: text with escape sequences (ECMA-48, xterm) turned back into plain text.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace vramtrack {
 
-/// Takes colours and the like out of a stream of text. Where the stream moves a cursor about a screen, as `watch` does,
-/// which after the first picture writes only the characters that differ, it keeps that screen and gives each picture as
-/// lines. Holds one screen of at most 300 rows of 500 characters.
+/// Removes colours and the like from a stream of text. If the stream moves a cursor around the screen, as that of
+/// `watch` does (after the first picture it writes only the characters that differ), it keeps the screen and returns
+/// each picture as lines. Holds one screen of at most 300 rows of 500 characters.
 class TerminalText {
  public:
-  /// Whether `start`, the beginning of a stream, moves a cursor about a screen.
+  /// Whether `start`, the beginning of a stream, moves a cursor around the screen.
   static bool draws_screen(std::string_view start);
 
   /// The stream draws a screen. Only before the first feed().
@@ -24,7 +24,7 @@ class TerminalText {
 
   /// Reads `bytes`, cut anywhere, and appends the plain text to `out`.
   void feed(std::string_view bytes, std::string& out);
-  /// `bytes`, which have no escape sequence, passed unchanged. REQUIRES passes_text().
+  /// Notes that `bytes`, which have no escape sequence, were passed on unchanged. REQUIRES passes_text().
   void pass(std::string_view bytes) { line_begun_ = !bytes.empty() && bytes.back() != '\n'; }
   /// The stream has ended: appends the last picture if it is whole.
   void finish(std::string& out);

@@ -1,5 +1,5 @@
-// Small scanners over bytes that are not ours: trimming, lines, decimals, amounts of memory. All pure,
-// none allocates; they are inline because the CSV path runs them for every line.
+// Small scanners over untrusted bytes: trimming, lines, decimals, amounts of memory. They are pure and do not
+// allocate; they are inline because the CSV path runs them for every line.
 #pragma once
 
 #include <charconv>
@@ -148,7 +148,7 @@ inline bool is_missing(std::string_view text) {
 enum class Amount : std::uint8_t { read, missing, bad };
 
 /// Reads an amount of memory ("841 MiB", "2204.4", "[N/A]"); a number without a unit counts in
-/// `default_unit` bytes. `has_unit` (when given) tells whether one was written.
+/// `default_unit` bytes. `has_unit` (if given) is set to whether one was written.
 inline Amount read_amount(std::string_view text, std::uint64_t default_unit, std::uint64_t& bytes, bool comma = false,
                           bool* has_unit = nullptr) {
   Decimal number;

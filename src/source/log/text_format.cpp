@@ -1,5 +1,5 @@
-// The format `text`: what people's own programs print. Lines as --line-pattern describes them; else lines with a pair
-// of used and total memory ("GPU Memory: 8123 / 24576 MB"); else by the words beside figures.
+// The format `text`: output of people's own programs. Lines as --line-pattern describes them; else lines with a pair
+// of used and total memory ("GPU Memory: 8123 / 24576 MB"); else figures identified by the words next to them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using logtext::excerpt;
 
-/// Whether two pairs are of one GPU, and nothing says which of them is meant.
+/// Whether two pairs belong to one GPU, and nothing says which of them is meant.
 bool is_ambiguous(const std::vector<MemoryPair>& pairs) {
   for (std::size_t i = 1; i < pairs.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
@@ -79,7 +79,7 @@ Result<std::unique_ptr<LogParser>> make_pairs(const LogHead& head) {
 
 constexpr std::size_t kLooked = 2000;
 
-/// Of the first lines, how many have pairs, at most two.
+/// How many of the first lines have pairs; stops at two.
 std::size_t count_pair_lines(std::string_view head) {
   std::vector<MemoryPair> pairs;
   std::size_t lines = 0;
@@ -96,8 +96,8 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   return make_word_lines(head);
 }
 
-/// Whether a third of the first lines are figures with words: no table has those in its rows, whatever another line may
-/// look like a header of one.
+/// Whether a third of the first lines are figures with words: the rows of a table do not have those, even if some
+/// other line looks like the header of a table.
 bool are_mostly_figures(std::string_view head) {
   constexpr std::size_t kFirst = 300;
   LineFigures found;
@@ -115,8 +115,8 @@ bool are_mostly_figures(std::string_view head) {
   return figures >= 3 && figures * 3 >= lines;
 }
 
-/// By a few lines that have figures with words: one alone is a word in passing. Above tables without titles, whose
-/// columns are guessed; below those with titles, unless most lines have such figures.
+/// Requires a few lines that have figures with words: a single one may be a coincidence. Ranks above tables without
+/// titles, whose columns are guessed, and below those with titles, unless most lines have such figures.
 int recognise(std::string_view head) {
   if (are_mostly_figures(head)) return 54;
   const std::size_t pairs = count_pair_lines(head);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kWaitingBytes = 64 * kBytesPerKiB;
 constexpr std::size_t kScreenStretch = kBytesPerKiB;
-/// Of the beginning, this much tells UTF-16 without a byte-order mark from UTF-8.
+/// This much of the beginning is enough to distinguish UTF-16 without a byte-order mark from UTF-8.
 constexpr std::size_t kTellingBytes = 64;
 
 /// The first bytes of bzip2, xz and zip.
@@ -48,7 +48,7 @@ TextInput::TextInput(ByteInput bytes) : bytes_(std::move(bytes)), waiting_(kWait
 Result<std::unique_ptr<TextInput>> TextInput::open(const std::string& path) {
   ByteInputOptions options;
   options.contents = "log files";
-  options.is_damage_an_error = false;  // a log is worth reading up to where it breaks off
+  options.is_damage_an_error = false;  // a log is worth reading up to the damage
   auto bytes = ByteInput::open(path, options);
   if (!bytes) return fail(std::move(bytes.error()));
   std::unique_ptr<TextInput> input(new TextInput(std::move(*bytes)));
@@ -109,7 +109,7 @@ std::string TextInput::warning() const {
   return out;
 }
 
-/// Text of the bytes that wait, at `to`; 0 when more of them are needed.
+/// Decodes the waiting bytes to text at `to`; returns 0 when more bytes are needed.
 std::size_t TextInput::decode(char* to, std::size_t size) {
   return encoding_ == Encoding::records ? decode_records(to, size) : decode_utf16(to, size);
 }
@@ -127,7 +127,7 @@ std::size_t TextInput::decode_records(char* to, std::size_t size) {
   return n;
 }
 
-/// Decodes UTF-16 that waits into UTF-8 at `to`; size >= 4.
+/// Decodes the waiting UTF-16 into UTF-8 at `to`; size >= 4.
 std::size_t TextInput::decode_utf16(char* to, std::size_t size) {
   std::size_t n = 0;
   while (end_ - at_ >= 2 && n + 4 <= size) {
@@ -157,7 +157,7 @@ Result<std::size_t> TextInput::read(char* to, std::size_t size) {
     }
     shown_.clear();
     shown_at_ = 0;
-    // A few bytes may change a whole screen: little is read at a time.
+    // A few bytes may change a whole screen, so only a little is read at a time.
     auto n = read_raw(to, terminal_.passes_text() ? size : std::min(size, kScreenStretch));
     if (!n) return n;
     if (*n == 0) {

@@ -49,7 +49,7 @@ class TextInput {
   std::string lines_;  ///< of the records, [lines_at_, end) waits to be handed out
   std::size_t lines_at_ = 0;
   TerminalText terminal_;
-  std::string shown_;  ///< what it made plain; [shown_at_, end) waits to be handed out
+  std::string shown_;  ///< plain text from terminal_; [shown_at_, end) waits to be handed out
   std::size_t shown_at_ = 0;
   bool finished_ = false;
 };

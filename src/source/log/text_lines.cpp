@@ -22,7 +22,7 @@ bool both(const std::optional<T>& a, const std::optional<T>& b) {
   return a.has_value() && b.has_value();
 }
 
-/// Whether the later of two says anew what the earlier said: then it is of the next reading.
+/// Whether the later of two repeats something that the earlier one gave: then it belongs to the next reading.
 bool comes_again(const TextFigures& a, const TextFigures& b) {
   return both(a.used, b.used) || both(a.total, b.total) || both(a.free, b.free) || both(a.allocated, b.allocated) ||
          both(a.reserved, b.reserved) || both(a.percent, b.percent);
@@ -45,7 +45,7 @@ void TextLines::read_time(std::string_view text, LogRows& rows) {
   rows.row_time(time);
 }
 
-/// Without a clock, a series that comes again begins the next reading.
+/// Without a clock, the next reading begins when a series repeats.
 bool TextLines::has_time(std::size_t device, std::uint32_t pid) {
   if (stamp_.kind() != StampReader::Kind::none) return stamped_;
   const std::pair<std::size_t, std::uint32_t> series{device, pid};
@@ -58,7 +58,7 @@ bool TextLines::has_time(std::size_t device, std::uint32_t pid) {
   return true;
 }
 
-/// The index of a GPU that its line does not name: its place among the readings of one time. nullopt: beyond the last.
+/// The index of a GPU that its line does not name: its place among the readings of one time. nullopt: too many.
 std::optional<int> TextLines::place() {
   if (places_ <= 1) return 0;
   place_ = time_ == place_time_ ? place_ + 1 : 0;
@@ -102,7 +102,7 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   if (!f.total && f.used && f.free) f.total = *f.used + *f.free;
   if (f.used && f.total && *f.total > 0 && *f.used > *f.total + *f.total / 20) return rows.skip(f.line, kAbove);
   if (!f.is_named && !f.pid) {
-    // A line of a total alone is of no reading.
+    // A line that has only a total does not belong to a reading.
     if (f.has_use()) {
       f.gpu.index = place();
       if (!f.gpu.index) return rows.skip(f.line, "one GPU more than at other times");
@@ -170,7 +170,7 @@ Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bo
       return n;
     }
   }
-  // A load of one GPU may come round every few readings, exactly; every second one it does not.
+  // The load of one GPU may repeat exactly every few readings, but not every second reading.
   if (const std::size_t n = count_interleaved(used); n == 2 || (n > 1 && !has_times && !counted))
     return fail(fmt::format("the lines seem to be of {} GPUs in turn, and nothing names them{}; {}", n,
                             has_times ? "" : " nor has a time", kName));

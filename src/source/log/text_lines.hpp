@@ -1,5 +1,5 @@
-// What the readers of free text have in common: the clock of lines that may have none, readings that several lines
-// give together, and GPUs that nothing names.
+// What the readers of free text have in common: the clock of lines that may have none, readings that span several
+// lines, and GPUs that nothing names.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace vramtrack {
 
-/// What one line, or several together, say of one GPU at one time. Unsaid is empty.
+/// What one line, or several together, say about one GPU at one time. What is not given is empty.
 struct TextFigures {
-  LogDevice gpu;          ///< with an index, a uuid or a text where it is named
-  bool is_named = false;  ///< the GPU is
+  LogDevice gpu;          ///< with an index, a uuid or a text if it is named
+  bool is_named = false;  ///< whether the GPU is named
   std::optional<std::uint32_t> pid;
   std::string name, user;  ///< of the process; without a pid `name` is the GPU's
   std::optional<std::uint64_t> used, total, free, allocated, reserved;
   std::optional<double> percent;  ///< of the total, used
-  std::uint64_t line = 0;         ///< the first
+  std::uint64_t line = 0;         ///< the first one
   bool is_timed = false;          ///< has a time of its own
 
   [[nodiscard]] bool has_use() const { return used || allocated || reserved || percent || (free && total); }
 };
 
-/// A parser of lines that are text. The derived class finds the figures; this one gives them their time and their
+/// A parser of lines of text. The derived class finds the figures; this one assigns them to a time and a
 /// series.
 class TextLines : public LineParser {
  public:
@@ -36,13 +36,13 @@ class TextLines : public LineParser {
     assumptions_ = std::move(assumptions);
   }
 
-  /// Each time has readings of `n` GPUs that they do not name.
+  /// Each time has readings of `n` GPUs, and the readings do not name the GPU.
   void expect_places(std::size_t n) { places_ = n; }
-  /// A reading may span lines: it ends where another time begins, or where a figure comes again.
+  /// A reading may span several lines: it ends when another time begins, or when a figure repeats.
   void expect_blocks() { in_blocks_ = true; }
-  /// 1 % of a GPU whose total is not known.
+  /// Sets how many bytes 1 % is, for a GPU whose total is not known.
   void set_percent_bytes(double bytes) { percent_bytes_ = bytes; }
-  /// Nothing says in which unit the amounts are; `bytes` were taken for 1.
+  /// The unit of the amounts is not known; it is assumed to be `bytes`.
   void set_unit_unknown(std::uint64_t bytes) { unknown_unit_ = bytes; }
 
   void finish(LogRows& rows) override { flush(rows); }
@@ -61,11 +61,11 @@ class TextLines : public LineParser {
   }
 
  protected:
-  /// Takes over the time of a line that stands in `text`, if one does.
+  /// Takes over the time in `text`, if there is one.
   void read_time(std::string_view text, LogRows& rows);
   /// Takes in what the line says.
   void take(TextFigures figures, LogRows& rows);
-  /// Hands over the readings that are not complete as far as they are known.
+  /// Hands over the incomplete readings with what is known of them.
   void flush(LogRows& rows);
 
  private:
@@ -76,15 +76,15 @@ class TextLines : public LineParser {
   Timestamp time_{};
   bool in_blocks_ = false;
   std::vector<TextFigures> pending_;
-  std::vector<std::pair<std::size_t, std::uint64_t>> totals_;  ///< by device, as last said
+  std::vector<std::pair<std::size_t, std::uint64_t>> totals_;  ///< by device, as last given
   double percent_bytes_ = 0;
   std::uint64_t unknown_unit_ = 0;
   std::size_t places_ = 1;
   std::size_t place_ = 0;
   Timestamp place_time_ = LogRows::kNever;
   bool stamped_ = false;
-  bool is_own_ = false;        ///< the time stands in the line that is read
-  bool borrows_time_ = false;  ///< of some line it did not
+  bool is_own_ = false;        ///< the time is in the line being read
+  bool borrows_time_ = false;  ///< some line had no time of its own
   std::uint64_t round_ = 0;
   std::vector<std::pair<std::size_t, std::uint32_t>> in_round_;
 };
@@ -95,13 +95,13 @@ struct UnnamedReading {
   double used = 0;  ///< in any unit
 };
 
-/// How many GPUs such readings are of: by the constant number of them a time; 1 where there is one. An Error where they
-/// jump from one to the next as those of several GPUs in turn do, or where a time has now more and now fewer of them.
-/// `counted`: steps stand in place of times.
+/// How many GPUs such readings cover: the number of readings per time, if it is constant. An Error if the values jump
+/// from reading to reading as those of alternating GPUs do, or if the number of readings per time varies.
+/// `counted`: steps take the place of times.
 Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bool counted,
                                  std::vector<std::string>& assumptions);
 
-/// The clock of a head: of the lines in which `of` finds a time.
+/// The clock of a head, from the lines in which `of` finds a time.
 template <class Of>
 Result<StampReader> settle_text_clock(const LogHead& head, Of of, StampReader::Title title,
                                       std::vector<std::string>& assumptions) {
@@ -114,12 +114,12 @@ Result<StampReader> settle_text_clock(const LogHead& head, Of of, StampReader::T
   return StampReader::detect(samples, title, *head.options, *head.zone, assumptions);
 }
 
-/// The readers of the format `text`: by --line-pattern, and by the words beside figures.
+/// The readers of the format `text`: by --line-pattern, and by the words next to figures.
 Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head);
 Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head);
-/// How many of the first lines, at most `most`, have figures of memory with words that say so.
+/// How many of the first lines have figures of memory with words that say so; stops at `most`.
 std::size_t count_word_lines(std::string_view head, std::size_t most);
-/// Whether its figures stand beside counts of steps or the like, and no line has a time.
+/// Whether the figures come with counts of steps or the like, and no line has a time.
 bool counts_for_time(std::string_view head);
 
 }  // namespace vramtrack

@@ -116,7 +116,7 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
   std::string_view first;
   std::string_view rest = head.text;
   std::size_t matches = 0;
-  std::size_t parts = 0;  // matches that are no reading by themselves
+  std::size_t parts = 0;  // matches that are not a reading by themselves
   while (!rest.empty()) {
     const std::string_view line = logtext::take_line(rest);
     if (trim(first).empty()) first = line;
@@ -136,7 +136,7 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
     used.push_back(amount);
     logtext::Decimal number;
     const bool is_same_time = !unnamed.empty() && unnamed.back().stamp == stamp_text;
-    // In blocks a reading has several amounts: the one that is used is looked at.
+    // In blocks, a reading has several amounts: only the one for used memory counts.
     if (reading.gpu.empty() && reading.uuid.empty() && reading.pid.empty() &&
         (!reading.used.empty() || !is_same_time) && logtext::read_decimal(amount, number))
       unnamed.push_back({stamp_text, number.value()});

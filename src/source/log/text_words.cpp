@@ -1,5 +1,5 @@
-// Lines of free text, read by the words and units beside their figures: make_word_lines(). The head settles which
-// figures are meant, once; then each line gives those.
+// Lines of free text, read by the words and units next to their figures: make_word_lines(). Which figures are meant is
+// determined once from the head; then those are read from each line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,18 +64,18 @@ class MarkdownRows {
   std::string row_;
 };
 
-/// What the head shows to be meant.
+/// Which figures are meant, according to the head.
 struct WordPlan {
   std::set<Meaning> roles;           ///< of the figures that are read
-  bool said_only = false;            ///< figures of used memory without a word for it are others
+  bool said_only = false;            ///< figures without a word for used memory are not used memory
   bool percents = false;             ///< read percentages, for want of amounts
   bool peaks = false;                ///< read peaks, for want of others
-  std::optional<std::string> label;  ///< of used memory, where others are passed over
+  std::optional<std::string> label;  ///< of used memory, if other labels are skipped
   std::optional<Meaning> counted;    ///< what is counted in place of time
-  bool prefix_is_gpu = false;        ///< "trainer-0 |", "0:" tell GPUs apart
+  bool prefix_is_gpu = false;        ///< "trainer-0 |", "0:" identify GPUs
   bool heads_name_gpu = false;       ///< a line "GPU 1:" names the GPU of the lines after it
   bool in_blocks = false;
-  std::uint64_t unit_bytes = kBytesPerMiB;  ///< of figures without one
+  std::uint64_t unit_bytes = kBytesPerMiB;  ///< of figures without a unit
   bool unit_unknown = false;
   std::string read_as;  ///< for people
 
@@ -192,7 +192,7 @@ class WordLines final : public TextLines {
   std::uint64_t skipped_ = 0;
 };
 
-/// One line of the head that has figures, and what stood before it.
+/// One line of the head that has figures, and what came before it.
 struct HeadLine {
   std::uint64_t number = 0;
   std::string text;
@@ -203,7 +203,7 @@ struct HeadLine {
 };
 
 struct Head {
-  std::deque<HeadLine> lines;  ///< never moved: what is found in them are views
+  std::deque<HeadLine> lines;  ///< never moved: other data are views into them
   std::size_t stamped = 0;     ///< of them, those with a time in the line or before it
   std::size_t heads = 0;       ///< lines that name a GPU and have no figures
   std::string first;           ///< line with anything in it
@@ -241,8 +241,8 @@ Head survey(std::string_view text) {
 constexpr std::string_view kAsk =
     "say what a line holds with --line-pattern, for example --line-pattern 'memory used: (?<used>[0-9.]+ *GB)'";
 
-/// What is counted in place of time: the count that never falls and does rise; where there are several, the one that
-/// rises most often.
+/// What is counted in place of time: the count that rises and never falls; if there are several, the one that rises
+/// most often.
 std::optional<Meaning> find_count(const Head& head) {
   std::optional<Meaning> best;
   std::size_t most = 0;
@@ -267,7 +267,7 @@ std::optional<Meaning> find_count(const Head& head) {
   return best;
 }
 
-/// Whether prefixes tell programs apart: several, each of which comes again.
+/// Whether prefixes identify programs: there are several, and each one repeats.
 bool prefixes_differ(const Head& head) {
   std::map<std::string_view, std::size_t> seen;
   for (const HeadLine& line : head.lines) ++seen[line.found.prefix];
@@ -276,8 +276,8 @@ bool prefixes_differ(const Head& head) {
          seen.size() * 3 <= head.lines.size();
 }
 
-/// Which figures of used memory are meant, where labels differ. Phases that follow one another ("before load", "during
-/// load") are one quantity; two that come in turn, or stand in one line, may be two.
+/// Decides which figures of used memory are meant if their labels differ. Phases that follow one another ("before
+/// load", "during load") are one quantity; two labels that alternate, or are in one line, may be two quantities.
 Status settle_labels(const Head& head, WordPlan& plan) {
   struct Seen {
     std::size_t lines = 0;
@@ -310,7 +310,7 @@ Status settle_labels(const Head& head, WordPlan& plan) {
   std::vector<std::pair<std::size_t, std::string>> by_size;
   for (const auto& [label, seen] : labels) by_size.emplace_back(seen.lines, label);
   std::sort(by_size.rbegin(), by_size.rend());
-  // Free text in the label (a name, a phase): then it is no quantity of its own.
+  // The labels contain free text (a name, a phase): then they do not stand for different quantities.
   constexpr std::size_t kFewLabels = 8;
   if (labels.size() > kFewLabels && by_size[0].first * 2 < readings) return {};
   const std::size_t few = by_size[1].first;
@@ -348,7 +348,7 @@ std::string_view group_of(Meaning role) {
   }
 }
 
-/// The pattern that reads of lines like `line` what the plan reads of it; empty: there is none.
+/// The pattern that reads from lines like `line` what the plan reads from it; empty: there is none.
 std::string pattern_of(const HeadLine& line, const WordPlan& plan) {
   std::string out;
   const auto add = [&](std::size_t begin, std::string_view word, std::string_view group, std::string_view value) {
@@ -461,7 +461,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
         ++amounts[f.role];
       said += !f.percent && f.role == Meaning::used && f.is_said ? 1 : 0;
     }
-  // Single lines of another kind do not count.
+  // A few lines of another kind do not count.
   const std::size_t enough = std::max<std::size_t>(2, all.lines.size() / 50);
   const auto repeats = [&](Meaning role) { return amounts.contains(role) && amounts[role] >= enough; };
   for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::reserved, Meaning::free, Meaning::total})
@@ -497,14 +497,14 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
     plan.counted = find_count(all);
   }
 
-  // Whose it is.
+  // The GPU.
   std::size_t unnamed = 0;
   for (const HeadLine& line : all.lines)
     for (const MemoryFigure& f : line.found.figures) unnamed += plan.takes(f) && f.gpu < 0 ? 1U : 0U;
   plan.heads_name_gpu = all.heads >= 2 && unnamed >= all.heads;
   plan.prefix_is_gpu = prefixes_differ(all);
 
-  // Several lines a reading: some have no use of their own, or different ones.
+  // A reading spans several lines if not all of them have the same roles.
   std::set<std::set<Meaning>> kinds;
   for (const HeadLine& line : all.lines) {
     std::set<Meaning> roles;
@@ -536,7 +536,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
     plan.unit_unknown = guessed.is_unknown;
   }
 
-  // Times and counts, as they will be read.
+  // The times or counts, as they will be read.
   Result<StampReader> stamp = StampReader::without_clock(*head.options, assumptions);
   if (plan.counted || all.stamped > 0) {
     assumptions.erase(std::remove_if(assumptions.begin(), assumptions.end(),

@@ -229,7 +229,7 @@ Result<std::string> read_zone_file(const std::filesystem::path& path) {
 }  // namespace
 
 Result<TimeZone> TimeZone::load(const std::string& name) {
-  // A name is a path below the database and nothing else.
+  // A name must be a path within the database.
   if (name.empty() || name.front() == '/' || name.find("..") != std::string::npos) {
     return fail(fmt::format("'{}' is not the name of a time zone", name));
   }
@@ -249,7 +249,7 @@ Result<TimeZone> TimeZone::machine() {
   if (!bytes) return fail(bytes.error());
   auto zone = parse(*bytes);
   if (!zone) return fail(zone.error().during(link.string()));
-  // The link's target says the name: /usr/share/zoneinfo/Europe/Berlin.
+  // The target of the link contains the name: /usr/share/zoneinfo/Europe/Berlin.
   std::error_code error;
   const std::string target = std::filesystem::read_symlink(link, error).string();
   const std::string_view marker = "zoneinfo/";
@@ -279,7 +279,7 @@ std::int64_t TimeZone::local_seconds(const Change& change, std::int64_t year) {
 
 TimeZone::Span TimeZone::by_rule(std::int64_t utc_s) const {
   if (!rule_.has_summer) return {-kFarS, kFarS, rule_.standard_s};
-  // The changes of the years around: one of them is the last before, the next the first after `utc_s`.
+  // The changes of the surrounding years: among them are the last before and the first after `utc_s`.
   std::array<std::pair<std::int64_t, std::int32_t>, 8> around;
   const std::int64_t year = year_of(utc_s);
   for (std::size_t i = 0; i < 4; ++i) {

@@ -20,7 +20,7 @@ class TimeZone {
     std::int32_t offset_s = 0;
   };
 
-  /// Bounds of time as this class counts it: about +-12,600 years; spans that never end are cut here, so that
+  /// Bounds of the time that this class handles: about +-12,600 years. Spans that never end are cut here, so that
   /// sums of a bound and an offset cannot overflow.
   static constexpr std::int64_t kFarS = 400'000'000'000;
 
@@ -37,7 +37,7 @@ class TimeZone {
   /// file's table the arithmetic of its yearly rule.
   [[nodiscard]] Span at(std::int64_t utc_s) const;
 
-  /// "Europe/Berlin"; "local time" for a machine zone that does not say its name; empty after parse().
+  /// "Europe/Berlin"; "local time" for a machine zone without a known name; empty after parse().
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
@@ -65,7 +65,7 @@ class TimeZone {
 
   std::string name_;
   std::vector<std::int64_t> changes_s_;  ///< UTC, ascending
-  std::vector<std::int32_t> offsets_s_;  ///< from changes_s_[i] on; one as long as changes_s_
+  std::vector<std::int32_t> offsets_s_;  ///< from changes_s_[i] on; as many as changes_s_
   std::int32_t before_s_ = 0;            ///< offset before the first change
   Rule rule_;                            ///< after the last change
 };

@@ -25,7 +25,7 @@ GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
   // No GPU has 4 TiB (4e6 MiB), and none more than 288 GiB (AMD MI355X, NVIDIA B300).
   constexpr double kBytesFrom = 4e6;
   constexpr double kMostGiB = 300;
-  // A driver's context alone takes more MiB than this: what stays below is no use of a GPU in MiB.
+  // A driver's context alone takes more MiB than this: values that stay below it cannot be used memory in MiB.
   constexpr double kLeastMiB = 64;
   double most = 0;
   bool fraction = false;

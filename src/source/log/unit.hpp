@@ -14,8 +14,8 @@ namespace vramtrack {
 
 struct LogOptions;
 
-/// Bytes in the unit of --unit, 0 where it was not given: MB and GB are powers of ten there, since MiB and GiB can be
-/// said. An Error names the unknown unit.
+/// Bytes in the unit of --unit, 0 if it was not given. MB and GB are powers of ten there, since MiB and GiB are
+/// available. An Error names the unknown unit.
 Result<std::uint64_t> unit_of(const LogOptions& options);
 
 /// The unit of amounts that have none.
@@ -24,9 +24,9 @@ struct GuessedUnit {
   bool is_unknown = false;  ///< two are possible: `bytes` is the larger
 };
 
-/// The unit of `values`, amounts of used memory, by what a card could have; MiB where they have units of their own.
-/// `comma`: decimal commas may occur. `capacity_bytes`, of the device, and `total`, in the unit of the values, where
-/// they are known. Adds to `assumptions` what was guessed.
+/// Guesses the unit of `values`, amounts of used memory, by what a card could have; MiB if they have their own units.
+/// `comma`: decimal commas may occur. `capacity_bytes` (of the device) and `total` (in the unit of the values) are
+/// given if known. Adds to `assumptions` what was guessed.
 GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
                        std::optional<std::uint64_t> capacity_bytes, std::optional<double> total,
                        std::vector<std::string>& assumptions);

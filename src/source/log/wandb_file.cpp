@@ -47,7 +47,7 @@ class WandbFile final : public RunFile {
     const auto type = static_cast<unsigned char>(bytes[6]);
     if (type == 0 && size == 0) return skip_rest(left, bytes, lines);  // preallocated
     if (kRecordHeader + size > left || type < 1 || type > 4) {
-      // The next block begins with a record again.
+      // The next block starts with a record again.
       damaged();
       record_.clear();
       return skip_rest(left, bytes, lines);
@@ -70,7 +70,7 @@ class WandbFile final : public RunFile {
     return kRecordHeader + size;
   }
 
-  /// What is left of a block holds no record.
+  /// The rest of the block contains no record.
   std::size_t skip_rest(std::size_t left, std::string_view bytes, std::string& lines) {
     skip_ = left;
     return take_piece(bytes, lines);

@@ -9,7 +9,7 @@ namespace {
 
 using logtext::is_digit;
 
-/// A title cut into what is measured and what tells its series apart.
+/// A title cut into what is measured and what distinguishes its series.
 struct SeriesTitle {
   std::string metric;  ///< with '#' for each number
   std::vector<int> numbers;
@@ -44,7 +44,7 @@ SeriesTitle read_series_title(std::string_view title) {
         out.label = host;
         break;
       }
-    // Labels that tell nothing of these still tell the series apart.
+    // Labels with none of these names still distinguish the series.
     if (gpu.empty() && out.label.empty()) out.label = labels;
   } else if (const std::size_t dash = title.rfind(" - ");
              dash != std::string_view::npos && classify_column(title.substr(dash + 3)).role != ColumnRole::other) {
@@ -57,7 +57,7 @@ SeriesTitle read_series_title(std::string_view title) {
     return out;
   }
   if (!gpu.empty()) out.label += (out.label.empty() ? "" : "/") + gpu;
-  if (metric.starts_with("GPU-")) {  // a UUID: its digits are no numbers
+  if (metric.starts_with("GPU-")) {  // a UUID: its digits are not numbers
     out.label = metric;
     return out;
   }
@@ -91,7 +91,7 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
     const bool alike = read[i].metric == first.metric && columns[i].unit_bytes == used.unit_bytes;
     (alike ? group : others).push_back(i);
   }
-  // The GPU is the number that differs; of several that do, none is.
+  // The number that differs is the GPU's; if several differ, none of them is.
   std::vector<std::size_t> differing;
   for (std::size_t n = 0; n < first.numbers.size(); ++n)
     if (std::any_of(group.begin(), group.end(), [&](std::size_t i) { return read[i].numbers[n] != first.numbers[n]; }))

@@ -20,14 +20,14 @@ class Zone {
   static Result<Zone> open(const std::string& name);
 
   /// UTC seconds of the wall-clock time `local_s` (seconds since 1970-01-01T00:00 on that wall clock).
-  /// An hour that occurs twice is the one that does not lie before `not_before_s` (UTC), by a minute's
-  /// tolerance; an hour that does not occur is read with the offset before the change.
+  /// A time that occurs twice is read as the first one not before `not_before_s` (UTC), with a tolerance of a
+  /// minute; a time that does not occur is read with the offset before the change.
   std::int64_t to_utc(std::int64_t local_s, std::int64_t not_before_s) {
     if (is_settled(local_s)) return local_s - offset_s_;
     return look_up(local_s, not_before_s);
   }
 
-  /// True when the clocks do not change within a day of `local_s`, by the last conversion's knowledge.
+  /// True when the clocks do not change within a day of `local_s`, as far as the last conversion found out.
   [[nodiscard]] bool is_settled(std::int64_t local_s) const {
     return local_s >= safe_from_s_ && local_s < safe_until_s_;
   }

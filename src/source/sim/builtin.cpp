@@ -1,4 +1,4 @@
-// The scenarios that ship with the tool. Rates are those of public leak reports where there is one.
+// The scenarios that ship with the tool. Rates are taken from public leak reports where they exist.
 #include <array>
 
 #include "source/sim/sim.hpp"

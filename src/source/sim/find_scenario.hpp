@@ -1,4 +1,4 @@
-// A scenario by what was typed: a built-in one's name, or a file.
+// Finds a scenario by what was typed: the name of a built-in one, or a file.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-/// The error of an unknown name tells the nearest one.
+/// The error for an unknown name suggests the nearest one.
 Result<sim::Scenario> find_scenario(const std::string& name);
 
 }  // namespace vramtrack

@@ -74,7 +74,7 @@ void Processes::expand_tenants(const TenantsSpec& tenants) {
   for (double at = tenants.start_s + random.exponential(gap_s); at < end_s; at += random.exponential(gap_s)) add(at);
 }
 
-/// Whether what the process says it needs is free beside what the others will need.
+/// Whether the memory that the process needs is free, in addition to what the others will need.
 bool Processes::admitted(const ProcessSpec& spec, std::size_t rank) const {
   if (spec.needs_bytes <= 0) return true;
   for (std::size_t i = 0; i < spec.devices.size(); ++i) {
@@ -130,7 +130,7 @@ void Processes::end(Run& run, double at_s, bool out_of_memory) {
 
 double Processes::quantised(double bytes) const {
   if (!(bytes > 0)) return 0;
-  // The slack keeps an exact multiple that came out a rounding error too large where it is.
+  // The slack keeps an exact multiple that is too large by a rounding error from being rounded up.
   return std::ceil(bytes / scenario_.quantum_bytes - 1e-6) * scenario_.quantum_bytes;
 }
 
@@ -144,7 +144,7 @@ void Processes::evaluate(Run& run, double t_s) {
       if (!part.cached) allocated = part.multiply ? allocated * value : allocated + value;
     }
     holding.previous_bytes = holding.used_bytes;
-    // No scenario means more than this; it keeps sums and conversions to integers exact.
+    // No sensible scenario has more than this; it keeps sums and conversions to integers exact.
     holding.used_bytes = quantised(std::min(used, 1e17));
     holding.allocated_bytes = std::clamp(std::floor(allocated), 0.0, holding.used_bytes);
   }
@@ -169,7 +169,7 @@ void Processes::fit(std::size_t device, double t_s) {
           asking = &run;
           asked = &holding;
         }
-    if (asking == nullptr) {  // the baseline alone is too much
+    if (asking == nullptr) {  // the baseline alone exceeds the capacity
       used_bytes_[device] = capacity;
       return;
     }
@@ -178,7 +178,7 @@ void Processes::fit(std::size_t device, double t_s) {
       const double kept = std::max(asked->used_bytes - excess, 0.0);
       asked->used_bytes = std::floor(kept / scenario_.quantum_bytes) * scenario_.quantum_bytes;
       asked->allocated_bytes = std::min(asked->allocated_bytes, asked->used_bytes);
-      // Whoever was clipped is not asked again in this tick unless nobody else is left.
+      // A process that was clipped is not clipped again in this tick unless no other is left.
       asked->previous_bytes = std::max(asked->previous_bytes, asked->used_bytes);
     } else {
       end(*asking, t_s, true);

@@ -1,4 +1,4 @@
-// The simulated processes of a scenario: when each runs, what it holds, and which one an OOM ends.
+// The simulated processes of a scenario: when each one runs, what it holds, and which one an OOM ends.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ struct Run {
   std::size_t rank = 0;
   std::uint64_t stream = 0;  ///< seed of its random numbers
   bool alive = false;
-  bool seen = false;        ///< somebody has been told of it
+  bool seen = false;        ///< it has been reported
   double next_start_s = 0;  ///< infinity: never again
   double end_s = 0;
   double started_s = 0;
-  std::uint32_t number = 0;  ///< of this run, from 1
+  std::uint32_t number = 0;  ///< number of this run, from 1
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;
   std::vector<Holding> holdings;
@@ -54,13 +54,13 @@ class Processes {
  public:
   explicit Processes(const Scenario& scenario);
 
-  /// Goes on to `t_s` (never back): ends, starts, evaluates, and resolves what does not fit: on each device
-  /// the process that has grown most since the last tick is the one whose allocation failed.
+  /// Advances to `t_s` (never back): ends and starts processes, evaluates them, and resolves what does not fit: on
+  /// each device, the allocation of the process that has grown most since the last tick fails.
   void advance(double t_s);
 
   /// All runs; those not alive hold nothing.
   std::deque<Run>& runs() { return runs_; }
-  /// Baseline plus what everybody holds; at most the capacity.
+  /// Baseline plus what all processes hold; at most the capacity.
   [[nodiscard]] double used_bytes(std::size_t device) const { return used_bytes_[device]; }
   /// Seen processes that ended since the last call.
   std::vector<Ending> take_endings();

@@ -8,7 +8,7 @@
 
 namespace vramtrack::sim {
 
-/// One independent stream. Copyable: a copy repeats what the original will say. Cost: a few ns a number.
+/// One independent stream. Copyable: a copy produces the same numbers as the original. Cost: a few ns per number.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -36,8 +36,8 @@ class Random {
   std::uint64_t state_;
 };
 
-/// The seed of a stream named `name` under `seed`. Streams depend on their names alone, so that adding one
-/// process to a scenario does not change what the others do.
+/// The seed of a stream named `name` under `seed`. A stream depends only on its name, so that adding a process
+/// to a scenario does not change what the others do.
 std::uint64_t substream(std::uint64_t seed, std::string_view name);
 std::uint64_t substream(std::uint64_t seed, std::uint64_t number);
 

@@ -19,7 +19,7 @@ constexpr double kMaxBytes = 1e15;
 constexpr double kMaxEvents = 2e7;
 constexpr std::string_view kPatterns = "none|gradual_leak|sudden_spike|cyclic|step_increase|unknown";
 
-/// A shape whose events would be so many that a tick takes seconds is a mistake in the scenario.
+/// A shape with so many events that a tick would take seconds is a mistake in the scenario.
 void check_events(TableReader& reader, const Parameter& parameter, double value, double duration_s) {
   const double events = parameter.unit == Unit::per_s        ? value * duration_s
                         : parameter.unit == Unit::interval_s ? duration_s / value
@@ -65,7 +65,7 @@ std::optional<ShapeSpec> read_shape(const toml::table& table, const std::string&
   return spec;
 }
 
-/// Who a process is; the same keys for [[process]] and [[tenants]].
+/// Reads a process's identity; the same keys for [[process]] and [[tenants]].
 ProcessInfo read_info(TableReader& reader) {
   ProcessInfo info;
   info.pid = static_cast<std::uint32_t>(reader.number("pid", Unit::count, 0, 0, 4194303));
@@ -233,7 +233,7 @@ Scenario read_scenario(const toml::table& table, Mistakes& mistakes) {
   for (std::size_t i = 0; i < devices.size(); ++i) s.devices.push_back(read_device(*devices[i], i, mistakes));
   if (s.devices.empty()) {
     mistakes.add(table.source(), "scenario: needs at least one [[device]] with its capacity_bytes");
-    s.devices.emplace_back();  // so that positions below have something to name
+    s.devices.emplace_back();  // so that positions below refer to something
   }
   std::set<std::string> ids;
   for (std::size_t i = 0; i < devices.size(); ++i)
@@ -267,7 +267,7 @@ Result<Scenario> parse_scenario(std::string_view text, std::string_view file_nam
   }
 }
 
-/// Thousands of processes, each described by hand.
+/// Enough for thousands of processes, each described by hand.
 constexpr std::size_t kMostScenarioBytes = 4U << 20U;
 
 Result<Scenario> load_scenario(const std::string& path) {

@@ -1,4 +1,4 @@
-// Scenario: what a simulation is told, as parsed from TOML (docs/formats/scenario.md). Plain data.
+// Scenario: the input of a simulation, as parsed from TOML (docs/formats/scenario.md). Plain data.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +17,31 @@ namespace vramtrack::sim {
 
 /// A simulated GPU. Its used bytes are the baseline plus what its processes hold, at most the capacity.
 struct DeviceSpec {
-  DeviceInfo info;  ///< capacity_bytes is what the simulation ends at, told or not
+  DeviceInfo info;  ///< capacity_bytes is the simulation's limit, even if not reported
   std::uint64_t capacity_bytes = 0;
-  bool capacity_known = true;            ///< false: the catalog is not told the capacity
-  double baseline_bytes = 0;             ///< nobody's: the driver's part of `used`
+  bool capacity_known = true;            ///< false: the catalog does not get the capacity
+  double baseline_bytes = 0;             ///< of no process: the driver's part of `used`
   std::optional<double> reserved_bytes;  ///< emits device_reserved
 };
 
 enum class OnOom : std::uint8_t {
   die,   ///< the process that asked for too much ends, as an uncaught CUDA OOM does
-  clip,  ///< it catches the error and goes on with what fits
+  clip,  ///< it catches the error and continues with what fits
 };
 
 /// A process, or one rank per device of a job. Times are seconds since the scenario's start.
 struct ProcessSpec {
-  std::string name;                  ///< names its random stream, and is ProcessInfo::name
+  std::string name;                  ///< name of its random stream, and ProcessInfo::name
   ProcessInfo info;                  ///< pid 0: chosen
   std::vector<std::size_t> devices;  ///< positions in Scenario::devices
-  bool one_per_device = false;       ///< a process of its own on every device
+  bool one_per_device = false;       ///< a separate process on every device
   double start_s = 0;
-  std::optional<double> end_s;            ///< no run goes on, and none begins, after this
+  std::optional<double> end_s;            ///< after this, no run continues and none begins
   std::optional<double> lifetime_s;       ///< every run ends after this
-  std::optional<double> restart_after_s;  ///< runs again this long after each end, OOM included
+  std::optional<double> restart_after_s;  ///< runs again this long after each end, including an OOM
   double max_restarts = 1e9;
   bool pid_reuse = false;  ///< a restart gets the same pid (other start ticks)
-  bool visible = true;     ///< false: the device's total shows it, no process series does
+  bool visible = true;     ///< false: it shows in the device's total but has no process series
   bool allocator = false;  ///< emits allocator_reserved and allocator_allocated
   OnOom on_oom = OnOom::die;
   double needs_bytes = 0;  ///< does not start unless this much is free on each device
@@ -56,10 +56,10 @@ struct TenantsSpec {
   double arrivals_per_s = 0;
   double lifetime_s = 0;  ///< mean of an exponential
   double min_bytes = 0;
-  double max_bytes = 0;  ///< size log-uniform between the two
-  double load_s = 10;    ///< a tenant's size is loaded over this, in 8 shards
+  double max_bytes = 0;  ///< the size is log-uniform between min_bytes and this
+  double load_s = 10;    ///< a tenant's size is loaded over this time, in 8 shards
   double start_s = 0;
-  std::optional<double> end_s;  ///< no arrivals after
+  std::optional<double> end_s;  ///< no arrivals after this
   double at_start = 0;          ///< tenants already there at start_s
   bool visible = true;
 };
@@ -70,13 +70,13 @@ struct FaultSpec {
   double from_s = 0;
   double to_s = 0;
   std::size_t device = 0;
-  Metric metric = Metric::device_used;  ///< unreadable: which
+  Metric metric = Metric::device_used;  ///< unreadable: which metric
   std::string process;                  ///< unreadable process_used: whose; empty: all
   std::uint64_t code = 0;               ///< xid
   double step_s = 0;                    ///< clock_step
 };
 
-/// What is so, for tests: no detector sees it.
+/// The ground truth, for tests: no detector sees it.
 struct Truth {
   bool leak = false;
   Pattern pattern = Pattern::none;
@@ -94,9 +94,9 @@ struct Scenario {
   double period_s = 1;
   double duration_s = 3600;
   std::optional<Timestamp> start;  ///< unset: relative time, from zero
-  double jitter = 0;               ///< of the period: ticks come up to half of this early or late
+  double jitter = 0;               ///< share of the period: ticks are up to half of it early or late
   double drop = 0;                 ///< share of ticks that are missing
-  double duplicate = 0;            ///< share of ticks that carry the stamp of the tick before
+  double duplicate = 0;            ///< share of ticks that have the stamp of the previous tick
   double stamp_resolution_s = 0;   ///< stamps are rounded down to this; 0: exact
   double quantum_bytes = 1;        ///< allocations are rounded up to this
   double gaps_per_s = 0;           ///< random sampling gaps
@@ -108,8 +108,8 @@ struct Scenario {
   std::optional<Truth> truth;
 };
 
-/// Every mistake is an error that names file, line, what was expected, and for a misspelt key or word the
-/// nearest known one. Of several mistakes the first in the file is told. Pure; cost: one TOML parse.
+/// Every mistake is an error that names the file, the line, what was expected, and for a misspelt key or word the
+/// nearest known one. Of several mistakes, the first one in the file is reported. Pure; cost: one TOML parse.
 Result<Scenario> parse_scenario(std::string_view toml, std::string_view file_name);
 Result<Scenario> load_scenario(const std::string& path);
 

@@ -31,7 +31,7 @@ inline constexpr double kRequired = std::numeric_limits<double>::quiet_NaN();
 struct Parameter {
   std::string_view key;
   Unit unit = Unit::ratio;
-  double fallback = kRequired;  ///< NaN: required. Of a word: its index
+  double fallback = kRequired;  ///< NaN: required. For a word: its index
   double min = 0;
   double max = 1e18;
   std::string_view words = {};  ///< "regular|jittered|random"
@@ -50,8 +50,8 @@ struct ShapeSpec {
   std::vector<double> values;  ///< in the order of kind->parameters
   bool multiply = false;       ///< the curve is a factor on the sum of the shapes before it
   bool cached = false;         ///< held by the allocator, not by live tensors
-  double onset_s = 0;          ///< contributes nothing before
-  double until_s = std::numeric_limits<double>::infinity();    ///< stands still from here on
+  double onset_s = 0;          ///< contributes nothing before this
+  double until_s = std::numeric_limits<double>::infinity();    ///< constant from here on
   double release_s = std::numeric_limits<double>::infinity();  ///< gives everything back here
   double release_every_s = 0;  ///< gives `release_share` of what it holds back this often; 0: never
   double release_share = 0;
@@ -73,7 +73,7 @@ std::span<const ShapeKind* const> shape_kinds();
 const ShapeKind* find_shape_kind(std::string_view name);
 
 /// A curve with the common keys of ShapeSpec applied (onset, until, releases); takes seconds since the process
-/// started. A multiplying shape is 1 where it contributes nothing, an adding one 0.
+/// started. A shape that contributes nothing is 1 if it multiplies and 0 if it adds.
 Curve make_curve(const ShapeSpec& spec, Random random);
 
 }  // namespace vramtrack::sim

@@ -38,7 +38,7 @@ constexpr std::array kDiurnal{Parameter{"low_bytes", Unit::bytes, 0}, Parameter{
                               Parameter{"day_s", Unit::seconds, 86400, 1}, Parameter{"peak_s", Unit::seconds, 43200},
                               Parameter{"sharpness", Unit::ratio, 1, 0.1, 10}};
 
-/// floor and peak are lines in time; one cycle goes from the one to the other.
+/// floor and peak are linear in time; one cycle goes from the floor to the peak.
 ///
 ///   peak  -----/|----/|     slope: leak
 ///             / |   / |

@@ -26,7 +26,7 @@ constexpr std::array kLora{Parameter{"slots", Unit::count, 4, 1, 1024}, Paramete
                            Parameter{"overlap_s", Unit::seconds, 5},    Parameter{"active_s", Unit::seconds, 0},
                            Parameter{"idle_s", Unit::seconds, 0},       Parameter{"leak_bytes", Unit::bytes, 0}};
 
-/// Ornstein-Uhlenbeck, exactly discretised: AR(1) whose coefficient follows the time between calls.
+/// Ornstein-Uhlenbeck, exactly discretised: AR(1) whose coefficient depends on the time between calls.
 struct Wander {
   double sigma, correlation_s;
   Random random;
@@ -61,7 +61,7 @@ struct RandomWalk {
 
 /// Requests in flight: Poisson arrivals (faster in bursts), exponential service, no queue: M/M/inf with a
 /// two-state modulated rate, event by event. The next event is drawn ahead of its time, so that what happens
-/// does not depend on how often we are asked.
+/// does not depend on how often the curve is evaluated.
 struct Serving {
   double requests_per_s, request_bytes, service_s, burst_factor, burst_every_s, burst_lasts_s, max_requests;
   Random random;

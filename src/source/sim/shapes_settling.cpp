@@ -47,7 +47,7 @@ void scale_to(std::vector<Steps::Step>& steps, double bytes) {
   for (Steps::Step& step : steps) step.bytes *= bytes / sum;
 }
 
-/// A caching allocator under batches of varying size keeps the largest it has seen.
+/// A caching allocator with batches of varying size keeps memory for the largest it has seen.
 struct RunningMax {
   double typical, every_s, sigma, max;
   Random random;
@@ -101,7 +101,7 @@ Curve make_warm_up(const ShapeSpec& s, Random) {
   };
 }
 
-/// The first steps are the large ones, at times uniform over the span: an allocator finding its working set.
+/// The large steps come first, at times uniform over the span: an allocator finding its working set.
 Curve make_settle(const ShapeSpec& s, Random random) {
   Steps settle;
   double weight = 1;
@@ -123,7 +123,7 @@ Curve make_cache(const ShapeSpec& s, Random random) {
   return Cache{s["limit_bytes"], s["item_bytes"], s["requests_per_s"], s["universe_bytes"], random};
 }
 
-/// Ever smaller steps at ever longer intervals (1.5 times the one before, +-20 %).
+/// Ever smaller steps at ever longer intervals (1.5 times the previous one, +-20 %).
 Curve make_fragmentation(const ShapeSpec& s, Random random) {
   Steps settle;
   const double steps = s["steps"];

@@ -34,7 +34,7 @@ class Sampling {
 
   [[nodiscard]] bool done() const { return index_ >= ticks_; }
 
-  /// Three draws a tick whatever is switched on, so that one setting does not move the others.
+  /// Makes three draws per tick whatever is switched on, so that one setting does not affect the others.
   Tick next() {
     Tick tick;
     const double offset = scenario_.jitter * (random_.uniform() - 0.5);
@@ -100,7 +100,7 @@ class Simulation final : public Source {
   Result<Progress> poll(Timestamp, Batch& out) override {
     if (sampling_.done()) return Progress::end;
     const Sampling::Tick tick = sampling_.next();
-    // Time goes on in the simulated world whether or not anybody looks.
+    // Time advances in the simulated world whether or not a sample is taken.
     processes_.advance(tick.t_s);
     if (tick.seen) {
       time_ = scenario_.start.value_or(Timestamp{}) + from_seconds(tick.stamp_s);
@@ -124,7 +124,7 @@ class Simulation final : public Source {
     return out;
   }
 
-  /// Lost and resumed devices, XIDs: told once, at the first reading that could see them.
+  /// Lost and resumed devices, XIDs: reported once, at the first reading that could see them.
   void emit_faults(double t_s, Batch& out) {
     std::vector<bool> lost(lost_.size(), false);
     for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {

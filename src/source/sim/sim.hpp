@@ -1,4 +1,4 @@
-// The simulator: a Source that makes up GPUs and processes from a Scenario, the same every time.
+// The simulator: a Source that generates GPUs and processes from a Scenario, the same every time.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace vramtrack::sim {
 
-/// A recorded-like source: `now` is ignored, each poll() appends one tick (nothing for a tick that was dropped
-/// or fell into a gap), `end` with the last. Times are the scenario's start (zero, with
+/// Works like a recorded source: `now` is ignored; each poll() appends one tick (nothing for a tick that was dropped
+/// or is in a gap), with `end` at the last one. Times are the scenario's start (zero, with
 /// Catalog::clock_is_relative, when it has none) plus the tick. The caller sets the pace. Polls never fail.
-/// Times go backward only where the scenario has a clock_step fault. `catalog` must outlive the source;
-/// `scenario` is copied. Cost: about 0.1-1 us a series and tick.
+/// Times go backward only if the scenario has a clock_step fault. `catalog` must outlive the source;
+/// `scenario` is copied. Cost: about 0.1-1 us per series and tick.
 std::unique_ptr<Source> make_simulation(const Scenario& scenario, Catalog& catalog);
 
 /// A scenario that ships with the tool.
@@ -24,7 +24,7 @@ struct BuiltinScenario {
   std::string_view toml;
 };
 
-/// Every one parses; the first is the one to show to a newcomer.
+/// All of them parse; the first is the one to show to a newcomer.
 std::span<const BuiltinScenario> builtin_scenarios();
 /// nullptr for an unknown name.
 const BuiltinScenario* find_builtin_scenario(std::string_view name);

@@ -25,7 +25,7 @@ std::string join(const std::vector<std::string_view>& words) {
   return fmt::format("{}", fmt::join(words.begin(), words.end(), ", "));
 }
 
-/// "12.4MiB/min": an amount of `per` a time. The amount may be negative.
+/// "12.4MiB/min": an amount per unit of time. The amount may be negative.
 Result<double> parse_per_time(std::string_view text, bool bytes) {
   const std::size_t slash = text.find('/');
   const auto wrong = [&] {
@@ -46,7 +46,7 @@ Result<double> parse_per_time(std::string_view text, bool bytes) {
     if (!size) return wrong();
     value = static_cast<double>(*size);
   } else {
-    // A bare count: the duration parser takes "3" as three seconds.
+    // The duration parser takes a bare count, "3", as three seconds.
     const Result<double> count = parse_duration_s(amount);
     if (!count) return wrong();
     value = *count;
@@ -70,7 +70,7 @@ Result<double> parse_in(Unit unit, std::string_view text) {
   }
 }
 
-/// A bound in words people write.
+/// A bound, written as a person would.
 std::string bound(double value, Unit unit) {
   if (unit == Unit::seconds || unit == Unit::interval_s) return fmt::format("{} s", value);
   return fmt::format("{}", value);
@@ -98,7 +98,7 @@ void TableReader::mistake(std::string_view key, const std::string& what) {
 double TableReader::number(std::string_view key, Unit unit, double fallback, double min, double max) {
   const toml::node* value = node(key);
   const bool required = std::isnan(fallback);
-  if (required) fallback = min;  // for after a mistake: the file is read on, and no caller sees a NaN
+  if (required) fallback = min;  // after a mistake, reading continues, and no caller must see a NaN
   if (value == nullptr) {
     if (required) mistake(key, "is missing and has no default");
     return fallback;

@@ -28,11 +28,11 @@ class Mistakes {
   std::uint32_t line_ = 0;
 };
 
-/// Reads keys of `table`, notes mistakes, and in finish() the keys nobody asked for. Each read returns the
+/// Reads keys of `table` and notes mistakes; finish() notes the keys that were never read. Each read returns the
 /// fallback when the key is absent or wrong.
 class TableReader {
  public:
-  /// `what`: how to call the table in errors, "[[process]] 'trainer'".
+  /// `what`: the name of the table in errors, "[[process]] 'trainer'".
   TableReader(const toml::table& table, std::string what, Mistakes& mistakes)
       : table_(table), what_(std::move(what)), mistakes_(mistakes) {}
 

@@ -11,7 +11,7 @@
 
 namespace vramtrack::trace {
 
-/// True where more is known than that nothing is.
+/// Whether any category other than unknown holds memory.
 bool tells_anything(const CategoryTotals& totals);
 /// A line for each category that holds anything, with the largest of its named tensors.
 std::string categories_text(const Symbols& symbols, const CategoryTotals& totals, std::string_view indent);

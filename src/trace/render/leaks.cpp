@@ -44,7 +44,7 @@ void site_text(std::string& out, const Symbols& symbols, const SiteGrowth& site,
   for (std::size_t i = 1; i < lines.size(); ++i) out += fmt::format("         called by {}\n", lines[i]);
 }
 
-/// Pinned host memory is no memory of a device: it is told apart, and decides nothing.
+/// Pinned host memory is not memory of a device: it is reported separately, and does not affect the result.
 void host_text(std::string& out, const Symbols& symbols, const Growth& host, std::size_t sites) {
   out += fmt::format("\nhost (pinned memory): {}: {}\n", verdict_line(host), host.because);
   std::size_t shown = 0;

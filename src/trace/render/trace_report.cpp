@@ -45,12 +45,12 @@ std::string frame_text(const Symbols& symbols, FrameId frame) {
   words = printable(words);
   if (words.size() <= kWidest) return words;
   std::size_t end = kWidest;
-  while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xc0U) == 0x80) --end;  // no half of a character
+  while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xc0U) == 0x80) --end;  // do not cut a character in half
   return words.substr(0, end) + "...";
 }
 
-/// From the frame that is named on: who called it. What that frame called is the way to the driver, long and the same
-/// for most sites: its innermost frame, and how many there are.
+/// The callers of the named frame. The frames that it called lead to the driver and are long and similar for most
+/// sites: only the innermost one is shown, and their number.
 void stack_text(std::string& out, const ProbeNames& names, const ReportSite& site) {
   const Symbols& symbols = names.symbols();
   const auto frames = symbols.stack(site.stack);
