@@ -51,8 +51,8 @@ enum class AlertKind : std::uint8_t { leak, stall, unreleased };
 /// What has just happened to an alert. `escalated`: it was standing already, and its severity has gone up.
 enum class AlertNews : std::uint8_t { raised, escalated, cleared };
 
-/// How a run ended. `out_of_memory`: it grew, and its next samples would have met the limit, or the source reported it;
-/// `ended_near_limit`: little memory was free, but nothing shows that this was the reason.
+/// How a run ended. `out_of_memory`: growth met the limit, or the source reported it; `ended_near_limit`: little memory
+/// was free, for whatever reason. In rising order: of two opinions about one end, the greater holds (std::max).
 enum class EndKind : std::uint8_t { ended, ended_near_limit, out_of_memory };
 
 /// The words of one of the enumerations above, in its order.

@@ -36,8 +36,6 @@ class LeakGate {
   [[nodiscard]] const std::vector<double>& used_bytes() const { return used_bytes_; }
   /// As given, after raising numbers that were too low.
   [[nodiscard]] const Iterations& iterations() const { return iterations_; }
-  /// The error rate of each look that can fail. A result's words name the rate that was asked for, and the looks.
-  [[nodiscard]] double error_rate_of_a_look() const { return share_.error_rate; }
 
  private:
   void look();

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "core/scale.hpp"
@@ -11,20 +9,41 @@
 namespace vramtrack {
 
 std::string_view pattern_words(Pattern pattern) {
-  constexpr std::array<std::string_view, 6> kWords = {"no pattern",    "gradual leak",  "sudden spike",
-                                                      "cyclic growth", "step increase", "no known pattern"};
-  return kWords[static_cast<std::size_t>(pattern)];
+  switch (pattern) {
+    case Pattern::none:
+      return "no pattern";
+    case Pattern::gradual_leak:
+      return "gradual leak";
+    case Pattern::sudden_spike:
+      return "sudden spike";
+    case Pattern::cyclic:
+      return "cyclic growth";
+    case Pattern::step_increase:
+      return "step increase";
+    case Pattern::unknown:
+      break;
+  }
+  return "no known pattern";
 }
 
 std::string_view metric_words(Metric metric) {
-  constexpr std::array<std::string_view, 7> kWords = {"memory in use",
-                                                      "reserved by the driver",
-                                                      "memory of the process",
-                                                      "allocated to tensors",
-                                                      "held by the framework's allocator",
-                                                      "outstanding, seen by the probe",
-                                                      "held by no visible process"};
-  return kWords[static_cast<std::size_t>(metric)];
+  switch (metric) {
+    case Metric::device_used:
+      return "memory in use";
+    case Metric::device_reserved:
+      return "reserved by the driver";
+    case Metric::process_used:
+      return "memory of the process";
+    case Metric::allocator_allocated:
+      return "allocated to tensors";
+    case Metric::allocator_reserved:
+      return "held by the framework's allocator";
+    case Metric::probe_live:
+      return "outstanding, seen by the probe";
+    case Metric::device_unattributed:
+      return "held by no visible process";
+  }
+  return "unknown";
 }
 
 std::string stall_words(const Stall& stall) {

@@ -135,7 +135,6 @@ class LogRows {
     if (watch_ && steps_back_ > 0) refuse_other_order();
   }
   [[nodiscard]] Timestamp newest() const { return newest_; }
-  [[nodiscard]] const std::vector<SeriesId>& device_series_seen() const { return device_series_; }
 
  private:
   struct Device {
