@@ -5,7 +5,8 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <filesystem>
+
+#include "../temp_folder.hpp"
 
 namespace vramtrack {
 namespace {
@@ -54,16 +55,14 @@ class NoFileGrows {
 };
 
 TEST(Pipeline, AViewWarnsWhileNothingCanBeRecordedAndOfItsSources) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "vramtrack-pipeline-test";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
+  const TempFolder folder;
   Catalog catalog;
   SeriesKey key;
   key.metric = Metric::device_used;
   key.device_id = "GPU-1";
   const SeriesId series = catalog.intern(key);
   StoreConfig config;
-  config.path = (folder / "store.db").string();
+  config.path = folder.file("store.db");
   auto store = Store::open(config, catalog, Timestamp{});
   ASSERT_TRUE(store) << store.error().message;
   Pipeline pipeline({}, catalog);
@@ -81,7 +80,6 @@ TEST(Pipeline, AViewWarnsWhileNothingCanBeRecordedAndOfItsSources) {
   pipeline.set_source_warnings({"nvml: the driver does not answer"});
   pipeline.take(reading(series, 400, 100));
   EXPECT_THAT(pipeline.view()->warnings, testing::ElementsAre("nvml: the driver does not answer"));
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
