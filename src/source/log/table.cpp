@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/units.hpp"
 #include "source/log/dumps.hpp"
@@ -18,6 +19,44 @@ namespace {
 using logtext::take_word;
 using logtext::trim;
 using logtext::whole_number;
+
+/// What nvitop draws its tables with, in groups that nvidia-smi draws as the character before them.
+constexpr std::array<std::pair<char, std::array<std::string_view, 4>>, 5> kBoxes = {{
+    {'|', {"│", "├", "╞", "┼"}},
+    {'+', {"╒", "╘", "╕", "╛"}},
+    {'-', {"─", "┬", "┴", "┤"}},
+    {'=', {"═", "╪", "╤", "╡"}},
+    {' ', {"╧", "║", "╠", "╣"}},
+}};
+constexpr std::string_view kBoxBegin = "\xe2";  // of all of them in UTF-8
+
+/// `line` as nvidia-smi would have drawn it; the same where it has no box.
+std::string_view with_plain_boxes(std::string_view line, std::string& buffer) {
+  if (line.find(kBoxBegin) == std::string_view::npos) return line;
+  buffer.clear();
+  while (!line.empty()) {
+    std::size_t length = 1;
+    char drawn = line.front();
+    if (line.starts_with(kBoxBegin))
+      for (const auto& [plain, boxes] : kBoxes)
+        for (const std::string_view box : boxes)
+          if (line.starts_with(box)) {
+            drawn = plain;
+            length = box.size();
+          }
+    buffer += drawn;
+    line.remove_prefix(length);
+  }
+  return buffer;
+}
+
+bool is_of_table(std::string_view line) {
+  line = trim(line);
+  // nvitop writes the load of the host between its tables.
+  return line.starts_with('|') || line.starts_with('+') || line.starts_with("│") || line.starts_with("├") ||
+         line.starts_with("╒") || line.starts_with("╘") || line.starts_with("╞") || line.starts_with("[ CPU:") ||
+         line.starts_with("[ MEM:");
+}
 
 /// Cells of "| a | b | c |".
 std::vector<std::string_view> cells_of(std::string_view line) {
@@ -74,6 +113,10 @@ class Table final : public LineParser {
   void read_gpu_row(std::string_view line, std::uint64_t number, LogRows& rows);
   void read_mig_row(std::string_view line, std::uint64_t number, LogRows& rows);
   void read_process_row(std::string_view line, std::uint64_t number, LogRows& rows);
+  /// A row of nvitop, whose columns are GPU PID TYPE USER GPU-MEM %SM ... COMMAND.
+  void read_nvitop_process(std::string_view row, std::uint64_t number, LogRows& rows);
+  void count_columns(std::string_view titles);
+  void add_memory(std::optional<std::uint64_t> used, std::optional<std::uint64_t> total, LogRows& rows);
   void begin_dump();
   void close_gpu(LogRows& rows);
 
@@ -82,6 +125,9 @@ class Table final : public LineParser {
   Timestamp time_{};
   std::uint64_t dump_ = 0;
   bool rows_follow_ = false;      ///< after the "|====" line of the present part
+  int nvitop_between_ = 4;        ///< columns of nvitop between the memory and the command
+  bool is_nvitop_ = false;        ///< the present dump is nvitop's
+  std::string drawn_;             ///< the present line, where its boxes are not plain
   bool has_instances_ = false;    ///< the process table has GI and CI columns
   std::optional<LogDevice> gpu_;  ///< a GPU whose memory row comes next
   std::uint64_t gpu_line_ = 0;
@@ -111,6 +157,7 @@ void Table::close_gpu(LogRows& rows) {
 }
 
 void Table::read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) {
+  line = with_plain_boxes(line, drawn_);
   const std::string_view text = trim(line);
   if (text.empty()) return;
   if (text.front() == '+' || text.starts_with("|--") || text.starts_with("|=") || text.starts_with("|  |")) {
@@ -126,9 +173,11 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
   }
   if (text.front() == '|') {
     if (!whole) return rows.skip(number, "truncated last line");
-    if (text.find("NVIDIA-SMI") != std::string_view::npos) {
+    if (text.find("NVIDIA-SMI") != std::string_view::npos || text.starts_with("| NVITOP ")) {
       close_gpu(rows);
-      return begin_dump();
+      begin_dump();
+      is_nvitop_ = text.starts_with("| NVITOP ");
+      return;
     }
     if (text.find("Processes:") != std::string_view::npos) {
       close_gpu(rows);
@@ -145,6 +194,7 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
     }
     if (!rows_follow_) {
       if (part_ == Part::processes && text.find(" GI ") != std::string_view::npos) has_instances_ = true;
+      if (part_ == Part::processes && is_nvitop_) count_columns(text);
       return;
     }
     if (dump_ > 0 && stamp_.kind() != StampReader::Kind::none && !stamped_) return;
@@ -193,14 +243,26 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
     gpu_line_ = number;
     return;
   }
-  if (!gpu_) return;
   std::optional<std::uint64_t> used;
   std::optional<std::uint64_t> total;
-  bool pair = read_pair(cells[1], used, total);
+  const bool pair = read_pair(cells[1], used, total);
+  if (is_nvitop_ && pair && index && *index >= 0 &&
+      *index < 1024) {  // nvitop where there is little room: one row a GPU
+    close_gpu(rows);
+    gpu_ = LogDevice{};
+    gpu_->index = index;
+    return add_memory(used, total, rows);
+  }
+  if (!gpu_) return;
   // Jetson and GB10 print "Not Supported" where others have the pair.
   if (!pair && !logtext::is_missing(cells[1]))
     return rows.skip(number,
                      fmt::format("no memory pair such as '841MiB / 8192MiB' in '{}'", logtext::excerpt(cells[1])));
+  add_memory(used, total, rows);
+}
+
+/// Of the GPU whose row was read.
+void Table::add_memory(std::optional<std::uint64_t> used, std::optional<std::uint64_t> total, LogRows& rows) {
   const std::size_t device = rows.device(*gpu_);
   const auto at = static_cast<std::size_t>(*gpu_->index);
   if (index_device_.size() <= at) {
@@ -249,6 +311,7 @@ void Table::read_process_row(std::string_view line, std::uint64_t number, LogRow
   std::string_view rest = cells[0];
   if (rest.starts_with("No running") || rest.find("Not Supported") != std::string_view::npos) return;
   const std::string_view whole_row = rest;
+  if (is_nvitop_) return read_nvitop_process(rest, number, rows);
   const auto gpu = whole_number<int>(take_word(rest));
   std::optional<int> gi;
   std::optional<int> ci;
@@ -294,7 +357,45 @@ void Table::read_process_row(std::string_view line, std::uint64_t number, LogRow
   if (has_bytes) rows.add(time_, rows.process_series(process), bytes);
 }
 
+/// "GPU PID USER GPU-MEM %SM %CPU %MEM TIME COMMAND": versions differ in what stands before the command.
+void Table::count_columns(std::string_view titles) {
+  const std::size_t memory = titles.find("GPU-MEM");
+  const std::size_t command = titles.find("COMMAND");
+  if (memory == std::string_view::npos || command == std::string_view::npos || command < memory) return;
+  std::string_view between = titles.substr(memory, command - memory);
+  nvitop_between_ = -1;  // the memory itself
+  while (!take_word(between).empty()) ++nvitop_between_;
+}
+
+void Table::read_nvitop_process(std::string_view row, std::uint64_t number, LogRows& rows) {
+  const std::string_view whole_row = row;
+  if (row.starts_with("Gathering")) return;
+  const auto gpu = whole_number<int>(take_word(row));
+  const auto pid = whole_number<std::uint32_t>(take_word(row));
+  std::string_view kind = take_word(row);
+  const std::string_view user = take_word(row);
+  const std::string_view memory = take_word(row);
+  for (int i = 0; i < nvitop_between_; ++i) take_word(row);
+  std::uint64_t bytes = 0;
+  const logtext::Amount amount =
+      memory == "WDDM:N/A" ? logtext::Amount::missing : logtext::read_amount(memory, kBytesPerMiB, bytes);
+  if (!gpu || *gpu < 0 || !pid || amount == logtext::Amount::bad)
+    return rows.skip(number,
+                     fmt::format("no GPU, pid and memory in the process row '{}'", logtext::excerpt(whole_row)));
+  const auto at = static_cast<std::size_t>(*gpu);
+  const std::size_t device = at < index_device_.size() ? index_device_[at] : SIZE_MAX;
+  if (device == SIZE_MAX)
+    return rows.skip(number, fmt::format("a process on GPU {}, which this dump does not list", *gpu));
+  if (kind == "X") kind = "C+G";
+  const bool has_bytes = amount == logtext::Amount::read;
+  const std::string_view command = trim(row);
+  const std::size_t process = rows.process(device, *pid, command, kind, user, command, has_bytes);
+  rows.seen(process, static_cast<double>(dump_));
+  if (has_bytes) rows.add(time_, rows.process_series(process), bytes);
+}
+
 int recognise(std::string_view head) {
+  if (head.find("│ NVITOP ") != std::string_view::npos || head.find("| NVITOP ") != std::string_view::npos) return 95;
   if (head.find("Memory-Usage") != std::string_view::npos &&
       (head.find("| NVIDIA-SMI") != std::string_view::npos || head.find("|===") != std::string_view::npos))
     return 95;
@@ -306,7 +407,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   std::string_view rest = head.text;
   while (!rest.empty() && samples.size() < 400) {
     const std::string_view line = trim(logtext::take_line(rest));
-    if (line.empty() || line.front() == '|' || line.front() == '+') continue;
+    if (line.empty() || is_of_table(line)) continue;
     const std::string_view text = stamp_text(line);
     Civil civil;
     if ((read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil)) &&
@@ -325,10 +426,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 
 /// A dump begins with the first line after the previous tables, usually its time.
 bool begins_record(std::string_view line, std::string_view before) {
-  const auto is_of_table = [](std::string_view text) {
-    text = trim(text);
-    return !text.empty() && (text.front() == '|' || text.front() == '+');
-  };
   return !trim(line).empty() && !is_of_table(line) && (before.empty() || is_of_table(before));
 }
 

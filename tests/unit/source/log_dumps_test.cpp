@@ -10,6 +10,7 @@ using logtest::fixture;
 using logtest::read_logs;
 using logtest::read_text;
 using logtest::utc;
+using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
@@ -52,6 +53,22 @@ TEST(Table, ReadsMigDevicesAndTheirProcesses) {
   EXPECT_EQ(r.device("00000000:36:00.0/gi2/ci0")[0].second, 11);
   EXPECT_EQ(r.catalog->device("00000000:36:00.0/gi1/ci0")->parent_id, "00000000:36:00.0");
   EXPECT_EQ(r.of(Metric::process_used, "00000000:36:00.0/gi1/ci0", 8123)[0].second, 981);
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Table, ReadsWhatNvitopPrintsOnce) {
+  const auto r = read_logs({fixture("nvitop.log")});
+  EXPECT_THAT(r.formats, ElementsAre("table"));
+  const double t = 1'739'965'477;  // 2025-02-19T11:44:37Z
+  const std::string gpu = "00000000:3a:00.0";
+  EXPECT_THAT(r.device(gpu), ElementsAre(Pair(t, DoubleNear(41.05 * 1024, 0.01)), Pair(t + 30, 42 * 1024)));
+  EXPECT_EQ(r.catalog->device(gpu)->name, "H800");
+  EXPECT_THAT(r.device("00000000:18:00.0"), ElementsAre(Pair(t, 3.5), Pair(t + 30, 3.5)));
+  EXPECT_THAT(r.of(Metric::process_used, gpu, 771034, 0), ElementsAre(Pair(t, DoubleNear(41.03 * 1024, 0.01))));
+  EXPECT_EQ(r.catalog->process(771034, 0)->command, "python3 -m sglang.launch_server --model q..");
+  EXPECT_EQ(r.catalog->process(771034, 0)->user, "root");
+  ASSERT_THAT(r.events, SizeIs(1)) << "the second listing does not have it";
+  EXPECT_EQ(r.events[0].pid, 771034U);
   EXPECT_EQ(r.notes.skipped_lines, 0U);
 }
 
