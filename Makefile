@@ -7,8 +7,8 @@ VERSION := $(shell cat VERSION)
 
 # RapidCheck and Hypothesis draw the same numbers in each run; SEED=N draws others. `make check` takes a new one and prints it.
 SEED ?= 1
-# Some tests wait more than they compute: one more than there are cores.
-TEST_JOBS ?= $(shell echo $$(($(JOBS) + 1)))
+# The long tests wait more than they compute: a quarter of the cores was in use with one more than there are.
+TEST_JOBS ?= $(shell echo $$((2 * $(JOBS) + 1)))
 CTEST := RC_PARAMS=seed=$(SEED) VRAMTRACK_TEST_SEED=$(SEED) scripts/run_tests.sh
 # Ninja configures again by itself when a CMakeLists.txt or the set of files changes.
 configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1) >build/configure.log 2>&1 \
