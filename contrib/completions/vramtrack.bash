@@ -86,7 +86,7 @@ _vramtrack() {
     'fleet scan -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --format --limit --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
     'fleet watch -'*) mapfile -t COMPREPLY < <(compgen -W "--every --history --listen --token-file --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
     'fleet exporters -'*) mapfile -t COMPREPLY < <(compgen -W "--help" -- "$cur") ;;
-    'actuate -'*) mapfile -t COMPREPLY < <(compgen -W "--policy --listen --agents --node --state --enforce --by --reason --json --set --help" -- "$cur") ;;
+    'actuate -'*) mapfile -t COMPREPLY < <(compgen -W "--policy --listen --agents --node --state --url --exporters --header --bearer-token-file --ca-file --enforce --by --reason --json --set --help" -- "$cur") ;;
     'actuate '*) mapfile -t COMPREPLY < <(compgen -W "status reset" -- "$cur") ;;
     'simulate -'*) mapfile -t COMPREPLY < <(compgen -W "--list --speed --within --seed --csv --process-csv --notify --json --explain --detector --config --set --help" -- "$cur") ;;
     'simulate '*) mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur") ;;

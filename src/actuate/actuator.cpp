@@ -156,6 +156,7 @@ struct Actuator::Core {
   struct Round {
     Place place;
     std::vector<std::string> cases;
+    std::vector<Labels> labels;  ///< of each
     Result<Witness> witness = fail("not asked");
   };
   std::vector<Round> rounds() {
@@ -175,8 +176,9 @@ struct Actuator::Core {
         const auto same = std::find_if(out.begin(), out.end(), [&](const Round& round) {
           return round.place.url == place->url && round.place.node == place->node;
         });
-        Round& round = same == out.end() ? out.emplace_back(Round{*place, {}, fail("not asked")}) : *same;
+        Round& round = same == out.end() ? out.emplace_back(Round{*place, {}, {}, fail("not asked")}) : *same;
         round.cases.push_back(key);
+        round.labels.push_back(one.labels);
       }
     return out;
   }
@@ -191,11 +193,35 @@ struct Actuator::Core {
     return out;
   }
 
+  /// The agent's, else what rescans say of each alert's GPU. Blocks.
+  Result<Witness> witness_of(const Round& round) {
+    Result<Witness> witness = options.ask(round.place.url);
+    if (witness || !options.rescan) return witness;
+    std::string why = witness.error().message;
+    std::set<Labels> asked;
+    for (const Labels& labels : round.labels) {
+      if (stop) break;
+      if (!asked.insert(labels).second) continue;
+      Result<Witness> scanned = options.rescan(labels);
+      if (!scanned) {
+        if (why.find(scanned.error().message) == std::string::npos) why += "; " + scanned.error().message;
+      } else if (!witness) {
+        witness = std::move(scanned);
+      } else {
+        for (SeriesView& series : scanned->view.series)
+          if (std::none_of(witness->view.series.begin(), witness->view.series.end(),
+                           [&](const SeriesView& known) { return known.key == series.key; }))
+            witness->view.series.push_back(std::move(series));
+      }
+    }
+    if (!witness) return fail(why);
+    return witness;
+  }
+
   void ask(std::vector<Round>& rounds) {
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
-      for (std::size_t i = next++; i < rounds.size() && !stop; i = next++)
-        rounds[i].witness = options.ask(rounds[i].place.url);
+      for (std::size_t i = next++; i < rounds.size() && !stop; i = next++) rounds[i].witness = witness_of(rounds[i]);
     };
     std::vector<std::future<void>> helpers;
     for (std::size_t i = 1; i < std::min(kAtOnce, rounds.size()); ++i) {
@@ -212,12 +238,6 @@ struct Actuator::Core {
   /// What one round adds to what is seen. REQUIRES: `mutex` is held.
   void look(Round& round, const std::set<std::string>& saved, act::Observation& seen, bool& changed) {
     const std::string& node = round.place.node;
-    if (!round.witness && options.rescan)
-      for (const std::string& key : round.cases)
-        if (auto scanned = options.rescan(state.cases.at(key).labels)) {
-          round.witness = std::move(scanned);
-          break;
-        }
     if (!round.witness) {
       for (const std::string& key : round.cases) {
         Case& one = state.cases.at(key);

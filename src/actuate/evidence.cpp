@@ -123,7 +123,7 @@ Evidence evidence_of(const Case& one, const std::string& node, const std::string
   if (best != nullptr) return with_labels(*best, one, node);
   if (!different.empty()) return refused(Refusal::mismatch, different);
   const std::string device = device_words(one.labels);
-  return refused(Refusal::no_evidence, fmt::format("the agent of {} shows no standing alert{}", node,
+  return refused(Refusal::no_evidence, fmt::format("no alert stands on {}{}", node,
                                                    device.empty() ? std::string() : " of GPU " + printable(device)));
 }
 

@@ -6,18 +6,26 @@
 
 #include "actuate/daemon.hpp"
 #include "actuate/documents.hpp"
+#include "actuate/rescan.hpp"
 #include "agent/client.hpp"
 #include "cli/commands.hpp"
+#include "cli/fleet_options.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/printable.hpp"
+#include "live/clock.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack::cli {
 namespace {
 
+/// A server that holds back is not waited for: other machines wait, too.
+constexpr double kSilence_s = 10;
+constexpr double kWhole_s = 60;
+
 struct ActuateOptions {
   ConfigRequest config;
-  std::string what;  ///< "status", "reset"; empty: take alerts
+  FleetOptions server;  ///< of --url; its other options keep their defaults
+  std::string what;     ///< "status", "reset"; empty: take alerts
   actuate::ResetRequest reset;
   bool json = false;
 };
@@ -31,8 +39,33 @@ agent::AgentClient client_of(const LayeredConfig& layers) {
   return agent::AgentClient(actuate::socket_of(folder_of(layers.config())), 10, "actuate");
 }
 
-int run(const LayeredConfig& layers) {
+/// Empty without --url. The server is asked how it is read when it is needed: it may be down at the start.
+Result<actuate::Rescan> rescan_of(const ActuateOptions& o, const Config& config) {
+  if (o.server.url.empty()) return actuate::Rescan();
+  auto server = server_of(o.server);
+  if (!server) return fail(server.error());
+  server->silence_timeout_s = kSilence_s;
+  server->timeout_s = kWhole_s;
+  auto mapping = mapping_of(o.server);
+  if (!mapping) return fail(mapping.error());
+  actuate::RescanOptions options;
+  options.mapping = std::make_shared<const fleet::Mapping>(std::move(*mapping));
+  options.config = config;
+  return actuate::Rescan([server = *server, options](const actuate::Labels& labels) -> Result<actuate::Witness> {
+    const auto path = fleet::Reader::ask(server);
+    if (!path) return fail(fmt::format("no agent answers, and {}: {}", server.origin(), printable(path.error().why)));
+    return actuate::rescan(fleet::Reader(server, *path), options, labels, time_of_day());
+  });
+}
+
+int run(const ActuateOptions& o, const LayeredConfig& layers, Console& console) {
+  auto rescan = rescan_of(o, layers.config());
+  if (!rescan) {
+    console.error(printable(rescan.error().message));
+    return 2;
+  }
   actuate::DaemonOptions options;
+  options.rescan = std::move(*rescan);
   options.layers = layers;
   options.folder = folder_of(layers.config());
   return actuate::run_actuator(options);
@@ -75,7 +108,7 @@ void add_setting(Arguments& arguments, ConfigRequest& into, const char* option, 
 int actuate_command_of(const ActuateOptions& options, const LayeredConfig& layers, Console& console) {
   if (options.what == "status") return status(options, layers, console);
   if (options.what == "reset") return reset(options, layers, console);
-  return run(layers);
+  return run(options, layers, console);
 }
 
 Runner declare(Arguments& arguments) {
@@ -96,6 +129,21 @@ Runner declare(Arguments& arguments) {
               "The machine's name in Slurm or Kubernetes, made of the labels (default {Hostname})", "actuate.node");
   add_setting(arguments, config, "--state", "DIR",
               "Keep the state and the record here (default: 'actuate' beside the store)", "actuate.state");
+  FleetOptions& server = options->server;
+  arguments
+      .option("--url", "URL", "Where no agent answers, judge what this Prometheus-compatible server has of the GPU",
+              text(server.url))
+      .in_manual("It knows no processes: only steps about the node are taken then.");
+  arguments
+      .option("--exporters", "FILE", "With --url: metrics and labels of other exporters (TOML)",
+              text(server.exporters_file))
+      .file();
+  arguments.repeated("--header", "HEADER", "With --url: send a header, for example 'X-Scope-OrgID: team'",
+                     text(server.headers));
+  arguments
+      .option("--bearer-token-file", "FILE", "With --url: send the token in this file", text(server.bearer_token_file))
+      .file();
+  arguments.option("--ca-file", "FILE", "With --url: trust the certificates in this file", text(server.ca_file)).file();
   arguments.flag("--enforce", "Act; without it everything is a dry run, unless act.dry-run is false", [&config] {
     config.overrides.push_back({"act.dry-run", false, "--enforce"});
   });

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,9 @@ from running import Agent, Sandbox, UnixConnection, until
 
 BINARY = sys.argv.pop(1)
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE / "tests/cli"))
+sys.path[:0] = [str(SOURCE / "tests/cli"), str(SOURCE / "tests/fleet")]
+from scan_data import healthy, labels, leaking, with_capacity  # noqa: E402
+from servers import VictoriaMetrics  # noqa: E402
 
 #: Each of Slurm's programs, as far as it is asked: the state is in the folder of the program.
 SLURM = r"""#!/bin/sh
@@ -257,6 +260,27 @@ class FromOutside(unittest.TestCase):
             self.assertTrue(any("the alert is of pid 99999" in t for t in texts), texts)
             self.assertTrue(any("is not the name of one node" in t for t in texts), texts)
             self.assertIn('vramtrack_actuate_refused_total{reason="mismatch"} 2', a.ask("GET", "/metrics")[1])
+
+    @unittest.skipUnless(shutil.which(VictoriaMetrics.program), "victoria-metrics is not installed (scripts/setup.sh test)")
+    def test_without_an_agent_the_series_of_a_server_are_the_evidence(self):
+        policy = '[[policy]]\nname = "nodes"\nwhen.labels = { alertname = "GpuMemoryLeak" }\nsteps = [{ do = "drain" }]\n'
+        server = VictoriaMetrics()
+        self.addCleanup(server.close)
+        server.write(with_capacity([(labels("gn1", 0), leaking(1)), (labels("gn2", 0), healthy(2))]))
+        until(lambda: "gn2" in subprocess.run([BINARY, "fleet", "scan", "--url", server.url, "--since", "4h", "--format", "json"],
+                                              capture_output=True, text=True, timeout=60).stdout, 20, "the server's series")
+        with Actuator("--enforce", "--url", server.url, policy=policy) as a:
+            def alert(host, fingerprint):
+                one = a.alert(fingerprint=fingerprint, instance="127.0.0.1:1", Hostname=host, UUID=f"GPU-{host}-0")
+                for name in ("pid", "slurm_job_id"):
+                    del one["labels"][name]
+                return one
+            a.post(alert("gn1", "1"), alert("gn2", "2"), alert("gn3", "3"))
+            until(lambda: any("NodeName=gn1 State=DRAIN" in line for line in a.told()), 30, "the drain of the node that leaks")
+            until(lambda: {c["fingerprint"]: c.get("refusal") for c in a.status()["cases"] if c["fingerprint"] != "1"} ==
+                  {"2": "no_evidence", "3": "no_agent"}, 30, "the refusals")
+            self.assertEqual([line for line in a.told() if "gn1" not in line], [])
+            self.assertTrue(any('has no memory of UUID="GPU-gn3-0"' in e["text"] for e in a.record()), [e["text"] for e in a.record()])
 
     def test_the_breaker_keeps_a_fleet_from_harm_until_a_person_closes_it(self):
         policy = POLICY.replace('steps = [', 'steps = [{ do = "notify" }, ')

@@ -264,7 +264,8 @@ TEST(Actuator, WithoutEvidenceNothingIsDoneAndTheRecordSaysWhy) {
       {[](Fleet& f) { f.agents["http://gn1:9474"].host = "gn9"; }, "mismatch", "the agent asked is on gn9"},
       {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].key.pid = 1; }, "mismatch", "the agent's of pid 1"},
       {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].process->slurm_job = "8"; }, "mismatch", "of job 8"},
-      {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].alerts.clear(); }, "no_evidence", "no standing alert"},
+      {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].alerts.clear(); }, "no_evidence",
+       "no alert stands on gn1"},
       {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].process->user = "bob"; }, "no_policy",
        "its user is 'bob'"},
   };

@@ -24,7 +24,8 @@ class StubServer {
       std::string names;
       if (request.matches[1] == "__name__") names = "\"DCGM_FI_DEV_FB_USED\"";
       if (request.matches[1] == "Hostname")
-        for (const auto& [host, samples] : samples_) names += (names.empty() ? "\"" : ",\"") + host + '"';
+        for (const auto& [host, samples] : samples_)
+          if (!excludes(request.get_param_value("match[]"), host)) names += (names.empty() ? "\"" : ",\"") + host + '"';
       answer.set_content("{\"status\":\"success\",\"data\":[" + names + "]}", "application/json");
     });
     server_.Post("/api/v1/export", [this](const httplib::Request& request, httplib::Response& answer) {
@@ -37,7 +38,7 @@ class StubServer {
       const std::string match = request.get_param_value("match[]");
       std::string lines;
       for (const auto& [host, samples] : samples_) {
-        if (match.find(host) == std::string::npos) continue;
+        if (match.find(host) == std::string::npos || excludes(match, host)) continue;
         std::string values, times;
         for (auto it = samples.lower_bound(ms("start")); it != samples.end() && it->first <= ms("end"); ++it) {
           values += fmt::format("{}{}", values.empty() ? "" : ",", it->second);
@@ -83,6 +84,12 @@ class StubServer {
   std::atomic<int> exports = 0;
 
  private:
+  /// Whether a matcher asks for one other host.
+  static bool excludes(const std::string& match, const std::string& host) {
+    constexpr std::string_view kEquals = "Hostname=\"";
+    const std::size_t at = match.find(kEquals);
+    return at != std::string::npos && match.compare(at + kEquals.size(), host.size() + 1, host + '"') != 0;
+  }
   static void refuse(httplib::Response& answer) {
     answer.status = 500;
     answer.set_content("broken", "text/plain");
