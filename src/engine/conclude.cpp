@@ -1,4 +1,6 @@
 // From findings to verdicts: who explains a device's growth, and the View of everything.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -19,7 +21,8 @@ Attribution Engine::Core::attribution(const SeriesState& device, const Finding& 
 /// The past of the growing process can: its forecast is based on what the device has free.
 void Engine::Core::take_figures_of_suspect(const SeriesState& device, Verdict& v) const {
   if (!v.suspect || !v.finding.onset) return;
-  if (!is_falling(device) && (!device.last_fall || *device.last_fall < *v.finding.onset)) return;
+  const auto& last_fall = device.device->last_fall;
+  if (!endings.is_falling(device) && (!last_fall || *last_fall < *v.finding.onset)) return;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
     if (!s.is(v.suspect) || !s.detector) return;
     const Finding its = s.detector->finding();
@@ -32,9 +35,40 @@ void Engine::Core::take_figures_of_suspect(const SeriesState& device, Verdict& v
   });
 }
 
+/// Conclusions from growth before the end are about a run that is over, until the series is higher than it was then.
+void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
+  const DeviceState& since = *device.device;
+  if (!since.last_end) return;
+  const End& end = *since.last_end;
+  const bool higher = device.last_bytes >= end.used_bytes && !since.held_since_end(endings.no_growth_bytes());
+  const bool flat = device.last_bytes <= since.floor_since_end + endings.no_growth_bytes();
+  const auto is_past = [&](const Finding& f) { return grows(f) && (!f.onset || *f.onset <= end.time) && !higher; };
+  const auto forget = [&](Finding& f) {
+    const DetectionConfig& c = config.detection;
+    const bool long_enough = since.samples_since_end >= static_cast<std::uint64_t>(c.minimum_samples) &&
+                             seconds_between(end.time, device.last_time) >= c.minimum_duration_minutes * 60;
+    Finding now;
+    now.detector = f.detector;
+    now.confidence = kUnknownConfidence;
+    now.state = flat && long_enough ? State::steady : State::too_short;
+    now.because = fmt::format("the growth ended with the run that made it; {}",
+                              now.state == State::steady ? "memory has not grown since"
+                                                         : "too little has been seen since to tell what comes");
+    f = std::move(now);
+  };
+  // The swings and the levels of a run that grew belong to the past, too.
+  if (is_past(v.finding) || (!grows(v.finding) && end.growth_bytes_per_s && flat)) {
+    forget(v.finding);
+    v.severity = Severity::ok;
+  }
+  for (Finding& dissent : v.dissent)
+    if (is_past(dissent)) forget(dissent);
+  if (!v.finding.leak) v.end = end;
+}
+
 Verdict Engine::Core::verdict(const SeriesState& s) const {
   Verdict v = s.verdict(config.severity);
-  if (s.key.pid == 0) leave_the_past(s, v);
+  if (s.key.metric == Metric::device_used) leave_the_past(s, v);
   leave_to_allocator(s, v);
   if (s.key.metric == Metric::process_used) leave_to_jobs(s, v);
   if (s.key.metric == Metric::device_used && knows_parts(s)) {

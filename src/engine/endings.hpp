@@ -1,41 +1,101 @@
-// How a run ended: from a fall of its device's memory, from the end of its process, or from both.
+// Endings: how runs end, from a fall of their device's memory, from the end of their process, or from both
+// (docs/design/0009-endings.md).
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <string>
+#include <vector>
 
+#include "core/config.hpp"
+#include "core/sample.hpp"
+#include "core/series.hpp"
 #include "core/verdict.hpp"
+#include "engine/end_kind.hpp"
+#include "engine/series_table.hpp"
 
 namespace vramtrack {
 
-/// A run's last figures, for end_kind().
-struct LastFigures {
-  double used_bytes = 0;
-  std::optional<double> limit_bytes;
-  std::optional<double> onset_bytes;         ///< where the growth began; nullopt: it did not grow
-  std::optional<double> growth_bytes_per_s;  ///< likewise
-  double unseen_s = 0;                       ///< time after the last sample for which it continued unseen
+/// What Endings asks of its engine.
+class EndingsEngine {
+ public:
+  [[nodiscard]] virtual Verdict verdict(const SeriesState& series) const = 0;
+  [[nodiscard]] virtual bool wants_alert(const SeriesState& series) const = 0;
+  /// Ends the alert that stands. REQUIRES: series.alerting.
+  virtual void clear(SeriesState& series, AlertEnd end, std::string reason) = 0;
+  /// The alert of the series is decided anew at the end of the tick.
+  virtual void queue(SeriesState& series) = 0;
+  /// The process has ended; calls process_ends().
+  virtual void end(SeriesState& process, bool ran_out) = 0;
+
+ protected:
+  ~EndingsEngine() = default;
 };
 
-/// A device's series as it was before a sample that is far lower than the one before. A driver frees the memory of a
-/// process in one go or over many readings, so the fall is kept until it is known whether it was an end.
-struct Fall {
-  SeriesId device{};
-  Timestamp seen;  ///< the first lower sample
-  Verdict before;
-  End end;  ///< how it ended, and whose end it was, are found out later
-  LastFigures last;
-  std::uint64_t lowest_bytes = 0;  ///< since `seen`
-  bool over = false;               ///< its meaning is known
-  bool told = false;  ///< it follows a known end: all that is left to find out is which processes ended with it
+/// Follows the falls of each device's total until it is known which of them were ends, and closes the device's runs.
+/// The `total` of a device is its device_used series. Not thread-safe.
+///
+///   notice_fall()  ->  falls  ->  conclude_falls()  ->  last_end, runs, alerts that end
+///   process_ends()  ───────────────────────────────────────^
+class Endings {
+ public:
+  /// All must outlive this. `now`: the tick that is being taken.
+  Endings(EndingsEngine& engine, const Config& config, const Catalog& catalog, SeriesTable& table, const Timestamp& now)
+      : engine_(engine), config_(config), catalog_(catalog), table_(table), now_(now) {}
+
+  /// Before the series sees the sample. O(1) unless the total of a device falls.
+  void notice_fall(SeriesState& series, const Sample& sample);
+  /// Called once the tick is complete: only then is it known which processes are still listed.
+  void conclude_falls();
+  /// Called after a reading of the device, once the tick is complete: whether a run begins or ends with it.
+  void note_run(SeriesState& total);
+  /// A program reported that the memory of a device, or of some device of the host, ran out.
+  void hear_out_of_memory(const Event& event);
+  /// Marks the series of a process as ended. `ran_out`: the source reported that its memory ran out.
+  void process_ends(SeriesState& series, bool ran_out);
+
+  /// Whether the device's total has fallen and it is not known yet what that means.
+  [[nodiscard]] bool is_falling(const SeriesState& total) const;
+  /// A smaller rise does not count as growth, as in the detectors.
+  [[nodiscard]] std::uint64_t no_growth_bytes() const;
+
+ private:
+  /// A device's total as it was before a sample that is far lower than the one before. A driver frees the memory of a
+  /// process in one go or over many readings, so the fall is kept until it is known whether it was an end.
+  struct Fall {
+    SeriesId total{};
+    Timestamp seen;  ///< the first lower sample
+    Verdict before;
+    End end;  ///< how it ended, and whose end it was, are found out later
+    LastFigures last;
+    std::uint64_t lowest_bytes = 0;  ///< since `seen`
+    bool over = false;               ///< its meaning is known
+    bool told = false;  ///< it follows a known end: all that is left to find out is which processes ended with it
+  };
+  /// What is known about a fall so far.
+  enum class Means : std::uint8_t { an_end, no_end, not_known_yet };
+
+  void conclude(Fall& fall);
+  [[nodiscard]] End end_at(const SeriesState& series) const;
+  [[nodiscard]] bool is_rest_of_release(const SeriesState& total, Timestamp time) const;
+  [[nodiscard]] bool is_gone(const SeriesState& process, const Fall& fall, double unexplained_bytes) const;
+  [[nodiscard]] const SeriesState* whose_end(const Fall& fall, const SeriesState& total) const;
+  [[nodiscard]] Means meaning_of(const Fall& fall, const SeriesState& total, End& end) const;
+  void end_the_gone(const Fall& fall, const SeriesState& total);
+  [[nodiscard]] End end_of_process(const SeriesState& process, bool ran_out) const;
+  void end_device_with(SeriesState& total, const SeriesState& process, const End& its);
+  [[nodiscard]] LastFigures last_figures(const SeriesState& series, const End& end) const;
+  void device_ends(SeriesState& total, End end, std::uint64_t process_bytes);
+  void name(End& end, const SeriesState& process) const;
+  void know_precedent(const SeriesState& total);
+  void close_run(SeriesState& total);
+  void judge_anew(SeriesState& total);
+
+  EndingsEngine& engine_;
+  const Config& config_;
+  const Catalog& catalog_;
+  SeriesTable& table_;
+  const Timestamp& now_;
+  std::vector<Fall> falls_;
 };
-
-/// What is known about a fall so far.
-enum class FallMeans : std::uint8_t { an_end, no_end, not_known_yet };
-
-/// How it ended, judged by the figures alone. Out of memory: what was free when it was last seen, less what it grew
-/// unseen at its last rate, is at most a tenth of what was free when the growth began. Near the limit: at most a tenth
-/// of the limit was free. Pure.
-EndKind end_kind(const LastFigures& last);
 
 }  // namespace vramtrack

@@ -18,7 +18,7 @@ void Engine::Core::take(const Sample& sample) {
   tick_open = true;
   SeriesState& known = state(sample.series);
   SeriesState& s = known.ended && sample.time > known.ended_at ? revive(sample.series) : known;
-  notice_fall(s, sample);
+  endings.notice_fall(s, sample);
   if (s.key.pid != 0 && s.samples > 0 && s.last_bytes != sample.bytes)
     stalls.memory_changed(process_key(s.key), sample.time);
   if (!s.observe(sample)) return;
@@ -28,7 +28,7 @@ void Engine::Core::take(const Sample& sample) {
   if (s.key.metric == Metric::device_used) s.device->remainder.read(sample.time, sample.bytes);
   if (s.key.metric == Metric::process_used) s.device->remainder.list(s.id, sample.time, sample.bytes);
   if (s.key.metric == Metric::process_used && s.samples == 1 && s.device->used != nullptr)
-    s.device->used->runs.came(sample.time);
+    s.device->runs.came(sample.time);
   if (s.detector->alerting() != s.alerting || s.detector->suspecting() != s.alerting) queue(s);
 }
 
@@ -41,10 +41,10 @@ void Engine::Core::queue(SeriesState& s) {
 void Engine::Core::complete_tick() {
   tick_open = false;
   refresh_catalog();
-  conclude_falls();
+  endings.conclude_falls();
   derive_remainders();
   for (const SeriesId id : touched)
-    if (SeriesState* s = series.find(id); s != nullptr && s->key.metric == Metric::device_used) note_run(*s);
+    if (SeriesState* s = series.find(id); s != nullptr && s->key.metric == Metric::device_used) endings.note_run(*s);
   refresh_limits();
   if (runs) runs->complete_tick(touched);
   siblings.complete_tick(touched);
@@ -76,7 +76,8 @@ SeriesState& Engine::Core::revive(SeriesId id) {
 void Engine::Core::decide(SeriesState& s) {
   if (!s.detector || s.ended) return;
   const bool wants = wants_alert(s);
-  if (s.alerting && !wants && is_falling(s)) return;  // it is not known yet whether a run ends or a program goes on
+  if (s.alerting && !wants && endings.is_falling(s))
+    return;  // it is not known yet whether a run ends or a program goes on
   if (s.alerting && !wants) {
     auto [end, reason] = why_over(s);
     return clear(s, end, std::move(reason));
@@ -131,7 +132,8 @@ void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
   s.reviewed.reset();
   part_changes(s);
   // On a device, what looks like a program giving memory back is a program that has just ended.
-  if (end == AlertEnd::withdrawn && s.process_ended && seconds_between(*s.process_ended, tick) <= s.release_s()) {
+  const auto process_ended = s.key.metric == Metric::device_used ? s.device->process_ended : std::nullopt;
+  if (end == AlertEnd::withdrawn && process_ended && seconds_between(*process_ended, tick) <= s.release_s()) {
     end = AlertEnd::released;
     reason = "a process on the device ended and its memory was released";
   }
@@ -174,7 +176,7 @@ void Engine::Core::refresh_limits() {
 
 void Engine::Core::end(SeriesState& s, bool ran_out) {
   if (s.key.metric == Metric::process_used) remember_run(s);
-  process_ends(s, ran_out);
+  endings.process_ends(s, ran_out);
   s.ended_at = tick;
   if (s.alerting) clear(s, AlertEnd::process_ended, "the process has ended");
   if (Alert* suspicion = s.suspicion()) {
@@ -185,7 +187,7 @@ void Engine::Core::end(SeriesState& s, bool ran_out) {
   siblings.leave(s.id);
   if (runs) runs->ended(s);
   ended.push_back(s.id);
-  if (SeriesState* device = series.device_of(s).used) device->process_ended = tick;
+  s.device->process_ended = tick;
   if (s.key.metric == Metric::process_used) s.device->remainder.end(s.id, tick, s.release_s());
 }
 
@@ -206,10 +208,10 @@ void Engine::Core::apply(const Event& event) {
     case Event::Kind::device_resumed: {
       const auto pause = [&](SeriesState& s) {
         s.paused = event.kind == Event::Kind::device_lost;
-        s.health.reset();  // it described the time before
-        s.utilisation_ratio.reset();
-        s.gauges = {};
         s.load = {};
+        s.device->health.reset();  // it described the time before
+        s.device->utilisation_ratio.reset();
+        s.device->gauges = {};
       };
       if (event.device_id.empty())
         series.for_host(event.host, pause);
@@ -229,10 +231,10 @@ void Engine::Core::apply(const Event& event) {
       return;  // the code that replays a store begins anew here
     case Event::Kind::xid:
       if (const auto id = catalog.find({Metric::device_used, event.device_id, 0, 0, event.host}))
-        state(*id).last_xid = LastXid{event.time, event.xid, event.text};
+        state(*id).device->last_xid = LastXid{event.time, event.xid, event.text};
       break;
     case Event::Kind::out_of_memory:
-      hear_out_of_memory(event);
+      endings.hear_out_of_memory(event);
       break;
     case Event::Kind::note:
       break;
@@ -270,12 +272,13 @@ void Engine::ingest(const Batch& batch) {
   while (next_event < batch.events.size()) core_->apply(batch.events[next_event++]);
   for (const DeviceReading& reading : batch.readings)
     if (const auto id = core_->catalog.find({Metric::device_used, reading.device_id, 0, 0, reading.host})) {
-      SeriesState& s = core_->state(*id);
-      s.utilisation_ratio = reading.gpu_utilisation_ratio;
-      s.gauges = reading.gauges;
-      if (reading.health) s.health = reading.health;
+      DeviceState& device = *core_->state(*id).device;
+      device.utilisation_ratio = reading.gpu_utilisation_ratio;
+      device.gauges = reading.gauges;
+      if (reading.health) device.health = reading.health;
       // The gauge is read more often, and there is only one temperature.
-      if (s.health && s.gauges.temperature_celsius) s.health->temperature_celsius = s.gauges.temperature_celsius;
+      if (device.health && device.gauges.temperature_celsius)
+        device.health->temperature_celsius = device.gauges.temperature_celsius;
     }
   for (const ProcessReading& reading : batch.loads)
     if (SeriesState* s = core_->series.find(reading.series)) s->load = reading.load;

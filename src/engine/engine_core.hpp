@@ -1,5 +1,5 @@
-// The parts of the engine, shared by engine.cpp (the loop), endings.cpp (how runs end) and conclude.cpp (verdicts and
-// the View).
+// The parts of the engine, shared by engine.cpp (the loop), parts.cpp and allocator.cpp (what a device is made of) and
+// conclude.cpp (verdicts and the View).
 #pragma once
 
 #include <deque>
@@ -21,7 +21,7 @@ namespace vramtrack {
 
 /// One tick, the samples of one instant, is taken in whole before any alert is decided, so that the order of devices
 /// and processes within it does not matter.
-struct Engine::Core {
+struct Engine::Core final : EndingsEngine {
   Core(const Config& c, Catalog& cat, std::size_t max_ended)
       : config(c), catalog(cat), max_ended_series(max_ended), ignore(c.detection.ignore_patterns) {}
 
@@ -29,22 +29,22 @@ struct Engine::Core {
   void take(const Sample& sample);
   void apply(const Event& event);
   void complete_tick();
-  void queue(SeriesState& series);
+  void queue(SeriesState& series) override;
   SeriesState& revive(SeriesId id);
   void decide(SeriesState& series);
   void suspect(SeriesState& series, const Verdict& verdict);
   void drop_suspicion(SeriesState& series, std::string reason);
-  void clear(SeriesState& series, AlertEnd end, std::string reason);
+  void clear(SeriesState& series, AlertEnd end, std::string reason) override;
   [[nodiscard]] Stalls::Tell teller() const;
   void refresh_limits();
   void refresh_catalog();
-  void end(SeriesState& series, bool ran_out);
+  void end(SeriesState& series, bool ran_out) override;
   void forget_oldest_ended();
   // parts.cpp
   void derive_remainders();
   void part_changes(SeriesState& part);
   [[nodiscard]] bool knows_parts(const SeriesState& device) const;
-  [[nodiscard]] bool wants_alert(const SeriesState& series) const;
+  [[nodiscard]] bool wants_alert(const SeriesState& series) const override;
   [[nodiscard]] bool wants_suspicion(const SeriesState& series) const;
   [[nodiscard]] const SeriesState* suspected_part(const SeriesState& device) const;
   [[nodiscard]] std::pair<AlertEnd, std::string> why_over(const SeriesState& series) const;
@@ -66,37 +66,11 @@ struct Engine::Core {
   [[nodiscard]] bool live_memory_leaks(const SeriesState& series) const;
   void allocator_changes(const SeriesState& allocated);
   void leave_to_allocator(const SeriesState& series, Verdict& verdict) const;
-  // endings.cpp
-  void hear_out_of_memory(const Event& event);
-  void notice_fall(SeriesState& device, const Sample& sample);
-  void conclude_falls();
-  void conclude(Fall& fall);
-  [[nodiscard]] End end_at(const SeriesState& series) const;
-  [[nodiscard]] bool is_rest_of_release(const SeriesState& device, Timestamp time) const;
-  [[nodiscard]] bool is_falling(const SeriesState& device) const;
-  [[nodiscard]] bool is_gone(const SeriesState& process, const Fall& fall, double unexplained_bytes) const;
-  [[nodiscard]] FallMeans meaning_of(const Fall& fall, const SeriesState& device, End& end) const;
-  void end_the_gone(const Fall& fall, const SeriesState& device);
-  [[nodiscard]] End end_of_process(const SeriesState& process, bool ran_out) const;
-  void process_ends(SeriesState& process, bool ran_out);
-  void end_device_with(SeriesState& device, const SeriesState& process, const End& its);
-  [[nodiscard]] LastFigures last_figures(const SeriesState& series, const End& end) const;
-  void device_ends(SeriesState& device, End end, std::uint64_t process_bytes);
-  [[nodiscard]] bool all_taken_is_gone(const SeriesState& device, double used_bytes, double left_bytes) const;
-  [[nodiscard]] bool next_rise_does_not_fit(const SeriesState& device, const LastFigures& last) const;
-  void note_run(SeriesState& device);
-  void know_precedent(const SeriesState& device);
-  void close_run(SeriesState& device);
-  static void take_first_alert(SeriesState& device);
-  void judge_anew(SeriesState& device);
-  [[nodiscard]] bool held_since_end(const SeriesState& device) const;
-  [[nodiscard]] std::uint64_t no_growth_bytes() const;
-  void name(End& end, const SeriesState& process) const;
-  void leave_the_past(const SeriesState& device, Verdict& verdict) const;
   // conclude.cpp
+  void leave_the_past(const SeriesState& device, Verdict& verdict) const;
   [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
   void take_figures_of_suspect(const SeriesState& device, Verdict& verdict) const;
-  [[nodiscard]] Verdict verdict(const SeriesState& series) const;
+  [[nodiscard]] Verdict verdict(const SeriesState& series) const override;
 
   Config config;
   Catalog& catalog;
@@ -104,6 +78,8 @@ struct Engine::Core {
   IgnorePatterns ignore;
   SeriesTable series;
   // Ids, not pointers: a series that has been forgotten meanwhile is skipped.
+  Timestamp tick{};
+  Endings endings{*this, config, catalog, series, tick};
   Programs programs;
   SiblingGroups siblings{catalog, series};
   Stalls stalls{config, catalog, series};
@@ -111,13 +87,11 @@ struct Engine::Core {
   std::vector<SeriesId> undecided;  ///< those whose detector changed its opinion, and those that are held or alerting
   std::vector<SeriesId> deciding;   ///< scratch of complete_tick
   std::vector<SeriesId> touched;    ///< in this tick
-  std::vector<Fall> falls;          ///< falls of which it is not known yet whether they are ends
   std::deque<SeriesId> ended;
   std::uint64_t catalog_revision = 0;  ///< revision of the catalog that `series` reflects
   std::deque<Notice> notices;
   std::optional<RunMemory> runs;  ///< nullopt: no program is compared with its earlier runs
   std::function<void(const AlertChange&)> callback;
-  Timestamp tick{};
   bool tick_open = false;
   bool knows_allocators = false;  ///< some series belongs to an allocator
 };

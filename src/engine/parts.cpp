@@ -106,14 +106,11 @@ const SeriesState* Engine::Core::suspected_part(const SeriesState& device) const
 
 /// How and why the growth that the alert of `s` is about ended.
 std::pair<AlertEnd, std::string> Engine::Core::why_over(const SeriesState& s) const {
-  const SeriesState* part = s.leaking_part ? series.find(*s.leaking_part) : nullptr;
-  if (part == nullptr || !knows_parts(s)) part = &s;
-  if (part->detector && !part->detector->alerting() && !part->detector->last_end_reason().empty())
-    return {part->detector->last_end(), part->detector->last_end_reason()};
-  if (const SeriesState* const allocated = allocator_of(*part).allocated; allocated != nullptr && allocated != part)
+  if (s.detector && !s.detector->alerting() && !s.detector->last_end_reason().empty())
+    return {s.detector->last_end(), s.detector->last_end_reason()};
+  if (const SeriesState* const allocated = allocator_of(s).allocated; allocated != nullptr && allocated != &s)
     return why_over(*allocated);
-  if (!part->alerts.empty() && part->alerts.back().cleared)
-    return {part->alerts.back().ended, part->alerts.back().end_reason};
+  if (!s.alerts.empty() && s.alerts.back().cleared) return {s.alerts.back().ended, s.alerts.back().end_reason};
   return {AlertEnd::withdrawn, "neither its processes nor the memory outside them grow"};
 }
 
@@ -138,9 +135,10 @@ std::vector<const SeriesState*> Engine::Core::leaking_parts(const SeriesState& d
 
 /// What a process did before its device's run ended with it belongs to the past.
 bool Engine::Core::is_past(const SeriesState& device, const SeriesState& process, const Finding& f) const {
-  const auto& end = device.last_end;
+  const auto& end = device.device->last_end;
   return end && end->pid != 0 && process.key.pid == end->pid && process.key.pid_start_ticks == end->pid_start_ticks &&
-         (!f.onset || *f.onset <= end->time) && (device.last_bytes < end->used_bytes || held_since_end(device));
+         (!f.onset || *f.onset <= end->time) &&
+         (device.last_bytes < end->used_bytes || device.device->held_since_end(endings.no_growth_bytes()));
 }
 
 /// A leak of a part is a leak of the device; nothing else is.

@@ -124,9 +124,9 @@ void RunMemory::complete_tick(const std::vector<SeriesId>& touched) {
 /// A fall at the end of a leak was not the end of a day.
 void RunMemory::forget_days_of_leak(const SeriesState& device) {
   Seen* const seen = find(device.id);
-  if (seen == nullptr || !device.last_end || !device.last_end->growth_bytes_per_s) return;
-  if (seen->last_end == device.last_end->time) return;
-  seen->last_end = device.last_end->time;
+  if (seen == nullptr || !device.device->last_end || !device.device->last_end->growth_bytes_per_s) return;
+  if (seen->last_end == device.device->last_end->time) return;
+  seen->last_end = device.device->last_end->time;
   seen->experience.days().clear();
 }
 
@@ -140,14 +140,14 @@ void RunMemory::follow(SeriesState& device, const SeriesState* process) {
       process != nullptr ? static_cast<double>(device.last_bytes) - static_cast<double>(process->last_bytes) : 0);
 }
 
-/// SeriesState::runs is already up to date.
+/// DeviceState::runs is already up to date.
 void RunMemory::note_device_run(SeriesState& device) {
   Seen* const seen = find(device.id);
-  if (seen == nullptr || device.runs.all().empty()) return;
+  if (seen == nullptr || device.device->runs.all().empty()) return;
   const bool lists_processes = std::any_of(device.device->series.begin(), device.device->series.end(),
                                            [](const auto& entry) { return entry.second->key.pid != 0; });
   if (lists_processes) return;
-  const Run& run = device.runs.all().back();
+  const Run& run = device.device->runs.all().back();
   if (run.end) {
     if (!seen->identity.text.empty()) tell(seen->identity, run_of(device, *seen));
     seen->identity = {};
@@ -163,7 +163,8 @@ void RunMemory::note_device_run(SeriesState& device) {
 
 FinishedRun RunMemory::run_of(const SeriesState& s, const Seen& seen) const {
   const bool is_device = s.key.pid == 0;
-  const Run* const device_run = is_device && !s.runs.all().empty() ? &s.runs.all().back() : nullptr;
+  const bool has_runs = s.key.metric == Metric::device_used && !s.device->runs.all().empty();
+  const Run* const device_run = has_runs ? &s.device->runs.all().back() : nullptr;
   const Timestamp end = device_run != nullptr ? device_run->end.value_or(s.last_time) : s.last_time;
   const bool alerted = std::any_of(s.alerts.begin(), s.alerts.end(), [&](const Alert& alert) {
     return alert.raised >= seen.begin && alert.finding.leak && alert.ended != AlertEnd::withdrawn;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/framework.hpp"
-#include "engine/series_table.hpp"
+#include "engine/device_state.hpp"
 
 namespace vramtrack {
 namespace {
@@ -82,8 +82,10 @@ bool SeriesState::observe(const Sample& sample) {
   last_bytes = sample.bytes;
   if (static_cast<double>(sample.bytes) > kNewPeak * static_cast<double>(peak_bytes)) peak_time = sample.time;
   peak_bytes = std::max(peak_bytes, sample.bytes);
-  floor_since_end = std::min(floor_since_end, sample.bytes);
-  ++samples_since_end;
+  if (key.metric == Metric::device_used) {
+    device->floor_since_end = std::min(device->floor_since_end, sample.bytes);
+    ++device->samples_since_end;
+  }
   if (ended || !detector) return false;
   const auto bytes = static_cast<double>(sample.bytes);
   history.observe(sample.time, bytes);
@@ -217,14 +219,16 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   v.ended = ended;
   v.paused = paused;
   v.ignored = ignored;
-  v.utilisation_ratio = utilisation_ratio;
-  v.gauges = gauges;
   if (!ended) v.load = load;
-  v.health = health;
-  v.last_xid = last_xid;
   v.alerts = alerts;
   v.suspicions = suspicions;
-  v.runs = runs.all();
+  if (key.metric == Metric::device_used) {
+    v.utilisation_ratio = device->utilisation_ratio;
+    v.gauges = device->gauges;
+    v.health = device->health;
+    v.last_xid = device->last_xid;
+    v.runs = device->runs.all();
+  }
   if (explain && detector) v.explain = detector->explain();
   return v;
 }

@@ -16,7 +16,6 @@
 #include "detect/floor_curve.hpp"
 #include "detect/history.hpp"
 #include "detect/period.hpp"
-#include "engine/device_runs.hpp"
 
 namespace vramtrack {
 
@@ -89,30 +88,17 @@ struct SeriesState {
   std::unique_ptr<FloorCurve> floors;  ///< only for an allocator's series
   PeriodEstimate period;
   std::vector<Alert> alerts;
-  std::vector<Alert> suspicions;      ///< those that were not confirmed; for a standing one, `cleared` is empty
-  DeviceRuns runs;                    ///< for a device
-  Verdict final_verdict;              ///< once `ended`
-  std::optional<End> last_end;        ///< for a device: see Verdict::end
-  std::uint64_t floor_since_end = 0;  ///< likewise, with the number of samples
-  std::uint64_t samples_since_end = 0;
-  std::uint64_t released_below_bytes = 0;       ///< likewise: below this the memory of the process has been freed
-  std::optional<Timestamp> said_out_of_memory;  ///< for a device: when a program last reported it
-  std::optional<Timestamp> last_fall;           ///< for a device: a process other than its grower gave memory back
-  std::optional<SeriesId> leaking_part;         ///< for an alerting device: the part whose figures its alert has
-  DeviceState* device = nullptr;                ///< set by the SeriesTable that owns both
-  std::optional<double> limit_bytes;            ///< as the detectors know it
-  std::optional<double> ceiling_bytes;          ///< it ends here at the latest: see Engine::set_ceiling
-  std::optional<double> utilisation_ratio;
-  DeviceGauges gauges;
+  std::vector<Alert> suspicions;        ///< those that were not confirmed; for a standing one, `cleared` is empty
+  Verdict final_verdict;                ///< once `ended`
+  DeviceState* device = nullptr;        ///< set by the SeriesTable that owns both
+  std::optional<double> limit_bytes;    ///< as the detectors know it
+  std::optional<double> ceiling_bytes;  ///< it ends here at the latest: see Engine::set_ceiling
   ProcessLoad load;
-  std::optional<DeviceHealth> health;
-  std::optional<LastXid> last_xid;
   std::optional<Timestamp> reviewed;
-  bool reviewed_for_alert = false;         ///< whether it wanted an alert then, not only a suspicion
-  std::optional<Timestamp> process_ended;  ///< for a device: when a process on it last ended
-  Timestamp peak_time{};                   ///< of the last new peak that was more than 1 % above the one before
-  Timestamp prior_time{};                  ///< of the sample before the last
-  Timestamp top_time{};                    ///< where the fall in the last samples began; else the last sample
+  bool reviewed_for_alert = false;  ///< whether it wanted an alert then, not only a suspicion
+  Timestamp peak_time{};            ///< of the last new peak that was more than 1 % above the one before
+  Timestamp prior_time{};           ///< of the sample before the last
+  Timestamp top_time{};             ///< where the fall in the last samples began; else the last sample
   Timestamp first_time{};
   Timestamp last_time{};
   std::uint64_t samples = 0;

@@ -5,37 +5,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "core/driver_share.hpp"
-#include "engine/remainder.hpp"
+#include "engine/device_state.hpp"
 #include "engine/series_state.hpp"
 
 namespace vramtrack {
-
-/// What the series of one device share.
-struct DeviceState {
-  SeriesState* used = nullptr;          ///< its device_used series, once it has a sample
-  SeriesState* reserved = nullptr;      ///< its device_reserved series, likewise
-  SeriesState* unattributed = nullptr;  ///< its device_unattributed series, likewise
-  Remainder remainder;                  ///< what that series is made from
-  std::optional<Timestamp> derived;     ///< the last tick in which that series was made, or could not be
-  std::set<SeriesId> leaking;           ///< those of its processes and its remainder whose alerts stand
-  std::optional<double> capacity_bytes;
-  std::map<SeriesId, SeriesState*> series;  ///< all series of the device, including its processes'
-
-  /// What the driver keeps for itself: a device with no more than that in use is idle.
-  [[nodiscard]] double idle_bytes() const {
-    return driver_share_bytes(capacity_bytes ? std::optional(static_cast<std::uint64_t>(*capacity_bytes))
-                                             : std::optional<std::uint64_t>());
-  }
-};
 
 /// Owns the series. Series affected by an event or a change of the catalog are found through an index, so that this
 /// costs the same with ten series and with ten thousand; visits() counts the series visited, for the test of that.

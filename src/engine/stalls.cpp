@@ -133,7 +133,7 @@ void Stalls::compare(Watched& process, const ProgressReading& reading) const {
 Stalls::Gpu Stalls::gpu_of(const SeriesState& s) const {
   const SeriesState* const used = s.device->used;
   if (s.paused || used == nullptr || used->paused) return Gpu::unknown;
-  const auto& total = used->utilisation_ratio;
+  const auto& total = s.device->utilisation_ratio;
   bool alone = true;
   bool driver_tells = s.load.gpu_ratio.has_value();
   for (const auto& [id, other] : s.device->series) {
@@ -148,7 +148,7 @@ Stalls::Gpu Stalls::gpu_of(const SeriesState& s) const {
     gpu = Gpu::busy;
   else if (total && (*total <= 0 || driver_tells))
     gpu = Gpu::rests;  // if the driver reports it, a process that runs nothing is not listed
-  const auto& memory = used->gauges.memory_utilisation_ratio;
+  const auto& memory = s.device->gauges.memory_utilisation_ratio;
   if (gpu == Gpu::busy && total && *total >= kSpinningGpu && memory && *memory <= kUntouchedMemory) return Gpu::spins;
   return gpu;
 }
@@ -167,7 +167,7 @@ void Stalls::watch_gpu(const ProcessKey& key, Watched& process, Timestamp time) 
     spins = spins || gpu == Gpu::spins;
     works = works || gpu == Gpu::busy;
     if (gpu != Gpu::spins) return;
-    const DeviceGauges& g = s.device->used->gauges;
+    const DeviceGauges& g = s.device->gauges;
     cool = cool && g.power_watts && g.power_limit_watts && *g.power_watts <= kCoolPower * *g.power_limit_watts;
   });
   if (most == Gpu::busy || most == Gpu::spins) process.gpu = time;

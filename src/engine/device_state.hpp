@@ -1,0 +1,55 @@
+// What the engine keeps for one device: its series, its runs and how they ended, its readings.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "core/driver_share.hpp"
+#include "engine/device_runs.hpp"
+#include "engine/remainder.hpp"
+#include "engine/series_state.hpp"
+
+namespace vramtrack {
+
+/// What the series of one device share. Its own memory is that of `used`.
+struct DeviceState {
+  SeriesState* used = nullptr;              ///< its device_used series, once it has a sample
+  SeriesState* reserved = nullptr;          ///< its device_reserved series, likewise
+  SeriesState* unattributed = nullptr;      ///< its device_unattributed series, likewise
+  std::map<SeriesId, SeriesState*> series;  ///< all series of the device, including its processes'
+  std::optional<double> capacity_bytes;
+
+  Remainder remainder;               ///< what `unattributed` is made from
+  std::optional<Timestamp> derived;  ///< the last tick in which that series was made, or could not be
+  std::set<SeriesId> leaking;        ///< those of its processes and its remainder whose alerts stand
+
+  DeviceRuns runs;
+  std::optional<End> last_end;                  ///< of a process that was the device's run: see Verdict::end
+  std::uint64_t floor_since_end = 0;            ///< the lowest reading since then, in bytes
+  std::uint64_t samples_since_end = 0;          ///< number of readings since then
+  std::uint64_t released_below_bytes = 0;       ///< below this, the memory of that process has been freed
+  std::optional<Timestamp> process_ended;       ///< when a process on it last ended
+  std::optional<Timestamp> last_fall;           ///< when a process other than its grower last gave memory back
+  std::optional<Timestamp> said_out_of_memory;  ///< when a program last reported it
+
+  std::optional<double> utilisation_ratio;
+  DeviceGauges gauges;
+  std::optional<DeviceHealth> health;
+  std::optional<LastXid> last_xid;
+
+  /// What the driver keeps for itself: a device with no more than that in use is idle.
+  [[nodiscard]] double idle_bytes() const {
+    return driver_share_bytes(capacity_bytes ? std::optional(static_cast<std::uint64_t>(*capacity_bytes))
+                                             : std::optional<std::uint64_t>());
+  }
+  /// Whether the memory of the process that ended last is still in use: a driver may free it long after the end, or
+  /// never. `no_growth_bytes`: a smaller rise does not count. REQUIRES: used.
+  [[nodiscard]] bool held_since_end(std::uint64_t no_growth_bytes) const {
+    return last_end && floor_since_end > released_below_bytes &&
+           used->last_bytes <= last_end->used_bytes + no_growth_bytes;
+  }
+};
+
+}  // namespace vramtrack
