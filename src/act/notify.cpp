@@ -13,12 +13,10 @@
 #include <thread>
 #include <utility>
 
-#include "act/http_post.hpp"
+#include "act/channel.hpp"
 #include "act/outbox.hpp"
 #include "act/queue_file.hpp"
-#include "act/run_program.hpp"
 #include "core/out_of_memory.hpp"
-#include "core/regular_file.hpp"
 
 namespace vramtrack::act {
 namespace {
@@ -50,23 +48,6 @@ OutboxRules rules_of(const NotifierOptions& options) {
   return rules;
 }
 
-/// The first line of the file.
-Result<std::string> read_token(const std::string& path) {
-  const auto text = read_regular_file(path, 64 * 1024, Links::of_owner);
-  if (!text) return fail(text.error().during("notify.webhook-token-file"));
-  std::string token = text->value_or("");
-  token.resize(std::min(token.size(), token.find('\n')));
-  if (token.empty())
-    return fail(fmt::format(
-        "notify.webhook-token-file {}: cannot be read or is empty; put the token into its first line", path));
-  while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) token.pop_back();
-  if (token.empty() || std::any_of(token.begin(), token.end(), [](char c) { return c <= ' ' || c == 0x7f; }))
-    return fail(fmt::format("notify.webhook-token-file {}: its first line is not a token", path));
-  return token;
-}
-
-using Deliver = std::function<Outcome(const Message&)>;
-
 /// One channel and its thread; it handles at most one message at a time.
 struct Courier {
   std::string name;
@@ -91,7 +72,7 @@ std::string notify_queue_path(const std::string& store_path) {
 }
 
 bool notifies(const NotifyConfig& config) {
-  return !config.webhook.empty() || !config.slack.empty() || !config.exec.empty();
+  return std::any_of(channels().begin(), channels().end(), [&](const ChannelInfo* c) { return c->configured(config); });
 }
 
 struct Notifier::Core {
@@ -304,38 +285,17 @@ Result<std::unique_ptr<Notifier>> Notifier::open(const NotifierOptions& options)
   return or_out_of_memory([&]() -> Result<std::unique_ptr<Notifier>> {
     const NotifyConfig& config = options.config;
     std::vector<std::string> names;
-    for (const auto& [name, used] :
-         {std::pair{"webhook", !config.webhook.empty()}, std::pair{"slack", !config.slack.empty()},
-          std::pair{"exec", !config.exec.empty()}})
-      if (used) names.emplace_back(name);
+    for (const ChannelInfo* channel : channels())
+      if (channel->configured(config)) names.emplace_back(channel->name);
     auto core = std::make_unique<Core>(options, names);
     Core* const c = core.get();
-    const auto add = [c](const char* name, Deliver deliver) {
+    for (const ChannelInfo* channel : channels()) {
+      if (!channel->configured(config)) continue;
+      auto deliver = channel->make({c->options.config, c->rules, c->stop});
+      if (!deliver) return fail(deliver.error());
       c->couriers.push_back(std::make_unique<Courier>());
-      c->couriers.back()->name = name;
-      c->couriers.back()->deliver = std::move(deliver);
-    };
-    for (const auto& [name, address] : {std::pair{"webhook", &config.webhook}, std::pair{"slack", &config.slack}}) {
-      if (address->empty()) continue;
-      const bool is_slack = address == &config.slack;
-      auto url = parse_url(*address);
-      if (!url) return fail(url.error().during(fmt::format("notify.{}", name)));
-      if (const Status can = can_post(*url); !can) return fail(can.error().during(fmt::format("notify.{}", name)));
-      HttpTarget target{std::move(*url), {}, config.ca_file, config.timeout_seconds};
-      if (!is_slack && !config.webhook_token_file.empty()) {
-        auto token = read_token(config.webhook_token_file);
-        if (!token) return fail(token.error());
-        target.token = std::move(*token);
-      }
-      add(name, [c, target, is_slack](const Message& m) {
-        return http_post(target, m.id, is_slack ? slack_body(m, c->rules) : webhook_body(m, c->rules), c->stop);
-      });
-    }
-    if (!config.exec.empty()) {
-      if (config.exec.front().empty()) return fail("notify.exec: its first element, the program, is empty");
-      add("exec", [c, argv = config.exec, limit = config.timeout_seconds](const Message& m) {
-        return run_program(argv, webhook_body(m, c->rules) + '\n', variables_of(m, c->rules), limit, c->stop);
-      });
+      c->couriers.back()->name = channel->name;
+      c->couriers.back()->deliver = std::move(*deliver);
     }
     if (!options.queue_path.empty()) {
       auto file = QueueFile::open(options.queue_path);

@@ -23,6 +23,9 @@ enum class Reload : std::uint8_t {
   unused,   ///< no part of the agent reads it
 };
 
+/// The unit of settings that name a file with a token.
+inline constexpr std::string_view kTokenFile = "file with a token";
+
 /// One row of config.def. Rows live for the whole program.
 struct Setting {
   std::string_view section;

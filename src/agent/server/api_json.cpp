@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 
+#include "act/channel.hpp"
 #include "core/printable.hpp"
 #include "report/fields_json.hpp"
 #include "report/health.hpp"
@@ -24,13 +23,9 @@ json acknowledgement_object(const Acknowledgement& a) {
   return {{"time", exact_time(a.time)}, {"by", a.by}, {"note", a.note}};
 }
 
-/// Settings whose values may be secret: addresses, programs with their arguments, and what is called so. Rather one too
-/// many than one too few.
+/// Settings whose values may be secret: those of the channels of notifications, and files that hold tokens.
 bool is_secret(const Setting& setting) {
-  constexpr std::array<std::string_view, 6> kWords = {"token", "secret", "password", "webhook", "slack", "exec"};
-  return setting.unit == "URL" || setting.unit.find("program") != std::string_view::npos ||
-         std::any_of(kWords.begin(), kWords.end(),
-                     [&](auto word) { return setting.key.find(word) != std::string_view::npos; });
+  return act::is_channel_secret(setting.name()) || setting.unit == kTokenFile;
 }
 
 /// Who set a value; not in which file: paths are nobody's business.
