@@ -8,6 +8,7 @@ import { here, launch, openPage, startAgent } from "../tests/browser/machine.mjs
 
 const [binary, folder, ...chosen] = [resolve(process.argv[2]), resolve(process.argv[3]), ...process.argv.slice(4)];
 const machine = join(here, "../../scripts/pictures.toml");
+const ended = join(here, "../../scripts/pictures_ended.toml");
 mkdirSync(folder, { recursive: true });
 
 /** Played until the clock in the first line is `at`, then `keys` are typed, and `then` has to be there. */
@@ -15,10 +16,15 @@ const kScreens = {
   "top-80x24": { size: [80, 24], scenario: machine, at: / 08:5\d:\d\d UTC/ },
   "top-200x50": { size: [200, 50], scenario: machine, at: /T08:5\d:/ },
   "top-predict": { size: [120, 36], scenario: "leaking_training", at: /T09:0\d:/, keys: ["P"], then: /because/ },
+  "top-ended": { size: [120, 36], scenario: ended, at: /T09:2\d:/ },
+  "top-growing-again": { size: [120, 36], scenario: ended, at: /T09:5\d:/ },
 };
+/** Taken once `shows` is on the page that opens. */
 const kPages = {
-  "dashboard-light": { theme: "light", hash: "#/" },
-  "dashboard-gpu-dark": { theme: "dark", hash: "gpu" },
+  "dashboard-light": { theme: "light", hash: "#/", scenario: machine, shows: 'h1.headline:has-text("GPU 0 leaks")' },
+  "dashboard-gpu-dark": { theme: "dark", hash: "gpu", scenario: machine, shows: 'h1.headline:has-text("GPU 0 leaks")' },
+  "dashboard-ended": { theme: "light", hash: "gpu", scenario: ended, shows: 'h1.headline:has-text("ran out")' },
+  "dashboard-growing-again": { theme: "light", hash: "gpu", scenario: ended, shows: 'body:has-text("5242"):has(h1.headline:has-text("GPU 0 leaks"))' },
 };
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -154,19 +160,16 @@ try {
     await page.screenshot({ path: join(folder, `${name}.png`) });
     await page.close();
   }
-  const pages = Object.entries(kPages).filter(([n]) => wanted(n));
-  if (pages.length > 0) {
-    const agent = await startAgent(binary, { scenario: machine, speed: 120 });
+  for (const [name, { theme, hash, scenario, shows }] of Object.entries(kPages).filter(([n]) => wanted(n))) {
+    const agent = await startAgent(binary, { scenario, speed: 120 });
     try {
-      for (const [name, { theme, hash }] of pages) {
-        const { page, context } = await openPage(browser, agent.url, { colorScheme: theme });
-        await page.waitForSelector('h1.headline:has-text("GPU 0 leaks")', { timeout: 120_000 });
-        if (hash === "gpu") await page.click('li.gpu h3 a');
-        else await page.goto(`${agent.url}/${hash}`);
-        await sleep(1500);
-        await page.screenshot({ path: join(folder, `${name}.png`) });
-        await context.close();
-      }
+      const { page, context } = await openPage(browser, agent.url, { colorScheme: theme });
+      await page.waitForSelector(shows, { timeout: 120_000 });
+      if (hash === "gpu") await page.click('li.gpu h3 a');
+      else await page.goto(`${agent.url}/${hash}`);
+      await sleep(1500);
+      await page.screenshot({ path: join(folder, `${name}.png`) });
+      await context.close();
     } finally {
       await agent.stop();
     }
