@@ -31,10 +31,10 @@ done
 [ -f "$build/CTestTestfile.cmake" ] || { echo "test_anywhere: '$build' is no folder of a build with tests" >&2; exit 2; }
 [ -n "$conditions" ] || conditions="midnight spring autumn zone locale load"
 
-jobs=$(nproc)
+jobs=$((2 * $(nproc) + 1))  # as `make test`
 outside='^(cli|web|browser|dashboard)_'
 
-# ctest under the environment of a condition. $1: a log, $2...: the arguments of ctest, after the command that sets the scene.
+# The tests under the environment of a condition. $1: a log, $2...: the command that sets the scene, with what it runs.
 under() {
   log=$1
   shift
@@ -48,11 +48,11 @@ suites() {
   status=0
   : >"$log"
   if [ "$suite" = all ]; then
-    under "$log" "$@" ctest --test-dir "$build" --output-on-failure -j "$jobs" || status=1
+    under "$log" "$@" scripts/run_tests.sh "$build" -j "$jobs" || status=1
   else
-    under "$log" "$@" ctest --test-dir "$build" --output-on-failure -j "$jobs" -R "$outside" || status=1
+    under "$log" "$@" scripts/run_tests.sh "$build" -j "$jobs" -R "$outside" || status=1
   fi
-  under "$log" "$@" ctest --test-dir "$build" --output-on-failure -R '^(agent|browser)_' --repeat until-fail:"$repeat" || status=1
+  under "$log" "$@" scripts/run_tests.sh "$build" -R '^(agent|browser)_' --repeat until-fail:"$repeat" || status=1
   return $status
 }
 
