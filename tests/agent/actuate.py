@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import unittest
+import urllib.parse
 
 from actuator import RunningActuator
 from running import Sandbox, until
@@ -126,6 +127,13 @@ class FromOutside(unittest.TestCase):
             self.assertIn("vramtrack_actuate_bad_webhooks_total 4\n", a.ask("GET", "/metrics")[1])
             many = [a.alert(fingerprint=f"{i:x}", pid="1") for i in range(1, 1500)]
             self.assertEqual(a.post(*many), (200, '{"alerts": 1499, "new": 1499}'))
+
+    def test_the_alertmanager_of_contrib_posts_to_where_it_listens(self):
+        url = re.search(r"url: (http\S*)", (SOURCE / "contrib/prometheus/alertmanager.yml").read_text())[1]
+        self.assertIn(url.removesuffix("/api/v1/alerts").removeprefix("http://"), subprocess.run([BINARY, "actuate", "--help"], capture_output=True, text=True).stdout)
+        with Actuator() as a:
+            status, text = a.ask("POST", urllib.parse.urlsplit(url).path, {"version": "4", "alerts": [a.alert()]})
+            self.assertEqual((status, text), (200, '{"alerts": 1, "new": 1}'))
 
     def test_a_token_is_asked_for_and_the_agents_get_theirs(self):
         with Sandbox(BINARY) as box:

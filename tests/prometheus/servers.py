@@ -181,6 +181,6 @@ def quick_alertmanager(folder, webhook):
     config = yaml.safe_load((CONTRIB / "alertmanager.yml").read_text())
     config["route"].update(group_wait="1s", group_interval="1s")
     actuate, = config["receivers"][0]["webhook_configs"]
-    assert actuate["url"] == "http://127.0.0.1:9836/alerts"
-    actuate["url"] = f"http://127.0.0.1:{webhook.port}/alerts"
+    assert actuate["url"] == "http://127.0.0.1:9836/api/v1/alerts"
+    actuate["url"] = f"http://127.0.0.1:{webhook.port}/api/v1/alerts"
     (folder / "alertmanager.yml").write_text(yaml.safe_dump(config))
