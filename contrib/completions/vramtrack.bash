@@ -70,7 +70,7 @@ _vramtrack() {
     'doctor --format') mapfile -t COMPREPLY < <(compgen -W "text json npd" -- "$cur"); return ;;
     'analyze --format' | 'fleet scan --format' | 'trace report --format' | 'trace diff --format' | 'holders --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
     'report --format') mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
-    *' --basic-auth-file' | *' --bearer-token-file' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --token-file') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    *' --basic-auth-file' | *' --bearer-token-file' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --tls-certificate' | *' --tls-key' | *' --token-file') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     *' --scenario') mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur"); return ;;
   esac
   case "$command $cur" in
@@ -84,7 +84,7 @@ _vramtrack() {
     'report -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --gpu --format --output --checkpoint-every --last-checkpoint --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --config --set --help" -- "$cur") ;;
     'report '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'fleet scan -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --format --limit --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
-    'fleet watch -'*) mapfile -t COMPREPLY < <(compgen -W "--every --history --listen --token-file --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
+    'fleet watch -'*) mapfile -t COMPREPLY < <(compgen -W "--every --history --listen --token-file --tls-certificate --tls-key --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
     'fleet exporters -'*) mapfile -t COMPREPLY < <(compgen -W "--help" -- "$cur") ;;
     'actuate -'*) mapfile -t COMPREPLY < <(compgen -W "--policy --listen --agents --node --state --kubernetes --service-account --url --exporters --header --bearer-token-file --ca-file --enforce --by --reason --json --set --help" -- "$cur") ;;
     'actuate '*) mapfile -t COMPREPLY < <(compgen -W "status reset" -- "$cur") ;;

@@ -170,6 +170,8 @@ complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_sub
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -l history -x -d "Past that is judged first when a machine is new (default 24h, at least 10min)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -l listen -x -d "Serve the page, /api/v1/fleet and /metrics here (default 127.0.0.1:9837)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -l token-file -r -d "Answer only who sends the token in this file; needed beyond loopback"
+complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -l tls-certificate -r -d "Serve HTTPS with this certificate and its chain (PEM)"
+complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -l tls-key -r -d "Its private key (PEM, not encrypted); others must not be able to read it"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from scan" -f
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -f
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from exporters" -f
