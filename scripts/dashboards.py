@@ -114,6 +114,15 @@ def leaks(of, title="Leaks now"):
         links=LEAKS_LINKS, hidden=("gpu",))
 
 
+def alerts(title, of):
+    """One row per alert that fires. vmalert knows since when only of alerts that have a `for`."""
+    firing = 'ALERTS{alertstate="firing",%s}' % of
+    return table(title, [
+        ("firing", f"max without (alertstate) ({firing})", "short"),
+        ("since", "ALERTS_FOR_STATE{%s} * 1000 and ignoring (alertstate) %s" % (of, firing), "dateTimeFromNow")],
+        hidden=("Value #A", "severity", "scope", "container", "pod_uid"), links=LEAKS_LINKS[:2])
+
+
 def fleet():
     of = 'cluster=~"$cluster"'
     return [
@@ -147,8 +156,7 @@ def fleet():
             ("out of memory in", f"vramtrack:host_oom_eta:min_seconds{{{of}}}", "s"),
             ("health", f"vramtrack:host_health:worst{{{of}}}", "short")], height=10, names={"health": HEALTH},
             links=(("Hostname", to("node", host="Hostname")),)),
-        table("Alerts firing", [("since", 'ALERTS_FOR_STATE{alertname=~"Gpu.*|Vramtrack.*",cluster=~"$cluster"} * 1000', "dateTimeFromNow")],
-              hidden=("severity", "scope", "container", "pod_uid"), links=LEAKS_LINKS[:2]),
+        alerts("Alerts firing", 'alertname=~"Gpu.*|Vramtrack.*",cluster=~"$cluster"'),
     ]
 
 
@@ -245,8 +253,7 @@ def job():
         graph("Time until out of memory", (device("vramtrack_oom_eta_seconds"), name + " on " + GPU), unit="s"),
         graph("Probability of a leak", (device("vramtrack_confidence_ratio"), name + " on " + GPU), unit="percentunit", high=1),
         graph("Utilisation of its GPUs", (device("vramtrack_device_utilisation_ratio"), name + " on " + GPU), unit="percentunit", high=1),
-        table("Its alerts", [("since", 'ALERTS_FOR_STATE{alertname=~"Gpu.*",%s,pid!=""} * 1000' % OF_JOB, "dateTimeFromNow")],
-              hidden=("severity", "scope", "container", "pod_uid"), links=LEAKS_LINKS[:2]),
+        alerts("Its alerts", 'alertname=~"Gpu.*",%s,pid!=""' % OF_JOB),
     ]
 
 

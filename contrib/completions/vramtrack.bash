@@ -58,7 +58,7 @@ _vramtrack() {
       ;;
   esac
   case "$command $prev" in
-    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | 'oom show --format' | 'explain --format' | *' --from' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --junit-inconclusive' | *' --last-checkpoint' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --reason' | *' --seed' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --to' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within') return ;;
+    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | 'oom show --format' | 'explain --format' | *' --from' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --reason' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --to' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within') return ;;
     *' --unit') mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
     *' --fail-on') mapfile -t COMPREPLY < <(compgen -W "critical warning" -- "$cur"); return ;;
     *' --theme') mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
@@ -70,7 +70,7 @@ _vramtrack() {
     'doctor --format') mapfile -t COMPREPLY < <(compgen -W "text json npd" -- "$cur"); return ;;
     'analyze --format' | 'fleet scan --format' | 'trace report --format' | 'trace diff --format' | 'holders --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
     'report --format') mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
-    *' --basic-auth-file' | *' --bearer-token-file' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --token-file') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    *' --basic-auth-file' | *' --bearer-token-file' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --tls-certificate' | *' --tls-key' | *' --token-file') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     *' --scenario') mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur"); return ;;
   esac
   case "$command $cur" in
@@ -84,9 +84,9 @@ _vramtrack() {
     'report -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --gpu --format --output --checkpoint-every --last-checkpoint --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --config --set --help" -- "$cur") ;;
     'report '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'fleet scan -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --format --limit --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
-    'fleet watch -'*) mapfile -t COMPREPLY < <(compgen -W "--every --history --listen --token-file --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
+    'fleet watch -'*) mapfile -t COMPREPLY < <(compgen -W "--every --history --listen --token-file --tls-certificate --tls-key --url --only --shard --exporters --read-by --step --header --bearer-token-file --basic-auth-file --ca-file --threads --detector --config --set --help" -- "$cur") ;;
     'fleet exporters -'*) mapfile -t COMPREPLY < <(compgen -W "--help" -- "$cur") ;;
-    'actuate -'*) mapfile -t COMPREPLY < <(compgen -W "--policy --listen --agents --node --state --url --exporters --header --bearer-token-file --ca-file --enforce --by --reason --json --set --help" -- "$cur") ;;
+    'actuate -'*) mapfile -t COMPREPLY < <(compgen -W "--policy --listen --agents --node --state --kubernetes --service-account --url --exporters --header --bearer-token-file --ca-file --enforce --by --reason --json --set --help" -- "$cur") ;;
     'actuate '*) mapfile -t COMPREPLY < <(compgen -W "status reset" -- "$cur") ;;
     'simulate -'*) mapfile -t COMPREPLY < <(compgen -W "--list --speed --within --seed --csv --process-csv --notify --json --explain --detector --config --set --help" -- "$cur") ;;
     'simulate '*) mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur") ;;

@@ -82,6 +82,8 @@ complete -c vramtrack -n "__fish_seen_subcommand_from actuate" -l listen -x -d "
 complete -c vramtrack -n "__fish_seen_subcommand_from actuate" -l agents -x -d "The agent of an alert, made of its labels (default http://{instance})"
 complete -c vramtrack -n "__fish_seen_subcommand_from actuate" -l node -x -d "The machine's name in Slurm or Kubernetes, made of the labels (default {Hostname})"
 complete -c vramtrack -n "__fish_seen_subcommand_from actuate" -l state -x -d "Keep the state and the record here (default: 'actuate' beside the store)"
+complete -c vramtrack -n "__fish_seen_subcommand_from actuate" -l kubernetes -x -d "The API server of Kubernetes (default: that of the pod this runs in)"
+complete -c vramtrack -n "__fish_seen_subcommand_from actuate" -l service-account -x -d "Take 'token' and 'ca.crt' for Kubernetes from this folder (default: that of the pod)"
 complete -c vramtrack -n "__fish_seen_subcommand_from actuate" -l url -x -d "Where no agent answers, judge what this Prometheus-compatible server has of the GPU"
 complete -c vramtrack -n "__fish_seen_subcommand_from actuate" -l exporters -r -d "With --url: metrics and labels of other exporters (TOML)"
 complete -c vramtrack -n "__fish_seen_subcommand_from actuate" -l header -x -d "With --url: send a header, for example 'X-Scope-OrgID: team'"
@@ -168,6 +170,8 @@ complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_sub
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -l history -x -d "Past that is judged first when a machine is new (default 24h, at least 10min)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -l listen -x -d "Serve the page, /api/v1/fleet and /metrics here (default 127.0.0.1:9837)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -l token-file -r -d "Answer only who sends the token in this file; needed beyond loopback"
+complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -l tls-certificate -r -d "Serve HTTPS with this certificate and its chain (PEM)"
+complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -l tls-key -r -d "Its private key (PEM, not encrypted); others must not be able to read it"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from scan" -f
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from watch" -f
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from exporters" -f

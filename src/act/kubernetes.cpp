@@ -119,7 +119,7 @@ Result<KubernetesAnswer> ask_eviction(const KubernetesAccess& access, const Kube
   return ask_kubernetes(access, "POST", path, body.dump());
 }
 
-KubernetesPod pod_of(const Json& item) {
+KubernetesPod parse_pod(const Json& item) {
   KubernetesPod pod;
   pod.uid = text_at(item, "/metadata/uid");
   pod.name = text_at(item, "/metadata/name");
@@ -196,7 +196,7 @@ Result<std::vector<KubernetesPod>> parse_pods(std::string_view list) {
   if (!items.is_array()) return fail("the API server's answer is not a list of pods: it has no array 'items'");
   std::vector<KubernetesPod> pods;
   for (const Json& item : items)
-    if (KubernetesPod pod = pod_of(item); is_kubernetes_name(pod.name) && is_kubernetes_name(pod.space))
+    if (KubernetesPod pod = parse_pod(item); is_kubernetes_name(pod.name) && is_kubernetes_name(pod.space))
       pods.push_back(std::move(pod));
   return pods;
 }
@@ -215,6 +215,11 @@ Result<KubernetesPod> find_pod(const KubernetesAccess& access, const std::string
   for (KubernetesPod& pod : *pods)
     if (pod.uid == uid) return std::move(pod);
   return fail(fmt::format("no pod on node {} has the UID {}", node, printable(uid)));
+}
+
+Result<KubernetesPod> pod_of(const ActRequest& request) {
+  if (request.subject.pod.empty()) return fail("the process runs in no pod: its cgroup names none");
+  return find_pod(request.tools.kubernetes, request.node(), request.subject.pod);
 }
 
 Result<std::string> evict_pod(const KubernetesAccess& access, const KubernetesPod& pod,

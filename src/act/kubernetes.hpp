@@ -47,6 +47,9 @@ Result<std::vector<KubernetesPod>> pods_of_node(const KubernetesAccess& access, 
 /// The pod with this UID on `node`. Errors: there is none (any more), or the request is not permitted.
 Result<KubernetesPod> find_pod(const KubernetesAccess& access, const std::string& node, const std::string& uid);
 
+/// The pod of the subject's process, on the node of `request`. Errors: it runs in none; those of find_pod().
+Result<KubernetesPod> pod_of(const ActRequest& request);
+
 /// Evicts the pod, and only the one with this UID. If a PodDisruptionBudget forbids it (status 429), `again_in_s` says
 /// when to try again: after the server's delay or 5 s. A pod that is already gone is not an error.
 Result<std::string> evict_pod(const KubernetesAccess& access, const KubernetesPod& pod,

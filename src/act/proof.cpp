@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "act/kubernetes.hpp"
 #include "act/policy.hpp"
 #include "core/printable.hpp"
 
@@ -33,9 +34,17 @@ Result<std::string> send_signal(const ActRequest& request, int signal) {
   return signal_name(signal) + " was sent";
 }
 
-std::vector<std::string> filled_in(const std::vector<std::string>& words, const ActRequest& request) {
+Result<std::vector<std::string>> filled_in(const std::vector<std::string>& words, const ActRequest& request) {
   const Subject& s = request.subject;
-  const std::array<std::pair<std::string_view, std::string>, 9> known = {
+  KubernetesPod pod;
+  if (std::any_of(words.begin(), words.end(), [](const std::string& word) {
+        return word.find("{namespace}") != std::string::npos || word.find("{pod-name}") != std::string::npos;
+      })) {
+    auto found = pod_of(request);
+    if (!found) return fail(found.error());
+    pod = std::move(*found);
+  }
+  const std::array<std::pair<std::string_view, std::string>, 11> known = {
       {{"{pid}", s.process.pid != 0 ? std::to_string(s.process.pid) : std::string()},
        {"{user}", s.user},
        {"{device}", s.device_id},
@@ -43,6 +52,8 @@ std::vector<std::string> filled_in(const std::vector<std::string>& words, const 
        {"{job}", s.job},
        {"{container}", s.container},
        {"{pod}", s.pod},
+       {"{namespace}", pod.space},
+       {"{pod-name}", pod.name},
        {"{node}", request.node()},
        {"{policy}", request.policy}}};
   std::vector<std::string> out;
@@ -62,6 +73,20 @@ std::vector<std::string> filled_in(const std::vector<std::string>& words, const 
     out.push_back(std::move(filled));
   }
   return out;
+}
+
+Result<ActPlan> program_plan(const ActRequest& request) {
+  const auto argv = filled_in(request.arguments.words("program"), request);
+  if (!argv) return fail(argv.error());
+  return ActPlan{fmt::format("run '{}'", program_words(*argv)), {}};
+}
+
+Result<std::string> run_program_of(const ActRequest& request) {
+  const auto argv = filled_in(request.arguments.words("program"), request);
+  if (!argv) return fail(argv.error());
+  const auto ran = request.tools.run(*argv, request.arguments.number("timeout", request.tools.timeout_s));
+  if (!ran) return fail(ran.error());
+  return fmt::format("'{}' ended with exit status 0", program_words(*argv));
 }
 
 std::string program_words(const std::vector<std::string>& argv) {

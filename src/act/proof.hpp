@@ -21,8 +21,16 @@ Result<ProcessInfo> prove(const ActRequest& request);
 /// Sends `signal` to that process: "SIGTERM was sent". Errors: those of hold(); not permitted, with what to do.
 Result<std::string> send_signal(const ActRequest& request, int signal);
 
-/// `words` with {pid}, {user}, {device}, {gpu}, {job}, {container}, {pod}, {node} and {policy} replaced in each.
-std::vector<std::string> filled_in(const std::vector<std::string>& words, const ActRequest& request);
+/// `words` with {pid}, {user}, {device}, {gpu}, {job}, {container}, {pod}, {namespace}, {pod-name}, {node} and {policy}
+/// replaced in each. The API server is asked for the names of the pod, only if they are used: an alert's labels prove
+/// nothing. Errors: those of pod_of().
+Result<std::vector<std::string>> filled_in(const std::vector<std::string>& words, const ActRequest& request);
+
+/// What the step's parameter `program` runs, for its plan. Errors: those of filled_in().
+Result<ActPlan> program_plan(const ActRequest& request);
+
+/// Runs that program for at most the step's `timeout`. Errors: those of filled_in(); it failed.
+Result<std::string> run_program_of(const ActRequest& request);
 
 /// "save.sh --now 4242", printable: the command line for people to read.
 std::string program_words(const std::vector<std::string>& argv);

@@ -66,10 +66,25 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 /// Variables that a program needs to find other programs, its files, its language and the network. The rest of our
 /// environment, which may contain tokens, is not passed on.
 bool is_passed_on(std::string_view variable) {
-  constexpr std::array<std::string_view, 16> kPassedOn = {
-      "PATH",       "HOME",        "USER",     "LOGNAME",         "SHELL",      "LANG",
-      "LANGUAGE",   "TZ",          "TMPDIR",   "XDG_RUNTIME_DIR", "http_proxy", "https_proxy",
-      "HTTP_PROXY", "HTTPS_PROXY", "no_proxy", "SLURM_CONF"};
+  constexpr std::array<std::string_view, 19> kPassedOn = {"PATH",
+                                                          "HOME",
+                                                          "USER",
+                                                          "LOGNAME",
+                                                          "SHELL",
+                                                          "LANG",
+                                                          "LANGUAGE",
+                                                          "TZ",
+                                                          "TMPDIR",
+                                                          "XDG_RUNTIME_DIR",
+                                                          "http_proxy",
+                                                          "https_proxy",
+                                                          "HTTP_PROXY",
+                                                          "HTTPS_PROXY",
+                                                          "no_proxy",
+                                                          "SLURM_CONF",
+                                                          "KUBECONFIG",
+                                                          "KUBERNETES_SERVICE_HOST",
+                                                          "KUBERNETES_SERVICE_PORT"};
   const std::string_view name = variable.substr(0, variable.find('='));
   return name.starts_with("LC_") || std::find(kPassedOn.begin(), kPassedOn.end(), name) != kPassedOn.end();
 }

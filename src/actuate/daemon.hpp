@@ -12,6 +12,7 @@ struct DaemonOptions {
   LayeredConfig layers;
   std::string folder;  ///< of the state
   Rescan rescan;       ///< empty: alerts of machines without an agent are refused
+  act::KubernetesAccess kubernetes;
 };
 
 /// Where the actuator of that folder can be asked on this machine.

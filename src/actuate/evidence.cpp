@@ -52,6 +52,10 @@ std::string difference(const Labels& labels, const act::Subject& subject) {
   if (!job.empty() && job_number(job) != job_number(subject.job))
     return fmt::format("the alert is of Slurm job {}, but pid {} is of {}", printable(job), subject.process.pid,
                        subject.job.empty() ? "none" : "job " + printable(subject.job));
+  const std::string pod = label_of(labels, {"pod_uid"});
+  if (!pod.empty() && pod != subject.pod)
+    return fmt::format("the alert is of the pod {}, but pid {} is of {}", printable(pod), subject.process.pid,
+                       subject.pod.empty() ? "none" : printable(subject.pod));
   return {};
 }
 

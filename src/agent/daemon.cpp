@@ -101,7 +101,7 @@ Result<std::string> token_for(const AgentConfig& config) {
 /// Null: plain HTTP.
 Result<std::shared_ptr<const TlsCertificate>> certificate_for(const AgentConfig& config) {
   if (config.tls_certificate.empty() && config.tls_key.empty()) return std::shared_ptr<const TlsCertificate>();
-  auto loaded = TlsCertificate::load(config.tls_certificate, config.tls_key);
+  auto loaded = TlsCertificate::load({config.tls_certificate, config.tls_key});
   if (loaded && !(*loaded)->warning().empty()) log(Level::warning, printable((*loaded)->warning()));
   return loaded;
 }

@@ -25,7 +25,8 @@ constexpr double kWhole_s = 60;
 struct ActuateOptions {
   ConfigRequest config;
   FleetOptions server;  ///< of --url; its other options keep their defaults
-  std::string what;     ///< "status", "reset"; empty: take alerts
+  act::KubernetesAccess kubernetes;
+  std::string what;  ///< "status", "reset"; empty: take alerts
   actuate::ResetRequest reset;
   bool json = false;
 };
@@ -68,6 +69,7 @@ int run(const ActuateOptions& o, const LayeredConfig& layers, Console& console) 
   options.rescan = std::move(*rescan);
   options.layers = layers;
   options.folder = folder_of(layers.config());
+  options.kubernetes = o.kubernetes;
   return actuate::run_actuator(options);
 }
 
@@ -129,6 +131,15 @@ Runner declare(Arguments& arguments) {
               "The machine's name in Slurm or Kubernetes, made of the labels (default {Hostname})", "actuate.node");
   add_setting(arguments, config, "--state", "DIR",
               "Keep the state and the record here (default: 'actuate' beside the store)", "actuate.state");
+  arguments
+      .option("--kubernetes", "URL", "The API server of Kubernetes (default: that of the pod this runs in)",
+              text(options->kubernetes.server))
+      .in_manual("It must begin with https://.");
+  arguments
+      .option("--service-account", "DIR",
+              "Take 'token' and 'ca.crt' for Kubernetes from this folder (default: that of the pod)",
+              text(options->kubernetes.folder))
+      .in_manual("The token is read again for each request, so it may be renewed.");
   FleetOptions& server = options->server;
   arguments
       .option("--url", "URL", "Where no agent answers, judge what this Prometheus-compatible server has of the GPU",

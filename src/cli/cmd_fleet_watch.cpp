@@ -27,6 +27,7 @@ struct FleetWatchOptions : FleetOptions {
   double history_s = 86'400;
   std::string listen = "127.0.0.1:9837";
   std::string token_file;
+  agent::TlsFiles tls{{}, {}, "--tls-certificate", "--tls-key"};
 };
 
 Timestamp now() {
@@ -52,6 +53,14 @@ Result<std::string> token_of(const FleetWatchOptions& o) {
       fmt::format("--listen {} can be reached from other machines; give --token-file, so that not everybody reads "
                   "the jobs of your fleet",
                   o.listen));
+}
+
+/// Null: plain HTTP.
+Result<std::shared_ptr<const agent::TlsCertificate>> certificate_of(const FleetWatchOptions& o, Console& console) {
+  if (o.tls.certificate.empty() && o.tls.key.empty()) return std::shared_ptr<const agent::TlsCertificate>();
+  auto loaded = agent::TlsCertificate::load(o.tls);
+  if (loaded && !(*loaded)->warning().empty()) console.error(printable((*loaded)->warning()));
+  return loaded;
 }
 
 /// Prints a line when a job begins to leak, and one when the leak ends.
@@ -104,13 +113,16 @@ class Watching {
     if (!step_s) return failed(console_, step_s.error().message);
     auto token = token_of(o_);
     if (!token) return failed(console_, token.error().message);
+    const auto tls = certificate_of(o_, console_);
+    if (!tls) return failed(console_, tls.error().message);
     fleet::FleetSite site({host_name(), std::move(*token)});
     agent::HttpConfig http;
     http.listen = o_.listen;
+    http.tls = *tls;
     const auto listening = agent::HttpServer::start(http, site.site());
     if (!listening) return failed(console_, listening.error().message);
-    console_.error(fmt::format("the fleet is on http://{}/, and its metrics on http://{}/metrics",
-                               (*listening)->address(), (*listening)->address()));
+    const std::string url = (*tls ? "https://" : "http://") + (*listening)->address();
+    console_.error(fmt::format("the fleet is on {}/, and its metrics on {}/metrics", url, url));
     const Interrupt interrupt;
     words_.server = server->origin();
     words_.usd_per_gpu_hour = config_.cost.usd_per_gpu_hour;
@@ -210,6 +222,15 @@ Runner declare_watch(Arguments& arguments) {
   arguments
       .option("--token-file", "FILE", "Answer only who sends the token in this file; needed beyond loopback",
               text(o->token_file))
+      .file();
+  arguments
+      .option("--tls-certificate", "FILE", "Serve HTTPS with this certificate and its chain (PEM)",
+              text(o->tls.certificate))
+      .file()
+      .in_manual("The files are read at the start: restart the watch after a renewal.");
+  arguments
+      .option("--tls-key", "FILE", "Its private key (PEM, not encrypted); others must not be able to read it",
+              text(o->tls.key))
       .file();
   add_fleet_options(arguments, *o);
   return configured<FleetWatchOptions>(o, watch);

@@ -1,6 +1,4 @@
 """The real `vramtrack actuate` from outside, with doubles of the agents and of Slurm's programs: what it takes, refuses and does."""
-import http.client
-import http.server
 import json
 import os
 import pathlib
@@ -9,10 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import unittest
+import urllib.parse
 
-from running import Agent, Sandbox, UnixConnection, until
+from actuator import RunningActuator
+from running import Sandbox, until
 
 BINARY = sys.argv.pop(1)
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -49,56 +48,14 @@ steps = [{ do = "signal-job", signal = "SIGUSR1", on-failure = "stop" }, { do = 
 """
 
 
-def view_of_a_leak():
-    """The View of a simulated agent with a standing alert, as a fixture for the double."""
-    with Sandbox(BINARY) as box, Agent(box, speed=1200) as agent:
-        def whole():
-            view = agent.get("/api/v1/view")
-            return view if any(s.get("alerts") and s["key"].startswith("process_used") for s in view["series"]) else None
-        return until(whole, 60, "an alert of the process")
-
-
-class Double(http.server.BaseHTTPRequestHandler):
-    """An agent: its host and its View are the server's attributes."""
-
-    def do_GET(self):
-        self.server.asked += 1
-        self.server.tokens.append(self.headers.get("Authorization"))
-        body = {"/api/v1/version": {"version": "0", "host": self.server.host, "pid": 1, "started": "2026-01-01T00:00:00Z"},
-                "/api/v1/view": self.server.view}.get(self.path)
-        self.send_response(200 if body else 404)
-        self.end_headers()
-        try:
-            self.wfile.write(json.dumps(body or {}).encode())
-        except OSError:  # who asked was killed
-            pass
-
-    def log_message(self, *_):
-        pass
-
-
-class Actuator:
-    """`vramtrack actuate` in a sandbox, with one agent double and one Slurm double. Use it with `with`."""
-    view = None
+class Actuator(RunningActuator):
+    """With a double of Slurm's programs; the process is alice's, of job 7."""
 
     def __init__(self, *args, policy=POLICY):
-        Actuator.view = Actuator.view or view_of_a_leak()
-        self.args = args
-        self.policy = policy
-        self.sandbox = Sandbox(BINARY)
+        super().__init__(BINARY, policy, *args)
 
-    def __enter__(self):
-        self.box = self.sandbox.__enter__()
-        self.agent = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Double)
-        self.agent.host, self.agent.asked, self.agent.tokens = "gn1", 0, []
-        self.agent.view = json.loads(json.dumps(Actuator.view))
-        self.process_key = next(s["key"] for s in self.agent.view["series"] if s["key"].startswith("process_used") and s.get("alerts"))
-        self.pid = self.process_key.split("/")[2]
-        for series in self.agent.view["series"]:
-            if series["key"] == self.process_key:
-                series["process"].update(user="alice", slurm_job="7.batch")
-        threading.Thread(target=self.agent.serve_forever, daemon=True).start()
-        self.state = self.box.work / "state"
+    def prepare(self):
+        self.series()["process"].update(user="alice", slurm_job="7.batch")
         self.slurm = self.box.work / "slurm"
         self.slurm.mkdir()
         (self.slurm / "job").write_text("RUNNING\n")
@@ -107,73 +64,14 @@ class Actuator:
         for name in ("squeue", "sinfo", "scontrol", "scancel"):
             (programs / name).write_text(SLURM)
             (programs / name).chmod(0o755)
-        self.env = {**self.box.environment(), "PATH": f"{programs}:{os.environ['PATH']}"}
-        self.box.write("fleet.toml", self.policy)
-        self.start()
-        return self
+        self.env["PATH"] = f"{programs}:{os.environ['PATH']}"
 
-    def start(self, *more):
-        log = open(self.box.work / "log", "ab")
-        self.process = subprocess.Popen([BINARY, "actuate", "--policy", "fleet.toml", "--listen", "127.0.0.1:0", "--state", self.state, "--node", "{Hostname}",
-                                         "--agents", "http://{instance}", "--set", "actuate.poll-seconds=0.1", *self.args, *more],
-                                        cwd=self.box.work, env=self.env, stdout=subprocess.DEVNULL, stderr=log)  # fmt: skip
-        log.close()
-        self.begun = len(self.log()) if hasattr(self, "port") else 0
-        match = until(lambda: re.search(r"takes alerts on http://127.0.0.1:(\d+)", self.log()[self.begun:]) or self.process.poll() is not None, 20, "starting")
-        assert match is not True, self.log()
-        self.port = int(match[1])
-
-    def __exit__(self, *failure):
-        self.end()
-        if failure[0]:
-            print(self.log()[-3000:], *self.record(), *self.told(), sep="\n")
-        self.agent.shutdown()
-        self.agent.server_close()
-        self.sandbox.__exit__(*failure)
-
-    def end(self, how=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        return self.process.wait(20)
-
-    def log(self):
-        path = self.box.work / "log"
-        return path.read_text() if path.exists() else ""
-
-    def ask(self, method, path, body=None, unix=False, **headers):
-        connection = UnixConnection(self.state / "actuate.sock") if unix else http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        try:
-            if body is not None and not isinstance(body, (str, bytes)):
-                body = json.dumps(body)
-            connection.request(method, path, body, {"Content-Type": "application/json", **headers} if body is not None else headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        finally:
-            connection.close()
-
-    def alert(self, status="firing", fingerprint="abcdef0123456789", **labels):
-        return {"status": status, "fingerprint": fingerprint, "startsAt": "2026-01-02T03:04:05.678Z", "endsAt": "0001-01-01T00:00:00Z",
-                "labels": {"alertname": "GpuMemoryLeak", "instance": f"127.0.0.1:{self.agent.server_port}", "Hostname": "gn1", "pid": self.pid,
-                           "slurm_job_id": "7", **labels},
-                "annotations": {"summary": "GPU 0 leaks"}}  # fmt: skip
-
-    def post(self, *alerts, **headers):
-        return self.ask("POST", "/api/v1/alerts", {"version": "4", "receiver": "vramtrack", "groupKey": "{}", "truncatedAlerts": 0,
-                                                   "alerts": list(alerts)}, **headers)  # fmt: skip
+    def alert(self, *args, **labels):
+        return super().alert(*args, **{"slurm_job_id": "7", **labels})
 
     def told(self):
         path = self.slurm / "told"
         return path.read_text().splitlines() if path.exists() else []
-
-    def record(self):
-        path = self.state / "actuate.acts.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    def status(self):
-        return json.loads(self.ask("GET", "/api/v1/status")[1])
-
-    def run(self, *args):
-        return subprocess.run([BINARY, "actuate", *args, "--state", self.state], cwd=self.box.work, env=self.env, capture_output=True, text=True, timeout=30)
 
 
 class FromOutside(unittest.TestCase):
@@ -181,10 +79,7 @@ class FromOutside(unittest.TestCase):
         with Actuator("--enforce") as a:
             self.assertEqual(a.post(a.alert())[0], 200)
             until(lambda: any("StartTime=now" in line for line in a.told()), 20, "the requeue")
-            a.agent.view["series"] = [s for s in a.agent.view["series"] if s["key"] != a.process_key]
-            for s in a.agent.view["series"]:
-                if s["key"].startswith("device_used"):
-                    s["used_bytes"] = 1
+            a.end_of_the_process(is_memory_back=True)
             until(lambda: any("RESUME" in line for line in a.told()), 20, "the node's return")
             until(lambda: a.status()["cases"][0]["closed"], 20, "the end")
             for _ in range(3):
@@ -232,6 +127,13 @@ class FromOutside(unittest.TestCase):
             self.assertIn("vramtrack_actuate_bad_webhooks_total 4\n", a.ask("GET", "/metrics")[1])
             many = [a.alert(fingerprint=f"{i:x}", pid="1") for i in range(1, 1500)]
             self.assertEqual(a.post(*many), (200, '{"alerts": 1499, "new": 1499}'))
+
+    def test_the_alertmanager_of_contrib_posts_to_where_it_listens(self):
+        url = re.search(r"url: (http\S*)", (SOURCE / "contrib/prometheus/alertmanager.yml").read_text())[1]
+        self.assertIn(url.removesuffix("/api/v1/alerts").removeprefix("http://"), subprocess.run([BINARY, "actuate", "--help"], capture_output=True, text=True).stdout)
+        with Actuator() as a:
+            status, text = a.ask("POST", urllib.parse.urlsplit(url).path, {"version": "4", "alerts": [a.alert()]})
+            self.assertEqual((status, text), (200, '{"alerts": 1, "new": 1}'))
 
     def test_a_token_is_asked_for_and_the_agents_get_theirs(self):
         with Sandbox(BINARY) as box:

@@ -1,7 +1,9 @@
-/* A library to preload: the time of day is CLOCK_AHEAD_S seconds from the real one. Monotonic clocks, sleeps
- * and the times of files stay as they are. libfaketime changes the clocks that sleeps and waits are counted by, and
- * Python's hang. */
+/* A library to preload: the time of day is CLOCK_AHEAD_S seconds from the real one, and further by the number in the
+ * file CLOCK_AHEAD_FILE, which may change while the program runs. Monotonic clocks, sleeps and the times of files stay
+ * as they are. libfaketime changes the clocks that sleeps and waits are counted by, and Python's hang. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -10,7 +12,15 @@
 
 static time_t ahead_s(void) {
   const char* text = getenv("CLOCK_AHEAD_S");
-  return text != NULL ? (time_t)strtoll(text, NULL, 10) : 0;
+  const char* path = getenv("CLOCK_AHEAD_FILE");
+  time_t ahead = text != NULL ? (time_t)strtoll(text, NULL, 10) : 0;
+  const int before = errno;
+  const int file = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  char digits[24] = "";
+  if (file >= 0 && read(file, digits, sizeof digits - 1) > 0) ahead += (time_t)strtoll(digits, NULL, 10);
+  if (file >= 0) close(file);
+  errno = before;
+  return ahead;
 }
 
 int clock_gettime(clockid_t clock, struct timespec* out) {

@@ -1,6 +1,9 @@
 """`vramtrack fleet watch` on a real Prometheus: passes, the API, metrics, a server that goes and comes, a restart."""
 import json
+import pathlib
 import shutil
+import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -28,13 +31,14 @@ def until(condition, seconds, what):
 class Watch:
     def __init__(self, url, *options):
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http{'s' if '--tls-key' in options else ''}://127.0.0.1:{self.port}"
+        self.context = None
         self.process = subprocess.Popen([BINARY, "fleet", "watch", "--url", url, "--listen", f"127.0.0.1:{self.port}", "--every", "1s",
                                          "--history", "5h", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def get(self, path, headers=None):
         try:
-            with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers or {}), timeout=30) as answer:
+            with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers or {}), timeout=30, context=self.context) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as e:
             return e.code, e.read()
@@ -135,6 +139,35 @@ class FleetWatch(unittest.TestCase):
             until(lambda: watch.get("/api/v1/fleet", right)[0] == 200, 60, "the token opens")
             self.assertEqual(watch.get("/api/v1/fleet", {**right, "Host": "evil.example"})[0], 421)
             self.assertEqual(watch.get("/nothing", right)[0], 404)
+
+    @unittest.skipUnless(shutil.which("openssl"), "not installed: openssl")
+    def test_it_serves_https(self):
+        server = self.serve([(labels("node0", 0), healthy(2))])
+        with tempfile.TemporaryDirectory() as folder:
+            certificate, key = f"{folder}/cert.pem", f"{folder}/key.pem"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", key,
+                            "-out", certificate, "-subj", "/CN=fleet", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+            begin = [BINARY, "fleet", "watch", "--url", server.url, "--listen", "127.0.0.1:0", "--tls-certificate", certificate]
+            refused = subprocess.run(begin, capture_output=True, timeout=60)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(b"--tls-certificate is set and --tls-key is not", refused.stderr)
+            pathlib.Path(key).chmod(0o644)
+            refused = subprocess.run([*begin, "--tls-key", key], capture_output=True, timeout=60)
+            self.assertIn(b"can be read by every user", refused.stderr)
+            pathlib.Path(key).chmod(0o600)
+            watch = self.watch(server, "--tls-certificate", certificate, "--tls-key", key)
+            watch.context = ssl.create_default_context(cafile=certificate)
+            watch.after_pass(lambda f: f["gpus"] == 1, "the first pass")
+            self.assertIn(b"vramtrack_fleet_gpus 1", watch.get("/metrics")[1])
+            with socket.create_connection(("127.0.0.1", watch.port), timeout=30) as plain:
+                plain.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                try:
+                    said = plain.recv(65536)
+                except ConnectionResetError:
+                    said = b""
+                self.assertEqual(said, b"", "without TLS there is no answer")
+            code, _, said = watch.stop()
+            self.assertIn(f"the fleet is on https://127.0.0.1:{watch.port}/", said)
 
 
 if __name__ == "__main__":

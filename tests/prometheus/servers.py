@@ -1,4 +1,4 @@
-"""Starts real servers on loopback for a test: Prometheus, Alertmanager, VictoriaMetrics, vmalert, and a webhook that remembers."""
+"""Starts real servers on loopback for a test: Prometheus, Alertmanager, VictoriaMetrics, vmagent, vmalert, and a webhook that remembers."""
 import http.server
 import json
 import os
@@ -103,10 +103,10 @@ class Servers:
     def logs(self):
         return "\n".join(f"== {p.name}\n{p.read_text(errors='replace')[-2500:]}" for p in sorted(self.folder.glob("*.log")))
 
-    def prometheus(self, config):
+    def prometheus(self, config, *options):
         port = free_port()
         self.start(f"http://127.0.0.1:{port}/-/ready", "prometheus", f"--config.file={config}", f"--storage.tsdb.path=tsdb{port}",
-                   f"--web.listen-address=127.0.0.1:{port}")
+                   f"--web.listen-address=127.0.0.1:{port}", *options)
         return Store(f"http://127.0.0.1:{port}")
 
     def alertmanager(self, config):
@@ -115,13 +115,18 @@ class Servers:
                    f"--web.listen-address=127.0.0.1:{port}", "--cluster.listen-address=")
         return port
 
-    def victoria(self, config=None):
+    def victoria(self):
         port = free_port()
-        scrape = [f"-promscrape.config={config}", "-promscrape.config.strictParse=false"] if config else []
         # By default the newest 30 s are hidden from queries.
         self.start(f"http://127.0.0.1:{port}/health", "victoria-metrics", f"-httpListenAddr=127.0.0.1:{port}", f"-storageDataPath=vm{port}",
-                   "-search.latencyOffset=0s", *scrape)
+                   "-search.latencyOffset=0s")
         return Store(f"http://127.0.0.1:{port}")
+
+    def vmagent(self, store, config):
+        port = free_port()
+        self.start(f"http://127.0.0.1:{port}/health", "vmagent", f"-promscrape.config={config}", "-promscrape.config.strictParse=false",
+                   f"-remoteWrite.url={store.url}/api/v1/write", f"-remoteWrite.tmpDataPath=vmagent{port}", "-remoteWrite.flushInterval=500ms",
+                   f"-httpListenAddr=127.0.0.1:{port}")
 
     def vmalert(self, store, alertmanager_port, *rules):
         port = free_port()
@@ -181,6 +186,6 @@ def quick_alertmanager(folder, webhook):
     config = yaml.safe_load((CONTRIB / "alertmanager.yml").read_text())
     config["route"].update(group_wait="1s", group_interval="1s")
     actuate, = config["receivers"][0]["webhook_configs"]
-    assert actuate["url"] == "http://127.0.0.1:9836/alerts"
-    actuate["url"] = f"http://127.0.0.1:{webhook.port}/alerts"
+    assert actuate["url"] == "http://127.0.0.1:9836/api/v1/alerts"
+    actuate["url"] = f"http://127.0.0.1:{webhook.port}/api/v1/alerts"
     (folder / "alertmanager.yml").write_text(yaml.safe_dump(config))

@@ -37,20 +37,27 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
                      subject_words(subject));
 }
 
+/// A program may reach the process on another machine; a signal does not.
+Status prove_for(const ActRequest& request, bool program) {
+  if (program) {
+    const auto proven = prove(request);
+    return proven ? Status() : fail(proven.error());
+  }
+  const auto held = hold(request);
+  return held ? Status() : fail(held.error());
+}
+
 Result<ActPlan> plan(const ActRequest& request) {
-  if (const auto held = hold(request); !held) return fail(held.error());
-  if (request.arguments.has("program"))
-    return ActPlan{fmt::format("run '{}'", program_words(filled_in(request.arguments.words("program"), request))), {}};
+  const bool runs = request.arguments.has("program");
+  if (const Status proven = prove_for(request, runs); !proven) return fail(proven.error());
+  if (runs) return program_plan(request);
   return ActPlan{words(request.subject, request.arguments), {}};
 }
 
 Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
   if (request.arguments.has("program")) {
-    if (const auto held = hold(request); !held) return fail(held.error());
-    const auto argv = filled_in(request.arguments.words("program"), request);
-    const auto ran = request.tools.run(argv, request.arguments.number("timeout", request.tools.timeout_s));
-    if (!ran) return fail(ran.error());
-    return fmt::format("'{}' ended with exit status 0", program_words(argv));
+    if (const Status proven = prove_for(request, true); !proven) return fail(proven.error());
+    return run_program_of(request);
   }
   return send_signal(request, signal_of(request.arguments));
 }

@@ -26,10 +26,9 @@ std::string workload(const Subject& subject, const StepArguments& /*arguments*/)
   return fmt::format("pod of '{}' of {}", subject.command, subject.user);
 }
 
-Result<KubernetesPod> pod_of(const ActRequest& request) {
+Result<KubernetesPod> evictable_pod(const ActRequest& request) {
   if (const auto proven = prove(request); !proven) return fail(proven.error());
-  if (request.subject.pod.empty()) return fail("the process runs in no pod: its cgroup names none");
-  auto pod = find_pod(request.tools.kubernetes, request.node(), request.subject.pod);
+  auto pod = pod_of(request);
   if (pod && !pod->is_controlled)
     return fail(fmt::format("the pod {}/{} has no controller: nothing would start it again", pod->space, pod->name));
   if (pod && pod->is_of_daemon_set)
@@ -39,13 +38,13 @@ Result<KubernetesPod> pod_of(const ActRequest& request) {
 }
 
 Result<ActPlan> plan(const ActRequest& request) {
-  const auto pod = pod_of(request);
+  const auto pod = evictable_pod(request);
   if (!pod) return fail(pod.error());
   return ActPlan{fmt::format("evict the pod {}/{} of {}", pod->space, pod->name, subject_words(request.subject)), {}};
 }
 
 Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
-  const auto pod = pod_of(request);
+  const auto pod = evictable_pod(request);
   if (!pod) return fail(pod.error());
   std::optional<double> again_in_s;
   auto evicted = evict_pod(request.tools.kubernetes, *pod, again_in_s);

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array kParameters = {
     Parameter{"program", ParameterKind::words, true,
-              "The program and its arguments; {pid}, {user}, {device}, {gpu}, {job}, {container}, {pod}, {node} and "
-              "{policy} are replaced"},
+              "The program and its arguments; {pid}, {user}, {device}, {gpu}, {job}, {container}, {pod}, "
+              "{namespace}, {pod-name}, {node} and {policy} are replaced"},
     Parameter{"timeout", ParameterKind::duration, false,
               "After this the program is ended; default act.timeout-seconds"},
 };
@@ -29,15 +29,12 @@ Status prove_pid(const ActRequest& request) {
 
 Result<ActPlan> plan(const ActRequest& request) {
   if (const Status proven = prove_pid(request); !proven) return fail(proven.error());
-  return ActPlan{fmt::format("run '{}'", program_words(filled_in(request.arguments.words("program"), request))), {}};
+  return program_plan(request);
 }
 
 Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
   if (const Status proven = prove_pid(request); !proven) return fail(proven.error());
-  const auto argv = filled_in(request.arguments.words("program"), request);
-  const auto ran = request.tools.run(argv, request.arguments.number("timeout", request.tools.timeout_s));
-  if (!ran) return fail(ran.error());
-  return fmt::format("'{}' ended with exit status 0", program_words(argv));
+  return run_program_of(request);
 }
 
 }  // namespace

@@ -17,8 +17,6 @@ namespace vramtrack::agent {
 namespace {
 
 constexpr std::size_t kMostPemBytes = 256 * 1024;  ///< a chain of some dozen certificates
-constexpr const char* kCertificate = "agent.tls-certificate";
-constexpr const char* kKey = "agent.tls-key";
 
 template <auto free>
 struct Freed {
@@ -37,7 +35,7 @@ int no_password(char*, int, int, void* asked) {
   return -1;
 }
 
-Result<std::string> read_pem(const char* setting, const std::string& path, bool is_secret) {
+Result<std::string> read_pem(const std::string& setting, const std::string& path, bool is_secret) {
   const auto file = RegularFile::open(path, Links::of_owner);
   if (!file) return fail(file.error().during(setting));
   if (!*file)
@@ -56,8 +54,10 @@ Bio bio_of(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-Status use_certificate(SSL_CTX* context, const std::string& path, std::string& warning) {
-  const auto text = read_pem(kCertificate, path, false);
+Status use_certificate(SSL_CTX* context, const TlsFiles& files, std::string& warning) {
+  const std::string& path = files.certificate;
+  const std::string& name = files.certificate_name;
+  const auto text = read_pem(name, path, false);
   if (!text) return fail(text.error());
   const Bio bio = bio_of(*text);
   const Certificate own(PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr));
@@ -65,44 +65,46 @@ Status use_certificate(SSL_CTX* context, const std::string& path, std::string& w
     return fail(
         fmt::format("{} {}: holds no certificate in PEM (-----BEGIN CERTIFICATE-----); give the file with the "
                     "server's certificate, followed by its chain",
-                    kCertificate, path));
+                    name, path));
   if (SSL_CTX_use_certificate(context, own.get()) != 1)
     return fail(fmt::format("{} {}: OpenSSL does not take this certificate; make one with a key of 2048 bits or more",
-                            kCertificate, path));
+                            name, path));
   while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr))
     if (SSL_CTX_add0_chain_cert(context, next) != 1) X509_free(next);
   if (X509_cmp_current_time(X509_get0_notAfter(own.get())) < 0)
-    warning = fmt::format("{} {} has expired: clients will refuse it; renew it and reload", kCertificate, path);
+    warning = fmt::format("{} {} has expired: clients will refuse it; renew it and reload", name, path);
   else if (X509_cmp_current_time(X509_get0_notBefore(own.get())) > 0)
-    warning =
-        fmt::format("{} {} is not valid yet: clients will refuse it; check this machine's clock", kCertificate, path);
+    warning = fmt::format("{} {} is not valid yet: clients will refuse it; check this machine's clock", name, path);
   return {};
 }
 
-Status use_key(SSL_CTX* context, const std::string& path, const std::string& certificate) {
-  const auto text = read_pem(kKey, path, true);
+Status use_key(SSL_CTX* context, const TlsFiles& files) {
+  const std::string& path = files.key;
+  const std::string& name = files.key_name;
+  const auto text = read_pem(name, path, true);
   if (!text) return fail(text.error());
   bool asked = false;
   const Key key(PEM_read_bio_PrivateKey(bio_of(*text).get(), nullptr, no_password, &asked));
   if (!key && asked)
     return fail(
-        fmt::format("{} {}: is encrypted, and the agent asks nobody for a password; write it without one: "
+        fmt::format("{} {}: is encrypted, and nobody is asked for a password; write it without one: "
                     "(umask 077; openssl pkey -in {} -out FILE)",
-                    kKey, path, path));
-  if (!key) return fail(fmt::format("{} {}: holds no private key in PEM (-----BEGIN PRIVATE KEY-----)", kKey, path));
+                    name, path, path));
+  if (!key) return fail(fmt::format("{} {}: holds no private key in PEM (-----BEGIN PRIVATE KEY-----)", name, path));
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1)
     return fail(fmt::format("{} {}: is not the key of the certificate in {}; give the pair that was made together",
-                            kKey, path, certificate));
+                            name, path, files.certificate));
   return {};
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const TlsCertificate>> TlsCertificate::load(const std::string& certificate,
-                                                                   const std::string& key) {
-  if (certificate.empty() || key.empty())
-    return fail(fmt::format("{} is set and {} is not; set both, or neither", certificate.empty() ? kKey : kCertificate,
-                            certificate.empty() ? kCertificate : kKey));
+Result<std::shared_ptr<const TlsCertificate>> TlsCertificate::load(const TlsFiles& files) {
+  const bool has_key = !files.key.empty();
+  if (files.certificate.empty() || !has_key)
+    return fail(fmt::format("{} is set and {} is not; set both, or neither",
+                            has_key ? files.key_name : files.certificate_name,
+                            has_key ? files.certificate_name : files.key_name));
   const std::shared_ptr<TlsCertificate> out(new TlsCertificate);
   out->context_ = SSL_CTX_new(TLS_server_method());
   if (out->context_ == nullptr) return fail("OpenSSL cannot be used: it makes no context");
@@ -112,8 +114,8 @@ Result<std::shared_ptr<const TlsCertificate>> TlsCertificate::load(const std::st
   SSL_CTX_set_mode(context,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // of clients that never come again, bounded or not
-  Status used = use_certificate(context, certificate, out->warning_);
-  if (used) used = use_key(context, key, certificate);
+  Status used = use_certificate(context, files, out->warning_);
+  if (used) used = use_key(context, files);
   ERR_clear_error();
   if (!used) return fail(used.error());
   return std::shared_ptr<const TlsCertificate>(out);

@@ -15,12 +15,19 @@ struct ssl_st;
 
 namespace vramtrack::agent {
 
+/// The files of a certificate, and the names of the settings or options that give them, for errors.
+struct TlsFiles {
+  std::string certificate;  ///< PEM: the server's certificate, then those of its chain
+  std::string key;          ///< PEM; other users cannot read it
+  std::string certificate_name = "agent.tls-certificate";
+  std::string key_name = "agent.tls-key";
+};
+
 /// A certificate and its key, loaded. Any thread; nobody changes it.
 class TlsCertificate {
  public:
-  /// `certificate`: a PEM file with the server's certificate, then those of its chain. `key`: a PEM file that other
-  /// users cannot read. Errors name the file and say what to do. Nothing is asked at a terminal.
-  static Result<std::shared_ptr<const TlsCertificate>> load(const std::string& certificate, const std::string& key);
+  /// Errors name the file and say what to do. Nothing is asked at a terminal.
+  static Result<std::shared_ptr<const TlsCertificate>> load(const TlsFiles& files);
   ~TlsCertificate();
   TlsCertificate(const TlsCertificate&) = delete;
   TlsCertificate& operator=(const TlsCertificate&) = delete;

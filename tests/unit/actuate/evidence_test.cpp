@@ -35,6 +35,7 @@ TEST(Evidence, WhatTheAlertNamesMustAgree) {
   EXPECT_EQ(with("pid", "4243").refusal, Refusal::mismatch);
   EXPECT_THAT(with("pid_start_ticks", "778").why, HasSubstr("another process than that of the alert"));
   EXPECT_THAT(with("slurm_job_id", "8").why, HasSubstr("of Slurm job 8, but pid 4242 is of job 7.batch"));
+  EXPECT_THAT(with("pod_uid", "11-22").why, HasSubstr("the alert is of the pod 11-22, but pid 4242 is of none"));
   EXPECT_EQ(with("UUID", "GPU-2").refusal, Refusal::no_evidence);
   EXPECT_EQ(with("Hostname", "gn2").refusal, Refusal::mismatch);
   EXPECT_TRUE(with("Hostname", "gn1.cluster.example").subject);

@@ -1,0 +1,144 @@
+"""Runs the real `vramtrack actuate` in a sandbox, with a double of the agent whose evidence it reads, and asks it."""
+import http.client
+import http.server
+import json
+import re
+import signal
+import subprocess
+import threading
+
+from running import Agent, Sandbox, UnixConnection, until
+
+
+def view_of_a_leak(binary):
+    """The View of a simulated agent with a standing alert, as a fixture for the double."""
+    with Sandbox(binary) as box, Agent(box, speed=1200) as agent:
+        def whole():
+            view = agent.get("/api/v1/view")
+            return view if any(s.get("alerts") and s["key"].startswith("process_used") for s in view["series"]) else None
+        return until(whole, 60, "an alert of the process")
+
+
+class AgentDouble(http.server.BaseHTTPRequestHandler):
+    """An agent: its host and its View are the server's attributes."""
+
+    def do_GET(self):
+        self.server.asked += 1
+        self.server.tokens.append(self.headers.get("Authorization"))
+        body = {"/api/v1/version": {"version": "0", "host": self.server.host, "pid": 1, "started": "2026-01-01T00:00:00Z"},
+                "/api/v1/view": self.server.view}.get(self.path)
+        self.send_response(200 if body else 404)
+        self.end_headers()
+        try:
+            self.wfile.write(json.dumps(body or {}).encode())
+        except OSError:  # who asked was killed
+            pass
+
+    def log_message(self, *_):
+        pass
+
+
+class RunningActuator:
+    """An actuator of one machine, `host`, whose process leaks. Use it with `with`."""
+    host = "gn1"
+    view = None
+
+    def __init__(self, binary, policy, *args):
+        RunningActuator.view = RunningActuator.view or view_of_a_leak(binary)
+        self.binary, self.policy, self.args = binary, policy, args
+        self.sandbox = Sandbox(binary)
+
+    def __enter__(self):
+        self.box = self.sandbox.__enter__()
+        self.agent = http.server.ThreadingHTTPServer(("127.0.0.1", 0), AgentDouble)
+        self.agent.host, self.agent.asked, self.agent.tokens = self.host, 0, []
+        self.agent.view = json.loads(json.dumps(RunningActuator.view))
+        self.process_key = next(s["key"] for s in self.agent.view["series"] if s["key"].startswith("process_used") and s.get("alerts"))
+        self.pid = self.process_key.split("/")[2]
+        threading.Thread(target=self.agent.serve_forever, daemon=True).start()
+        self.state = self.box.work / "state"
+        self.env = self.box.environment()
+        self.box.write("fleet.toml", self.policy)
+        self.prepare()
+        self.start()
+        return self
+
+    def prepare(self):
+        """What the scheduler needs, before the actuator is started."""
+
+    def series(self):
+        """That of the process, in the View of the agent."""
+        return next(s for s in self.agent.view["series"] if s["key"] == self.process_key)
+
+    def end_of_the_process(self, is_memory_back):
+        view = json.loads(json.dumps(self.agent.view))
+        view["series"] = [s for s in view["series"] if s["key"] != self.process_key]
+        if is_memory_back:
+            for s in view["series"]:
+                if s["key"].startswith("device_used"):
+                    s["used_bytes"] = 1
+        self.agent.view = view
+
+    def start(self, *more):
+        log = open(self.box.work / "log", "ab")
+        self.process = subprocess.Popen([self.binary, "actuate", "--policy", "fleet.toml", "--listen", "127.0.0.1:0", "--state", self.state, "--node",
+                                         "{Hostname}", "--agents", "http://{instance}", "--set", "actuate.poll-seconds=0.1", *self.args, *more],
+                                        cwd=self.box.work, env=self.env, stdout=subprocess.DEVNULL, stderr=log)  # fmt: skip
+        log.close()
+        self.begun = len(self.log()) if hasattr(self, "port") else 0
+        match = until(lambda: re.search(r"takes alerts on http://127.0.0.1:(\d+)", self.log()[self.begun:]) or self.process.poll() is not None, 20, "starting")
+        assert match is not True, self.log()
+        self.port = int(match[1])
+
+    def __exit__(self, *failure):
+        self.end()
+        if failure[0]:
+            print(self.log()[-3000:], *self.record(), *self.told(), sep="\n")
+        self.agent.shutdown()
+        self.agent.server_close()
+        self.sandbox.__exit__(*failure)
+
+    def end(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(20)
+
+    def log(self):
+        path = self.box.work / "log"
+        return path.read_text() if path.exists() else ""
+
+    def ask(self, method, path, body=None, unix=False, **headers):
+        connection = UnixConnection(self.state / "actuate.sock") if unix else http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            if body is not None and not isinstance(body, (str, bytes)):
+                body = json.dumps(body)
+            connection.request(method, path, body, {"Content-Type": "application/json", **headers} if body is not None else headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def alert(self, status="firing", fingerprint="abcdef0123456789", **labels):
+        return {"status": status, "fingerprint": fingerprint, "startsAt": "2026-01-02T03:04:05.678Z", "endsAt": "0001-01-01T00:00:00Z",
+                "labels": {"alertname": "GpuMemoryLeak", "instance": f"127.0.0.1:{self.agent.server_port}", "Hostname": self.host, "pid": self.pid,
+                           **labels},
+                "annotations": {"summary": "GPU 0 leaks"}}  # fmt: skip
+
+    def post(self, *alerts, **headers):
+        return self.ask("POST", "/api/v1/alerts", {"version": "4", "receiver": "vramtrack", "groupKey": "{}", "truncatedAlerts": 0,
+                                                   "alerts": list(alerts)}, **headers)  # fmt: skip
+
+    def told(self):
+        """What the scheduler was told, a line each."""
+        raise NotImplementedError
+
+    def record(self):
+        path = self.state / "actuate.acts.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def status(self):
+        return json.loads(self.ask("GET", "/api/v1/status")[1])
+
+    def run(self, *args):
+        return subprocess.run([self.binary, "actuate", *args, "--state", self.state], cwd=self.box.work, env=self.env, capture_output=True, text=True,
+                              timeout=30)  # fmt: skip
