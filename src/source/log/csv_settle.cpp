@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_places.hpp"
@@ -147,10 +148,11 @@ Status check_measure(const std::vector<std::vector<std::string_view>>& rows, con
       most = std::max(most, number.value());
     }
   if (most >= kBytesFrom) return {};
-  return fail(fmt::format(
-      "the columns name GPUs and not what is measured of them, and values up to {:.6g} may be memory, a temperature or "
-      "a utilization; if they are used memory, pass --unit (for example --unit MiB)",
-      most));
+  return fail(
+      fmt::format("the columns name GPUs and not what is measured of them, and values up to {0:.6g} may be memory, a "
+                  "temperature or "
+                  "a utilization; if they are used memory, pass {1} (for example {1} MiB)",
+                  most, name_of(Option::unit)));
 }
 
 /// A column of ids that differs in every row is a row number, not a GPU, if time advances. If the head is too short for
@@ -324,8 +326,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
       percent_bytes = static_cast<double>(*head.options->capacity_bytes) / 100;
     } else if (plan.total < 0) {
       percent_bytes = static_cast<double>(kBytesPerGiB);
-      assumptions.emplace_back(
-          "the used column is a percentage: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes");
+      assumptions.push_back(nominal_scale("the used column is a percentage"));
     }
   }
 

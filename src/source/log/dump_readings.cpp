@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/units.hpp"
+#include "source/log/unit.hpp"
 
 namespace vramtrack {
 
@@ -39,9 +40,7 @@ void DumpReadings::put(const LogDevice& named, Field field, std::uint64_t bytes,
 void DumpReadings::set_percent(const LogDevice& named, double percent, const std::optional<std::uint64_t>& capacity,
                                LogRows& rows) {
   if (!(percent >= 0 && percent <= 100)) return;
-  if (!capacity)
-    rows.warn(
-        "the log gives memory in percent only: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes");
+  if (!capacity) rows.warn(nominal_scale("the log gives memory in percent only"));
   const double scale_bytes = capacity ? static_cast<double>(*capacity) / 100 : static_cast<double>(kBytesPerGiB);
   set(named, Field::used, static_cast<std::uint64_t>(std::llround(percent * scale_bytes)), rows);
 }
