@@ -184,4 +184,12 @@ def test_no_option_of_the_command_line_is_advised(samples, interval_s, capacity_
     for mib in (0, 2, 40):
         used = [8 * 2**30 + mib * 2**20 * t for t in range(samples)]
         verdict = vramtrack.detect([interval_s * t for t in range(samples)], used, capacity_bytes)
-        assert not re.search(r"--(interval|capacity|format|metric|set|settings|detector)\b", str(verdict)), str(verdict)
+        # What is quoted is a command to run.
+        words = re.sub(r"'vramtrack [^']*'", "", str(verdict) + verdict.to_json() + repr(verdict.told))
+        assert not re.search(r"--(interval|capacity|format|metric|set|settings|detector)\b", words), words
+
+
+def test_arguments_are_advised():
+    short = vramtrack.detect([0, 1, 2, 3, 4], [8 * 2**30] * 5)
+    assert "pass capacity_bytes, for example capacity_bytes=24 * 2**30" in str(short)
+    assert short.told.next == "record for longer, or sample more often (interval_s of a Watch)" and short.told.next in str(short)

@@ -284,27 +284,11 @@ def _alert(line: Dict[str, Any]) -> Alert:
     return replace(_of_line(Alert, line), told=_told(ToldAlert, line))
 
 
-# The command line's words name its options. Python's words name arguments.
-_OPTIONS = (
-    ("(--interval)", "(interval_s of a Watch)"),
-    ("pass --capacity, for example --capacity 24GiB", "pass capacity_bytes, for example capacity_bytes=24 * 2**30"),
-    ("pass --capacity", "pass capacity_bytes"),
-    ("earlier ones are in --format json", "earlier ones are in Verdict.alerts"),
-)
-
-
-def in_python(words: str) -> str:
-    """The words with Python's arguments in place of the command line's options."""
-    for option, ours in _OPTIONS:
-        words = words.replace(option, ours)
-    return words
-
-
 def verdict_of(analysis: Any, metric: str) -> Verdict:
     """The core's analysis as a Verdict."""
     line: Dict[str, Any] = json.loads(analysis.line) if analysis.line else {}
     columns = (analysis.times_s, analysis.low_bytes, analysis.high_bytes, analysis.mean_bytes)
-    return _verdict(line, in_python(analysis.text), Series(*(tuple(values) for values in columns)), metric)
+    return _verdict(line, analysis.text, Series(*(tuple(values) for values in columns)), metric)
 
 
 def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Verdict:

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "act/proof.hpp"
+#include "core/option.hpp"
 #include "host/process.hpp"
 #include "host/process_tree.hpp"
 
@@ -80,8 +81,8 @@ std::string why_spared(const Holder& holder, const ReclaimBounds& bounds) {
   if (!holder.is_helper) return "its parent has ended, but it may have been left to run on purpose";
   const bool is_named = bounds.is_root && bounds.users.contains(holder.info.user);
   if (holder.info.user.empty() || (holder.info.user != bounds.own_user && !is_named))
-    return fmt::format("it belongs to {}: as root, name that user with --user",
-                       holder.info.user.empty() ? "an unknown user" : holder.info.user);
+    return fmt::format("it belongs to {}: as root, name that user with {}",
+                       holder.info.user.empty() ? "an unknown user" : holder.info.user, name_of(Option::user));
   return {};
 }
 

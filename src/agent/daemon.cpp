@@ -20,6 +20,7 @@
 #include "agent/server/listen.hpp"
 #include "agent/supervisor.hpp"
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "host/host_name.hpp"
 #include "host/interrupt.hpp"
 #include "host/privilege.hpp"
@@ -189,8 +190,8 @@ class Agent {
                                            : simulated_input(options_.scenario, options_.seed, speed);
     if (!input && !options_.scenario.empty()) return fail("cannot simulate: " + input.error().message);
     if (!input && !options_.or_simulate)
-      return fail(fmt::format("no GPU to watch: {}; 'vramtrack doctor' shows what to do, --or-simulate needs no GPU",
-                              input.error().message));
+      return fail(fmt::format("no GPU to watch: {}; 'vramtrack doctor' shows what to do, {} needs no GPU",
+                              input.error().message, name_of(Option::or_simulate)));
     if (!input) {
       log(Level::warning,
           fmt::format("no GPU to watch ({}): simulating a training job that leaks", input.error().message));

@@ -7,6 +7,8 @@
 #include <array>
 #include <chrono>
 
+#include "core/option.hpp"
+
 namespace vramtrack::fleet {
 namespace {
 
@@ -30,7 +32,8 @@ std::string connection_words(httplib::Error error) {
     case httplib::Error::SSLLoadingCerts:
       return "the certificates to verify the server with cannot be read";
     case httplib::Error::SSLServerVerification:
-      return "its certificate is not trusted; give --ca-file for an authority of your own";
+      return fmt::format("its certificate is not trusted; give {} for an authority of your own",
+                         name_of(Option::ca_file));
     default:
       return "the exchange failed: " + httplib::to_string(error);
   }
@@ -55,7 +58,8 @@ bool speaks_of_a_limit(const std::string& words) {
 HttpFailure failure_of(const ServerAddress& server, int status, const std::string& words) {
   std::string why = fmt::format("{} answered with status {}", server.origin(), status);
   if (!words.empty()) why += ": " + first_words(words);
-  if (status == 401 || status == 403) why += "; give --bearer-token-file or --basic-auth-file";
+  if (status == 401 || status == 403)
+    why += fmt::format("; give {} or {}", name_of(Option::bearer_token_file), name_of(Option::basic_auth_file));
   if (status >= 300 && status < 400) why += "; redirects are not followed, give the final address";
   const bool is_limit =
       (status == 400 || status == 413 || status == 414 || status == 422 || status >= 500) && speaks_of_a_limit(words);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack::fleet {
@@ -65,8 +66,8 @@ std::string table(const std::vector<LeakingJob>& jobs, std::size_t most) {
     out += fmt::format("{}  {}  {}  {}  {}  {}  {}\n", fit(row.job, job), fit(row.first, first), fit(row.leaks, leaks),
                        fit_right(row.used, used), fit_right(row.growth, growth), fit(row.end, end), row.sure);
   if (jobs.size() + 1 > rows.size())
-    out += fmt::format("and {} more; --limit shows more, --format json all\n",
-                       format_number(jobs.size() + 1 - rows.size()));
+    out += fmt::format("and {} more; {} shows more, {} all\n", format_number(jobs.size() + 1 - rows.size()),
+                       name_of(Option::limit), name_of(Option::json));
   return out;
 }
 
@@ -121,8 +122,8 @@ std::string findings_text(const std::vector<FleetFinding>& findings) {
   if (unsure > kMostUnsure)
     out += fmt::format(
         "\n{} jobs leak on one of their nodes and are healthy on the others: too little to tell the node "
-        "from what that rank does. --format json lists them.\n",
-        format_number(unsure));
+        "from what that rank does. {} lists them.\n",
+        format_number(unsure), name_of(Option::json));
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/option.hpp"
 #include "core/xid.hpp"
 #include "health/findings.hpp"
 #include "report/health.hpp"
@@ -84,8 +85,8 @@ void check_log(const HealthFacts& facts, HealthCheckup& out) {
   if (!log.is_wanted || (log.events.empty() && !log.is_named && !has_nvidia(facts))) return;
   if (!log.error.empty()) {
     out.unchecked.push_back({"XID errors in the kernel log", log.error,
-                             "run as root, name a copy of the log with --kernel-log, or leave it out with "
-                             "--no-kernel-log"});
+                             fmt::format("run as root, name a copy of the log with {}, or leave it out with {}",
+                                         name_of(Option::kernel_log), name_of(Option::no_kernel_log))});
     return;
   }
   for (const DriverEvent& event : log.events) add_log_finding(event, facts, out);

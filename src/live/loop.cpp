@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/option.hpp"
 #include "live/program_store.hpp"
 #include "live/resume.hpp"
 
@@ -54,8 +55,8 @@ void Loop::make_sources() {
 bool Loop::record_into(const StoreConfig& store) {
   auto opened = Store::open(store, *input_.catalog, started_);
   if (!opened) {
-    pipeline_.warn(fmt::format("not recording: {}; watching continues without it (pass --no-record to silence this)",
-                               opened.error().message));
+    pipeline_.warn(fmt::format("not recording: {}; watching continues without it (pass {} to silence this)",
+                               opened.error().message, name_of(Option::no_record)));
     return false;
   }
   if (config_.watch.experience) pipeline_.remember(memory_in(**opened));

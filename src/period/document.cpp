@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "period/sections.hpp"
 #include "report/health.hpp"
 #include "report/story.hpp"
@@ -216,7 +217,8 @@ void device_section(const PeriodReport& report, const std::vector<ToldSeries>& a
   for (const Fact& other : one.told.dissent)
     if (s.has_verdict && other.label == "dissent") out.rows.emplace_back(other.label, other.text);
   if (is_device(s.view) && !s.view.device.capacity_bytes)
-    out.rows.emplace_back("capacity", "unknown, so the time to out-of-memory cannot be predicted; pass --capacity");
+    out.rows.emplace_back("capacity", fmt::format("unknown, so the time to out-of-memory cannot be predicted; pass {}",
+                                                  name_of(Option::capacity)));
   if (s.has_verdict && !one.told.next.empty()) out.rows.emplace_back("next", one.told.next);
   if (!out.rows.empty()) blocks.emplace_back(std::move(out));
   process_table(all, s.view.key.device_id, blocks);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/option.hpp"
 
 namespace vramtrack {
 namespace {
@@ -231,8 +232,9 @@ Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& p
       first = std::min(first, e.first);
       last = std::max(last, e.last);
     }
-    has = fmt::format("its samples are from {} to {}; pass --since {}", format_moment(first, false),
-                      format_moment(last, false), format_moment(std::max(first, last - kBefore), false));
+    has = fmt::format("its samples are from {} to {}; pass {} {}", format_moment(first, false),
+                      format_moment(last, false), name_of(Option::since),
+                      format_moment(std::max(first, last - kBefore), false));
   }
   return Error{fmt::format("{} has no samples from this period: {}", path, has)};
 }
@@ -249,7 +251,8 @@ Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalo
                                  : begin + " to " + format_moment(last_tick_, relative),
                              advice_)};
   }
-  return Error{"no usable sample; check the file, or say what it is with --input-format"};
+  return Error{
+      fmt::format("no usable sample; check the file, or say what it is with {}", name_of(Option::input_format))};
 }
 
 Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std::vector<std::string>& files,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "core/printable.hpp"
 #include "report/story.hpp"
 #include "report/told.hpp"
@@ -89,7 +90,7 @@ ToldWith told_with_device(const View& view) {
 
 void alert_lines(std::string& out, const SeriesView& s, const ToldWith& elsewhere, bool relative) {
   const std::size_t from = s.alerts.size() > kMaxAlertLines ? s.alerts.size() - kMaxAlertLines : 0;
-  if (from > 0) line(out, "alerts", fmt::format("{} earlier ones are in --format json", from));
+  if (from > 0) line(out, "alerts", fmt::format("{} earlier ones are in {}", from, name_of(Option::all_alerts)));
   for (std::size_t i = from; i < s.alerts.size(); ++i) {
     const Alert& a = s.alerts[i];
     const ToldAlert told = tell(a);
@@ -129,7 +130,8 @@ void details(std::string& out, const SeriesView& s, const Told& told, const Told
   for (const std::string& why : s.explain) line(out, &why == s.explain.data() ? "explain" : "", why);
   if (s.key.pid == 0 && !is_rest(s) && !s.device.capacity_bytes)
     line(out, "capacity",
-         "unknown, so the time to out-of-memory cannot be predicted; pass --capacity, for example --capacity 24GiB");
+         fmt::format("unknown, so the time to out-of-memory cannot be predicted; pass {}, for example {}",
+                     name_of(Option::capacity), example_of(Option::capacity)));
   if (!told.next.empty()) line(out, "next", told.next);
 }
 
@@ -184,8 +186,8 @@ std::string render(const View& view, const ReportStyle& style) {
     shown_before = true;
   }
   if (brief > kMaxBriefLines)
-    out += fmt::format("and {} more process{} without a sign of a leak; --format json lists all\n",
-                       brief - kMaxBriefLines, brief - kMaxBriefLines == 1 ? "" : "es");
+    out += fmt::format("and {} more process{} without a sign of a leak; {} lists all\n", brief - kMaxBriefLines,
+                       brief - kMaxBriefLines == 1 ? "" : "es", name_of(Option::json));
   if (!view.notices.empty()) out += "\nevents\n";
   for (const Notice& n : view.notices)
     out += fmt::format("  {}  {}\n", format_moment(n.time, view.clock_is_relative), printable(n.text));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "core/printable.hpp"
 #include "core/scale.hpp"
 #include "report/accounting.hpp"
@@ -258,9 +259,10 @@ std::string next_step(const SeriesView& series, Origin origin) {
   if (f.state == State::too_short && scale().counts_steps())
     return fmt::format("record more {}s, or each of them", scale().step);
   if (f.state == State::too_short)
-    return origin == Origin::watch ? "record for longer, or sample more often (--interval)"
-                                   : "record for longer, or more often: 'nvidia-smi ... -l 1' and 'vramtrack watch "
-                                     "--interval 1s' take a sample a second";
+    return origin == Origin::watch
+               ? fmt::format("record for longer, or sample more often ({})", name_of(Option::interval))
+               : "record for longer, or more often: 'nvidia-smi ... -l 1' and 'vramtrack watch "
+                 "--interval 1s' take a sample a second";
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/option.hpp"
 #include "run/library_place.hpp"
 
 namespace vramtrack::run {
@@ -81,7 +82,8 @@ Result<ProbeLibrary> find_probe(const std::string& folder) {
     }
     searched += (searched.empty() ? "" : ", ") + place.lexically_normal().string();
   }
-  return fail(fmt::format("{} was found in none of {}; name its folder with --probe", name, searched));
+  return fail(
+      fmt::format("{} was found in none of {}; name its folder with {}", name, searched, name_of(Option::probe)));
 }
 
 Result<ProbeLibrary> preloadable(ProbeLibrary library, const std::vector<std::string>& places) {

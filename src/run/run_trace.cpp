@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "core/errno_words.hpp"
+#include "core/option.hpp"
 #include "host/process.hpp"
 #include "live/clock.hpp"
 #include "run/build_id.hpp"
@@ -86,12 +87,13 @@ RunTrace::RunTrace(std::string output, std::vector<std::string> program, Warn wa
 
 Status RunTrace::can_be_written() const {
   if (std::error_code error; std::filesystem::is_directory(output_, error))
-    return fail(fmt::format("cannot write a trace into {}: it is a folder; name a file in it with --output", output_));
+    return fail(fmt::format("cannot write a trace into {}: it is a folder; name a file in it with {}", output_,
+                            name_of(Option::output)));
   const std::filesystem::path folder = std::filesystem::path(output_).parent_path();
   const std::string place = folder.empty() ? std::string(".") : folder.string();
   if (::access(place.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(
-      fmt::format("cannot write a trace into {}: {}; name another file with --output", place, errno_words(errno)));
+  return fail(fmt::format("cannot write a trace into {}: {}; name another file with {}", place, errno_words(errno),
+                          name_of(Option::output)));
 }
 
 void RunTrace::check(const Status& status) {

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "agent/acknowledgements.hpp"
+#include "core/option.hpp"
 #include "host/held_process.hpp"
 #include "host/interrupt.hpp"
 #include "live/clock.hpp"
@@ -199,7 +200,7 @@ class Program {
       return;
     }
     if (model_.read_only) {
-      model_.ui.message = "signals are off (--read-only)";
+      model_.ui.message = fmt::format("signals are off ({})", name_of(Option::read_only));
       return;
     }
     auto held = HeldProcess::open(proc_root_, key.pid, key.pid_start_ticks);

@@ -120,115 +120,147 @@ std::vector<std::string> doubts(std::span<const Snapshot> snapshots) {
   return out;
 }
 
-void judge(Growth& growth, std::uint64_t least_bytes) {
+struct Conclusion {
+  Condition condition = Condition::steady;
+  std::string because;
+  std::string next_step;
+};
+
+std::string requested_words(const Growth& growth) {
+  return fmt::format("live requested memory went from {} to {}", format_size(growth.usage.front().requested_bytes),
+                     format_size(growth.usage.back().requested_bytes));
+}
+
+/// The sites that grew at each step.
+struct Growers {
+  std::size_t sites = 0;
+  std::int64_t bytes = 0;
+  std::int64_t by_blocks = 0;  ///< from sites that hold more blocks, not larger ones
+};
+
+Growers growers_of(const Growth& growth) {
+  Growers out;
+  for (const SiteGrowth& site : growth.sites) {
+    if (!site.grew_each_time) continue;
+    ++out.sites;
+    out.bytes += site.growth_bytes();
+    if (site.growth_blocks() > 0) out.by_blocks += site.growth_bytes();
+  }
+  return out;
+}
+
+Conclusion leak_of(const Growers& growers, const Growth& growth) {
+  const std::string sites = format_count(growers.sites, "site");
+  const std::string requested = requested_words(growth);
+  const std::size_t snapshots = growth.usage.size();
+  if (snapshots < 3)
+    return {Condition::leak, fmt::format("{} grew by {}; {}", sites, format_size(growers.bytes), requested),
+            "two snapshots cannot tell a leak from a warm-up: collect garbage (gc.collect()), take a third at the same "
+            "point of a later step, and name all three"};
+  const std::string grew =
+      fmt::format("{} grew at each of {} steps, by {} in total", sites, snapshots - 1, format_size(growers.bytes));
+  if (!growth.is_certain)
+    return {Condition::leak, fmt::format("{}, but the number of blocks did not grow; {}", grew, requested),
+            fmt::format("varying sizes rise by chance in 1 of {1} sets of {0} snapshots: take {2} snapshots at the "
+                        "same point of a step, and name all",
+                        snapshots, snapshots == 3 ? 6 : 24, kTellsSizes)};
+  return {Condition::leak, fmt::format("{}; {}", grew, requested),
+          "look at the lines below, from the top: what they allocate is kept somewhere (a list, a graph, a global, a "
+          "cache without a limit)"};
+}
+
+/// Whether the requested memory rose from each of three or more snapshots to the next.
+bool rises_always(const Growth& growth) {
+  for (std::size_t i = 1; i < growth.usage.size(); ++i)
+    if (is_flat(growth.usage[i - 1].requested_bytes, growth.usage[i].requested_bytes)) return false;
+  return growth.usage.size() >= 3;
+}
+
+Conclusion leak_of_no_site(const Growth& growth) {
+  return {
+      Condition::leak,
+      fmt::format("{}, more at each of {} steps, but not at any single site", requested_words(growth),
+                  growth.usage.size() - 1),
+      "look at the lines below: stacks that are new each time (notebook cells), or branches that are taken in turn, "
+      "grow like this"};
+}
+
+/// Freed blocks that wait for a stream.
+std::optional<Conclusion> find_pending(const Usage& a, const Usage& b) {
+  if (is_flat(a.active_bytes(), b.active_bytes()) || !is_flat(a.allocated_bytes, b.allocated_bytes) ||
+      change(a.pending_free_bytes, b.pending_free_bytes) <= 0)
+    return std::nullopt;
+  return Conclusion{
+      Condition::pending,
+      fmt::format("blocks freed but still in use by a stream went from {} to {}, while what the program holds is flat",
+                  format_size(a.pending_free_bytes), format_size(b.pending_free_bytes)),
+      "a stream passed to record_stream() is behind: synchronise it, or wait for it once per step, before the "
+      "tensors are dropped"};
+}
+
+/// Reserved memory that grew without need: fragments, or a cache.
+std::optional<Conclusion> find_idle_reserve(const Usage& a, const Usage& b, const std::string& requested) {
+  if (is_flat(a.reserved_bytes, b.reserved_bytes) || !is_flat(a.requested_bytes, b.requested_bytes))
+    return std::nullopt;
+  const std::string grew = fmt::format("reserved memory grew by {} while {}",
+                                       format_size(change(a.reserved_bytes, b.reserved_bytes)), requested);
+  if (change(a.pinned_bytes, b.pinned_bytes) > change(a.releasable_bytes, b.releasable_bytes))
+    return Conclusion{
+        Condition::fragmentation,
+        fmt::format("{}; of the free part, {} are pinned by live blocks", grew, format_size(b.pinned_bytes)),
+        "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or make the sizes repeat (pad batches); empty_cache() "
+        "does not help"};
+  return Conclusion{Condition::cache,
+                    fmt::format("{}; empty_cache() would return {}", grew, format_size(b.releasable_bytes)),
+                    "nothing leaks: this is the allocator's cache. Leave it, or call torch.cuda.empty_cache() once "
+                    "after the peak where another process needs the memory"};
+}
+
+/// A device that fills up while the allocator does not.
+std::optional<Conclusion> find_outside(const Growth& growth) {
+  const auto& used_a = growth.device_used_bytes.front();
+  const auto& used_b = growth.device_used_bytes.back();
+  if (!used_a || !used_b || is_flat(*used_a, *used_b) ||
+      !is_flat(growth.usage.front().reserved_bytes, growth.usage.back().reserved_bytes))
+    return std::nullopt;
+  return Conclusion{
+      Condition::outside,
+      fmt::format("the device's used memory went from {} to {} while the allocator's reserved memory is flat",
+                  format_size(*used_a), format_size(*used_b)),
+      "PyTorch's allocator did not grow: check NCCL's buffers, libraries with their own pools (cuDNN, CuPy, "
+      "nvdiffrast), and other processes ('vramtrack watch --once')"};
+}
+
+/// Also sets is_certain and leaking_bytes.
+Conclusion judge(Growth& growth, std::uint64_t least_bytes) {
   const Usage& a = growth.usage.front();
   const Usage& b = growth.usage.back();
   const bool many = growth.usage.size() >= 3;
-  std::size_t sites = 0;
-  std::int64_t by_blocks = 0;  // from sites that hold more blocks, not larger ones
-  for (const SiteGrowth& site : growth.sites)
-    if (site.grew_each_time) {
-      growth.leaking_bytes += site.growth_bytes();
-      if (site.growth_blocks() > 0) by_blocks += site.growth_bytes();
-      ++sites;
-    }
-  const std::string requested = fmt::format("live requested memory went from {} to {}", format_size(a.requested_bytes),
-                                            format_size(b.requested_bytes));
-  const auto set = [&growth](Condition condition, std::string because, std::string next) {
-    growth.condition = condition;
-    growth.because = std::move(because);
-    growth.next_step = std::move(next);
-  };
+  const std::string requested = requested_words(growth);
+  const std::int64_t more = change(a.requested_bytes, b.requested_bytes);
+  const Growers growers = growers_of(growth);
+  growth.leaking_bytes = growers.bytes;
   if (!growth.is_comparable)
-    return set(Condition::steady, "the first and the last snapshot have hardly any stacks in common: " + requested,
-               "compare snapshots of one run of one program, taken at the same point of a step");
+    return {Condition::steady, "the first and the last snapshot have hardly any stacks in common: " + requested,
+            "compare snapshots of one run of one program, taken at the same point of a step"};
   // If a site grows while others give back as much, memory only moves; it does not grow.
-  if (growth.leaking_bytes >= static_cast<std::int64_t>(least_bytes) &&
-      change(a.requested_bytes, b.requested_bytes) > 0 &&
-      change(a.requested_bytes, b.requested_bytes) * 2 >= growth.leaking_bytes) {
-    growth.is_certain = many && (by_blocks * 2 >= growth.leaking_bytes || growth.usage.size() >= kTellsSizes);
-    if (many && !growth.is_certain)
-      set(Condition::leak,
-          fmt::format("{} grew at each of {} steps, by {} in total, but the number of blocks did not grow; {}",
-                      format_count(sites, "site"), growth.usage.size() - 1, format_size(growth.leaking_bytes),
-                      requested),
-          fmt::format("varying sizes rise by chance in 1 of {1} sets of {0} snapshots: take {2} snapshots at the same "
-                      "point of a step, and name all",
-                      growth.usage.size(), growth.usage.size() == 3 ? 6 : 24, kTellsSizes));
-    else if (many)
-      set(Condition::leak,
-          fmt::format("{} grew at each of {} steps, by {} in total; {}", format_count(sites, "site"),
-                      growth.usage.size() - 1, format_size(growth.leaking_bytes), requested),
-          "look at the lines below, from the top: what they allocate is kept somewhere (a list, a graph, a global, a "
-          "cache without a limit)");
-    else
-      set(Condition::leak,
-          fmt::format("{} grew by {}; {}", format_count(sites, "site"), format_size(growth.leaking_bytes), requested),
-          "two snapshots cannot tell a leak from a warm-up: collect garbage (gc.collect()), take a third at the same "
-          "point of a later step, and name all three");
-    return;
+  if (growers.bytes >= static_cast<std::int64_t>(least_bytes) && more > 0 && more * 2 >= growers.bytes) {
+    growth.is_certain = many && (growers.by_blocks * 2 >= growers.bytes || growth.usage.size() >= kTellsSizes);
+    return leak_of(growers, growth);
+  }
+  if (rises_always(growth)) {
+    growth.leaking_bytes = more;
+    return leak_of_no_site(growth);
   }
   growth.leaking_bytes = 0;
-  bool rises_always = many;
-  for (std::size_t i = 1; i < growth.usage.size(); ++i)
-    rises_always = rises_always && !is_flat(growth.usage[i - 1].requested_bytes, growth.usage[i].requested_bytes);
-  if (rises_always) {
-    growth.leaking_bytes = change(a.requested_bytes, b.requested_bytes);
-    return set(
-        Condition::leak,
-        fmt::format("{}, more at each of {} steps, but not at any single site", requested, growth.usage.size() - 1),
-        "look at the lines below: stacks that are new each time (notebook cells), or branches that are taken in turn, "
-        "grow like this");
-  }
-  const std::int64_t reserved = change(a.reserved_bytes, b.reserved_bytes);
-  const std::int64_t pending = change(a.pending_free_bytes, b.pending_free_bytes);
-  const std::int64_t pinned = change(a.pinned_bytes, b.pinned_bytes);
-  const std::int64_t releasable = change(a.releasable_bytes, b.releasable_bytes);
-  if (!is_flat(a.active_bytes(), b.active_bytes()) && is_flat(a.allocated_bytes, b.allocated_bytes) && pending > 0) {
-    set(Condition::pending,
-        fmt::format(
-            "blocks freed but still in use by a stream went from {} to {}, while what the program holds is flat",
-            format_size(a.pending_free_bytes), format_size(b.pending_free_bytes)),
-        "a stream passed to record_stream() is behind: synchronise it, or wait for it once per step, before the "
-        "tensors are dropped");
-    return;
-  }
-  if (!is_flat(a.reserved_bytes, b.reserved_bytes) && is_flat(a.requested_bytes, b.requested_bytes)) {
-    if (pinned > releasable)
-      set(Condition::fragmentation,
-          fmt::format("reserved memory grew by {} while {}; of the free part, {} are pinned by live blocks",
-                      format_size(reserved), requested, format_size(b.pinned_bytes)),
-          "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or make the sizes repeat (pad batches); empty_cache() "
-          "does not help");
-    else
-      set(Condition::cache,
-          fmt::format("reserved memory grew by {} while {}; empty_cache() would return {}", format_size(reserved),
-                      requested, format_size(b.releasable_bytes)),
-          "nothing leaks: this is the allocator's cache. Leave it, or call torch.cuda.empty_cache() once after the "
-          "peak "
-          "where another process needs the memory");
-    return;
-  }
-  if (growth.device_used_bytes.front() && growth.device_used_bytes.back()) {
-    const std::uint64_t used_a = *growth.device_used_bytes.front();
-    const std::uint64_t used_b = *growth.device_used_bytes.back();
-    if (!is_flat(used_a, used_b) && is_flat(a.reserved_bytes, b.reserved_bytes)) {
-      set(Condition::outside,
-          fmt::format("the device's used memory went from {} to {} while the allocator's reserved memory is flat",
-                      format_size(used_a), format_size(used_b)),
-          "PyTorch's allocator did not grow: check NCCL's buffers, libraries with their own pools (cuDNN, CuPy, "
-          "nvdiffrast), "
-          "and other processes ('vramtrack watch --once')");
-      return;
-    }
-  }
-  if (!is_flat(a.requested_bytes, b.requested_bytes))
-    set(Condition::steady,
-        requested + (many ? ", but no site grew at every step: the sizes vary, or the program is warming up"
-                          : ", but other sites shrank by as much as these grew: the sizes vary"),
-        "take the snapshots at the same point of a step");
-  else
-    set(Condition::steady, requested, "");
+  if (auto pending = find_pending(a, b)) return std::move(*pending);
+  if (auto idle = find_idle_reserve(a, b, requested)) return std::move(*idle);
+  if (auto outside = find_outside(growth)) return std::move(*outside);
+  if (is_flat(a.requested_bytes, b.requested_bytes)) return {Condition::steady, requested, ""};
+  return {Condition::steady,
+          requested + (many ? ", but no site grew at every step: the sizes vary, or the program is warming up"
+                            : ", but other sites shrank by as much as these grew: the sizes vary"),
+          "take the snapshots at the same point of a step"};
 }
 
 }  // namespace
@@ -255,7 +287,10 @@ Growth growth_between(std::vector<SiteGrowth> sites, std::vector<Usage> usage,
     return std::adjacent_find(site.bytes.begin(), site.bytes.end(), std::not_equal_to<>()) == site.bytes.end();
   });
   growth.sites = std::move(sites);
-  judge(growth, least_bytes);
+  Conclusion conclusion = judge(growth, least_bytes);
+  growth.condition = conclusion.condition;
+  growth.because = std::move(conclusion.because);
+  growth.next_step = std::move(conclusion.next_step);
   return growth;
 }
 

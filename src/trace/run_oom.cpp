@@ -9,6 +9,7 @@
 
 #include "core/format.hpp"
 #include "core/json_text.hpp"
+#include "core/option.hpp"
 #include "trace/render/parts.hpp"
 
 namespace vramtrack::trace {
@@ -103,7 +104,7 @@ void conclude(RunOom& oom, const Symbols& symbols) {
     oom.next_step = "with PyTorch, set PYTORCH_ALLOC_CONF=expandable_segments:True";
   } else if (oom.is_refused) {
     oom.because = refusal(oom);
-    oom.next_step = "raise --limit, or reduce the largest line below";
+    oom.next_step = fmt::format("raise {}, or reduce the largest line below", name_of(Option::limit));
   } else if (oom.others_bytes > half && oom.others_bytes >= oom.asked_bytes) {
     oom.because = fmt::format("other processes held {} of the device", size(oom.others_bytes));
     oom.next_step = "run on a device of your own, or end what no longer needs its memory";

@@ -13,6 +13,7 @@
 #include "agent/server/browser.hpp"
 #include "agent/server/guard.hpp"
 #include "agent/server/history.hpp"
+#include "core/option.hpp"
 #include "report/view_json.hpp"
 #include "store/store.hpp"
 
@@ -33,7 +34,8 @@ Response json_response(std::shared_ptr<const std::string> body) {
 
 Response no_store() {
   return error(404, "no_store",
-               "nothing is recorded: start the agent without --no-record, or see its log for an error of the store");
+               fmt::format("nothing is recorded: start the agent without {}, or see its log for an error of the store",
+                           name_of(Option::no_record)));
 }
 
 MaySeeCommand may_see(const Rights& rights) {

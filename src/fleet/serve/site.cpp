@@ -5,6 +5,7 @@
 #include "agent/assets.hpp"
 #include "agent/server/browser.hpp"
 #include "agent/server/guard.hpp"
+#include "core/option.hpp"
 
 namespace vramtrack::fleet {
 namespace {
@@ -62,7 +63,9 @@ std::optional<Response> FleetSite::admit(const Request& request) const {
   const bool is_open =
       options_.token.empty() || request.path == "/healthz" || agent::find_asset(with_page(request).path) != nullptr;
   if (!is_open && !agent::bears_token(request.authorization, options_.token)) {
-    Response out = refusal(401, "unauthorised", "send 'Authorization: Bearer TOKEN', the token of --token-file");
+    Response out =
+        refusal(401, "unauthorised",
+                fmt::format("send 'Authorization: Bearer TOKEN', the token of {}", name_of(Option::token_file)));
     out.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"vramtrack\"");
     return out;
   }

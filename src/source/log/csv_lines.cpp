@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/option.hpp"
 #include "source/log/csv_rows.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/stamp_search.hpp"
@@ -138,8 +139,8 @@ std::optional<std::string> CsvRows::misfit() const {
 std::string CsvRows::refuse_rows(std::uint64_t rows, const std::string& first) const {
   return fmt::format(
       "{} of the lines are no rows of what was understood, {} are ({}); {}; keep one kind of row in the file, mend the "
-      "header so that it names every column, or pass --line-pattern to say what a line holds",
-      rows, fit_, describe(plan_), first);
+      "header so that it names every column, or pass {} to say what a line holds",
+      rows, fit_, describe(plan_), first, name_of(Option::line_pattern));
 }
 
 /// "Thu Oct  9 23:47:45 2025" on a line of its own.

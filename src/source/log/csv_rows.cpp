@@ -124,39 +124,12 @@ std::uint64_t CsvRows::parse(std::string_view lines, std::uint64_t line, bool co
 /// Reads the fields that were cut; returns nullptr on success, else the reason for the failure.
 const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   Timestamp time;
-  if (plan_.date >= 0) {
-    stamp_buffer_.assign(trim(field(plan_.date)));
-    stamp_buffer_ += ' ';
-    stamp_buffer_ += trim(field(plan_.time));
-    if (!stamp_.read(stamp_buffer_, time)) return "no readable time";
-  } else if (plan_.time >= 0 && !stamp_.read(field(plan_.time), time)) {
-    return "no readable time";
-  } else if (plan_.clock_lines) {
-    if (!line_time_) return "no line with a date before it";
-    time = *line_time_;
-  }
+  if (const char* const why = read_time(time)) return why;
   if (plan_.time >= 0) rows.row_time(time);
-
   if (!plan_.wide.empty()) return read_wide_row(time, last_is_whole, rows);
 
-  std::uint64_t used = 0;
-  double percent = 0;
-  Amount amount = Amount::missing;
-  if (plan_.percent) {
-    amount = read_percent(field(plan_.used), percent);
-    if (amount == Amount::bad) return "no readable percentage";
-  } else if (plan_.used >= 0) {
-    amount = logtext::read_amount(field(plan_.used), used_unit_, used, comma_);
-    if (amount == Amount::bad) return "no readable amount of used memory";
-    if (!last_is_whole) return "truncated last line";
-    value_length_ = field(plan_.used).size();
-  }
-  std::uint64_t free = 0;
-  Amount free_amount = Amount::missing;
-  if (plan_.free >= 0 && (plan_.used < 0 || plan_.total < 0)) {
-    free_amount = logtext::read_amount(field(plan_.free), free_unit_, free, comma_);
-    if (plan_.used < 0 && free_amount == Amount::bad) return "no readable amount of free memory";
-  }
+  RowAmounts row;
+  if (const char* const why = read_amounts(last_is_whole, row)) return why;
   if (!last_is_whole) return "truncated last line";
 
   CsvEntry* const e = entry(rows, time);
@@ -167,42 +140,87 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
     e->round = round_ + 1;
     time = stamp_.at_round(round_);
   }
+  if (const char* const why = read_total(*e, time, rows)) return why;
+  if (plan_.percent)
+    apply_percent(*e, row);
+  else if (row.free == Amount::read)
+    apply_free(*e, time, row, rows);
 
-  if (plan_.total >= 0 && field(plan_.total) != e->total_text) {
-    e->total_text = field(plan_.total);
-    std::uint64_t total = 0;
-    if (logtext::read_amount(e->total_text, total_unit_, total, comma_) == Amount::read) {
-      if (!plan_.has_header && e->total_bytes != 0 && total != e->total_bytes) {
-        e->total_text.clear();
-        return "another total than before, so the column is none,";
-      }
-      e->total_bytes = total;
-      rows.total(time, e->device, total);
-    }
-  }
-  if (plan_.percent) {
-    const double scale = e->total_bytes > 0 ? static_cast<double>(e->total_bytes) / 100 : percent_bytes_;
-    if (scale <= 0) amount = Amount::missing;  // the total is not known yet
-    used = static_cast<std::uint64_t>(std::llround(percent * scale));
-  } else if (free_amount == Amount::read) {
-    if (plan_.used < 0) {
-      if (e->total_bytes >= free && e->total_bytes > 0) {
-        used = e->total_bytes - free;
-        amount = Amount::read;
-      }
-    } else if (amount == Amount::read) {
-      // Each is rounded to its unit, so their sum may vary by a unit although the device's total does not change.
-      const std::uint64_t total = used + free;
-      const std::uint64_t waver = 2 * std::max(used_unit_, free_unit_);
-      if (std::max(total, e->total_bytes) - std::min(total, e->total_bytes) > waver) e->total_bytes = total;
-      rows.total(time, e->device, e->total_bytes);
-    }
-  }
-  if (amount == Amount::read && !plan_.percent && is_above(used, e->total_bytes)) return "used memory above the total";
-
-  if (plan_.pid >= 0 && !follow_process(*e, time, amount == Amount::read, rows)) return "no readable pid";
-  if (amount == Amount::read) rows.add(time, e->series, used);
+  const bool has_used = row.used == Amount::read;
+  if (has_used && !plan_.percent && is_above(row.used_bytes, e->total_bytes)) return "used memory above the total";
+  if (plan_.pid >= 0 && !follow_process(*e, time, has_used, rows)) return "no readable pid";
+  if (has_used) rows.add(time, e->series, row.used_bytes);
   return nullptr;
+}
+
+const char* CsvRows::read_time(Timestamp& time) {
+  if (plan_.date >= 0) {
+    stamp_buffer_.assign(trim(field(plan_.date)));
+    stamp_buffer_ += ' ';
+    stamp_buffer_ += trim(field(plan_.time));
+    return stamp_.read(stamp_buffer_, time) ? nullptr : "no readable time";
+  }
+  if (plan_.time >= 0 && !stamp_.read(field(plan_.time), time)) return "no readable time";
+  if (plan_.clock_lines) {
+    if (!line_time_) return "no line with a date before it";
+    time = *line_time_;
+  }
+  return nullptr;
+}
+
+/// The used memory, or what it follows from: a percentage, the free memory.
+const char* CsvRows::read_amounts(bool last_is_whole, RowAmounts& row) {
+  if (plan_.percent) {
+    row.used = read_percent(field(plan_.used), row.percent);
+    if (row.used == Amount::bad) return "no readable percentage";
+  } else if (plan_.used >= 0) {
+    row.used = logtext::read_amount(field(plan_.used), used_unit_, row.used_bytes, comma_);
+    if (row.used == Amount::bad) return "no readable amount of used memory";
+    if (!last_is_whole) return "truncated last line";
+    value_length_ = field(plan_.used).size();
+  }
+  if (plan_.free >= 0 && (plan_.used < 0 || plan_.total < 0)) {
+    row.free = logtext::read_amount(field(plan_.free), free_unit_, row.free_bytes, comma_);
+    if (plan_.used < 0 && row.free == Amount::bad) return "no readable amount of free memory";
+  }
+  return nullptr;
+}
+
+/// Reads the total if it is not written as in the row before.
+const char* CsvRows::read_total(CsvEntry& e, Timestamp time, LogRows& rows) {
+  if (plan_.total < 0 || field(plan_.total) == e.total_text) return nullptr;
+  e.total_text = field(plan_.total);
+  std::uint64_t total = 0;
+  if (logtext::read_amount(e.total_text, total_unit_, total, comma_) != Amount::read) return nullptr;
+  if (!plan_.has_header && e.total_bytes != 0 && total != e.total_bytes) {
+    e.total_text.clear();
+    return "another total than before, so the column is none,";
+  }
+  e.total_bytes = total;
+  rows.total(time, e.device, total);
+  return nullptr;
+}
+
+/// The used memory from a percentage of the total, or of a nominal scale. It is missing while the total is not known.
+void CsvRows::apply_percent(const CsvEntry& e, RowAmounts& row) const {
+  const double scale = e.total_bytes > 0 ? static_cast<double>(e.total_bytes) / 100 : percent_bytes_;
+  if (scale <= 0) row.used = Amount::missing;
+  row.used_bytes = static_cast<std::uint64_t>(std::llround(row.percent * scale));
+}
+
+/// The used memory from free and total, or the total from used and free.
+void CsvRows::apply_free(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows) {
+  if (plan_.used < 0) {
+    if (e.total_bytes < row.free_bytes || e.total_bytes == 0) return;
+    row.used_bytes = e.total_bytes - row.free_bytes;
+    row.used = Amount::read;
+  } else if (row.used == Amount::read) {
+    // Each is rounded to its unit, so their sum may vary by a unit although the device's total does not change.
+    const std::uint64_t total = row.used_bytes + row.free_bytes;
+    const std::uint64_t waver = 2 * std::max(used_unit_, free_unit_);
+    if (std::max(total, e.total_bytes) - std::min(total, e.total_bytes) > waver) e.total_bytes = total;
+    rows.total(time, e.device, e.total_bytes);
+  }
 }
 
 Amount CsvRows::read_percent(std::string_view text, double& percent) const {

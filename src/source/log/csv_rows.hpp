@@ -81,7 +81,21 @@ class CsvRows final : public LogParser {
   void apply_units();
   Cut cut(const char* p, const char* end);
   Cut cut_oddly(std::string_view line);
+  /// The amounts of a row as written.
+  struct RowAmounts {
+    logtext::Amount used = logtext::Amount::missing;
+    logtext::Amount free = logtext::Amount::missing;
+    std::uint64_t used_bytes = 0;
+    std::uint64_t free_bytes = 0;
+    double percent = 0;  ///< used memory of a log of percentages
+  };
+  // The steps of read_row() return as it does.
   const char* read_row(LogRows& rows, bool last_is_whole);
+  const char* read_time(Timestamp& time);
+  const char* read_amounts(bool last_is_whole, RowAmounts& row);
+  const char* read_total(CsvEntry& e, Timestamp time, LogRows& rows);
+  void apply_percent(const CsvEntry& e, RowAmounts& row) const;
+  void apply_free(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows);
   void read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows);
   void go_on_in_quotes(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);
   void unquote(LogRows& rows);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_places.hpp"
@@ -17,6 +18,8 @@ namespace {
 using logtext::excerpt;
 using logtext::trim;
 
+using Rows = std::vector<std::vector<std::string_view>>;
+
 std::string_view cell(const std::vector<std::string_view>& row, int column) {
   return row[static_cast<std::size_t>(column)];
 }
@@ -26,8 +29,8 @@ constexpr std::size_t kSurveyRows = 4000;
 constexpr std::size_t kMaxFields = 512;
 
 /// The data rows of a head, cut into `count` fields each. Other lines say nothing about the columns.
-std::vector<std::vector<std::string_view>> head_rows(std::string_view head, char delimiter, std::size_t count) {
-  std::vector<std::vector<std::string_view>> rows;
+Rows head_rows(std::string_view head, char delimiter, std::size_t count) {
+  Rows rows;
   std::vector<std::string_view> fields;
   while (!head.empty() && rows.size() < kSurveyRows) {
     const std::string_view line = take_record(head, delimiter);
@@ -41,7 +44,7 @@ std::vector<std::vector<std::string_view>> head_rows(std::string_view head, char
 
 /// Status lines among the rows may have as many fields by chance. The kind of a row is which of its fields begin with
 /// a digit: keeps only the rows of the most frequent kind, if it makes up two thirds of them.
-void keep_alike(std::vector<std::vector<std::string_view>>& rows) {
+void keep_alike(Rows& rows) {
   const auto kind = [](const std::vector<std::string_view>& row) {
     std::string out;
     for (const std::string_view field : row) out += !field.empty() && logtext::is_digit(field.front()) ? 'n' : 't';
@@ -62,7 +65,7 @@ void keep_alike(std::vector<std::vector<std::string_view>>& rows) {
 }
 
 /// "[N/A]" in every row: the card does not report the figure, and no other log of the kind will have it.
-Status check_reported(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan) {
+Status check_reported(const Rows& rows, const ColumnPlan& plan) {
   if (rows.empty() || plan.pid >= 0 || plan.used < 0 || !plan.wide.empty()) return {};
   for (const auto& row : rows)
     if (!logtext::is_missing(cell(row, plan.used)) ||
@@ -80,7 +83,7 @@ Status check_reported(const std::vector<std::vector<std::string_view>>& rows, co
 }
 
 /// Whether every value of a column is a percentage ("10.0%"); false when it has none.
-bool all_percent(const std::vector<std::vector<std::string_view>>& rows, int column) {
+bool all_percent(const Rows& rows, int column) {
   std::size_t percents = 0;
   for (const auto& row : rows) {
     const std::string_view text = cell(row, column);
@@ -92,7 +95,7 @@ bool all_percent(const std::vector<std::vector<std::string_view>>& rows, int col
 }
 
 /// Decides by the values what the titles leave open about percentages.
-void settle_percent(const std::vector<std::vector<std::string_view>>& rows, bool comma, ColumnPlan& plan) {
+void settle_percent(const Rows& rows, bool comma, ColumnPlan& plan) {
   if (!plan.percent && plan.used >= 0 && all_percent(rows, plan.used)) {
     // Sizes are more informative than a percentage.
     if (plan.free >= 0 && plan.total >= 0 && plan.wide.empty())
@@ -115,7 +118,7 @@ void settle_percent(const std::vector<std::vector<std::string_view>>& rows, bool
 }
 
 /// "Memory Max" is a capacity if it is constant and never below the used memory; otherwise it is a peak.
-bool is_capacity(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan, bool comma) {
+bool is_capacity(const Rows& rows, const ColumnPlan& plan, bool comma) {
   std::uint64_t capacity = 0;
   std::uint64_t most_used = 0;
   for (const auto& row : rows) {
@@ -133,7 +136,7 @@ bool is_capacity(const std::vector<std::vector<std::string_view>>& rows, const C
 }
 
 /// Columns whose titles only name GPUs are accepted if the values show that they are memory: in bytes, or with units.
-Status check_measure(const std::vector<std::vector<std::string_view>>& rows, const ColumnPlan& plan, bool comma) {
+Status check_measure(const Rows& rows, const ColumnPlan& plan, bool comma) {
   constexpr double kBytesFrom = 4e6;  // no temperature, clock, power or percentage is so large
   double most = 0;
   for (const auto& row : rows)
@@ -147,15 +150,16 @@ Status check_measure(const std::vector<std::vector<std::string_view>>& rows, con
       most = std::max(most, number.value());
     }
   if (most >= kBytesFrom) return {};
-  return fail(fmt::format(
-      "the columns name GPUs and not what is measured of them, and values up to {:.6g} may be memory, a temperature or "
-      "a utilization; if they are used memory, pass --unit (for example --unit MiB)",
-      most));
+  return fail(
+      fmt::format("the columns name GPUs and not what is measured of them, and values up to {0:.6g} may be memory, a "
+                  "temperature or "
+                  "a utilization; if they are used memory, pass {1} (for example {1} MiB)",
+                  most, name_of(Option::unit)));
 }
 
 /// A column of ids that differs in every row is a row number, not a GPU, if time advances. If the head is too short for
 /// every series to have had its first reading, the ids do not repeat either, but then time does not advance.
-bool is_row_counter(const std::vector<std::vector<std::string_view>>& rows, int column, int time) {
+bool is_row_counter(const Rows& rows, int column, int time) {
   constexpr std::size_t kRows = 24;
   constexpr int kReadings = 3;
   if (rows.size() < kRows) return false;
@@ -219,37 +223,22 @@ Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::strin
   return infer_columns(rows, cut, !clock_lines(head).empty(), assumptions);
 }
 
-Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool strict) {
-  std::vector<std::string> assumptions;
-  ColumnPlan plan;
-  if (auto header = find_header(head.text)) {
-    plan = std::move(*header);
-  } else {
-    // A first line of words is a header without the column needed: say so rather than infer the columns.
-    std::string_view rest = head.text;
-    const std::string_view first = logtext::take_line(rest);
-    const char delimiter = find_delimiter(first);
-    const bool titles = delimiter != '\0' && std::none_of(first.begin(), first.end(), logtext::is_digit);
-    if (titles) {
-      auto refused = plan_header(first, delimiter);
-      if (!refused) return fail(std::move(refused.error()));
-    }
-    auto inferred = infer_from_head(head.text, assumptions);
-    if (!inferred) return fail(std::move(inferred.error()));
-    plan = std::move(*inferred);
-  }
-  if (plan.count > kMaxFields) return fail("more than 512 columns: not a log of memory");
+namespace {
 
-  const auto rows = head_rows(head.text, plan.delimiter, plan.count);
-  const bool comma = plan.delimiter != ',';
+/// The columns by the header, or by the values of a log without one.
+Result<ColumnPlan> find_columns(std::string_view head, std::vector<std::string>& assumptions) {
+  if (auto header = find_header(head)) return std::move(*header);
+  // A first line of words is a header without the column needed: say so rather than infer the columns.
+  std::string_view rest = head;
+  const std::string_view first = logtext::take_line(rest);
+  const char delimiter = find_delimiter(first);
+  if (delimiter != '\0' && std::none_of(first.begin(), first.end(), logtext::is_digit))
+    if (auto refused = plan_header(first, delimiter); !refused) return fail(std::move(refused.error()));
+  return infer_from_head(head, assumptions);
+}
 
-  if (plan.total_may_be_peak && !is_capacity(rows, plan, comma)) plan.total = -1;
-  if (Status ok = check_reported(rows, plan); !ok) return fail(std::move(ok.error()));
-  settle_percent(rows, comma, plan);
-  if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
-    if (Status ok = check_measure(rows, plan, comma); !ok) return fail(std::move(ok.error()));
-  if (Status ok = settle_clock_column(rows, plan); !ok) return fail(std::move(ok.error()));
-  settle_clock_lines(head.text, plan);
+/// Takes the index column for what its values show it to be.
+void settle_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   if (plan.index_is_unsure && plan.index >= 0 &&
       !behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) {
     assumptions.push_back(fmt::format(
@@ -267,78 +256,99 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
     plan.index = -1;
   }
   std::erase_if(plan.series, [&](int column) { return is_row_counter(rows, column, plan.time); });
+}
 
+/// Decides by the values what the titles leave open.
+Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnPlan& plan,
+                      std::vector<std::string>& assumptions) {
+  if (plan.total_may_be_peak && !is_capacity(rows, plan, comma)) plan.total = -1;
+  if (Status ok = check_reported(rows, plan); !ok) return ok;
+  settle_percent(rows, comma, plan);
+  if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
+    if (Status ok = check_measure(rows, plan, comma); !ok) return ok;
+  if (Status ok = settle_clock_column(rows, plan); !ok) return ok;
+  settle_clock_lines(head.text, plan);
+  settle_index(rows, plan, assumptions);
   // "date,time" in two columns, unless the time column has the date in it.
   if (plan.date >= 0 && !rows.empty()) {
     Civil civil;
     const std::string_view text = cell(rows.front(), plan.time);
     if (!read_civil(text, DateOrder::month_first, civil) || civil.has_date) plan.date = -1;
   }
+  return {};
+}
 
-  StampReader stamp;
-  if (plan.clock_lines) {
-    const std::vector<std::string_view> samples = clock_lines(head.text);
-    auto detected = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
-    if (!detected) return fail(std::move(detected.error()));
-    stamp = std::move(*detected);
-  } else if (plan.time < 0) {
-    stamp = StampReader::without_clock(*head.options, assumptions);
-  } else {
-    constexpr std::size_t kEnds = 300;
-    std::vector<std::string> joined;
-    std::vector<std::string_view> samples;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (i >= kEnds && i + kEnds < rows.size()) continue;
-      if (plan.date >= 0)
-        joined.push_back(std::string(cell(rows[i], plan.date)) + ' ' + std::string(cell(rows[i], plan.time)));
-      else
-        samples.push_back(cell(rows[i], plan.time));
-    }
-    for (const std::string& text : joined) samples.emplace_back(text);
-    if (samples.empty()) samples.emplace_back("2000-01-01 00:00:00");
-    auto detected = StampReader::detect(samples, plan.time_title, *head.options, *head.zone, assumptions);
-    if (!detected) return fail(std::move(detected.error()));
-    stamp = std::move(*detected);
+Result<StampReader> settle_stamp(const LogHead& head, const Rows& rows, const ColumnPlan& plan,
+                                 std::vector<std::string>& assumptions) {
+  if (plan.clock_lines) return StampReader::detect(clock_lines(head.text), {}, *head.options, *head.zone, assumptions);
+  if (plan.time < 0) return StampReader::without_clock(*head.options, assumptions);
+  constexpr std::size_t kEnds = 300;
+  std::vector<std::string> joined;
+  std::vector<std::string_view> samples;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i >= kEnds && i + kEnds < rows.size()) continue;
+    if (plan.date >= 0)
+      joined.push_back(std::string(cell(rows[i], plan.date)) + ' ' + std::string(cell(rows[i], plan.time)));
+    else
+      samples.push_back(cell(rows[i], plan.time));
   }
+  for (const std::string& text : joined) samples.emplace_back(text);
+  if (samples.empty()) samples.emplace_back("2000-01-01 00:00:00");
+  return StampReader::detect(samples, plan.time_title, *head.options, *head.zone, assumptions);
+}
 
-  std::uint64_t unit = kBytesPerMiB;
-  bool unit_unknown = false;
+/// The unit of a used column without one. `strict`: it is MiB.
+Result<GuessedUnit> settle_unit(const LogHead& head, const Rows& rows, bool comma, bool strict, const ColumnPlan& plan,
+                                std::vector<std::string>& assumptions) {
   if (!head.options->unit.empty()) {
     const auto given = unit_of(*head.options);
     if (!given) return fail(given.error());
-    unit = *given;
-  } else if (!plan.percent && plan.used >= 0 && plan.used_unit == 0 && !strict) {
-    std::vector<std::string_view> values;
-    for (const auto& row : rows) values.push_back(cell(row, plan.used));
-    std::optional<double> total;
-    for (const auto& row : rows)
-      if (logtext::Decimal number; plan.total >= 0 && logtext::read_decimal(cell(row, plan.total), number, comma))
-        total = std::max(total.value_or(0), number.value());
-    const GuessedUnit guessed = guess_unit(values, comma, head.options->capacity_bytes, total, assumptions);
-    unit = guessed.bytes;
-    unit_unknown = guessed.is_unknown;
+    return GuessedUnit{*given};
   }
-  double percent_bytes = 0;
-  if (plan.percent) {
-    if (head.options->capacity_bytes) {
-      percent_bytes = static_cast<double>(*head.options->capacity_bytes) / 100;
-    } else if (plan.total < 0) {
-      percent_bytes = static_cast<double>(kBytesPerGiB);
-      assumptions.emplace_back(
-          "the used column is a percentage: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes");
-    }
-  }
+  if (strict || plan.percent || plan.used < 0 || plan.used_unit != 0) return GuessedUnit{kBytesPerMiB};
+  std::vector<std::string_view> values;
+  for (const auto& row : rows) values.push_back(cell(row, plan.used));
+  std::optional<double> total;
+  for (const auto& row : rows)
+    if (logtext::Decimal number; plan.total >= 0 && logtext::read_decimal(cell(row, plan.total), number, comma))
+      total = std::max(total.value_or(0), number.value());
+  return guess_unit(values, comma, head.options->capacity_bytes, total, assumptions);
+}
 
-  for (const std::string& title : plan.passed_over)
+/// The bytes of 1 %; 0 if the log's total gives them, or nothing is a percentage.
+double settle_percent_bytes(const LogHead& head, const ColumnPlan& plan, std::vector<std::string>& assumptions) {
+  if (!plan.percent) return 0;
+  if (head.options->capacity_bytes) return static_cast<double>(*head.options->capacity_bytes) / 100;
+  if (plan.total >= 0) return 0;
+  assumptions.push_back(nominal_scale("the used column is a percentage"));
+  return static_cast<double>(kBytesPerGiB);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool strict) {
+  std::vector<std::string> assumptions;
+  auto plan = find_columns(head.text, assumptions);
+  if (!plan) return fail(std::move(plan.error()));
+  if (plan->count > kMaxFields) return fail("more than 512 columns: not a log of memory");
+
+  const Rows rows = head_rows(head.text, plan->delimiter, plan->count);
+  const bool comma = plan->delimiter != ',';
+  if (Status ok = settle_columns(head, rows, comma, *plan, assumptions); !ok) return fail(std::move(ok.error()));
+  auto stamp = settle_stamp(head, rows, *plan, assumptions);
+  if (!stamp) return fail(std::move(stamp.error()));
+  const auto unit = settle_unit(head, rows, comma, strict, *plan, assumptions);
+  if (!unit) return fail(unit.error());
+  const double percent_bytes = settle_percent_bytes(head, *plan, assumptions);
+  for (const std::string& title : plan->passed_over)
     assumptions.push_back(fmt::format(
         "column '{}' also holds used memory and is not read; remove the other columns to read it", excerpt(title)));
-
-  const auto positions = settle_places(rows, head.text, stamp, comma, plan, assumptions);
+  const auto positions = settle_places(rows, head.text, *stamp, comma, *plan, assumptions);
   if (!positions) return fail(positions.error());
 
-  auto parser = std::make_unique<CsvRows>(std::move(plan), std::move(stamp), std::move(assumptions));
-  parser->set_units(unit, percent_bytes);
-  if (unit_unknown) parser->set_unit_unknown();
+  auto parser = std::make_unique<CsvRows>(std::move(*plan), std::move(*stamp), std::move(assumptions));
+  parser->set_units(unit->bytes, percent_bytes);
+  if (unit->is_unknown) parser->set_unit_unknown();
   parser->set_positions(*positions);
   return parser;
 }

@@ -1,9 +1,13 @@
 #include "source/log/dump_readings.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 
 #include "core/units.hpp"
+#include "source/log/text.hpp"
+#include "source/log/unit.hpp"
 
 namespace vramtrack {
 
@@ -30,6 +34,19 @@ void DumpReadings::set(const LogDevice& named, Field field, std::uint64_t bytes,
   gpu.values[static_cast<std::size_t>(field)] = bytes;
 }
 
+void DumpReadings::set_text(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field,
+                            std::string_view text, std::uint64_t unit_bytes, std::uint64_t line, LogRows& rows) {
+  std::uint64_t bytes = 0;
+  const logtext::Amount amount = logtext::read_amount(logtext::trim(text), unit_bytes, bytes);
+  if (amount == logtext::Amount::bad)
+    return rows.skip(line, fmt::format("no amount of memory in '{}'", logtext::excerpt(text)));
+  if (amount == logtext::Amount::missing) return;
+  if (time)
+    set_at(*time, gpu, field, bytes, rows);
+  else
+    set(gpu, field, bytes, rows);
+}
+
 void DumpReadings::put(const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {
   Gpu& gpu = gpu_of(named);
   begin(gpu, rows);
@@ -39,9 +56,7 @@ void DumpReadings::put(const LogDevice& named, Field field, std::uint64_t bytes,
 void DumpReadings::set_percent(const LogDevice& named, double percent, const std::optional<std::uint64_t>& capacity,
                                LogRows& rows) {
   if (!(percent >= 0 && percent <= 100)) return;
-  if (!capacity)
-    rows.warn(
-        "the log gives memory in percent only: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes");
+  if (!capacity) rows.warn(nominal_scale("the log gives memory in percent only"));
   const double scale_bytes = capacity ? static_cast<double>(*capacity) / 100 : static_cast<double>(kBytesPerGiB);
   set(named, Field::used, static_cast<std::uint64_t>(std::llround(percent * scale_bytes)), rows);
 }

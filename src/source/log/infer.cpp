@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/roster.hpp"
@@ -154,10 +155,8 @@ tl::unexpected<Error> cannot_tell(Rows rows, std::string_view why) {
   const std::string_view last = row.back();
   const std::string_view line(row.front().data(),
                               static_cast<std::size_t>(last.data() + last.size() - row.front().data()));
-  return fail(
-      fmt::format("there is no header line, and of rows such as '{}' {}; {}, or name the values with "
-                  "--line-pattern",
-                  logtext::excerpt(line, 100), why, kAsk));
+  return fail(fmt::format("there is no header line, and of rows such as '{}' {}; {}, or name the values with {}",
+                          logtext::excerpt(line, 100), why, kAsk, name_of(Option::line_pattern)));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "core/option.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -34,7 +36,8 @@ std::string group_names() {
 
 Result<LinePattern> LinePattern::compile(const std::string& text) {
   const auto wrong = [&](const std::string& why) {
-    return fail(fmt::format("--line-pattern '{}': {}; an example is '(?<used>\\d+) / (?<total>\\d+) MiB'", text, why));
+    return fail(fmt::format("{} '{}': {}; an example is '(?<used>\\d+) / (?<total>\\d+) MiB'",
+                            name_of(Option::line_pattern), text, why));
   };
   // std::regex has no named groups: the groups are counted, and the names removed.
   std::string plain;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/option.hpp"
 #include "source/log/dumps.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/scalar_metric.hpp"
@@ -110,8 +111,8 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
     return std::make_unique<Mlflow>(ScalarUse{0, false, static_cast<double>(*unit)}, std::move(assumptions));
   return fail(
       fmt::format("the name of the metric, '{}', is not that of a GPU's used memory; expected a file such as "
-                  "metrics/system/gpu_0_memory_usage_megabytes, or give --unit if the values are memory",
-                  logtext::excerpt(name)));
+                  "metrics/system/gpu_0_memory_usage_megabytes, or give {} if the values are memory",
+                  logtext::excerpt(name), name_of(Option::unit)));
 }
 
 }  // namespace

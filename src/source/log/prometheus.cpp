@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/dumps.hpp"
 #include "source/log/prometheus_metric.hpp"
@@ -133,7 +134,8 @@ class Prometheus final : public LineReader {
       if (name->second && name->second->unit_bytes == 0) {
         name->second->unit_bytes = unit_ != 0 ? unit_ : kBytesPerMiB;
         if (unit_ == 0)
-          rows.warn(fmt::format("the metric {} does not name its unit: MiB is assumed; else give --unit", sample.name));
+          rows.warn(fmt::format("the metric {} does not name its unit: MiB is assumed; else give {}", sample.name,
+                                name_of(Option::unit)));
       }
     }
     if (!name->second) return nullptr;

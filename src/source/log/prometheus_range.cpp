@@ -13,6 +13,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/json_parser.hpp"
 #include "source/log/prometheus_metric.hpp"
@@ -113,9 +114,11 @@ class PrometheusRange final : public JsonParser {
       if (unit_ == 0)
         rows.warn(
             name == labels.end()
-                ? std::string("the query is an expression: its values are taken for used memory in MiB; else give "
-                              "--unit, or query the metric itself")
-                : fmt::format("the metric {} does not name its unit: MiB is assumed; else give --unit", name->second));
+                ? fmt::format("the query is an expression: its values are taken for used memory in MiB; else give "
+                              "{}, or query the metric itself",
+                              name_of(Option::unit))
+                : fmt::format("the metric {} does not name its unit: MiB is assumed; else give {}", name->second,
+                              name_of(Option::unit)));
     }
     return metric;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/option.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -95,10 +96,10 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
       std::string_view rest = head.text;
       std::string_view line;
       while (!rest.empty() && logtext::trim(line).empty()) line = logtext::take_line(rest);
-      return fail(
-          fmt::format("the log format of '{}' is not recognised ({}); docs/formats/logs.md shows how to record each "
-                      "format, --input-format names one, and --line-pattern reads lines of any text",
-                      logtext::excerpt(line), format_names()));
+      return fail(fmt::format(
+          "the log format of '{}' is not recognised ({}); docs/formats/logs.md shows how to record each "
+          "format, {} names one, and {} reads lines of any text",
+          logtext::excerpt(line), format_names(), name_of(Option::input_format), name_of(Option::line_pattern)));
     }
   }
   auto parser = out.format->make(head);
@@ -107,7 +108,8 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
     if (named.empty())
       if (auto text = recognise_prose(head, *out.format)) return std::move(*text);
     if (named.empty() && why.message.find("--") == std::string::npos)
-      why.message += "; --input-format names another format, and --line-pattern says what lines of other text hold";
+      why.message += fmt::format("; {} names another format, and {} says what lines of other text hold",
+                                 name_of(Option::input_format), name_of(Option::line_pattern));
     return fail(std::move(why));
   }
   out.parser = std::move(*parser);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "core/option.hpp"
 #include "source/log/recognise.hpp"
 
 namespace vramtrack {
@@ -228,8 +229,8 @@ Result<std::vector<std::size_t>> device_logs_of(const std::vector<std::unique_pt
   for (const std::size_t log : joined)
     if (files[log]->probe.relative != p.probe.relative)
       return fail(fmt::format(
-          "{} and {} name the same GPU, but only one of them has dates; give --start, or analyse them separately",
-          files[log]->shown, p.shown));
+          "{} and {} name the same GPU, but only one of them has dates; give {}, or analyse them separately",
+          files[log]->shown, p.shown, vramtrack::name_of(Option::start)));
   return joined;
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "core/framework.hpp"
+#include "core/option.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/text.hpp"
 
@@ -240,8 +241,8 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
   const double back_s = seconds_between(time, last);
   warn(fmt::format(
       "{}:{}: time goes back by {:.0f} s (a clock was set, or recordings were joined): the rows that follow are read "
-      "as continuing from there; if the log was written in another time zone, name it with --timezone",
-      file_, line, back_s));
+      "as continuing from there; if the log was written in another time zone, name it with {}",
+      file_, line, back_s, name_of(Option::timezone)));
   const Duration by = (newest_ - time) + step_;
   shift_ += by;
   time += by;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/text.hpp"
+#include "source/log/unit.hpp"
 
 namespace vramtrack {
 namespace {
@@ -116,9 +118,8 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
       if (!capacity_bytes)
         std::erase_if(uses, [gpu = gpu](const auto& one) { return one.second.gpu == gpu && one.second.is_total; });
       if (!capacity_bytes)
-        assumptions.push_back(fmt::format(
-            "the metric '{}' is a percentage: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes",
-            logtext::excerpt(best.seen->name)));
+        assumptions.push_back(
+            nominal_scale(fmt::format("the metric '{}' is a percentage", logtext::excerpt(best.seen->name))));
     } else if (use.unit_bytes == 0 && unit_bytes != 0) {
       use.unit_bytes = static_cast<double>(unit_bytes);
     } else if (use.unit_bytes == 0) {
@@ -127,12 +128,12 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
       const bool gib = best.seen->has_fraction && best.seen->most <= 512;
       use.unit_bytes = bytes ? 1 : static_cast<double>(gib ? kBytesPerGiB : kBytesPerMiB);
       assumptions.push_back(
-          fmt::format("the metric '{}' has no unit: {} are assumed from its values (up to {:.6g}); else give --unit",
+          fmt::format("the metric '{}' has no unit: {} are assumed from its values (up to {:.6g}); else give {}",
                       logtext::excerpt(best.seen->name),
                       bytes ? "bytes"
                       : gib ? "GiB"
                             : "MiB",
-                      best.seen->most));
+                      best.seen->most, name_of(Option::unit)));
     }
     uses[best.seen->name] = use;
   }

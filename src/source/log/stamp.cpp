@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/option.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
 
@@ -39,8 +40,9 @@ std::int64_t interval_ns(const LogOptions& options) {
 
 void warn_default_interval(const LogOptions& options, std::string_view what, std::vector<std::string>& warnings) {
   if (!options.interval_s)
-    warnings.push_back(fmt::format(
-        "{}: one reading per second is assumed; give the true period with --interval (and --start for dates)", what));
+    warnings.push_back(
+        fmt::format("{}: one reading per second is assumed; give the true period with {} (and {} for dates)", what,
+                    name_of(Option::interval), name_of(Option::start)));
 }
 
 /// Nanoseconds per count, so that readings are a minute apart: the time axis of a log that counts is nominal, and
@@ -128,6 +130,7 @@ StampReader StampReader::without_clock(const LogOptions& options, std::vector<st
 Result<StampReader> StampReader::detect(std::span<const std::string_view> samples, Title title,
                                         const LogOptions& options, const Zone& zone, std::vector<std::string>& warnings,
                                         std::optional<DateOrder> order) {
+  if (samples.empty()) return without_clock(options, warnings);
   StampReader reader;
   reader.zone_ = zone;
   reader.base_ = options.start.value_or(Timestamp{});
@@ -182,9 +185,8 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
         reader.scale_.step_s = static_cast<double>(reader.unit_ns_) * 1e-9;
         warnings.push_back(
             fmt::format("the log counts {0}s and has no clock: growth is per {0}, and ends are in {0}s; if you know "
-                        "how long one {0} "
-                        "takes, give it with --interval",
-                        reader.scale_.step));
+                        "how long one {0} takes, give it with {1}",
+                        reader.scale_.step, name_of(Option::interval)));
       }
     } else {
       reader.kind_ = Kind::relative;

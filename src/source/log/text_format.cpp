@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/option.hpp"
 #include "source/log/memory_pair.hpp"
 #include "source/log/stamp_search.hpp"
 #include "source/log/text_lines.hpp"
@@ -60,14 +61,16 @@ Result<std::unique_ptr<LogParser>> make_pairs(const LogHead& head) {
     find_memory_pairs(line, pairs);
     if (pairs.empty()) continue;
     if (!found && is_ambiguous(pairs))
-      return fail("a line has several pairs of used and total memory; pass --line-pattern to say which is meant");
+      return fail(fmt::format("a line has several pairs of used and total memory; pass {} to say which is meant",
+                              name_of(Option::line_pattern)));
     found = true;
     bare |= pairs.front().bare;
     if (pairs.front().gpu < 0) unnamed.push_back({stamp_text, static_cast<double>(pairs.front().used_bytes)});
   }
   if (bare)
-    assumptions.emplace_back(
-        "pairs such as '841MiB / 8192MiB' are read as used and total GPU memory; pass --line-pattern if they are not");
+    assumptions.push_back(
+        fmt::format("pairs such as '841MiB / 8192MiB' are read as used and total GPU memory; pass {} if they are not",
+                    name_of(Option::line_pattern)));
   auto stamp = settle_text_clock(head, find_stamp, {}, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   const auto places = count_places(unnamed, false, assumptions);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/option.hpp"
 #include "source/log/interleave.hpp"
 
 namespace vramtrack {
@@ -146,8 +147,6 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
 
 Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bool counted,
                                  std::vector<std::string>& assumptions) {
-  constexpr std::string_view kName =
-      "pass --line-pattern with a group gpu that says which, or record the index or uuid of each";
   std::vector<double> used;
   for (const UnnamedReading& reading : readings) used.push_back(reading.used);
   const bool has_times = readings.size() >= 3 && !readings.front().stamp.empty();
@@ -165,15 +164,17 @@ Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bo
     if (constant && n > 1) {
       assumptions.push_back(fmt::format(
           "{} lines per time and no GPU index: they are taken for {} GPUs in that order; name them in a group gpu of "
-          "--line-pattern",
-          n, n));
+          "{}",
+          n, n, name_of(Option::line_pattern)));
       return n;
     }
   }
   // The load of one GPU may repeat exactly every few readings, but not every second reading.
   if (const std::size_t n = count_interleaved(used); n == 2 || (n > 1 && !has_times && !counted))
-    return fail(fmt::format("the lines seem to be of {} GPUs in turn, and nothing names them{}; {}", n,
-                            has_times ? "" : " nor has a time", kName));
+    return fail(
+        fmt::format("the lines seem to be of {} GPUs in turn, and nothing names them{}; pass {} with a group gpu "
+                    "that says which, or record the index or uuid of each",
+                    n, has_times ? "" : " nor has a time", name_of(Option::line_pattern)));
   return 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/line_pattern.hpp"
 #include "source/log/stamp_search.hpp"
@@ -142,8 +143,8 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
       unnamed.push_back({stamp_text, number.value()});
   }
   if (used.empty())
-    return fail(fmt::format("no line of the first 256 KiB matches --line-pattern '{}'{}; the first line is '{}'",
-                            head.options->line_pattern,
+    return fail(fmt::format("no line of the first 256 KiB matches {} '{}'{}; the first line is '{}'",
+                            name_of(Option::line_pattern), head.options->line_pattern,
                             matches > 0 ? " with an amount of used, allocated, reserved or free memory" : "",
                             excerpt(first, 160)));
   const auto given = unit_of(*head.options);

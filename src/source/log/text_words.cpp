@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/stamp_search.hpp"
 #include "source/log/text_lines.hpp"
@@ -238,8 +239,10 @@ Head survey(std::string_view text) {
   return out;
 }
 
-constexpr std::string_view kAsk =
-    "say what a line holds with --line-pattern, for example --line-pattern 'memory used: (?<used>[0-9.]+ *GB)'";
+std::string how_to_say() {
+  return fmt::format("say what a line holds with {0}, for example {0} 'memory used: (?<used>[0-9.]+ *GB)'",
+                     name_of(Option::line_pattern));
+}
 
 /// What is counted in place of time: the count that rises and never falls; if there are several, the one that rises
 /// most often.
@@ -305,7 +308,7 @@ Status settle_labels(const Head& head, WordPlan& plan) {
   }
   if (double_line != nullptr && together * 4 >= head.lines.size())
     return fail(fmt::format("line {} has several figures of used memory, and nothing says which is meant: '{}'; {}",
-                            double_line->number, excerpt(double_line->text, 120), kAsk));
+                            double_line->number, excerpt(double_line->text, 120), how_to_say()));
   if (labels.size() < 2 || readings < 6) return {};
   std::vector<std::pair<std::size_t, std::string>> by_size;
   for (const auto& [label, seen] : labels) by_size.emplace_back(seen.lines, label);
@@ -319,7 +322,7 @@ Status settle_labels(const Head& head, WordPlan& plan) {
     return fail(fmt::format("lines such as {} '{}' and {} '{}' come in turn, and both may be the used memory; {}",
                             labels[by_size[0].second].first->number, excerpt(labels[by_size[0].second].first->text, 80),
                             labels[by_size[1].second].first->number, excerpt(labels[by_size[1].second].first->text, 80),
-                            kAsk));
+                            how_to_say()));
   plan.label = by_size[0].second;
   return {};
 }
@@ -447,7 +450,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
     return fail(fmt::format(
         "no line has a figure of GPU memory: a number with a unit (MiB, GB, %) or beside words such as 'memory used', "
         "'allocated', 'VRAM' (also in Chinese, Japanese, Korean and German); the first line is '{}'; {}",
-        excerpt(all.first, 100), kAsk));
+        excerpt(all.first, 100), how_to_say()));
 
   WordPlan plan;
   std::map<Meaning, std::size_t> amounts;
@@ -483,7 +486,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
         fmt::format("line {} is one of {} with a figure of GPU memory, and none repeats that says how much is used "
                     "(used, allocated, "
                     "reserved, or free and total): '{}'; {}",
-                    line.number, all.lines.size(), excerpt(line.text, 100), kAsk));
+                    line.number, all.lines.size(), excerpt(line.text, 100), how_to_say()));
   }
   if (const Status ok = settle_labels(all, plan); !ok) return fail(ok.error());
 
@@ -591,8 +594,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   if (!places) return fail(places.error());
 
   if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))
-    assumptions.emplace_back(
-        "the used memory is a percentage: 1 % is shown as 1 GiB, a nominal scale; give --capacity for true sizes");
+    assumptions.push_back(nominal_scale("the used memory is a percentage"));
   plan.read_as = read_as(all, plan);
   const std::string pattern = pattern_of(all, plan);
   const bool unknown = plan.unit_unknown;
@@ -605,9 +607,10 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   if (in_blocks) parser->expect_blocks();
   if (unknown) parser->set_unit_unknown(unit);
   if (!pattern.empty())
-    parser->set_pattern(fmt::format("; to correct it: --line-pattern '{}'", pattern));
+    parser->set_pattern(fmt::format("; to correct it: {} '{}'", name_of(Option::line_pattern), pattern));
   else
-    parser->set_pattern("; if that is wrong, say what a line holds with --line-pattern");
+    parser->set_pattern(
+        fmt::format("; if that is wrong, say what a line holds with {}", name_of(Option::line_pattern)));
   return parser;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
@@ -17,6 +18,11 @@ Result<std::uint64_t> unit_of(const LogOptions& options) {
   if (unit == "GB") return 1'000'000'000;
   if (const std::uint64_t bytes = logtext::unit_bytes(unit); bytes != 0) return bytes;
   return fail(fmt::format("unit '{}' is not known; use B, KiB, MiB, GiB, MB or GB", unit));
+}
+
+std::string nominal_scale(std::string_view what) {
+  return fmt::format("{}: 1 % is shown as 1 GiB, a nominal scale; give {} for true sizes", what,
+                     name_of(Option::capacity));
 }
 
 GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
@@ -51,12 +57,12 @@ GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
   if (out.is_unknown)
     assumptions.push_back(
         fmt::format("the unit of the used memory is unknown: its values (up to {:.6g}) may be MiB or GiB; growth and "
-                    "verdict are in "
-                    "the file's own unit; give --unit",
-                    most));
+                    "verdict are in the file's own unit; give {}",
+                    most, name_of(Option::unit)));
   else
-    assumptions.push_back(fmt::format(
-        "the used column has no unit: {} are assumed from its values (up to {:.6g}); else give --unit", name, most));
+    assumptions.push_back(
+        fmt::format("the used column has no unit: {} are assumed from its values (up to {:.6g}); else give {}", name,
+                    most, name_of(Option::unit)));
   return out;
 }
 

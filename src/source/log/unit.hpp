@@ -18,6 +18,9 @@ struct LogOptions;
 /// available. An Error names the unknown unit.
 Result<std::uint64_t> unit_of(const LogOptions& options);
 
+/// The warning for memory in percent of a card whose size is unknown. `what`: "the used column is a percentage".
+std::string nominal_scale(std::string_view what);
+
 /// The unit of amounts that have none.
 struct GuessedUnit {
   std::uint64_t bytes = 0;

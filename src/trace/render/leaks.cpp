@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "trace/category.hpp"
 #include "trace/render/categories.hpp"
 #include "trace/render/parts.hpp"
@@ -136,8 +137,8 @@ std::string leaks_text(std::span<const Snapshot> snapshots, const Symbols& symbo
       out += "         no stack was recorded: call torch.cuda.memory._record_memory_history() before the steps\n";
   }
   if (grown > shown)
-    out += fmt::format("and {} more site{} that grew; --top {} shows all\n", grown - shown,
-                       grown - shown == 1 ? "" : "s", grown);
+    out += fmt::format("and {} more site{} that grew; {} {} shows all\n", grown - shown, grown - shown == 1 ? "" : "s",
+                       name_of(Option::top), grown);
   std::int64_t shrunk = 0;
   std::size_t shrunk_sites = 0;
   for (const SiteGrowth& site : growth.sites)

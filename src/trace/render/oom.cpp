@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "trace/render/parts.hpp"
 #include "trace/render/render.hpp"
 
@@ -80,7 +81,7 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
                     100 * static_cast<double>(*r.outside_bytes) / static_cast<double>(*r.capacity_bytes),
                     format_size(*r.capacity_bytes)));
   else if (r.has_oom)
-    out += "  outside          not known: give the device's --capacity\n";
+    out += fmt::format("  outside          not known: give the device's {}\n", name_of(Option::capacity));
   const Labels labels = r.has_trace ? labels_at(snapshot, r.device, r.at.event) : labels_of(snapshot, r.device);
   if (!r.risers.empty()) {
     out += fmt::format("\n  kept rising over {} quiet moments\n", r.valley_count);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "trace/exports.hpp"
 #include "trace/render/render.hpp"
 
@@ -34,7 +35,9 @@ Result<NamedProfile> named_profile(const Snapshot& snapshot, Symbols& symbols, s
     highest = timeline.peaks.front();
     peak_device = trace.device;
   }
-  if (!highest) return fail(fmt::format("--peak: {} has no trace to find a peak in; leave out --peak", snapshot.file));
+  if (!highest)
+    return fail(
+        fmt::format("{0}: {1} has no trace to find a peak in; leave out {0}", name_of(Option::peak), snapshot.file));
   return NamedProfile{highest->sites, fmt::format("GPU memory by stack at the peak of device {} (trace entry {})",
                                                   peak_device, format_number(highest->at.event + 1))};
 }

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "report/report.hpp"
 #include "report/status.hpp"
 #include "report/told.hpp"
@@ -84,6 +85,30 @@ TEST(TextReport, UnknownCapacitySaysHowToGiveIt) {
   v.series[0].alerts[0].finding.oom_in_s.reset();
   EXPECT_THAT(text(v), HasSubstr("--capacity 24GiB"));
   EXPECT_THAT(text(v), Not(HasSubstr("out of memory in 0h")));
+}
+
+/// While it lives, sentences are Python's.
+struct InPython {
+  InPython() { set_surface(Surface::python); }
+  ~InPython() { set_surface(Surface::command_line); }
+  InPython(const InPython&) = delete;
+  InPython& operator=(const InPython&) = delete;
+};
+
+TEST(TextReport, InPythonArgumentsAreNamedAndNoOptions) {
+  const InPython python;
+  View v = sample_view();
+  v.warnings.clear();
+  v.series[0].device.capacity_bytes.reset();
+  v.series[0].alerts.resize(10, v.series[0].alerts[0]);
+  EXPECT_THAT(text(v), AllOf(HasSubstr("pass capacity_bytes, for example capacity_bytes=24 * 2**30\n"),
+                             HasSubstr("2 earlier ones are in Verdict.alerts\n"), Not(HasSubstr("--"))));
+  v.series[0].verdict = Verdict{};
+  v.series[0].verdict.finding.state = State::too_short;
+  v.files.clear();
+  EXPECT_THAT(tell(v, v.series[0]).next, HasSubstr("(interval_s of a Watch)"));
+  EXPECT_THAT(find_report("json")->render(v, {}), Not(HasSubstr("--")));
+  EXPECT_EQ(name_of(Option::line_pattern), "the command line's --line-pattern");
 }
 
 TEST(TextReport, GrowthOfNoVisibleProcessIsAnAnswer) {
