@@ -207,6 +207,7 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
                           from_now ? "a duration counts back from now, so give --since a time" : "give another period");
   auto gathered = gatherer.gather(**kind, files, *logs);
   if (!gathered) return failed(gathered.error().message);
+  const ScaleScope said_by(gathered->scale);
   gathered->rules = *rules;
   if (files.size() == 1 && !gathered->is_log) add_acts(files.front(), *range, *gathered);
   if (const Status chosen = choose(*gathered, options.gpus); !chosen) return failed(chosen.error().message);

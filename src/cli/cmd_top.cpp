@@ -61,6 +61,7 @@ int run_playback(const TopOptions& options, const Config& config, PlaybackOption
   const std::string store = playback.store_path;
   auto source = playback_source(config, std::move(playback));
   if (!source) return failed(console, "cannot replay: " + source.error().message);
+  const ScaleScope said_by(source->scale);
   return show(options, config, std::move(*source), store, console);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/scale.hpp"
 #include "period/sections.hpp"
 
 namespace vramtrack {
@@ -56,16 +57,24 @@ std::string device_names(const PeriodReport& report, const std::vector<std::stri
   return out;
 }
 
+/// Empty where steps are counted: there are no hours, and the whole column is left out.
 std::string gpu_hours_or_unknown(const LostWork& lost) {
+  if (scale().counts_steps()) return {};
   return lost.gpu_h ? gpu_hours(*lost.gpu_h) : "not known";
 }
 
 std::string usd_or_unknown(const LostWork& lost) {
+  if (scale().counts_steps()) return {};
   return lost.usd ? usd(*lost.usd) : "not known";
 }
 
 /// Why the amount of work is not known.
 std::string unknown_words(const PeriodReport& report, std::string_view work) {
+  if (scale().counts_steps())
+    return fmt::format(
+        "the log counts {0}s and has no clock, so the {1} is unknown; pass --interval with the time that "
+        "one {0} takes",
+        scale().step, work);
   const bool processes = std::any_of(report.series.begin(), report.series.end(),
                                      [](const PeriodSeries& s) { return s.view.key.pid != 0; });
   if (processes) return fmt::format("no visible process grows, so the {} is unknown", work);
@@ -100,7 +109,7 @@ void crash_section(const PeriodReport& report, std::vector<Block>& blocks) {
   out.header = {"job", "command", "GPUs", "out of memory at", "work lost, GPU-hours", "cost", "basis"};
   blocks.emplace_back(std::move(out));
   std::string note = "Counts every GPU on which the job held memory.";
-  if (!money.usd_per_gpu_hour) note += " For money, set cost.usd-per-gpu-hour.";
+  if (!money.usd_per_gpu_hour && !scale().counts_steps()) note += " For money, set cost.usd-per-gpu-hour.";
   blocks.emplace_back(Paragraph{std::move(note)});
 }
 
@@ -118,13 +127,18 @@ void risk_section(const PeriodReport& report, std::vector<Block>& blocks) {
   std::string note =
       "The work that a crash would lose, on every GPU where the job holds memory. Other jobs on the same GPU may crash "
       "as well and are not counted.";
-  if (!money.usd_per_gpu_hour) note += " For money, set cost.usd-per-gpu-hour.";
+  if (!money.usd_per_gpu_hour && !scale().counts_steps()) note += " For money, set cost.usd-per-gpu-hour.";
   blocks.emplace_back(Paragraph{std::move(note)});
 }
 
 void idle_section(const PeriodReport& report, std::vector<Block>& blocks) {
   const Money& money = report.money;
   blocks.emplace_back(Heading{2, "Idle memory"});
+  if (scale().counts_steps()) {
+    blocks.emplace_back(Paragraph{fmt::format(
+        "The log counts {}s and has no clock, so the time that memory was idle is unknown.", scale().step)});
+    return;
+  }
   Table out;
   out.header = {
       "GPU", "observed, h", "held by no process, h", "held, no kernel ran, h", "most", "by share of memory, GPU-hours"};

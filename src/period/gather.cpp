@@ -266,6 +266,8 @@ Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std:
   Catalog catalog;
   auto source = part->open(catalog);
   if (!source) return fail(source.error());
+  report_.scale = (*source)->notes().scale;
+  const ScaleScope said_by(report_.scale);
   std::unique_ptr<StoreReader> store;
   if (!part->store_path.empty()) {
     auto reader = StoreReader::open(part->store_path);

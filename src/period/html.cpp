@@ -6,7 +6,9 @@
 #include "core/format.hpp"
 #include "core/markup.hpp"
 #include "core/printable.hpp"
+#include "core/scale.hpp"
 #include "period/document.hpp"
+#include "report/scaled.hpp"
 
 namespace vramtrack {
 namespace {
@@ -99,8 +101,11 @@ class Html {
     out +=
         "<p class=\"legend\">line: mean; band: minimum to maximum; dashes: capacity; red line: alert raised; dotted "
         "line: growing since; red "
-        "dashes: trend; red band: predicted end. Times are " +
-        std::string(report_.clock_is_relative ? "since the start" : "UTC") + ".</p>\n";
+        "dashes: trend; red band: predicted end. " +
+        (scale().counts_steps()
+             ? fmt::format("The axis counts {}s", scale().step)
+             : std::string(report_.clock_is_relative ? "Times are since the start" : "Times are UTC")) +
+        ".</p>\n";
   }
 
   std::string out;
@@ -120,8 +125,15 @@ std::string link(std::string_view name, std::string_view type, const std::string
 }  // namespace
 
 std::string report_csv(const PeriodReport& report) {
-  std::string out = report.clock_is_relative ? "offset_s,metric,device,pid,min_bytes,mean_bytes,max_bytes,samples\n"
-                                             : "time,metric,device,pid,min_bytes,mean_bytes,max_bytes,samples\n";
+  const ScaledName offset = scaled_name("offset_s");
+  const double unit = scaled_name("bytes").factor;
+  std::string out = report.clock_is_relative ? offset.name : "time";
+  out += ",metric,device,pid";
+  for (const char* bytes : {"min_bytes", "mean_bytes", "max_bytes"}) out += ',' + scaled_name(bytes).name;
+  out += ",samples\n";
+  const auto amount = [unit](double bytes) {
+    return unit == 1 ? fmt::format("{:.0f}", bytes) : fmt::format("{:.3f}", bytes * unit);
+  };
   const std::vector<bool> charted = charted_series(report);
   for (std::size_t i = 0; i < report.series.size(); ++i) {
     if (!charted[i]) continue;
@@ -133,10 +145,11 @@ std::string report_csv(const PeriodReport& report) {
       device = fmt::format("'{}", device);
     for (const HistoryPoint& p : s.history)
       out += fmt::format(
-          "{},{},\"{}\",{},{},{:.0f},{},{}\n",
-          report.clock_is_relative ? fmt::format("{:.3f}", seconds_between(Timestamp{}, p.start)) : iso8601(p.start),
-          to_string(s.view.key.metric), device, s.view.key.pid != 0 ? std::to_string(s.view.key.pid) : "", p.min,
-          p.mean, p.max, p.count);
+          "{},{},\"{}\",{},{},{},{},{}\n",
+          report.clock_is_relative ? fmt::format("{:.3f}", seconds_between(Timestamp{}, p.start) * offset.factor)
+                                   : iso8601(p.start),
+          to_string(s.view.key.metric), device, s.view.key.pid != 0 ? std::to_string(s.view.key.pid) : "",
+          amount(static_cast<double>(p.min)), amount(p.mean), amount(static_cast<double>(p.max)), p.count);
   }
   return out;
 }

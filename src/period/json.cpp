@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/printable.hpp"
+#include "core/scale.hpp"
 #include "period/document.hpp"
+#include "report/fields_json.hpp"
 #include "report/report.hpp"
 #include "report/told_json.hpp"
 
@@ -78,8 +80,9 @@ json idle_json(const IdleDevice& d, const Money& money) {
 json money_json(const PeriodReport& report) {
   const Money& money = report.money;
   json out = {{"usd_per_gpu_hour", money.usd_per_gpu_hour ? json(number(*money.usd_per_gpu_hour)) : json(nullptr)},
-              {"checkpoint_every_s",
-               report.rules.checkpoint_every_s ? json(number(*report.rules.checkpoint_every_s)) : json(nullptr)},
+              {"checkpoint_every_s", report.rules.checkpoint_every_s && !scale().counts_steps()
+                                         ? json(number(*report.rules.checkpoint_every_s))
+                                         : json(nullptr)},
               {"jobs", json::array()},
               {"lost_gpu_hours", interval(money.at_risk.gpu_h)},
               {"lost_usd", interval(money.at_risk.usd)},
@@ -100,10 +103,19 @@ json money_json(const PeriodReport& report) {
   return out;
 }
 
+/// Its figures have no names, so they are put into the scale here.
 json history_json(const PeriodReport& report, const PeriodSeries& s) {
   json out = json::array();
-  for (const HistoryPoint& p : s.history)
-    out.push_back({offset_s(p.start, report), p.min, std::llround(p.mean), p.max, p.count});
+  const double unit = scaled_name("bytes").factor;
+  const auto amount = [unit](double bytes) {
+    return unit == 1 ? json(std::llround(bytes)) : json(number(bytes * unit));
+  };
+  for (const HistoryPoint& p : s.history) {
+    json offset = offset_s(p.start, report);
+    fields::multiply(offset, scaled_name("offset_s").factor);
+    out.push_back({std::move(offset), amount(static_cast<double>(p.min)), amount(p.mean),
+                   amount(static_cast<double>(p.max)), p.count});
+  }
   return out;
 }
 
@@ -170,7 +182,7 @@ std::string report_json(const PeriodReport& report) {
                            {"because", a.because}});
   out["skipped_lines"] = report.skipped_lines;
   out["warnings"] = report.warnings;
-  return json_text(out) + '\n';
+  return json_text(fields::line_in_scale(std::move(out))) + '\n';
 }
 
 }  // namespace vramtrack

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "core/scale.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -96,8 +98,10 @@ void describe(JobLoss& job, const Processes& processes) {
   job.devices.assign(devices.begin(), devices.end());
 }
 
-/// Prices `lost_s` on every GPU of the job; adds it to `total`.
+/// Prices `lost_s` on every GPU of the job; adds it to `total`. Nothing is known of it where steps are counted: how
+/// long one takes is not known.
 void price(JobLoss& job, const Interval& lost_s, const Money& money, LostWork& total) {
+  if (scale().counts_steps()) return;
   const Interval gpu_h = scaled(lost_s, static_cast<double>(job.devices.size()) / 3600);
   job.lost.gpu_h = gpu_h;
   total.gpu_h = sum(total.gpu_h.value_or(Interval{}), gpu_h);

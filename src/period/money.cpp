@@ -6,6 +6,7 @@
 
 #include "core/driver_share.hpp"
 #include "core/format.hpp"
+#include "core/scale.hpp"
 #include "period/lost_work.hpp"
 #include "period/period.hpp"
 
@@ -95,8 +96,9 @@ void reckon(PeriodReport& report) {
   Money money;
   if (report.rules.usd_per_gpu_hour > 0) money.usd_per_gpu_hour = report.rules.usd_per_gpu_hour;
   reckon_lost_work(report, money);
+  // Without a clock there are no hours that a GPU was idle.
   for (const PeriodSeries& s : report.series) {
-    if (s.view.key.metric != Metric::device_used || s.view.key.pid != 0) continue;
+    if (s.view.key.metric != Metric::device_used || s.view.key.pid != 0 || scale().counts_steps()) continue;
     money.idle.push_back(idle_of(report, s));
     money.idle_gpu_h += money.idle.back().orphaned_h + money.idle.back().unused_h;
     money.idle_share_h += money.idle.back().share_h;

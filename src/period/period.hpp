@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/scale.hpp"
 #include "core/view.hpp"
 #include "period/history.hpp"
 
@@ -86,7 +87,7 @@ struct Money {
   LostWork at_risk;               ///< sum over the jobs whose loss is known
   std::vector<JobCrash> crashes;  ///< in the order of their times
   LostWork crashed;               ///< sum over the crashes
-  std::vector<IdleDevice> idle;   ///< one per device
+  std::vector<IdleDevice> idle;   ///< one per device; none if the recording has no clock
   double idle_gpu_h = 0;          ///< orphaned and unused
   double idle_share_h = 0;
 };
@@ -111,6 +112,8 @@ struct PeriodReport {
   std::optional<Timestamp> last;
   bool clock_is_relative = false;
   bool is_log = false;  ///< made from logs, not from a store
+  /// Of the recording. The forms below express figures by the scale in force: make a ScaleScope of this for them.
+  Scale scale;
   std::uint64_t samples = 0;
   double bucket_s = 0;               ///< width of a HistoryPoint
   std::vector<PeriodSeries> series;  ///< devices first (by index), then processes by device and peak

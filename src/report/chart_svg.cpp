@@ -8,6 +8,7 @@
 
 #include "core/format.hpp"
 #include "core/markup.hpp"
+#include "core/scale.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -20,7 +21,7 @@ constexpr double kRight = 16;
 constexpr double kTop = 14;
 constexpr double kBottom = 30;
 
-struct Scale {
+struct Plane {
   Timestamp begin;
   double length_s = 1;
   double top_bytes = 1;
@@ -51,6 +52,7 @@ double step_for(double range, int most, double unit) {
 }
 
 double time_step(double length_s) {
+  if (scale().counts_steps()) return std::max(scale().step_s, step_for(length_s, 8, scale().step_s));
   constexpr std::array kSteps = {1.0,   2.0,    5.0,    10.0,   15.0,    30.0,    60.0,    120.0,   300.0,    600.0,
                                  900.0, 1800.0, 3600.0, 7200.0, 10800.0, 21600.0, 43200.0, 86400.0, 172800.0, 604800.0};
   for (const double step : kSteps)
@@ -65,23 +67,27 @@ std::string time_label(Timestamp t, double step_s, bool relative) {
   return step_s < 60 ? iso.substr(11, 8) : iso.substr(11, 5);
 }
 
-void axes(std::string& out, const Scale& scale, bool relative) {
-  const double unit = scale.top_bytes >= kGiB ? kGiB : kMiB;
-  const double step = step_for(scale.top_bytes, 6, unit);
-  for (double bytes = 0; bytes <= scale.top_bytes * 1.001; bytes += step)
+void axes(std::string& out, const Plane& plane, bool relative) {
+  const bool has_unit = scale().has_unit;
+  const double unit = !has_unit ? scale().unit_bytes : plane.top_bytes >= kGiB ? kGiB : kMiB;
+  const double step = step_for(plane.top_bytes, 6, unit);
+  for (double bytes = 0; bytes <= plane.top_bytes * 1.001; bytes += step)
     out += fmt::format(
         "<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"tick\" "
-        "x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.{}f} {}</text>\n",
-        kLeft, kWidth - kRight, scale.y(bytes), scale.y(bytes), kLeft - 6, scale.y(bytes) + 4, bytes / unit,
-        step < unit ? 1 : 0, unit == kGiB ? "GiB" : "MiB");
-  const double step_s = time_step(scale.length_s);
-  const double begin_s = seconds_between(Timestamp{}, scale.begin);
-  for (double s = std::ceil(begin_s / step_s) * step_s; s <= begin_s + scale.length_s; s += step_s) {
+        "x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.{}f}{}</text>\n",
+        kLeft, kWidth - kRight, plane.y(bytes), plane.y(bytes), kLeft - 6, plane.y(bytes) + 4, bytes / unit,
+        step < unit ? 1 : 0,
+        !has_unit      ? ""
+        : unit == kGiB ? " GiB"
+                       : " MiB");
+  const double step_s = time_step(plane.length_s);
+  const double begin_s = seconds_between(Timestamp{}, plane.begin);
+  for (double s = std::ceil(begin_s / step_s) * step_s; s <= begin_s + plane.length_s; s += step_s) {
     const Timestamp t = Timestamp{} + from_seconds(s);
     out += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/><text class=\"tick\" "
         "x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4}</text>\n",
-        scale.x(t), kTop, kHeight - kBottom, kHeight - kBottom + 16, time_label(t, step_s, relative));
+        plane.x(t), kTop, kHeight - kBottom, kHeight - kBottom + 16, time_label(t, step_s, relative));
   }
 }
 
@@ -96,17 +102,17 @@ void runs(const std::vector<ChartPoint>& points, double step_s, Draw draw) {
   }
 }
 
-void history(std::string& out, const Scale& scale, const ChartInput& chart) {
+void history(std::string& out, const Plane& plane, const ChartInput& chart) {
   const std::vector<ChartPoint>& points = chart.points;
   runs(points, chart.step_s, [&](std::size_t begin, std::size_t end) {
     std::string band;
     std::string back;
     std::string mean;
     for (std::size_t i = begin; i < end; ++i) {
-      const double x = scale.x(points[i].time);
-      band += point(x, scale.y(points[i].max_bytes));
-      back.insert(0, point(x, scale.y(points[i].min_bytes)));
-      mean += point(x, scale.y(points[i].mean_bytes));
+      const double x = plane.x(points[i].time);
+      band += point(x, plane.y(points[i].max_bytes));
+      back.insert(0, point(x, plane.y(points[i].min_bytes)));
+      mean += point(x, plane.y(points[i].mean_bytes));
     }
     out += fmt::format("<polygon class=\"band\" points=\"{}\"/>\n<polyline class=\"mean\" points=\"{}\"/>\n",
                        band + back, mean);
@@ -114,43 +120,43 @@ void history(std::string& out, const Scale& scale, const ChartInput& chart) {
 }
 
 /// The fitted growth up to the predicted end, and the interval of that end.
-void end_to_come(std::string& out, const Scale& scale, const ChartInput& chart) {
+void end_to_come(std::string& out, const Plane& plane, const ChartInput& chart) {
   if (!chart.forecast) return;
   const Interval& oom_in_s = chart.forecast->oom_in_s;
-  const double from_s = seconds_between(scale.begin, chart.last);
+  const double from_s = seconds_between(plane.begin, chart.last);
   const double last_bytes = chart.points.back().mean_bytes;
-  const double low = scale.x(from_s + oom_in_s.low);
-  const double high = scale.x(from_s + oom_in_s.high);
-  if (from_s + oom_in_s.low < scale.length_s)
+  const double low = plane.x(from_s + oom_in_s.low);
+  const double high = plane.x(from_s + oom_in_s.high);
+  if (from_s + oom_in_s.low < plane.length_s)
     out += fmt::format(
         "<rect class=\"end\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>out of memory in "
         "{}</title></rect>\n",
         low, kTop, std::max(2.0, high - low), kHeight - kTop - kBottom, format_eta(oom_in_s));
-  const double mid_s = std::min(oom_in_s.mid, scale.length_s - from_s);
+  const double mid_s = std::min(oom_in_s.mid, plane.length_s - from_s);
   out += fmt::format("<line class=\"trend\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
-                     scale.x(chart.last), scale.y(last_bytes), scale.x(from_s + mid_s),
-                     scale.y(last_bytes + chart.forecast->growth_bytes_per_s * mid_s));
+                     plane.x(chart.last), plane.y(last_bytes), plane.x(from_s + mid_s),
+                     plane.y(last_bytes + chart.forecast->growth_bytes_per_s * mid_s));
 }
 
-void mark(std::string& out, const Scale& scale, const ChartInput& chart, std::string_view kind, std::string_view words,
+void mark(std::string& out, const Plane& plane, const ChartInput& chart, std::string_view kind, std::string_view words,
           Timestamp time) {
-  if (time < scale.begin) return;
+  if (time < plane.begin) return;
   out += fmt::format(
       "<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{3:.1f}\"><title>{4} {5}</title></line>\n",
-      kind, scale.x(time), kTop, kHeight - kBottom, words, format_moment(time, chart.clock_is_relative));
+      kind, plane.x(time), kTop, kHeight - kBottom, words, format_moment(time, chart.clock_is_relative));
 }
 
-Scale scale_of(const ChartInput& chart) {
-  Scale scale;
-  scale.begin = chart.begin;
+Plane plane_of(const ChartInput& chart) {
+  Plane plane;
+  plane.begin = chart.begin;
   const double seen_s = std::max(1.0, seconds_between(chart.begin, chart.last));
-  scale.length_s = seen_s;
+  plane.length_s = seen_s;
   // The end is shown if it is not too far beyond what was seen.
-  if (chart.forecast) scale.length_s += std::clamp(chart.forecast->oom_in_s.high * 1.03, 0.0, 2.5 * seen_s);
+  if (chart.forecast) plane.length_s += std::clamp(chart.forecast->oom_in_s.high * 1.03, 0.0, 2.5 * seen_s);
   double top = chart.capacity_bytes.value_or(0.0);
   for (const ChartPoint& p : chart.points) top = std::max(top, p.max_bytes);
-  scale.top_bytes = std::max(1.0, top * 1.05);
-  return scale;
+  plane.top_bytes = std::max(1.0, top * 1.05);
+  return plane;
 }
 
 /// The period report's colours. An inline SVG's style sheet applies to the whole page, so each rule names our class.
@@ -180,16 +186,16 @@ std::string opening(const ChartInput& chart, ChartStyle style) {
 
 std::string chart_svg(const ChartInput& chart, ChartStyle style) {
   if (chart.points.size() < 2) return {};
-  const Scale scale = scale_of(chart);
+  const Plane plane = plane_of(chart);
   std::string out = opening(chart, style);
-  axes(out, scale, chart.clock_is_relative);
+  axes(out, plane, chart.clock_is_relative);
   if (chart.capacity_bytes)
     out += fmt::format("<line class=\"capacity\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
-                       kWidth - kRight, scale.y(*chart.capacity_bytes), scale.y(*chart.capacity_bytes));
-  end_to_come(out, scale, chart);
-  history(out, scale, chart);
-  for (const Timestamp raised : chart.alerts) mark(out, scale, chart, "alert", "alert raised", raised);
-  if (chart.onset) mark(out, scale, chart, "onset", "growing since", *chart.onset);
+                       kWidth - kRight, plane.y(*chart.capacity_bytes), plane.y(*chart.capacity_bytes));
+  end_to_come(out, plane, chart);
+  history(out, plane, chart);
+  for (const Timestamp raised : chart.alerts) mark(out, plane, chart, "alert", "alert raised", raised);
+  if (chart.onset) mark(out, plane, chart, "onset", "growing since", *chart.onset);
   return out + "</svg>\n";
 }
 

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "core/scale.hpp"
 #include "core/verdict_fields.hpp"
+#include "report/scaled.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::fields {
@@ -171,6 +173,40 @@ inline json stall_line(const Stall& stall, const LineClock& clock) {
 }
 inline json alert_line(const Alert& a, const LineClock& clock) {
   return line(&Places::alert, clock, a.finding, a);
+}
+
+// --- scale -----------------------------------------------------------------------------------------------------
+
+/// Multiplies every number in `value`.
+inline void multiply(json& value, double by) {
+  if (by == 1) return;
+  if (value.is_number()) value = number(value.get<double>() * by);
+  if (value.is_object())
+    for (auto& [name, part] : value.items()) multiply(part, by);
+}
+
+/// `value` with each name and its figures as scaled_name() says; the elements of arrays that have no names are kept.
+inline json in_scale(const json& value) {
+  if (value.is_array()) {
+    json out = json::array();
+    for (const json& part : value) out.push_back(in_scale(part));
+    return out;
+  }
+  if (!value.is_object()) return value;
+  json out = json::object();
+  for (const auto& [key, part] : value.items()) {
+    const ScaledName scaled = scaled_name(key);
+    json& its = out[scaled.name] = in_scale(part);
+    multiply(its, scaled.factor);
+  }
+  return out;
+}
+
+/// A whole line of output: in the scale in force, and with what is counted, if it counts steps.
+inline json line_in_scale(json row) {
+  if (!scale().counts_steps() && scale().has_unit) return row;
+  if (scale().counts_steps()) row["counts"] = scale().step;
+  return in_scale(row);
 }
 
 }  // namespace vramtrack::fields

@@ -2,7 +2,6 @@
 #include "report/json.hpp"
 
 #include "core/printable.hpp"
-#include "core/scale.hpp"
 #include "report/fields_json.hpp"
 #include "report/report.hpp"
 #include "report/told_json.hpp"
@@ -34,42 +33,6 @@ json series_json(const SeriesView& s) {
   out["command"] =
       s.process ? text_or_null(s.process->command.empty() ? s.process->name : s.process->command) : json(nullptr);
   if (!s.key.host.empty()) out["host"] = s.key.host;
-  return out;
-}
-
-/// Multiplies every number in `value`.
-void multiply(json& value, double by) {
-  if (value.is_number()) value = fields::number(value.get<double>() * by);
-  if (value.is_object())
-    for (auto& [name, part] : value.items()) multiply(part, by);
-}
-
-/// A log that counts steps has no seconds, and one without a unit has no bytes: names and figures use what it has, as
-/// in "growth_bytes_per_step", "oom_in_steps", "used_units". So no program can take them for seconds or bytes.
-json in_scale(const json& value, const Scale& scale) {
-  if (value.is_array()) {
-    json out = json::array();
-    for (const json& part : value) out.push_back(in_scale(part, scale));
-    return out;
-  }
-  if (!value.is_object()) return value;
-  json out = json::object();
-  for (const auto& [key, part] : value.items()) {
-    std::string name = key;
-    json its = in_scale(part, scale);
-    if (scale.counts_steps() && name.ends_with("_per_s")) {
-      name = name.substr(0, name.size() - 1) + scale.step;
-      multiply(its, scale.step_s);
-    } else if (scale.counts_steps() && name.ends_with("_s")) {
-      name = name.substr(0, name.size() - 1) + scale.step + 's';
-      multiply(its, 1 / scale.step_s);
-    }
-    if (const std::size_t at = name.find("bytes"); !scale.has_unit && at != std::string::npos) {
-      name.replace(at, 5, "units");
-      multiply(its, 1 / scale.unit_bytes);
-    }
-    out[name] = std::move(its);
-  }
   return out;
 }
 
@@ -112,9 +75,7 @@ std::string render(const View& view, const ReportStyle&) {
     }
     row["warnings"] = warnings;
     if (!s.explain.empty()) row["explain"] = s.explain;
-    if (scale().counts_steps()) row["counts"] = scale().step;
-    const bool plain = !scale().counts_steps() && scale().has_unit;
-    out += dump(plain ? row : in_scale(row, scale()));
+    out += dump(fields::line_in_scale(std::move(row)));
   }
   return out;
 }
@@ -130,7 +91,7 @@ std::string alert_json(const View& view, const SeriesView& series, const Alert& 
                                                   : alert.end_reason;
   row["verdict"] = fields::verdict_line(series.verdict, clock);
   row["told"] = told_json(tell(view, series));
-  return dump(row);
+  return dump(fields::line_in_scale(std::move(row)));
 }
 
 std::string event_json(const Event& event, bool clock_is_relative) {

@@ -29,7 +29,10 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
   }
   // On a narrow screen the pattern is shown only below.
   const bool wide = r.width >= 100;
-  const std::array<int, 6> at = {r.x + 2, r.x + 15, r.x + 28, r.x + 57, r.x + 41, r.x + (wide ? 74 : 57)};
+  const int severity = r.x + 2 + clock_width() + 1;
+  const int growth = severity + 26;
+  const int pattern = growth + growth_width() + 3;
+  const std::array<int, 6> at = {r.x + 2, severity, severity + 13, pattern, growth, pattern + (wide ? 17 : 0)};
   const std::array<std::string_view, 6> heads = {"RAISED", "SEVERITY", "STATUS", "PATTERN", "GROWTH", "WHO"};
   for (std::size_t i = 0; i < heads.size(); ++i)
     if (i != 3 || wide) screen.put(at[i], r.y, std::min(14, r.right() - at[i]), heads[i], Role::faint);
@@ -46,12 +49,13 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     const bool open = a.ended == AlertEnd::standing && !m.acknowledged.contains({row.key, a.raised});
     const ToldAlert told = tell(a);
     const Role role = open ? role_of(told.tone) : Role::faint;
-    screen.put(at[0], y, 12, clock_words(a.raised, m.view->time, relative), Role::plain);
+    screen.put(at[0], y, clock_width(), clock_words(a.raised, m.view->time, relative), Role::plain);
     screen.put(at[1], y, 12, told.severity, role);
     screen.put(at[2], y, 14, status_words(m, row, told), role);
     if (wide) screen.put(at[3], y, 15, told.what, Role::plain);
     if (a.kind == AlertKind::leak)
-      screen.put_right(at[4] + 13, y, 13, format_rate(a.finding.growth_bytes_per_s.mid), Role::plain);
+      screen.put_right(at[4] + growth_width(), y, growth_width(), format_rate(a.finding.growth_bytes_per_s.mid),
+                       Role::plain);
     screen.put(at[5], y, r.right() - at[5], row.who, Role::plain);
     screen.link({r.x, y, r.width, 1}, {.to = Link::To::alert, .series = row.key, .at = a.raised});
     if (first + i == chosen) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/format.hpp"
+#include "core/scale.hpp"
 #include "report/accounting.hpp"
 #include "report/told.hpp"
 #include "report/words.hpp"
@@ -17,9 +18,13 @@ namespace vramtrack::top {
 namespace {
 
 constexpr double kSparkSpan_s = 3600;  ///< of the small histories here
-constexpr std::string_view kSparkSpanWords = "1h";
 /// From this width on, a one-line row that shows what the device does also has its history.
 constexpr int kSparkBesideGauges = 100;
+
+/// "1h"; "600 steps" where steps are counted.
+std::string spark_span_words() {
+  return scale().counts_steps() ? format_duration(kSparkSpan_s) : "1h";
+}
 
 std::string used_words(const DeviceRow& d) {
   if (d.used == nullptr) return "not known";
@@ -64,14 +69,15 @@ struct LineColumns {
   int bar, bar_width, used, gauges, spark, spark_width, growth, conclusion;
   explicit LineColumns(const Rect& r, bool told) {
     const bool beside = !told || r.width >= kSparkBesideGauges;
-    spark_width = beside ? std::clamp((r.width - 44) / 5, 7, 30) : 0;
-    bar_width = std::clamp((r.width - 51 - (told ? 14 : 0)) / 4, 6, 30);
+    const int growth_columns = growth_width() + 1;
+    spark_width = beside ? std::clamp((r.width - 30 - growth_columns) / 5, 7, 30) : 0;
+    bar_width = std::clamp((r.width - 37 - growth_columns - (told ? 14 : 0)) / 4, 6, 30);
     bar = r.x + 7;
     used = bar + bar_width + 1;
     gauges = used + 15;
     spark = gauges + 1 + (told ? 18 : 0);
     growth = spark + spark_width + (spark_width > 0 ? 1 : 0);
-    conclusion = growth + 14;
+    conclusion = growth + growth_columns;
   }
 };
 
@@ -156,9 +162,8 @@ void draw_device_heads(Screen& screen, const Rect& r) {
   screen.put_right(at.gauges + 5, r.y, 4, "GPU%", Role::faint);
   screen.put_right(at.gauges + 11, r.y, 5, "TEMP", Role::faint);
   screen.put_right(at.gauges + 18, r.y, 6, "POWER", Role::faint);
-  if (at.spark_width > 0)
-    screen.put(at.spark, r.y, at.spark_width, "LAST " + std::string(kSparkSpanWords), Role::faint);
-  screen.put_right(at.growth + 13, r.y, 13, "GROWTH", Role::faint);
+  if (at.spark_width > 0) screen.put(at.spark, r.y, at.spark_width, "LAST " + spark_span_words(), Role::faint);
+  screen.put_right(at.growth + growth_width(), r.y, growth_width(), "GROWTH", Role::faint);
   screen.put(at.conclusion, r.y, r.right() - at.conclusion, "VERDICT", Role::faint);
 }
 
@@ -180,7 +185,7 @@ void draw_device_line(Screen& screen, const Rect& r, const Model& m, const Devic
     drawn.power_limit_watts.reset();
     screen.put_right(at.gauges + 18, r.y, 6, power_words(drawn));
   }
-  screen.put_right(at.growth + 13, r.y, 13, growth_words(*d.used));
+  screen.put_right(at.growth + growth_width(), r.y, growth_width(), growth_words(*d.used));
   put_short_conclusion(screen, at.conclusion, r.y, r.right() - at.conclusion, *d.used, told);
 }
 
@@ -204,8 +209,8 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
   int x = left + bar + 1;
   x += screen.put(x, r.y + 1, 20, used_words(d)) + 2;
   if (d.used != nullptr) {
-    screen.put(x, r.y + 1, 14, growth_words(*d.used), figure_role(told.tone));
-    x += 14 + 1;
+    screen.put(x, r.y + 1, growth_width() + 1, growth_words(*d.used), figure_role(told.tone));
+    x += growth_width() + 2;
   }
   const Rect beside{x, r.y + 1, std::min(60, r.right() - x), 1};
   if (r.height == 2) {
@@ -242,8 +247,10 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
     return;
   }
   const Rect history{r.x + 2, r.y + row, r.width - 2, r.height - row};
-  draw_spark(screen, {history.x, history.y, history.width - 10, history.height}, m, d);
-  screen.put(history.right() - 8, history.bottom() - 1, 8, "last " + std::string(kSparkSpanWords), Role::faint);
+  const std::string span = "last " + spark_span_words();
+  const int words = columns_of(span) + 1;
+  draw_spark(screen, {history.x, history.y, history.width - words - 2, history.height}, m, d);
+  screen.put(history.right() - words, history.bottom() - 1, words, span, Role::faint);
 }
 
 }  // namespace vramtrack::top

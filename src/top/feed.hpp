@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/config.hpp"
+#include "core/scale.hpp"
 #include "live/loop.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
@@ -21,6 +22,7 @@ namespace vramtrack::top {
 
 /// A source for the screens, as functions; the program that runs it knows nothing else about it.
 struct TopSource {
+  Scale scale;  ///< of a recording; make a ScaleScope of it before anything is drawn or stepped
   /// Does what is due now (polls, plays a stretch; at most some 50 ms of work) and says when it wants to be called
   /// again; `max`: never. Sets `changed` when the View has changed.
   std::function<SteadyTime(SteadyTime now, bool& changed)> step;

@@ -145,6 +145,7 @@ class Playback {
   }
 
   [[nodiscard]] std::shared_ptr<const View> view() const { return pipeline_->view(); }
+  [[nodiscard]] const Scale& scale() const { return source_->notes().scale; }
 
  private:
   /// False at the end of the recording.
@@ -223,6 +224,7 @@ Result<TopSource> playback_source(const Config& config, PlaybackOptions options)
   auto playback = std::make_shared<Playback>(config, std::move(options));
   if (const auto begun = playback->begin_anew(); !begun) return fail(begun.error());
   TopSource top;
+  top.scale = playback->scale();
   top.step = [playback](SteadyTime now, bool& changed) { return playback->step(now, changed); };
   top.view = [playback] { return playback->view(); };
   top.feed.history = [playback](const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {

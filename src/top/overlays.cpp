@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/format.hpp"
+#include "core/scale.hpp"
 #include "top/draw.hpp"
 #include "top/rows.hpp"
 
@@ -92,6 +94,13 @@ constexpr auto kHelp = std::to_array<HelpLine>({
     {"^  !  .  *", "growth began, alert raised, alert ended, event"},
 });
 
+/// Where steps are counted, an hour is the steps of sixty readings (docs/formats/logs.md).
+std::string help_words(const HelpLine& line) {
+  const bool critical = line.key == "CRITICAL";
+  if (!scale().counts_steps() || (!critical && line.key != "WARNING")) return std::string(line.what);
+  return "a leak; memory runs out within " + format_duration((critical ? 1 : 24) * 3600.0);
+}
+
 }  // namespace
 
 void draw_help(Screen& screen, const Rect& area, const Model& m) {
@@ -107,7 +116,7 @@ void draw_help(Screen& screen, const Rect& area, const Model& m) {
       screen.put(r.x, y, r.width, line.what, Role::title);
     } else {
       screen.put(r.x + 1, y, 16, line.key, Role::key);
-      screen.put(r.x + 18, y, r.width - 18, line.what);
+      screen.put(r.x + 18, y, r.width - 18, help_words(line));
     }
   }
   screen.put(r.x, r.bottom() - 1, r.width, visible < count ? "↑ ↓ more; any other key closes" : "any key closes",

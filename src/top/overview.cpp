@@ -72,11 +72,11 @@ void draw_lately(Screen& screen, const Rect& r, const Model& m) {
   screen.put(r.x, r.y, r.width, "Lately", Role::title);
   int y = r.y + 1;
   const bool relative = m.view->clock_is_relative;
-  constexpr int kClock = 12;
+  const int clock = clock_width();
   const auto put = [&](Timestamp time, const std::string& words, Role role) {
     if (y >= r.bottom()) return;
-    screen.put(r.x + 2, y, kClock, clock_words(time, m.view->time, relative), Role::faint);
-    screen.put(r.x + 2 + kClock, y, r.width - 2 - kClock, words, role);
+    screen.put(r.x + 2, y, clock, clock_words(time, m.view->time, relative), Role::faint);
+    screen.put(r.x + 2 + clock, y, r.width - 2 - clock, words, role);
     ++y;
   };
   for (const AlertRow& row : alerts(m)) {

@@ -75,7 +75,7 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
       screen.link({r.x, y, r.width, 1}, {.to = Link::To::device, .series = {Metric::device_used, d->id, 0, 0}});
     for (const Column& c : kColumns) {
       if (screen.width() < c.least_screen) continue;
-      const int width = c.width > 0 ? c.width : r.right() - x;
+      const int width = c.head == "GROWTH" ? growth_width() : c.width > 0 ? c.width : r.right() - x;
       if (width <= 0 || x + width > r.right()) break;
       const std::string words = d == nullptr ? std::string(c.head) : c.words(*d, told);
       const bool judged = d != nullptr && d->used != nullptr && c.head != "SUSPECT" && c.head != "GPU";

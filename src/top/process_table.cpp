@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/format.hpp"
+#include "core/scale.hpp"
 #include "report/accounting.hpp"
 #include "report/told.hpp"
 #include "top/draw.hpp"
@@ -15,10 +16,15 @@
 namespace vramtrack::top {
 namespace {
 
+/// Whether rates are in MiB/min: neither steps nor amounts without a unit.
+bool has_usual_rates() {
+  return !scale().counts_steps() && scale().has_unit;
+}
+
 std::string growth_figure(const SeriesView& s) {
   if (s.verdict.finding.state == State::too_short) return {};
   const std::string words = format_rate(s.verdict.finding.growth_bytes_per_s.mid);
-  return words.substr(0, words.find(' '));  // the unit is in the table's head
+  return has_usual_rates() ? words.substr(0, words.find(' ')) : words;  // the unit is in the table's head
 }
 
 enum class Column : std::uint8_t {
@@ -77,7 +83,12 @@ std::vector<ColumnInfo> columns_for(const View& view, int width, const std::vect
     if (c.column == Column::place && !places) continue;
     if (c.column == Column::started && loads && width < kStartedBesideLoad) continue;
     if (c.column == Column::device && named) c.width = 8;  // "MIG 3f2a"
+    if (c.column == Column::growth && !has_usual_rates()) {
+      c.head = "GROWTH";
+      c.width = std::max(growth_width(), 16);
+    }
     if (width < 116 && c.column == Column::started) c.width = 7;
+    if (scale().counts_steps() && c.column == Column::started) c.width = clock_width() + 1;
     if (width >= 120 && c.column == Column::user) c.width = 12;
     if (width >= 120 && c.column == Column::framework) c.width = 13;
     out.push_back(c);

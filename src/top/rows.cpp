@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/format.hpp"
+#include "core/scale.hpp"
 #include "report/story.hpp"
 #include "report/told.hpp"
 #include "report/words.hpp"
@@ -290,7 +291,18 @@ std::optional<Started> started(const Model& model, const SeriesView& process) {
   return std::nullopt;
 }
 
+int clock_width() {
+  constexpr int kClock = 12;  // "01-05 08:22"
+  return scale().counts_steps() ? std::max(kClock, columns_of(scale().step + " 9,999,999")) : kClock;
+}
+
+int growth_width() {
+  constexpr int kGrowth = 13;  // "+99.9 MiB/min"
+  return scale().counts_steps() ? std::max(kGrowth, columns_of("+999.99 MiB/" + scale().step)) : kGrowth;
+}
+
 std::string clock_words(Timestamp time, Timestamp now, bool clock_is_relative) {
+  if (scale().counts_steps()) return format_moment(time, true);
   if (clock_is_relative) return '+' + format_duration(seconds_between(Timestamp{}, time));
   const std::string iso = iso8601(std::chrono::floor<std::chrono::seconds>(time));
   // 2026-01-05T08:22:35Z

@@ -71,8 +71,13 @@ struct Started {
 };
 std::optional<Started> started(const Model& model, const SeriesView& process);
 
-/// "08:22:35", with the day where it is not that of `now`; "+1h 05m" where times are no dates.
+/// "08:22:35", with the day where it is not that of `now`; "+1h 05m" where times are no dates; "step 1,200" where steps
+/// are counted.
 std::string clock_words(Timestamp time, Timestamp now, bool clock_is_relative);
+
+/// Columns for clock_words() and for format_rate(), which are longer where steps are counted.
+int clock_width();
+int growth_width();
 
 /// "job 1234", "pod 8f3a…", "ctr 12ab…", or nothing.
 std::string place_words(const ProcessInfo& process);

@@ -1,7 +1,9 @@
 """Logs of people's own programs, by the real binary: the answer to each of tests/fixtures/text_logs, and two GPUs' logs
 merged in every way."""
+import base64
 import json
 import random
+import re
 import sys
 import unittest
 
@@ -134,6 +136,98 @@ class Cases(unittest.TestCase):
         self.assertEqual(c.of()["counts"], "epoch")
         self.assertIn("too short to tell", c.text)
         self.assertRegex(" ".join(c.text.split()), r"if it goes on as (it did )?in the last")
+
+
+# What only a clock can tell: a rate over time, a length of time, a time of day.
+OF_A_CLOCK = re.compile(r"/(min|h|s)\b|\b\d+ ?(s|m|min|h|d)\b|\b(minutes?|hours|seconds)\b|\d\d:\d\d|after the start")
+
+
+class LogsThatCount(unittest.TestCase):
+    """No command gives a figure that only a clock can tell, of a log whose only clock is a count."""
+
+    STEP = {"step": 10, "epoch": 1, "request": 100}  # between two readings
+
+    @classmethod
+    def setUpClass(cls):
+        cls.sandbox = Sandbox(BINARY).__enter__()
+        for word, step in cls.STEP.items():
+            # Its memory ends within the recording, so that alerts, an escalation and the end are in the output.
+            lines = [f"{i * step},{min(24000, 4000 + i * 37 + i % 3 * 5)}" for i in range(500)]
+            cls.sandbox.write(f"{word}.csv", f"{word},memory.used [MiB]\n" + "\n".join(lines) + "\n")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sandbox.__exit__()
+
+    def output(self, word, *args):
+        result = self.sandbox.run(*args, "--capacity", "24GiB", f"{word}.csv")
+        self.assertIn(result.returncode, (0, 1), result.stderr.decode())
+        return result.stdout.decode()
+
+    def check_words(self, word, text):
+        for line in text.splitlines():
+            self.assertNotRegex(line, OF_A_CLOCK)
+        self.assertIn(f" MiB/{word}", text)
+
+    def check_names(self, word, row):
+        """Every name at any depth; sentences are checked as words."""
+        if isinstance(row, list):
+            for part in row:
+                self.check_names(word, part)
+        if isinstance(row, str):
+            self.assertNotRegex(row, OF_A_CLOCK)
+        if isinstance(row, dict):
+            for name, part in row.items():
+                self.assertFalse(name.endswith("_s"), name)
+                if "hours" in name:
+                    self.assertIsNone(part, name)
+                self.check_names(word, part)
+
+    def test_analyze_and_replay(self):
+        for word in self.STEP:
+            with self.subTest(word=word):
+                self.check_analyze_and_replay(word)
+
+    def test_report(self):
+        for word in self.STEP:
+            with self.subTest(word=word):
+                self.check_report(word)
+
+    def check_analyze_and_replay(self, word):
+        self.check_words(word, self.output(word, "analyze"))
+        replayed = self.output(word, "replay")
+        self.check_words(word, replayed)
+        self.assertRegex(replayed, rf"(?m)^{word} [\d,]+  (WARNING|CRITICAL)  GPU 0: gradual leak")
+        self.assertRegex(replayed, rf"replayed [\d,]+ {word}s of ")
+        for command in (("analyze", "--format", "json"), ("replay", "--json")):
+            rows = [json.loads(line) for line in self.output(word, *command).splitlines()]
+            for row in rows:
+                if row["schema"] == "vramtrack.event.v1":
+                    continue
+                self.assertEqual(row["counts"], word)
+                self.check_names(word, row)
+            self.assertIn(f"growth_bytes_per_{word}", rows[-1]["verdict"])
+        alert = next(row for row in rows if row["schema"] == "vramtrack.alert.v1")
+        self.assertAlmostEqual(alert["alert"][f"growth_bytes_per_{word}"]["mid"] / 2**20 * self.STEP[word], 37, delta=2)
+
+    def check_report(self, word):
+        for form in ("text", "md"):
+            self.check_words(word, self.output(word, "report", "--format", form))
+        page = self.output(word, "report", "--format", "html")
+        data = {name: base64.b64decode(text).decode() for name, text in re.findall(r'download="vramtrack-report\.(\w+)" href="data:[^,]*,([^"]*)"', page)}
+        body = re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.S)
+        self.check_words(word, body)
+        self.assertIn(f"The axis counts {word}s", body)
+        self.assertRegex(page, rf'class="tick"[^>]*>[\d,]+ {word}s<')
+        self.assertTrue(data["csv"].startswith(f"offset_{word}s,metric,"), data["csv"][:60])
+        report = json.loads(self.output(word, "report", "--format", "json", "--checkpoint-every", "30min"))
+        self.assertEqual(report["counts"], word)
+        self.check_names(word, report)
+        self.assertEqual(report["money"]["idle"], [])
+        last = 499 * self.STEP[word]
+        self.assertAlmostEqual(report[f"duration_{word}s"], last)
+        self.assertAlmostEqual(report["series"][0]["history"][-1][0], last, delta=last / 100)
+        self.assertAlmostEqual(float(data["csv"].splitlines()[-1].split(",")[0]), last, delta=last / 100)
 
 
 def rows(used_mib, start_s, period_s, index=None):

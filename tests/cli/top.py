@@ -87,6 +87,18 @@ class Top(unittest.TestCase):
                         "--start", "2026-01-05T08:00", "--timezone", "UTC", "--speed", "65536")
         top.wait_for(r"REPLAY[\s\S]*23\.4 GiB")
 
+    def test_a_log_that_counts_steps_shows_no_time(self):
+        self.box.write("steps.csv", "step,memory.used [MiB]\n" + "".join(f"{10 * i},{4000 + 37 * i}\n" for i in range(400)))
+        top = self.open("--replay", "steps.csv", "--capacity", "24GiB", "--speed", "65536", size=(100, 40))
+        seen = [top.wait_for(r"at the end  step 3,990[\s\S]*\+3\.70 MiB/step[\s\S]*last 600 steps")]
+        self.assertRegex(seen[0], r"WARNING, out of memory in [\d,]+ steps")
+        for key, shown in (("P", r"save a checkpoint within [\d,]+ steps"), ("d", r"400 samples, every 10 steps"),
+                           ("A", r"step 2,7\d0 +WARNING"), ("?", r"a leak; memory runs out within 600 steps")):
+            top.press(key)
+            seen.append(top.wait_for(shown))
+        for screen in seen[:-1]:
+            self.assertNotRegex(screen, r"/min|\d+[hm] |\d\d:\d\d|\d x\b")
+
     def test_without_a_terminal_it_says_so(self):
         result = self.box.run("top", "--scenario", "leaking_training", "--no-agent")
         self.assertEqual(result.returncode, 2)

@@ -80,25 +80,54 @@ bool take_process(std::string_view& rest, Listed& out) {
   return false;
 }
 
+/// Finds the time of a screen among the lines of other programs.
+class Heads {
+ public:
+  /// The next line, which is of no GPU.
+  void take(std::string_view line) {
+    if (trim(line).empty()) return;
+    last_ = line;
+    in_screen_ = false;
+  }
+  /// The next line is of a GPU: the time in the line before it, once a screen. gpustat's own head is there.
+  std::string_view begin() {
+    if (in_screen_) return {};
+    in_screen_ = true;
+    return find_stamp(last_);
+  }
+
+ private:
+  std::string last_;
+  bool in_screen_ = false;
+};
+
 class GpustatText final : public LineParser {
  public:
-  GpustatText(StampReader stamp, std::vector<std::string> assumptions) : LineParser(std::move(stamp)) {
+  /// `has_heads`: the line before a screen has its time. If not, any line before it may have it.
+  GpustatText(StampReader stamp, bool has_heads, std::vector<std::string> assumptions)
+      : LineParser(std::move(stamp)), has_heads_(has_heads) {
     assumptions_ = std::move(assumptions);
   }
 
  private:
+  void take_time(std::string_view text, LogRows& rows) {
+    Timestamp time;
+    if (stamp_.kind() == StampReader::Kind::none || text.empty() || !stamp_.read(text, time)) return;
+    time_ = time;
+    stamped_ = true;
+    rows.row_time(time);
+  }
+
   void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) override {
     GpuLine gpu;
     if (!read_gpu_line(line, gpu)) {
       if (trim(line).starts_with("[") && !whole) return rows.skip(number, "truncated last line");
-      Timestamp time;
-      if (stamp_.kind() == StampReader::Kind::none || !whole || !stamp_.read(find_stamp(line), time)) return;
-      time_ = time;
-      stamped_ = true;
-      rows.row_time(time);
-      return;
+      if (!whole) return;
+      if (!has_heads_) return take_time(find_stamp(line), rows);
+      return heads_.take(line);
     }
     if (!whole) return rows.skip(number, "truncated last line");
+    if (has_heads_) take_time(heads_.begin(), rows);
     if (stamp_.kind() == StampReader::Kind::none) {
       if (last_ >= 0 && gpu.index <= last_) ++round_;
       last_ = gpu.index;
@@ -148,6 +177,8 @@ class GpustatText final : public LineParser {
       rows.end_unseen(device, static_cast<double>(listing_), time_);
   }
 
+  bool has_heads_ = false;
+  Heads heads_;
   Timestamp time_{};
   bool stamped_ = false;
   int last_ = -1;
@@ -157,28 +188,39 @@ class GpustatText final : public LineParser {
 
 int recognise(std::string_view head) {
   GpuLine gpu;
-  for (int i = 0; i < 60 && !head.empty(); ++i)
+  while (!head.empty())
     if (read_gpu_line(logtext::take_line(head), gpu)) return 91;
   return 0;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  std::vector<std::string_view> samples;
+  constexpr std::size_t kMostSamples = 400;
+  std::vector<std::string_view> of_heads;
+  std::vector<std::string_view> of_any;
   std::string_view rest = head.text;
-  while (!rest.empty() && samples.size() < 400) {
+  std::string_view before;
+  while (!rest.empty() && of_heads.size() < kMostSamples) {
     const std::string_view line = logtext::take_line(rest);
     GpuLine gpu;
-    if (read_gpu_line(line, gpu)) continue;
-    if (const std::string_view stamp = find_stamp(line); !stamp.empty()) samples.push_back(stamp);
+    if (!read_gpu_line(line, gpu)) {
+      if (!trim(line).empty()) before = line;
+      if (of_any.size() < kMostSamples)
+        if (const std::string_view stamp = find_stamp(line); !stamp.empty()) of_any.push_back(stamp);
+      continue;
+    }
+    if (const std::string_view stamp = find_stamp(before); !stamp.empty()) of_heads.push_back(stamp);
+    before = {};
   }
+  const bool has_heads = !of_heads.empty();
+  const std::vector<std::string_view>& samples = has_heads ? of_heads : of_any;
   std::vector<std::string> assumptions;
   if (samples.empty()) {
     auto stamp = StampReader::without_clock(*head.options, assumptions);
-    return std::make_unique<GpustatText>(std::move(stamp), std::move(assumptions));
+    return std::make_unique<GpustatText>(std::move(stamp), false, std::move(assumptions));
   }
   auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  return std::make_unique<GpustatText>(std::move(*stamp), std::move(assumptions));
+  return std::make_unique<GpustatText>(std::move(*stamp), has_heads, std::move(assumptions));
 }
 
 /// A reading begins with the first line that is not a GPU's: the line with its time.

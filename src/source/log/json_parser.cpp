@@ -26,7 +26,7 @@ std::uint64_t JsonParser::parse(std::string_view lines, std::uint64_t first_line
 }
 
 void JsonParser::finish(LogRows& rows) {
-  if (depth_ > 0) rows.skip(object_line_, "a JSON object that does not end (the log was cut off)");
+  if (depth_ > 0 && is_own(object_)) rows.skip(object_line_, "a JSON object that does not end (the log was cut off)");
   depth_ = 0;
   end_text(last_line_, false, rows);
 }
@@ -43,7 +43,7 @@ void JsonParser::begin_object(std::uint64_t line) {
 }
 
 void JsonParser::take_outside(char c, std::uint64_t line, LogRows& rows) {
-  if (c == '{') {
+  if (c == '{' && !(begins_lines() && has_text())) {
     end_text(line, true, rows);
     return begin_object(line);
   }
@@ -52,11 +52,16 @@ void JsonParser::take_outside(char c, std::uint64_t line, LogRows& rows) {
     return;
   }
   if (c == '\n') return end_text(line, true, rows);
+  if (c == ']' && !has_text()) end_array(rows);
   if (text_.size() < kMostTextBytes) text_ += c;
 }
 
+bool JsonParser::has_text() const {
+  return text_.find_first_not_of(" \t\r,[]") != std::string::npos;
+}
+
 void JsonParser::end_text(std::uint64_t line, bool whole, LogRows& rows) {
-  if (text_.find_first_not_of(" \t\r,[]") != std::string::npos) {
+  if (has_text()) {
     std::string_view text = logtext::trim(text_);
     read_text(text, line, whole, rows);
   }
@@ -94,7 +99,7 @@ bool JsonParser::begins_another(char c) const {
 /// Follows braces and strings to find the end of an object.
 void JsonParser::take_inside(char c, std::uint64_t line, LogRows& rows) {
   if (begins_another(c)) {
-    rows.skip(object_line_, "a JSON object that does not end");
+    if (is_own(object_)) rows.skip(object_line_, "a JSON object that does not end");
     return begin_object(line);
   }
   object_ += c;
@@ -119,10 +124,11 @@ void JsonParser::take_inside(char c, std::uint64_t line, LogRows& rows) {
     ++depth_;
   } else if (c == '}' && --depth_ == 0) {
     rows.line = object_line_;
-    const auto object = JsonValue::parse(object_);
+    auto object = JsonValue::parse(object_);
+    if (!object) object = JsonValue::parse(mended(object_));
     if (object)
       read_object(*object, object_line_, rows);
-    else
+    else if (is_own(object_))
       rows.skip(object_line_, "not valid JSON");
     object_.clear();
   }

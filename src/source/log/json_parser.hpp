@@ -33,6 +33,14 @@ class JsonParser : public LogParser {
   /// A line, or the part of it outside of objects; never blank or only brackets and commas. `whole` is false for a last
   /// line without its newline.
   virtual void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);
+  /// A bracket that closes an array of objects.
+  virtual void end_array(LogRows& /*rows*/) {}
+  /// An object that is not valid JSON, mended where its writer is known to make mistakes; empty: it cannot be.
+  [[nodiscard]] virtual std::string mended(std::string_view /*object*/) const { return {}; }
+  /// Whether a broken object is one of this format's, and no other program's.
+  [[nodiscard]] virtual bool is_own(std::string_view /*object*/) const { return true; }
+  /// Whether objects begin on a line of their own: then a brace after other text on its line belongs to that text.
+  [[nodiscard]] virtual bool begins_lines() const { return false; }
 
  private:
   void take_outside(char c, std::uint64_t line, LogRows& rows);
@@ -40,6 +48,7 @@ class JsonParser : public LogParser {
   [[nodiscard]] bool begins_another(char c) const;
   void take_inside(char c, std::uint64_t line, LogRows& rows);
   void begin_object(std::uint64_t line);
+  [[nodiscard]] bool has_text() const;
   void end_text(std::uint64_t line, bool whole, LogRows& rows);
 
   std::string array_key_;

@@ -59,6 +59,10 @@ class RocmSmi final : public DumpParser<JsonParser> {
         percent_only_(percent_only) {}
 
  private:
+  [[nodiscard]] bool begins_lines() const override { return true; }
+  [[nodiscard]] bool is_own(std::string_view object) const override {
+    return object.find("VRAM") != std::string_view::npos;
+  }
   void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) override {
     rows.line = line;
     if (text.starts_with("GPU[")) return read_line(text, line, whole, rows);

@@ -12,6 +12,7 @@
 
 #include "core/units.hpp"
 #include "source/log/dumps.hpp"
+#include "source/log/stamp_search.hpp"
 
 namespace vramtrack {
 namespace {
@@ -90,7 +91,7 @@ bool read_pair(std::string_view text, std::optional<std::uint64_t>& used, std::o
   return one(left, used) && one(right, total);
 }
 
-/// A stamp anywhere in a line outside the tables: "==== Sun May  4 04:27:32 AM EDT 2025 ====".
+/// The text of a line outside the tables without the marks around it: "==== Sun May  4 04:27:32 AM EDT 2025 ====".
 std::string_view stamp_text(std::string_view line) {
   line = trim(line);
   while (!line.empty() && !logtext::is_digit(line.front()) && !logtext::is_alpha(line.front())) line.remove_prefix(1);
@@ -98,9 +99,17 @@ std::string_view stamp_text(std::string_view line) {
   return line;
 }
 
+/// Whether `text` begins with a date.
+bool has_date(std::string_view text, Civil& civil) {
+  return (read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil)) &&
+         civil.has_date;
+}
+
 class Table final : public LineParser {
  public:
-  Table(StampReader stamp, std::vector<std::string> assumptions) : LineParser(std::move(stamp)) {
+  /// `in_text`: no line has only a time, so that of the last line before a dump counts, whatever else it says.
+  Table(StampReader stamp, bool in_text, std::vector<std::string> assumptions)
+      : LineParser(std::move(stamp)), in_text_(in_text) {
     assumptions_ = std::move(assumptions);
   }
 
@@ -120,6 +129,7 @@ class Table final : public LineParser {
   void begin_dump();
   void close_gpu(LogRows& rows);
 
+  bool in_text_ = false;
   Part part_ = Part::outside;
   bool stamped_ = false;  ///< a time was read since the last dump began
   Timestamp time_{};
@@ -213,7 +223,8 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
   // Outside the tables: a time, or other text, which is ignored.
   if (stamp_.kind() == StampReader::Kind::none) return;
   Timestamp time;
-  if (stamp_.read(stamp_text(text), time)) {
+  const std::string_view said = in_text_ ? find_stamp(text) : stamp_text(text);
+  if (!said.empty() && stamp_.read(said, time)) {
     if (!whole) return;
     time_ = time;
     stamped_ = true;
@@ -403,25 +414,31 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  std::vector<std::string_view> samples;
+  constexpr std::size_t kMostSamples = 400;
+  std::vector<std::string_view> alone;
+  std::vector<std::string_view> in_text;
   std::string_view rest = head.text;
-  while (!rest.empty() && samples.size() < 400) {
+  while (!rest.empty() && alone.size() < kMostSamples) {
     const std::string_view line = trim(logtext::take_line(rest));
     if (line.empty() || is_of_table(line)) continue;
     const std::string_view text = stamp_text(line);
     Civil civil;
-    if ((read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil)) &&
-        civil.has_date)
-      samples.push_back(text);
+    if (has_date(text, civil) && trim(text.substr(civil.length)).empty()) {
+      alone.push_back(text);
+    } else if (alone.empty() && in_text.size() < kMostSamples) {
+      const std::string_view stamp = find_stamp(line);
+      if (has_date(stamp, civil)) in_text.push_back(stamp);
+    }
   }
+  const std::vector<std::string_view>& samples = alone.empty() ? in_text : alone;
   std::vector<std::string> assumptions;
   if (samples.empty()) {
     auto stamp = StampReader::without_clock(*head.options, assumptions);
-    return std::make_unique<Table>(std::move(stamp), std::move(assumptions));
+    return std::make_unique<Table>(std::move(stamp), false, std::move(assumptions));
   }
   auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  return std::make_unique<Table>(std::move(*stamp), std::move(assumptions));
+  return std::make_unique<Table>(std::move(*stamp), alone.empty(), std::move(assumptions));
 }
 
 /// A dump begins with the first line after the previous tables, usually its time.

@@ -1,0 +1,86 @@
+// The snapshots of nvtop -s, as each version prints them.
+#include <gmock/gmock.h>
+
+#include "log_testing.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtest::fixture;
+using logtest::read_logs;
+using logtest::read_text;
+using logtest::utc;
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::Pair;
+using testing::SizeIs;
+
+constexpr double kTen = 1'772'359'200;  // 2026-03-01T10:00:00Z
+
+TEST(Nvtop, ReadsThePercentageOfOldVersions) {
+  const auto r = read_logs({fixture("nvtop_3.2.log")});
+  EXPECT_THAT(r.formats, ElementsAre("nvtop"));
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 4 * 1024))) << "null is missing, not zero";
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(kTen, 28 * 1024), Pair(kTen + 5, 31 * 1024)));
+  EXPECT_EQ(r.catalog->device("1")->name, "AMD Radeon RX 7900 XTX");
+  EXPECT_THAT(r.warnings(), HasSubstr("1 % is shown as 1 GiB, a nominal scale; give --capacity"));
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+
+  LogOptions sized = utc();
+  sized.capacity_bytes = 24ULL << 30;
+  const auto of_size = read_logs({fixture("nvtop_3.2.log")}, sized);
+  EXPECT_THAT(of_size.device("1"),
+              ElementsAre(Pair(kTen, DoubleNear(0.28 * 24576, 0.01)), Pair(kTen + 5, DoubleNear(0.31 * 24576, 0.01))));
+  EXPECT_THAT(of_size.warnings(), Not(HasSubstr("nominal")));
+}
+
+TEST(Nvtop, ReadsBytesWhereTheCommasAreForgotten) {
+  const auto r = read_logs({fixture("nvtop_3.3.0.log")});
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 7234), Pair(kTen + 10, DoubleNear(8086.1, 0.1))));
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(kTen + 10, 1024)))
+      << "two cards of one name are told apart by their place";
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 21'197'180'928ULL);
+  EXPECT_THAT(r.warnings(), Not(HasSubstr("nominal")));
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Nvtop, ReadsProcessesAndTheirEnds) {
+  const auto r = read_logs({fixture("nvtop.log")});
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 2048), Pair(kTen + 5, DoubleNear(34.59, 0.01))));
+  EXPECT_THAT(r.of(Metric::process_used, "0", 3443353), ElementsAre(Pair(kTen, 2000)));
+  EXPECT_EQ(r.catalog->process(3443353, 0)->command, "python train.py --note \"a {brace}\"");
+  EXPECT_THAT(r.of(Metric::process_used, "0", 3443673), IsEmpty());
+  ASSERT_THAT(r.events, SizeIs(1)) << "the second snapshot does not have it";
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Nvtop, ReadsALoopWithoutAClockAmongOtherText) {
+  // As `nvtop -l` prints it: no time at all.
+  std::string text = "starting {the monitor\n";
+  for (const int mib : {100, 110, 120})
+    text +=
+        "[\n  {\n   \"device_name\": \"A\",\n   \"gpu_clock\": null,\n   \"mem_util\": \"1%\",\n   \"mem_total\": "
+        "\"10485760000\",\n"
+        "   \"mem_used\": \"" +
+        std::to_string(mib * 1048576) +
+        "\",\n   \"mem_free\": null\n  }\n]\n"
+        "epoch done in [12] steps\n";
+  const auto r = read_text(text);
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(0, 100), Pair(1, 110), Pair(2, 120)));
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Nvtop, NamesASnapshotThatIsCutOff) {
+  const auto r = read_text(
+      "[\n  {\n   \"device_name\": \"A\",\n   \"gpu_clock\": null,\n   \"mem_util\": \"1%\",\n   \"mem_total\": "
+      "\"1048576\",\n"
+      "   \"mem_used\": \"1048576\"\n  }\n]\n[\n  {\n   \"device_name\": \"A\",\n   \"gpu_cl");
+  EXPECT_THAT(r.device("0"), SizeIs(1));
+  EXPECT_EQ(r.notes.skipped_lines, 1U);
+}
+
+}  // namespace
+}  // namespace vramtrack
