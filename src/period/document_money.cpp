@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "core/scale.hpp"
 #include "period/sections.hpp"
 
@@ -72,9 +73,8 @@ std::string usd_or_unknown(const LostWork& lost) {
 std::string unknown_words(const PeriodReport& report, std::string_view work) {
   if (scale().counts_steps())
     return fmt::format(
-        "the log counts {0}s and has no clock, so the {1} is unknown; pass --interval with the time that "
-        "one {0} takes",
-        scale().step, work);
+        "the log counts {0}s and has no clock, so the {1} is unknown; pass {2} with the time that one {0} takes",
+        scale().step, work, name_of(Option::interval));
   const bool processes = std::any_of(report.series.begin(), report.series.end(),
                                      [](const PeriodSeries& s) { return s.view.key.pid != 0; });
   if (processes) return fmt::format("no visible process grows, so the {} is unknown", work);
