@@ -128,8 +128,9 @@ class Top(unittest.TestCase):
 
     def test_the_mouse_selects_opens_and_is_given_back(self):
         top = self.open("--scenario", "leaking_training", "--speed", "32", "--no-agent", size=(120, 40))
-        # Slow enough: after an hour of the scenario, the processes change places.
-        screen = top.wait_for(r"2000 serve").splitlines()
+        top.wait_for(r"2000 serve.* 10\.\d GiB")
+        top.press("Space")  # after an hour of the scenario, the processes change places
+        screen = top.wait_for(r"paused[\s\S]*2000 serve").splitlines()
         row = next(i for i, line in enumerate(screen) if "2000 serve" in line)
         at = chr(33 + 10) + chr(33 + row)
         click = f"\033[M {at}\033[M#{at}"  # pressed and let go
