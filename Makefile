@@ -16,7 +16,7 @@ configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run build test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet containment accuracy probe-accuracy \
+.PHONY: help run build test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet containment accuracy probe-accuracy \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels aarch64 dist container clean
 
@@ -94,6 +94,14 @@ dev: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer (cla
 	@$(call configure,dev)
 	@$(call compile,dev)
 	@VRAMTRACK_TEST_PATIENCE=15 $(CTEST) build/dev -j $(TEST_JOBS)
+
+# A tenth of the draws of `make test`: what the sanitizers find depends on the paths taken, and a path is taken by the first draws.
+sanitized: ## run the unit tests of what reads bytes of others under AddressSanitizer and UndefinedBehaviorSanitizer (clang)
+	@scripts/setup.sh build test fuzz
+	@$(call configure,sanitized)
+	@$(call compile,sanitized) --target reader_tests
+	@VRAMTRACK_TEST_PATIENCE=15 RC_PARAMS="seed=$(SEED) max_success=10" scripts/run_tests.sh build/sanitized -j $(TEST_JOBS) \
+	  -L '^(core|explain|source|trace|nsys|store)$$'
 
 # ThreadSanitizer cannot start where the kernel lays out memory too randomly; without randomness it always does.
 same_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
