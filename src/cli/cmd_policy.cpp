@@ -192,8 +192,17 @@ int test(const PolicyOptions& options, const LayeredConfig& layers, Console& con
       exit_code = 2;
       continue;
     }
+    const std::string what = fmt::format("{}", fmt::join(part.files, ", "));
+    if (const Scale& scale = (*source)->notes().scale; scale.counts_steps()) {
+      console.error(
+          fmt::format("cannot test policies on {}: it counts {}s and has no clock, and policies act after some "
+                      "time; pass --interval with the time that one {} takes",
+                      printable(what), scale.step, scale.step));
+      exit_code = 2;
+      continue;
+    }
     Trial trial(layers.config(), *policies, options.json, console);
-    exit_code = std::max(exit_code, trial.run(**source, catalog, fmt::format("{}", fmt::join(part.files, ", "))));
+    exit_code = std::max(exit_code, trial.run(**source, catalog, what));
     if (console.gone() || Interrupt::requested()) break;
   }
   return exit_code;

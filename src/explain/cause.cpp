@@ -6,6 +6,7 @@
 
 #include "core/format.hpp"
 #include "core/units.hpp"
+#include "explain/table.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -67,6 +68,39 @@ bool is_intel(const Failure& f) {
   return f.wording->name == "torch_xpu";
 }
 
+/// "6.09 GiB free in 3 pieces, the largest of 2.00 GiB"
+std::string free_words(double free, double piece, const Failure& f) {
+  if (free <= 0) return "nothing free";
+  const double pieces = f.figures.get(Figure::pieces).value_or(0);
+  if (pieces <= 1) return fmt::format("{} free in one piece", size_words(piece));
+  return fmt::format("{} free in {:.0f} pieces, the largest of {}", size_words(free), pieces, size_words(piece));
+}
+
+/// For an allocator that listed its pieces: exact where messages alone can only estimate. False: the list does not
+/// explain it.
+bool judge_pieces(Failure& f, const Sums& s, double piece) {
+  if (!s.asked || !s.allocated || piece >= *s.asked) return false;
+  const double free = s.cached.value_or(0);
+  const std::string sizes = fmt::format("{} were requested; the allocator had {} in use and {}", size_words(*s.asked),
+                                        size_words(*s.allocated), free_words(free, piece, f));
+  if (free >= *s.asked) {
+    f.cause = Cause::fragmentation;
+    f.because = sizes + ": enough, but not in one piece";
+    return true;
+  }
+  const double taken = *s.allocated + free;
+  // It is allowed more than it has, and did not get it.
+  if (s.allowed && taken + *s.asked <= *s.allowed * 0.99) {
+    f.cause = Cause::outside;
+    f.because = fmt::format("{}; it may take {} and has taken {}: the device did not have the rest", sizes,
+                            size_words(*s.allowed), size_words(taken));
+    return true;
+  }
+  f.cause = Cause::too_big;
+  f.because = sizes;
+  return true;
+}
+
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
   const Sums s = sums_of(f);
@@ -101,6 +135,7 @@ bool judge_device(Failure& f) {
   const std::string asked = fmt::format("{} were requested", size_words(*s.asked));
   if (s.total && *s.asked >= *s.total)
     return set(Cause::too_big, fmt::format("{}, and the device has {} in all", asked, size_words(*s.total)));
+  if (const auto piece = f.figures.get(Figure::piece); piece && judge_pieces(f, s, *piece)) return true;
   const double cached = s.cached.value_or(0);
   // A limit makes what is free beyond it useless; some is kept back by drivers, so free memory alone shows a limit only
   // where there is some to spare (as `snapshot oom`).
@@ -261,9 +296,11 @@ void find_cause(Failure& failure) {
     return;
   }
   if (failure.wording->role == Role::host) return judge_host(failure);
-  if (judge_device(failure)) return;
-  failure.cause = failure.wording->otherwise;
-  failure.because = wording_words(failure);
+  if (!judge_device(failure)) {
+    failure.cause = failure.wording->otherwise;
+    failure.because = wording_words(failure);
+  }
+  if (!failure.largest.empty()) failure.because += fmt::format("; the largest: {}", holdings_words(failure.largest, 3));
 }
 
 std::string fault_of(const Failure& f) {
@@ -301,6 +338,12 @@ std::string next_step_of(const Failure& f) {
     case Cause::too_big: {
       if (f.figures.get(Figure::asked).value_or(0) >= kImpossibleBytes)
         return "look for the wrong size in the line that asked";
+      // A layout that pads most of an array away needs another shape, not a smaller one.
+      if (!f.largest.empty() && f.largest.front().padding_bytes * 2 > f.largest.front().bytes)
+        return fmt::format(
+            "give the largest array another shape: the device pads its last two dimensions (to multiples "
+            "of 8 and 128), and {} of its {} are padding",
+            size_words(f.largest.front().padding_bytes), size_words(f.largest.front().bytes));
       // PyTorch's settings are limits: they help where there was room.
       const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
       return fmt::format(

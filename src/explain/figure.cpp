@@ -25,11 +25,13 @@ constexpr std::array<Named, kFigureCount> kNames = {{
     {"outside", "outside_bytes"},
     {"allowed", "allowed_bytes"},
     {"resident", "resident_bytes"},
+    {"piece", "largest_free_bytes"},
     {"device", "device"},
     {"pid", "pid"},
     {"count", "count"},
     {"fraction", "fraction"},
     {"shape", "shape"},
+    {"pieces", "free_pieces"},
     {"element", "element"},
     {"skipped", "skipped"},
 }};

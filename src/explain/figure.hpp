@@ -24,11 +24,13 @@ enum class Figure : std::uint8_t {
   outside,      ///< of others, in one figure
   allowed,      ///< a limit on what may be taken
   resident,     ///< host memory of a process
+  piece,        ///< the largest piece that is free in the allocator
   device,       ///< the device's number
   pid,
   count,
   fraction,  ///< of the device that may be taken, 0 to 1
   shape,     ///< "[2048,436631]": the product of its numbers
+  pieces,    ///< how many pieces are free in the allocator
   element,   ///< the name of a tensor's type: the bytes of one element
   skipped,   ///< a word or number of no use
 };

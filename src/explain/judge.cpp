@@ -17,11 +17,16 @@ constexpr std::uint64_t kTracebackLines = 20;
 /// So many failures that hold ever more are a leak; of two, the second may be another place of the program.
 constexpr std::size_t kLeastFailures = 3;
 
+/// The last line that tells of it: a table may be longer than what lies between two messages.
+std::uint64_t end_of(const Failure& failure) {
+  return std::max(failure.last_line, failure.table_line);
+}
+
 bool is_same_failure(const Failure& failure, const Message& message) {
   if (failure.wording->role != message.wording->role) return false;
   if (!failure.figures.agrees_with(message.figures)) return false;
   // Figures that are there twice are a message that was printed twice; another failure differs in them.
-  return message.line <= failure.last_line + kNearLines;
+  return message.line <= end_of(failure) + kNearLines;
 }
 
 void merge(Failure& failure, const Message& message) {
@@ -36,17 +41,38 @@ void merge(Failure& failure, const Message& message) {
   if (failure.others.empty()) failure.others = message.others;
 }
 
+/// The failure that a table belongs to: the one that it follows, else the one that follows it. nullptr: none is near.
+Failure* failure_of(std::vector<Failure>& failures, const Message& table) {
+  Failure* before = nullptr;
+  Failure* after = nullptr;
+  for (Failure& failure : failures) {
+    if (failure.line <= table.line && table.line <= end_of(failure) + kNearLines) before = &failure;
+    if (after == nullptr && failure.line > table.line && failure.line <= table.last_line + kNearLines) after = &failure;
+  }
+  return before != nullptr ? before : after;
+}
+
+void add_table(std::vector<Failure>& failures, const Message& table) {
+  Failure* const failure = failure_of(failures, table);
+  if (failure == nullptr) return;
+  failure->figures.complete(table.figures);
+  if (failure->largest.empty()) failure->largest = table.largest;
+}
+
 /// What a line beside a failure adds to it. Figures of the program's budget hold for all that comes after.
 void add_context(std::vector<Failure>& failures, const std::vector<const Message*>& contexts) {
+  for (const Message* const context : contexts)
+    if (context->last_line > 0) add_table(failures, *context);
   for (Failure& failure : failures) {
     for (const Message* const context : contexts) {
+      if (context->last_line > 0) continue;
       const bool is_pinning = context->wording->otherwise == Cause::host;
       if (is_pinning) {
         if (context->line <= failure.line && context->line + kTracebackLines >= failure.line) failure.is_pinned = true;
         continue;
       }
       const bool is_before = context->line <= failure.line;
-      if (!is_before && context->line > failure.last_line + kNearLines) continue;
+      if (!is_before && context->line > end_of(failure) + kNearLines) continue;
       const auto device = context->figures.get(Figure::device);
       if (device && failure.figures.get(Figure::device) != device) continue;
       failure.figures.complete(context->figures);
@@ -89,6 +115,8 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
   for (const Message& message : messages) {
     if (message.wording->role == Role::context) {
       contexts.push_back(&message);
+      if (!out.failures.empty() && message.line <= end_of(out.failures.back()) + kNearLines)
+        out.failures.back().table_line = std::max(out.failures.back().table_line, message.last_line);
       continue;
     }
     ++out.message_count;

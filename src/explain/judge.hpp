@@ -21,7 +21,9 @@ struct Failure {
   std::uint64_t last_line = 0;  ///< of the last of them
   Figures figures;
   std::vector<OtherProcess> others;
-  bool is_pinned = false;  ///< it happened while host memory was pinned
+  std::vector<Holding> largest;  ///< what holds most, of a table beside the message; may be empty
+  std::uint64_t table_line = 0;  ///< the last line of the tables beside it; 0: there are none
+  bool is_pinned = false;        ///< it happened while host memory was pinned
   Cause cause = Cause::unknown;
   std::string because;
 };

@@ -55,6 +55,7 @@ std::size_t begin_of(std::string_view text, std::size_t end, std::string_view an
 }  // namespace
 
 void Reader::feed(std::string_view piece) {
+  tables_.feed(piece);
   while (!piece.empty()) {
     const std::string_view now = piece.substr(0, kBufferBytes - std::min(kBufferBytes - 1, text_.size()));
     text_ += now;
@@ -65,6 +66,9 @@ void Reader::feed(std::string_view piece) {
 
 std::vector<Message> Reader::finish() {
   scan(true);
+  for (Message& table : tables_.finish()) messages_.push_back(std::move(table));
+  std::stable_sort(messages_.begin(), messages_.end(),
+                   [](const Message& a, const Message& b) { return a.line < b.line; });
   return std::move(messages_);
 }
 

@@ -7,24 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "explain/wording.hpp"
+#include "explain/message.hpp"
+#include "explain/table.hpp"
 
 namespace vramtrack::explain {
-
-/// A process that a message names beside the one that failed.
-struct OtherProcess {
-  double pid = 0;
-  double bytes = 0;
-};
-
-/// One message.
-struct Message {
-  const Wording* wording = nullptr;
-  std::uint64_t line = 0;  ///< on which it begins, from 1
-  std::string text;        ///< its first line, at most 300 bytes; foreign bytes: print them through core/printable
-  Figures figures;
-  std::vector<OtherProcess> others;  ///< at most 64
-};
 
 /// Takes a text piece by piece. Any bytes are accepted; nothing in them is executed. Holds at most 1 MiB of the text
 /// and 10,000 messages (the first ones; count() goes on). The cost is linear in the text. Not thread-safe.
@@ -51,6 +37,7 @@ class Reader {
   std::size_t settled_ = 0;         ///< offset in text_: messages that begin before it are taken
   std::uint64_t lines_before_ = 0;  ///< line feeds before counted_
   std::size_t counted_ = 0;         ///< offset in text_
+  TableReader tables_;
   std::vector<Message> messages_;
   std::uint64_t dropped_ = 0;
 };

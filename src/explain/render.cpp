@@ -6,6 +6,7 @@
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "explain/cause.hpp"
+#include "explain/table.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -24,6 +25,7 @@ constexpr Row kRows[] = {
     {Figure::allocated, "allocated", "held by the program in its allocator"},
     {Figure::pool, "graph pools", "held by the pools of CUDA graphs, part of what is allocated"},
     {Figure::unallocated, "cached", "reserved and not allocated"},
+    {Figure::piece, "largest piece", "of what is reserved and not allocated"},
     {Figure::reserved, "reserved", "taken from the driver by the allocator"},
     {Figure::process, "this process", "as the driver counts it"},
     {Figure::outside, "outside", "held outside this allocator"},
@@ -81,6 +83,8 @@ std::string explanation_text(const Explanation& e, std::string_view source) {
     if (const auto bytes = f.figures.get(each.figure)) out += row(each.name, *bytes, each.meaning);
   for (const OtherProcess& other : f.others)
     out += row("other process", other.bytes, fmt::format("pid {:.0f}", other.pid));
+  for (const Holding& holding : f.largest)
+    out += row(&holding == &f.largest.front() ? "largest" : "", holding.bytes, holding_words(holding));
   out += fmt::format("  message        {} ({}): {}\n", f.wording->program, f.wording->versions, shown(f.text));
   return out;
 }
@@ -115,6 +119,15 @@ std::string explanation_json(const Explanation& e, std::string_view source) {
       j.begin_object()
           .field("pid", static_cast<std::uint64_t>(other.pid))
           .field("bytes", static_cast<std::uint64_t>(other.bytes))
+          .end_object();
+    j.end_array().key("largest").begin_array();
+    for (const Holding& holding : f.largest)
+      j.begin_object()
+          .field("bytes", static_cast<std::uint64_t>(holding.bytes))
+          .field("count", holding.count)
+          .field("shape", holding.shape)
+          .field("by", holding.by)
+          .field("padding_bytes", static_cast<std::uint64_t>(holding.padding_bytes))
           .end_object();
     j.end_array().end_object();
   }

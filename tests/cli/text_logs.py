@@ -193,6 +193,16 @@ class LogsThatCount(unittest.TestCase):
             with self.subTest(word=word):
                 self.check_report(word)
 
+    def test_policies_need_a_clock(self):
+        self.sandbox.write("policies.toml", '[[policy]]\nname = "a"\nwhen.severity = "watch"\nsteps = [{ do = "notify", text = "look" }]\n')
+        for word in self.STEP:
+            with self.subTest(word=word):
+                refused = self.sandbox.run("policy", "test", "--config", "policies.toml", f"{word}.csv")
+                self.assertEqual(refused.returncode, 2)
+                self.assertIn(f"it counts {word}s and has no clock", " ".join(refused.stderr.decode().split()))
+                timed = self.sandbox.run("policy", "test", "--config", "policies.toml", "--interval", "2s", f"{word}.csv")
+                self.assertEqual(timed.returncode, 0, timed.stderr.decode())
+
     def check_analyze_and_replay(self, word):
         self.check_words(word, self.output(word, "analyze"))
         replayed = self.output(word, "replay")

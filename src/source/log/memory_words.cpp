@@ -242,6 +242,13 @@ std::string_view word_right_before(std::string_view text) {
   return words.back().text;
 }
 
+/// A time takes the letters behind it for the name of a zone, as in "10:00:15 Free memory: 5 GB".
+std::string_view without_memory_word(std::string_view stamp) {
+  std::size_t end = stamp.size();
+  while (end > 0 && is_letter(stamp[end - 1])) --end;
+  return meaning_of(stamp.substr(end)) == Meaning::none ? stamp : logtext::trim(stamp.substr(0, end));
+}
+
 bool is_count(Meaning meaning) {
   return meaning >= Meaning::step && meaning <= Meaning::request;
 }
@@ -326,7 +333,7 @@ void find_figures(std::string_view line, LineFigures& out) {
   out.counts.clear();
   out.gpu = -1;
   line = line.substr(0, kLongestLine);
-  out.stamp = find_stamp(line);
+  out.stamp = without_memory_word(find_stamp(line));
   out.prefix = line_prefix(line);
   thread_local std::vector<Token> tokens;
   cut_numbers(line, out.stamp, tokens);
@@ -352,7 +359,7 @@ void find_figures(std::string_view line, LineFigures& out) {
     if (!tokens[i].is_amount() || tokens[i].rate) continue;
     const bool before = !read_label(label_before(before_of(i))).roles.empty();
     labels_follow = !before && !read_label(label_after(after_of(i))).roles.empty();
-    break;
+    if (before || labels_follow) break;  // "45%|" of a progress bar shows neither
   }
 
   bool of_gpu = false;  // the line has mentioned a GPU so far

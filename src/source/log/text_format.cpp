@@ -95,7 +95,8 @@ std::size_t count_pair_lines(std::string_view head) {
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (!head.options->line_pattern.empty()) return make_pattern_lines(head);
-  if (count_pair_lines(head.text) > 0 && !counts_for_time(head.text)) return make_pairs(head);
+  if (count_pair_lines(head.text) > 0 && !counts_for_time(head.text) && !is_table_of_figures(head.text))
+    return make_pairs(head);
   return make_word_lines(head);
 }
 
@@ -119,9 +120,10 @@ bool are_mostly_figures(std::string_view head) {
 }
 
 /// Requires a few lines that have figures with words: a single one may be a coincidence. Ranks above tables without
-/// titles, whose columns are guessed, and below those with titles, unless most lines have such figures.
+/// titles, whose columns are guessed, and below those with titles, unless most lines have such figures. The bars of a
+/// Markdown table make it look like other tables.
 int recognise(std::string_view head) {
-  if (are_mostly_figures(head)) return 54;
+  if (is_table_of_figures(head) || are_mostly_figures(head)) return 54;
   const std::size_t pairs = count_pair_lines(head);
   if (pairs >= 2) return 34;
   constexpr std::size_t kEnough = 2;

@@ -41,6 +41,9 @@ class MarkdownRows {
     std::vector<std::string> cells;
     cut(text, cells);
     row_.clear();
+    // Seconds since 1970 are a time only where the line begins with them.
+    for (const std::string& cell : cells)
+      if (is_epoch_like(cell)) row_ = cell + ", ";
     for (std::size_t i = 0; i < cells.size() && i < titles_.size(); ++i)
       row_ += fmt::format("{}{}: {}", i == 0 ? "" : ", ", titles_[i], cells[i]);
     return row_;
@@ -48,6 +51,11 @@ class MarkdownRows {
   [[nodiscard]] bool in_table() const { return !titles_.empty(); }
 
  private:
+  static bool is_epoch_like(std::string_view cell) {
+    const std::size_t digits = std::min(cell.find_first_not_of("0123456789"), cell.size());
+    return (digits == 10 || digits == 13) && cell.front() == '1' && (digits == cell.size() || cell[digits] == '.');
+  }
+
   static void cut(std::string_view text, std::vector<std::string>& cells) {
     cells.clear();
     text.remove_prefix(1);
@@ -442,6 +450,25 @@ std::size_t count_word_lines(std::string_view head, std::size_t most) {
     lines += found.figures.empty() ? 0U : 1U;
   }
   return lines;
+}
+
+bool is_table_of_figures(std::string_view head) {
+  constexpr std::size_t kFirst = 300;
+  LineFigures found;
+  MarkdownRows markdown;
+  std::size_t lines = 0;
+  std::size_t figures = 0;
+  for (std::size_t i = 0; i < kFirst && !head.empty(); ++i) {
+    const std::string_view line = markdown.line(logtext::take_line(head));
+    if (trim(line).empty()) continue;
+    ++lines;
+    if (!markdown.in_table()) continue;
+    find_figures(line, found);
+    figures += std::any_of(found.figures.begin(), found.figures.end(), [](const MemoryFigure& f) { return !f.percent; })
+                   ? 1U
+                   : 0U;
+  }
+  return figures >= 3 && figures * 2 >= lines;
 }
 
 Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {

@@ -37,7 +37,23 @@ constexpr Labels kAfter[] = {
 };
 
 enum class Figures { used, used_total, used_free_total, free_total, allocated_reserved, pair };
-enum class Clock { date, bracket, comma, labelled, time_of_day, line_before, epoch, step, epochs, request };
+enum class Clock {
+  date,
+  bracket,
+  comma,
+  labelled,
+  time_of_day,
+  line_before,
+  epoch,
+  syslog,
+  kubectl,
+  step,
+  epochs,
+  request,
+  tqdm
+};
+constexpr std::size_t kClocks = static_cast<std::size_t>(Clock::tqdm) + 1;
+enum Prefix : std::size_t { none, logger, journal, compose, srun, pod, kPrefixes };
 
 /// A log and what is in it.
 struct Made {
@@ -57,15 +73,17 @@ class Maker {
   Made make() {
     Made out;
     const Figures figures = static_cast<Figures>(pick(6));
-    const auto clock = static_cast<Clock>(pick(10));
-    const std::size_t layout = pick(3);  // labels before, labels after, blocks
+    const auto clock = static_cast<Clock>(pick(kClocks));
+    const std::size_t layout = pick(4);  // labels before, labels after, blocks, a Markdown table
     const std::size_t language = pick(std::size(kBefore));
     const std::size_t after = pick(std::size(kAfter));
-    const std::size_t prefix = pick(5);
+    const std::size_t prefix = pick(kPrefixes);
     const std::size_t gpus = pick(4) == 0 ? 2 : 1;
     const std::size_t noise = pick(4);
     const std::size_t unit = pick(7);
-    const bool is_block = layout == 2 && figures != Figures::pair;
+    const bool is_table = layout == 3 && clock != Clock::tqdm && clock != Clock::line_before;
+    const bool is_block = layout == 2 && figures != Figures::pair && clock != Clock::tqdm;
+    const bool is_postfix = pick(2) == 0;  // tqdm's own figures come last in its brackets
     out.counts = clock >= Clock::step;
     out.readings = 40 + pick(60);
     out.what = fmt::format("figures {} clock {} layout {} language {} prefix {} gpus {} unit {}",
@@ -80,24 +98,35 @@ class Maker {
     const std::int64_t start_s = 1'772'359'200 + static_cast<std::int64_t>(pick(86'400));
     const std::size_t stride = 1 + pick(100);
     for (std::size_t i = 0; i < out.readings; ++i) {
-      const std::string time = clock_words(clock, start_s + period_s * static_cast<std::int64_t>(i), i, stride);
-      std::string line_start = prefix_words(prefix);
+      const std::int64_t time_s = start_s + period_s * static_cast<std::int64_t>(i);
+      const std::string time = is_table ? cell_words(clock, time_s, i, stride) : clock_words(clock, time_s, i, stride);
+      std::string line_start = is_table ? std::string() : prefix_words(prefix);
+      if (is_table) line_start += "| ";
       if (clock == Clock::line_before) {
         out.text += time + '\n';
       } else {
-        line_start += time + ' ';
+        line_start += time + (clock == Clock::tqdm ? is_postfix ? ", " : "] " : " ");
       }
       for (std::size_t g = 0; g < gpus; ++g) {
         const double used =
             4000 + 2000 * static_cast<double>(g) + 10 * static_cast<double>(i) + static_cast<double>(pick(7));
         const double total = 24'000;
-        const std::string gpu = gpus > 1 ? fmt::format("GPU {}: ", g) : std::string();
+        // Each task of srun writes about its own GPU.
+        const bool by_task = prefix == srun && !is_table && !is_block && clock != Clock::line_before;
+        if (by_task) line_start[0] = static_cast<char>('0' + g);
+        const std::string gpu = gpus > 1 && !by_task ? fmt::format("GPU {}: ", g) : std::string();
         const Labels& l = layout == 1 ? kAfter[after] : kBefore[language];
         const std::string comma = language >= 9 && layout != 1 && unit < 2 ? "," : ".";
         std::vector<std::string> parts;
+        std::vector<std::string> titles;
         double written = 0;
         const auto part = [&](std::string_view label, double mib, bool is_first = false) {
           const std::string amount = amount_words(mib, unit, comma, is_first ? &written : nullptr);
+          if (is_table) {
+            titles.emplace_back(label);
+            parts.push_back(amount);
+            return;
+          }
           parts.push_back(layout == 1 ? fmt::format("{} {}", amount, label) : fmt::format("{}: {}", label, amount));
         };
         switch (figures) {
@@ -123,12 +152,19 @@ class Maker {
             part(l.reserved, used + 500);
             break;
           case Figures::pair:
-            parts.push_back(fmt::format("{}: {} / {}", kBefore[language].used, amount_words(used, unit, ".", &written),
+            titles.emplace_back(kBefore[language].used);
+            parts.push_back(fmt::format("{}{} / {}", is_table ? "" : fmt::format("{}: ", kBefore[language].used),
+                                        amount_words(used, unit, ".", &written),
                                         amount_words(total, unit, ".", nullptr)));
             break;
         }
         out.mib[g].push_back(written);
-        if (is_block) {
+        if (is_table) {
+          if (i == 0 && g == 0) out.text += table_head(clock, gpus > 1, titles);
+          out.text += line_start + (gpus > 1 ? fmt::format("| {} ", g) : std::string());
+          for (const std::string& p : parts) out.text += "| " + p + ' ';
+          out.text += "|\n";
+        } else if (is_block) {
           if (clock != Clock::line_before && g == 0) out.text += line_start + '\n';
           if (gpus > 1) out.text += fmt::format("GPU {}\n", g);
           for (const std::string& p : parts) out.text += "  " + p + '\n';
@@ -136,10 +172,10 @@ class Maker {
           out.text += (clock == Clock::line_before ? std::string() : line_start) + gpu +
                       (layout == 1 && figures != Figures::pair ? "VRAM " : "");
           for (std::size_t k = 0; k < parts.size(); ++k) out.text += (k > 0 ? ", " : "") + parts[k];
-          out.text += '\n';
+          out.text += clock == Clock::tqdm && is_postfix ? "]\n" : "\n";
         }
       }
-      noise_words(noise, out.text);
+      if (!is_table) noise_words(noise, out.text);
     }
     return out;
   }
@@ -155,6 +191,31 @@ class Maker {
     if (written != nullptr) *written = gib ? std::stod(text) * 1024 : std::stod(text);
     if (comma == ",") std::replace(text.begin(), text.end(), '.', ',');
     return text + (unit == 5 || unit == 6 ? "" : " ") + std::string(kUnits[unit]);
+  }
+
+  static std::string table_head(Clock clock, bool has_gpu, const std::vector<std::string>& titles) {
+    const std::string_view first = clock == Clock::step      ? "step"
+                                   : clock == Clock::epochs  ? "epoch"
+                                   : clock == Clock::request ? "request"
+                                                             : "time";
+    std::string head = fmt::format("| {} ", first);
+    std::string line = "|---";
+    if (has_gpu) {
+      head += "| GPU ";
+      line += "|---";
+    }
+    for (const std::string& title : titles) {
+      head += fmt::format("| {} ", title);
+      line += "|--:";
+    }
+    return head + "|\n" + line + "|\n";
+  }
+
+  /// Of the clock in a table, whose title says what it is.
+  static std::string cell_words(Clock clock, std::int64_t s, std::size_t i, std::size_t stride) {
+    if (clock == Clock::epochs) return std::to_string(i + 1);
+    if (clock == Clock::step || clock == Clock::request) return std::to_string(i * stride);
+    return clock_words(clock == Clock::time_of_day || clock == Clock::epoch ? clock : Clock::date, s, i, stride);
   }
 
   static std::string clock_words(Clock clock, std::int64_t s, std::size_t i, std::size_t stride) {
@@ -182,6 +243,21 @@ class Maker {
         return fmt::format("Epoch [{}/{}]", i + 1, 200);
       case Clock::request:
         return fmt::format("request {}:", i * stride);
+      case Clock::syslog: {
+        constexpr std::string_view kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+        return fmt::format("{} {:2} {} node7 trainer[4242]:", kMonths[static_cast<unsigned>(date.month()) - 1],
+                           static_cast<unsigned>(date.day()), hms);
+      }
+      case Clock::kubectl: {
+        std::string iso = full;
+        iso[10] = 'T';
+        return iso + ".123456789Z";
+      }
+      case Clock::tqdm:
+        return fmt::format("{:3}%|{:<10}| {}/200 [{:02}:{:02}<{:02}:{:02}, {:.2f}it/s", (i + 1) / 2,
+                           std::string((i + 1) / 20, '#'), i + 1, i / 60, i % 60, (200 - i) / 60, (200 - i) % 60,
+                           0.9 + static_cast<double>(i % 7) / 50);
       default:
         return full;
     }
@@ -189,12 +265,16 @@ class Maker {
 
   std::string prefix_words(std::size_t prefix) {
     switch (prefix) {
-      case 1:
+      case logger:
         return "INFO:trainer:";
-      case 2:
+      case journal:
         return "node7 python[4242]: ";
-      case 3:
+      case compose:
         return "trainer-1  | ";
+      case srun:
+        return "0: ";
+      case pod:
+        return "[pod/trainer-7f9c/main] ";
       default:
         return {};
     }

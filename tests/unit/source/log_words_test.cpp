@@ -65,6 +65,16 @@ TEST(FindFigures, ReadsOtherLanguages) {
   EXPECT_EQ(figures("Grafikspeicher belegt: 5,5 GB, verfügbar: 2,5 GB"), "used 5632M, free 2560M");
 }
 
+TEST(FindFigures, AWordBehindATimeIsNoZone) {
+  EXPECT_EQ(figures("2026-03-02 02:40:15 Free Memory: 20000 MB, Total Memory: 24000 MB"), "free 20000M, total 24000M");
+  EXPECT_EQ(figures("02:40:15 VRAM: 5 GiB"), "used 5120M");
+}
+
+TEST(FindFigures, ProgressBarsHaveNoLabels) {
+  EXPECT_EQ(figures(" 45%|####      | 45/100 [00:12<00:15, 3.61it/s] VRAM 5 GiB in use, 19 GiB available"),
+            "used 5120M, free 19456M");
+}
+
 TEST(FindFigures, NumbersHaveThousandsOrDecimalCommas) {
   EXPECT_EQ(figures("VRAM used 7,340 MB"), "used 7340M");
   EXPECT_EQ(figures("VRAM used 2,5 GB"), "used 2560M");

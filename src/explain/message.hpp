@@ -1,0 +1,38 @@
+// Message: one out-of-memory message of a text, or a table beside one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "explain/wording.hpp"
+
+namespace vramtrack::explain {
+
+/// A process that a message names beside the one that failed.
+struct OtherProcess {
+  double pid = 0;
+  double bytes = 0;
+};
+
+/// What one array, or one operation, holds. Its texts are foreign: print them through core/printable.
+struct Holding {
+  double bytes = 0;
+  std::uint64_t count = 1;   ///< allocations that are so large together
+  std::string shape;         ///< "f32[4096,128,3]"; empty: not told
+  std::string by;            ///< the operation, with its line where that is told; empty: not told
+  double padding_bytes = 0;  ///< of the bytes, what the layout adds
+};
+
+/// One message.
+struct Message {
+  const Wording* wording = nullptr;
+  std::uint64_t line = 0;       ///< on which it begins, from 1
+  std::uint64_t last_line = 0;  ///< of a table
+  std::string text;             ///< its first line, at most 300 bytes; foreign bytes: print them through core/printable
+  Figures figures;
+  std::vector<OtherProcess> others;  ///< at most 64
+  std::vector<Holding> largest;      ///< of a table: at most 8, the largest first
+};
+
+}  // namespace vramtrack::explain

@@ -1,0 +1,86 @@
+// TableReader: the tables that JAX, XLA and TensorFlow print beside an out-of-memory message: the largest allocations,
+// and the state of the BFC allocator.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explain/message.hpp"
+
+namespace vramtrack::explain {
+
+/// Takes a text piece by piece, and holds at most 4 KiB of it. Any bytes are accepted. The cost is linear in the text.
+/// Not thread-safe. What it reads:
+///
+///   Largest program allocations in hbm:          Peak buffers:
+///     1. Size: 32.00G                              Buffer 1:
+///        Operator: op_name="update/FloorMod"           Size: 6.00MiB
+///        Shape: s32[8388608,8,4]{2,1,0:T(8,128)}       Operator: op_name="jit(f)/concatenate" source_file=...
+///        Extra memory due to padding: 31.00G           Shape: f32[4096,128,3]
+///
+///   ...bfc_allocator.cc:982] Bin (256): Total Chunks: 64, Chunks in use: 64. 16.0KiB allocated for chunks. ...
+///   ...bfc_allocator.cc:1060] InUse at 43846 of size 4723968 by op MatMul action_count 1 step 0 next 105
+///   ...bfc_allocator.cc:1060] Free  at 43846 of size 604651520 next 100
+///   ...bfc_allocator.cc:1069] 124 Chunks of size 3964928 totalling 468.88MiB
+///
+///   Current usage from device: ...:GPU:0, allocator: GPU_0_bfc
+///     250.78MiB from network/conv2d_5/Conv2D
+class TableReader {
+ public:
+  void feed(std::string_view piece);
+  /// One message per table, without a failure of its own. Call it once, after the last feed().
+  std::vector<Message> finish();
+
+ private:
+  /// What is read of a dump of the BFC allocator.
+  struct Dump {
+    std::uint64_t line = 0;
+    std::uint64_t last_line = 0;
+    double used_bytes = 0;  ///< of the bins
+    double free_bytes = 0;  ///< of the bins
+    std::uint64_t free_chunks = 0;
+    std::optional<double> bin_piece_bytes;  ///< the largest free piece that the bins show
+    double listed_used_bytes = 0;
+    double listed_free_bytes = 0;
+    std::uint64_t listed_free_chunks = 0;
+    double largest_listed_bytes = 0;
+    bool lists_chunks = false;
+    bool is_summarised = false;                       ///< the sizes are of the summary, and not of the list
+    std::map<double, std::uint64_t> sizes;            ///< chunks in use of each size
+    std::map<std::string, Holding, std::less<>> ops;  ///< what each operation holds
+  };
+  /// What is read of a list of the largest allocations.
+  struct List {
+    const Wording* wording = nullptr;
+    std::uint64_t line = 0;
+    std::uint64_t last_line = 0;
+    std::vector<Holding> all;
+  };
+
+  void take_line(std::string_view line);
+  bool take_dump_line(std::string_view text);
+  void take_bin(std::string_view text);
+  void take_chunk(std::string_view text, bool is_free);
+  void begin_list(const Wording& wording);
+  bool take_buffer_line(std::string_view line);
+  bool take_tensor_line(std::string_view line);
+  void end_dump();
+  void end_list();
+
+  std::string rest_;  ///< the begin of a line
+  std::uint64_t line_ = 0;
+  std::optional<Dump> dump_;
+  std::optional<List> list_;
+  std::vector<Message> tables_;
+};
+
+/// "32.00 GiB s32[8388608,8,4] of FloorMod, of which 31.00 GiB are padding; 4.00 GiB ...": at most `most` of them.
+std::string holdings_words(const std::vector<Holding>& largest, std::size_t most);
+/// The same of one, without its size.
+std::string holding_words(const Holding& holding);
+
+}  // namespace vramtrack::explain
