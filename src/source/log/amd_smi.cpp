@@ -15,7 +15,7 @@
 #include <algorithm>
 
 #include "source/log/columns.hpp"
-#include "source/log/dump_readings.hpp"
+#include "source/log/dump_parser.hpp"
 #include "source/log/json_parser.hpp"
 #include "source/log/text.hpp"
 
@@ -36,14 +36,6 @@ std::optional<Field> field_named(std::string_view title) {
   return std::nullopt;
 }
 
-std::optional<LogDevice> gpu_with(std::string_view index) {
-  const auto number = logtext::whole_number<int>(index);
-  if (!number || *number < 0 || *number > 4095) return std::nullopt;
-  LogDevice gpu;
-  gpu.index = number;
-  return gpu;
-}
-
 /// A unit that stands after a value as a word of its own, as in "8 W" and "N/A Mb/s".
 bool is_unit(std::string_view word) {
   static constexpr std::string_view kUnits[] = {"W", "mW", "C",  "\u00b0C", "%",    "MHz",  "GHz",  "mV",  "V",
@@ -52,18 +44,12 @@ bool is_unit(std::string_view word) {
   return std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
 }
 
-class AmdSmi final : public JsonParser {
+class AmdSmi final : public DumpParser<JsonParser> {
  public:
-  AmdSmi(DumpClock clock, bool own_times, std::vector<std::string> assumptions)
-      : readings_(std::move(clock)), own_times_(own_times) {
-    assumptions_ = std::move(assumptions);
-  }
+  AmdSmi(DumpClock clock, std::vector<std::string> assumptions, bool own_times)
+      : DumpParser(std::move(clock), std::move(assumptions)), own_times_(own_times) {}
 
-  void finish(LogRows& rows) override {
-    JsonParser::finish(rows);
-    readings_.finish(rows);
-  }
-  [[nodiscard]] bool clock_is_relative() const override { return !own_times_ && readings_.clock().is_relative(); }
+  [[nodiscard]] bool clock_is_relative() const override { return !own_times_ && DumpParser::clock_is_relative(); }
 
  private:
   void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) override {
@@ -104,7 +90,7 @@ class AmdSmi final : public JsonParser {
     std::optional<LogDevice> gpu;
     std::optional<Timestamp> time;
     for (std::size_t i = 0; i < titles_.size(); ++i) {
-      if (titles_[i] == "gpu") gpu = gpu_with(values_[i]);
+      if (titles_[i] == "gpu") gpu = device_numbered(values_[i]);
       if (titles_[i] == "timestamp") time = read_epoch(values_[i]);
     }
     // A partition of a GPU has rows of its own.
@@ -168,7 +154,7 @@ class AmdSmi final : public JsonParser {
     const std::string_view name = text.substr(0, colon);
     const std::string_view value = trim(text.substr(colon + 1));
     if (name == "GPU") {
-      member_gpu_ = gpu_with(value);
+      member_gpu_ = device_numbered(value);
       member_time_.reset();
       return true;
     }
@@ -205,7 +191,7 @@ class AmdSmi final : public JsonParser {
       box_name_ = trim(left);
       return;
     }
-    auto gpu = gpu_with(first);
+    auto gpu = device_numbered(first);
     if (!gpu || box_bus_.empty()) return;
     gpu->pci_bus_id = std::exchange(box_bus_, {});
     gpu->name = box_name_;
@@ -226,7 +212,7 @@ class AmdSmi final : public JsonParser {
   void read_gpu(const JsonValue& object, const JsonValue& around, std::uint64_t line, LogRows& rows) {
     const JsonValue* const index = object.find("gpu");
     if (index == nullptr || !index->whole()) return;  // the part on CPUs
-    const auto gpu = gpu_with(index->text());
+    const auto gpu = device_numbered(index->text());
     if (!gpu) return rows.skip(line, "\"gpu\" is not the index of a GPU");
     std::optional<Timestamp> time;
     for (const JsonValue* place : {&object, &around})
@@ -255,15 +241,7 @@ class AmdSmi final : public JsonParser {
   /// MB is 2^20 bytes here, too: the tool divides the driver's bytes by 1024 twice.
   void set(const LogDevice& gpu, const std::optional<Timestamp>& time, Field field, std::string_view value,
            std::uint64_t line, LogRows& rows) {
-    std::uint64_t bytes = 0;
-    const logtext::Amount amount = logtext::read_amount(trim(value), kBytesPerMiB, bytes);
-    if (amount == logtext::Amount::bad)
-      return rows.skip(line, fmt::format("no amount of memory in '{}'", excerpt(value)));
-    if (amount == logtext::Amount::missing) return;
-    if (own_times_ && time)
-      readings_.set_at(*time, gpu, field, bytes, rows);
-    else
-      readings_.set(gpu, field, bytes, rows);
+    readings_.set_text(own_times_ ? time : std::nullopt, gpu, field, value, kBytesPerMiB, line, rows);
   }
 
   /// "283/196592 MB": the unit is that of both.
@@ -279,7 +257,6 @@ class AmdSmi final : public JsonParser {
 
   enum class Box : std::uint8_t { other, gpus };
 
-  DumpReadings readings_;
   bool own_times_ = false;
   char delimiter_ = '\0';
   std::vector<std::string> titles_;
@@ -359,7 +336,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   std::vector<std::string> ignored;
   auto clock = DumpClock::detect(head, own_times ? ignored : assumptions);
   if (!clock) return fail(std::move(clock.error()));
-  return std::make_unique<AmdSmi>(std::move(*clock), own_times, std::move(assumptions));
+  return std::make_unique<AmdSmi>(std::move(*clock), std::move(assumptions), own_times);
 }
 
 }  // namespace

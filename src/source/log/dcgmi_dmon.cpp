@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "core/units.hpp"
-#include "source/log/dump_readings.hpp"
+#include "source/log/dump_parser.hpp"
 #include "source/log/dumps.hpp"
 
 namespace vramtrack {
@@ -18,7 +18,6 @@ namespace {
 
 using logtext::take_word;
 using logtext::trim;
-using Field = DumpReadings::Field;
 
 /// Positions of the values after the entity, by the header; -1: no such column.
 struct Columns {
@@ -48,15 +47,13 @@ bool cut_row(std::string_view line, std::string_view& before, LogDevice& entity,
   before = trim(line.substr(0, at));
   std::string_view rest = line.substr(at);
   const std::string_view kind = take_word(rest);
-  const auto number = logtext::whole_number<int>(take_word(rest));
-  if (!number || *number < 0 || *number > 4095) return false;
-  entity = {};
-  if (kind == "GPU")
-    entity.index = number;
-  else if (kind == "GPU-I" || kind == "GPU-CI")
-    entity.text = fmt::format("{} {}", kind, *number);
-  else
+  auto numbered = device_numbered(take_word(rest));
+  if (!numbered) return false;
+  if (kind == "GPU-I" || kind == "GPU-CI")
+    numbered->text = fmt::format("{} {}", kind, *std::exchange(numbered->index, std::nullopt));
+  else if (kind != "GPU")
     return false;
+  entity = std::move(*numbered);
   values = rest;
   return true;
 }
@@ -68,15 +65,10 @@ std::string_view time_in(std::string_view line) {
   return dated_text(cut_row(line, before, entity, values) ? before : line);
 }
 
-class DcgmiDmon final : public LineReader {
+class DcgmiDmon final : public DumpParser<LineReader> {
  public:
-  DcgmiDmon(DumpClock clock, Columns columns, std::vector<std::string> assumptions)
-      : readings_(std::move(clock)), columns_(columns) {
-    assumptions_ = std::move(assumptions);
-  }
-
-  void finish(LogRows& rows) override { readings_.finish(rows); }
-  [[nodiscard]] bool clock_is_relative() const override { return readings_.clock().is_relative(); }
+  DcgmiDmon(DumpClock clock, std::vector<std::string> assumptions, const Columns& columns)
+      : DumpParser(std::move(clock), std::move(assumptions)), columns_(columns) {}
 
  private:
   void read_line(std::string_view text, std::uint64_t /*number*/, bool whole, LogRows& rows) override {
@@ -109,21 +101,10 @@ class DcgmiDmon final : public LineReader {
   void set(const std::optional<Timestamp>& time, const LogDevice& entity, Field field, int column, LogRows& rows) {
     if (column < 0) return;
     const std::string_view text = values_[static_cast<std::size_t>(column)];
-    std::uint64_t bytes = 0;
-    const logtext::Amount amount = logtext::read_amount(text, kBytesPerMiB, bytes);
-    // DCGM's own marks of missing values are just below 2^63; no device has 2^60 bytes.
-    if (amount != logtext::Amount::read) {
-      if (amount == logtext::Amount::bad && text.size() < 16)
-        rows.skip(rows.line, fmt::format("no amount of memory in '{}'", logtext::excerpt(text)));
-      return;
-    }
-    if (time)
-      readings_.set_at(*time, entity, field, bytes, rows);
-    else
-      readings_.set(entity, field, bytes, rows);
+    // DCGM's own marks of missing values are just below 2^63.
+    if (text.size() < 16) readings_.set_text(time, entity, field, text, kBytesPerMiB, rows.line, rows);
   }
 
-  DumpReadings readings_;
   Columns columns_;
   std::vector<std::string_view> values_;
 };
@@ -146,10 +127,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
     return fail(
         "this dcgmi dmon log has no FBUSD column, the used memory; record the fields 250 and 252, for example dcgmi "
         "dmon -e 250,252 -d 1000");
-  std::vector<std::string> assumptions;
-  auto clock = DumpClock::detect(head, assumptions, time_in);
-  if (!clock) return fail(std::move(clock.error()));
-  return std::make_unique<DcgmiDmon>(std::move(*clock), columns, std::move(assumptions));
+  return make_dump_parser<DcgmiDmon>(head, time_in, columns);
 }
 
 }  // namespace

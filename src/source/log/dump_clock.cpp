@@ -59,10 +59,6 @@ Result<DumpClock> DumpClock::detect(const LogHead& head, std::vector<std::string
     if (!text.empty()) samples.push_back(text);
   }
   DumpClock clock;
-  if (samples.empty()) {
-    clock.stamp_ = StampReader::without_clock(*head.options, assumptions);
-    return clock;
-  }
   auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   clock.stamp_ = std::move(*stamp);

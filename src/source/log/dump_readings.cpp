@@ -1,9 +1,12 @@
 #include "source/log/dump_readings.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 
 #include "core/units.hpp"
+#include "source/log/text.hpp"
 #include "source/log/unit.hpp"
 
 namespace vramtrack {
@@ -29,6 +32,19 @@ void DumpReadings::set(const LogDevice& named, Field field, std::uint64_t bytes,
   if (gpu.values[static_cast<std::size_t>(field)]) end_dump(rows);
   begin(gpu, rows);
   gpu.values[static_cast<std::size_t>(field)] = bytes;
+}
+
+void DumpReadings::set_text(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field,
+                            std::string_view text, std::uint64_t unit_bytes, std::uint64_t line, LogRows& rows) {
+  std::uint64_t bytes = 0;
+  const logtext::Amount amount = logtext::read_amount(logtext::trim(text), unit_bytes, bytes);
+  if (amount == logtext::Amount::bad)
+    return rows.skip(line, fmt::format("no amount of memory in '{}'", logtext::excerpt(text)));
+  if (amount == logtext::Amount::missing) return;
+  if (time)
+    set_at(*time, gpu, field, bytes, rows);
+  else
+    set(gpu, field, bytes, rows);
 }
 
 void DumpReadings::put(const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {

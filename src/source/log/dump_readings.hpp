@@ -23,6 +23,10 @@ class DumpReadings {
   // --- dumps that are separated by a clock or counted ---
   /// A value of the present dump. A value that the dump already has begins the next dump.
   void set(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
+  /// An amount as written, in `unit_bytes` if it has no unit: at `time`, else of the present dump. A missing one is no
+  /// value. What is no amount is noted as a fault of `line`.
+  void set_text(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field, std::string_view text,
+                std::uint64_t unit_bytes, std::uint64_t line, LogRows& rows);
   /// As set(), for dumps that are separated by something else: the last value counts.
   void put(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
   /// As set(), for logs that give memory in percent only: shown on a scale of --capacity or of 1 GiB a percent.

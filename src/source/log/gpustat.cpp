@@ -110,10 +110,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
     samples.push_back(rest.substr(open + 1, close - open - 1));
   }
   std::vector<std::string> assumptions;
-  if (samples.empty()) {
-    auto stamp = StampReader::without_clock(*head.options, assumptions);
-    return std::make_unique<Gpustat>(std::move(stamp), std::move(assumptions));
-  }
   auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   return std::make_unique<Gpustat>(std::move(*stamp), std::move(assumptions));

@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "core/units.hpp"
-#include "source/log/dump_readings.hpp"
+#include "source/log/dump_parser.hpp"
 #include "source/log/dumps.hpp"
 
 namespace vramtrack {
@@ -20,7 +20,6 @@ namespace {
 using logtext::take_word;
 using logtext::trim;
 using logtext::whole_number;
-using Field = DumpReadings::Field;
 
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
@@ -54,14 +53,9 @@ std::optional<Pair> last_pair(std::string_view cell) {
   }
 }
 
-class NpuSmi final : public LineReader {
+class NpuSmi final : public DumpParser<LineReader> {
  public:
-  NpuSmi(DumpClock clock, std::vector<std::string> assumptions) : readings_(std::move(clock)) {
-    assumptions_ = std::move(assumptions);
-  }
-
-  void finish(LogRows& rows) override { readings_.finish(rows); }
-  [[nodiscard]] bool clock_is_relative() const override { return readings_.clock().is_relative(); }
+  using DumpParser::DumpParser;
 
  private:
   void read_line(std::string_view text, std::uint64_t /*number*/, bool whole, LogRows& rows) override {
@@ -153,7 +147,6 @@ class NpuSmi final : public LineReader {
                            mib ? std::optional<std::uint64_t>(*mib * kBytesPerMiB) : std::nullopt, rows);
   }
 
-  DumpReadings readings_;
   std::optional<int> npu_;  ///< of the upper row
   std::string name_;
   std::vector<std::pair<int, LogDevice>> chips_;  ///< of this dump, with their NPU
@@ -166,10 +159,7 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  std::vector<std::string> assumptions;
-  auto clock = DumpClock::detect(head, assumptions);
-  if (!clock) return fail(std::move(clock.error()));
-  return std::make_unique<NpuSmi>(std::move(*clock), std::move(assumptions));
+  return make_dump_parser<NpuSmi>(head, dated_text);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "source/log/columns.hpp"
-#include "source/log/dump_readings.hpp"
+#include "source/log/dump_parser.hpp"
 #include "source/log/json_parser.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
@@ -47,26 +47,16 @@ std::optional<Field> read_title(std::string_view title, std::uint64_t& unit) {
 /// "card0", "0".
 std::optional<LogDevice> gpu_named(std::string_view name) {
   if (name.starts_with("card")) name.remove_prefix(4);
-  const auto index = logtext::whole_number<int>(name);
-  if (!index || *index < 0 || *index > 4095) return std::nullopt;
-  LogDevice gpu;
-  gpu.index = index;
-  return gpu;
+  return device_numbered(name);
 }
 
-class RocmSmi final : public JsonParser {
+class RocmSmi final : public DumpParser<JsonParser> {
  public:
   /// `percent_only`: no amount of used memory is in the log.
-  RocmSmi(DumpClock clock, const LogOptions& options, bool percent_only, std::vector<std::string> assumptions)
-      : readings_(std::move(clock)), capacity_(options.capacity_bytes), percent_only_(percent_only) {
-    assumptions_ = std::move(assumptions);
-  }
-
-  void finish(LogRows& rows) override {
-    JsonParser::finish(rows);
-    readings_.finish(rows);
-  }
-  [[nodiscard]] bool clock_is_relative() const override { return readings_.clock().is_relative(); }
+  RocmSmi(DumpClock clock, std::vector<std::string> assumptions, const LogOptions& options, bool percent_only)
+      : DumpParser(std::move(clock), std::move(assumptions)),
+        capacity_(options.capacity_bytes),
+        percent_only_(percent_only) {}
 
  private:
   void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) override {
@@ -96,13 +86,8 @@ class RocmSmi final : public JsonParser {
   void set(const LogDevice& gpu, std::string_view title, std::string_view value, std::uint64_t line, LogRows& rows) {
     if (trim(title) == kPercent) return set_percent(gpu, value, rows);
     std::uint64_t unit = 0;
-    const auto field = read_title(title, unit);
-    if (!field) return;
-    std::uint64_t bytes = 0;
-    const logtext::Amount amount = logtext::read_amount(trim(value), unit, bytes);
-    if (amount == logtext::Amount::bad)
-      return rows.skip(line, fmt::format("no amount of memory in '{}'", excerpt(value)));
-    if (amount == logtext::Amount::read) readings_.set(gpu, *field, bytes, rows);
+    if (const auto field = read_title(title, unit))
+      readings_.set_text(std::nullopt, gpu, *field, value, unit, line, rows);
   }
 
   void set_percent(const LogDevice& gpu, std::string_view text, LogRows& rows) {
@@ -164,7 +149,6 @@ class RocmSmi final : public JsonParser {
     readings_.end_dump(rows);
   }
 
-  DumpReadings readings_;
   std::optional<std::uint64_t> capacity_;
   bool percent_only_ = false;
   bool in_table_ = false;
@@ -180,11 +164,8 @@ int recognise(std::string_view head) {
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (head.text.find(kVram) == std::string_view::npos && head.text.find("VRAM%") == std::string_view::npos)
     return fail("this rocm-smi log does not have the memory; record it with rocm-smi --showmeminfo vram");
-  std::vector<std::string> assumptions;
-  auto clock = DumpClock::detect(head, assumptions);
-  if (!clock) return fail(std::move(clock.error()));
   const bool percent_only = head.text.find(kUsed) == std::string_view::npos;
-  return std::make_unique<RocmSmi>(std::move(*clock), *head.options, percent_only, std::move(assumptions));
+  return make_dump_parser<RocmSmi>(head, dated_text, *head.options, percent_only);
 }
 
 }  // namespace

@@ -8,6 +8,14 @@
 
 namespace vramtrack {
 
+std::optional<LogDevice> device_numbered(std::string_view text) {
+  const auto number = logtext::whole_number<int>(text);
+  if (!number || *number < 0 || *number > 4095) return std::nullopt;
+  LogDevice device;
+  device.index = number;
+  return device;
+}
+
 std::string normal_pci(std::string_view text) {
   std::string out = logtext::lowered(logtext::trim(text));
   const auto hex = [](char c) { return logtext::is_digit(c) || (c >= 'a' && c <= 'f'); };

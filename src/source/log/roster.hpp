@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct LogDevice {
   std::string name;
   std::string parent_id;  ///< of a MIG instance
 };
+
+/// The device with this index, from 0 to 4095; nullopt if `text` is no such number.
+std::optional<LogDevice> device_numbered(std::string_view text);
 
 /// "00000000:1d:00.0" for both "0000:1D:00.0" and "00000000:1d:00.0"; empty when `text` is not a PCI address.
 std::string normal_pci(std::string_view text);

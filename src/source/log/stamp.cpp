@@ -130,6 +130,7 @@ StampReader StampReader::without_clock(const LogOptions& options, std::vector<st
 Result<StampReader> StampReader::detect(std::span<const std::string_view> samples, Title title,
                                         const LogOptions& options, const Zone& zone, std::vector<std::string>& warnings,
                                         std::optional<DateOrder> order) {
+  if (samples.empty()) return without_clock(options, warnings);
   StampReader reader;
   reader.zone_ = zone;
   reader.base_ = options.start.value_or(Timestamp{});

@@ -50,8 +50,8 @@ class StampReader {
     friend bool operator==(const Title&, const Title&) = default;
   };
 
-  /// Decides how `samples` (values of the time column, in file order, at least one) are written. Assumptions
-  /// the user should know are added to `warnings`. An Error says what was found and what is understood.
+  /// Decides how `samples` (values of the time column, in file order) are written; without any, the log has no clock.
+  /// Assumptions the user should know are added to `warnings`. An Error says what was found and what is understood.
   static Result<StampReader> detect(std::span<const std::string_view> samples, Title title, const LogOptions& options,
                                     const Zone& zone, std::vector<std::string>& warnings,
                                     std::optional<DateOrder> order = std::nullopt);

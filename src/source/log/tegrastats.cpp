@@ -91,10 +91,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
       samples.push_back(before);
   }
   std::vector<std::string> assumptions;
-  if (samples.size() <= bare) {
-    auto stamp = StampReader::without_clock(*head.options, assumptions);
-    return std::make_unique<Tegrastats>(std::move(stamp), std::move(assumptions));
-  }
+  if (samples.size() <= bare) samples.clear();
   // tegrastats always writes the month first.
   auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions, DateOrder::month_first);
   if (!stamp) return fail(std::move(stamp.error()));

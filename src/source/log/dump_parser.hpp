@@ -1,0 +1,41 @@
+// What the parsers of dumps have in common (rocm-smi, amd-smi, npu-smi, dcgmi dmon).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "source/log/dump_readings.hpp"
+
+namespace vramtrack {
+
+/// `Reader` cuts the text: LineReader or JsonParser.
+template <class Reader>
+class DumpParser : public Reader {
+ public:
+  DumpParser(DumpClock clock, std::vector<std::string> assumptions) : readings_(std::move(clock)) {
+    this->assumptions_ = std::move(assumptions);
+  }
+
+  void finish(LogRows& rows) override {
+    Reader::finish(rows);
+    readings_.finish(rows);
+  }
+  [[nodiscard]] bool clock_is_relative() const override { return readings_.clock().is_relative(); }
+
+ protected:
+  using Field = DumpReadings::Field;
+  DumpReadings readings_;
+};
+
+/// A `Parser` with the clock of the head and `more` arguments. `find` finds the time in a line.
+template <class Parser, class... More>
+Result<std::unique_ptr<LogParser>> make_dump_parser(const LogHead& head, const DumpClock::Find& find, More&&... more) {
+  std::vector<std::string> assumptions;
+  auto clock = DumpClock::detect(head, assumptions, find);
+  if (!clock) return fail(std::move(clock.error()));
+  return std::make_unique<Parser>(std::move(*clock), std::move(assumptions), std::forward<More>(more)...);
+}
+
+}  // namespace vramtrack
