@@ -70,11 +70,22 @@ void add_sections(std::span<const DeclaredCommand> commands, std::string& out) {
   }
 }
 
-/// The first command with options of the group: they are the same in all.
-const DeclaredCommand* first_with(std::span<const DeclaredCommand> commands, Group group) {
-  for (const DeclaredCommand& command : commands)
-    if (has(command, group)) return &command;
-  return nullptr;
+/// The commands and verbs with options of the group.
+std::vector<const DeclaredCommand*> all_with(std::span<const DeclaredCommand> commands, Group group) {
+  std::vector<const DeclaredCommand*> out;
+  for (const DeclaredCommand& command : commands) {
+    if (has(command, group)) out.push_back(&command);
+    for (const DeclaredCommand* verb : all_with(command.verbs, group)) out.push_back(verb);
+  }
+  return out;
+}
+
+/// The options of the group, which are the same in all commands: those of the command that has most of them.
+std::string shared_entries(const std::vector<const DeclaredCommand*>& commands, Group group) {
+  std::string most;
+  for (const DeclaredCommand* command : commands)
+    if (std::string its = entries(*command, group); its.size() > most.size()) most = std::move(its);
+  return most;
 }
 
 }  // namespace
@@ -91,10 +102,12 @@ std::string man_options(std::span<const DeclaredCommand> commands) {
       ".TP\n.BR \\-h \", \" \\-\\-help\nPrint the options and examples of a command.\n"
       ".TP\n.B \\-\\-version\nPrint the version (before any command).\n"
       ".SS Every command but snapshot\n";
-  out += entries(*first_with(commands, Group::configuration), Group::configuration);
+  out += shared_entries(all_with(commands, Group::configuration), Group::configuration);
   add_sections(commands, out);
-  out += ".SS Logs, for replay, analyze and report\n";
-  return out + entries(*first_with(commands, Group::logs), Group::logs);
+  const auto of_logs = all_with(commands, Group::logs);
+  std::vector<std::string> names;
+  for (const DeclaredCommand* command : of_logs) names.push_back(command->full_name);
+  return out + fmt::format(".SS Logs, for {}\n", joined(names)) + shared_entries(of_logs, Group::logs);
 }
 
 }  // namespace vramtrack::cli

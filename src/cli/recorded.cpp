@@ -38,6 +38,15 @@ Result<Timestamp> parse_moment(const std::string& option, const std::string& tex
 
 namespace {
 
+/// docs/formats/logs.md says the same: a test compares.
+constexpr const char* kHowChosen =
+    "Without it, the format is recognised by the first 256 KiB of the log, not by the name of the file. The surest "
+    "match "
+    "is taken: the output of a tool, by its own marks; then text of which a third of the lines are figures of memory "
+    "with words; then tables with titles; then text with fewer such figures; then tables without titles. A log that "
+    "the "
+    "format cannot read is tried as text before it is refused. A log is read as text if --line-pattern is given.";
+
 constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "MB", "GB"};
 
 }  // namespace
@@ -48,7 +57,8 @@ void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into
   arguments
       .option("--input-format", "NAME", "Read the logs as this format instead of recognising it: " + joined(formats),
               text(into.format))
-      .completes(formats);
+      .completes(formats)
+      .in_manual(kHowChosen);
   arguments
       .option("--timezone", "ZONE", "Zone of local times in the logs (default: this machine's)", text(into.timezone))
       .in_manual("For example Europe/Berlin.");

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "cli/commands.hpp"
 #include "cli/completions.hpp"
 #include "cli/man_page.hpp"
 #include "paths.hpp"
@@ -77,6 +78,28 @@ TEST(Written, SynopsisAndOptionsOfTheManPage) {
   std::string text = with_part(content("docs/man/vramtrack.1"), "synopsis", man_synopsis(all));
   text = with_part(text, "options", man_options(all));
   expect_written("docs/man/vramtrack.1", text);
+}
+
+/// `text` in one line, without the marks of Markdown.
+std::string in_one_line(const std::string& text) {
+  std::istringstream in(text);
+  std::string out;
+  for (std::string word; in >> word;) out += (out.empty() ? "" : " ") + word;
+  std::erase(out, '`');
+  return out;
+}
+
+TEST(Written, ThePageOnLogsSaysOfFormatsWhatTheManPageSays) {
+  const std::string page = in_one_line(content("docs/formats/logs.md"));
+  std::size_t compared = 0;
+  for (const DeclaredCommand& command : declared(commands()))
+    for (const Argument& argument : command.arguments.all())
+      if (argument.name == "--input-format") {
+        EXPECT_THAT(page, ::testing::HasSubstr(argument.manual)) << command.full_name;
+        EXPECT_FALSE(argument.manual.empty());
+        ++compared;
+      }
+  EXPECT_GE(compared, 3U);
 }
 
 }  // namespace
