@@ -54,6 +54,18 @@ TEST(Text, ReadsPairsBesideATime) {
   EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 24576ULL << 20);
 }
 
+TEST(Text, AWordBehindATimeIsOfTheSentence) {
+  for (const char* const words : {"GPU {}: used {}.5 GB", "cuda:{} mem {}.5GiB/24GiB", "GPU[{}] VRAM {}.5 / 24 GB"}) {
+    std::string text;
+    for (int i = 0; i < 8; ++i)
+      text += fmt::format("2026-03-01 10:00:{:02} {}\n", i / 2, fmt::format(fmt::runtime(words), i % 2, 5 + i % 2));
+    const auto r = read_text(text);
+    ASSERT_EQ(r.error, "") << words;
+    EXPECT_THAT(r.device("0"), SizeIs(4)) << words;
+    EXPECT_EQ(r.device("1").back(), std::make_pair(kTen + 3, 6.5 * 1024)) << words;
+  }
+}
+
 TEST(Text, TakesTheTimeFromALineBefore) {
   const auto r = read_text(
       "[2026-03-01 10:00:00] step 1\n  GPU 0: 1.0 / 24.0 GiB, GPU 1: 2.5GiB of 24GiB\n[2026-03-01 10:00:09] step 2\n  "
@@ -151,6 +163,9 @@ TEST(FindStamp, FindsATimeAmongOtherWords) {
   EXPECT_EQ(find_stamp("[2026-03-01 10:00:00,104] [INFO] x"), "2026-03-01 10:00:00,104");
   EXPECT_EQ(find_stamp("at 10:00:07 it was"), "10:00:07");
   EXPECT_EQ(find_stamp("1772359200.5 gpu 3"), "1772359200.5");
+  EXPECT_EQ(find_stamp("2026-03-01 10:00:00 GPU 1: used 5 GB"), "2026-03-01 10:00:00");
+  EXPECT_EQ(find_stamp("2026-03-01 10:00:00 UTC used 5 GB"), "2026-03-01 10:00:00 UTC");
+  EXPECT_EQ(find_stamp("03/01/2026 10:00:00 PM used 5 GB"), "03/01/2026 10:00:00 PM");
   EXPECT_EQ(find_stamp("step 12 of 100, 3:1 odds, 10.0.0.1"), "");
 }
 
