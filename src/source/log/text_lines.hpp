@@ -119,7 +119,5 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head);
 Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head);
 /// How many of the first lines have figures of memory with words that say so; stops at `most`.
 std::size_t count_word_lines(std::string_view head, std::size_t most);
-/// Whether the figures come with counts of steps or the like, and no line has a time.
-bool counts_for_time(std::string_view head);
 
 }  // namespace vramtrack

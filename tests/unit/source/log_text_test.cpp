@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
-#include "source/log/memory_pair.hpp"
+#include "source/log/memory_words.hpp"
 #include "source/log/stamp_search.hpp"
 
 namespace vramtrack {
@@ -102,16 +102,21 @@ TEST(Text, SeveralGpusInTurnWithoutNamesOrTimesAreRefused) {
   EXPECT_THAT(read_text(two).error, HasSubstr("2 GPUs in turn"));
 }
 
-TEST(MemoryPairs, AreOfMemoryAndOfAGpu) {
+TEST(Figures, PairsAreOfMemoryAndOfAGpu) {
   const auto find = [](std::string_view line) {
-    std::vector<MemoryPair> pairs;
-    find_memory_pairs(line, pairs);
-    return pairs;
+    LineFigures found;
+    find_figures(line, found);
+    std::erase_if(found.figures,
+                  [](const MemoryFigure& f) { return f.role == Meaning::used || f.role == Meaning::peak; });
+    return found.figures;
   };
   EXPECT_THAT(find("VRAM 8.1/24.0 GB"), SizeIs(1));
-  EXPECT_EQ(find("gpu 8.1G/24G")[0].total_bytes, 24ULL << 30);
+  EXPECT_EQ(find("gpu 8.1G/24G")[0].bytes(1), 24ULL << 30);
   EXPECT_EQ(find("cuda:3 mem 100MiB/200MiB")[0].gpu, 3);
   EXPECT_EQ(find("GPU[1] util 35 % memory 100/200 MB")[0].gpu, 1);
+  EXPECT_EQ(find("memory 10/64 GB, GPU memory 8/24 GB")[0].bytes(1), 24ULL << 30);
+  EXPECT_THAT(find("memory 10/64 GB, GPU memory 8/24 GB"), SizeIs(1));
+  EXPECT_EQ(find("18W / 170W |   300MiB / 12053MiB |")[0].bytes(1), 12053ULL << 20);
   for (const std::string_view none :
        {"10.2/804.1 MB 50.5 MB/s eta 0:00:16", "GPU traffic 10 / 100 MB/s", "RAM 3 / 64 GB", "disk 5/10 GB",
         "Max Allocated / Max Reserved: 18706.66MB / 23816.00MB", "step 100/2000", "memory 30 / 20 GB", "memory 3/4",
