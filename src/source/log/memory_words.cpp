@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/units.hpp"
@@ -78,6 +80,7 @@ struct Token {
   double number = 0;
   std::uint64_t unit_bytes = 0;
   bool percent = false, rate = false, whole = true;
+  bool binary = false;  ///< in MiB or GiB, which are hardly used for anything but memory
 
   [[nodiscard]] bool is_amount() const { return unit_bytes != 0 || percent; }
 };
@@ -111,6 +114,7 @@ void cut_numbers(std::string_view line, std::string_view stamp, std::vector<Toke
     while (end < line.size() && is_alpha(line[end])) ++end;
     const std::string_view unit = line.substr(word, end - word);
     t.unit_bytes = written_unit(unit);
+    t.binary = unit == "MiB" || unit == "GiB";
     // A single letter is a unit only if it touches the number: "8 M" may mean anything.
     if (t.unit_bytes != 0 && unit.size() == 1 && word != i) t.unit_bytes = 0;
     if (t.unit_bytes != 0) {
@@ -229,6 +233,16 @@ std::string without_digits(std::string_view text) {
 bool joins_pair(std::string_view text) {
   text = logtext::trim(text);
   return text == "/" || text == "of" || text == "out of" || text == "von" || text == "／";
+}
+
+/// "Max Allocated / Max Reserved": what each number of a pair is, if its label says so.
+std::optional<std::pair<Meaning, Meaning>> roles_of_pair(std::string_view label) {
+  const std::size_t slash = label.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const Meaning first = read_label(label.substr(0, slash)).role().first;
+  const Meaning second = read_label(label.substr(slash + 1)).role().first;
+  if (first == Meaning::none || second == Meaning::none) return std::nullopt;
+  return std::pair(first, second);
 }
 
 /// The word right before a number, ignoring punctuation, as in "step [3", "GPU#0:", "gpu0".
@@ -362,9 +376,12 @@ void find_figures(std::string_view line, LineFigures& out) {
     if (before || labels_follow) break;  // "45%|" of a progress bar shows neither
   }
 
-  bool of_gpu = false;  // the line has mentioned a GPU so far
+  bool of_gpu = false;  // the line has mentioned the memory of a GPU so far
+  bool names_gpu = false;
   int gpu = -1;
   std::string_view context;
+  bool has_pair_of_gpu = false;
+  std::vector<std::pair<std::size_t, std::size_t>> other_pairs;  // first figure of each, and the end of its figures
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Token& t = tokens[i];
     const std::string_view before = before_of(i);
@@ -374,6 +391,7 @@ void find_figures(std::string_view line, LineFigures& out) {
     // A number with a unit is not an index: "GPU 0 MiB" has no index, "gpu0" has one.
     if (plain && (named == Meaning::gpu || named == Meaning::rank) && t.number < 1024) {
       if (named == Meaning::gpu || gpu < 0) gpu = out.gpu = static_cast<int>(t.number);
+      names_gpu |= named == Meaning::gpu;
       const Label words = read_label(before);
       if (words.is_of_gpu()) of_gpu = true;
       continue;
@@ -399,6 +417,7 @@ void find_figures(std::string_view line, LineFigures& out) {
 
     const bool pair = i + 1 < tokens.size() && joins_pair(after_of(i)) && tokens[i + 1].unit_bytes != 0 &&
                       !tokens[i + 1].rate && !t.percent;
+    const bool is_bare = pair && t.binary && tokens[i + 1].binary;  // "7998MiB / 12053MiB" without any words
     std::string_view label_text = label_before(before);
     Label label = read_label(label_text);
     const std::string_view after = label_after(after_of(pair ? i + 1 : i));
@@ -433,7 +452,7 @@ void find_figures(std::string_view line, LineFigures& out) {
     else if (label.rate)
       take = false;
     else if (unit != 0)
-      take = role != Meaning::none || is_memory || label.nearest_is_gpu || (pair && of_gpu);
+      take = role != Meaning::none || is_memory || label.nearest_is_gpu || (pair && (of_gpu || names_gpu || is_bare));
     else
       take =
           label.is_of_gpu() || (of_gpu && (is_memory || role != Meaning::none)) || (role != Meaning::none && label.gpu);
@@ -463,16 +482,24 @@ void find_figures(std::string_view line, LineFigures& out) {
     total.begin = second.begin;
     total.end = second.end;
     total.word = {};
-    if (label.roles.size() == 2 && label_text.find('/') != std::string_view::npos) {
-      f.role = label.roles[0];
-      total.role = label.roles[1];
+    if (const auto roles = roles_of_pair(label_text)) {
+      std::tie(f.role, total.role) = *roles;
     } else if (f.role == Meaning::total) {
       f.role = Meaning::used;  // "total: 5 / 24 GB"
     }
     if (total.role == Meaning::total && f.bytes(1) > total.bytes(1)) continue;
+    const std::size_t first = out.figures.size();
     out.figures.push_back(std::move(f));
-    out.figures.push_back(std::move(total));
+    if (total.role != Meaning::peak) out.figures.push_back(std::move(total));  // of two peaks, the first is meant
+    if (label.gpu || label.vram || gpu >= 0)
+      has_pair_of_gpu = true;
+    else
+      other_pairs.emplace_back(first, out.figures.size());
   }
+  // "memory 10/64 GB, GPU memory 8/24 GB": the other pair is the host's.
+  for (std::size_t i = other_pairs.size(); has_pair_of_gpu && i-- > 0;)
+    out.figures.erase(out.figures.begin() + static_cast<std::ptrdiff_t>(other_pairs[i].first),
+                      out.figures.begin() + static_cast<std::ptrdiff_t>(other_pairs[i].second));
 }
 
 }  // namespace vramtrack

@@ -42,6 +42,17 @@ std::string_view leading_epoch(std::string_view line) {
   return line.substr(0, end);
 }
 
+/// A short word behind a time may be a zone, which read_civil() skips unless it is UTC. In text it may as well be a
+/// word of the sentence: "10:00:00 GPU 1: used 5 GB".
+std::string_view without_word(std::string_view stamp) {
+  std::size_t letters = 0;
+  while (letters < stamp.size() && is_alpha(stamp[stamp.size() - 1 - letters])) ++letters;
+  const std::string_view word = stamp.substr(stamp.size() - letters);
+  for (const std::string_view known : {"z", "utc", "gmt", "am", "pm"})
+    if (logtext::same_letters(word, known)) return stamp;
+  return logtext::trim(stamp.substr(0, stamp.size() - letters));
+}
+
 }  // namespace
 
 std::string_view find_stamp(std::string_view line) {
@@ -61,10 +72,10 @@ std::string_view find_stamp(std::string_view line) {
     Civil civil;
     if (!read_civil(rest, DateOrder::month_first, civil) || !civil.has_time)
       if (!read_civil(rest, DateOrder::day_first, civil)) continue;
-    const std::string_view found = rest.substr(0, civil.length);
-    if (civil.has_date && civil.has_time) return logtext::trim(found);
+    const std::string_view found = without_word(logtext::trim(rest.substr(0, civil.length)));
+    if (civil.has_date && civil.has_time) return found;
     if (civil.has_time && !civil.has_date && time_of_day.empty() && std::count(found.begin(), found.end(), ':') >= 2)
-      time_of_day = logtext::trim(found);
+      time_of_day = found;
   }
   return time_of_day.empty() ? leading_epoch(line) : time_of_day;
 }

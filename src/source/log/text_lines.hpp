@@ -121,7 +121,5 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head);
 std::size_t count_word_lines(std::string_view head, std::size_t most);
 /// Whether most of the first lines are rows of a Markdown table with figures of memory.
 bool is_table_of_figures(std::string_view head);
-/// Whether the figures come with counts of steps or the like, and no line has a time.
-bool counts_for_time(std::string_view head);
 
 }  // namespace vramtrack

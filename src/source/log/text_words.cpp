@@ -435,11 +435,6 @@ std::string read_as(const Head& head, const WordPlan& plan) {
 
 }  // namespace
 
-bool counts_for_time(std::string_view head) {
-  const Head all = survey(head);
-  return all.stamped == 0 && find_count(all).has_value();
-}
-
 std::size_t count_word_lines(std::string_view head, std::size_t most) {
   constexpr std::size_t kLooked = 4000;
   LineFigures found;

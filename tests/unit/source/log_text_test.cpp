@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
-#include "source/log/memory_pair.hpp"
+#include "source/log/memory_words.hpp"
 #include "source/log/stamp_search.hpp"
 
 namespace vramtrack {
@@ -54,6 +54,18 @@ TEST(Text, ReadsPairsBesideATime) {
   EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 24576ULL << 20);
 }
 
+TEST(Text, AWordBehindATimeIsOfTheSentence) {
+  for (const char* const words : {"GPU {}: used {}.5 GB", "cuda:{} mem {}.5GiB/24GiB", "GPU[{}] VRAM {}.5 / 24 GB"}) {
+    std::string text;
+    for (int i = 0; i < 8; ++i)
+      text += fmt::format("2026-03-01 10:00:{:02} {}\n", i / 2, fmt::format(fmt::runtime(words), i % 2, 5 + i % 2));
+    const auto r = read_text(text);
+    ASSERT_EQ(r.error, "") << words;
+    EXPECT_THAT(r.device("0"), SizeIs(4)) << words;
+    EXPECT_EQ(r.device("1").back(), std::make_pair(kTen + 3, 6.5 * 1024)) << words;
+  }
+}
+
 TEST(Text, TakesTheTimeFromALineBefore) {
   const auto r = read_text(
       "[2026-03-01 10:00:00] step 1\n  GPU 0: 1.0 / 24.0 GiB, GPU 1: 2.5GiB of 24GiB\n[2026-03-01 10:00:09] step 2\n  "
@@ -90,16 +102,21 @@ TEST(Text, SeveralGpusInTurnWithoutNamesOrTimesAreRefused) {
   EXPECT_THAT(read_text(two).error, HasSubstr("2 GPUs in turn"));
 }
 
-TEST(MemoryPairs, AreOfMemoryAndOfAGpu) {
+TEST(Figures, PairsAreOfMemoryAndOfAGpu) {
   const auto find = [](std::string_view line) {
-    std::vector<MemoryPair> pairs;
-    find_memory_pairs(line, pairs);
-    return pairs;
+    LineFigures found;
+    find_figures(line, found);
+    std::erase_if(found.figures,
+                  [](const MemoryFigure& f) { return f.role == Meaning::used || f.role == Meaning::peak; });
+    return found.figures;
   };
   EXPECT_THAT(find("VRAM 8.1/24.0 GB"), SizeIs(1));
-  EXPECT_EQ(find("gpu 8.1G/24G")[0].total_bytes, 24ULL << 30);
+  EXPECT_EQ(find("gpu 8.1G/24G")[0].bytes(1), 24ULL << 30);
   EXPECT_EQ(find("cuda:3 mem 100MiB/200MiB")[0].gpu, 3);
   EXPECT_EQ(find("GPU[1] util 35 % memory 100/200 MB")[0].gpu, 1);
+  EXPECT_EQ(find("memory 10/64 GB, GPU memory 8/24 GB")[0].bytes(1), 24ULL << 30);
+  EXPECT_THAT(find("memory 10/64 GB, GPU memory 8/24 GB"), SizeIs(1));
+  EXPECT_EQ(find("18W / 170W |   300MiB / 12053MiB |")[0].bytes(1), 12053ULL << 20);
   for (const std::string_view none :
        {"10.2/804.1 MB 50.5 MB/s eta 0:00:16", "GPU traffic 10 / 100 MB/s", "RAM 3 / 64 GB", "disk 5/10 GB",
         "Max Allocated / Max Reserved: 18706.66MB / 23816.00MB", "step 100/2000", "memory 30 / 20 GB", "memory 3/4",
@@ -151,6 +168,9 @@ TEST(FindStamp, FindsATimeAmongOtherWords) {
   EXPECT_EQ(find_stamp("[2026-03-01 10:00:00,104] [INFO] x"), "2026-03-01 10:00:00,104");
   EXPECT_EQ(find_stamp("at 10:00:07 it was"), "10:00:07");
   EXPECT_EQ(find_stamp("1772359200.5 gpu 3"), "1772359200.5");
+  EXPECT_EQ(find_stamp("2026-03-01 10:00:00 GPU 1: used 5 GB"), "2026-03-01 10:00:00");
+  EXPECT_EQ(find_stamp("2026-03-01 10:00:00 UTC used 5 GB"), "2026-03-01 10:00:00 UTC");
+  EXPECT_EQ(find_stamp("03/01/2026 10:00:00 PM used 5 GB"), "03/01/2026 10:00:00 PM");
   EXPECT_EQ(find_stamp("step 12 of 100, 3:1 odds, 10.0.0.1"), "");
 }
 
