@@ -142,8 +142,8 @@ int run_actuator(const DaemonOptions& options) {
   const auto server = agent::HttpServer::start(http, site_of(**actuator, std::move(site)));
   if (!server) return failed("cannot answer: " + server.error().message);
   agent::log(Level::notice,
-             printable(fmt::format("takes alerts on http://{}/api/v1/alerts; {}; state in {}", (*server)->address(),
-                                   config.act.dry_run ? "dry run: nothing is done (--enforce acts)" : "acts",
+             printable(fmt::format("receives alerts on http://{}/api/v1/alerts; {}; state in {}", (*server)->address(),
+                                   config.act.dry_run ? "dry run: nothing is done (pass --enforce to act)" : "acts",
                                    options.folder)));
   agent::notify_supervisor("READY=1");
   const auto period = std::chrono::duration_cast<steady_clock::duration>(from_seconds(config.actuate.poll_seconds));

@@ -249,7 +249,7 @@ Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalo
                                  : begin + " to " + format_moment(last_tick_, relative),
                              advice_)};
   }
-  return Error{"no usable sample; check the file, or say what it is with --input-format"};
+  return Error{"no usable sample; check the file, or name its format with --input-format"};
 }
 
 Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std::vector<std::string>& files,
