@@ -406,9 +406,9 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
     now.detector = f.detector;
     now.confidence = kUnknownConfidence;
     now.state = flat && long_enough ? State::steady : State::too_short;
-    now.because = fmt::format("the growth ended with the run that made it; {}",
+    now.because = fmt::format("the growth ended with the run that caused it; {}",
                               now.state == State::steady ? "memory has not grown since"
-                                                         : "too little has been seen since to tell what comes");
+                                                         : "too few samples since then to tell what comes next");
     f = std::move(now);
   };
   // The swings and the levels of a run that grew belong to the past, too.

@@ -137,8 +137,8 @@ std::optional<std::string> CsvRows::misfit() const {
 
 std::string CsvRows::refuse_rows(std::uint64_t rows, const std::string& first) const {
   return fmt::format(
-      "{} of the lines are no rows of what was understood, {} are ({}); {}; keep one kind of row in the file, mend the "
-      "header so that it names every column, or pass --line-pattern to say what a line holds",
+      "{} of the lines are not rows of the layout that was recognised, {} are ({}); {}; keep one kind of row in the "
+      "file, correct the header so that it names every column, or describe a line with --line-pattern",
       rows, fit_, describe(plan_), first);
 }
 

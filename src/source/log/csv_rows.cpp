@@ -174,7 +174,7 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
     if (logtext::read_amount(e->total_text, total_unit_, total, comma_) == Amount::read) {
       if (!plan_.has_header && e->total_bytes != 0 && total != e->total_bytes) {
         e->total_text.clear();
-        return "another total than before, so the column is none,";
+        return "a changed total, so the column is not the total memory,";
       }
       e->total_bytes = total;
       rows.total(time, e->device, total);

@@ -148,7 +148,7 @@ Status check_measure(const std::vector<std::vector<std::string_view>>& rows, con
     }
   if (most >= kBytesFrom) return {};
   return fail(fmt::format(
-      "the columns name GPUs and not what is measured of them, and values up to {:.6g} may be memory, a temperature or "
+      "the columns name GPUs but not what is measured, and values up to {:.6g} may be memory, a temperature or "
       "a utilization; if they are used memory, pass --unit (for example --unit MiB)",
       most));
 }

@@ -113,9 +113,10 @@ class PrometheusRange final : public JsonParser {
       if (unit_ == 0)
         rows.warn(
             name == labels.end()
-                ? std::string("the query is an expression: its values are taken for used memory in MiB; else give "
-                              "--unit, or query the metric itself")
-                : fmt::format("the metric {} does not name its unit: MiB is assumed; else give --unit", name->second));
+                ? std::string("the query is an expression: its values are assumed to be used memory in MiB; if they "
+                              "are not, give --unit or query the metric itself")
+                : fmt::format("the metric {} does not name its unit: MiB is assumed; if that is wrong, give --unit",
+                              name->second));
     }
     return metric;
   }

@@ -163,17 +163,18 @@ Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bo
     const std::size_t n = groups.front();
     const bool constant = std::all_of(groups.begin(), groups.end(), [&](std::size_t g) { return g == n; });
     if (constant && n > 1) {
-      assumptions.push_back(fmt::format(
-          "{} lines per time and no GPU index: they are taken for {} GPUs in that order; name them in a group gpu of "
-          "--line-pattern",
-          n, n));
+      assumptions.push_back(
+          fmt::format("{} lines per time and no GPU index: they are assumed to be {} GPUs in that order; name them in "
+                      "a group gpu of "
+                      "--line-pattern",
+                      n, n));
       return n;
     }
   }
   // The load of one GPU may repeat exactly every few readings, but not every second reading.
   if (const std::size_t n = count_interleaved(used); n == 2 || (n > 1 && !has_times && !counted))
-    return fail(fmt::format("the lines seem to be of {} GPUs in turn, and nothing names them{}; {}", n,
-                            has_times ? "" : " nor has a time", kName));
+    return fail(fmt::format("the lines seem to alternate between {} GPUs, but nothing names them{}; {}", n,
+                            has_times ? "" : " or gives a time", kName));
   return 1;
 }
 

@@ -56,7 +56,8 @@ GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
                     most));
   else
     assumptions.push_back(fmt::format(
-        "the used column has no unit: {} are assumed from its values (up to {:.6g}); else give --unit", name, most));
+        "the used column has no unit: {} are assumed from its values (up to {:.6g}); if that is wrong, give --unit",
+        name, most));
   return out;
 }
 
