@@ -42,7 +42,7 @@ export class ActsList {
   private state(acts: Acts): Node_ {
     const words = acts.off ? `switched off${acts.off_because ? `: ${printable(acts.off_because)}` : ""}`
       : !acts.enabled ? "act.enabled is false: nothing is done"
-        : acts.dry_run ? "dry run: written down, not done" : "acting";
+        : acts.dry_run ? "dry run: recorded, not done" : "acting";
     return h("div", { class: "toolbar" },
       h("p", {}, badge(acts.off || !acts.enabled || acts.dry_run ? "faint" : "warning", words)),
       acts.enabled ? h("button", { type: "button", class: "acts-switch", onclick: () => void this.turn(!acts.off) },
@@ -54,13 +54,13 @@ export class ActsList {
     const acts = this.acts;
     if (!acts || (acts.policies.length === 0 && acts.acts.length === 0)) return null;
     const shown = acts.acts.filter((a) => kShown.has(a.event)).slice(-kFewActs).reverse();
-    return h("section", { key: "acts", class: "panel", "data-acts": String(shown.length) }, h("h2", {}, "Acts of policies"),
+    return h("section", { key: "acts", class: "panel", "data-acts": String(shown.length) }, h("h2", {}, "Actions of policies"),
       this.state(acts),
       this.trouble ? h("p", { key: "trouble", class: "hint" }, this.trouble) : null,
       acts.climbs.length > 0 ? h("ul", { key: "climbs" }, acts.climbs.map((c) => h("li", { key: c.id },
         `${printable(c.policy)}: ${whose(c.pid, c.command)}: step ${c.step} of ${c.steps}${c.next ? `, next ${c.next}` : ""}`,
         h("p", { class: "because" }, printable(c.because))))) : null,
-      shown.length === 0 ? h("p", { key: "none", class: "faint" }, "Nothing was done yet.")
+      shown.length === 0 ? h("p", { key: "none", class: "faint" }, "Nothing has been done yet.")
         : h("ul", { key: "record" }, shown.map((a) => h("li", { key: `${a.climb} ${a.step ?? ""} ${a.event} ${a.time}` },
           badge(toneOf(a), `${a.event}${a.dry_run ? " (dry run)" : ""}`), " ",
           h("strong", {}, printable(a.action ?? a.policy)), ` ${whose(a.process.pid, a.process.command ?? "")} `,

@@ -84,7 +84,7 @@ function jobsPanel(f: Fleet): Node_ | null {
         h("th", { class: "number" }, "GPUs"), h("th", { class: "number wide" }, "Used"), h("th", { class: "number" }, "Growth"),
         h("th", { class: "number wide" }, "Probability"), h("th", { class: "number wide" }, "At risk"))),
       h("tbody", {}, shown.map(jobRow))),
-    shown.length === 0 ? h("p", { class: "faint" }, "No job passes the filter.") : null,
+    shown.length === 0 ? h("p", { class: "faint" }, "No job matches the filter.") : null,
     passing.length > shown.length
       ? h("button", { type: "button", class: "plain more", onclick: () => { all = true; draw(); } }, `Show all ${number(passing.length)}`) : null);
 }
@@ -99,7 +99,7 @@ function findingsPanel(f: Fleet): Node_ | null {
     h("ul", {}, shown.map((finding) => h("li", { key: finding.text, "data-finding": finding.kind },
       badge("notice", { signature: "one leak", node: "a node", version: "a version" }[finding.kind]), " ", printable(finding.text)))),
     unsure > kFewUnsure
-      ? h("p", { class: "faint" }, `${number(unsure)} jobs leak on one of their nodes and are healthy on the others: too little to tell the node from what that rank does.`)
+      ? h("p", { class: "faint" }, `${number(unsure)} jobs leak on one of their nodes and are healthy on the others: this is too little to tell whether the node or the work of that rank is the cause.`)
       : null);
 }
 
@@ -146,7 +146,7 @@ function draw(): void {
     f?.trouble ? h("p", { class: "strip trouble", key: "pass", role: "alert" }, printable(f.trouble)) : null,
   ]);
   if (link === "locked") return render(root, [askToken()]);
-  if (!f) return render(root, [h("p", {}, "The first pass over the fleet has not ended.")]);
+  if (!f) return render(root, [h("p", {}, "The first pass over the fleet has not finished.")]);
   render(root, [
     headline(f),
     h("p", { class: "faint", key: "about" },

@@ -74,7 +74,7 @@ export class GpuPage implements Page {
     if (!d) {
       render(this.root, [h("h1", {}, "GPU"), h("p", { class: "faint" },
         this.live.view ? `There is no GPU ${printable(this.id)} on this machine now.` : "Waiting for the first sample…"),
-        h("p", {}, h("a", { href: "#/" }, "To the overview"))]);
+        h("p", {}, h("a", { href: "#/" }, "Go to the overview"))]);
       return;
     }
     this.load(d);

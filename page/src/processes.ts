@@ -80,7 +80,7 @@ export class ProcessList {
           },
         }),
         h("span", { class: "faint" }, `by ${this.sort}${this.reversed ? ", reversed" : ""}`)),
-      passing.length === 0 ? h("p", { class: "faint" }, "No process passes the filter.") : this.table(shown, options),
+      passing.length === 0 ? h("p", { class: "faint" }, "No process matches the filter.") : this.table(shown, options),
       passing.length > shown.length
         ? h("button", { type: "button", class: "more", onclick: () => { this.all = true; this.live.changed(); } },
             `Show all ${passing.length} processes`) : null);

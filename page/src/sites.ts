@@ -76,7 +76,7 @@ export class Sites {
           conclusion(report),
           report.sites.length > 0 ? table(report) : null,
           more > 0 ? h("p", { key: "more", class: "faint" }, `and ${more} more: 'vramtrack trace report' on the run's trace shows all`) : null,
-        ] : h("p", { class: "faint" }, "It runs under 'vramtrack run'; its first report comes within some seconds."));
+        ] : h("p", { class: "faint" }, "It runs under 'vramtrack run'; its first report comes within a few seconds."));
     }));
   }
 }

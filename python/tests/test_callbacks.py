@@ -95,7 +95,7 @@ def test_without_a_device_it_warns_and_stays_idle(monkeypatch, module, base, cal
     monkeypatch.setitem(sys.modules, "torch", None)
     stand_in(monkeypatch, base[0], **{base[1]: type(base[1], (), {})})
     callback = load(monkeypatch, module).VramtrackCallback()
-    with pytest.warns(UserWarning, match="vramtrack watches nothing: PyTorch cannot be imported"):
+    with pytest.warns(UserWarning, match="vramtrack is not watching: PyTorch cannot be imported"):
         calls(callback)
     assert callback.watch is None
 

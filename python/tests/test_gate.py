@@ -158,7 +158,7 @@ def test_counters_that_stay_0_never_pass():
     device.driver_sees = False
     for body in (lambda: None, lambda: device.allocate(2 * MIB)):
         blind = vramtrack.run_gate(body, source=device, collect=False)
-        assert blind.inconclusive and "nothing was measured; the allocator's counters are 0 and there is no figure of the driver" in str(blind)
+        assert blind.inconclusive and "nothing was measured; the allocator's counters are 0 and the driver reports no figure" in str(blind)
 
 
 def test_an_allocator_that_begins_late_is_read_from_then_on(device):

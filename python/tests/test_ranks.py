@@ -76,7 +76,7 @@ def test_one_rank_of_three_grows(tmp_path):
     said = run_job([(0, 0), (0, 0), (2, 900)], str(tmp_path))
     assert len({sentence for sentence, _, _ in said}) == 1, "all ranks say the same"
     sentence, last_line, seen = said[0]
-    assert sentence.startswith("rank 2 of 3 grows by 120 MiB/min since 2025-06-15 15:") and sentence.endswith(" UTC; the others stand still")
+    assert sentence.startswith("rank 2 of 3 grows by 120 MiB/min since 2025-06-15 15:") and sentence.endswith(" UTC; the others do not grow")
     assert last_line == f"  ranks        {sentence}" and seen == "[0, 1, 2] []"
     (folder,) = tmp_path.iterdir()
     assert sorted(file.name for file in folder.iterdir()) == ["rank-0.json", "rank-1.json", "rank-2.json"]
@@ -95,18 +95,18 @@ def rank(number, mib_per_min=0.0, onset=None, size=4, **more):
 
 def test_words():
     still = [rank(0), rank(1), rank(2), rank(3)]
-    assert ranks.words([], 4) == "none of 4 ranks was seen yet"
-    assert ranks.words(still, 4) == "none of 4 ranks grows"
+    assert ranks.words([], 4) == "none of the 4 ranks has been seen yet"
+    assert ranks.words(still, 4) == "none of the 4 ranks grows"
     assert ranks.words(still[:3], 4) == "none of the 3 ranks seen of 4 grows; nothing is known of 1 other"
     one = [rank(0), rank(1, 5.5, NOW), rank(2)]
-    assert ranks.words(one, 4) == "rank 1 of 4 grows by 5.5 MiB/min since 2025-06-15 15:06:40 UTC; the others stand still; nothing is known of 1 other"
+    assert ranks.words(one, 4) == "rank 1 of 4 grows by 5.5 MiB/min since 2025-06-15 15:06:40 UTC; the others do not grow; nothing is known of 1 other"
     far = [rank(0, host="a"), rank(1, 5.5, host="b")]
-    assert ranks.words(far, 2) == "rank 1 of 2 (b) grows by 5.5 MiB/min; the other stands still"
+    assert ranks.words(far, 2) == "rank 1 of 2 (b) grows by 5.5 MiB/min; the other does not grow"
     together = [rank(0), rank(1, 50, NOW), rank(2, 70, NOW + 30), rank(3)]
-    assert ranks.words(together, 4) == "ranks 1 and 2 of 4 grow, most of all rank 2, by 70 MiB/min; the others stand still"
+    assert ranks.words(together, 4) == "ranks 1 and 2 of 4 grow, most of all rank 2, by 70 MiB/min; the others do not grow"
     first = [rank(0), rank(1, 50, NOW), rank(2, 7000, NOW + 90), rank(3)]
     assert ranks.words(first, 4) == (
-        "ranks 1 and 2 of 4 grow, rank 1 first: 50 MiB/min since 2025-06-15 15:06:40 UTC; rank 2 by most: 7,000 MiB/min; the others stand still"
+        "ranks 1 and 2 of 4 grow, rank 1 first: 50 MiB/min since 2025-06-15 15:06:40 UTC; rank 2 by most: 7,000 MiB/min; the others do not grow"
     )
     many = [rank(n, 10, NOW - n, 100) for n in range(20)] + [rank(n, size=100) for n in range(20, 100)]
     assert ranks.words(many, 100).startswith("20 of 100 ranks grow, most of all rank 0, by 10 MiB/min; ")
@@ -202,7 +202,7 @@ def test_a_rank_that_hangs_or_was_killed_is_silent(tmp_path, clock):
         clock.now = NOW + passed
         assert us.look()[1].status == status, passed
     assert ranks.words(us.known(), 2) == (
-        "rank 1 of 2 grows by 120 MiB/min since 2025-06-15 14:46:40 UTC; the other stands still; "
+        "rank 1 of 2 grows by 120 MiB/min since 2025-06-15 14:46:40 UTC; the other does not grow; "
         "rank 1 has been silent since 2025-06-15 15:06:10 UTC: killed or hung"
     )
     them.put(rank(1, 120, NOW - 1200, 2, time_s=NOW - 20))
@@ -247,8 +247,8 @@ def test_the_verdict_names_a_silent_rank(device, tmp_path, monkeypatch, clock):
 
 def test_words_of_several_that_are_gone():
     some = [rank(0), rank(1, status="silent"), rank(2, status="silent", time_s=NOW - 60), rank(3, status="ended")]
-    assert ranks.words(some, 4) == "none of 4 ranks grows; ranks 1 and 2 have been silent since 2025-06-15 15:05:40 UTC: killed or hung; rank 3 ended at 2025-06-15 15:06:40 UTC"
-    assert ranks.words([rank(0, 60), *some[1:]], 4).startswith("rank 0 of 4 grows by 60 MiB/min; ranks 1 and 2 have"), "which do not stand still"
+    assert ranks.words(some, 4) == "none of the 4 ranks grows; ranks 1 and 2 have been silent since 2025-06-15 15:05:40 UTC: killed or hung; rank 3 ended at 2025-06-15 15:06:40 UTC"
+    assert ranks.words([rank(0, 60), *some[1:]], 4).startswith("rank 0 of 4 grows by 60 MiB/min; ranks 1 and 2 have"), "which grow"
 
 
 def test_large_jobs_are_read_in_turns(tmp_path, monkeypatch):

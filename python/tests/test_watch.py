@@ -493,7 +493,7 @@ def test_marks_reach_a_pipe():
     os.close(writer)
     with os.fdopen(reader) as lines:
         assert lines.read() == "iteration\nstep 123\n"
-    with pytest.raises(ValueError, match="without blanks"):
+    with pytest.raises(ValueError, match="without spaces"):
         vramtrack.mark("two words")
 
 

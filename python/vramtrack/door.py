@@ -252,7 +252,7 @@ def _torch() -> Any:
     """PyTorch, if this process uses a GPU with it. It is never imported here."""
     torch = sys.modules.get("torch")
     if torch is None:
-        raise Refused("the program has not imported PyTorch; what it allocates is seen if it is started by: vramtrack run -- PROGRAM")
+        raise Refused("the program has not imported PyTorch; to see what it allocates, start it with: vramtrack run -- PROGRAM")
     try:
         is_used = torch.cuda.is_initialized()
     except AttributeError:

@@ -43,7 +43,7 @@ class GateMeter:
         if self.metric == "device_used":
             return ["the allocator's counters are 0, so the driver's figure of the whole device was tested: other processes count, too"]
         if not self._counted:
-            return ["the allocator's counters are 0 and there is no figure of the driver"]
+            return ["the allocator's counters are 0 and the driver reports no figure"]
         return []
 
     def _by_the_driver(self) -> float:

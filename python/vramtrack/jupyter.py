@@ -1,4 +1,4 @@
-"""%%vramtrack: what a notebook cell did to GPU memory. `%load_ext vramtrack` makes it known. It needs IPython."""
+"""%%vramtrack: what a notebook cell did to GPU memory. `%load_ext vramtrack` enables it. It needs IPython."""
 from __future__ import annotations
 
 from typing import Any, Dict, Optional

@@ -151,7 +151,7 @@ def mark(name: str = "iteration") -> None:
     """Reports the end of one iteration of `name`. It takes about a microsecond when nothing listens. ValueError: the name has blanks."""
     global _fd
     if not name or any(c.isspace() for c in name):
-        raise ValueError(f"{name!r} is not a valid name of a mark; expected a word without blanks")
+        raise ValueError(f"{name!r} is not a valid name of a mark; expected a word without spaces")
     if _probe_mark is not None:
         _look()  # first: the mark's moment in the trace has it
         _probe_mark(name.encode())

@@ -14,5 +14,5 @@ def watch_or_warn(options: Dict[str, Any]) -> Optional[Watch]:
     try:
         return Watch(**options)
     except NoDeviceError as error:
-        warnings.warn(printable(f"vramtrack watches nothing: {error}"), stacklevel=3)
+        warnings.warn(printable(f"vramtrack is not watching: {error}"), stacklevel=3)
         return None

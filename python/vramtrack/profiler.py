@@ -54,7 +54,8 @@ def _snapshot(timestamp: float, counters: Counters, device_id: int, cpu: int, op
 
 class ProfileResult:
     """The result of one call. memory_allocated is its peak over its start, memory_freed its peak over its end, so the former minus the latter
-    is memory_diff(). Without peaks (track_peak=False) they are what stayed and what was given back. The snapshots are made from the raw counters on first use, since most are never used."""
+    is memory_diff(). Without peaks (track_peak=False) they are what was kept and what was released. The snapshots are made from the raw
+    counters on first use, since most are never used."""
 
     __slots__ = (
         "function_name", "execution_time", "memory_allocated", "memory_freed", "call_count", "failed",
@@ -118,12 +119,12 @@ class ProfileResult:
 
     @property
     def memory_kept(self) -> int:
-        """What stayed of what the call allocated: memory_diff() if it is above 0."""
+        """What the call allocated and kept: memory_diff() if it is above 0."""
         return max(0, self.memory_diff())
 
     @property
     def memory_released(self) -> int:
-        """What the call gave back of what was there before it."""
+        """What the call released of the memory that was in use before it."""
         return max(0, -self.memory_diff())
 
     def peak_memory_usage(self) -> int:
@@ -185,7 +186,7 @@ def _host_bytes() -> int:
 
 
 class GPUMemoryProfiler:
-    """Profiles calls and blocks. A call takes two looks at the allocator's counters and a few microseconds more.
+    """Profiles calls and blocks. Each call reads the allocator's counters twice, which takes a few microseconds.
 
     device               a CUDA device; default: the source that vramtrack.use_source() has set, else the current device
     track_tensors        has no effect and exists for compatibility: the allocator's counters include the counts

@@ -14,7 +14,7 @@ _NAMED = 8  # ranks that a sentence lists
 def words(ranks: List[Rank], world_size: int) -> str:
     """Which ranks grow, and which of them first, in one sentence. Machines are named if there are several."""
     if not ranks:
-        return f"none of {world_size} ranks was seen yet"
+        return f"none of the {world_size} ranks has been seen yet"
     several_hosts = len({rank.host for rank in ranks}) > 1
 
     def named(rank: Rank, of: str = "") -> str:
@@ -25,8 +25,8 @@ def words(ranks: List[Rank], world_size: int) -> str:
     tail = _gone(ranks) + (f"; nothing is known of {unseen} other{'s' if unseen > 1 else ''}" if unseen > 0 else "")
     still = sum(not rank.grows and rank.status == RUNNING for rank in ranks)
     if not growing:
-        return (f"none of {world_size} ranks grows" if unseen == 0 else f"none of the {len(ranks)} ranks seen of {world_size} grows") + tail
-    others = f"; the other{'s stand' if still > 1 else ' stands'} still" if still > 0 else ""
+        return (f"none of the {world_size} ranks grows" if unseen == 0 else f"none of the {len(ranks)} ranks seen of {world_size} grows") + tail
+    others = f"; the other{'s do' if still > 1 else ' does'} not grow" if still > 0 else ""
     if len(growing) == 1:
         return f"{named(growing[0], f' of {world_size}')} grows by {_rate(growing[0])}{_since(growing[0])}{others}{tail}"
     if len(growing) == world_size:

@@ -359,7 +359,7 @@ def detect(
     explain         True: fills Verdict.explain with every condition and figure behind the verdict
     device_id       the GPU's number in the verdict's words
     beside          other metrics of the same process and device at the same times, as a Watch's samples have them. Growth of
-                    "allocator_reserved" is no leak while "allocator_allocated" stands still
+                    "allocator_reserved" is not a leak while "allocator_allocated" does not grow
 
     Contiguous float64 arrays are not copied; anything else is copied once. The GIL is released. It takes about 0.2 us per sample.
     ValueError: the argument and position that cannot be used.

@@ -276,12 +276,12 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
         climb.pending = ActPlan{open.text, open.undo};
         // The act may have been carried out: then its process has ended, and its memory is watched.
         climb.ended_process = info->traits.ends_process;
-        notes.push_back(
-            note_of(told, "say", now, boot,
-                    fmt::format("vramtrack ended during '{}', which is done again if it was not", open.action)));
+        notes.push_back(note_of(
+            told, "say", now, boot,
+            fmt::format("vramtrack ended during '{}', which is repeated if it was not completed", open.action)));
       } else {
         AuditEntry done = note_of(told, "done", open.time, boot,
-                                  "vramtrack ended while it was being done: it is taken as done, and not repeated");
+                                  "vramtrack ended while it was being done: it is assumed to be done and not repeated");
         done.written = now;
         done.step = open.step;
         done.action = open.action;

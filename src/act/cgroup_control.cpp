@@ -97,7 +97,7 @@ Result<OwnCgroup> own_cgroup(const ActRequest& request, std::string_view control
     const std::string folder = base + *path;
     const std::string control = folder + '/' + std::string(file);
     if (::access(control.c_str(), F_OK) != 0) return false;
-    if (::access(control.c_str(), W_OK) != 0) return why = fmt::format("no right to write {}", control), false;
+    if (::access(control.c_str(), W_OK) != 0) return why = fmt::format("no permission to write {}", control), false;
     const std::string others = others_in(folder, *path, request);
     if (!others.empty()) why = fmt::format("the cgroup {} cannot be used: {}", *path, others);
     return others.empty();

@@ -33,13 +33,13 @@ Result<Url> parse_url(std::string_view text) {
   else if (!take("http://"))
     return fail(fmt::format("the address does not begin with http:// or https://; {}", kExpected));
   if (std::any_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c == 0x7f; }))
-    return fail(fmt::format("the address holds a blank or a control character; {}", kExpected));
+    return fail(fmt::format("the address contains a space or a control character; {}", kExpected));
   const std::size_t slash = std::min(rest.find_first_of("/?#"), rest.size());
   std::string_view authority = rest.substr(0, slash);
   const std::string_view path = rest.substr(slash, rest.find('#', slash) - slash);
   url.path = path.starts_with('/') ? std::string(path) : '/' + std::string(path);
   if (authority.find('@') != std::string_view::npos)
-    return fail("the address holds a user or a password; leave them out and use webhook-token-file");
+    return fail("the address contains a user or a password; leave them out and use webhook-token-file");
   std::string_view port;
   if (authority.starts_with('[')) {
     const std::size_t close = authority.find(']');

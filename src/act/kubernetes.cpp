@@ -33,7 +33,8 @@ Result<Url> server_of(const KubernetesAccess& access) {
     const char* port = std::getenv("KUBERNETES_SERVICE_PORT");  // NOLINT(concurrency-mt-unsafe)
     if (host == nullptr || port == nullptr)
       return fail(
-          "this does not run in a pod of Kubernetes: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
+          "vramtrack does not run in a Kubernetes pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
+          "set");
     const bool is_v6 = std::string_view(host).find(':') != std::string_view::npos;
     server = fmt::format("https://{}{}{}:{}", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
   }
@@ -77,7 +78,7 @@ Result<KubernetesAnswer> exchange(const Url& url, const KubernetesAccess& access
   if (!client.send(request, response, error))
     return fail(fmt::format("{} cannot be asked: {}", url.origin(),
                             error == httplib::Error::SSLServerVerification
-                                ? "its certificate is not of the authority in " + access.folder + "/ca.crt"
+                                ? "its certificate was not issued by the authority in " + access.folder + "/ca.crt"
                                 : httplib::to_string(error)));
   answer.status = response.status;
   const auto after = parse_unsigned(response.get_header_value("Retry-After"));

@@ -309,8 +309,8 @@ bool Ladder::may_step(Climb& climb, const Step& step, Timestamp now, Orders& ord
       acts_.size() >= static_cast<std::size_t>(std::max<std::int64_t>(0, config_.max_acts_per_hour))) {
     if (!climb.told_limit)
       say(climb, now, orders,
-          fmt::format("'{}' waits: {} acts were done within the last hour (act.max-acts-per-hour)", step.action->name,
-                      acts_.size()),
+          fmt::format("'{}' waits: {} actions were taken within the last hour (act.max-acts-per-hour)",
+                      step.action->name, acts_.size()),
           true);
     climb.told_limit = true;
     return false;
@@ -350,15 +350,16 @@ void Ladder::climb_on(Climb& climb, const Observation& seen, Orders& orders) {
     const bool over =
         climb.ended_process && !climb.dry_run && seconds_between(climb.step_since, seen.time) >= kReturn_s;
     if (over && !std::exchange(climb.told_still_runs, true))
-      say(climb, seen.time, orders, fmt::format("{} still runs after the last step", subject_words(climb.subject)),
-          true);
+      say(climb, seen.time, orders,
+          fmt::format("{} is still running after the last step", subject_words(climb.subject)), true);
     climb.phase = Climb::Phase::standing;
     return;
   }
   const Step& step = climb.rule->steps[climb.step];
   if (!is_due(climb, step, seen.time)) return;
   if (step.action->traits.needs_process && climb.subject.process.pid == 0) {
-    say(climb, seen.time, orders, fmt::format("'{}' is left out: no visible process explains it", step.action->name));
+    say(climb, seen.time, orders,
+        fmt::format("'{}' is skipped: no visible process explains the growth", step.action->name));
     ++climb.step;
     climb.step_since = seen.time;
     return;
@@ -390,7 +391,7 @@ std::string Ladder::leave_node(Climb& climb) {
     const ActionInfo* info = find_action(held.action);
     const bool is_of_node = info != nullptr && !info->traits.needs_process;
     if (is_of_node)
-      left += fmt::format("{}'{}'", left.empty() ? "; not undone until somebody looks: " : ", ", held.action);
+      left += fmt::format("{}'{}'", left.empty() ? "; not undone until somebody checks: " : ", ", held.action);
     return is_of_node;
   });
   return left;
@@ -399,20 +400,20 @@ std::string Ladder::leave_node(Climb& climb) {
 void Ladder::watch_return(Climb& climb, const Observation& seen, Orders& orders) {
   const auto* device = seen.device({climb.subject.device_id, climb.subject.process.host});
   if (device == nullptr)
-    return wind_down(climb,
-                     "the process has ended; its device does not tell whether the memory is back" + leave_node(climb));
+    return wind_down(
+        climb, "the process has ended; its device does not show whether the memory was freed" + leave_node(climb));
   const double left = device->used_bytes - device->by_processes_bytes - *climb.unattributed_bytes;
   const double slack = std::max(kReturnSlack_bytes, kReturnSlack * climb.process_bytes);
   const double passed_s = seconds_between(*climb.returning_since, seen.time);
   if (left <= slack)
     return wind_down(climb,
-                     fmt::format("the process has ended, and its {} are back", format_bytes(climb.process_bytes)));
+                     fmt::format("the process has ended, and its {} were freed", format_bytes(climb.process_bytes)));
   if (passed_s < kReturn_s) return;
   say(climb, seen.time, orders,
-      fmt::format("{} of memory did not come back within {} of the end of {}{}", format_bytes(left),
-                  format_span(passed_s), subject_words(climb.subject), leave_node(climb)),
+      fmt::format("{} of memory were not freed within {} of the end of {}{}", format_bytes(left), format_span(passed_s),
+                  subject_words(climb.subject), leave_node(climb)),
       true);
-  wind_down(climb, "the process has ended, and its memory is not back");
+  wind_down(climb, "the process has ended, but its memory was not freed");
 }
 
 void Ladder::settle(const Order& order, const Settled& settled) {

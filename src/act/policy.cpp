@@ -62,7 +62,7 @@ std::string texts_of(const std::vector<Expression>& expressions) {
 
 std::string why_trouble(const Conditions& when, const Subject& s) {
   if (s.trouble != when.trouble)
-    return fmt::format("its trouble is '{}', not '{}'", to_string(s.trouble), to_string(when.trouble));
+    return fmt::format("its kind is '{}', not '{}'", to_string(s.trouble), to_string(when.trouble));
   if (!when.patterns.empty() && std::find(when.patterns.begin(), when.patterns.end(), s.pattern) == when.patterns.end())
     return fmt::format("its pattern is {}", to_string(s.pattern));
   if (s.severity < when.severity)
@@ -70,14 +70,15 @@ std::string why_trouble(const Conditions& when, const Subject& s) {
   if (s.confidence < when.confidence)
     return fmt::format("its confidence is {}, below {}", format_percent(s.confidence), format_percent(when.confidence));
   if (when.ends_within_s && (!s.ends_in_s || s.ends_in_s->low > *when.ends_within_s))
-    return s.ends_in_s ? fmt::format("memory lasts {} at least, more than {}", format_span(s.ends_in_s->low),
+    return s.ends_in_s ? fmt::format("memory lasts at least {}, more than {}", format_span(s.ends_in_s->low),
                                      format_span(*when.ends_within_s))
-                       : "no end of memory can be told";
+                       : "it is not known when memory will run out";
   if (when.growth_bytes_per_s && s.growth_bytes_per_s.mid < *when.growth_bytes_per_s)
     return fmt::format("it grows by {}, less than {}", format_scaled_rate(s.growth_bytes_per_s.mid),
                        format_scaled_rate(*when.growth_bytes_per_s));
   if (when.held_for_s && s.held_s < *when.held_for_s)
-    return fmt::format("its alert stands for {}, less than {}", format_span(s.held_s), format_span(*when.held_for_s));
+    return fmt::format("its alert has been active for {}, less than {}", format_span(s.held_s),
+                       format_span(*when.held_for_s));
   return {};
 }
 
@@ -161,12 +162,15 @@ std::vector<std::string> policy_warnings(const Policies& policies, const ActConf
       const ActionTraits& traits = step.action->traits;
       const bool last = i + 1 == policy.steps.size();
       if (traits.ends_process && !warned_before)
-        say(step.line, fmt::format("'{}' is the first step that the program or its user hears of", step.action->name));
+        say(step.line, fmt::format("'{}' is the first step that the program or its user notices: put a warning before "
+                                   "it, such as notify or checkpoint",
+                                   step.action->name));
       if (traits.ends_process && i > 0 && step.after_s == 0)
-        say(step.line, fmt::format("'{}' follows the step before at once; give it an 'after'", step.action->name));
+        say(step.line,
+            fmt::format("'{}' immediately follows the previous step; give it an 'after'", step.action->name));
       if (step.usually_takes_s && !last && policy.steps[i + 1].after_s < *step.usually_takes_s)
         say(policy.steps[i + 1].line,
-            fmt::format("'{}' waits until '{}' has had its {}, longer than its own 'after'",
+            fmt::format("'{0}' waits for the {2} that '{1}' may take, which is longer than its own 'after'",
                         policy.steps[i + 1].action->name, step.action->name, seconds_text(*step.usually_takes_s)));
       if (traits.stops_growth && last)
         say(step.line, fmt::format("'{}' is the last step: it lasts until the process ends, its memory is released or "
@@ -179,14 +183,14 @@ std::vector<std::string> policy_warnings(const Policies& policies, const ActConf
     const bool touches = std::any_of(policy.steps.begin(), policy.steps.end(),
                                      [](const Step& s) { return s.action->traits.needs_process; });
     if (touches && policy.when.users.empty() && policy.allow_users.empty())
-      say(policy.line, fmt::format("policy '{}' names no user: it touches processes of vramtrack's own user alone, and "
-                                   "none where vramtrack runs as root",
+      say(policy.line, fmt::format("policy '{}' names no user: it acts only on processes of vramtrack's own user, and "
+                                   "on none if vramtrack runs as root",
                                    policy.name));
   }
   if (!policies.rules.empty() && !config.enabled)
     out.emplace_back("act.enabled is false: the policies are not used");
   else if (!policies.rules.empty() && config.dry_run)
-    out.emplace_back("act.dry-run is true: what would be done is written down, and nothing is done");
+    out.emplace_back("act.dry-run is true: what would be done is recorded, but nothing is done");
   return out;
 }
 
@@ -196,7 +200,7 @@ std::string explain(const Policy& policy) {
   const auto add = [&conditions](std::string text) { conditions.push_back(std::move(text)); };
   switch (when.trouble) {
     case Trouble::leak:
-      add("an alert of a leak stands");
+      add("a leak alert is active");
       break;
     case Trouble::stalled:
       add("a process holds memory and makes no progress");
@@ -208,10 +212,10 @@ std::string explain(const Policy& policy) {
   if (!patterns.empty()) add("its pattern is " + patterns);
   if (when.severity > Severity::watch) add(fmt::format("its severity is at least {}", to_string(when.severity)));
   if (when.confidence > 0) add(fmt::format("its confidence is at least {}", format_percent(when.confidence)));
-  if (when.ends_within_s) add(fmt::format("memory may end within {}", seconds_text(*when.ends_within_s)));
+  if (when.ends_within_s) add(fmt::format("memory may run out within {}", seconds_text(*when.ends_within_s)));
   if (when.growth_bytes_per_s)
     add(fmt::format("it grows by at least {}", format_scaled_rate(*when.growth_bytes_per_s)));
-  if (when.held_for_s) add(fmt::format("the alert has stood for at least {}", seconds_text(*when.held_for_s)));
+  if (when.held_for_s) add(fmt::format("the alert has been active for at least {}", seconds_text(*when.held_for_s)));
   if (!when.users.empty()) add(fmt::format("the user is {}", fmt::join(when.users, " or ")));
   if (!when.commands.empty()) add("the command matches " + texts_of(when.commands));
   if (!when.containers.empty()) add("the container matches " + texts_of(when.containers));
@@ -227,9 +231,9 @@ std::string explain(const Policy& policy) {
   std::size_t number = 0;
   for (const Step& step : policy.steps) {
     out += fmt::format("  {}. {}", ++number, step.action->name);
-    if (step.after_s > 0) out += fmt::format(", {} after the step before", seconds_text(step.after_s));
+    if (step.after_s > 0) out += fmt::format(", {} after the previous step", seconds_text(step.after_s));
     if (step.usually_takes_s)
-      out += fmt::format(", as late as leaves it {} before memory may end", seconds_text(*step.usually_takes_s));
+      out += fmt::format(", at the latest {} before memory may run out", seconds_text(*step.usually_takes_s));
     if (const std::string arguments = step.arguments.words_for_people(); !arguments.empty()) out += ": " + arguments;
     out += fmt::format("\n     {}. GPU memory: {}.\n", step.action->help, step.action->memory);
     if (step.stops_on_failure) out += "     If it fails, the ladder ends here.\n";

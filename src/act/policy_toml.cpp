@@ -40,8 +40,8 @@ class Reader {
       Policy policy = read_policy(*table);
       for (const Policy& other : policies.rules)
         if (other.name == policy.name)
-          wrong(policy.line, fmt::format("the policy of line {} has the name '{}', too; give each its own", other.line,
-                                         policy.name));
+          wrong(policy.line, fmt::format("the policy in line {} is also named '{}'; give each policy its own name",
+                                         other.line, policy.name));
       policies.rules.push_back(std::move(policy));
       if (!error_.empty()) return fail(error_);
     }

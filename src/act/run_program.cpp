@@ -203,7 +203,7 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
   // Read its last messages; others in its group may hold the pipe open and are not waited for.
   listen(said_end.get(), said, std::chrono::milliseconds{0});
   if (killed)
-    return failed(stop ? "was ended with vramtrack"
+    return failed(stop ? "was ended because vramtrack ended"
                        : fmt::format("took longer than {:.3g} s and was ended", timeout_s) + last_line(said));
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {Outcome::Kind::delivered, {}, {}};
   if (WIFSIGNALED(status)) return failed(fmt::format("was ended by signal {}", WTERMSIG(status)) + last_line(said));

@@ -134,7 +134,7 @@ struct Runner::Core {
     message(fmt::format("policy {}{}: {}{}; {}", entry.policy, entry.dry_run ? " (dry run)" : "",
                         entry.action.empty() ? entry.event : entry.action + ": " + entry.event,
                         entry.text.empty() ? "" : ": " + entry.text, subject_words(entry.subject)));
-    if (!written) message("the audit cannot be written, so nothing is done: " + written.error().message);
+    if (!written) message("the audit record cannot be written, so nothing is done: " + written.error().message);
     recent.push_back(std::move(entry));
     if (recent.size() > kMostRecent) recent.pop_front();
     ++revision;
@@ -204,7 +204,7 @@ struct Runner::Core {
         return Settled{Settled::Kind::failed, completed.error().message, {}, order.time};
     }
     if (!order.has_ended) return std::nullopt;
-    return Settled{Settled::Kind::done, "the process has ended: it is taken as done", {}, order.time};
+    return Settled{Settled::Kind::done, "the process has ended: the step is assumed to be done", {}, order.time};
   }
 
   /// nullopt: it is forbidden for now, and was deferred. `first`: the time of the first attempt; nullopt: this is
@@ -216,7 +216,7 @@ struct Runner::Core {
       AuditEntry e = entry_of(order, event, options);
       e.text = text;
       if (info->workload != nullptr) e.workload = info->workload(order.subject, order.arguments);
-      if (!write(std::move(e), true) && kind == Settled::Kind::done) text += " (the audit could not be written)";
+      if (!write(std::move(e), true) && kind == Settled::Kind::done) text += " (the audit record could not be written)";
       return Settled{kind, std::move(text), std::move(undo), order.time};
     };
     if (order.dry_run)

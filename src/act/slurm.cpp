@@ -74,7 +74,7 @@ Result<SlurmJob> slurm_job(const Subject& subject, const Tools& tools) {
   if (!is_number(number)) return fail(fmt::format("'{}' is not the number of a Slurm job", printable(subject.job)));
   auto job = ask(number, number, tools);
   if (job && !job->is_of(subject.user))
-    return fail(fmt::format("job {} is of user {}, but the process is of {}: not the same work", number,
+    return fail(fmt::format("job {} belongs to user {}, but the process to {}: they are not the same work", number,
                             printable(job->user), printable(subject.user)));
   return job;
 }

@@ -142,7 +142,7 @@ struct Actuator::Core {
     const auto runs = options.tools.run({"squeue", "-h", "-j", number, "-w", subject.node, "-o", "%A"}, kSlurm_s);
     if (!runs) return fail(runs.error());
     if (runs->substr(0, runs->find('\n')) != number)
-      return fail(fmt::format("Slurm does not run job {} on {}", printable(number), printable(subject.node)));
+      return fail(fmt::format("Slurm is not running job {} on {}", printable(number), printable(subject.node)));
     return process;
   }
 
@@ -284,7 +284,7 @@ struct Actuator::Core {
 
   bool bind(Case& one, const act::Subject& subject, bool& changed) {
     if (act::first_match(options.policies, options.act, subject) == nullptr) {
-      std::string why = "no policy is for it";
+      std::string why = "no policy applies to it";
       if (options.policies.rules.size() == 1)
         why += fmt::format(": {}", act::why_not(options.policies.rules.front(), options.act, subject));
       refuse(one, Refusal::no_policy, fmt::format("{} ({})", why, act::subject_words(subject)));

@@ -47,7 +47,8 @@ Result<Witness> ask_agent(const std::string& url, const AgentAccess& access) {
   const auto text = get(address, "/api/v1/view");
   if (!text) return fail(text.error());
   auto view = parse_view_json(*text);
-  if (!view) return fail(fmt::format("{}: not the view of an agent: {}", parsed->origin(), view.error().message));
+  if (!view)
+    return fail(fmt::format("{}: the answer is not an agent's view: {}", parsed->origin(), view.error().message));
   return Witness{host_of_version(*version), std::move(*view)};
 }
 

@@ -143,12 +143,12 @@ int run_actuator(const DaemonOptions& options) {
   http.most_body_bytes = kMostWebhookBytes;
   const auto server = agent::HttpServer::start(http, site_of(**actuator, std::move(site)));
   if (!server) return failed("cannot answer: " + server.error().message);
-  agent::log(
-      Level::notice,
-      printable(fmt::format(
-          "takes alerts on http://{}/api/v1/alerts; {}; state in {}", (*server)->address(),
-          config.act.dry_run ? fmt::format("dry run: nothing is done ({} acts)", name_of(Option::enforce)) : "acts",
-          options.folder)));
+  agent::log(Level::notice,
+             printable(fmt::format(
+                 "receives alerts on http://{}/api/v1/alerts; {}; state in {}", (*server)->address(),
+                 config.act.dry_run ? fmt::format("dry run: nothing is done (pass {} to act)", name_of(Option::enforce))
+                                    : "acts",
+                 options.folder)));
   agent::notify_supervisor("READY=1");
   const auto period = std::chrono::duration_cast<steady_clock::duration>(from_seconds(config.actuate.poll_seconds));
   do {

@@ -43,14 +43,15 @@ std::string job_number(const std::string& job) {
 std::string difference(const Labels& labels, const act::Subject& subject) {
   const std::string pid = label_of(labels, {"pid"});
   if (!pid.empty() && pid != std::to_string(subject.process.pid))
-    return fmt::format("the alert is of pid {}, the agent's of pid {}", printable(pid), subject.process.pid);
+    return fmt::format("the alert is about pid {}, but the agent's alert is about pid {}", printable(pid),
+                       subject.process.pid);
   const std::string ticks = label_of(labels, {"pid_start_ticks"});
   if (!ticks.empty() && ticks != std::to_string(subject.process.start_ticks))
-    return fmt::format("pid {} is another process than that of the alert: it began at tick {}, not {}",
+    return fmt::format("pid {} is no longer the process of the alert: it started at tick {}, not {}",
                        subject.process.pid, subject.process.start_ticks, printable(ticks));
   const std::string job = label_of(labels, {"slurm_job_id", "hpc_job"});
   if (!job.empty() && job_number(job) != job_number(subject.job))
-    return fmt::format("the alert is of Slurm job {}, but pid {} is of {}", printable(job), subject.process.pid,
+    return fmt::format("the alert is about Slurm job {}, but pid {} belongs to {}", printable(job), subject.process.pid,
                        subject.job.empty() ? "none" : "job " + printable(subject.job));
   const std::string pod = label_of(labels, {"pod_uid"});
   if (!pod.empty() && pod != subject.pod)
@@ -107,13 +108,13 @@ Evidence evidence_of(const Case& one, const std::string& node, const std::string
                      const act::Observation& seen) {
   const std::string host = label_of(one.labels, {"Hostname", "hostname"});
   if (!host.empty() && !witness_host.empty() && !is_same_host(host, witness_host))
-    return refused(Refusal::mismatch, fmt::format("the alert is of host {}, but the agent asked is on {}",
+    return refused(Refusal::mismatch, fmt::format("the alert is about host {}, but the agent that was asked is on {}",
                                                   printable(host), printable(witness_host)));
   if (one.is_bound()) {
     for (const act::Subject& subject : seen.subjects)
       if (act::subject_key(subject) == one.subject) return with_labels(subject, one, node);
     return refused(Refusal::no_evidence,
-                   fmt::format("no alert of pid {} stands on {} any more", one.process.pid, node));
+                   fmt::format("no alert about pid {} is active on {} any more", one.process.pid, node));
   }
   const act::Subject* best = nullptr;
   std::string different;
@@ -127,7 +128,7 @@ Evidence evidence_of(const Case& one, const std::string& node, const std::string
   if (best != nullptr) return with_labels(*best, one, node);
   if (!different.empty()) return refused(Refusal::mismatch, different);
   const std::string device = device_words(one.labels);
-  return refused(Refusal::no_evidence, fmt::format("no alert stands on {}{}", node,
+  return refused(Refusal::no_evidence, fmt::format("no alert is active on {}{}", node,
                                                    device.empty() ? std::string() : " of GPU " + printable(device)));
 }
 
@@ -136,9 +137,9 @@ Result<ProcessInfo> same_process(const act::Subject& subject, const View& view) 
   const std::vector<act::Subject> now = act::subjects_of(view);
   const auto at =
       std::find_if(now.begin(), now.end(), [&key](const act::Subject& s) { return act::subject_key(s) == key; });
-  if (at == now.end()) return fail(fmt::format("no alert of {} stands any more", act::subject_words(subject)));
+  if (at == now.end()) return fail(fmt::format("no alert of {} is active any more", act::subject_words(subject)));
   if (at->user != subject.user || job_number(at->job) != job_number(subject.job))
-    return fail(fmt::format("{} is of user {} and job {} now: not the same work", act::subject_words(subject),
+    return fail(fmt::format("{} now belongs to user {} and job {}: not the same work", act::subject_words(subject),
                             printable(at->user), at->job.empty() ? "none" : printable(at->job)));
   for (const SeriesView& series : view.series)
     if (series.process && process_key(series.key).pid == subject.process.pid &&

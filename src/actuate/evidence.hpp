@@ -20,7 +20,7 @@ enum class Refusal : std::uint8_t {
   no_agent,     ///< no agent answers, and there is no rescan
   no_evidence,  ///< no alert stands there any more
   mismatch,     ///< the alert and the agent speak of different hosts, processes or jobs
-  no_policy,    ///< no policy is for it
+  no_policy,    ///< no policy applies to it
 };
 std::string_view to_string(Refusal refusal);
 

@@ -19,18 +19,19 @@ std::string one(const char* name, const char* type, const char* help, Value valu
 
 std::string summary_metrics(const Summary& summary) {
   std::string out;
-  out += one("vramtrack_actuate_dry_run", "gauge", "1 while nothing is done.", summary.dry_run ? 1 : 0);
+  out +=
+      one("vramtrack_actuate_dry_run", "gauge", "1 in a dry run, in which nothing is done.", summary.dry_run ? 1 : 0);
   out += one("vramtrack_actuate_breaker_open", "gauge", "1 while the circuit breaker keeps all steps waiting.",
              summary.breaker ? 1 : 0);
   out += one("vramtrack_actuate_nodes_acted_on", "gauge", "Nodes acted on within the window of the breaker.",
              summary.nodes_acted_on);
   out += one("vramtrack_actuate_nodes_allowed", "gauge", "Nodes that may be acted on within the window.",
              summary.nodes_allowed);
-  out += one("vramtrack_actuate_ladders", "gauge", "Ladders that are being climbed.", summary.climbing);
+  out += one("vramtrack_actuate_ladders", "gauge", "Ladders in progress.", summary.climbing);
   std::size_t open = 0;
   for (const Case& c : summary.cases) open += c.is_closed || c.is_resolved ? 0 : 1;
-  out += one("vramtrack_actuate_alerts_open", "gauge", "Firing alerts that are not dealt with.", open);
-  out += one("vramtrack_actuate_webhooks_total", "counter", "Webhooks taken in.", summary.webhooks);
+  out += one("vramtrack_actuate_alerts_open", "gauge", "Firing alerts that are not closed yet.", open);
+  out += one("vramtrack_actuate_webhooks_total", "counter", "Webhooks received.", summary.webhooks);
   out +=
       one("vramtrack_actuate_bad_webhooks_total", "counter", "Webhooks that could not be read.", summary.bad_webhooks);
   out +=
@@ -38,15 +39,13 @@ std::string summary_metrics(const Summary& summary) {
   out += one("vramtrack_actuate_state_failures_total", "counter", "Times that the state could not be written.",
              summary.state_failures);
   if (summary.last_webhook)
-    out += one("vramtrack_actuate_last_webhook_timestamp_seconds", "gauge", "When the last webhook was taken in.",
+    out += one("vramtrack_actuate_last_webhook_timestamp_seconds", "gauge", "Time when the last webhook was received.",
                fmt::format("{:.3f}", static_cast<double>(summary.last_webhook->time_since_epoch().count()) * 1e-9));
-  if (!summary.acts.empty())
-    out += head("vramtrack_actuate_acts_total", "counter", "Steps by action and what became of them.");
+  if (!summary.acts.empty()) out += head("vramtrack_actuate_acts_total", "counter", "Steps by action and outcome.");
   for (const auto& [what, count] : summary.acts)
     out += fmt::format("vramtrack_actuate_acts_total{{action=\"{}\",outcome=\"{}\"}} {}\n", what.first, what.second,
                        count);
-  if (!summary.refused.empty())
-    out += head("vramtrack_actuate_refused_total", "counter", "Alerts that nothing was done about, by reason.");
+  if (!summary.refused.empty()) out += head("vramtrack_actuate_refused_total", "counter", "Refused alerts, by reason.");
   for (const auto& [reason, count] : summary.refused)
     out += fmt::format("vramtrack_actuate_refused_total{{reason=\"{}\"}} {}\n", reason, count);
   return out;

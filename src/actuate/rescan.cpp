@@ -63,14 +63,14 @@ Result<Witness> rescan(const fleet::Reader& reader, const RescanOptions& options
   for (const fleet::MachineVerdict& machine : scanned->machines)
     for (const fleet::GpuVerdict& gpu : machine.gpus) {
       if (!witness.host.empty() && witness.host != machine.host)
-        return fail(fmt::format("{}: {}=\"{}\" is of several machines: {} and {}", server, only->name,
+        return fail(fmt::format("{}: {}=\"{}\" belongs to several machines: {} and {}", server, only->name,
                                 printable(only->value), printable(witness.host), printable(machine.host)));
       witness.host = machine.host;
       witness.view.series.push_back(series_of(gpu));
       witness.view.time = std::max(witness.view.time, gpu.last);
     }
   if (witness.view.series.empty())
-    return fail(fmt::format("{} has no memory of {}=\"{}\"", server, only->name, printable(only->value)));
+    return fail(fmt::format("{} has no memory series for {}=\"{}\"", server, only->name, printable(only->value)));
   if (const double age_s = seconds_between(witness.view.time, now); age_s > kStale_s)
     return fail(fmt::format("{}: the last sample of {}=\"{}\" is {} old", server, only->name, printable(only->value),
                             format_duration(age_s)));

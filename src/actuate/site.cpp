@@ -85,9 +85,10 @@ Response answer(Actuator& actuator, const Request& request, const SiteOptions& o
     return text_response(200, "text/plain; version=0.0.4; charset=utf-8", summary_metrics(actuator.summary()));
   if (request.path == "/api/v1/status") return json(summary_json(actuator.summary()));
   if (request.path == "/api/v1/acts") return json(agent::acts_json(actuator.acts(), rights(request, options)));
-  return error(404, "not_found",
-               "there is no such page; there are /api/v1/alerts, /api/v1/acts, /api/v1/status, /api/v1/breaker/reset, "
-               "/metrics and /healthz");
+  return error(
+      404, "not_found",
+      "there is no such page; the pages are /api/v1/alerts, /api/v1/acts, /api/v1/status, /api/v1/breaker/reset, "
+      "/metrics and /healthz");
 }
 
 }  // namespace

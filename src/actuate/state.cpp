@@ -94,12 +94,12 @@ std::string take_act(State& state, const Limits& limits, const std::string& node
   const std::size_t others = nodes_acted_on(state, limits, now);
   if (within(limits.window_s) == 0 && static_cast<std::int64_t>(others) + 1 > allowed) {
     state.breaker = OpenBreaker{
-        now, fmt::format("{} would be node number {} within {}, and {} allowed", printable(node), others + 1,
+        now, fmt::format("{} would be node number {} within {}, but only {} allowed", printable(node), others + 1,
                          format_span(limits.window_s), allowed == 1 ? "1 is" : fmt::format("{} are", allowed))};
     return "the circuit breaker opens: " + state.breaker->why;
   }
   if (within(kHour_s) >= limits.acts_per_node_per_hour)
-    return fmt::format("{} acts were done on {} within the last hour (actuate.max-acts-per-node-per-hour)",
+    return fmt::format("{} actions were taken on {} within the last hour (actuate.max-acts-per-node-per-hour)",
                        within(kHour_s), printable(node));
   state.acts.push_back({now, node});
   return {};

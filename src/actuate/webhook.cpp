@@ -49,7 +49,7 @@ class Reader {
       return out;
     }
     if (value->size() > kMostLabels) {
-      wrong(fmt::format("{}{}: {} of them; at most {} are taken", place, name, value->size(), kMostLabels));
+      wrong(fmt::format("{}{}: {} of them; at most {} are accepted", place, name, value->size(), kMostLabels));
       return out;
     }
     for (const auto& [key, one] : value->items()) {
@@ -137,15 +137,15 @@ Result<Webhook> parse_webhook(std::string_view body) {
     if (truncated->is_number_unsigned())
       out.truncated = truncated->get<std::uint64_t>();
     else
-      reader.wrong(fmt::format("truncatedAlerts: expected a number from 0 on, got {}", shown(*truncated)));
+      reader.wrong(fmt::format("truncatedAlerts: expected a number of at least 0, got {}", shown(*truncated)));
   }
   const Json* alerts = reader.member(in, "", "alerts");
   if (alerts != nullptr && !alerts->is_array())
     reader.wrong(fmt::format("alerts: expected an array, got {}", shown(*alerts)));
   if (!reader.error().empty()) return fail(reader.error());
   if (alerts->size() > kMostAlerts)
-    return fail(fmt::format("alerts: {} of them; at most {} are taken: set max_alerts of the webhook", alerts->size(),
-                            kMostAlerts));
+    return fail(fmt::format("alerts: {} of them; at most {} are accepted: set max_alerts of the webhook",
+                            alerts->size(), kMostAlerts));
   for (std::size_t i = 0; i < alerts->size() && reader.error().empty(); ++i)
     out.alerts.push_back(read_alert((*alerts)[i], fmt::format("alerts[{}].", i), reader));
   if (!reader.error().empty()) return fail(reader.error());

@@ -260,7 +260,7 @@ class Agent {
         ::access((access.folder + "/token").c_str(), R_OK) != 0)
       return;
     const auto told = [](const std::string& error) {
-      log(Level::warning, "the metrics name pods by their UIDs only: " + error);
+      log(Level::warning, "the metrics identify pods by their UIDs only: " + error);
     };
     pods_ = std::make_shared<PodNames>([access, node = node_name()] { return act::pods_of_node(access, node); },
                                        [] { return steady_clock::now(); }, told);

@@ -85,7 +85,7 @@ SetWord whole_number(std::function<void(std::uint64_t)> into, std::uint64_t min,
     const char* const end = word.data() + word.size();
     const auto [stopped, error] = std::from_chars(word.data(), end, value);
     if (error != std::errc() || stopped != end || value < min || value > max)
-      return fail(max >= UINT32_MAX ? fmt::format("'{}' is not a whole number from {} on", word, min)
+      return fail(max >= UINT32_MAX ? fmt::format("'{}' is not a whole number of at least {}", word, min)
                                     : fmt::format("'{}' is not a whole number from {} to {}", word, min, max));
     into(value);
     return {};

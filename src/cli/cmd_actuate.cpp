@@ -94,7 +94,7 @@ int reset(const ActuateOptions& options, const LayeredConfig& layers, Console& c
     console.error(printable(done.error().message));
     return 2;
   }
-  console.write("the circuit breaker is closed; steps that waited go on if their evidence still holds\n");
+  console.write("the circuit breaker is closed; waiting steps continue if their evidence still holds\n");
   return 0;
 }
 
@@ -117,20 +117,22 @@ Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<ActuateOptions>();
   ConfigRequest& config = options->config;
   arguments
-      .operand("WHAT", "status: show how it stands; reset: close the circuit breaker (default: take alerts)",
+      .operand("WHAT", "status: show the current state; reset: close the circuit breaker (default: receive alerts)",
                one_of({"status", "reset"}, options->what))
       .completes({"status", "reset"});
   arguments.option("--policy", "FILE", "Read the policies and settings from this configuration file", text(config.file))
       .file();
   add_setting(arguments, config, "--listen", "ADDRESS:PORT",
-              "Take webhooks here (default 127.0.0.1:9836; an address beyond loopback needs a token)",
+              "Receive webhooks on this address (default 127.0.0.1:9836; an address beyond loopback needs a token)",
               "actuate.listen");
   add_setting(arguments, config, "--agents", "URL",
-              "The agent of an alert, made of its labels (default http://{instance})", "actuate.agents");
+              "URL of the agent that raised an alert, built from the alert's labels (default http://{instance})",
+              "actuate.agents");
   add_setting(arguments, config, "--node", "NAME",
-              "The machine's name in Slurm or Kubernetes, made of the labels (default {Hostname})", "actuate.node");
+              "Name of the machine in Slurm or Kubernetes, built from the alert's labels (default {Hostname})",
+              "actuate.node");
   add_setting(arguments, config, "--state", "DIR",
-              "Keep the state and the record here (default: 'actuate' beside the store)", "actuate.state");
+              "Keep the state and the record in this folder (default: 'actuate' beside the store)", "actuate.state");
   arguments
       .option("--kubernetes", "URL", "The API server of Kubernetes (default: that of the pod this runs in)",
               text(options->kubernetes.server))
@@ -142,9 +144,9 @@ Runner declare(Arguments& arguments) {
       .in_manual("The token is read again for each request, so it may be renewed.");
   FleetOptions& server = options->server;
   arguments
-      .option("--url", "URL", "Where no agent answers, judge what this Prometheus-compatible server has of the GPU",
+      .option("--url", "URL", "If no agent answers, judge the GPU by its series on this Prometheus-compatible server",
               text(server.url))
-      .in_manual("It knows no processes: only steps about the node are taken then.");
+      .in_manual("The server knows no processes, so only steps that concern the node are taken then.");
   arguments
       .option("--exporters", "FILE", "With --url: metrics and labels of other exporters (TOML)",
               text(server.exporters_file))
@@ -155,9 +157,10 @@ Runner declare(Arguments& arguments) {
       .option("--bearer-token-file", "FILE", "With --url: send the token in this file", text(server.bearer_token_file))
       .file();
   arguments.option("--ca-file", "FILE", "With --url: trust the certificates in this file", text(server.ca_file)).file();
-  arguments.flag("--enforce", "Act; without it everything is a dry run, unless act.dry-run is false", [&config] {
-    config.overrides.push_back({"act.dry-run", false, "--enforce"});
-  });
+  arguments.flag("--enforce", "Carry out the steps; without this option it is a dry run, unless act.dry-run is false",
+                 [&config] {
+                   config.overrides.push_back({"act.dry-run", false, "--enforce"});
+                 });
   arguments.option("--by", "NAME", "With reset: who closes the circuit breaker", text(options->reset.by));
   arguments.option("--reason", "TEXT", "With reset: why it may be closed", text(options->reset.reason));
   arguments.flag("--json", "With status: print the JSON of /api/v1/status", options->json);
@@ -168,13 +171,13 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo actuate_command{
-    "actuate", "Take alerts of a fleet from Alertmanager and act through Slurm or Kubernetes",
+    "actuate", "Receive a fleet's alerts from Alertmanager and act through Slurm or Kubernetes",
     "Examples:\n"
     "  vramtrack actuate --policy fleet.toml            a dry run: prints what would be done\n"
     "  vramtrack actuate --policy fleet.toml --enforce  acts\n"
     "  vramtrack actuate status --policy fleet.toml\n"
     "  vramtrack actuate reset --by alice --reason \"a bad rule, fixed\"\n"
-    "Exit: 0 ended by SIGTERM or SIGINT, or done; 1 status: the circuit breaker is open; 2 it could not be done.",
+    "Exit: 0 ended by SIGTERM or SIGINT, or done; 1 status: the circuit breaker is open; 2 failed.",
     declare};
 
 }  // namespace vramtrack::cli

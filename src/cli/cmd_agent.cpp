@@ -23,20 +23,20 @@ Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<AgentCommandOptions>();
   arguments
       .option("--listen", "ADDRESS:PORT",
-              "Serve HTTP here (default 127.0.0.1:9474; an address beyond loopback needs a token)",
+              "Serve HTTP on this address (default 127.0.0.1:9474; an address beyond loopback needs a token)",
               [into = &options->config](const std::string& word) {
                 into->overrides.push_back({"agent.listen", word, "--listen"});
                 return Status();
               })
-      .in_manual("The token is the one of agent.token-file.");
+      .in_manual("The token is read from agent.token-file.");
   add_interval(arguments, options->config);
-  add_no_record(arguments, options->config, "Do not record into the store; there is no history then");
+  add_no_record(arguments, options->config, "Do not record into the store; without it there is no history");
   add_no_experience(arguments, options->config);
   add_sources(arguments, options->config);
   add_or_simulate(arguments, options->agent.or_simulate);
-  add_scenario(arguments, options->agent.scenario, "Simulate this machine instead: a built-in scenario or a TOML file");
+  add_scenario(arguments, options->agent.scenario, "Simulate a machine instead: a built-in scenario or a TOML file");
   add_speed(arguments, options->agent.speed, "Simulation speed: 60 plays one minute per second (default 60)");
-  add_seed(arguments, options->agent.seed, "Seed of everything random in a simulation");
+  add_seed(arguments, options->agent.seed, "Random seed of a simulation");
   add_detector(arguments, options->config);
   add_config(arguments, options->config);
   return configured<AgentCommandOptions>(options, agent);

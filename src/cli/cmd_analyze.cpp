@@ -187,8 +187,8 @@ Runner declare(Arguments& arguments) {
                 text(options->history))
       .file()
       .in_manual(
-          "Device and process logs that belong together are joined; a store is taken, too. May be given several times. "
-          "Without it, a recording is judged by itself: the store is never read.");
+          "Device logs and process logs of the same time are joined; a store is accepted, too. May be given several "
+          "times. Without this option, a recording is judged on its own: the store is never read.");
   add_detector(arguments, options->config);
   add_log_arguments(arguments, options->logs);
   add_config(arguments, options->config);
@@ -201,12 +201,12 @@ const CommandInfo analyze_command{
     "analyze", "Analyse logs: whether memory leaked, how fast, which process leaked and why",
     "Examples:\n"
     "  vramtrack analyze gpu.csv\n"
-    "  nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv -l 5 >gpu.csv   makes one\n"
-    "  vramtrack analyze gpu.csv apps.csv               a process log is joined to the devices' log\n"
+    "  nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv -l 5 >gpu.csv   makes such a log\n"
+    "  vramtrack analyze gpu.csv apps.csv               joins a process log and the devices' log\n"
     "  vramtrack analyze --history monday.csv --history tuesday.csv today.csv\n"
     "  vramtrack analyze --capacity 24GiB --format json old.log.gz\n"
     "  vramtrack analyze --detector composite --set min-r-squared=0.8 gpu.csv\n"
-    "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 could not analyse.",
+    "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 failed.",
     declare};
 
 }  // namespace vramtrack::cli

@@ -54,7 +54,7 @@ Result<std::vector<std::string>> record(const run::AttachTarget& target, run::At
   const auto begun = session.ask(fmt::format("record {:.3f}", options.duration_s + kGrace_s));
   if (!begun) return fail(begun.error());
   if (!begun->empty())
-    console.warn("the program records its allocations itself: that recording is used, and stays on afterwards");
+    console.warn("the program already records its allocations; that recording is used and stays on afterwards");
   const auto start = Clock::now();
   const std::string base =
       options.output.empty() ? fmt::format("vramtrack-attach.{}.pickle", options.pid) : options.output;
@@ -111,7 +111,7 @@ int attach(const AttachOptions& options, Console& console) {
   }
   if (options.kept) {
     console.write(records ? "\nWhat keeps more tensors than at the beginning:\n" : "What keeps tensors:\n");
-    if (kept.empty()) console.write("  nothing that Python knows\n");
+    if (kept.empty()) console.write("  nothing that Python can see\n");
     for (std::size_t i = 0; i < std::min(kept.size(), kKept); ++i) console.write("  " + kept[i] + '\n');
     if (kept.size() > kKept) console.write(fmt::format("  and {} more\n", kept.size() - kKept));
   }
@@ -121,11 +121,11 @@ int attach(const AttachOptions& options, Console& console) {
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<AttachOptions>();
   arguments
-      .operand("PID", "The process, of your own user",
+      .operand("PID", "The process; it must run as your user",
                whole_number([into = options.get()](std::uint64_t pid) { into->pid = static_cast<std::uint32_t>(pid); },
                             1, INT32_MAX))
       .required();
-  arguments.option("--duration", "TIME", "How long to record (default 30s); 0: not at all, for --kept alone",
+  arguments.option("--duration", "TIME", "How long to record (default 30s); 0 records nothing, for --kept alone",
                    [options](const std::string& word) -> Status {
                      double seconds = 0;
                      Status read = duration([&seconds](double each) { seconds = each; })(word);
@@ -146,12 +146,12 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo attach_command{
-    "attach", "Record a PyTorch program that runs already, and name the lines that grow",
+    "attach", "Record a PyTorch program that is already running, and name the lines that grow",
     "Examples:\n"
     "  vramtrack attach 4242                              30 seconds; Ctrl-C ends it sooner\n"
     "  vramtrack attach 4242 --duration 5m --kept\n"
-    "The program has imported vramtrack and opened the door, or runs on Python 3.14 or newer (docs/attach.md).\n"
-    "Exit: 0 nothing leaks, 1 a leak (or growth that may be one), 2 could not attach or compare.",
+    "The program must allow it with vramtrack.allow_attach(), or run on Python 3.14 or newer (docs/attach.md).\n"
+    "Exit: 0 nothing leaks, 1 a leak (or growth that may be one), 2 failed to attach or compare.",
     declare};
 
 }  // namespace vramtrack::cli

@@ -31,7 +31,7 @@ int no_home(Console& console) {
 int show(const ConfigOptions& options, const LayeredConfig& layers, Console& console) {
   const std::string file = config_path(options.config);
   std::error_code ec;
-  std::string out = fmt::format("# file: {}{}\n", file, std::filesystem::exists(file, ec) ? "" : " (not there)");
+  std::string out = fmt::format("# file: {}{}\n", file, std::filesystem::exists(file, ec) ? "" : " (does not exist)");
   std::string_view section;
   for (const Setting& s : settings()) {
     if (s.section != section) out += fmt::format("\n[{}]\n", section = s.section);

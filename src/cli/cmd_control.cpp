@@ -101,10 +101,10 @@ int control(const ControlOptions& options, Console& console) {
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<ControlOptions>();
-  arguments.operand("PID", "The run, or a process of it (default: the only run there is)", text(options->run));
-  arguments.option("--limit", "SIZE", "Refuse what goes beyond this on each device from now on; 0: no limit",
+  arguments.operand("PID", "The run, or one of its processes (default: the only run there is)", text(options->run));
+  arguments.option("--limit", "SIZE", "From now on, refuse allocations beyond this on each device; 0: no limit",
                    size([options](std::uint64_t bytes) { options->limit_bytes = bytes; }));
-  arguments.option("--soft-limit", "SIZE", "Tell when a process holds more than this of a device; 0: never",
+  arguments.option("--soft-limit", "SIZE", "Warn when a process holds more than this on a device; 0: never",
                    size([options](std::uint64_t bytes) { options->soft_limit_bytes = bytes; }));
   arguments.option("--mark", "NAME", "Name this moment in the trace", text(options->mark));
   return [options](Console& console) { return control(*options, console); };
@@ -113,7 +113,7 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo control_command{"control",
-                                  "Change the limits of a program under 'vramtrack run', or mark a moment of it",
+                                  "Change the limits of a program under 'vramtrack run', or mark a moment in its trace",
                                   "Examples:\n"
                                   "  vramtrack control                            what the only run holds\n"
                                   "  vramtrack control 4242 --limit 20GiB\n"

@@ -51,7 +51,7 @@ int explain_files(const ExplainOptions& options, Console& console) {
     if (!*explained) {
       console.error(
           fmt::format("{}: no out-of-memory message found; if it contains one, please report its wording "
-                      "(docs/explain.md lists those that are known)",
+                      "(docs/explain.md lists the known ones)",
                       name));
       exit_code = std::max(exit_code, kNoMessage);
       continue;

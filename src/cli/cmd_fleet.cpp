@@ -106,7 +106,7 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
   line.erase();
   if (!scanned) return failed(console, scanned.error().why);
   if (scanned->machines.empty() && scanned->unread.empty())
-    return failed(console, fmt::format("{} has no GPU memory metric of an exporter that is known, in this time; "
+    return failed(console, fmt::format("{} has no GPU memory metric of a known exporter in this period; "
                                        "`vramtrack fleet exporters` lists them, and --exporters adds others",
                                        server->origin()));
   fleet::FleetFindings found = fleet::find(*scanned);
@@ -120,7 +120,8 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
   words.most_jobs = o.limit;
   console.write(options.json ? scan_json(*scanned, found, words) : scan_text(*scanned, found, words));
   for (const fleet::Unread& unread : scanned->unread)
-    console.error(fmt::format("{} not read: {}", format_count(unread.hosts.size(), "machine"), printable(unread.why)));
+    console.error(
+        fmt::format("{} could not be read: {}", format_count(unread.hosts.size(), "machine"), printable(unread.why)));
   if (!scanned->unread.empty() || scanned->was_cancelled) return kFailed;
   for (const fleet::MachineVerdict& machine : scanned->machines)
     for (const fleet::GpuVerdict& gpu : machine.gpus)
@@ -130,11 +131,12 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
 
 Runner declare_scan(Arguments& arguments) {
   const auto o = std::make_shared<FleetScanOptions>();
-  arguments.option("--since", "TIME", "Begin here: a time, or a length before the end (default 24h)", text(o->since));
-  arguments.option("--until", "TIME", "End here (default now)", text(o->until));
+  arguments.option("--since", "TIME", "Start of the period: a time, or how long before its end (default 24h)",
+                   text(o->since));
+  arguments.option("--until", "TIME", "End of the period (default: now)", text(o->until));
   arguments.option("--format", "NAME", "Print as: text, json (default text)", one_of({"text", "json"}, o->format))
       .completes({"text", "json"});
-  arguments.option("--limit", "N", "Rows of the table (default 50)",
+  arguments.option("--limit", "N", "Maximum rows of the table (default 50)",
                    whole_number([o = o.get()](std::uint64_t n) { o->limit = n; }, 1, 1'000'000));
   add_fleet_options(arguments, *o);
   return configured<FleetScanOptions>(o, scan);
@@ -148,14 +150,14 @@ Runner declare_exporters(Arguments&) {
 }
 
 const CommandInfo kScan{
-    "scan", "Read a time from the server and judge every GPU once",
+    "scan", "Read a period from the server and judge every GPU once",
     "Examples:\n"
     "  vramtrack fleet scan --url http://prometheus:9090\n"
     "  vramtrack fleet scan --url http://prometheus:9090 --since 7d --only cluster=training\n"
     "  vramtrack fleet scan --url https://mimir/prometheus --header 'X-Scope-OrgID: gpu' --format json\n"
-    "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 could not read all of it.",
+    "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 part of the data could not be read.",
     declare_scan};
-const CommandInfo kExporters{"exporters", "Print the metrics and labels that are read, as a file for --exporters",
+const CommandInfo kExporters{"exporters", "Print the metrics and labels that are read, in the format of --exporters",
                              "Example:\n  vramtrack fleet exporters >exporters.toml", declare_exporters};
 const CommandInfo* const kVerbs[] = {&kScan, &fleet_watch_command, &kExporters};
 

@@ -50,7 +50,7 @@ Result<std::string> token_of(const FleetWatchOptions& o) {
   if (!address) return fail(address.error().during("--listen"));
   if (agent::is_loopback_host(address->first)) return std::string();
   return fail(
-      fmt::format("--listen {} can be reached from other machines; give --token-file, so that not everybody reads "
+      fmt::format("--listen {} can be reached from other machines; pass --token-file, so that not everybody can read "
                   "the jobs of your fleet",
                   o.listen));
 }
@@ -183,7 +183,8 @@ class Watching {
     status_.samples += scan.samples;
     std::string why;
     for (const fleet::Unread& unread : scan.unread)
-      if (why.empty()) why = fmt::format("{} not read: {}", format_count(unread.hosts.size(), "machine"), unread.why);
+      if (why.empty())
+        why = fmt::format("{} could not be read: {}", format_count(unread.hosts.size(), "machine"), unread.why);
     if (!why.empty() && why != status_.trouble) console_.error(printable(why) + "; trying again");
     status_.trouble = why;
   }
@@ -215,12 +216,13 @@ Runner declare_watch(Arguments& arguments) {
   arguments.option("--every", "DURATION", "Time between two passes (default 30s, at least 1s)",
                    at_least(1, o->every_s));
   arguments.option("--history", "DURATION",
-                   "Past that is judged first when a machine is new (default 24h, at least 10min)",
+                   "How much of the past to judge first when a machine is new (default 24h, at least 10min)",
                    at_least(600, o->history_s));
-  arguments.option("--listen", "ADDRESS", "Serve the page, /api/v1/fleet and /metrics here (default 127.0.0.1:9837)",
+  arguments.option("--listen", "ADDRESS",
+                   "Serve the page, /api/v1/fleet and /metrics on this address (default 127.0.0.1:9837)",
                    text(o->listen));
   arguments
-      .option("--token-file", "FILE", "Answer only who sends the token in this file; needed beyond loopback",
+      .option("--token-file", "FILE", "Answer only requests with the token in this file; required beyond loopback",
               text(o->token_file))
       .file();
   arguments
@@ -239,12 +241,12 @@ Runner declare_watch(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo fleet_watch_command{
-    "watch", "Go on judging, and serve a page, an API and metrics of the fleet",
+    "watch", "Judge continuously, and serve a page, an API and metrics of the fleet",
     "Examples:\n"
     "  vramtrack fleet watch --url http://prometheus:9090\n"
     "  vramtrack fleet watch --url http://victoria:8428 --every 1min --history 7d --listen 127.0.0.1:9900\n"
-    "Nothing is stored: what is known is read from the server again when the watch restarts.\n"
-    "Exit: 0 when interrupted, 2 when it could not begin.",
+    "Nothing is stored: after a restart, the history is read from the server again.\n"
+    "Exit: 0 when interrupted, 2 when it could not start.",
     declare_watch};
 
 }  // namespace vramtrack::cli

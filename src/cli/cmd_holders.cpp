@@ -25,7 +25,7 @@ int holders(const HoldersOptions& options, const LayeredConfig& layers, Console&
   std::string reasons;
   std::vector<LiveSource> sources = open_live_sources(config, catalog, reasons);
   if (sources.empty()) {
-    console.error(fmt::format("no GPU to look at: {}; 'vramtrack doctor' says what to do", reasons));
+    console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' says what to do", reasons));
     return 2;
   }
   Batch batch;
@@ -55,7 +55,7 @@ Runner declare(Arguments& arguments) {
       .completes({"text", "json"});
   constexpr std::uint64_t kMostGpus = 4095;
   arguments.option(
-      "--gpu", "N", "Show this GPU alone",
+      "--gpu", "N", "Show only this GPU",
       whole_number([options = options.get()](std::uint64_t n) { options->gpu = static_cast<int>(n); }, 0, kMostGpus));
   add_sources(arguments, options->config);
   add_config(arguments, options->config);
@@ -65,12 +65,12 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo holders_command{"holders",
-                                  "List who holds the memory of each GPU now, and whether each is believed alive",
+                                  "List the processes that hold the memory of each GPU, and whether each seems alive",
                                   "Examples:\n"
                                   "  vramtrack holders\n"
                                   "  vramtrack holders --gpu 0 --format json\n"
                                   "As root it sees the open files of every user's processes.\n"
-                                  "Exit: 0 listed, 2 could not.",
+                                  "Exit: 0 listed, 2 failed.",
                                   declare};
 
 }  // namespace vramtrack::cli

@@ -62,7 +62,7 @@ Runner declare(Arguments& arguments) {
   arguments.option("--top", "N", "How many lines of code to show (default 5)",
                    whole_number([options](std::uint64_t n) { options->top = static_cast<std::uint32_t>(n); }, 1, 1000));
   arguments.option("--format", "NAME", "Write as: text (default), json", one_of({"text", "json"}, options->format));
-  arguments.option("--output", "FILE", "Write into this file, not to standard output", text(options->output)).file();
+  arguments.option("--output", "FILE", "Write to this file instead of standard output", text(options->output)).file();
   return [options](Console& console) { return show(*options, console); };
 }
 
@@ -79,7 +79,7 @@ constexpr const CommandInfo* kVerbs[] = {&oom_show_verb};
 const CommandInfo oom_command{"oom", "What filled the memory when a program under 'vramtrack run' ran out of it",
                               "Examples:\n"
                               "  vramtrack oom show                    of the newest trace in this folder\n"
-                              "A PyTorch snapshot has 'vramtrack snapshot oom'.",
+                              "For a PyTorch snapshot, use 'vramtrack snapshot oom'.",
                               nullptr, kVerbs};
 
 }  // namespace vramtrack::cli

@@ -31,7 +31,7 @@ std::optional<act::Policies> policies_of(const LayeredConfig& layers, Console& c
   const PolicyFile& file = layers.config().policies;
   auto policies = act::parse_policies(file.toml, file.name);
   if (policies && !policies->rules.empty()) return std::move(*policies);
-  console.error(policies ? std::string("the configuration has no [[policy]]; docs/policies.md shows how one is written")
+  console.error(policies ? std::string("the configuration has no [[policy]]; docs/policies.md shows how to write one")
                          : policies.error().message);
   return std::nullopt;
 }
@@ -97,7 +97,7 @@ class Trial {
     const std::string broken = reader.broken() ? reader.broken()->message : std::string();
     if (!broken.empty()) console_.error(fmt::format("cannot read all of {}: {}", what, broken));
     if (!json_)
-      console_.write(printable(fmt::format("{}: {} ladder{} begun, {} step{} due; nothing was done", what, begun_,
+      console_.write(printable(fmt::format("{}: {} ladder{} started, {} step{} due; nothing was done", what, begun_,
                                            begun_ == 1 ? "" : "s", steps_, steps_ == 1 ? "" : "s")) +
                      '\n');
     return broken.empty() ? 0 : 2;
@@ -232,18 +232,18 @@ Runner declare_test(Arguments& arguments) {
   return configured<PolicyOptions>(options, test);
 }
 
-constexpr CommandInfo kCheck{"check", "Check the policies of the configuration, and warn of what is unwise",
+constexpr CommandInfo kCheck{"check", "Check the policies of the configuration, and warn about what is unwise",
                              "Example:\n  vramtrack policy check --config /etc/vramtrack/config.toml\n"
                              "Exit: 0 no errors, 2 an error or no policy.",
                              declare_check};
 constexpr CommandInfo kExplain{
-    "explain", "Say in sentences when each policy acts, and what each step does to GPU memory",
+    "explain", "Explain in sentences when each policy acts, and what each step does to GPU memory",
     "Example:\n  vramtrack policy explain\nExit: 0, or 2 if there is no such policy.", declare_explain};
 constexpr CommandInfo kTest{"test", "Print what the policies would have done on a recording; nothing is done",
                             "Examples:\n"
                             "  vramtrack policy test                   on this user's store\n"
                             "  vramtrack policy test --config new.toml gpu.csv\n"
-                            "Exit: 0 read to the end, 2 not.",
+                            "Exit: 0 read to the end, 2 failed.",
                             declare_test};
 constexpr const CommandInfo* kVerbs[] = {&kCheck, &kExplain, &kTest};
 

@@ -57,8 +57,9 @@ int forget(const ProgramsOptions& options, const std::string& store, const std::
     for (const Program& p : programs)
       if (p.key.starts_with(options.forget)) meant.push_back(&p);
     if (meant.size() != 1 || options.forget.empty()) {
-      console.error(fmt::format("cannot forget '{}': {}; 'vramtrack programs' lists the ids", printable(options.forget),
-                                meant.empty() ? "no program has this id" : "several programs have ids like this"));
+      console.error(
+          fmt::format("cannot forget '{}': {}; 'vramtrack programs' lists the ids", printable(options.forget),
+                      meant.empty() ? "no program has this id" : "several programs have ids that begin like this"));
       return 2;
     }
     key = meant.front()->key;
@@ -88,7 +89,7 @@ int programs(const ProgramsOptions& options, const LayeredConfig& layers, Consol
   if (options.json) {
     for (const Program& program : *known) console.write(program_json(program));
   } else if (known->empty()) {
-    console.write("no program is known yet: 'vramtrack watch' remembers each when a run of it ends\n");
+    console.write("no program is known yet: 'vramtrack watch' remembers a program when one of its runs ends\n");
   } else {
     console.write(table(*known));
   }
@@ -100,7 +101,7 @@ Runner declare(Arguments& arguments) {
   add_json(arguments, options->json);
   arguments.option("--store", "FILE", "The store to read (default: this user's store)", text(options->store)).file();
   arguments.option("--forget", "ID", "Forget the program whose id begins like this, or all", text(options->forget))
-      .in_manual("After that its next run is judged as the first.");
+      .in_manual("Its next run is then judged like a first run.");
   add_config(arguments, options->config);
   return configured<ProgramsOptions>(options, programs);
 }
@@ -114,7 +115,7 @@ const CommandInfo programs_command{
     "  vramtrack programs --json               with the curve of each run\n"
     "  vramtrack programs --forget 3f9a01bc    after a program has changed\n"
     "Commands are not stored with programs, only a hash of them and the names of the executable and its script.\n"
-    "Exit: 0 listed or forgotten, 2 could not.",
+    "Exit: 0 listed or forgotten, 2 failed.",
     declare};
 
 }  // namespace vramtrack::cli

@@ -116,8 +116,8 @@ bool agrees(std::size_t count, Console& console) {
 /// To someone who needs the memory, a cache looks like a leak.
 std::string cache_words(const Candidate& candidate) {
   return fmt::format(
-      "left alone: {} {}; it is alive. What PyTorch has cached is not lost: the program uses it again, and only the "
-      "program itself can give it back, with torch.cuda.empty_cache()",
+      "left alone: {} {}; it is alive. Memory that PyTorch has cached is not lost: the program reuses it, and only the "
+      "program itself can release it, with torch.cuda.empty_cache()",
       act::subject_words(subject_of(candidate)), held_words(candidate));
 }
 
@@ -166,8 +166,8 @@ std::string memory_words(Machine& machine, const Candidate& ended, std::uint64_t
     std::this_thread::sleep_for(kLook);
   }
   const std::string amount = format_bytes(static_cast<double>(fell));
-  if (*is_back) return ended.bytes == 0 ? "it has no GPU open any more" : amount + " came back";
-  return fmt::format("{}, and {} of its {} came back: 'vramtrack holders' shows who else has the GPU open",
+  if (*is_back) return ended.bytes == 0 ? "it no longer has a GPU open" : amount + " was freed";
+  return fmt::format("{}, and {} of its {} was freed: 'vramtrack holders' shows who else has the GPU open",
                      is_listed ? "the driver still lists it" : "the driver no longer lists it",
                      fell == 0 ? "nothing" : "only " + amount, format_bytes(static_cast<double>(ended.bytes)));
 }
@@ -175,7 +175,7 @@ std::string memory_words(Machine& machine, const Candidate& ended, std::uint64_t
 int end_all(const std::vector<Candidate>& chosen, const Config& config, Machine& machine, Console& console) {
   auto journal = act::Journal::open(act::audit_path(store_path(config.store)));
   if (!journal) {
-    console.error(fmt::format("nothing was done: {}; each act must be recorded", journal.error().message));
+    console.error(fmt::format("nothing was done: {}; each action must be recorded", journal.error().message));
     return 2;
   }
   act::ReclaimTools tools;
@@ -207,7 +207,7 @@ int reclaim(const ReclaimOptions& options, const LayeredConfig& layers, Console&
   }
   Machine machine(config.sources, console);
   if (!machine.is_open()) {
-    console.error(fmt::format("no GPU to look at: {}; 'vramtrack doctor' says what to do", machine.reasons()));
+    console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' says what to do", machine.reasons()));
     return 2;
   }
   act::ReclaimBounds bounds;
@@ -236,7 +236,7 @@ Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<ReclaimOptions>();
   arguments.flag("--yes", "Do not ask", options->yes);
   arguments.flag("--dry-run", "Print what would be done, and do nothing", options->dry_run);
-  arguments.repeated("--user", "NAME", "As root: processes of this user, too", text(options->users));
+  arguments.repeated("--user", "NAME", "As root: also end processes of this user", text(options->users));
   add_sources(arguments, options->config);
   add_config(arguments, options->config);
   return configured<ReclaimOptions>(options, reclaim);
@@ -250,8 +250,8 @@ const CommandInfo reclaim_command{"reclaim",
                                   "  vramtrack reclaim --dry-run\n"
                                   "  vramtrack reclaim\n"
                                   "  sudo vramtrack reclaim --user ada --yes\n"
-                                  "Each act is recorded beside the store (docs/formats/acts.md).\n"
-                                  "Exit: 0 done or nothing to do, 1 a process or its memory remains, 2 could not.",
+                                  "Each action is recorded beside the store (docs/formats/acts.md).\n"
+                                  "Exit: 0 done or nothing to do, 1 a process or its memory remains, 2 failed.",
                                   declare};
 
 }  // namespace vramtrack::cli

@@ -176,9 +176,11 @@ Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<ReplayOptions>();
   arguments.operands("FILE", "A store, or logs as for analyze (default: this user's store)", text(options->files))
       .file();
-  arguments.option("--from", "TIME", "Begin here, for example 2026-01-02T03:04, or 2h before now", text(options->from))
+  arguments
+      .option("--from", "TIME", "Start at this time, for example 2026-01-02T03:04, or 2h (before now)",
+              text(options->from))
       .in_manual("A time without a zone is local; Z or an offset such as +02:00 names its zone.");
-  arguments.option("--to", "TIME", "End before this", text(options->to));
+  arguments.option("--to", "TIME", "End before this time", text(options->to));
   add_speed(arguments, options->speed, kSpeedHelp);
   add_every(arguments, options->config, "With --speed: time between two status tables (default 10s)");
   add_json(arguments, options->json);
@@ -196,7 +198,7 @@ const CommandInfo replay_command{"replay", "Replay a recording, with the verdict
                                  "  vramtrack replay --from 8h              the last eight hours\n"
                                  "  vramtrack replay --speed 600 old.db     ten minutes per second\n"
                                  "  vramtrack replay gpu.csv                a log instead of a store\n"
-                                 "Exit: 0 replayed, 2 could not.",
+                                 "Exit: 0 replayed, 2 failed.",
                                  declare};
 
 }  // namespace vramtrack::cli

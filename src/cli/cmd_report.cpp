@@ -229,23 +229,24 @@ Runner declare(Arguments& arguments) {
   arguments.operands("FILE", "A store, or logs as for analyze (default: this user's store)", text(options->files))
       .file();
   arguments.option("--since", "TIME",
-                   "Begin here, for example 2026-01-02T03:04, or 8h before now (default for a store: 24h)",
+                   "Start at this time, for example 2026-01-02T03:04, or 8h (before now; default for a store: 24h)",
                    text(options->since));
-  arguments.option("--until", "TIME", "End before this", text(options->until));
-  arguments.list("--gpu", "GPUS", "These GPUs only: indices or ids", text(options->gpus));
+  arguments.option("--until", "TIME", "End before this time", text(options->until));
+  arguments.list("--gpu", "GPUS", "Only these GPUs: indices or ids", text(options->gpus));
   const std::vector<std::string> formats = names_of(forms());
   arguments
       .option("--format", "NAME", "Write as: " + joined(formats) + " (default: as --output ends, or text)",
               one_of(formats, options->format))
       .completes(formats);
-  arguments.option("--output", "FILE", "Write into this file, not to standard output", text(options->output)).file();
+  arguments.option("--output", "FILE", "Write to this file instead of standard output", text(options->output)).file();
   arguments
       .option("--checkpoint-every", "DURATION", "How often the jobs save a checkpoint",
               duration(options->checkpoint_every_s))
       .in_manual("A crash loses the work since the last one.");
-  arguments.repeated("--last-checkpoint", "TIME",
-                     "When the jobs last saved one: a time as in --since; JOB=TIME of one job (Slurm id, pid, ...)",
-                     text(options->last_checkpoints));
+  arguments.repeated(
+      "--last-checkpoint", "TIME",
+      "When the jobs last saved a checkpoint: a time as in --since; JOB=TIME for one job (Slurm id, pid, ...)",
+      text(options->last_checkpoints));
   add_log_arguments(arguments, options->logs);
   add_detector(arguments, options->config);
   add_config(arguments, options->config);
@@ -260,7 +261,7 @@ const CommandInfo report_command{
     "  vramtrack report                                          the last 24 hours of the store\n"
     "  vramtrack report --since 2026-01-02 --output incident.html\n"
     "  vramtrack report --set cost.usd-per-gpu-hour=2.5 --checkpoint-every 30min gpu.csv apps.csv\n"
-    "Exit: 0 no leak, 1 a leak alert was raised in the period and not withdrawn, 2 could not report.",
+    "Exit: 0 no leak, 1 a leak alert was raised in the period and not withdrawn, 2 failed.",
     declare};
 
 }  // namespace vramtrack::cli

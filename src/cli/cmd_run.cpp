@@ -29,12 +29,11 @@ std::string left_behind_words(const std::vector<std::uint32_t>& pids) {
   const std::string all = fmt::format("{}", fmt::join(pids, ", "));
   if (pids.size() == 1)
     return fmt::format(
-        "process {} outlives the program and is not recorded any more; to see all of it, let the "
-        "program wait for it",
+        "process {} outlives the program and is no longer recorded; to record all of it, let the program wait for it",
         all);
   return fmt::format(
-      "processes {} outlive the program and are not recorded any more; to see all of them, let the "
-      "program wait for them",
+      "processes {} outlive the program and are no longer recorded; to record all of them, let the program wait for "
+      "them",
       all);
 }
 
@@ -101,15 +100,16 @@ Runner declare(Arguments& arguments) {
   arguments.flag("--watch", "Print alerts while the program runs, each with the lines that grow", options->watches);
   arguments.option("--limit", "SIZE", "Refuse allocations beyond this on each device, as if it were full",
                    size([&settings](std::uint64_t bytes) { settings.limits.limit_bytes = bytes; }));
-  arguments.option("--soft-limit", "SIZE", "Warn when a process holds more than this of a device, and let it go on",
+  arguments.option("--soft-limit", "SIZE", "Warn when a process holds more than this on a device, but refuse nothing",
                    size([&settings](std::uint64_t bytes) { settings.limits.soft_limit_bytes = bytes; }));
   arguments.flag("--fail-on-leak", "Return 1 when a line leaks and the program itself succeeded",
                  options->fails_on_leak);
-  arguments.flag("--exact", "Make frameworks allocate each tensor at the driver, which is slow and names every one",
+  arguments.flag("--exact",
+                 "Make frameworks allocate each tensor from the driver: slow, but names the line of every tensor",
                  settings.exact);
-  arguments.flag("--quiet", "Say nothing but errors and alerts", options->is_quiet);
+  arguments.flag("--quiet", "Print only errors and alerts", options->is_quiet);
   arguments
-      .option("--probe", "FOLDER", "Where the probe's library is (default: beside this program)",
+      .option("--probe", "FOLDER", "Path of the probe's library (default: beside this program)",
               text(settings.probe_folder))
       .file();
   add_sources(arguments, options->config);
@@ -127,7 +127,7 @@ const CommandInfo run_command{
     "  vramtrack run --limit 20GiB -- ./server\n"
     "  vramtrack run --fail-on-leak -- python -m pytest tests/gpu\n"
     "Exit: the program's own status (128 + the signal that killed it), 1 with --fail-on-leak where a line leaks,\n"
-    "2 the program was not started, or with --fail-on-leak not recorded whole. See docs/run.md.",
+    "2 the program was not started, or with --fail-on-leak not completely recorded. See docs/run.md.",
     declare};
 
 }  // namespace vramtrack::cli

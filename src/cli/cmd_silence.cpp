@@ -26,7 +26,7 @@ std::optional<agent::AgentClient> client_of(const LayeredConfig& layers, Console
   const auto socket = agent::find_agent(layers.config().agent);
   if (socket) return agent::AgentClient(*socket);
   console.error(
-      "no agent runs on this machine, which would keep the silence; start it with 'vramtrack agent', or set "
+      "a silence needs an agent, and none is running on this machine; start one with 'vramtrack agent', or set "
       "notify.silenced-gpus");
   return std::nullopt;
 }
@@ -46,7 +46,7 @@ std::string matchers(const Silence& s) {
 std::string line(const Silence& s, Timestamp now) {
   std::string out = s.id + "  ";
   if (s.begins > now) out += fmt::format("from {} ", iso8601(s.begins));
-  out += s.endless() ? std::string("for ever") : fmt::format("until {}", iso8601(s.ends));
+  out += s.endless() ? std::string("forever") : fmt::format("until {}", iso8601(s.ends));
   out += fmt::format("  {}  by {}", matchers(s), s.by.empty() ? "somebody" : s.by);
   if (!s.comment.empty()) out += ": " + s.comment;
   return printable(out) + '\n';
@@ -114,17 +114,18 @@ SetWord with_unit(std::optional<double>& into_s) {
 Runner declare_add(Arguments& arguments) {
   const auto options = std::make_shared<SilenceOptions>();
   Silence& silence = options->silence;
-  arguments.option("--gpu", "INDEX|ID", "Silence the alerts of this GPU and its processes", text(silence.gpu));
-  arguments.option("--command", "REGEX", "Silence those about processes whose command matches", text(silence.command));
-  arguments.option("--user", "NAME", "Silence those about processes of this user", text(silence.user));
+  arguments.option("--gpu", "INDEX|ID", "Silence the alerts about this GPU and its processes", text(silence.gpu));
+  arguments.option("--command", "REGEX", "Silence the alerts about processes whose command matches",
+                   text(silence.command));
+  arguments.option("--user", "NAME", "Silence the alerts about processes of this user", text(silence.user));
   arguments.option(
-      "--pid", "PID", "Silence those about this process",
+      "--pid", "PID", "Silence the alerts about this process",
       whole_number([&silence](std::uint64_t pid) { silence.pid = static_cast<std::uint32_t>(pid); }, 1, UINT32_MAX));
-  arguments.flag("--all", "Silence all alerts of this machine", silence.all);
+  arguments.flag("--all", "Silence all alerts about this machine", silence.all);
   arguments.option("--for", "DURATION", "How long: 30min, 2h, 3d", with_unit(options->for_s)).required();
-  arguments.option("--in", "DURATION", "Begin after this long (default: at once)", with_unit(options->in_s));
-  arguments.option("--comment", "TEXT", "Why, for those who wonder", text(silence.comment));
-  arguments.option("--by", "NAME", "Who (default: your user name)", text(silence.by));
+  arguments.option("--in", "DURATION", "Start after this long (default: immediately)", with_unit(options->in_s));
+  arguments.option("--comment", "TEXT", "The reason, shown with the silence", text(silence.comment));
+  arguments.option("--by", "NAME", "Who silences (default: your user name)", text(silence.by));
   add_json(arguments, options->json);
   add_config(arguments, options->config);
   return configured<SilenceOptions>(options, add);
@@ -139,7 +140,7 @@ Runner declare_list(Arguments& arguments) {
 
 Runner declare_end(Arguments& arguments) {
   const auto options = std::make_shared<SilenceOptions>();
-  arguments.operand("ID", "The silence, as 'vramtrack silence list' names it", text(options->id)).required();
+  arguments.operand("ID", "The id that 'vramtrack silence list' shows", text(options->id)).required();
   add_config(arguments, options->config);
   return configured<SilenceOptions>(options, end);
 }
@@ -149,14 +150,13 @@ constexpr CommandInfo kAdd{"add", "Send no notifications of some alerts for a wh
                            "  vramtrack silence add --gpu 0 --for 2h --comment 'driver update'\n"
                            "  vramtrack silence add --command 'preload.*--warm' --for 1d\n"
                            "  vramtrack silence add --all --in 30min --for 4h --comment 'maintenance'\n"
-                           "Several conditions must all match. Alerts are raised and shown all the same.\n"
-                           "Those that stand when the silence ends are notified then.\n"
-                           "Exit: 0 silenced, 2 not.",
+                           "Several conditions must all match. Alerts are still raised and shown.\nThose that are "
+                           "still active when the silence ends are notified then.\nExit: 0 silenced, 2 failed.",
                            declare_add};
 constexpr CommandInfo kList{"list", "List the silences that have not ended",
                             "Example:\n  vramtrack silence list\nExit: 0, or 2 if no agent answers.", declare_list};
 constexpr CommandInfo kEnd{"end", "End a silence now",
-                           "Example:\n  vramtrack silence end 3f9a01bc\nExit: 0 ended, 2 not.", declare_end};
+                           "Example:\n  vramtrack silence end 3f9a01bc\nExit: 0 ended, 2 failed.", declare_end};
 constexpr const CommandInfo* kVerbs[] = {&kAdd, &kList, &kEnd};
 
 }  // namespace

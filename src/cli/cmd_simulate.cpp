@@ -299,7 +299,7 @@ Runner declare(Arguments& arguments) {
   add_speed(arguments, options->speed, kSpeedHelp);
   arguments.option("--within", "DURATION", "Choose the speed so that the whole simulation takes this long",
                    duration(options->within_s));
-  add_seed(arguments, options->seed, "Seed of everything random (default: the scenario's)");
+  add_seed(arguments, options->seed, "Random seed (default: the scenario's)");
   arguments.option("--csv", "FILE", "Also write the device samples as an nvidia-smi log", text(options->csv))
       .file()
       .in_manual("Its times are UTC.");
@@ -325,7 +325,7 @@ const CommandInfo simulate_command{"simulate", "Watch a simulated machine until 
                                    "  vramtrack simulate --list\n"
                                    "  vramtrack simulate leaking_training --within 20s\n"
                                    "  vramtrack simulate my.toml --seed 3 --csv gpu.csv && vramtrack analyze gpu.csv\n"
-                                   "Exit: 0 simulated, 1 with --notify: a notification failed, 2 could not.",
+                                   "Exit: 0 simulated, 1 with --notify: a notification failed, 2 failed.",
                                    declare};
 
 }  // namespace vramtrack::cli

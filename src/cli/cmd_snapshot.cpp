@@ -143,11 +143,11 @@ int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& conso
 }
 
 void add_device_and_output(Arguments& arguments, SnapshotOptions& into) {
-  arguments.flag("--host", "The pinned host memory, instead of the devices", into.host);
+  arguments.flag("--host", "Pinned host memory instead of device memory", into.host);
   arguments.option(
-      "--device", "NUMBER", "This device only",
+      "--device", "NUMBER", "Only this device",
       whole_number([&into](std::uint64_t number) { into.device = static_cast<std::uint32_t>(number); }, 0, UINT32_MAX));
-  arguments.option("--output", "FILE", "Write into this file, not to standard output", text(into.output)).file();
+  arguments.option("--output", "FILE", "Write to this file instead of standard output", text(into.output)).file();
 }
 
 constexpr const CommandInfo* kVerbs[] = {&snapshot_summary_verb, &snapshot_leaks_verb,      &snapshot_timeline_verb,

@@ -47,7 +47,7 @@ int snapshot_export(SnapshotWork& work) {
 Runner declare_flamegraph(Arguments& arguments) {
   const auto options = std::make_shared<SnapshotOptions>();
   add_snapshot_file(arguments, *options);
-  arguments.flag("--peak", "Draw the moment when most was live, not the end", options->at_peak);
+  arguments.flag("--peak", "Draw the moment with the most live memory, not the end", options->at_peak);
   return snapshot_runner(options, {"flamegraph", snapshot_flamegraph, true});
 }
 
@@ -60,7 +60,7 @@ Runner declare_export(Arguments& arguments) {
               one_of(formats, options->format))
       .required()
       .completes(formats);
-  arguments.flag("--peak", "With pprof, speedscope, folded: export the moment when most was live, not the end",
+  arguments.flag("--peak", "With pprof, speedscope, folded: export the moment with the most live memory, not the end",
                  options->at_peak);
   return snapshot_runner(options, {"export", snapshot_export, true});
 }

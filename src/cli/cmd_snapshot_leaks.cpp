@@ -48,7 +48,7 @@ Result<Compared> compare_moments(SnapshotWork& work) {
     return fail(fmt::format("--used is for snapshots; {} is a log of events", file));
   Compared out;
   out.growths = trace::compare_devices(work.streams);
-  if (out.growths.empty()) return fail(file + " has too few events to tell a growth");
+  if (out.growths.empty()) return fail(file + " has too few events to detect growth");
   for (const trace::StreamReplay& stream : work.streams) {
     if (stream.device() != out.growths.front().device) continue;
     const std::int64_t first_us = stream.live().counts().first_time_us;
@@ -83,9 +83,10 @@ Runner declare(Arguments& arguments) {
   add_snapshot_sites(arguments, *options);
   arguments
       .list("--used", "SIZES",
-            "What nvidia-smi showed of the device at each snapshot, for growth outside the allocator: 10GiB,12GiB",
+            "Used memory of the device at each snapshot, from nvidia-smi, to find growth outside the allocator: "
+            "10GiB,12GiB",
             size([into = options.get()](std::uint64_t bytes) { into->used_bytes.push_back(bytes); }))
-      .in_manual("One size for each snapshot, in their order.");
+      .in_manual("One size for each snapshot, in the same order.");
   return leaks_runner(options);
 }
 

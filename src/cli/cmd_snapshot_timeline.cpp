@@ -83,7 +83,7 @@ Runner declare_timeline(Arguments& arguments) {
 Runner declare_oom(Arguments& arguments) {
   const auto options = declare_common(arguments, true);
   arguments.option("--capacity", "SIZE",
-                   "Capacity of the device, for what lies outside the allocator, for example 80GiB",
+                   "Capacity of the device, to show memory outside the allocator, for example 80GiB",
                    capacity(options->capacity_bytes));
   return snapshot_runner(options, {"oom", snapshot_oom, true});
 }
@@ -97,8 +97,7 @@ trace::TimelineOptions timeline_options(const SnapshotOptions& options) {
   return out;
 }
 
-const CommandInfo snapshot_timeline_verb{"timeline",
-                                         "Live bytes by site over the trace, and what its peaks were made of",
+const CommandInfo snapshot_timeline_verb{"timeline", "Live bytes by site over the trace, and what made up its peaks",
                                          "Example:\n"
                                          "  vramtrack snapshot timeline --top 5 memory_snapshot.pickle\n"
                                          "Exit: 0 done, 2 could not read it, or it has no trace.",

@@ -90,8 +90,7 @@ Runner declare(Arguments& arguments) {
   arguments.operands("PROGRAM", "The program and its arguments, after '--'", text(options->program))
       .required()
       .program();
-  arguments.option("--limit", "SIZE/ITER", "Growth per iteration that is allowed (default 0.2 MiB/iter)",
-                   text(options->limit));
+  arguments.option("--limit", "SIZE/ITER", "Allowed growth per iteration (default 0.2 MiB/iter)", text(options->limit));
   arguments.option("--error-rate", "P", "Share of healthy programs that may fail, from 1e-6 to 0.05 (default 1e-4)",
                    number(options->error_rate, 1e-6, 0.05));
   arguments.option("--mark", "NAME", "Count this mark as the iteration (default: the most frequent mark)",
@@ -100,7 +99,7 @@ Runner declare(Arguments& arguments) {
                    duration(options->sample_interval_s));
   arguments.option("--junit", "FILE", "Write the result as JUnit XML", text(options->junit)).file();
   arguments.option("--junit-inconclusive", "skipped|failure",
-                   "What an inconclusive run is in JUnit XML (default skipped)",
+                   "How JUnit XML shows an inconclusive run (default skipped)",
                    one_of({"skipped", "failure"}, options->junit_inconclusive));
   add_config(arguments, options->config);
   return configured<TestOptions>(options, test);

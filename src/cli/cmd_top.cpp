@@ -160,9 +160,10 @@ Runner declare(Arguments& arguments) {
   arguments
       .several("--replay", "FILE", "Show a recording instead: a store, or logs as for analyze", text(options->files))
       .file();
-  arguments.option("--from", "TIME", "With --replay: begin here, for example 2026-01-02T03:04, or 2h before now",
+  arguments.option("--from", "TIME",
+                   "With --replay: start at this time, for example 2026-01-02T03:04, or 2h (before now)",
                    text(options->from));
-  arguments.option("--to", "TIME", "With --replay: end before this", text(options->to));
+  arguments.option("--to", "TIME", "With --replay: end before this time", text(options->to));
   add_scenario(arguments, options->scenario, "Show a simulated machine instead: a built-in scenario or a TOML file");
   add_or_simulate(arguments, options->or_simulate);
   add_speed(arguments, options->speed,
@@ -171,12 +172,12 @@ Runner declare(Arguments& arguments) {
   const std::vector<std::string> themes = names_of(top::themes());
   arguments.option("--theme", "NAME", "Colours: " + joined(themes), text(options->theme))
       .completes(themes)
-      .in_manual("The first is the default; monochrome is when NO_COLOR is set.");
-  arguments.flag("--no-agent", "Watch directly, even where an agent runs", options->no_agent)
+      .in_manual("The first is the default, or monochrome if NO_COLOR is set.");
+  arguments.flag("--no-agent", "Watch directly, even if an agent is running", options->no_agent)
       .in_manual("Without it, top shows what a running agent of this user or of the system watches.");
   arguments.flag("--read-only", "Never send a signal to a process", options->read_only);
   arguments.list("--user", "NAME", "Only processes of this user", text(options->only.users))
-      .in_manual("GPUs and their memory stay on the screen in full.");
+      .in_manual("GPUs and all of their memory are still shown.");
   arguments.list(
       "--pid", "N", "Only the process with this pid",
       whole_number([options](std::uint64_t pid) { options->only.pids.push_back(static_cast<std::uint32_t>(pid)); }, 1,

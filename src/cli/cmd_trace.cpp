@@ -68,17 +68,17 @@ void add_trace_files(Arguments& arguments, TraceOptions& into) {
                 text(into.files))
       .required()
       .file();
-  arguments.option("--output", "FILE", "Write into this file, not to standard output", text(into.output)).file();
-  arguments.list("--library", "PREFIXES", "Paths that begin like this are libraries, not your own code",
+  arguments.option("--output", "FILE", "Write to this file instead of standard output", text(into.output)).file();
+  arguments.list("--library", "PREFIXES", "Paths with this prefix are libraries, not your own code",
                  text(into.libraries));
-  arguments.list("--own", "PREFIXES", "Paths that begin like this are your own code, wherever they lie",
-                 text(into.own));
+  arguments.list("--own", "PREFIXES", "Paths with this prefix are your own code, wherever they are", text(into.own));
 }
 
 void add_trace_moments(Arguments& arguments, TraceOptions& into) {
-  arguments.option("--from", "MOMENT", "Growth since this mark (NAME or NAME#NUMBER) or time (12.5s), not live bytes",
+  arguments.option("--from", "MOMENT",
+                   "Show growth since this mark (NAME or NAME#NUMBER) or time (12.5s), not live bytes",
                    text(into.from));
-  arguments.option("--to", "MOMENT", "At this mark or time, not at the end", text(into.to));
+  arguments.option("--to", "MOMENT", "Look at this mark or time, not at the end", text(into.to));
 }
 
 namespace {

@@ -27,8 +27,8 @@ int run_flamegraph(const TraceOptions& options, Console& console) {
   if (!chosen) return trace_failed(console, chosen.error());
   keep_growth(chosen->profile);
   if (chosen->profile.empty() && !options.from.empty())
-    return trace_failed(console, {fmt::format("{}: there is no {}: there is nothing to draw", options.files.front(),
-                                              printable(chosen->title))});
+    return trace_failed(
+        console, {fmt::format("{}: nothing to draw: there is no {}", options.files.front(), printable(chosen->title))});
   trace::Snapshot named;
   named.file = options.files.front();
   const auto page = trace::flamegraph_page(named, {chosen->profile, chosen->title}, symbols);
@@ -115,7 +115,7 @@ int run_export(const TraceOptions& options, Console& console) {
 std::shared_ptr<TraceOptions> declare_common(Arguments& arguments) {
   auto options = std::make_shared<TraceOptions>();
   add_trace_files(arguments, *options);
-  arguments.flag("--host", "The pinned host memory, instead of the devices", options->host);
+  arguments.flag("--host", "Pinned host memory instead of device memory", options->host);
   add_trace_moments(arguments, *options);
   return options;
 }

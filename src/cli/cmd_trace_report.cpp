@@ -106,7 +106,7 @@ Runner declare_top(Arguments& arguments) {
 Runner declare_diff(Arguments& arguments) {
   const auto options = std::make_shared<TraceOptions>();
   add_report_options(arguments, *options, true);
-  arguments.flag("--host", "The pinned host memory, instead of the devices", options->host);
+  arguments.flag("--host", "Pinned host memory instead of device memory", options->host);
   add_trace_moments(arguments, *options);
   return [options](Console& console) { return run_diff(*options, console); };
 }

@@ -135,7 +135,7 @@ int watch(const WatchOptions& options, const LayeredConfig& layers, Console& con
     // Slow enough to be read on a terminal; a log need not wait.
     if (console.is_terminal()) simulated.within_s = 20;
     const std::string announcement = fmt::format(
-        "No GPU to watch here ({}); showing a simulated training job that leaks instead. It has a pace of its own: "
+        "No GPU to watch here ({}); showing a simulated training job that leaks instead. It runs at its own pace: "
         "--interval and --every do not change it.",
         reasons);
     if (options.json)

@@ -145,7 +145,7 @@ std::string library_error_words(const CLI::ParseError& e) {
     return at == std::string::npos ? std::string() : what.substr(at + begin.size());
   };
   if (const std::string received = after("At Most 1 required but received "); !received.empty())
-    return fmt::format("{}: give one, not {}", name, received);
+    return fmt::format("{}: give it once, not {} times", name, received);
   if (const std::string missing = after(" required "); missing.ends_with(" missing"))
     return fmt::format("{}: {} is missing", name, missing.substr(0, missing.find(' ')));
   if (const std::string extra = after("argument was not expected: "); !extra.empty())

@@ -21,15 +21,16 @@ void add_health(Arguments& arguments, HealthOptions& into) {
   arguments.flag("--health", "Check whether the GPUs are fit for work", into.is_asked_for)
       .in_manual(
           "It reads ECC errors, memory repairs, throttling, lost GPUs, XID errors in the kernel log, and whether the "
-          "driver's library and kernel module fit together. The exit code is 0 if the GPUs are healthy, 1 if one is "
+          "driver's library matches its kernel module. The exit code is 0 if the GPUs are healthy, 1 if one is "
           "not, and 2 if something could not be checked.");
   arguments
       .option("--format", "NAME", "With --health, print as: text (default), json, npd",
               with_health(into, "--format", one_of({"text", "json", "npd"}, into.format)))
       .completes({"text", "json", "npd"})
-      .in_manual("The form npd is one line, for plugins of the node-problem-detector of Kubernetes.");
+      .in_manual("The format npd is one line, for plugins of Kubernetes' node-problem-detector.");
   arguments
-      .option("--fail-on", "LEVEL", "With --health, be unhealthy from this level on: critical (default), warning",
+      .option("--fail-on", "LEVEL",
+              "With --health, the level from which a GPU counts as unhealthy: critical (default), warning",
               with_health(into, "--fail-on", one_of({"critical", "warning"}, into.fail_on)))
       .completes({"critical", "warning"});
   arguments

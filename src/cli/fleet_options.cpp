@@ -29,7 +29,7 @@ Status read_secret(const std::string& path, const char* option, std::string& int
   auto text = read_file(path, kMostSecret);
   if (!text) return fail(text.error().during(option));
   into = text->substr(0, text->find_first_of("\r\n"));
-  if (into.empty()) return fail(fmt::format("{}: {} holds no text in its first line", option, path));
+  if (into.empty()) return fail(fmt::format("{}: the first line of {} is empty", option, path));
   return {};
 }
 
@@ -40,7 +40,7 @@ void add_fleet_options(Arguments& arguments, FleetOptions& o) {
   arguments.repeated("--only", "LABEL=VALUE", "Read only series with this label; LABEL=~REGEX for several values",
                      text(o.only));
   arguments.option("--shard", "I/N", "Judge one of N parts of the fleet, for example 2/8", text(o.shard))
-      .in_manual("Machines are dealt out by their names, so N scans with 1/N to N/N judge each machine once.");
+      .in_manual("Machines are assigned to parts by name, so N scans with 1/N to N/N judge each machine once.");
   arguments.option("--exporters", "FILE", "Metrics and labels of other exporters (TOML)", text(o.exporters_file))
       .file();
   const std::vector<std::string> paths = {"remote-read", "export", "query-range"};
@@ -54,7 +54,7 @@ void add_fleet_options(Arguments& arguments, FleetOptions& o) {
   arguments.option("--bearer-token-file", "FILE", "Send the token in this file", text(o.bearer_token_file)).file();
   arguments.option("--basic-auth-file", "FILE", "Send USER:PASSWORD from this file", text(o.basic_auth_file)).file();
   arguments.option("--ca-file", "FILE", "Trust the certificates in this file", text(o.ca_file)).file();
-  arguments.option("--threads", "N", "Threads that judge (default: one a processor)",
+  arguments.option("--threads", "N", "Number of threads that judge (default: one per processor)",
                    whole_number([&o](std::uint64_t n) { o.threads = n; }, 1, 1024));
   add_detector(arguments, o.config);
   add_config(arguments, o.config);

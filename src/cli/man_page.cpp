@@ -25,7 +25,7 @@ std::string entry(const Argument& argument) {
                        argument.takes == Takes::several ? " \" ...\"" : "");
   out += roff(argument.help) + ".";
   if (!argument.manual.empty()) out += ' ' + roff(argument.manual);
-  if (argument.takes == Takes::list) out += " Join them by commas.";
+  if (argument.takes == Takes::list) out += " Separate them by commas.";
   if (argument.takes == Takes::repeated) out += " May be given several times.";
   return out + '\n';
 }

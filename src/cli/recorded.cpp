@@ -60,25 +60,26 @@ void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into
       .completes(formats)
       .in_manual(kHowChosen);
   arguments
-      .option("--timezone", "ZONE", "Zone of local times in the logs (default: this machine's)", text(into.timezone))
+      .option("--timezone", "ZONE", "Time zone of local times in the logs (default: this machine's)",
+              text(into.timezone))
       .in_manual("For example Europe/Berlin.");
   arguments
       .option("--capacity", "SIZE", "Capacity of devices whose log gives none, for example 24GiB",
               capacity(into.capacity_bytes))
       .in_manual("Without a capacity, no time to out-of-memory is given.");
-  arguments.option("--start", "TIME", "When the recording began, for logs without a clock or a date", text(into.start));
+  arguments.option("--start", "TIME", "When the recording began, for logs without times or dates", text(into.start));
   arguments.option("--unit", "UNIT", "Unit of a bare used column: B, KiB, MiB, GiB, MB or GB", text(into.unit))
       .completes({std::begin(kUnits), std::end(kUnits)})
       .in_manual("MB and GB are powers of ten.");
   arguments
       .option("--line-pattern", "REGEX",
-              "What lines of other text hold: a regular expression with the group (?<used>...) and others",
+              "How to read lines of other text: a regular expression with the group (?<used>...) and others",
               text(into.line_pattern))
       .in_manual(
           "An ECMAScript regular expression with named groups: time, step, used, total, free, allocated, reserved, "
           "gpu, "
           "uuid, pid, name and user. "
-          "Lines that do not match are passed over. For example '(?<used>[0-9]+) / (?<total>[0-9]+) MiB'.");
+          "Lines that do not match are skipped. For example '(?<used>[0-9]+) / (?<total>[0-9]+) MiB'.");
   arguments.put_in_group(Group::logs, first);
 }
 

@@ -90,7 +90,7 @@ void add_speed(Arguments& arguments, double& into, std::string help) {
   arguments.option("--speed", "FACTOR", std::move(help), [&into](const std::string& word) -> Status {
     double speed = 0;
     if (const Status read = number(speed, 0, std::numeric_limits<double>::max())(word); !read)
-      return fail("'" + word + "' is not a number from 0 on; 0 is as fast as possible");
+      return fail("'" + word + "' is not a number of at least 0; 0 means as fast as possible");
     into = speed;
     return {};
   });

@@ -36,7 +36,7 @@ std::optional<SettingValue> value_of(const toml::node& node) {
 
 std::string unknown_section(std::string_view name) {
   for (const Setting& s : settings())
-    if (s.key == name) return fmt::format("'{}' stands outside of a section; put it under [{}]", name, s.section);
+    if (s.key == name) return fmt::format("'{}' is outside of a section; put it under [{}]", name, s.section);
   const auto sections = setting_sections();
   const std::string_view near = near_name(name, sections);
   if (!near.empty()) return fmt::format("unknown section [{}]; the nearest is [{}]", name, near);

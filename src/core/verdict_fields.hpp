@@ -99,12 +99,12 @@ inline constexpr auto kFields<Finding> = std::make_tuple(
           "time to out-of-memory, counted from the last sample", {.columns = "oom_*_s"}),
     field("onset", &Finding::onset, {.verdict = 11}, "when the growth began"),
     field("oom_if_growth_continues_s", &Finding::oom_if_growth_continues_s, {.verdict = 18},
-          "while `growing`: time to out-of-memory if it goes on as it does; null otherwise", {.unit = Unit::seconds}),
-    field(
-        "stage", &Finding::stage, {.verdict = 19, .alert = 11, .status = 9},
-        "`suspected`: shown, and nobody is told; `confirmed`: an alert; `confirmed_at_end`: the recording ended before "
-        "more could be known; null: none of these",
-        {.null_when_none = true}),
+          "while `growing`: time to out-of-memory if the growth continues; null otherwise", {.unit = Unit::seconds}),
+    field("stage", &Finding::stage, {.verdict = 19, .alert = 11, .status = 9},
+          "`suspected`: shown, but no notification is sent; `confirmed`: an alert; `confirmed_at_end`: the recording "
+          "ended before "
+          "more could be known; null: none of these",
+          {.null_when_none = true}),
     field("because", &Finding::because, {.verdict = 12, .dissent = 9}, "the reasons, with figures"));
 
 template <>
@@ -118,7 +118,7 @@ inline constexpr auto kFields<Suspect> = std::make_tuple(
 template <>
 inline constexpr auto kFields<End> = std::make_tuple(
     field("how", &End::how, {.end = 1},
-          "`out_of_memory`: it grew, and its next samples would have met the limit, or it was said; "
+          "`out_of_memory`: it grew, and its next samples would have reached the limit, or the source reported it; "
           "`ended_near_limit`: little was free; `ended`"),
     field("time", &End::time, {.end = 2}, "of the last sample before the end"),
     field("pid", &End::pid, {.end = 3}, "of the process that ended; null: not known", {.null_when_none = true}),
@@ -131,15 +131,15 @@ inline constexpr auto kFields<End> = std::make_tuple(
 template <>
 inline constexpr auto kFields<Run> = std::make_tuple(
     field("begin", &Run::begin, {.run = 1}, "its first sample"),
-    field("end", &Run::end, {.run = 2}, "its last sample; null: it goes on"),
+    field("end", &Run::end, {.run = 2}, "its last sample; null: it is still running"),
     field("peak_bytes", &Run::peak_bytes, {.run = 3}, "of the device"),
-    field("how", &Run::how, {.run = 4}, "how it ended: see `verdict.end`; `ended` while it goes on, too"),
+    field("how", &Run::how, {.run = 4}, "how it ended: see `verdict.end`; `ended` also while it is still running"),
     field("pid", &Run::pid, {.run = 5}, "of the process that ended with it; null: not known", {.null_when_none = true}),
     field("growth_bytes_per_s", &Run::growth_bytes_per_s, {.run = 6},
           "at its end, or now while it goes on; null: it did not grow"),
     field("onset", &Run::onset, {.run = 7}, "when that growth began"),
     field("first_alert", &Run::first_alert, {.run = 8}, "when its first alert was raised that was not withdrawn"),
-    field("lead_s", &run_lead_s, {.run = 9}, "seconds from that alert to its end; null: none, or it goes on",
+    field("lead_s", &run_lead_s, {.run = 9}, "seconds from that alert to its end; null: none, or it is still running",
           {.unit = Unit::seconds}));
 
 template <>
@@ -163,10 +163,10 @@ inline constexpr auto kFields<Verdict> = std::make_tuple(
 template <>
 inline constexpr auto kFields<Alert> = std::make_tuple(
     field("raised", &Alert::raised, {.alert = 1}, "when the alert was raised"),
-    field("cleared", &Alert::cleared, {.alert = 2}, "when the alert ended; null: it stands"),
+    field("cleared", &Alert::cleared, {.alert = 2}, "when the alert ended; null: it is active"),
     field("lead_s", &lead_s, {.alert = 3},
-          "seconds from the raise to the actual end, for example when the process ended or memory ran out; null: it "
-          "stands",
+          "seconds from the raise to the actual end, for example when the process ended or memory ran out; null: it is "
+          "active",
           {.unit = Unit::seconds}),
     field("ended", &Alert::ended, {.alert = 4},
           "`standing`; `released`: the memory was released; `process_ended`; `withdrawn`: the evidence did not hold; "
@@ -183,18 +183,18 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
 template <>
 inline constexpr auto kFields<Stall> = std::make_tuple(
     field("judgement", &Stall::judgement, {.stall = 1},
-          "`stalled`: it should work and does not; `idle`: it rests by its nature, or somebody wants it to; `unclear`"),
+          "`stalled`: it should work but does not; `idle`: it is idle by its nature or on purpose; `unclear`"),
     field("cause", &Stall::cause, {.stall = 2},
           "`waits`, `stopped`, `uninterruptible`, `exited`, `orphaned`, `collective`, `busy_loop`, `unread_requests`, "
           "`unknown`"),
     field("since", &Stall::since, {.stall = 3}, "the last progress that was seen, or the beginning of the watch"),
     field("stalled_s", &Stall::stalled_s, {.stall = 4}, "for how long no progress was seen", {.unit = Unit::seconds}),
     field("confidence", &Stall::confidence, {.stall = 5},
-          "in the judgement; weighs the evidence, no measured frequency", {.unit = Unit::ratio}),
+          "in the judgement; it weighs the evidence and is not a measured frequency", {.unit = Unit::ratio}),
     field("held_bytes", &Stall::held_bytes, {.stall = 6}, "memory that the process holds, on all devices"),
     field("what", &Stall::what, {.stall = 7}, "what the process is: \"Jupyter kernel\", \"vLLM server\"",
           {.null_when_none = true}),
-    field("evidence", &Stall::evidence, {.stall = 8}, "the reasons in words, the weightiest first"));
+    field("evidence", &Stall::evidence, {.stall = 8}, "the reasons in words, the most important first"));
 
 /// Calls visit(field) for each field of T, in order.
 template <class T, class Visit>

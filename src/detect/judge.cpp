@@ -228,7 +228,7 @@ void Judge::decide(Standing& standing) {
   // No scale keeps it alive once the growth has stood still for too long.
   if (const Pause pause = pause_of_rise(standing.start(), standing.net_bytes()); pause.has_ended())
     return end(standing, AlertEnd::withdrawn,
-               fmt::format("the growth ended: it has stood still for {}", format_span(pause.still_s)));
+               fmt::format("the growth ended: memory has not grown for {}", format_span(pause.still_s)));
   if (paused_s < standing.patience_s(level)) return;
   end(standing, AlertEnd::withdrawn,
       standing.is_given_back(level)

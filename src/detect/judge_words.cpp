@@ -99,7 +99,7 @@ Finding Judge::derived_finding(const Derived& derived) const {
   // The creep is only a share of a steady growth: the share of increments that are not jumps.
   for (double* rate : {&f.growth_bytes_per_s.low, &f.growth_bytes_per_s.mid, &f.growth_bytes_per_s.high})
     *rate /= creep_.share_seen();
-  f.because = fmt::format("grows beneath {} jumps that cancel out: {}; at this pace all the time it would be {}",
+  f.because = fmt::format("grows beneath {} jumps that cancel out: {}; without interruptions the rate would be {}",
                           creep_.jumps(), f.because, format_scaled_rate(f.growth_bytes_per_s.mid));
   return f;
 }
@@ -183,18 +183,19 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
             : fmt::format("; {} runs before it grew at about this rate, and ran out of memory", precedent_->ran_out);
   // While it waits for that, and if the end of a recording has decided.
   if (e.most_confidence < 1 && (f.state == State::growing || f.stage == Stage::confirmed_at_end))
-    f.because += "; it may be the morning of a daily load: another day will tell";
+    f.because += "; it may be the morning of a daily load: another day will show";
   if (f.state == State::growing) {
     f.because += f.stage == Stage::suspected ? "; suspected, not confirmed yet" : "; not yet decidable";
     if (oom_in_s) {
       f.oom_if_growth_continues_s = oom_in_s->mid;
-      f.because += fmt::format("; if it goes on, memory ends in {}", format_duration(oom_in_s->mid));
+      f.because += fmt::format("; if the growth continues, memory runs out in {}", format_duration(oom_in_s->mid));
     }
   }
   if (f.state == State::slow_growth)
-    f.because += fmt::format("; the memory lasts more than {:.0f} days: no alert", config_.horizon_days);
+    f.because += fmt::format("; memory lasts more than {:.0f} days: no alert", config_.horizon_days);
   if (alert_.stands() && was_slow_)
-    f.because += fmt::format("; it was slow growth until its end came within {:.0f} days", config_.horizon_days);
+    f.because +=
+        fmt::format("; it was slow growth until memory was to run out within {:.0f} days", config_.horizon_days);
   if (alert_.stands() && !limit_bytes_)
     f.because += "; capacity unknown: the time to out-of-memory cannot be predicted";
 }

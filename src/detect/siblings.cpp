@@ -127,7 +127,7 @@ std::string SiblingsWord::describe() const {
   const bool singular = of_them == 1;
   switch (kind) {
     case SiblingSays::still:
-      return fmt::format("; {} stand{} still", who, singular ? "s" : "");
+      return fmt::format("; {} show{} no growth", who, singular ? "s" : "");
     case SiblingSays::rises:
       return fmt::format("; {} rise{}, too", who, singular ? "s" : "");
     case SiblingSays::ended:

@@ -51,9 +51,9 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
     now.detector = f.detector;
     now.confidence = kUnknownConfidence;
     now.state = flat && long_enough ? State::steady : State::too_short;
-    now.because = fmt::format("the growth ended with the run that made it; {}",
+    now.because = fmt::format("the growth ended with the run that caused it; {}",
                               now.state == State::steady ? "memory has not grown since"
-                                                         : "too little has been seen since to tell what comes");
+                                                         : "too few samples since then to tell what comes next");
     f = std::move(now);
   };
   // The swings and the levels of a run that grew belong to the past, too.
@@ -93,13 +93,13 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     }
     // Names what would decide a rise that one series cannot decide (docs/detectors/judge.md, "What cannot be decided").
     if (v.finding.state == State::growing && !a.any_process && !catalog.processes_are_listed)
-      v.finding.because += "; the memory of each process would tell jobs that come and stay from a leak";
+      v.finding.because += "; the memory of each process would show whether jobs come and stay, or something leaks";
   }
   s.name_framework(v, catalog);
   if (runs)
     runs->say(s, v);
   else if (s.key.metric == Metric::process_used && !v.finding.leak && v.finding.state == State::growing)
-    v.finding.because += "; an earlier run of the program would tell";
+    v.finding.because += "; an earlier run of the program would show which";
   return v;
 }
 

@@ -172,7 +172,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
     if (!was_leak) return;
     f.state = State::growing;
     f.because = fmt::format(
-        "{} grows, and whether that is a leak is not decided yet; of the device's total: {}",
+        "{} grows, and it is not decided yet whether that is a leak; of the device's total: {}",
         process_grows ? fmt::format("pid {}", a.suspect->pid) : std::string("what no visible process holds"),
         f.because);
     return;
@@ -283,8 +283,10 @@ void Engine::Core::leave_to_jobs(const SeriesState& process, Verdict& v) const {
   if (!word) return;
   const std::string why =
       word->ended_long
-          ? fmt::format("{} earlier runs of the same program lived as long, and most ended long before memory would",
-                        word->runs)
+          ? fmt::format(
+                "{} earlier runs of the same program lived as long, and most ended long before memory would have run "
+                "out",
+                word->runs)
           : fmt::format("{} earlier runs of the same program grew for as long and as high, and did not leak",
                         word->runs);
   v.finding.leak = false;

@@ -244,7 +244,7 @@ void RunMemory::say(const SeriesState& s, Verdict& v) const {
   if (!is_process(s) || v.finding.leak || v.finding.state != State::growing) return;
   const Seen* const seen = find(s.id);
   if (seen == nullptr || seen->remembered || seen->identity.text.empty()) return;
-  v.finding.because += "; this is the first known run of the program: a second one will tell";
+  v.finding.because += "; this is the first known run of the program: a second one will show more";
 }
 
 }  // namespace vramtrack

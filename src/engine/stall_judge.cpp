@@ -76,7 +76,7 @@ class Judge {
 
   std::optional<Stall> quiet(double quiet_s) {
     if (p_.state == 'Z') {
-      because(fmt::format("it has ended (zombie), and its parent, pid {}, has not taken notice", p_.parent_pid));
+      because(fmt::format("it has ended (zombie), but its parent, pid {}, has not reaped it", p_.parent_pid));
       because("the driver still lists its memory");
       return conclude(stalled, StallCause::exited, quiet_s, kCertainState);
     }
@@ -85,8 +85,8 @@ class Judge {
       return conclude(idle, StallCause::stopped, quiet_s, kCertainState);
     }
     if (p_.state == 'D' && f_.in_state_s >= window_s_) {
-      because("it sleeps uninterruptibly in the kernel (state D) at each look" + waits_in());
-      because("no signal reaches it, SIGKILL neither, until the kernel or the driver answers");
+      because("it sleeps uninterruptibly in the kernel (state D) at each check" + waits_in());
+      because("no signal reaches it, not even SIGKILL, until the kernel or the driver answers");
       tell_rest();
       return conclude(stalled, StallCause::uninterruptible, quiet_s, kCertainState);
     }
@@ -97,7 +97,7 @@ class Judge {
 
   std::optional<Stall> stopped(double quiet_s) {
     because(p_.frozen ? "its cgroup is frozen, as by 'docker pause'"
-                      : fmt::format("it was stopped by a signal (state T); 'kill -CONT' lets it go on"));
+                      : fmt::format("it was stopped by a signal (state T); 'kill -CONT' resumes it"));
     if (rests_by_nature()) {
       tell_nature();
       return conclude(idle, StallCause::stopped, quiet_s, kStopped);
@@ -115,13 +115,13 @@ class Judge {
     // Its own requests wait for it, so it is not at rest.
     if (f_.requests_wait_s >= window_s_ && p_.nature != ProcessNature::notebook) {
       because(counted(p_.listening->waiting, "connection waits", "connections wait") +
-              " to be accepted or read at each look, and it does neither");
+              " to be accepted or read at each check, and it does neither");
       tell_nature();
       tell_rest();
       return conclude(stalled, StallCause::unread_requests, quiet_s, kUnread);
     }
     tell_nature();
-    because("nothing of it moved, which is usual while nobody asks for anything");
+    because("it did nothing, which is usual while there are no requests");
     return conclude(idle, StallCause::unknown, quiet_s, p_.nature != ProcessNature::worker ? 0.95 : 0.85);
   }
 
@@ -136,19 +136,21 @@ class Judge {
     }
     tell_rest();
     if (!f_.knows_gpu) {
-      because("whether its kernels ran is not known: other processes use its GPU, and the driver does not tell whose");
+      because(
+          "whether its kernels ran is not known: other processes use its GPU, and the driver does not report which "
+          "one");
       confidence += kNoGpu;
     }
     if (!f_.knows_io) {
-      because("what it reads and writes may not be read: run vramtrack as root or with CAP_SYS_PTRACE");
+      because("its reads and writes cannot be observed: run vramtrack as root or with CAP_SYS_PTRACE");
       confidence += kNoIo;
     }
     if (!p_.listening) {
-      because("whether it is a server may not be read");
+      because("whether it is a server cannot be determined");
       confidence += kNoSockets;
     }
     if (p_.foreground) {
-      because("it is in the foreground of a terminal: somebody may sit before it");
+      because("it is in the foreground of a terminal: somebody may be using it");
       confidence += kForeground;
     }
     if (p_.parent_cpu_s && f_.parent_quiet_s < window_s_) {
@@ -229,7 +231,7 @@ class Judge {
     if (f_.knows_io) words += ", read and wrote nothing";
     words += ", and its GPU memory did not change";
     because(words);
-    if (p_.children > 0) because(counted(p_.children, "child process rests", "child processes rest") + ", too");
+    if (p_.children > 0) because(counted(p_.children, "child process is idle", "child processes are idle") + ", too");
     if (p_.state != 'D' && !p_.waits_in.empty()) because("its main thread waits in " + p_.waits_in);
   }
 

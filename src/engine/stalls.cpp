@@ -70,7 +70,7 @@ void Stalls::take(const Batch& batch, const Tell& tell) {
     if (process.last.time == now) {
       conclude(process, tell);
     } else if (process.last.pid != 0 && seconds_between(process.last.time, now) > kGap * pace_s()) {
-      if (process.alert) clear(process, now, AlertEnd::released, "it gave its memory back", tell);
+      if (process.alert) clear(process, now, AlertEnd::released, "it released its memory", tell);
       it = processes_.erase(it);
       continue;
     }

@@ -59,9 +59,9 @@ void UnreleasedMemory::raise(const Remainder::Unreleased& memory, Timestamp time
 void UnreleasedMemory::clear(Alert& alert, Timestamp time, const Tell& tell) {
   alert.cleared = std::max(time, alert.raised);
   alert.ended = AlertEnd::released;
-  alert.end_reason = alert.finding.onset ? fmt::format("the memory came back {} after the process had ended",
+  alert.end_reason = alert.finding.onset ? fmt::format("the memory was freed {} after the process had ended",
                                                        format_duration(seconds_between(*alert.finding.onset, time)))
-                                         : "the memory came back";
+                                         : "the memory was freed";
   tell(alert, AlertNews::cleared);
 }
 

@@ -119,17 +119,17 @@ bool judge_device(Failure& f) {
     const double used = *s.total - free;
     if (s.free && *needed > free && *needed <= *s.total) {
       const std::string sizes =
-          fmt::format("{} were wanted at the start, and of the device's {} only {} were free: {} were in use before",
+          fmt::format("{} were needed at the start, but of the device's {} only {} were free: {} were already in use",
                       size_words(*needed), size_words(*s.total), size_words(free), size_words(used));
       return set(used > ordinary_outside_bytes(*s.total) ? Cause::outside : Cause::limit, sizes);
     }
     if (*needed > *s.total)
       return set(Cause::too_big,
-                 fmt::format("{} are needed, and {} are there for it", size_words(*needed), size_words(*s.total)));
+                 fmt::format("{} are needed, but only {} are available", size_words(*needed), size_words(*s.total)));
   }
   if (!s.asked) return false;
   if (*s.asked >= kImpossibleBytes)
-    return set(Cause::too_big, fmt::format("{} were requested, and no machine has that: the size itself is wrong (an "
+    return set(Cause::too_big, fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
                                            "overflow, a shape, a damaged file)",
                                            size_words(*s.asked)));
   const std::string asked = fmt::format("{} were requested", size_words(*s.asked));
@@ -174,10 +174,9 @@ bool judge_device(Failure& f) {
     return set(Cause::too_big, fmt::format("{} while {} of the {} that may be taken were in use", asked,
                                            size_words(held), size_words(*s.allowed)));
   if (is_intel(f) && *s.asked >= kIntelPieceBytes && s.total && s.free.value_or(*s.total - held) >= *s.asked)
-    return set(Cause::limit,
-               fmt::format("{} in one piece, and {} of the device's {} were free: Intel's driver gives no "
-                           "piece of 4 GiB or more unless it is told to",
-                           asked, size_words(s.free.value_or(*s.total - held)), size_words(*s.total)));
+    return set(Cause::limit, fmt::format("{} in one piece, and {} of the device's {} were free: Intel's driver "
+                                         "allocates no piece of 4 GiB or more unless it is told to",
+                                         asked, size_words(s.free.value_or(*s.total - held)), size_words(*s.total)));
   if (const auto outside = f.figures.get(Figure::outside); outside && s.total && s.allocated) {
     // They are of this process, too (its compiled graphs): the larger part is meant.
     if (*outside > *s.allocated && *outside >= *s.asked)
@@ -254,7 +253,7 @@ std::string wording_words(const Failure& f) {
   switch (f.cause) {
     case Cause::limit:
       add(fmt::format(
-          "{} refused by its own limit{}", f.wording->program,
+          "{} refused because of its own limit{}", f.wording->program,
           f.figures.get(Figure::allowed) ? fmt::format(", {}", size_words(*f.figures.get(Figure::allowed))) : ""));
       break;
     case Cause::too_big:
@@ -268,10 +267,10 @@ std::string wording_words(const Failure& f) {
         out += ", and such a buffer is made when the model is loaded, before anything can grow";
       break;
     case Cause::outside:
-      add("the memory was given back before, and others have it now");
+      add("the memory was released before, and others hold it now");
       break;
     default:
-      add(fmt::format("{} says that memory ran out, and not who holds it", f.wording->program));
+      add(fmt::format("{} says that memory ran out, but not who holds it", f.wording->program));
   }
   return out;
 }
@@ -306,7 +305,7 @@ void find_cause(Failure& failure) {
 std::string fault_of(const Failure& f) {
   switch (f.cause) {
     case Cause::leak:
-      return "the program's: it keeps what it should have given back";
+      return "the program's: it keeps what it should have released";
     case Cause::fragmentation:
       return "the allocator's: the memory is there, in pieces that are too small";
     case Cause::too_big:

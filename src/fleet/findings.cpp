@@ -224,11 +224,11 @@ void find_nodes(const std::vector<Run>& runs, std::vector<FleetFinding>& out) {
         suspicion.p_value <= 0.05
             ? fmt::format(
                   "This points at the node: check its driver, its configuration and its GPUs (vramtrack doctor "
-                  "--health); chance alone does this in {} of cases.",
+                  "--health); chance alone would do this in {} of cases.",
                   format_percent(suspicion.p_value))
             : fmt::format(
-                  "Check the node (vramtrack doctor --health), and what only this rank does: one leak on one of "
-                  "{} nodes cannot tell the two apart.",
+                  "Check the node (vramtrack doctor --health), and what only this rank does: a leak on one of {} nodes "
+                  "does not show which of the two is the cause.",
                   suspicion.healthy_nodes.size() + 1);
     out.push_back(std::move(finding));
   }
@@ -280,7 +280,8 @@ void find_versions(const std::vector<Run>& runs, std::vector<FleetFinding>& out)
     finding.p_value = fisher_exact(with_leaking, with_leaking + without_leaking, with - with_leaking,
                                    with + without - with_leaking - without_leaking);
     finding.text = fmt::format(
-        "{} began to leak when its image changed from {} to {}: {} of {} runs of the new one leak, {} of {} of others. "
+        "{} began to leak when its image changed from {} to {}: {} of {} runs of the new one leak, and {} of {} of the "
+        "others. "
         "Compare the two versions.",
         program, finding.before, since, with_leaking, with, without_leaking, without);
     out.push_back(std::move(finding));

@@ -24,7 +24,7 @@ std::string connection_words(httplib::Error error) {
     case httplib::Error::ConnectionTimeout:
       return "the connection timed out";
     case httplib::Error::Read:
-      return "the connection was closed, or was silent for too long, before the answer was whole";
+      return "the connection was closed, or was silent for too long, before the answer was complete";
     case httplib::Error::Write:
       return "the connection was closed while the request was sent";
     case httplib::Error::SSLConnection:
@@ -161,7 +161,7 @@ tl::expected<void, HttpFailure> send_request(const ServerAddress& server, const 
   if (!taken) return failed(HttpFailure::Kind::passing, server.origin() + ": " + taken.error().message);
   if (is_late)
     return failed(HttpFailure::Kind::passing,
-                  fmt::format("{}: no whole answer within {:.3g} s", server.origin(), server.timeout_s));
+                  fmt::format("{}: no complete answer within {:.3g} s", server.origin(), server.timeout_s));
   if (status != 0 && (status < 200 || status >= 300)) return tl::unexpected(failure_of(server, status, words));
   if (!is_whole) return failed(HttpFailure::Kind::passing, server.origin() + ": " + connection_words(error));
   return {};

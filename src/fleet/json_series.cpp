@@ -63,7 +63,7 @@ Status read_answer(std::string_view body, Data data) {
     return fail(fmt::format("the server says: {}", outcome.error.empty() ? "error, without a reason" : outcome.error));
   if (!read)
     return fail(
-        fmt::format("the answer is not what Prometheus's API gives (at byte {} of {})", in.offset(), body.size()));
+        fmt::format("the answer is not what Prometheus's API returns (at byte {} of {})", in.offset(), body.size()));
   if (outcome.status != "success") return fail("the answer has no \"status\": \"success\"");
   return {};
 }
@@ -75,7 +75,7 @@ Status ExportAnswer::take(std::string_view bytes) {
     const std::size_t newline = bytes.find('\n');
     if (newline == std::string_view::npos) {
       if (pending_.size() + bytes.size() > kMostLine)
-        return fail(fmt::format("line {} of the export is longer than 256 MiB; scan a shorter time", line_ + 1));
+        return fail(fmt::format("line {} of the export is longer than 256 MiB; scan a shorter period", line_ + 1));
       pending_ += bytes;
       return {};
     }

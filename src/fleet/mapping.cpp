@@ -31,7 +31,7 @@ class TableReader {
 
   std::string text(std::string_view key, const toml::node& node) {
     if (const auto value = node.value<std::string>(); value && !value->empty()) return *value;
-    refuse(node, fmt::format("\"{}\" must be a text", key));
+    refuse(node, fmt::format("\"{}\" must be a string", key));
     return {};
   }
 
@@ -97,7 +97,7 @@ Exporter read_exporter(const toml::table& table, TableReader& reader) {
   if (!table.contains("unit")) reader.refuse(table, "an exporter has no unit; add unit = \"bytes\" or \"MiB\"");
   if (out.host_labels.empty()) out.host_labels = {"instance"};
   if (out.device_labels.empty() && out.index_labels.empty())
-    reader.refuse(table, "nothing tells the GPUs of a host apart; add device_labels or index_labels");
+    reader.refuse(table, "nothing distinguishes the GPUs of a host; add device_labels or index_labels");
   return out;
 }
 

@@ -75,18 +75,19 @@ std::string fleet_metrics(const Scan& scan, const FleetFindings& found, const Pa
   one("vramtrack_fleet_machines", "Machines whose GPUs are judged.", static_cast<double>(scan.machines.size()));
   one("vramtrack_fleet_gpus", "GPUs that are judged.", static_cast<double>(found.gpus));
   one("vramtrack_fleet_leaking_gpus", "GPUs that leak now.", static_cast<double>(found.leaking_gpus));
-  one("vramtrack_fleet_suspected_gpus", "GPUs of which a leak is suspected; no alert stands.",
+  one("vramtrack_fleet_suspected_gpus", "GPUs with a suspected leak; no alert is active for it.",
       static_cast<double>(found.suspected_gpus));
-  one("vramtrack_fleet_leaking_jobs", "Jobs of which a GPU leaks now.",
+  one("vramtrack_fleet_leaking_jobs", "Jobs with at least one GPU that leaks now.",
       static_cast<double>(std::count_if(found.jobs.begin(), found.jobs.end(),
                                         [](const LeakingJob& job) { return job.state == JobState::leaks; })));
   one("vramtrack_fleet_at_risk_gpu_seconds",
-      "Work that a crash of the leaking jobs would lose at most, in GPU seconds.", found.gpu_hours_at_risk * 3600);
+      "Upper bound of the work that a crash of the leaking jobs would lose, in GPU seconds.",
+      found.gpu_hours_at_risk * 3600);
   one("vramtrack_fleet_unread_machines", "Machines that the last pass could not read.", static_cast<double>(unread));
   one("vramtrack_fleet_pass_timestamp_seconds", "When the last pass began.", seconds_of(status.time));
   one("vramtrack_fleet_pass_duration_seconds", "How long the last pass took.", status.took_s);
   one("vramtrack_fleet_passes_total", "Passes so far.", static_cast<double>(status.passes), metrics::kCounter);
-  one("vramtrack_fleet_failed_passes_total", "Passes that could not ask the server.",
+  one("vramtrack_fleet_failed_passes_total", "Passes that could not query the server.",
       static_cast<double>(status.failed_passes), metrics::kCounter);
   one("vramtrack_fleet_samples_total", "Samples that were read.", static_cast<double>(status.samples),
       metrics::kCounter);

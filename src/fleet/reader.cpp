@@ -130,7 +130,7 @@ Answer<void> Reader::read_remotely(const Query& query, const SeriesSink& sink) c
         // "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse", or a plain message
         if (type.find("x-streamed-protobuf") != std::string::npos) return chunks.take(bytes);
         if (type.find("protobuf") == std::string::npos)
-          return fail(fmt::format("remote read was answered with \"{}\"", type.substr(0, 80)));
+          return fail(fmt::format("the server answered remote read with \"{}\"", type.substr(0, 80)));
         is_sampled = true;
         sampled += bytes;
         return {};

@@ -129,7 +129,7 @@ Status ChunkedAnswer::take(std::string_view bytes) {
       is_whole = (byte & 0x80U) == 0;
     }
     if ((!is_whole && data - at >= 10) || size > kMostFrame)
-      return fail(fmt::format("byte {} of the answer begins no frame of remote read", offset_ + at));
+      return fail(fmt::format("no frame of remote read begins at byte {} of the answer", offset_ + at));
     if (!is_whole || pending_.size() - data < size + 4) break;
     std::uint32_t expected = 0;
     for (std::size_t i = 0; i < 4; ++i) expected = (expected << 8) | static_cast<unsigned char>(pending_[data + i]);

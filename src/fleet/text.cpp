@@ -89,7 +89,7 @@ std::string what_is_missing(const Scan& scan) {
   for (const Unread& unread : scan.unread)
     out += fmt::format("Not read: {} of {}: {}\n", format_count(unread.hosts.size(), "machine"),
                        first_hosts(unread.hosts), printable(unread.why));
-  if (scan.was_cancelled) out += "The scan was interrupted: what is above covers a part of the fleet.\n";
+  if (scan.was_cancelled) out += "The scan was interrupted: the results above cover only part of the fleet.\n";
   std::size_t without_capacity = 0, shared = 0;
   for (const MachineVerdict& machine : scan.machines)
     for (const GpuVerdict& gpu : machine.gpus) {
@@ -98,11 +98,11 @@ std::string what_is_missing(const Scan& scan) {
     }
   if (without_capacity > 0)
     out += fmt::format(
-        "{} without a known capacity: their end of memory cannot be predicted. Export the total or free "
+        "{} without a known capacity: it cannot be predicted when memory runs out. Export the total or free "
         "memory as well.\n",
         format_count(without_capacity, "GPU"));
   if (shared > 0)
-    out += fmt::format("{} with series of several users that differ: their shares were added up.\n",
+    out += fmt::format("{} with different series for several users: their shares were added up.\n",
                        format_count(shared, "GPU"));
   if (scan.unnamed_series > 0)
     out += fmt::format("{} skipped: no label names a GPU. `vramtrack fleet exporters` shows which labels are read.\n",
@@ -121,8 +121,8 @@ std::string findings_text(const std::vector<FleetFinding>& findings) {
     if (!is_unsure(finding) || unsure <= kMostUnsure) out += "\n" + printable(finding.text) + "\n";
   if (unsure > kMostUnsure)
     out += fmt::format(
-        "\n{} jobs leak on one of their nodes and are healthy on the others: too little to tell the node "
-        "from what that rank does. {} lists them.\n",
+        "\n{} jobs leak on one of their nodes and are healthy on the others: this is too little to tell "
+        "whether the node or the work of that rank is the cause. {} lists them.\n",
         format_number(unsure), name_of(Option::json));
   return out;
 }

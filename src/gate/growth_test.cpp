@@ -175,7 +175,8 @@ std::string words(const GrowthResult& r, const GrowthLimits& limits) {
   }
   if (r.beneath_garbage)
     return fmt::format(
-        "grows {} (at most {}) beneath what comes and goes (up to {:.1f} MiB), the limit is {}; {} iterations after {} "
+        "grows {} (at most {}) beneath memory that comes and goes (up to {:.1f} MiB), the limit is {}; {} iterations "
+        "after {} "
         "of warm-up",
         growth(r.growth_bytes), growth(r.high_bytes), r.given_back_bytes / kMiB,
         growth(limits.limit_bytes_per_iteration), r.tested_iterations, r.warm_up_iterations);

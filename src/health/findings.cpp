@@ -198,7 +198,7 @@ void check_empty(const Ledger& ledger, HealthCheckup& out) {
         {.severity = HealthSeverity::critical,
          .kind = "memory_left_over",
          .device = one.device,
-         .what = fmt::format("{} are in use that no process holds", bytes_words(one.unattributed_bytes)),
+         .what = fmt::format("{} in use are held by no process", bytes_words(one.unattributed_bytes)),
          .cause = "driver",
          .evidence = std::move(evidence),
          .advice = "see 'vramtrack holders' as root; when nothing uses the GPU, reset it (nvidia-smi "

@@ -83,7 +83,7 @@ void read_lines(const std::string& path, DriverLogReader& reader, HealthFacts::L
     reader.lines(std::string_view(rest).substr(0, end + 1));
     rest.erase(0, end + 1);
   }
-  out.error = fmt::format("{} has more than 64 MiB; name the part of the last days", path);
+  out.error = fmt::format("{} has more than 64 MiB; pass only the part of the last days", path);
 }
 
 bool is_device(const std::string& path) {

@@ -32,7 +32,7 @@ Result<HeldProcess> HeldProcess::open(const std::string& proc_root, std::uint32_
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
   if (fd < 0) {
     if (errno == ESRCH) return fail(fmt::format("pid {} has ended, or is in another pid namespace", pid));
-    return fail(fmt::format("pid {} cannot be held: {}; use kill {}", pid, errno_words(errno), pid));
+    return fail(fmt::format("pid {} cannot be opened: {}; use kill {}", pid, errno_words(errno), pid));
   }
   // Open the descriptor first, then compare: if the pid had been reused before, the start ticks differ; if it is
   // reused later, the descriptor still refers to the old process.
@@ -59,7 +59,8 @@ Status HeldProcess::send(int signal) const {
   if (::syscall(SYS_pidfd_send_signal, fd_, signal, nullptr, 0U) == 0) return {};
   if (errno == ESRCH) return fail(fmt::format("pid {} has ended by itself", info_.pid));
   if (errno == EPERM)
-    return fail(fmt::format("no right to signal pid {} of {}; as root: kill {}", info_.pid, info_.user, info_.pid));
+    return fail(
+        fmt::format("no permission to signal pid {} of {}; as root: kill {}", info_.pid, info_.user, info_.pid));
   return fail(fmt::format("pid {} could not be signalled: {}", info_.pid, errno_words(errno)));
 }
 

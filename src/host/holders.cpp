@@ -87,7 +87,7 @@ void judge(const Processes& all, const ListedProcess& process, Holder& holder) {
   holder.is_helper = is_multiprocessing_helper(holder.info.command, holder.info.name);
   if (process.state == 'Z' || process.state == 'X') {
     holder.state = HolderState::zombie;
-    holder.why = fmt::format("it has ended, and its parent {} has not collected it", above);
+    holder.why = fmt::format("it has ended, but its parent {} has not reaped it", above);
   } else if (process.state == 'D') {
     holder.state = HolderState::uninterruptible;
     holder.why = "it waits in the kernel, where no signal reaches it";

@@ -19,7 +19,7 @@ enum class HolderState : std::uint8_t {
   alive,
   service,          ///< a display server, an MPS server, a daemon of the driver: alive, and meant to stay
   orphaned,         ///< it lives, and the process that started it has ended
-  zombie,           ///< it has ended, and its parent has not collected it
+  zombie,           ///< it has ended, and its parent has not reaped it
   uninterruptible,  ///< it waits in the kernel ('D'): no signal reaches it
   not_visible,      ///< the driver lists it, /proc does not show it
 };

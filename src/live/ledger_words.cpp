@@ -78,7 +78,8 @@ std::string device_text(const DeviceLedger& one) {
   if (!one.lines.empty()) out += '\n' + heading();
   for (const LedgerLine& line : one.lines)
     out += holder_rows(line.holder, line.bytes ? bytes_words(*line.bytes) : "-", false);
-  if (!one.not_listed.empty()) out += "\n  These have the GPU open, and the driver does not list them:\n" + heading();
+  if (!one.not_listed.empty())
+    out += "\n  These processes have the GPU open, but the driver does not list them:\n" + heading();
   for (const Holder& holder : one.not_listed) out += holder_rows(holder, "-", true);
   return out;
 }
@@ -134,7 +135,8 @@ std::string ledger_text(const Ledger& ledger) {
   std::string out;
   for (const DeviceLedger& one : ledger.devices) out += (out.empty() ? "" : "\n") + device_text(one);
   if (!ledger.elsewhere.empty())
-    out += "\nThese have files of the driver open, and the driver lists them on none of these GPUs:\n" + heading();
+    out += "\nThese processes have files of the driver open, but the driver lists them on none of these GPUs:\n" +
+           heading();
   for (const Holder& holder : ledger.elsewhere) out += holder_rows(holder, "-", true);
   if (ledger.not_inspected > 0)
     out += fmt::format("\n{} of other users could not be inspected; run as root to see {}\n",

@@ -118,15 +118,15 @@ SilenceSubject silence_subject(const View& view, const SeriesView& series) {
 Status check_silence(const Silence& s, Timestamp now) {
   for (const TextField& field : kTexts)
     if (printable(s.*field.member) != s.*field.member)
-      return fail(fmt::format("'{}' must not have control characters", field.name));
+      return fail(fmt::format("'{}' must not contain control characters", field.name));
   const bool any = !s.gpu.empty() || !s.command.empty() || !s.user.empty() || s.pid != 0;
   if (!any && !s.all) return fail("say what to silence: a GPU, a command, a user or a pid; or all");
-  if (any && s.all) return fail("'all' silences everything: leave it out, or the other conditions");
+  if (any && s.all) return fail("'all' silences everything: leave out either 'all' or the other conditions");
   const Timestamp begins = std::max(s.begins, now);
-  if (s.ends <= s.begins) return fail("the silence must end after its beginning");
+  if (s.ends <= s.begins) return fail("the silence must end after it begins");
   if (s.ends <= now) return fail("the silence must end in the future");
   if (begins > now + kLongest || s.ends > begins + kLongest)
-    return fail("a silence may begin within a year, and last at most a year; for longer, use notify.silenced-gpus");
+    return fail("a silence must begin within a year and last at most a year; for longer, use notify.silenced-gpus");
   if (const auto regex = Regex::compile(s.command); !regex)
     return fail(fmt::format("'{}' is not a regular expression: {}", s.command, regex.error().message));
   return {};
@@ -170,8 +170,9 @@ Result<std::string> gpu_of(const View& view, const std::string& name) {
     there.push_back(index.empty() ? s.key.device_id : fmt::format("{} ({})", index, s.key.device_id));
   }
   if (found.size() == 1) return found.front();
-  if (found.size() > 1) return fail(printable(fmt::format("'{}' begins the names of {} GPUs", name, found.size())));
-  return fail(printable(fmt::format("no GPU here is '{}'; give one of: {}", name, fmt::join(there, ", "))));
+  if (found.size() > 1)
+    return fail(printable(fmt::format("'{0}' is not unique: the names of {1} GPUs begin with it", name, found.size())));
+  return fail(printable(fmt::format("there is no GPU '{}' here; give one of: {}", name, fmt::join(there, ", "))));
 }
 
 Result<Silences::Entry> Silences::entry_of(Silence silence) {
@@ -291,7 +292,7 @@ Result<Silence> Silences::add(Silence silence, Timestamp now) {
 Result<bool> Silences::end(std::string_view id, Timestamp now) {
   const std::lock_guard lock(mutex_);
   for (const Entry& e : configured_)
-    if (e.silence.id == id) return fail(fmt::format("it is one of the configuration; change {} to end it", id));
+    if (e.silence.id == id) return fail(fmt::format("it is set in the configuration; change {} to end it", id));
   const auto alone = lock_beside(path_);
   if (!alone) return fail(alone.error());
   if (Status fresh = refresh(); !fresh) return fail(fresh.error());

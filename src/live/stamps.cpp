@@ -53,7 +53,7 @@ Timestamp Stamps::next(const ClockReading& now) {
     const bool returned = ahead_ != Duration{0} && std::chrono::abs(ahead_ + off) <= tolerance;
     ahead_ = returned ? Duration{0} : ahead_ + off;
     changed_at_ = since_boot;
-    news_ = returned ? "the clock was set right again"
+    news_ = returned ? "the clock was corrected"
                      : fmt::format("the clock was set {} by {}; timestamps continue from the previous time{}",
                                    off > Duration{0} ? "forward" : "back", span(off),
                                    ahead_ > Duration{0}

@@ -34,7 +34,7 @@ struct ToldSeries {
 
 std::string verdict_of(const ToldSeries& s) {
   if (!s.series.has_verdict) return "only summaries are left";
-  return s.told.headline + (s.series.gone ? ", not seen any more" : "");
+  return s.told.headline + (s.series.gone ? ", no longer seen" : "");
 }
 
 Tone tone_of(const ToldSeries& s) {
@@ -122,7 +122,7 @@ std::string title_of(const PeriodReport& report) {
       leaks > 0 ? fmt::format("{} of {} GPU{} leak{}", leaks, devices, devices == 1 ? "" : "s", leaks == 1 ? "s" : "")
       : first != nullptr ? std::string("a process leaks")
       : ran_out > 0      ? fmt::format("{} of {} GPU{} ran out of memory", ran_out, devices, devices == 1 ? "" : "s")
-      : has_leak(report) ? std::string("no leak now; there was one")
+      : has_leak(report) ? std::string("no leak now, but there was one")
       : devices > 0 && unknown == devices ? std::string("not known yet: too few samples")
                                           : std::string("no leak");
   if (first != nullptr) out += ", " + format_oom(*first->view.verdict.finding.oom_in_s);
@@ -287,7 +287,7 @@ void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
   const std::vector<Story> all = told_alerts(report);
   blocks.emplace_back(Heading{2, "Alerts"});
   if (all.empty()) {
-    blocks.emplace_back(Paragraph{"No alert was raised or stood in this period."});
+    blocks.emplace_back(Paragraph{"No alert was raised or active in this period."});
     return;
   }
   Table out;
@@ -322,7 +322,7 @@ constexpr std::size_t kMostActs = 100;
 
 void acts_section(const PeriodReport& report, std::vector<Block>& blocks) {
   if (report.acts.empty()) return;
-  blocks.emplace_back(Heading{2, "Acts of policies"});
+  blocks.emplace_back(Heading{2, "Actions of policies"});
   Table out;
   out.header = {"time", "policy", "step", "outcome", "whom", "because"};
   out.prose = true;

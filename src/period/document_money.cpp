@@ -159,10 +159,10 @@ void idle_section(const PeriodReport& report, std::vector<Block>& blocks) {
   if ((processes || utilisation) && money.idle_gpu_h <= 0) {
     note = "None was found. ";
   } else if (processes || utilisation) {
-    note = fmt::format("{} GPU-hours in all; {} by the share of the memory so held.", gpu_hours(money.idle_gpu_h),
-                       gpu_hours(money.idle_share_h));
+    note = fmt::format("{} GPU-hours in all; {} if weighted by the share of memory that is idle.",
+                       gpu_hours(money.idle_gpu_h), gpu_hours(money.idle_share_h));
     if (money.usd_per_gpu_hour)
-      note += fmt::format(" That is {} if nobody else could use these GPUs, {} by share.",
+      note += fmt::format(" That is {} if nobody else could use these GPUs, {} if weighted.",
                           usd(money.idle_gpu_h * *money.usd_per_gpu_hour),
                           usd(money.idle_share_h * *money.usd_per_gpu_hour));
     note += ' ';

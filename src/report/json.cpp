@@ -108,7 +108,8 @@ std::string event_json(const Event& event, bool clock_is_relative) {
 }
 
 extern const ReportInfo json_report;
-const ReportInfo json_report{"json", "for programs: one object a line, one per series (vramtrack.analysis.v1)", render};
+const ReportInfo json_report{"json", "for programs: one object per line, one line per series (vramtrack.analysis.v1)",
+                             render};
 
 std::string program_json(const Program& program) {
   const auto whole_bytes = [](double bytes) { return static_cast<std::uint64_t>(bytes); };

@@ -73,7 +73,7 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
   Family rest(out, "vramtrack_device_memory_unattributed_bytes",
               "Memory in use on the device that no visible process holds, where its processes are known.");
   Family unreleased(out, "vramtrack_device_memory_unreleased_bytes",
-                    "Memory in use that processes held which have ended since; 0 if all was released.");
+                    "Memory still in use that was held by processes that have ended; 0 if all of it was released.");
   for (const Device& d : devices) {
     std::uint64_t sum = 0;
     for (const SeriesView* p : d.processes) sum += p->used_bytes;
@@ -171,7 +171,7 @@ void add_suspect(Family& suspect, const Device& d, const MetricsOptions& options
 }
 
 void add_verdicts(Families& out, const View& view, const std::vector<Device>& devices, const MetricsOptions& options) {
-  Family verdict(out, "vramtrack_verdict", "1 while the device leaks in this pattern, else 0.");
+  Family verdict(out, "vramtrack_verdict", "1 while the device leaks with this pattern, else 0.");
   Family words(out, "vramtrack_verdict_info", "The verdict in words and their tone, as labels; always 1.");
   Family severity(out, "vramtrack_severity", "0 ok, 1 watch, 2 warning, 3 critical.");
   Family confidence(out, "vramtrack_confidence_ratio", "Probability that the device's memory leaks, 0 to 1.");
@@ -185,13 +185,13 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
   Family eta_high(out, "vramtrack_oom_eta_high_seconds", "Its 90th percentile.");
   Family onset(out, "vramtrack_onset_timestamp_seconds", "Time when the leak began; absent without a leak.");
   Family standing(out, "vramtrack_alerts_standing",
-                  "Standing alerts of the device and its processes; a leak that both show is one.");
+                  "Active alerts of the device and its processes; a leak that both show counts once.");
   Family silenced(out, "vramtrack_alerts_silenced",
-                  "How many of the standing alerts are silenced: nobody is notified of them.");
+                  "How many of the active alerts are silenced: no notifications are sent for them.");
   Family slow(out, "vramtrack_device_slow_growth",
-              "1 while the device grows so slowly that memory lasts longer than horizon-days; no alert is raised.");
+              "1 while memory use grows so slowly that memory lasts longer than horizon-days; no alert is raised.");
   Family suspected(out, "vramtrack_device_leak_suspected",
-                   "1 while a leak of the device is suspected and not confirmed; nobody is notified of it.");
+                   "1 while a leak of the device is suspected but not confirmed; no notification is sent for it.");
   Family leaking(out, "vramtrack_device_processes_leaking", "Number of processes whose own verdict is a leak.");
   Family rest_leaking(out, "vramtrack_device_unattributed_leaking",
                       "1 while the memory that no visible process holds leaks, else 0.");
@@ -199,11 +199,11 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
                      "Growth of the memory that no visible process holds: median of the estimate.");
   Family stalled(out, "vramtrack_device_processes_stalled",
                  "Number of processes that hold memory of the device and make no progress, though they should.");
-  Family stalled_bytes(out, "vramtrack_device_stalled_memory_bytes", "Memory of the device that these hold.");
+  Family stalled_bytes(out, "vramtrack_device_stalled_memory_bytes", "Memory of the device that these processes hold.");
   Family unclear(out, "vramtrack_device_processes_no_progress",
                  "Number of processes that make no progress, where it is not clear whether they should.");
   Family suspect(out, "vramtrack_suspect_info",
-                 "The process whose growth explains the device's, while a verdict stands; always 1.");
+                 "The process whose growth explains the device's growth, as labels; always 1.");
   constexpr std::array<Pattern, 5> kPatterns = {Pattern::gradual_leak, Pattern::step_increase, Pattern::cyclic,
                                                 Pattern::sudden_spike, Pattern::unknown};
   for (const Device& d : devices) {
@@ -266,7 +266,7 @@ void add_processes(Families& out, const std::vector<Device>& devices, std::size_
   Family growth(out, "vramtrack_process_growth_bytes_per_second",
                 "Growth of the memory of one process: median of the estimate.");
   Family stalled(out, "vramtrack_process_stalled_seconds",
-                 "For how long a process that is stalled has made no progress; absent for others.");
+                 "How long a stalled process has made no progress; absent for other processes.");
   Family rest(out, "vramtrack_processes_rest_memory_bytes", "Memory that all other visible processes hold together.");
   Family rest_count(out, "vramtrack_processes_rest", "Number of other visible processes.");
   for (const Device& d : devices) {
@@ -312,9 +312,9 @@ void add_own(Families& out, const View& view, const OwnCost& own, const MetricsO
   Family(out, "vramtrack_observe_seconds_total",
          "Time spent on storing samples, computing verdicts and building the view.", kCounter)
       .add(own.observe_s, {});
-  Family(out, "vramtrack_progress_looks_total", "Looks at whether processes that hold memory make progress.", kCounter)
+  Family(out, "vramtrack_progress_looks_total", "Checks whether processes that hold memory make progress.", kCounter)
       .add(own.looks, {});
-  Family(out, "vramtrack_progress_seconds_total", "Time spent on these looks.", kCounter).add(own.look_s, {});
+  Family(out, "vramtrack_progress_seconds_total", "Time spent on these checks.", kCounter).add(own.look_s, {});
   {
     Family time(out, "vramtrack_source_poll_seconds_total", "Time spent on polling a source.", kCounter);
     Family polls(out, "vramtrack_source_polls_total", "Polls of a source.", kCounter);

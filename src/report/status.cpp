@@ -187,7 +187,7 @@ std::string stall_lines(const std::string& when, const SeriesView& series, const
   const double for_s = f.onset ? seconds_between(*f.onset, alert.raised) : 0;
   const std::uint64_t held = series.stall ? series.stall->held_bytes : series.used_bytes;
   std::string out =
-      fmt::format("{}  {}  {}: holds {} and makes no progress for {}, with a confidence of {}\n", when,
+      fmt::format("{}  {}  {}: holds {} and has made no progress for {}, with a confidence of {}\n", when,
                   toned(tell(alert).severity, Tone::warning, style), series_words(series),
                   format_bytes(static_cast<double>(held)), format_duration(for_s), format_percent(f.confidence));
   if (!f.because.empty()) out += "    because  " + printable(f.because) + '\n';
@@ -200,7 +200,7 @@ std::string stall_lines(const std::string& when, const SeriesView& series, const
 std::string unreleased_lines(const std::string& when, const SeriesView& series, const Alert& alert,
                              const ReportStyle& style) {
   return fmt::format(
-      "{}  {}  {}: it has ended, and memory that it held is still in use\n    because  {}\n    next     {}\n", when,
+      "{}  {}  {}: it has ended, but memory that it held is still in use\n    because  {}\n    next     {}\n", when,
       toned(tell(alert).severity, Tone::warning, style), series_words(series), printable(alert.finding.because),
       kUnreleasedNextStep);
 }

@@ -96,7 +96,7 @@ void alert_lines(std::string& out, const SeriesView& s, const ToldWith& elsewher
     const ToldAlert told = tell(a);
     std::string text = fmt::format("{} raised {}", told.what, format_moment(a.raised, relative));
     if (elsewhere.contains(&a)) {
-      line(out, "alert", text + ", one with the alert of " + short_device_words(s));
+      line(out, "alert", text + ", the same leak as the alert of " + short_device_words(s));
       continue;
     }
     if (!told.figures.empty()) text += ", " + told.figures;
@@ -143,17 +143,17 @@ void explain_key(std::string& out, const View& view) {
   });
   if (!by_scale) return;
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kKey = {{
-      {"scale", "memory in stretches of this length: the lowest of each is its floor, the highest its peak"},
-      {"spans", "stretches in the window of the rise; new highs: those whose floor is above all before"},
+      {"scale", "memory in stretches of this length: the lowest value of each is its floor, the highest its peak"},
+      {"spans", "stretches in the window of the rise; new highs: those whose floor is above all earlier ones"},
       {"nats", "evidence that the rise is not chance: its odds are e to this power"},
       {"centroid", "where in the window the growth lies, 0 to 1: 0.5 is steady, less is settling; +- its error"},
       {"rivals",
-       "weights of other explanations beside the leak's 1: noise, warm-up, cycle, churn of jobs, time of day"},
-      {"clockwork", "how much steps at regular times speak for a leak; 1: not at all"},
-      {"quiet", "how long the floor stood still before the rise"},
-      {"P", "probability of a leak at this scale, after all rivals"},
+       "weights of other explanations, where a leak has 1: noise, warm-up, cycle, churn of jobs, time of day"},
+      {"clockwork", "how much steps at regular times support a leak; 1: not at all"},
+      {"quiet", "how long the floor did not move before the rise"},
+      {"P", "probability of a leak at this scale, with all rivals taken into account"},
       {"last words",
-       "whether peaks rise too, above all seen before, still going on, and enough (material) for an alert"},
+       "whether peaks rise too, above all seen before, whether they still do, and enough (material) for an alert"},
   }};
   out += "\nKey to explain (formulas: docs/detectors/judge.md)\n";
   for (const auto& [word, meaning] : kKey) line(out, word, meaning);
@@ -207,6 +207,6 @@ std::string render(const View& view, const ReportStyle& style) {
 }  // namespace
 
 extern const ReportInfo text_report;
-const ReportInfo text_report{"text", "for people: one headline a series, the reasons below it", render};
+const ReportInfo text_report{"text", "for people: one headline per series, with the reasons below it", render};
 
 }  // namespace vramtrack

@@ -243,9 +243,9 @@ std::string next_step(const SeriesView& series, Origin origin) {
     if (f.oom_in_s) step += f.oom_in_s->low < 1 ? " now" : " within " + format_duration(f.oom_in_s->low);
     if (series.key.metric == Metric::device_unattributed || (is_device(series) && v.suspect && v.suspect->pid == 0))
       return step +
-             "; run vramtrack as root, outside of containers, to see the process that grows; if none is seen there "
-             "either, the driver, MPS or the display holds the memory: restart the programs one by one to find out "
-             "with which one it goes, and update the driver";
+             "; run vramtrack as root, outside of containers, to see the process that grows; if none is visible there "
+             "either, the driver, MPS or the display holds the memory: restart the programs one by one to find the one "
+             "whose end frees it, and update the driver";
     if (v.suspect && v.suspect->pid != 0) step += fmt::format("; then look into pid {}", v.suspect->pid);
     return v.advice.empty() ? step : step + "; try: " + printable(v.advice.front());
   }
@@ -257,12 +257,12 @@ std::string next_step(const SeriesView& series, Origin origin) {
   if (f.state == State::spiked && f.spike == SpikeOutcome::still_growing)
     return "keep watching: memory still grows after the jump";
   if (f.state == State::too_short && scale().counts_steps())
-    return fmt::format("record more {}s, or each of them", scale().step);
+    return fmt::format("record more {0}s, or a sample at every {0}", scale().step);
   if (f.state == State::too_short)
     return origin == Origin::watch
                ? fmt::format("record for longer, or sample more often ({})", name_of(Option::interval))
                : "record for longer, or more often: 'nvidia-smi ... -l 1' and 'vramtrack watch "
-                 "--interval 1s' take a sample a second";
+                 "--interval 1s' take one sample per second";
   return {};
 }
 

@@ -65,19 +65,19 @@ std::string stall_next_step(const Stall& stall, std::uint32_t pid) {
   std::string look = fmt::format("'py-spy dump --pid {}' (Python) or 'gdb -p {}' shows where it waits", pid, pid);
   switch (stall.cause) {
     case StallCause::stopped:
-      return fmt::format(
-          "ask who stopped it; 'kill -CONT {}' lets it go on, 'kill {}' and then 'kill -CONT {}' ends it", pid, pid,
-          pid);
+      return fmt::format("ask who stopped it; 'kill -CONT {}' resumes it, 'kill {}' and then 'kill -CONT {}' ends it",
+                         pid, pid, pid);
     case StallCause::uninterruptible:
-      return "read the kernel log for the driver's messages; the memory comes back when the driver answers, or with a "
-             "reset of the GPU";
+      return "read the kernel log for the driver's messages; the memory is freed when the driver responds again, or by "
+             "a reset of the GPU";
     case StallCause::exited:
-      return "end its parent, which has not taken notice; then the kernel removes it";
+      return "end its parent, which has not reaped it; the kernel then removes it";
     case StallCause::orphaned:
-      return fmt::format("if nobody needs it any more, 'kill {}' gives the memory back", pid);
+      return fmt::format("if nobody needs it any more, 'kill {}' frees its memory", pid);
     case StallCause::collective:
       return look +
-             "; compare the ranks: the one that is in another place is the cause. Set TORCH_NCCL_TRACE_BUFFER_SIZE "
+             "; compare the ranks: the one that waits in a different place is the cause. Set "
+             "TORCH_NCCL_TRACE_BUFFER_SIZE "
              "and NCCL_DEBUG=INFO for the next run";
     case StallCause::unread_requests:
       return look + "; restart the server if it does not recover";

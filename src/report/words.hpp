@@ -14,8 +14,8 @@ std::string_view pattern_words(Pattern pattern);
 std::string stall_words(const Stall& stall);
 /// What to do about memory that was not released.
 inline constexpr std::string_view kUnreleasedNextStep =
-    "'sudo vramtrack holders' names the processes that have the GPU open; where there is none, a reset of the GPU "
-    "(nvidia-smi --gpu-reset) gives the memory back";
+    "'sudo vramtrack holders' names the processes that have the GPU open; if there is none, a reset of the GPU "
+    "(nvidia-smi --gpu-reset) frees the memory";
 /// What to do about a stalled process; empty for one that is idle.
 std::string stall_next_step(const Stall& stall, std::uint32_t pid);
 /// "memory in use", "held by the framework's allocator", ...

@@ -60,8 +60,8 @@ Result<AttachTarget> AttachTarget::open(std::uint32_t pid) {
   target.pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
   const int error = errno;
   if (started == 0 || (target.pidfd_ < 0 && error == ESRCH))
-    return fail(fmt::format("process {} is not there: it has ended, or cannot be seen from here", pid));
-  if (target.pidfd_ < 0) return fail(fmt::format("process {} cannot be held: {}", pid, errno_words(error)));
+    return fail(fmt::format("process {} does not exist: it has ended, or is not visible from here", pid));
+  if (target.pidfd_ < 0) return fail(fmt::format("process {} cannot be opened: {}", pid, errno_words(error)));
   struct stat status {};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &status) != 0 || start_of(pid) != started)
     return fail(fmt::format("process {} has ended", pid));

@@ -160,7 +160,7 @@ Status ask_python(const std::string& program, std::uint32_t pid, const std::stri
   while (said.ends_with('\n')) said.pop_back();
   const std::string reason = printable(said.substr(said.rfind('\n') + 1));
   return fail(
-      fmt::format("its Python could not be asked to: {}{}", reason.empty() ? "it did not start" : reason,
+      fmt::format("its Python could not be asked to allow this: {}{}", reason.empty() ? "it did not start" : reason,
                   reason.find("ermission") != std::string::npos
                       ? "; the system forbids it (kernel.yama.ptrace_scope): run it as root, or set ptrace_scope to 0"
                       : ""));
@@ -188,7 +188,7 @@ Result<std::string> let_in(const AttachTarget& target, const std::string& progra
   }
   // The file stays: the program may still come to run it, and then closes the door after a minute.
   return fail(
-      fmt::format("process {} did not come to a line of Python within {} s: its main thread waits or computes in C",
+      fmt::format("process {} did not reach a line of Python within {} s: its main thread is waiting or computing in C",
                   pid, kInjectionPatience.count()));
 }
 
@@ -212,12 +212,12 @@ Result<AttachSession> AttachSession::open(const AttachTarget& target) {
     if (version.empty())
       return fail(
           fmt::format("no Python interpreter was recognized in process {}: only PyTorch's recorder can be switched on "
-                      "in a program that runs; {}",
+                      "in a running program; {}",
                       pid, "start it the next time with 'vramtrack run -- PROGRAM'"));
     if (parse_unsigned(version.substr(2)).value_or(0) < kFirstRemoteMinor)
       return fail(
-          fmt::format("process {} runs Python {}, which lets nothing in from outside before 3.{}, and has not "
-                      "opened the door of the package vramtrack; {}",
+          fmt::format("process {} runs Python {}, which cannot be attached to from outside before 3.{}, and has no "
+                      "socket from vramtrack.allow_attach(); {}",
                       pid, version, kFirstRemoteMinor, kNextTime));
     auto opened = let_in(target, program);
     if (!opened) return fail(fmt::format("process {}: {}; {}", pid, opened.error().message, kNextTime));

@@ -67,7 +67,7 @@ Result<ElfSymbols> ElfSymbols::parse(std::string bytes, const std::string& path)
   const auto header = at<Elf64_Ehdr>(file.bytes_, 0);
   const std::uint64_t sections_bytes = std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr);
   if (header.e_shentsize != sizeof(Elf64_Shdr) || !lies_within(header.e_shoff, sections_bytes, size))
-    return fail(fmt::format("{} has no table of sections", path));
+    return fail(fmt::format("{} has no section table", path));
   const auto section = [&](std::size_t index) {
     return at<Elf64_Shdr>(file.bytes_, header.e_shoff + index * sizeof(Elf64_Shdr));
   };
@@ -83,7 +83,7 @@ Result<ElfSymbols> ElfSymbols::parse(std::string bytes, const std::string& path)
     file.symbols_ = found;
     file.names_ = {names.sh_offset, names.sh_size};
   }
-  if (file.symbols_.bytes == 0) return fail(fmt::format("{} has no table of dynamic symbols", path));
+  if (file.symbols_.bytes == 0) return fail(fmt::format("{} has no dynamic symbol table", path));
   return file;
 }
 

@@ -115,7 +115,7 @@ Result<std::string> place_library(const std::string& bytes, const std::string& o
   }
   fs::remove_all(draft, ignored);
   if (!has_content(library, bytes))
-    return fail(fmt::format("{}: {}", folder.string(), error ? error.message() : "it was not written whole"));
+    return fail(fmt::format("{}: {}", folder.string(), error ? error.message() : "it was not completely written"));
   return library.string();
 }
 

@@ -152,7 +152,7 @@ class Session {
     if (request.mark) mark(*request.mark);
     if (request.asks_report) {
       const std::string report = listener_.report ? listener_.report() : std::string();
-      return report.empty() ? "error: there is no report yet: ask again in some seconds" : "ok " + report;
+      return report.empty() ? "error: there is no report yet: ask again in a few seconds" : "ok " + report;
     }
     std::string text = fmt::format("ok limit={} soft-limit={} processes=", limits.limit_bytes, limits.soft_limit_bytes);
     std::string_view separator;

@@ -143,8 +143,8 @@ Result<std::unique_ptr<Source>> make(const SourcesConfig& config, Catalog& catal
   auto source = std::make_unique<DrmSource>(config, catalog);
   if (!source->sees_gpus())
     return fail(
-        fmt::format("no AMD, Intel or other GPU with memory of its own under {}/class/drm; where there is one, "
-                    "load its kernel driver (amdgpu, xe, i915) and, in a container, mount /sys",
+        fmt::format("no AMD, Intel or other GPU with memory of its own under {}/class/drm; if there is one, load its "
+                    "kernel driver (amdgpu, xe, i915) and, in a container, mount /sys",
                     config.sys_root));
   return source;
 }

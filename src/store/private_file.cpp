@@ -49,8 +49,8 @@ Status make_private(const std::string& path, const std::string& group) {
     mode = 0640;
     if (info.st_gid != *id && ::fchown(file.fd, static_cast<uid_t>(-1), *id) != 0)
       return fail(
-          fmt::format("{}: cannot be given to the group '{}': {}; be a member of it, or leave store.group empty", path,
-                      group, errno_words(errno)));
+          fmt::format("{}: cannot be given to the group '{}': {}; become a member of it, or leave store.group empty",
+                      path, group, errno_words(errno)));
   }
   if ((info.st_mode & 07777U) != mode && info.st_uid == ::geteuid() && ::fchmod(file.fd, mode) != 0)
     return fail(fmt::format("{}: cannot be made private: {}; check who owns it", path, errno_words(errno)));

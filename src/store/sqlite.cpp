@@ -14,7 +14,8 @@ namespace {
 /// What a person can do about this kind of failure.
 std::string next_step(int extended, int system_errno, const std::string& path) {
   if (extended == SQLITE_READONLY_ROLLBACK || extended == SQLITE_READONLY_RECOVERY)
-    return "it was cut off while it was written: a watch that records into it repairs it, and needs the right to write";
+    return "it was cut off while it was written: a watch that records into it repairs it, and needs write permission "
+           "for that";
   switch (extended & 0xff) {
     case SQLITE_FULL:
       return "the disk is full: free some space, or set store.path to another disk";

@@ -310,8 +310,8 @@ Status Store::Core::flush_or_throw() {
   if (auto s = write(); !s) return s;
   if (auto s = packer->advance(compressor, uptime->ns()); !s) return s;
   if (!failing.empty() || lost_samples > 0) {
-    notices.push_back(lost_samples == 0 ? fmt::format("store: {} is written again; nothing was lost", path)
-                                        : fmt::format("store: {} is written again; {} samples were lost meanwhile",
+    notices.push_back(lost_samples == 0 ? fmt::format("store: {} can be written again; nothing was lost", path)
+                                        : fmt::format("store: {} can be written again; {} samples were lost meanwhile",
                                                       path, lost_samples));
     failing.clear();
     lost_samples = 0;

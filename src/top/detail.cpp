@@ -222,7 +222,7 @@ Span detail_span(const Model& m) {
 void draw_detail(Screen& screen, const Rect& r, const Model& m) {
   const SeriesView* s = find(*m.view, m.ui.detail);
   if (s == nullptr) {
-    screen.put(r.x + 1, r.y + 1, r.width - 2, "this one is no longer known; Esc goes back", Role::faint);
+    screen.put(r.x + 1, r.y + 1, r.width - 2, "this series is no longer known; Esc goes back", Role::faint);
     return;
   }
   int x = r.x +

@@ -116,7 +116,7 @@ void draw_foot(Screen& screen, const Rect& r, const Model& m) {
   if (m.ui.editing_filter) {
     const int x = r.x + screen.put(r.x, r.y, r.width, "filter: ", Role::key);
     const int end = x + screen.put(x, r.y, r.right() - x - 34, m.ui.filter + "_");
-    screen.put(end + 2, r.y, r.right() - end - 2, "Enter keeps it, Esc drops it", Role::faint);
+    screen.put(end + 2, r.y, r.right() - end - 2, "Enter keeps it, Esc discards it", Role::faint);
     return;
   }
   if (!m.ui.message.empty()) {
@@ -147,7 +147,7 @@ void draw_foot(Screen& screen, const Rect& r, const Model& m) {
   }
   if (m.playback) add({{"Space", m.playback->playing ? "stop" : "play"}, {"[ ]", "speed"}, {"n", "next alert"}});
   if (m.ui.page == Page::overview && !m.playback)
-    add({{"/", "filter"}, {"s", "sort"}, {"k", "signal"}, {"p", m.ui.paused ? "go on" : "pause"}});
+    add({{"/", "filter"}, {"s", "sort"}, {"k", "signal"}, {"p", m.ui.paused ? "resume" : "pause"}});
   if (m.ui.page == Page::overview || m.ui.page == Page::predict) add({{"Tab", "next GPU"}});
   put_keys(screen, r, keys);
 }

@@ -34,7 +34,7 @@ void show_device(Model& m, const std::string& id) {
 void select_index(Model& m, int index) {
   for (const DeviceRow& d : devices(*m.view))
     if (d.any->device.index == index) return show_device(m, d.id);
-  m.ui.message = "there is no GPU of that number";
+  m.ui.message = "there is no GPU with that number";
 }
 
 void move_process(Model& m, int step) {
@@ -210,8 +210,8 @@ bool anywhere(Model& m, Key key, Request& request) {
       return true;
     case U'm':
       m.ui.mouse = !m.ui.mouse;
-      m.ui.message =
-          m.ui.mouse ? "the mouse selects rows here; hold Shift to select text" : "the mouse is the terminal's again";
+      m.ui.message = m.ui.mouse ? "the mouse selects rows here; hold Shift to select text"
+                                : "the mouse belongs to the terminal again";
       return true;
     case U't':
       if (m.no_colour) {

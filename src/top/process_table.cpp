@@ -165,7 +165,7 @@ std::string filter_words(const Model& m, const DeviceRow& device) {
 }
 
 std::string none_words(const Model& m) {
-  if (!m.ui.filter.empty()) return "no process passes the filter";
+  if (!m.ui.filter.empty()) return "no process matches the filter";
   std::string whose;
   if (!m.only.users.empty()) whose = fmt::format(" of user {}", fmt::join(m.only.users, " or "));
   if (!m.only.pids.empty()) whose += fmt::format(" with pid {}", fmt::join(m.only.pids, " or "));

@@ -31,7 +31,7 @@ std::string conclusion(const SitesReport& report) {
 std::vector<SiteRow> site_rows(const SitesNow& now) {
   using State = SitesNow::State;
   if (now.state == State::not_yet)
-    return {{"it runs under 'vramtrack run'; its first report comes within some seconds", Role::faint}};
+    return {{"it runs under 'vramtrack run'; its first report comes within a few seconds", Role::faint}};
   if (now.state != State::known) return {};
   const SitesReport& report = now.report;
   std::vector<SiteRow> rows = {{conclusion(report), report.leak ? Role::bad : Role::plain}};

@@ -597,7 +597,7 @@ bool SnapshotSchema::finish() {
        fmt::format("{} trace entries with an action that this version does not know ('{}') are counted only",
                    unknown_actions_, unknown_action_));
   note(unknown_states_,
-       fmt::format("{} blocks in a state that this version does not know ('{}') are taken for inactive",
+       fmt::format("{} blocks in a state that this version does not know ('{}') are assumed to be inactive",
                    unknown_states_, unknown_state_));
   note(odd_blocks_, fmt::format("{} blocks are smaller than what was requested; their size is taken", odd_blocks_));
   note(odd_segments_, fmt::format("the blocks of {} segments do not add up to the segment's size", odd_segments_));
@@ -612,7 +612,7 @@ Status read_pickle(ByteInput& input, Symbols& symbols, const ReadOptions& option
   snapshot.file_bytes = machine.offset();
   if (machine.trailing_bytes() != 0)
     snapshot.notes.push_back(
-        fmt::format("what follows the snapshot from byte {} on was not read", machine.trailing_bytes()));
+        fmt::format("the data after the snapshot, from byte {} on, was not read", machine.trailing_bytes()));
   return {};
 }
 

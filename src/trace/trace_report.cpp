@@ -313,7 +313,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   } else if (report.can_tell) {
     report.because = fmt::format("no site kept growing over {}", format_count(events, "event"));
   } else {
-    report.because = fmt::format("{} are too few to tell a leak from a start", format_count(events, "event"));
+    report.because = fmt::format("{} are too few to tell a leak from a warm-up", format_count(events, "event"));
     report.next_step = "let the program run for more of its iterations, or mark its epochs with vramtrack.mark()";
   }
   for (std::string& note : report.notes) note = printable(note);  // they name files

@@ -159,7 +159,7 @@ class FromOutside(unittest.TestCase):
                   {"1": "mismatch", "2": "bad_label", "3": "no_agent", "4": "mismatch"}, 20, "four refusals")
             self.assertEqual(a.told(), [])
             texts = [e["text"] for e in a.record()]
-            self.assertTrue(any("the alert is of pid 99999" in t for t in texts), texts)
+            self.assertTrue(any("the alert is about pid 99999" in t for t in texts), texts)
             self.assertTrue(any("is not the name of one node" in t for t in texts), texts)
             self.assertIn('vramtrack_actuate_refused_total{reason="mismatch"} 2', a.ask("GET", "/metrics")[1])
 
@@ -182,7 +182,7 @@ class FromOutside(unittest.TestCase):
             until(lambda: {c["fingerprint"]: c.get("refusal") for c in a.status()["cases"] if c["fingerprint"] != "1"} ==
                   {"2": "no_evidence", "3": "no_agent"}, 30, "the refusals")
             self.assertEqual([line for line in a.told() if "gn1" not in line], [])
-            self.assertTrue(any('has no memory of UUID="GPU-gn3-0"' in e["text"] for e in a.record()), [e["text"] for e in a.record()])
+            self.assertTrue(any('has no memory series for UUID="GPU-gn3-0"' in e["text"] for e in a.record()), [e["text"] for e in a.record()])
 
     def test_the_breaker_keeps_a_fleet_from_harm_until_a_person_closes_it(self):
         policy = POLICY.replace('steps = [', 'steps = [{ do = "notify" }, ')

@@ -86,7 +86,7 @@ class RunningActuator:
                                         cwd=self.box.work, env=self.env, stdout=subprocess.DEVNULL, stderr=log)  # fmt: skip
         log.close()
         self.begun = len(self.log()) if hasattr(self, "port") else 0
-        match = until(lambda: re.search(r"takes alerts on http://127.0.0.1:(\d+)", self.log()[self.begun:]) or self.process.poll() is not None, 20, "starting")
+        match = until(lambda: re.search(r"receives alerts on http://127.0.0.1:(\d+)", self.log()[self.begun:]) or self.process.poll() is not None, 20, "starting")
         assert match is not True, self.log()
         self.port = int(match[1])
 

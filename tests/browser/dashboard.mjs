@@ -212,7 +212,7 @@ describe("dashboard", { concurrency: false }, () => {
         assert.fail(`not reached in ${most} steps: ${matches}`);
       };
       await page.keyboard.press("Tab");
-      assert.equal(await focused(), "To the content");
+      assert.equal(await focused(), "Skip to the content");
       await tabTo(() => document.activeElement?.closest("li.gpu") !== null);
       assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), "none");
       await page.keyboard.press("Enter");
@@ -303,7 +303,7 @@ describe("dashboard", { concurrency: false }, () => {
       await page.route(/\/api\/v1\/sites\?pid=4242$/, (route) => route.fulfill(status === 200 ? { json: report }
         : { status, json: { error: { code: "no_report", message: "not yet" } } }));
       await toGpu(page);
-      await page.waitForSelector('section:has(h2:text("Lines that keep memory")):has-text("first report comes within some seconds")');
+      await page.waitForSelector('section:has(h2:text("Lines that keep memory")):has-text("first report comes within a few seconds")');
       status = 200;
       await page.waitForSelector("table.lines");
       const rows = await page.locator("table.lines tbody tr").allTextContents();
@@ -421,8 +421,8 @@ describe("dashboard", { concurrency: false }, () => {
     writeFileSync(file, '[act]\nenabled = true\n[[policy]]\nname = "<i>training</i>"\nwhen.user = ["ada"]\nsteps = [{ do = "terminate" }]\n');
     const own = await startAgent(binary, { args: ["--config", file] });
     const { page, context, trouble } = await openPage(browser, own.url);
-    const acts = 'section:has(> h2:text-is("Acts of policies"))';
-    await page.waitForSelector(`${acts} .badge:has-text("dry run: written down, not done")`);
+    const acts = 'section:has(> h2:text-is("Actions of policies"))';
+    await page.waitForSelector(`${acts} .badge:has-text("dry run: recorded, not done")`);
     await page.waitForSelector(`${acts} li:has-text("would (dry run) terminate pid 4242"):has-text("policy <i>training</i>"):has-text("SIGTERM")`);
     await page.click(`${acts} button.acts-switch:has-text("Switch off")`);
     await page.waitForSelector(`${acts} .badge:has-text("switched off")`);

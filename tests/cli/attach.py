@@ -84,7 +84,7 @@ class Attach(unittest.TestCase):
 
     def test_kept_alone_records_nothing(self):
         said = self.attach(self.program("door"), "--duration", "0", "--kept")
-        self.assertEqual(said, "What keeps tensors:\n  nothing that Python knows\n")
+        self.assertEqual(said, "What keeps tensors:\n  nothing that Python can see\n")
         self.assertEqual(list(self.box.work.iterdir()), [])
 
     def test_a_recording_of_the_program_stays_on(self):
@@ -153,7 +153,7 @@ class Attach(unittest.TestCase):
         path = pathlib.Path(self.runtime, "vramtrack-attach")
         path.mkdir()
         path.chmod(0o777)
-        self.assertIn("lets nothing in", self.attach(self.program("asked", VRAMTRACK_ATTACHABLE="1"), code=2))
+        self.assertIn("cannot be attached to from outside", self.attach(self.program("asked", VRAMTRACK_ATTACHABLE="1"), code=2))
 
     def test_another_process_behind_the_path_is_refused(self):
         """A socket that a program was given, where another process listens."""
@@ -177,10 +177,10 @@ class Attach(unittest.TestCase):
         self.addCleanup(sleeper.wait)
         self.addCleanup(sleeper.kill)
         self.assertIn("no Python interpreter was recognized in process", self.attach(sleeper.pid, code=2))
-        self.assertIn("is not there", self.attach(2**22 + 1, code=2))
+        self.assertIn("does not exist", self.attach(2**22 + 1, code=2))
         if sys.version_info < (3, 14):
             said = self.attach(self.program("plain"), code=2)
-            self.assertIn(f"runs Python {sys.version_info[0]}.{sys.version_info[1]}, which lets nothing in", said)
+            self.assertIn(f"runs Python {sys.version_info[0]}.{sys.version_info[1]}, which cannot be attached to from outside", said)
             self.assertIn("vramtrack run -- PROGRAM", said)
 
     @unittest.skipUnless(os.getuid() == 0, "needs root, to be two users")
@@ -235,7 +235,7 @@ class Attach(unittest.TestCase):
     @unittest.skipUnless(NEWER, "no Python 3.14 or newer: set VRAMTRACK_PYTHON314")
     def test_python_that_does_not_let_it_in(self):
         program = self.program("plain", NEWER, PYTHON_DISABLE_REMOTE_DEBUG="1")
-        self.assertIn("its Python could not be asked to", self.attach(program, code=2))
+        self.assertIn("its Python could not be asked to allow this", self.attach(program, code=2))
         self.assertEqual([path for path in pathlib.Path(self.runtime).rglob("*.py")], [])
 
 

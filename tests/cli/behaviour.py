@@ -379,7 +379,7 @@ class Watch(CliTest):
                                           "SELECT t_min_ns, t_max_ns FROM chunk)").fetchone()
         self.assertLess(last_ns - first_ns, 600e9, "all four watches took seconds")
         told = [text for (text,) in store.execute("SELECT text FROM event WHERE kind='note' ORDER BY id")]
-        self.assertEqual([text.split(" by ")[0] for text in told], ["the clock was set forward", "the clock was set back", "the clock was set right again"])
+        self.assertEqual([text.split(" by ")[0] for text in told], ["the clock was set forward", "the clock was set back", "the clock was corrected"])
 
     def test_json_ends_with_the_last_status(self):
         rows = lines_of(self.run_ok("watch", "--json", "--interval", "0.1", "--every", "1h", "--duration", "0.5s", *drm_machine()).stdout)

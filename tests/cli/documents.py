@@ -289,6 +289,13 @@ class Messages(unittest.TestCase):
         (r"\bdo(es)? not tell (the|how)\b", "write: report"),
         (r"(^|[.;:] )[Oo]f that\b", "put the subject first"),
         (r", confidence (\{|\$\{)", "write: probability of a leak"),
+        (r"\balerts?( of [^.;]*)? (stands?|stood|standing)\b|\b[Ss]tanding alert", "write: is active"),
+        (r"\b(is|are) taken for\b", "write: is assumed to be"),
+        (r"\b(at each|these) looks?\b", "write: check"),
+        (r"\bbefore memory (may )?ends?\b|\bmemory may end\b", "write: runs out"),
+        (r"\blets? it go on\b|\bif it goes on, memory\b", "write: resumes, continues"),
+        (r"\bhas not taken notice\b", "name what it did not do"),
+        (r"\bfor ever\b", "write: forever"),
     )
 
     @staticmethod

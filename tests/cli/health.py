@@ -157,7 +157,7 @@ class Health(unittest.TestCase):
                  f"--set sources.nvml-library={FAKE}")
         self.machine(used="8G")
         self.assertRegex(self.drain("epilog.sh", check, SLURM_JOB_GPUS="0,1", SLURM_JOB_ID="7"),
-                         r"^update NodeName=n1 State=DRAIN Reason=vramtrack epilog: after job 7: GPU 1: \d.\d GiB are in use that no process holds\n$")
+                         r"^update NodeName=n1 State=DRAIN Reason=vramtrack epilog: after job 7: GPU 1: \d.\d GiB in use are held by no process\n$")
         self.assertEqual(self.drain("epilog.sh", check, SLURM_JOB_GPUS="0", SLURM_JOB_ID="7"), "", "GPU 1 was another job's")
         self.assertEqual(self.drain("epilog.sh", check, SLURM_JOB_ID="7"), "", "a job without GPUs")
         self.assertEqual(self.drain("epilog.sh", check, SLURM_JOB_GPUS="1,5"), self.drain("epilog.sh", check, SLURM_JOB_GPUS="1"))

@@ -69,7 +69,7 @@ class Holders(unittest.TestCase):
         self.assertIn("GPU 0 Fake: 6.5/80.0 GiB in use", text)
         self.assertIn("3 processes listed by the driver", text)
         self.assertIn("unattributed: no listed process holds it", text)
-        self.assertIn(f"it has ended, and its parent pid {os.getpid()} ", text)
+        self.assertIn(f"it has ended, but its parent pid {os.getpid()} ", text)
         self.assertIn("it has ended, or it is in another pid namespace", text)
 
     def test_one_gpu_alone(self):
@@ -79,7 +79,7 @@ class Holders(unittest.TestCase):
     def test_without_a_gpu_it_says_so(self):
         result = self.box.run("holders", *no_gpu())
         self.assertEqual(result.returncode, 2)
-        self.assertIn(b"no GPU to look at", result.stderr)
+        self.assertIn(b"no GPU found", result.stderr)
 
 
 if __name__ == "__main__":

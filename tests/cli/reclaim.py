@@ -88,28 +88,28 @@ class Reclaim(unittest.TestCase):
     def test_an_orphan_is_ended_and_its_memory_is_checked(self):
         pid = self.orphan("pt_data_worker")
         said = self.reclaim(pid, "--yes").stdout.decode()
-        self.assertIn("it ended after SIGTERM; 2.0 GiB came back", said)
+        self.assertIn("it ended after SIGTERM; 2.0 GiB was freed", said)
         self.assertFalse(self.lives(pid))
         self.assertEqual([a["event"] for a in self.acts()], ["begin", "intent", "done", "end"])
         self.assertEqual({a["process"]["pid"] for a in self.acts()}, {pid})
 
     def test_memory_that_does_not_come_back_is_said(self):
         pid = self.orphan("pt_data_worker")
-        self.assertIn(b"the driver still lists it, and nothing of its 2.0 GiB came back", self.reclaim(pid, "--yes", listed="", code=1).stdout)
+        self.assertIn(b"the driver still lists it, and nothing of its 2.0 GiB was freed", self.reclaim(pid, "--yes", listed="", code=1).stdout)
         self.assertFalse(self.lives(pid))
 
     def test_memory_that_stays_in_use_although_nobody_holds_it_is_said(self):
         pid = self.orphan("pt_data_worker")
         # What the process held is the GPU's own from the fourth reading on, when the process is not listed any more.
         said = self.reclaim(pid, "--yes", used="1G,1G,1G,1G,2.5G", code=1).stdout
-        self.assertIn(b"the driver no longer lists it, and only 512 MiB of its 2.0 GiB came back", said)
+        self.assertIn(b"the driver no longer lists it, and only 512 MiB of its 2.0 GiB was freed", said)
 
     def test_it_asks_at_a_terminal(self):
         for answer, ended in ((b"n", False), (b"", False), (b"y", True)):
             pid = self.orphan("pt_data_worker")
             self.write_gpu(pid)
             shown = self.box.on_terminal(*self.words(), env=self.fake_variables(), keys=answer + b"\n", once_shown=b"End it? [y/N]")
-            self.assertIn(b"came back" if ended else b"Nothing was done.", shown)
+            self.assertIn(b"was freed" if ended else b"Nothing was done.", shown)
             self.assertEqual(self.lives(pid), not ended)
 
     def test_a_living_pytorch_program_is_left_alone_with_its_cache(self):
@@ -123,7 +123,7 @@ class Reclaim(unittest.TestCase):
             said = self.reclaim(child.pid, "--yes", listed="").stdout
             self.assertTrue(self.lives(child.pid))
             child.stdin.close()
-        self.assertIn(b"What PyTorch has cached is not lost", said)
+        self.assertIn(b"Memory that PyTorch has cached is not lost", said)
         self.assertIn(b"torch.cuda.empty_cache()", said)
 
     def test_without_a_terminal_it_asks_for_yes(self):

@@ -224,7 +224,7 @@ class Stores(ReportTest):
         self.assertIn("4242", acts[0]["subject"])
         for form in ("text", "md", "html"):
             said = self.report("--since", "1h", "--format", form)
-            self.assertIn("Acts of policies", said)
+            self.assertIn("Actions of policies", said)
             self.assertIn("SIGTERM was sent", said)
 
     def test_a_damaged_store_is_an_error(self):

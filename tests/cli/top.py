@@ -139,7 +139,7 @@ class Top(unittest.TestCase):
         top.type(click + click)
         top.wait_for(r"pid 2000 vllm serve[\s\S]*process +10\.\d GiB")
         top.press("Escape", "m")
-        top.wait_for(r"the mouse is the terminal's again")
+        top.wait_for(r"the mouse belongs to the terminal again")
 
     # --- live, on the fake driver --------------------------------------------------------------------------
 

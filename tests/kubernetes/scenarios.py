@@ -178,7 +178,7 @@ def a_node_is_cordoned_and_back(case):
     assert known["metadata"]["annotations"] == {**before["metadata"]["annotations"], "vramtrack.io/cordoned-by": "act-1"}
     assert {t: c["status"] for t, c in case.conditions().items()} == {"Ready": "True", "GpuMemoryLeak": "True"}
     assert case.conditions()["GpuMemoryLeak"]["lastTransitionTime"] == "1970-01-01T00:00:00Z", "the time that act_once gives"
-    assert "takes pods again" in case.act("undo:cordon", undo)
+    assert "accepts pods again" in case.act("undo:cordon", undo)
     known = case.world.node()
     assert known["spec"] == before["spec"] and known["metadata"]["annotations"] == before["metadata"]["annotations"]
     assert {t: c["status"] for t, c in case.conditions().items()} == {"Ready": "True", "GpuMemoryLeak": "False"}
@@ -215,7 +215,7 @@ def an_undo_that_is_cut_short(case):
         case.world.recorder.before("PATCH", path, case.world.stop)
         assert "cannot be asked" in case.act("undo:cordon", "n1|act-1", ok=False)
         case.world.start()
-    assert "takes pods again" in case.act("undo:cordon", "n1|act-1")
+    assert "accepts pods again" in case.act("undo:cordon", "n1|act-1")
     assert not case.world.node()["spec"].get("unschedulable") and case.conditions()["GpuMemoryLeak"]["status"] == "False"
 
 

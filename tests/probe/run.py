@@ -202,7 +202,7 @@ class Run(unittest.TestCase):
         process = self.start("--", sys.executable, "-c", code)
         child = process.stdout.readline().strip()
         self.assertEqual(process.wait(timeout=60), 0)
-        self.assertIn(f"process {child} outlives the program and is not recorded any more", process.stderr.read())
+        self.assertIn(f"process {child} outlives the program and is no longer recorded", process.stderr.read())
         process.stdin.close()
 
     def test_a_probe_whose_path_has_a_blank_or_a_colon(self):

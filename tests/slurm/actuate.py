@@ -212,7 +212,7 @@ def the_loop(loop):
     until("the node whose memory is back takes jobs", lambda: loop.news(jobs) and state_of(back) == "idle|none", 30)
     until("the other ladder ends", lambda: loop.news(jobs) and sum(e["event"] == "end" for e in loop.record()) == 2, 120)
     assert state_of(gone).startswith("drained|vramtrack"), state_of(gone)
-    assert any("did not come back" in e["text"] for e in loop.record())
+    assert any("not freed within" in e["text"] for e in loop.record())
     log = (root / "job.log").read_text()
     for job, node in zip(jobs, first):
         for action in ("signal-job", "drain", "requeue"):

@@ -75,7 +75,7 @@ def others_are_left_alone(cluster, program):
     job = cluster.submit(JOB.format(root=root), "--requeue")
     until("the job runs", lambda: cluster.job(job)[0] == "RUNNING")
     pid, node = pid_of(root, 0), cluster.job(job)[1]
-    assert "is of user root" in act(cluster, program, "requeue", pid, "alice", job, node, ok=False)
+    assert "belongs to user root" in act(cluster, program, "requeue", pid, "alice", job, node, ok=False)
     assert "Invalid job id" in act(cluster, program, "requeue", pid, "root", "999999", node, ok=False)
     assert "names none" in act(cluster, program, "requeue", pid, "root", "", node, ok=False)
     assert "not the number" in act(cluster, program, "requeue", pid, "root", "1;reboot", node, ok=False)
@@ -155,12 +155,12 @@ def epilog_drains(cluster, _program):
     until("an idle node: nothing is left over", lambda: state() == "idle|none")
 
     (root / "used").write_text("3, 8192\n")
-    (root / "said").write_text("unhealthy: GPU 3: 7.5 GiB are in use that no process holds\n")
+    (root / "said").write_text("unhealthy: GPU 3: 7.5 GiB in use are held by no process\n")
     (root / "short").unlink()
     job = cluster.submit("#!/bin/sh\necho $SLURMD_NODENAME >%s/short\n" % root)
     node = until("a short job", lambda: (root / "short").exists() and (root / "short").read_text().strip())
     said = until("a drained node", lambda: state().startswith("drain") and state())
-    assert said.endswith(f"|vramtrack epilog: after job {job}: GPU 3: 7.5 GiB are in use that no process holds"), said
+    assert said.endswith(f"|vramtrack epilog: after job {job}: GPU 3: 7.5 GiB in use are held by no process"), said
     assert (root / "asked").read_text() == "--expect-empty --gpu 3 --format npd\n"
     prolog = subprocess.run([CONTRIB / "prolog.sh"], env={**cluster.environment, "SLURM_JOB_GPUS": "3",
                             "VRAMTRACK_SLURM_SETTINGS": str(root / "settings")}, capture_output=True, text=True)

@@ -18,7 +18,7 @@ def test_under_torchrun_with_gloo(tmp_path):
     done = subprocess.run(command, env=machine, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     words, rest = done.stdout.splitlines()
-    assert words.startswith(GROWS) and words.endswith(" UTC; the other stands still"), words
+    assert words.startswith(GROWS) and words.endswith(" UTC; the other does not grow"), words
     assert rest == "['running', 'running'] 0 []"
 
 
@@ -48,9 +48,9 @@ def goes_on(one, steps):
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_rank_that_was_killed_or_hangs_is_silent(job, end):
     words, rest = goes_on(job[0], 3)
-    assert words.startswith(GROWS) and words.endswith("the other stands still") and rest == "['running', 'running'] 0 []"
+    assert words.startswith(GROWS) and words.endswith("the other does not grow") and rest == "['running', 'running'] 0 []"
     os.kill(job[1].pid, end)
     words, rest = goes_on(job[0], 18)
     assert words.startswith(GROWS), "it grew when it was last seen"
-    assert words.endswith("the other stands still; rank 1 has been silent since 2025-06-15 15:36:40 UTC: killed or hung"), words
+    assert words.endswith("the other does not grow; rank 1 has been silent since 2025-06-15 15:36:40 UTC: killed or hung"), words
     assert rest == "['running', 'silent'] 0 []"

@@ -13,9 +13,9 @@ constexpr std::array kParameters = {
     Parameter{"signal", ParameterKind::signal, false, "The signal on which the program saves its work"},
     Parameter{
         "program", ParameterKind::words, false,
-        "A program and its arguments that lets it save, instead of a signal; {pid}, {job} and others are replaced"},
+        "A program and its arguments that make it save, instead of a signal; {pid}, {job} and others are replaced"},
     Parameter{"timeout", ParameterKind::duration, false,
-              "After this the program is ended; default act.timeout-seconds"},
+              "The program is ended after this long; default act.timeout-seconds"},
 };
 
 int signal_of(const StepArguments& arguments) {
@@ -33,7 +33,7 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
   if (arguments.has("program"))
     return fmt::format("run '{}' to let {} save its work", program_words(arguments.words("program")),
                        subject_words(subject));
-  return fmt::format("send {} to {}, on which it saves its work", signal_name(signal_of(arguments)),
+  return fmt::format("send {} to {}, which then saves its work", signal_name(signal_of(arguments)),
                      subject_words(subject));
 }
 

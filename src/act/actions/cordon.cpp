@@ -41,7 +41,7 @@ Result<std::string> undo(const ActRequest& request, const std::string& undo) {
       set_cordon(request.tools.kubernetes, name, undo.substr(bar + 1), false, "No GPU memory leak", request.time);
   if (!done) return fail(done.error());
   if (!*done) return fmt::format("the node {} was left as it is: others have changed it since", printable(name));
-  return fmt::format("the node {} takes pods again", printable(name));
+  return fmt::format("the node {} accepts pods again", printable(name));
 }
 
 }  // namespace

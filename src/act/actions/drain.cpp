@@ -47,7 +47,7 @@ std::string reason_of(const ActRequest& request) {
 
 Result<ActPlan> plan(const ActRequest& request) {
   const std::string node = node_of(request);
-  if (node.empty()) return fail("the name of this node in Slurm is not known; give it with 'node'");
+  if (node.empty()) return fail("the name of this node in Slurm is not known; set it with 'node'");
   const auto known = slurm_node(node, request.tools);
   if (!known) return fail(known.error());
   const bool is_ours = known->reason.starts_with(mark(request));
@@ -76,7 +76,7 @@ Result<std::string> undo(const ActRequest& request, const std::string& undo) {
     return fmt::format("{} was left as it is: others have changed it since", printable(node));
   const auto resumed = request.tools.run({"scontrol", "update", "NodeName=" + node, "State=RESUME"}, kTimeout_s);
   if (!resumed) return fail(resumed.error());
-  return fmt::format("{} takes jobs again", printable(node));
+  return fmt::format("{} accepts jobs again", printable(node));
 }
 
 }  // namespace

@@ -15,14 +15,16 @@ namespace {
 constexpr double kRequeueTimeout_s = 120, kSave_s = 60, kMostJobs = 4, kSleepMargin_s = 10;
 
 constexpr std::array kParameters = {
-    Parameter{"users", ParameterKind::words, false, "Jobs of these users; needed where no partitions are named"},
-    Parameter{"partitions", ParameterKind::words, false, "Jobs in these partitions; needed where no users are named"},
-    Parameter{"signal", ParameterKind::signal, false, "Sent to each batch script first, so that it saves its work"},
-    Parameter{"wait", ParameterKind::duration, false, "So long a job has for that; default 60 s"},
-    Parameter{"at-most", ParameterKind::number, false, "The greatest number of jobs that are moved; default 4", 1, 64},
-    Parameter{"node", ParameterKind::text, false, "The node's name in Slurm, where it is not that of the machine"},
+    Parameter{"users", ParameterKind::words, false, "Jobs of these users; required if no partitions are named"},
+    Parameter{"partitions", ParameterKind::words, false, "Jobs in these partitions; required if no users are named"},
+    Parameter{"signal", ParameterKind::signal, false,
+              "This signal is sent to each batch script first, so that it saves its work"},
+    Parameter{"wait", ParameterKind::duration, false, "How long a job has to save its work; default 60 s"},
+    Parameter{"at-most", ParameterKind::number, false, "The maximum number of jobs that are moved; default 4", 1, 64},
+    Parameter{"node", ParameterKind::text, false,
+              "The node's name in Slurm, if it differs from the name of the machine"},
     Parameter{"timeout", ParameterKind::duration, false,
-              "So long the processes of a job may take to end; default 120 s"},
+              "How long the processes of a job may take to end; default 120 s"},
 };
 
 std::string words(const Subject& subject, const StepArguments& arguments) {
@@ -109,7 +111,7 @@ extern const ActionInfo evacuate_action;
 const ActionInfo evacuate_action{
     .name = "evacuate",
     .help = "Move the other Slurm jobs of the node to other nodes, so that the leak takes none of them with it",
-    .memory = "stays in use by the leak; what the neighbours held is freed here",
+    .memory = "stays in use by the leak; the memory of the moved jobs is freed here",
     .parameters = kParameters,
     .traits = {.needs_process = true, .is_repeatable = true, .counts_as_retry = true},
     .words = words,

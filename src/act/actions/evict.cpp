@@ -14,7 +14,7 @@ constexpr double kUsualTimeout_s = 60;
 
 constexpr std::array kParameters = {
     Parameter{"timeout", ParameterKind::duration, false,
-              "So long it is tried while a PodDisruptionBudget forbids it; default 60 s"},
+              "How long to retry while a PodDisruptionBudget forbids it; default 60 s"},
 };
 
 std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
@@ -33,7 +33,7 @@ Result<KubernetesPod> evictable_pod(const ActRequest& request) {
     return fail(fmt::format("the pod {}/{} has no controller: nothing would start it again", pod->space, pod->name));
   if (pod && pod->is_of_daemon_set)
     return fail(
-        fmt::format("the pod {}/{} is of a DaemonSet: it would start on this node again", pod->space, pod->name));
+        fmt::format("the pod {}/{} belongs to a DaemonSet: it would start on this node again", pod->space, pod->name));
   return pod;
 }
 
@@ -64,7 +64,7 @@ extern const ActionInfo evict_action;
 const ActionInfo evict_action{
     .name = "evict",
     .help = "Evict the Kubernetes pod, within its PodDisruptionBudget",
-    .memory = "freed when the pod has ended; taken again where it starts",
+    .memory = "freed when the pod has ended; used again where the pod restarts",
     .parameters = kParameters,
     .traits = {.needs_process = true,
                .ends_process = true,

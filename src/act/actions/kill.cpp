@@ -25,7 +25,7 @@ extern const ActionInfo kill_action;
 const ActionInfo kill_action{
     .name = "kill",
     .help = "End the process with SIGKILL",
-    .memory = "freed by the driver; whether it is back is verified",
+    .memory = "freed by the driver; vramtrack checks that it is",
     .parameters = {},
     // Sending it twice has the same effect as once, and to the same process, because its start time is compared.
     .traits = {.needs_process = true, .ends_process = true, .needs_running = true, .is_repeatable = true},

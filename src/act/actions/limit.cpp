@@ -32,7 +32,7 @@ std::string field_of(const std::string& answer, const std::string& name) {
 }
 
 Result<std::string> ask(const ActRequest& request, const std::string& line) {
-  if (!request.tools.ask_run) return fail("no run can be asked from here");
+  if (!request.tools.ask_run) return fail("this vramtrack cannot reach the runs of 'vramtrack run'");
   return request.tools.ask_run(request.subject.process.pid, line);
 }
 
@@ -58,7 +58,7 @@ Result<std::string> undo(const ActRequest& request, const std::string& before) {
   if (!hold(request)) return "the process has ended";
   const auto answer = ask(request, "limit " + before);
   if (!answer) return fail(answer.error());
-  return before == "0" ? "the limit was taken away" : "the earlier limit was set again";
+  return before == "0" ? "the limit was removed" : "the earlier limit was restored";
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ Result<std::string> undo(const ActRequest& request, const std::string& before) {
 extern const ActionInfo limit_action;
 const ActionInfo limit_action{
     .name = "limit",
-    .help = "Refuse allocations beyond a limit, where the process runs under 'vramtrack run'",
+    .help = "Refuse allocations beyond a limit, if the process runs under 'vramtrack run'",
     .memory = "stays in use and does not grow; the program gets an out-of-memory error, which it may catch",
     .parameters = kParameters,
     .traits = {.needs_process = true, .stops_growth = true, .is_repeatable = true},

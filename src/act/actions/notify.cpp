@@ -10,7 +10,7 @@ namespace vramtrack::act {
 namespace {
 
 constexpr std::array kParameters = {
-    Parameter{"text", ParameterKind::text, false, "What to say, before the evidence"},
+    Parameter{"text", ParameterKind::text, false, "Text to put before the evidence"},
 };
 
 std::string words(const Subject& subject, const StepArguments& /*arguments*/) {

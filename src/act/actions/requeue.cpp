@@ -15,7 +15,7 @@ constexpr double kUsualTimeout_s = 120;
 constexpr std::array kParameters = {
     Parameter{"hold", ParameterKind::flag, false, "Hold it until a person releases it"},
     Parameter{"same-node", ParameterKind::flag, false, "It may start on the same node again"},
-    Parameter{"timeout", ParameterKind::duration, false, "So long its processes may take to end; default 120 s"},
+    Parameter{"timeout", ParameterKind::duration, false, "How long its processes may take to end; default 120 s"},
 };
 
 std::string words(const Subject& subject, const StepArguments& arguments) {
@@ -31,7 +31,7 @@ Result<SlurmJob> running_job(const ActRequest& request) {
   if (const auto proven = prove(request); !proven) return fail(proven.error());
   auto job = slurm_job(request.subject, request.tools);
   if (job && job->state != "RUNNING" && job->state != "SUSPENDED")
-    return fail(fmt::format("job {} does not run: Slurm says {}", job->id, printable(job->state)));
+    return fail(fmt::format("job {} is not running: Slurm says {}", job->id, printable(job->state)));
   return job;
 }
 
@@ -71,7 +71,7 @@ extern const ActionInfo requeue_action;
 const ActionInfo requeue_action{
     .name = "requeue",
     .help = "Requeue the Slurm job, so that it runs on another node",
-    .memory = "freed here, and taken again where the job starts",
+    .memory = "freed here, and used again where the job restarts",
     .parameters = kParameters,
     .traits = {.needs_process = true,
                .ends_process = true,

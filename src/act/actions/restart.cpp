@@ -15,7 +15,7 @@ constexpr std::array kParameters = {
     Parameter{"runtime", ParameterKind::text, false, "docker, podman or nerdctl: restarts the process's container"},
     Parameter{"program", ParameterKind::words, false, "A program and its arguments that restarts it"},
     Parameter{"timeout", ParameterKind::duration, false,
-              "After this the program is ended; default act.timeout-seconds"},
+              "The program is ended after this long; default act.timeout-seconds"},
 };
 
 std::string check(const StepArguments& arguments) {
@@ -89,7 +89,7 @@ extern const ActionInfo restart_action;
 const ActionInfo restart_action{
     .name = "restart",
     .help = "Restart the systemd unit or the container of the process",
-    .memory = "freed, and taken again by the new process",
+    .memory = "freed, and used again by the new process",
     .parameters = kParameters,
     .traits = {.needs_process = true, .ends_process = true, .needs_running = true, .counts_as_retry = true},
     .words = words,

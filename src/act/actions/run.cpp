@@ -13,7 +13,7 @@ constexpr std::array kParameters = {
               "The program and its arguments; {pid}, {user}, {device}, {gpu}, {job}, {container}, {pod}, "
               "{namespace}, {pod-name}, {node} and {policy} are replaced"},
     Parameter{"timeout", ParameterKind::duration, false,
-              "After this the program is ended; default act.timeout-seconds"},
+              "The program is ended after this long; default act.timeout-seconds"},
 };
 
 std::string words(const Subject& subject, const StepArguments& arguments) {
@@ -43,7 +43,7 @@ extern const ActionInfo run_action;
 const ActionInfo run_action{
     .name = "run",
     .help = "Run a program, without a shell",
-    .memory = "what the program does to it",
+    .memory = "depends on the program",
     .parameters = kParameters,
     .traits = {},
     .words = words,

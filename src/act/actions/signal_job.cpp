@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array kParameters = {
     Parameter{"signal", ParameterKind::signal, false, "The signal; default SIGUSR1"},
-    Parameter{"steps", ParameterKind::flag, false, "To the job's steps, too, and not to its batch script alone"},
+    Parameter{"steps", ParameterKind::flag, false, "Also send it to the job's steps, not only to its batch script"},
 };
 
 int signal_of(const StepArguments& arguments) {

@@ -25,7 +25,7 @@ extern const ActionInfo terminate_action;
 const ActionInfo terminate_action{
     .name = "terminate",
     .help = "Ask the process to end with SIGTERM",
-    .memory = "freed when the process ends; whether it is back is verified",
+    .memory = "freed when the process ends; vramtrack checks that it is",
     .parameters = {},
     .traits = {.needs_process = true, .ends_process = true, .needs_running = true},
     .words = words,

@@ -13,7 +13,7 @@ namespace vramtrack::act {
 namespace {
 
 constexpr std::array kParameters = {
-    Parameter{"cpu-percent", ParameterKind::number, true, "CPU time it may have, in percent of one core", 1, 100000},
+    Parameter{"cpu-percent", ParameterKind::number, true, "CPU time it may use, in percent of one core", 1, 100000},
 };
 
 constexpr std::uint64_t kPeriod_us = 100'000;
@@ -79,7 +79,7 @@ extern const ActionInfo throttle_action;
 const ActionInfo throttle_action{
     .name = "throttle",
     .help = "Give the process less CPU time, by the quota of its own cgroup",
-    .memory = "stays in use; it grows more slowly, as far as the processor drives the growth",
+    .memory = "stays in use; it grows more slowly if the growth depends on CPU time",
     .parameters = kParameters,
     .traits = {.needs_process = true, .stops_growth = true, .is_repeatable = true},
     .words = words,

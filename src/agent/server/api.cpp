@@ -107,7 +107,7 @@ Response unread(const Request& request, Shares::Answer answer) {
   return answer == Shares::Answer::full
              ? refused(503, "busy", "clients have not read the answers they asked for; try again")
              : refused(429, "unread_answers",
-                       request.peer.name + " has not read the answers it asked for; read them, or try again");
+                       request.peer.name + " has not read the answers it asked for; read them, then try again");
 }
 
 /// The id in /api/v1/alerts/ID/acknowledge; empty when the path is none.
@@ -169,15 +169,14 @@ std::optional<Response> Api::admit(const Request& request) const {
   const bool changes = request.method == "POST" || request.method == "DELETE";
   const bool of_alert = request.path.starts_with(kAlerts) && request.path.ends_with(kAcknowledge);
   if (changes && of_alert && alert_of_path(request.path).empty())
-    return error(404, "no_alert", "there is no alert of that id; GET /api/v1/alerts lists them");
+    return error(404, "no_alert", "there is no alert with that id; GET /api/v1/alerts lists them");
   if (changes && !of_alert && !is_silences(request.path) && request.path != kActsOff)
     return error(request.path.rfind("/api/", 0) == 0 ? 405 : 404, "not_found",
                  "only /api/v1/alerts/ID/acknowledge, /api/v1/silences and /api/v1/acts/off take POST and DELETE");
   if (changes && !rights(request, *now).change)
     return error(403, "read_only",
                  "only root, the agent's own user and bearers of its token may acknowledge and silence alerts and "
-                 "switch acting; set "
-                 "agent.token-file to have one");
+                 "switch acting on or off; set agent.token-file to use a token");
   return std::nullopt;
 }
 
@@ -218,7 +217,7 @@ Response Api::answer(const Request& request, const ApiConfig& config) {
     if (config.store_path.empty()) return no_store();
     return from_store(request, 0, [&] { return series(config); });
   }
-  return error(404, "not_found", "there is no such page; there are " + std::string(kPages));
+  return error(404, "not_found", "there is no such page; the pages are " + std::string(kPages));
 }
 
 Response Api::alerts(const Request& request, const ApiConfig& config) {
@@ -428,7 +427,7 @@ Response Api::silences(const Request& request, const ApiConfig& config) {
     return error(405, "method", "/api/v1/silences takes GET and POST, /api/v1/silences/ID takes DELETE");
   const auto ended = silences_.end(std::string_view(request.path).substr(kSilences.size() + 1), now);
   if (!ended) return error(400, "not_ended", ended.error().message);
-  if (!*ended) return error(404, "no_silence", "there is no silence of that id; GET /api/v1/silences lists them");
+  if (!*ended) return error(404, "no_silence", "there is no silence with that id; GET /api/v1/silences lists them");
   Response out;
   out.status = 204;
   return out;
@@ -450,7 +449,7 @@ Response Api::acknowledge(const Request& request, const ApiConfig& config) {
                                     [&](const KnownAlert& a) { return alert_id(a.key, a.alert.raised) == id; });
   // An alert may be forgotten before its acknowledgement is taken back.
   if (!is_known && (request.method != "DELETE" || !acknowledgements_.find(id)))
-    return error(404, "no_alert", "there is no alert of that id; GET /api/v1/alerts lists them");
+    return error(404, "no_alert", "there is no alert with that id; GET /api/v1/alerts lists them");
   if (request.method == "DELETE") {
     for (const std::string& one : ids)
       if (Status removed = acknowledgements_.remove(one); !removed) return error(500, "store", removed.error().message);

@@ -63,9 +63,8 @@ Response Api::events(const Request& request, const ApiConfig& config) {
   };
   auto taken = streams_.take(request.peer);
   if (taken.answer == Shares::Answer::share_used)
-    return refused(
-        429, "too_many_streams",
-        request.peer.name + " has as many streams open as it may have while others may need some; close one");
+    return refused(429, "too_many_streams",
+                   request.peer.name + " has too many streams open, and other clients may need some; close one");
   if (taken.answer == Shares::Answer::full)
     return refused(503, "too_many_streams",
                    "too many streams are open: agent.max-streams is the limit; close one, or raise the limit");

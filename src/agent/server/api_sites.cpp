@@ -20,10 +20,9 @@ std::optional<std::uint32_t> pid_of(const std::string& text) {
 }
 
 Response not_probed() {
-  return error(
-      404, "not_probed",
-      "this process does not run under 'vramtrack run', or its run belongs to a user whose runs this agent may "
-      "not ask; start it with 'vramtrack run -- PROGRAM', and the agent as the same user or as root");
+  return error(404, "not_probed",
+               "this process does not run under 'vramtrack run', or its run belongs to a user whose runs this agent "
+               "may not query; start it with 'vramtrack run -- PROGRAM', and the agent as the same user or as root");
 }
 
 }  // namespace
@@ -53,13 +52,14 @@ Response Api::sites(const Request& request, const ApiConfig& config) {
   const Quota::Taken asking = asking_.take(request.peer, 1, kAskingPatience);
   if (asking.answer != Shares::Answer::granted)
     return refused(asking.answer == Shares::Answer::full ? 503 : 429, "busy",
-                   "runs are being asked for others; try again");
+                   "runs are being queried for other requests; try again");
   const ProbedSites::Answer answer = config.sites->report(*pid, *owner);
   using State = ProbedSites::Answer::State;
   if (answer.state == State::not_probed) return not_probed();
-  if (answer.state == State::busy) return refused(503, "busy", "the run is being asked for others; try again");
+  if (answer.state == State::busy)
+    return refused(503, "busy", "the run is being queried for other requests; try again");
   if (answer.state == State::not_yet)
-    return refused(503, "no_report", "the run has no report yet; it makes one within some seconds of being asked");
+    return refused(503, "no_report", "the run has no report yet; it makes one within a few seconds of being asked");
   Response out;
   out.body = answer.text;
   return until_read(request, std::move(out));

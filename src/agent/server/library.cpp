@@ -49,7 +49,7 @@ class Library::Server : public httplib::Server {
     set_error_handler([](const httplib::Request&, httplib::Response& out) {
       if (t_connection->answered) return;
       t_connection->close = true;
-      out.set_content(R"({"error": {"code": "bad_request", "message": "this is no request the agent understands"}})",
+      out.set_content(R"({"error": {"code": "bad_request", "message": "the agent does not understand this request"}})",
                       "application/json");
     });
   }

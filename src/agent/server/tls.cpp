@@ -63,11 +63,11 @@ Status use_certificate(SSL_CTX* context, const TlsFiles& files, std::string& war
   const Certificate own(PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr));
   if (!own)
     return fail(
-        fmt::format("{} {}: holds no certificate in PEM (-----BEGIN CERTIFICATE-----); give the file with the "
+        fmt::format("{} {}: contains no certificate in PEM (-----BEGIN CERTIFICATE-----); give the file with the "
                     "server's certificate, followed by its chain",
                     name, path));
   if (SSL_CTX_use_certificate(context, own.get()) != 1)
-    return fail(fmt::format("{} {}: OpenSSL does not take this certificate; make one with a key of 2048 bits or more",
+    return fail(fmt::format("{} {}: OpenSSL does not accept this certificate; make one with a key of 2048 bits or more",
                             name, path));
   while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr))
     if (SSL_CTX_add0_chain_cert(context, next) != 1) X509_free(next);
@@ -87,13 +87,14 @@ Status use_key(SSL_CTX* context, const TlsFiles& files) {
   const Key key(PEM_read_bio_PrivateKey(bio_of(*text).get(), nullptr, no_password, &asked));
   if (!key && asked)
     return fail(
-        fmt::format("{} {}: is encrypted, and nobody is asked for a password; write it without one: "
+        fmt::format("{} {}: is encrypted, and the server cannot ask for a password; save it without one: "
                     "(umask 077; openssl pkey -in {} -out FILE)",
                     name, path, path));
-  if (!key) return fail(fmt::format("{} {}: holds no private key in PEM (-----BEGIN PRIVATE KEY-----)", name, path));
+  if (!key) return fail(fmt::format("{} {}: contains no private key in PEM (-----BEGIN PRIVATE KEY-----)", name, path));
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1)
-    return fail(fmt::format("{} {}: is not the key of the certificate in {}; give the pair that was made together",
-                            name, path, files.certificate));
+    return fail(fmt::format(
+        "{} {}: is not the key of the certificate in {}; give a certificate and the key that it was made with", name,
+        path, files.certificate));
   return {};
 }
 
@@ -107,7 +108,7 @@ Result<std::shared_ptr<const TlsCertificate>> TlsCertificate::load(const TlsFile
                             has_key ? files.certificate_name : files.key_name));
   const std::shared_ptr<TlsCertificate> out(new TlsCertificate);
   out->context_ = SSL_CTX_new(TLS_server_method());
-  if (out->context_ == nullptr) return fail("OpenSSL cannot be used: it makes no context");
+  if (out->context_ == nullptr) return fail("OpenSSL cannot be used: it fails to create a context");
   SSL_CTX* context = out->context_;
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);

@@ -57,11 +57,12 @@ Request parse_head(std::string_view head) {
 
 Response refusal(const WaitingRoom::Guest& guest) {
   const bool share = guest.why == Shares::Answer::share_used;
-  return refused(share ? 429 : 503, share ? "too_many_connections" : "busy",
-                 share ? fmt::format("{} has as many connections as it may have while others may need some; close "
-                                     "some of them, or try again",
-                                     guest.client.peer.name)
-                       : "too many connections are open; try again");
+  return refused(
+      share ? 429 : 503, share ? "too_many_connections" : "busy",
+      share ? fmt::format(
+                  "{} has too many connections open, and other clients may need some; close some of them, or try again",
+                  guest.client.peer.name)
+            : "too many connections are open; try again");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ Response refusal(int status, std::string_view code, std::string_view message) {
 }
 
 Response document(const std::shared_ptr<const std::string>& body, std::string content_type) {
-  if (!body) return refusal(503, "no_pass", "the first pass over the fleet has not ended; try again in a while");
+  if (!body) return refusal(503, "no_pass", "the first pass over the fleet has not finished; try again later");
   Response out;
   out.content_type = std::move(content_type);
   out.body = body;
@@ -58,7 +58,7 @@ std::optional<Response> FleetSite::admit(const Request& request) const {
   if (!agent::host_allowed(request.host, options_.host, {}))
     return refusal(421, "bad_host", "the Host header names another site; use this machine's name or address");
   if (!request.origin.empty() && !agent::origin_is_host(request.origin, request.host))
-    return refusal(403, "bad_origin", "pages of other sites may not use this one");
+    return refusal(403, "bad_origin", "pages of other sites may not use this server");
   // The page needs no token, so that it can ask for one; it holds nothing of the fleet.
   const bool is_open =
       options_.token.empty() || request.path == "/healthz" || agent::find_asset(with_page(request).path) != nullptr;
@@ -86,7 +86,7 @@ Response FleetSite::answer(const Request& request) const {
   if (request.path == "/healthz")
     return agent::text_response(now.is_healthy ? 200 : 503, "text/plain; charset=utf-8",
                                 now.is_healthy ? "ok\n" : "the last pass over the fleet failed\n");
-  return refusal(404, "not_found", "there are /, /api/v1/fleet, /metrics and /healthz");
+  return refusal(404, "not_found", "there is no such page; the pages are /, /api/v1/fleet, /metrics and /healthz");
 }
 
 }  // namespace vramtrack::fleet

@@ -138,8 +138,8 @@ std::optional<std::string> CsvRows::misfit() const {
 
 std::string CsvRows::refuse_rows(std::uint64_t rows, const std::string& first) const {
   return fmt::format(
-      "{} of the lines are no rows of what was understood, {} are ({}); {}; keep one kind of row in the file, mend the "
-      "header so that it names every column, or pass {} to say what a line holds",
+      "{} of the lines are not rows of the layout that was recognised, {} are ({}); {}; keep one kind of row in the "
+      "file, correct the header so that it names every column, or describe a line with {}",
       rows, fit_, describe(plan_), first, name_of(Option::line_pattern));
 }
 

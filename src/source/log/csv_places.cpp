@@ -121,7 +121,7 @@ Status check_in_turn(const Rows& rows, const ColumnPlan& plan, bool comma) {
   const std::size_t n = count_interleaved(used);
   if (n <= 1) return {};
   return fail(
-      fmt::format("the rows seem to be of {} GPUs in turn, and neither name them nor have a time; record index or "
+      fmt::format("the rows seem to alternate between {} GPUs, but neither name them nor have a time; record index or "
                   "uuid, and timestamp",
                   n));
 }
@@ -135,7 +135,7 @@ Result<std::size_t> settle_places(const Rows& rows, std::string_view head, Stamp
   const auto in_order = [&](std::size_t n) {
     if (n > 1)
       assumptions.push_back(
-          fmt::format("{} rows per reading and no GPU index: the rows are taken for {} GPUs in that order; "
+          fmt::format("{} rows per reading and no GPU index: the rows are assumed to be {} GPUs in that order; "
                       "record index or uuid as well",
                       n, n));
     return n;
@@ -157,28 +157,29 @@ Result<std::size_t> settle_places(const Rows& rows, std::string_view head, Stamp
         (its.groups.size() >= 3 && its.shared * 10 >= its.times_s.size() && count_interleaved(its.used) > 1)) {
       if (plan.index >= 0 && series.size() == 1 && its.constant() > 1) {
         const std::size_t n = its.constant();
-        assumptions.push_back(fmt::format(
-            "{} rows per reading all have the index '{}', so it does not tell GPUs apart: the rows are taken for {} "
-            "GPUs in that order; record the right index or uuid",
-            n, logtext::excerpt(index, 24), n));
+        assumptions.push_back(
+            fmt::format("{} rows per reading all have the index '{}', so it does not distinguish GPUs: the rows are "
+                        "assumed to be {} GPUs in that order; record the right index or uuid",
+                        n, logtext::excerpt(index, 24), n));
         plan.index = -1;
         return n;
       }
-      return fail(fmt::format(
-          "several rows of one time {}, and not always as many: they are of several GPUs that cannot be told apart; {}",
-          of, kRecord));
+      return fail(
+          fmt::format("several rows with the same time {}, and their number varies: they belong to several GPUs that "
+                      "cannot be told apart; {}",
+                      of, kRecord));
     }
     if (!stamp.is_relative() && its.are_joined())
-      return fail(fmt::format(
-          "two logs of the same time seem to have been put one after the other, and their rows {}: they are of several "
-          "GPUs; {}, or analyse the logs one by one",
-          of, kRecord));
+      return fail(
+          fmt::format("two logs of the same time seem to have been joined end to end, and their rows {}: they belong "
+                      "to several GPUs; {}, or analyse the logs one by one",
+                      of, kRecord));
     // The load of one GPU may repeat exactly every few readings, but not every second reading.
     if (count_interleaved(its.used) == 2 || are_merged(its.times_s, its.used))
-      return fail(fmt::format(
-          "the rows that {} seem to be of several GPUs, or of several logs that were merged: they jump from "
-          "row to row between levels that each go on evenly; {}, or analyse the logs one by one",
-          of, kRecord));
+      return fail(
+          fmt::format("the rows that {} seem to belong to several GPUs, or to several logs that were merged: they jump "
+                      "from row to row between levels that each stay even; {}, or analyse the logs one by one",
+                      of, kRecord));
   }
   return 1;
 }

@@ -68,9 +68,9 @@ class CsvRows final : public LogParser {
   }
   [[nodiscard]] std::string_view needs_file_order() const override {
     if (positions_ > 1) return "its rows do not name the GPU";
-    if (plan_.clock_lines) return "the times stand on lines of their own";
+    if (plan_.clock_lines) return "the times are on lines of their own";
     if (spans_lines_) return "some of its rows span several lines";
-    return columns_change_ ? "its columns change on the way" : std::string_view{};
+    return columns_change_ ? "its columns change partway" : std::string_view{};
   }
   [[nodiscard]] bool processes_only() const override { return plan_.pid >= 0; }
 

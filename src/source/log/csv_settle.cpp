@@ -151,7 +151,7 @@ Status check_measure(const Rows& rows, const ColumnPlan& plan, bool comma) {
     }
   if (most >= kBytesFrom) return {};
   return fail(
-      fmt::format("the columns name GPUs and not what is measured of them, and values up to {0:.6g} may be memory, a "
+      fmt::format("the columns name GPUs but not what is measured, and values up to {0:.6g} may be memory, a "
                   "temperature or "
                   "a utilization; if they are used memory, pass {1} (for example {1} MiB)",
                   most, name_of(Option::unit)));

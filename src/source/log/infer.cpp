@@ -265,10 +265,9 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
                       halves->first + 1, halves->second + 1, plan.used + 1));
       return plan;
     }
-    return cannot_tell(rows,
-                       fmt::format("columns {} and {} add up to a constant: one is the used and the other the free "
-                                   "memory, and their values cannot tell which is which",
-                                   halves->first + 1, halves->second + 1));
+    return cannot_tell(rows, fmt::format("columns {} and {} add up to a constant: one is the used and the other the "
+                                         "free memory, but their values do not show which is which",
+                                         halves->first + 1, halves->second + 1));
   }
   if (memory.empty()) return cannot_tell(rows, "no column holds amounts of memory only");
   std::string numbers_of;

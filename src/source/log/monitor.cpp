@@ -242,8 +242,8 @@ std::optional<std::string> MonitorRows::misfit() const {
   constexpr std::uint64_t kFew = 4;
   if (unfit_ == 0 || (fit_ > 0 && (unfit_ < kFew || unfit_ * 2 < fit_))) return std::nullopt;
   return fmt::format(
-      "{} of the lines do not fit their '# gpu ...' header, {} do; {}; put the header back that belongs to them",
-      unfit_, fit_, first_unfit_);
+      "{} of the lines do not fit their '# gpu ...' header, {} do; {}; restore the header that belongs to them", unfit_,
+      fit_, first_unfit_);
 }
 
 std::size_t MonitorRows::device(LogRows& rows) {

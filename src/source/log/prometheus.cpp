@@ -134,8 +134,8 @@ class Prometheus final : public LineReader {
       if (name->second && name->second->unit_bytes == 0) {
         name->second->unit_bytes = unit_ != 0 ? unit_ : kBytesPerMiB;
         if (unit_ == 0)
-          rows.warn(fmt::format("the metric {} does not name its unit: MiB is assumed; else give {}", sample.name,
-                                name_of(Option::unit)));
+          rows.warn(fmt::format("the metric {} does not name its unit: MiB is assumed; if that is wrong, give {}",
+                                sample.name, name_of(Option::unit)));
       }
     }
     if (!name->second) return nullptr;
@@ -180,7 +180,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   Sampled sample;
   if (!find_memory(head.text, sample))
     return fail(
-        "no metric of a GPU's used memory in its beginning; expected one such as DCGM_FI_DEV_FB_USED or "
+        "no metric of a GPU's used memory at its beginning; expected one such as DCGM_FI_DEV_FB_USED or "
         "nvidia_smi_memory_used_bytes");
   const auto unit = unit_of(*head.options);
   if (!unit) return fail(unit.error());

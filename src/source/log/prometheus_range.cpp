@@ -114,11 +114,11 @@ class PrometheusRange final : public JsonParser {
       if (unit_ == 0)
         rows.warn(
             name == labels.end()
-                ? fmt::format("the query is an expression: its values are taken for used memory in MiB; else give "
-                              "{}, or query the metric itself",
+                ? fmt::format("the query is an expression: its values are assumed to be used memory in MiB; if they "
+                              "are not, give {} or query the metric itself",
                               name_of(Option::unit))
-                : fmt::format("the metric {} does not name its unit: MiB is assumed; else give {}", name->second,
-                              name_of(Option::unit)));
+                : fmt::format("the metric {} does not name its unit: MiB is assumed; if that is wrong, give {}",
+                              name->second, name_of(Option::unit)));
     }
     return metric;
   }

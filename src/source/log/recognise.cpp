@@ -108,7 +108,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
     if (named.empty())
       if (auto text = recognise_prose(head, *out.format)) return std::move(*text);
     if (named.empty() && why.message.find("--") == std::string::npos)
-      why.message += fmt::format("; {} names another format, and {} says what lines of other text hold",
+      why.message += fmt::format("; {} names another format, and {} describes lines of other text",
                                  name_of(Option::input_format), name_of(Option::line_pattern));
     return fail(std::move(why));
   }
@@ -201,10 +201,11 @@ Result<LogText> open_text(PlannedFile& planned, LogRows& rows) {
     rows.warn(
         fmt::format("{}:{}: the log lists its newest rows first: it is read from its end", planned.shown, times.line));
   else if (times.line > 0)
-    rows.warn(fmt::format(
-        "{}:{}: time goes back to where the log has no other rows: its rows are sorted by time; if a clock was "
-        "set here, analyse the rows before and after it separately",
-        planned.shown, times.line));
+    rows.warn(
+        fmt::format("{}:{}: time goes back to a period in which the log has no other rows: its rows are sorted by "
+                    "time; if a clock was "
+                    "set here, analyse the rows before and after it separately",
+                    planned.shown, times.line));
   auto records = sort_log(planned, times, rows);
   if (!records) return fail(std::move(records.error()));
   text.records = std::move(*records);

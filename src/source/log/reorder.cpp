@@ -65,8 +65,8 @@ Result<LogOrder> judge_steps(const PlannedFile& file, const OrderSurvey& survey)
   const LogOrder order = stretches.order();
   if (order == LogOrder::unclear)
     return fail(fmt::format(
-        "{}:{}: time goes back, here or further on, as neither a clock that was set nor the order of the rows "
-        "explains; sort the log by its time column if it is one recording, or analyse its parts one by one",
+        "{}:{}: time goes back, here or further on, and neither a clock that was set nor the order of the rows "
+        "explains it; sort the log by its time column if it is one recording, or analyse its parts one by one",
         file.shown, survey.line()));
   return order;
 }
@@ -240,7 +240,7 @@ Result<LogTimes> survey_log(const PlannedFile& file) {
     reason = "its times have no dates";
   if (file.probe.format->begins_record == nullptr)
     reason =
-        fmt::format("where one reading of a {} log ends and the next begins is not known", file.probe.format->name);
+        fmt::format("it is not known where one reading of a {} log ends and the next begins", file.probe.format->name);
   if (reason.empty()) return times;
   return fail(
       fmt::format("{}:{}: the rows are not in order of time, and they cannot be sorted: {}; write the log in order "
@@ -285,8 +285,8 @@ Result<std::unique_ptr<RecordSorter>> sort_log(const PlannedFile& file, const Lo
   if (!(*lines)->bytes().warning().empty()) rows.warn((*lines)->bytes().warning());
   if (sorter->size() == 1)
     return fail(
-        fmt::format("{}: the rows are not in order of time, and where one reading ends and the next begins cannot "
-                    "be told; write one reading per line",
+        fmt::format("{}: the rows are not in order of time, and it is not known where one reading ends and the next "
+                    "begins; write one reading per line",
                     file.shown));
   return sorter;
 }

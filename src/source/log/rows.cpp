@@ -35,7 +35,7 @@ SeriesId LogRows::intern(const SeriesKey& key) {
     refusal_ = fmt::format(
         "{}:{}: more than {} GPUs and processes, the most that can be analysed together; if a column of other numbers "
         "is "
-        "read as their ids, remove it, else split the log",
+        "read as their ids, remove it, otherwise split the log",
         file_, line, kMostSeries);
   if (last_of_.size() <= index_of(id)) last_of_.resize(index_of(id) + 1, kNever);
   return id;
@@ -222,10 +222,10 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
     if (newest_ - time > kInterleaving && !blocks_) {
       blocks_ = true;
       if (watch_)
-        refuse(
-            fmt::format("{}:{}: one series is listed after another, and what is read once only cannot be sorted; write "
-                        "{} to a file and analyse that, or sort it by its time column",
-                        file_, line, file_));
+        refuse(fmt::format(
+            "{}:{}: one series is listed after another, and input that is read only once cannot be sorted; write "
+            "{} to a file and analyse that, or sort it by its time column",
+            file_, line, file_));
     }
     return time;
   }
@@ -253,11 +253,11 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
 /// Refuses the log unless a clock that was set explains the steps back so far, as it must in a log read as written.
 void LogRows::refuse_other_order() {
   if (StretchSurvey(*watch_).order() == LogOrder::as_written) return;
-  refuse(fmt::format(
-      "{}:{}: time goes back, here or further on, and not as a clock does that was set: the rows are not in "
-      "order of time, and what is read once only cannot be sorted; write {} to a file and analyse that, or "
-      "sort it by its time column",
-      file_, first_step_back_, file_));
+  refuse(
+      fmt::format("{}:{}: time goes back, here or further on, but not as if a clock was set: the rows are not in order "
+                  "of time, and input that is read only once cannot be sorted; write {} to a file and analyse that, or "
+                  "sort it by its time column",
+                  file_, first_step_back_, file_));
 }
 
 void LogRows::continue_in(std::string file) {

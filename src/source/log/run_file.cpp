@@ -16,7 +16,8 @@ Result<std::unique_ptr<RunFile>> RunFile::recognise(std::string_view start) {
   if (!runfile::is_wandb_file(start)) return nullptr;
   if (const int version = runfile::wandb_version(start); version != 0)
     return fail(fmt::format(
-        "a .wandb file of version {}, where only version 0 is known; export the run's system metrics as CSV", version));
+        "a .wandb file of version {}, but only version 0 is supported; export the run's system metrics as CSV",
+        version));
   return runfile::open_wandb_file();
 }
 

@@ -105,7 +105,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
                                         logtext::excerpt(one.name), metric->gpu));
     }
   }
-  if (used.empty()) return fail("the metrics have the total memory of a GPU, but not what is in use of it");
+  if (used.empty()) return fail("the metrics have the total memory of a GPU, but not its used memory");
 
   std::map<std::string, ScalarUse> uses;
   for (const auto& [gpu, best] : total)
@@ -127,13 +127,13 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
       const bool bytes = best.seen->most >= 4e6;
       const bool gib = best.seen->has_fraction && best.seen->most <= 512;
       use.unit_bytes = bytes ? 1 : static_cast<double>(gib ? kBytesPerGiB : kBytesPerMiB);
-      assumptions.push_back(
-          fmt::format("the metric '{}' has no unit: {} are assumed from its values (up to {:.6g}); else give {}",
-                      logtext::excerpt(best.seen->name),
-                      bytes ? "bytes"
-                      : gib ? "GiB"
-                            : "MiB",
-                      best.seen->most, name_of(Option::unit)));
+      assumptions.push_back(fmt::format(
+          "the metric '{}' has no unit: {} are assumed from its values (up to {:.6g}); if that is wrong, give {}",
+          logtext::excerpt(best.seen->name),
+          bytes ? "bytes"
+          : gib ? "GiB"
+                : "MiB",
+          best.seen->most, name_of(Option::unit)));
     }
     uses[best.seen->name] = use;
   }

@@ -171,7 +171,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const auto spacing = find_spacing(head.text, with_header);
   if (!spacing)
     return fail(
-        "no lines of words set apart by spaces with a time and a used-memory column; the first line should name the "
+        "no lines of words separated by spaces with a time and a used-memory column; the first line should name the "
         "columns, for example 'time gpu used_mib total_mib'");
   const std::string text = tabbed(head.text, *spacing);
   LogHead tabs = head;
@@ -184,7 +184,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 }  // namespace
 
 extern const LogFormatInfo spaced_log_format;
-const LogFormatInfo spaced_log_format{"spaced", "any table whose columns are set apart by spaces", recognise, make,
+const LogFormatInfo spaced_log_format{"spaced", "any table whose columns are separated by spaces", recognise, make,
                                       each_line_is_a_record};
 
 }  // namespace vramtrack

@@ -184,7 +184,8 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
         reader.scale_.step = title.counts.empty() ? "step" : title.counts;
         reader.scale_.step_s = static_cast<double>(reader.unit_ns_) * 1e-9;
         warnings.push_back(
-            fmt::format("the log counts {0}s and has no clock: growth is per {0}, and ends are in {0}s; if you know "
+            fmt::format("the log counts {0}s and has no clock: growth is per {0}, and the time to out-of-memory is in "
+                        "{0}s; if you know "
                         "how long one {0} takes, give it with {1}",
                         reader.scale_.step, name_of(Option::interval)));
       }

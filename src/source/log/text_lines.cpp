@@ -162,19 +162,20 @@ Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bo
     const std::size_t n = groups.front();
     const bool constant = std::all_of(groups.begin(), groups.end(), [&](std::size_t g) { return g == n; });
     if (constant && n > 1) {
-      assumptions.push_back(fmt::format(
-          "{} lines per time and no GPU index: they are taken for {} GPUs in that order; name them in a group gpu of "
-          "{}",
-          n, n, name_of(Option::line_pattern)));
+      assumptions.push_back(
+          fmt::format("{} lines per time and no GPU index: they are assumed to be {} GPUs in that order; name them in "
+                      "a group gpu of "
+                      "{}",
+                      n, n, name_of(Option::line_pattern)));
       return n;
     }
   }
   // The load of one GPU may repeat exactly every few readings, but not every second reading.
   if (const std::size_t n = count_interleaved(used); n == 2 || (n > 1 && !has_times && !counted))
     return fail(
-        fmt::format("the lines seem to be of {} GPUs in turn, and nothing names them{}; pass {} with a group gpu "
+        fmt::format("the lines seem to alternate between {} GPUs, but nothing names them{}; pass {} with a group gpu "
                     "that says which, or record the index or uuid of each",
-                    n, has_times ? "" : " nor has a time", name_of(Option::line_pattern)));
+                    n, has_times ? "" : " or gives a time", name_of(Option::line_pattern)));
   return 1;
 }
 

@@ -248,7 +248,7 @@ Head survey(std::string_view text) {
 }
 
 std::string how_to_say() {
-  return fmt::format("say what a line holds with {0}, for example {0} 'memory used: (?<used>[0-9.]+ *GB)'",
+  return fmt::format("describe a line with {0}, for example {0} 'memory used: (?<used>[0-9.]+ *GB)'",
                      name_of(Option::line_pattern));
 }
 
@@ -315,7 +315,7 @@ Status settle_labels(const Head& head, WordPlan& plan) {
     if (std::any_of(of_gpu.begin(), of_gpu.end(), [](const auto& g) { return g.second.size() > 1; })) ++together;
   }
   if (double_line != nullptr && together * 4 >= head.lines.size())
-    return fail(fmt::format("line {} has several figures of used memory, and nothing says which is meant: '{}'; {}",
+    return fail(fmt::format("line {} has several figures of used memory, but nothing says which is meant: '{}'; {}",
                             double_line->number, excerpt(double_line->text, 120), how_to_say()));
   if (labels.size() < 2 || readings < 6) return {};
   std::vector<std::pair<std::size_t, std::string>> by_size;
@@ -327,7 +327,7 @@ Status settle_labels(const Head& head, WordPlan& plan) {
   const std::size_t few = by_size[1].first;
   if (few < 3 || switches * 2 < few) return {};  // phases, or single lines
   if (few * 4 >= by_size[0].first)
-    return fail(fmt::format("lines such as {} '{}' and {} '{}' come in turn, and both may be the used memory; {}",
+    return fail(fmt::format("lines such as {} '{}' and {} '{}' alternate, and both may be the used memory; {}",
                             labels[by_size[0].second].first->number, excerpt(labels[by_size[0].second].first->text, 80),
                             labels[by_size[1].second].first->number, excerpt(labels[by_size[1].second].first->text, 80),
                             how_to_say()));
@@ -419,7 +419,7 @@ std::string read_as(const Head& head, const WordPlan& plan) {
   else if (head.stamped == 0)
     out += "no time";
   else
-    out += head.lines.front().found.stamp.empty() ? "time on a line before" : "time in the line";
+    out += head.lines.front().found.stamp.empty() ? "time on an earlier line" : "time in the line";
   std::map<Meaning, std::string> said;
   for (const HeadLine& line : head.lines)
     for (const MemoryFigure& f : line.found.figures) {
@@ -499,13 +499,13 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   if (!has_use && repeats(Meaning::peak)) {
     plan.peaks = true;
     assumptions.emplace_back(
-        "only peaks are given, which never fall: a peak that no longer rises says nothing of what is in use now");
+        "only peaks are given, which never fall: a peak that no longer rises says nothing about what is in use now");
   } else if (!has_use && percents >= enough) {
     plan.percents = true;
   } else if (!has_use) {
     const HeadLine& line = all.lines.front();
     return fail(
-        fmt::format("line {} is one of {} with a figure of GPU memory, and none repeats that says how much is used "
+        fmt::format("line {} is one of {} with a figure of GPU memory, but no figure of how much is used repeats "
                     "(used, allocated, "
                     "reserved, or free and total): '{}'; {}",
                     line.number, all.lines.size(), excerpt(line.text, 100), how_to_say()));
@@ -631,8 +631,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   if (!pattern.empty())
     parser->set_pattern(fmt::format("; to correct it: {} '{}'", name_of(Option::line_pattern), pattern));
   else
-    parser->set_pattern(
-        fmt::format("; if that is wrong, say what a line holds with {}", name_of(Option::line_pattern)));
+    parser->set_pattern(fmt::format("; if that is wrong, describe a line with {}", name_of(Option::line_pattern)));
   return parser;
 }
 

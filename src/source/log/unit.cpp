@@ -60,9 +60,9 @@ GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
                     "verdict are in the file's own unit; give {}",
                     most, name_of(Option::unit)));
   else
-    assumptions.push_back(
-        fmt::format("the used column has no unit: {} are assumed from its values (up to {:.6g}); else give {}", name,
-                    most, name_of(Option::unit)));
+    assumptions.push_back(fmt::format(
+        "the used column has no unit: {} are assumed from its values (up to {:.6g}); if that is wrong, give {}", name,
+        most, name_of(Option::unit)));
   return out;
 }
 

@@ -99,7 +99,7 @@ extern const ShapeKind linear_shape{"linear", "a leak at a steady rate", kLinear
 extern const ShapeKind accelerating_shape{"accelerating", "grows as a power of time", kAccelerating, make_accelerating};
 extern const ShapeKind staircase_shape{"staircase", "a step at every event: per epoch, per buffer", kStaircase,
                                        make_staircase};
-extern const ShapeKind requests_shape{"requests", "requests of which some leak (compound Poisson)", kRequests,
+extern const ShapeKind requests_shape{"requests", "requests, some of which leak (compound Poisson)", kRequests,
                                       make_requests};
 
 }  // namespace vramtrack::sim

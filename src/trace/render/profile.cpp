@@ -44,7 +44,7 @@ Result<NamedProfile> named_profile(const Snapshot& snapshot, Symbols& symbols, s
 
 Result<std::string> flamegraph_page(const Snapshot& snapshot, const NamedProfile& named, const Symbols& symbols) {
   const std::int64_t total_bytes = total_of(named.profile);
-  if (total_bytes == 0) return fail(fmt::format("{} has no live block: there is nothing to draw", snapshot.file));
+  if (total_bytes == 0) return fail(fmt::format("{}: nothing to draw: there is no live block", snapshot.file));
   const std::string subtitle =
       fmt::format("{}: {} requested and held, {}; the width of a frame is its bytes", printable(snapshot.file),
                   format_size(total_bytes), format_count(named.profile.size(), "stack"));

@@ -78,7 +78,7 @@ void site_text(std::string& out, const ReportSite& site, const ProbeNames& names
   if (!site.leak && site.shape != SiteShape::flat)
     out += fmt::format(", {}", site.shape == SiteShape::warm_up      ? "rose at the start only"
                                : site.shape == SiteShape::filling    ? "rises ever more slowly: a cache that fills"
-                               : site.shape == SiteShape::given_back ? "rises and is given back"
+                               : site.shape == SiteShape::given_back ? "rises and is released"
                                                                      : "rose, but by too little to tell");
   out += fmt::format("\n       {}", site.call);
   if (site.category != Category::unknown) out += fmt::format(", {}", category_words(site.category));
@@ -109,7 +109,7 @@ std::string verdict_text(const TraceReport& report, const Symbols& symbols) {
                        blocks_words(first.live.blocks));
   }
   if (report.residual_grows)
-    return "GROWS OUTSIDE THE PROBE'S SIGHT: the driver's figure rises, what is tracked does not\n";
+    return "GROWS OUTSIDE THE PROBE'S VIEW: the driver's figure rises, but what is tracked does not\n";
   return report.can_tell ? "No leak\n" : "Cannot tell\n";
 }
 
@@ -139,7 +139,7 @@ std::string trace_report_text(const TraceReport& report, const ProbeNames& names
   out += '\n';
   if (report.residual_bytes)
     out +=
-        fmt::format("  {} beside what is tracked, by the driver's figure (contexts, libraries){}\n",
+        fmt::format("  {} besides what is tracked, by the driver's figure (contexts, libraries){}\n",
                     format_size(*report.residual_bytes),
                     report.residual_grows ? fmt::format(", growing {}", rate_words(report.residual_bytes_per_s)) : "");
   out += categories_text(report.categories);

@@ -74,7 +74,7 @@ class Limits(UnderRun):
             self.assertRegex(refused.stderr, said)
         none = self.trace("trace flamegraph", "--from", "0s", "--to", "0s", "--output", str(self.folder / "page.html"))
         self.assertEqual(none.returncode, 2)
-        self.assertIn("there is no growth from 0s to 0s: there is nothing to draw", none.stderr)
+        self.assertIn("nothing to draw: there is no growth from 0s to 0s", none.stderr)
 
     def test_the_duration_begins_with_the_program(self):
         self.run_code("time.sleep(0.4); take(1024); time.sleep(0.4)")

@@ -74,7 +74,7 @@ TEST(Ladder, TakesEachStepWhenItsDeadlineIsReached) {
   EXPECT_THAT(c.see(seen(71, {leaking()})), ElementsAre("undo freeze"));
   EXPECT_THAT(c.see(seen(100, {leaking()})), ElementsAre("act kill"));
   EXPECT_THAT(c.see(seen(130, {leaking()})), IsEmpty());
-  EXPECT_THAT(c.see(seen(161, {leaking()})), ElementsAre(HasSubstr("still runs after the last step")));
+  EXPECT_THAT(c.see(seen(161, {leaking()})), ElementsAre(HasSubstr("is still running after the last step")));
   EXPECT_THAT(c.see(seen(500, {leaking()})), IsEmpty());
 }
 
@@ -161,8 +161,8 @@ TEST(Ladder, TheMemoryOfAnEndedProcessIsWatchedUntilItIsBack) {
       continue;
     }
     gone.time = at(65);
-    EXPECT_THAT(c.see(gone), ElementsAre(HasSubstr("did not come back within 60 s"),
-                                         "end: the process has ended, and its memory is not back"));
+    EXPECT_THAT(c.see(gone), ElementsAre(HasSubstr("were not freed within 60 s"),
+                                         "end: the process has ended, but its memory was not freed"));
   }
 }
 
@@ -268,8 +268,7 @@ TEST(Ladder, ADrainedNodeStaysSoWhenTheMemoryDoesNotComeBack) {
     } else {
       EXPECT_THAT(c.see(gone), IsEmpty());
       gone.time = at(70);
-      EXPECT_THAT(c.see(gone),
-                  ElementsAre(HasSubstr("did not come back within 68 s"), HasSubstr("memory is not back")));
+      EXPECT_THAT(c.see(gone), ElementsAre(HasSubstr("were not freed within 68 s"), HasSubstr("memory was not freed")));
       EXPECT_TRUE(c.ladder.climbs().empty());
     }
   }

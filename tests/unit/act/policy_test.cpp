@@ -92,7 +92,7 @@ TEST(Policy, EachErrorNamesFileLineAndWhatWasExpected) {
       {"[[policy]]\nname = \"a\"\n", "p.toml:1: a policy needs steps"},
       {"[policy]\nname = \"a\"\n", "p.toml:1: policies are an array of tables; write [[policy]]"},
       {"[[policy]]\nname = \"a\"\nsteps = [{do=\"notify\"}]\n[[policy]]\nname = \"a\"\nsteps = [{do=\"notify\"}]\n",
-       "p.toml:4: the policy of line 1 has the name 'a', too"},
+       "p.toml:4: the policy in line 1 is also named 'a'"},
       {"[[policy\n", "p.toml:1: not valid TOML"},
   };
   for (const auto& [toml, message] : cases) EXPECT_THAT(error_of(toml), HasSubstr(message)) << toml;
@@ -101,13 +101,13 @@ TEST(Policy, EachErrorNamesFileLineAndWhatWasExpected) {
 TEST(Policy, EachConditionDecides) {
   const Subject subject = leaking();
   const std::pair<const char*, const char*> cases[] = {
-      {"kind = \"stalled\"", "its trouble is 'leak'"},
+      {"kind = \"stalled\"", "its kind is 'leak'"},
       {"pattern = \"sudden_spike\"", "its pattern is gradual_leak"},
       {"severity = \"critical\"", "its severity is warning, below critical"},
       {"confidence = 0.98", "its confidence is 97 %"},
       {"ends_within = \"10min\"", "memory lasts"},
       {"growth = \"1GiB/s\"", "it grows by"},
-      {"held_for = \"2min\"", "its alert stands for 90 s"},
+      {"held_for = \"2min\"", "its alert has been active for 90 s"},
       {"user = [\"bob\", \"root\"]", "its user is 'alice'"},
       {"command = \"^serve\"", "its command does not match /^serve/"},
       {"container = \".\"", "its container does not match"},
@@ -177,16 +177,16 @@ TEST(Policy, WarnsOfWhatIsCorrectAndUnwise) {
       "[[policy]]\nname = \"a\"\nsteps = [\n{ do = \"terminate\" },\n{ do = \"kill\" },\n{ do = \"freeze\" }]\n");
   const auto warnings = policy_warnings(policies, ActConfig{});
   EXPECT_THAT(warnings, ::testing::IsSupersetOf({HasSubstr("p.toml:4: 'terminate' is the first step"),
-                                                 HasSubstr("p.toml:5: 'kill' follows the step before at once"),
+                                                 HasSubstr("p.toml:5: 'kill' immediately follows the previous step"),
                                                  HasSubstr("p.toml:6: 'freeze' is the last step"),
                                                  HasSubstr("names no user"), HasSubstr("act.enabled is false")}));
 }
 
 TEST(Policy, IsExplainedWithWhatBecomesOfMemory) {
   const std::string text = explain(policies_of(kFull).rules.front());
-  EXPECT_THAT(text, HasSubstr("an alert of a leak stands"));
-  EXPECT_THAT(text, HasSubstr("memory may end within 30 min"));
-  EXPECT_THAT(text, HasSubstr("5. terminate, 60 s after the step before"));
+  EXPECT_THAT(text, HasSubstr("a leak alert is active"));
+  EXPECT_THAT(text, HasSubstr("memory may run out within 30 min"));
+  EXPECT_THAT(text, HasSubstr("5. terminate, 60 s after the previous step"));
   for (const ActionInfo* info : actions()) {
     EXPECT_FALSE(info->memory.empty()) << info->name;
     EXPECT_NE(info->words, nullptr) << info->name;

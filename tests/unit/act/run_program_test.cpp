@@ -84,7 +84,7 @@ TEST(RunProgram, AProgramThatClosesItsOutputIsWaitedFor) {
 
 TEST(RunProgram, StopEndsIt) {
   const std::atomic<bool> stop{true};
-  EXPECT_THAT(run_program({"sleep", "60"}, "", {}, 60, stop).why, HasSubstr("with vramtrack"));
+  EXPECT_THAT(run_program({"sleep", "60"}, "", {}, 60, stop).why, HasSubstr("because vramtrack ended"));
 }
 
 TEST(RunProgram, NoneOfOurFilesAreOpenInIt) {

@@ -64,7 +64,7 @@ TEST(SubjectsOf, AStalledProcessIsNoLeak) {
   const Policies leaks =
       policies_of("[[policy]]\nname = 'a'\nallow = { users = ['*'] }\nsteps = [{ do = 'terminate' }]\n");
   EXPECT_NE(why_not(leaks.rules.at(0), acting(), found[0]), "");
-  EXPECT_NE(why_not(leaks.rules.at(0), acting(), found[0]).find("its trouble is 'stalled', not 'leak'"),
+  EXPECT_NE(why_not(leaks.rules.at(0), acting(), found[0]).find("its kind is 'stalled', not 'leak'"),
             std::string::npos);
 }
 

@@ -185,7 +185,7 @@ TEST(Actuator, ANodeWhoseMemoryDoesNotComeBackStaysDrained) {
   acting.until(120);
   EXPECT_EQ(fleet.commands.size(), 4U);
   EXPECT_TRUE(fleet.drained.contains("gn1"));
-  EXPECT_THAT(acting.record(), Contains(HasSubstr("did not come back")));
+  EXPECT_THAT(acting.record(), Contains(HasSubstr("were not freed within")));
   EXPECT_TRUE(acting.only_case().is_closed);
 }
 
@@ -261,11 +261,12 @@ TEST(Actuator, WithoutEvidenceNothingIsDoneAndTheRecordSaysWhy) {
   };
   const Situation situations[] = {
       {[](Fleet& f) { f.agents.clear(); }, "no_agent", "the connection failed"},
-      {[](Fleet& f) { f.agents["http://gn1:9474"].host = "gn9"; }, "mismatch", "the agent asked is on gn9"},
-      {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].key.pid = 1; }, "mismatch", "the agent's of pid 1"},
+      {[](Fleet& f) { f.agents["http://gn1:9474"].host = "gn9"; }, "mismatch", "the agent that was asked is on gn9"},
+      {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].key.pid = 1; }, "mismatch",
+       "the agent's alert is about pid 1"},
       {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].process->slurm_job = "8"; }, "mismatch", "of job 8"},
       {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].alerts.clear(); }, "no_evidence",
-       "no alert stands on gn1"},
+       "no alert is active on gn1"},
       {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].process->user = "bob"; }, "no_policy",
        "its user is 'bob'"},
   };

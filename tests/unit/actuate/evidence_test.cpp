@@ -31,10 +31,11 @@ TEST(Evidence, WhatTheAlertNamesMustAgree) {
     return look(one, leaking_view());
   };
   EXPECT_TRUE(with("pid_start_ticks", "777").subject);
-  EXPECT_THAT(with("pid", "4243").why, HasSubstr("the alert is of pid 4243, the agent's of pid 4242"));
+  EXPECT_THAT(with("pid", "4243").why,
+              HasSubstr("the alert is about pid 4243, but the agent's alert is about pid 4242"));
   EXPECT_EQ(with("pid", "4243").refusal, Refusal::mismatch);
-  EXPECT_THAT(with("pid_start_ticks", "778").why, HasSubstr("another process than that of the alert"));
-  EXPECT_THAT(with("slurm_job_id", "8").why, HasSubstr("of Slurm job 8, but pid 4242 is of job 7.batch"));
+  EXPECT_THAT(with("pid_start_ticks", "778").why, HasSubstr("no longer the process of the alert"));
+  EXPECT_THAT(with("slurm_job_id", "8").why, HasSubstr("about Slurm job 8, but pid 4242 belongs to job 7.batch"));
   EXPECT_THAT(with("pod_uid", "11-22").why, HasSubstr("the alert is of the pod 11-22, but pid 4242 is of none"));
   EXPECT_EQ(with("UUID", "GPU-2").refusal, Refusal::no_evidence);
   EXPECT_EQ(with("Hostname", "gn2").refusal, Refusal::mismatch);
@@ -69,7 +70,7 @@ TEST(Evidence, TheSameProcessOfTheSameUserAndJob) {
   EXPECT_THAT(same_process(subject, view).error().message, HasSubstr("of user bob"));
   view = leaking_view();
   put_on_node(view, "gn2");
-  EXPECT_THAT(same_process(subject, view).error().message, HasSubstr("stands any more"));
+  EXPECT_THAT(same_process(subject, view).error().message, HasSubstr("is active any more"));
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ TEST_F(Rescans, AHealthyMachineIsNoEvidence) {
 
 TEST_F(Rescans, WhatCannotBeSaidIsAnError) {
   EXPECT_THAT(ask({{"gpu", "0"}}).error().message, HasSubstr("names no GPU and no machine"));
-  EXPECT_THAT(ask({{"Hostname", "elsewhere"}}).error().message, HasSubstr("has no memory of Hostname=\"elsewhere\""));
+  EXPECT_THAT(ask({{"Hostname", "elsewhere"}}).error().message,
+              HasSubstr("has no memory series for Hostname=\"elsewhere\""));
   EXPECT_THAT(ask({{"Hostname", "leaks"}}, 900).error().message,
               HasSubstr("the last sample of Hostname=\"leaks\" is 16m old"));
   server_.set_failing(true);

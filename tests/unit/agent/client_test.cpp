@@ -69,7 +69,7 @@ TEST_F(ClientTest, AlertsAreAcknowledged) {
   EXPECT_TRUE(alerts->front().acknowledged) << "the list is not an old one";
   EXPECT_EQ(alerts->front().note, "known");
   EXPECT_EQ(alerts->front().acknowledged_by, user_name(::geteuid()));
-  EXPECT_THAT(client_->acknowledge("0000000000000000", "").error().message, HasSubstr("no alert of that id"));
+  EXPECT_THAT(client_->acknowledge("0000000000000000", "").error().message, HasSubstr("no alert with that id"));
 }
 
 TEST_F(ClientTest, WhoAnswers) {

@@ -122,7 +122,7 @@ TEST(CommandLine, ErrorsSayWhatWasExpected) {
 TEST(CommandLine, TheLibrarysOwnErrorsAreInPlainWords) {
   EXPECT_EQ(error_of({"probe", "x", "--top"}), "--top: NUMBER is missing; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"probe", "x", "--top", "1", "--top", "2"}),
-            "--top: give one, not 2; see 'vramtrack probe --help'");
+            "--top: give it once, not 2 times; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"probe", "x", "--json=maybe"}), "--json takes no value; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"group", "show", "x"}), "unexpected argument 'x'; see 'vramtrack group show --help'");
 }

@@ -48,7 +48,7 @@ TEST(FastGrowth, IsToldFromTheFirstMinuteWithItsRateAndItsEndIfItGoesOn) {
          EXPECT_NEAR(f.growth_bytes_per_s.mid, kRate, 0.02 * kRate);
          ASSERT_TRUE(f.oom_if_growth_continues_s);
          EXPECT_NEAR(*f.oom_if_growth_continues_s, (78 * kGiB - kRate * t) / kRate, 30);
-         EXPECT_NE(f.because.find("if it goes on, memory ends in "), std::string::npos) << f.because;
+         EXPECT_NE(f.because.find("if the growth continues, memory runs out in "), std::string::npos) << f.because;
          EXPECT_FALSE(f.oom_in_s);
        });
 }

@@ -65,9 +65,9 @@ TEST(SiblingsWord, AsInTheDocument) {
   EXPECT_EQ(siblings_word(6, 0, 1).kind, SiblingSays::still);
   EXPECT_EQ(siblings_word(6, 0, 1).familiar, 0);
   EXPECT_EQ(siblings_word(6, 0, 1).odds, siblings_word(6, 1, 0).odds);
-  EXPECT_EQ(siblings_word(7, 0, 0).describe(), "; all 7 siblings stand still");
-  EXPECT_EQ(siblings_word(7, 1, 0).describe(), "; 7 of its 8 siblings stand still");
-  EXPECT_EQ(siblings_word(1, 0, 0).describe(), "; its sibling stands still");
+  EXPECT_EQ(siblings_word(7, 0, 0).describe(), "; all 7 siblings show no growth");
+  EXPECT_EQ(siblings_word(7, 1, 0).describe(), "; 7 of its 8 siblings show no growth");
+  EXPECT_EQ(siblings_word(1, 0, 0).describe(), "; its sibling shows no growth");
   EXPECT_EQ(siblings_word(0, 0, 8).describe(), "; all 8 siblings rose in the same way and then stopped");
   EXPECT_EQ(siblings_word(0, 0, 0).describe(), "");
 }

@@ -68,14 +68,14 @@ TEST_F(EngineTest, SaysWhatWouldDecideARiseThatOneSeriesCannot) {
   for (int t = 0; t < 1200; ++t) tick(t, rising(t));
   const Finding alone = seen(device_series).verdict.finding;
   ASSERT_EQ(alone.state, State::growing) << alone.because;
-  EXPECT_NE(alone.because.find("the memory of each process would tell"), std::string::npos) << alone.because;
+  EXPECT_NE(alone.because.find("the memory of each process would show"), std::string::npos) << alone.because;
 
   const SeriesId one = process(20, "python train.py");
   start();
   for (int t = 0; t < 1200; ++t) tick(t, rising(t) + kGiB, {{one, rising(t)}});
   const Finding its = seen(one).verdict.finding;
   ASSERT_EQ(its.state, State::growing) << its.because;
-  EXPECT_NE(its.because.find("an earlier run of the program would tell"), std::string::npos) << its.because;
+  EXPECT_NE(its.because.find("an earlier run of the program would show"), std::string::npos) << its.because;
   EXPECT_EQ(seen(device_series).verdict.finding.because.find("the memory of each process"), std::string::npos);
 }
 

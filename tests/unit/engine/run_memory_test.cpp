@@ -77,7 +77,7 @@ TEST_F(RunMemoryTest, AFirstRunSaysThatASecondWillTell) {
     const Finding& finding = seen(id).verdict.finding;
     if (finding.state == State::growing) {
       said = true;
-      EXPECT_NE(finding.because.find("a second one will tell"), std::string::npos) << finding.because;
+      EXPECT_NE(finding.because.find("a second one will show more"), std::string::npos) << finding.because;
     }
   }
   EXPECT_TRUE(said);

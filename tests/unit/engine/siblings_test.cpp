@@ -146,7 +146,7 @@ TEST(Siblings, OneOfEightThatLeaksIsConfirmedSoonerThanAlone) {
     if (i != 3) {
       EXPECT_FALSE(together.raised_s(i));
     }
-  EXPECT_NE(together.seen(3).verdict.finding.because.find("all 7 siblings stand still"), std::string::npos)
+  EXPECT_NE(together.seen(3).verdict.finding.because.find("all 7 siblings show no growth"), std::string::npos)
       << together.seen(3).verdict.finding.because;
 }
 
@@ -254,7 +254,7 @@ TEST(Siblings, RanksThatHaveEndedOrAreNotSeenAnyMoreDoNotCount) {
   Scene goes_on(one_ends);
   goes_on.run(4800);
   EXPECT_LT(*goes_on.raised_s(0), *alone.raised_s(0));
-  EXPECT_NE(goes_on.seen(0).verdict.finding.because.find("all 6 siblings stand still"), std::string::npos);
+  EXPECT_NE(goes_on.seen(0).verdict.finding.because.find("all 6 siblings show no growth"), std::string::npos);
 }
 
 TEST(Siblings, RanksOfOtherHostsInOneRecordingCount) {
@@ -262,7 +262,7 @@ TEST(Siblings, RanksOfOtherHostsInOneRecordingCount) {
   for (std::size_t i = 0; i < 8; ++i) fleet[i].host = i < 4 ? "node-a" : "node-b";
   Scene together(fleet);
   together.run(3600);
-  EXPECT_NE(together.seen(3).verdict.finding.because.find("all 7 siblings stand still"), std::string::npos)
+  EXPECT_NE(together.seen(3).verdict.finding.because.find("all 7 siblings show no growth"), std::string::npos)
       << together.seen(3).verdict.finding.because;
 }
 
@@ -284,7 +284,7 @@ TEST(Siblings, RanksThatAnotherEngineWatchesCountAsIfTheyWereHere) {
     here.played.engine->know_siblings(told);
   }
   EXPECT_EQ(here.raised_s(0), all.raised_s(0));
-  EXPECT_NE(here.seen(0).verdict.finding.because.find("all 3 siblings stand still"), std::string::npos);
+  EXPECT_NE(here.seen(0).verdict.finding.because.find("all 3 siblings show no growth"), std::string::npos);
   here.played.engine->know_siblings({});
   here.run(4900);
   EXPECT_EQ(here.seen(0).verdict.finding.because.find("sibling"), std::string::npos);

@@ -285,7 +285,7 @@ TEST_F(StalledProcesses, WhatIsNotKnownTakesConfidenceAndTheAlert) {
   const auto d = start(3, "python d");
   pass(31, {{a, no_io}, {b, no_sockets}, {c, no_gpu}, {d, nothing}});
   EXPECT_THAT(joined(stall_of(a)->evidence), HasSubstr("CAP_SYS_PTRACE"));
-  EXPECT_THAT(joined(stall_of(b)->evidence), HasSubstr("whether it is a server may not be read"));
+  EXPECT_THAT(joined(stall_of(b)->evidence), HasSubstr("whether it is a server cannot be determined"));
   EXPECT_THAT(joined(stall_of(c)->evidence), HasSubstr("whether its kernels ran is not known"));
   EXPECT_EQ(judgement_of(d), StallJudgement::unclear);
   EXPECT_THAT(changes_, IsEmpty());

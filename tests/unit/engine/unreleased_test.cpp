@@ -43,7 +43,7 @@ TEST_F(UnreleasedMemoryTest, IsAnAlertUntilItComesBack) {
               HasSubstr("; 8.0 GiB are still in use, and no process that the driver lists holds"));
   EXPECT_EQ(changes[1].news, AlertNews::cleared);
   EXPECT_EQ(changes[1].alert.ended, AlertEnd::released);
-  EXPECT_THAT(changes[1].alert.end_reason, HasSubstr("the memory came back 3m"));
+  EXPECT_THAT(changes[1].alert.end_reason, HasSubstr("the memory was freed 3m"));
 }
 
 TEST_F(UnreleasedMemoryTest, IsShownWithItsBytes) {

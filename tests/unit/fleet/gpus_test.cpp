@@ -193,7 +193,7 @@ TEST(Mapping, ErrorsNameTheLine) {
   EXPECT_EQ(error("[[exporter]]\nname = \"x\"\nused = 5\nunit = \"MiB\"\nindex_labels = [\"gpu\"]\n"),
             "own.toml:3: \"used\" must be a list of names, for example used = [\"a\", \"b\"]");
   EXPECT_EQ(error("[[exporter]]\nname = \"x\"\nused = [\"u\"]\nunit = \"MiB\"\n"),
-            "own.toml:1: nothing tells the GPUs of a host apart; add device_labels or index_labels");
+            "own.toml:1: nothing distinguishes the GPUs of a host; add device_labels or index_labels");
   EXPECT_EQ(error("colour = 1\n"), "own.toml:1: expected [[exporter]], [workload] or [context], found \"colour\"");
   EXPECT_NE(error("[[exporter]\n"), "");
 }

@@ -80,7 +80,7 @@ TEST(Matrix, AnErrorOfTheServerIsItsWords) {
   EXPECT_EQ(read.error().message, "the server says: exceeded maximum resolution of 11,000 points");
   const Status half = read_matrix(R"({"status":"success","data":{"resu)", kAll, got.sink);
   ASSERT_FALSE(half);
-  EXPECT_NE(half.error().message.find("not what Prometheus's API gives"), std::string::npos);
+  EXPECT_NE(half.error().message.find("not what Prometheus's API returns"), std::string::npos);
   EXPECT_FALSE(read_matrix("<html>", kAll, got.sink));
 }
 

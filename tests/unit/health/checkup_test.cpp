@@ -288,7 +288,7 @@ TEST(HealthCheckup, MemoryLeftOver) {
   const HealthFinding finding = only(facts);
   EXPECT_EQ(finding.kind, "memory_left_over");
   EXPECT_EQ(finding.device.index, 1);
-  EXPECT_EQ(finding.what, "7.0 GiB are in use that no process holds");
+  EXPECT_EQ(finding.what, "7.0 GiB in use are held by no process");
   EXPECT_THAT(finding.evidence, HasSubstr("8.0 GiB in use, 0 MiB held by 0 processes"));
   EXPECT_FALSE(check_health(facts).devices[1].has_fault) << "memory that is left over is no fault of the hardware";
   facts.ledger->devices[1].used_bytes.reset();

@@ -85,7 +85,7 @@ TEST(Holders, EachStateHasItsReason) {
   EXPECT_THAT(states,
               ElementsAre(HolderState::zombie, HolderState::uninterruptible, HolderState::service, HolderState::service,
                           HolderState::orphaned, HolderState::alive, HolderState::not_visible));
-  EXPECT_THAT(found.holders[0].why, HasSubstr("pid 1 (systemd) has not collected it"));
+  EXPECT_THAT(found.holders[0].why, HasSubstr("pid 1 (systemd) has not reaped it"));
   EXPECT_EQ(found.holders[2].why, "display server");
   EXPECT_EQ(found.holders[3].why, "MPS server");
   EXPECT_THAT(found.holders[4].why, HasSubstr("the process that started it has ended"));

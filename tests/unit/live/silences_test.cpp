@@ -90,7 +90,7 @@ TEST(Silences, WhatIsIncompleteIsRefused) {
   };
   EXPECT_THAT(problem([](Silence& s) { s.gpu.clear(); }), HasSubstr("say what to silence"));
   EXPECT_THAT(problem([](Silence& s) { s.all = true; }), HasSubstr("leave it out"));
-  EXPECT_THAT(problem([](Silence& s) { s.ends = s.begins; }), HasSubstr("after its beginning"));
+  EXPECT_THAT(problem([](Silence& s) { s.ends = s.begins; }), HasSubstr("after it begins"));
   EXPECT_THAT(problem([](Silence& s) { s.begins -= std::chrono::hours{5}, s.ends -= std::chrono::hours{5}; }),
               HasSubstr("in the future"));
   EXPECT_THAT(problem([](Silence& s) { s.ends += std::chrono::hours{24 * 400}; }), HasSubstr("at most a year"));
@@ -102,7 +102,7 @@ TEST(Silences, WhatCannotBeMeantIsRefused) {
   for (const char* text : {"a\x1b[31mb", "x\n", "\xe2\x80\xae", "\xff"}) {
     Silence s = silence();
     s.command = text;
-    EXPECT_THAT(check_silence(s, kNow).error().message, HasSubstr("'command' must not have control characters"));
+    EXPECT_THAT(check_silence(s, kNow).error().message, HasSubstr("'command' must not contain control characters"));
   }
   Silence s = silence();
   s.begins = Timestamp{std::chrono::sys_days{std::chrono::year{1800} / 1 / 1}};
@@ -130,7 +130,7 @@ TEST(Silences, AGpuIsNamedByItsIndexItsIdOrTheBeginningOfOne) {
   EXPECT_EQ(*gpu_of(view, id), id);
   EXPECT_EQ(*gpu_of(view, index), index);
   EXPECT_EQ(*gpu_of(view, id.substr(0, id.size() - 1)), id);
-  EXPECT_THAT(gpu_of(view, "0,1").error().message, HasSubstr("no GPU here is '0,1'; give one of: "));
+  EXPECT_THAT(gpu_of(view, "0,1").error().message, HasSubstr("there is no GPU '0,1' here; give one of: "));
 }
 
 TEST(Silences, ThereIsABound) {

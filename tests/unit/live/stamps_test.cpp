@@ -61,7 +61,7 @@ TEST(Stamps, AGlitchOfFiveSecondsShiftsNothing) {
     EXPECT_EQ(machine.after(5s), kStart + 10s);
     machine.wall -= glitch;
     EXPECT_EQ(machine.after(5s), kStart + 15s);
-    EXPECT_EQ(machine.stamps.take_news(), "the clock was set right again");
+    EXPECT_EQ(machine.stamps.take_news(), "the clock was corrected");
     EXPECT_EQ(machine.after(5s), kStart + 20s);
   }
 }
@@ -116,7 +116,7 @@ TEST(Stamps, ARestartInAGlitchGoesOnFromTheLastRun) {
     EXPECT_THAT(machine.stamps.take_news(), testing::HasSubstr("timestamps continue from the previous time"));
     machine.wall -= glitch;
     EXPECT_EQ(machine.after(5s), kStart + 70s);
-    EXPECT_EQ(machine.stamps.take_news(), "the clock was set right again");
+    EXPECT_EQ(machine.stamps.take_news(), "the clock was corrected");
   }
 }
 

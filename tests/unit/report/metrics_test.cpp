@@ -301,7 +301,7 @@ TEST(Metrics, SeriesPerDeviceAreAsManyAsDocumented) {
                         name.find("fan") == std::string::npos;
     sums[process ? "processes" : name == "vramtrack_suspect_info" ? "suspect" : health ? "health" : "other"] += count;
   }
-  EXPECT_EQ(sums["suspect"], documented_series("suspect, while a verdict stands"));
+  EXPECT_EQ(sums["suspect"], documented_series("suspect, while there is one"));
   EXPECT_EQ(sums["health"], documented_series("health, where the driver reports it"));
   EXPECT_EQ(sums["other"], documented_series("memory, use and verdict"));
   EXPECT_EQ(sums["processes"], documented_series("processes, with `metrics.per-process` and 10 `top-processes`"));

@@ -214,8 +214,8 @@ TEST(AlertLines, AStalledProcessSaysSinceWhenWhyAndWhatNext) {
   View v = sample_view();
   v.series[1].stall = lasting_stall();
   const std::string out = alert_lines(v, v.series[1], stall_alert(), AlertNews::raised, {});
-  EXPECT_THAT(out, HasSubstr("STALLED  GPU 0 NVIDIA A10, pid 4243 python serve.py (alice): holds 3.0 GiB and makes no "
-                             "progress for 30m, with a confidence of 80 %\n"));
+  EXPECT_THAT(out, HasSubstr("STALLED  GPU 0 NVIDIA A10, pid 4243 python serve.py (alice): holds 3.0 GiB and has made "
+                             "no progress for 30m, with a confidence of 80 %\n"));
   EXPECT_THAT(out, HasSubstr("because  no kernel of it ran"));
   EXPECT_THAT(out, HasSubstr("py-spy dump --pid 4243"));
   EXPECT_THAT(out, Not(HasSubstr("leak")));
@@ -258,9 +258,9 @@ TEST(AlertLines, ClearSaysHowItEnded) {
   Alert a = v.series[0].alerts[0];
   a.cleared = at(2000);
   a.ended = AlertEnd::released;
-  a.end_reason = "the memory came back";
+  a.end_reason = "the memory was freed";
   EXPECT_THAT(alert_lines(v, v.series[0], a, AlertNews::cleared, {}),
-              HasSubstr("CLEARED  GPU 0 NVIDIA A10: released, the memory came back\n"));
+              HasSubstr("CLEARED  GPU 0 NVIDIA A10: released, the memory was freed\n"));
 }
 
 TEST(Words, EveryStateHasAWord) {
@@ -281,7 +281,7 @@ TEST(TextReport, MemoryThatWasNotReleasedIsSaidWithWhatToDo) {
   v.series[1].alerts = {left};
   const std::string raised = alert_lines(v, v.series[1], left, AlertNews::raised, {});
   EXPECT_THAT(raised,
-              HasSubstr("NOT RELEASED  GPU 0 NVIDIA A10, pid 4243 python serve.py (alice): it has ended, and memory "
+              HasSubstr("NOT RELEASED  GPU 0 NVIDIA A10, pid 4243 python serve.py (alice): it has ended, but memory "
                         "that it held is still in use\n    because  it held 3.0 GiB and ended 1m ago?[31m\n"));
   EXPECT_THAT(raised, HasSubstr("    next     'sudo vramtrack holders' names"));
   EXPECT_THAT(text(v), HasSubstr("not released raised 2026-01-02"));

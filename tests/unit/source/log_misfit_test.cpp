@@ -72,7 +72,7 @@ TEST(Misfit, ALogThatEndsWithRowsOfAnotherLayoutIsRefused) {
     });
   };
   const auto refused = read_text(log(60));
-  EXPECT_THAT(refused.error, HasSubstr("60 of the lines are no rows"));
+  EXPECT_THAT(refused.error, HasSubstr("60 of the lines are not rows"));
   EXPECT_THAT(refused.error, HasSubstr("line 542: "));
   EXPECT_THAT(refused.error, HasSubstr("has 5 fields, and the header has 3"));
   // A few, or rows that fit again after them, are broken lines.

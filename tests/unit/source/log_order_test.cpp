@@ -217,7 +217,7 @@ TEST(LogOrder, ARunThatBeginsAtZeroAgainComesAfterTheOneBefore) {
 
 TEST(LogOrder, AStepBackToWhereNothingIsRecordedIsTheOrderOfTheRows) {
   const auto r = read_text(kGpus + rows(3600, 4200) + rows(0, 600));
-  EXPECT_THAT(r.warnings(), HasSubstr(":602: time goes back to where the log has no other rows"));
+  EXPECT_THAT(r.warnings(), HasSubstr(":602: time goes back to a period in which the log has no other rows"));
   EXPECT_EQ(said(r), said(read_text(kGpus + rows(0, 600) + rows(3600, 4200))));
   // Into a pause between two stretches as well.
   const auto between = read_text(kGpus + rows(0, 600) + rows(1200, 1800) + rows(600, 1200));

@@ -88,7 +88,7 @@ TEST(Text, ReadsRowsGreppedFromTheTable) {
   ASSERT_EQ(r.error, "");
   EXPECT_THAT(r.device("0"), SizeIs(5));
   EXPECT_EQ(r.device("1").back(), std::make_pair(kTen + 4, 300.0));
-  EXPECT_THAT(r.warnings(), HasSubstr("are taken for 2 GPUs"));
+  EXPECT_THAT(r.warnings(), HasSubstr("are assumed to be 2 GPUs"));
 }
 
 TEST(Text, SeveralGpusInTurnWithoutNamesOrTimesAreRefused) {

@@ -389,7 +389,7 @@ TEST_F(AgentFeedTest, AnAlertThatTheAgentDoesNotKnowIsNotAcknowledged) {
   const TopSource source = attach();
   const Status done = source.acknowledge({device_key(), at(1)});
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("no alert of that id"));
+  EXPECT_THAT(done.error().message, HasSubstr("no alert with that id"));
   EXPECT_THAT(described(source).acknowledged, IsEmpty());
 }
 

@@ -182,7 +182,7 @@ std::string lines_of(const SitesNow& now, std::uint32_t pid = 4242) {
 TEST(Screens, LinesOfAProcessAreShownWhereItRunsUnderTheProbe) {
   using State = SitesNow::State;
   EXPECT_THAT(lines_of(probed_sites()), HasSubstr("LEAK train.py:57 train_step"));
-  EXPECT_THAT(lines_of({State::not_yet}), HasSubstr("its first report comes within some seconds"));
+  EXPECT_THAT(lines_of({State::not_yet}), HasSubstr("its first report comes within a few seconds"));
   for (const State state : {State::unknown, State::not_probed})
     EXPECT_THAT(lines_of({state}), Not(HasSubstr("vramtrack run"))) << static_cast<int>(state);
   EXPECT_THAT(lines_of(probed_sites(), 0), Not(HasSubstr("train_step"))) << "a GPU has no lines";

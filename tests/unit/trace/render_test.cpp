@@ -230,7 +230,7 @@ TEST_F(Render, ProfileOfTheEndAndOfThePeak) {
   EXPECT_EQ(no_peak.error().message, "--peak: t.pickle has no trace to find a peak in; leave out --peak");
   const auto nothing = flamegraph_page(s, NamedProfile{}, symbols);
   ASSERT_FALSE(nothing);
-  EXPECT_THAT(nothing.error().message, HasSubstr("there is nothing to draw"));
+  EXPECT_THAT(nothing.error().message, HasSubstr("nothing to draw"));
 }
 
 TEST_F(Render, ForeignNamesStayOnTheirLine) {
