@@ -46,10 +46,7 @@ bool is_unit(std::string_view word) {
 
 class AmdSmi final : public DumpParser<JsonParser> {
  public:
-  AmdSmi(DumpClock clock, std::vector<std::string> assumptions, bool own_times)
-      : DumpParser(std::move(clock), std::move(assumptions)), own_times_(own_times) {}
-
-  [[nodiscard]] bool clock_is_relative() const override { return !own_times_ && DumpParser::clock_is_relative(); }
+  using DumpParser::DumpParser;
 
  private:
   void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) override {
@@ -257,7 +254,6 @@ class AmdSmi final : public DumpParser<JsonParser> {
 
   enum class Box : std::uint8_t { other, gpus };
 
-  bool own_times_ = false;
   char delimiter_ = '\0';
   std::vector<std::string> titles_;
   std::vector<std::string> values_;
@@ -332,11 +328,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const bool own_times = head.text.find("TIMESTAMP") != std::string_view::npos ||
                          head.text.find("timestamp,gpu") != std::string_view::npos ||
                          head.text.find("\"timestamp\"") != std::string_view::npos;
-  std::vector<std::string> assumptions;
-  std::vector<std::string> ignored;
-  auto clock = DumpClock::detect(head, own_times ? ignored : assumptions);
-  if (!clock) return fail(std::move(clock.error()));
-  return std::make_unique<AmdSmi>(std::move(*clock), std::move(assumptions), own_times);
+  return make_dump_parser<AmdSmi>(head, dated_text, own_times);
 }
 
 }  // namespace

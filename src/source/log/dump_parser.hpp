@@ -1,4 +1,4 @@
-// What the parsers of dumps have in common (rocm-smi, amd-smi, npu-smi, dcgmi dmon).
+// What the parsers of dumps have in common (rocm-smi, amd-smi, npu-smi, dcgmi dmon, Prometheus's text).
 #pragma once
 
 #include <memory>
@@ -14,19 +14,22 @@ namespace vramtrack {
 template <class Reader>
 class DumpParser : public Reader {
  public:
-  DumpParser(DumpClock clock, std::vector<std::string> assumptions) : readings_(std::move(clock)) {
-    this->assumptions_ = std::move(assumptions);
+  /// `own_times`: the values have times of their own, which are dates; the clock of the dumps is not needed.
+  DumpParser(DumpClock clock, std::vector<std::string> assumptions, bool own_times = false)
+      : readings_(std::move(clock)), own_times_(own_times) {
+    if (!own_times) this->assumptions_ = std::move(assumptions);
   }
 
   void finish(LogRows& rows) override {
     Reader::finish(rows);
     readings_.finish(rows);
   }
-  [[nodiscard]] bool clock_is_relative() const override { return readings_.clock().is_relative(); }
+  [[nodiscard]] bool clock_is_relative() const override { return !own_times_ && readings_.clock().is_relative(); }
 
  protected:
   using Field = DumpReadings::Field;
   DumpReadings readings_;
+  bool own_times_ = false;
 };
 
 /// A `Parser` with the clock of the head and `more` arguments. `find` finds the time in a line.

@@ -10,6 +10,7 @@
 
 #include "core/option.hpp"
 #include "core/units.hpp"
+#include "source/log/dump_parser.hpp"
 #include "source/log/dumps.hpp"
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"
@@ -75,15 +76,10 @@ PrometheusLabels read_labels(std::string_view text) {
   }
 }
 
-class Prometheus final : public LineReader {
+class Prometheus final : public DumpParser<LineReader> {
  public:
-  Prometheus(DumpClock clock, bool own_times, std::uint64_t unit, std::vector<std::string> assumptions)
-      : readings_(std::move(clock)), own_times_(own_times), unit_(unit) {
-    assumptions_ = std::move(assumptions);
-  }
-
-  void finish(LogRows& rows) override { readings_.finish(rows); }
-  [[nodiscard]] bool clock_is_relative() const override { return !own_times_ && readings_.clock().is_relative(); }
+  Prometheus(DumpClock clock, std::vector<std::string> assumptions, bool own_times, std::uint64_t unit)
+      : DumpParser(std::move(clock), std::move(assumptions), own_times), unit_(unit) {}
 
  private:
   struct Series {
@@ -150,8 +146,6 @@ class Prometheus final : public LineReader {
     return &it->second;
   }
 
-  DumpReadings readings_;
-  bool own_times_ = false;
   std::uint64_t unit_ = 0;
   std::uint64_t scrape_ = 1;
   std::unordered_map<std::string, std::optional<PrometheusMetric>> metrics_;  ///< by name
@@ -184,12 +178,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
         "nvidia_smi_memory_used_bytes");
   const auto unit = unit_of(*head.options);
   if (!unit) return fail(unit.error());
-  const bool own_times = !sample.time.empty();
-  std::vector<std::string> assumptions;
-  std::vector<std::string> ignored;
-  auto clock = DumpClock::detect(head, own_times ? ignored : assumptions);
-  if (!clock) return fail(std::move(clock.error()));
-  return std::make_unique<Prometheus>(std::move(*clock), own_times, *unit, std::move(assumptions));
+  return make_dump_parser<Prometheus>(head, dated_text, !sample.time.empty(), *unit);
 }
 
 }  // namespace

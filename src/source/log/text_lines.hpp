@@ -110,7 +110,6 @@ Result<StampReader> settle_text_clock(const LogHead& head, Of of, StampReader::T
   std::string_view rest = head.text;
   while (!rest.empty() && samples.size() < kMost)
     if (const std::string_view stamp = of(logtext::take_line(rest)); !stamp.empty()) samples.push_back(stamp);
-  if (samples.empty()) return StampReader::without_clock(*head.options, assumptions);
   return StampReader::detect(samples, title, *head.options, *head.zone, assumptions);
 }
 

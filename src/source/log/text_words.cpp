@@ -466,15 +466,10 @@ bool is_table_of_figures(std::string_view head) {
   return figures >= 3 && figures * 2 >= lines;
 }
 
-Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
-  const Head all = survey(head.text);
-  if (all.lines.empty())
-    return fail(fmt::format(
-        "no line has a figure of GPU memory: a number with a unit (MiB, GB, %) or beside words such as 'memory used', "
-        "'allocated', 'VRAM' (also in Chinese, Japanese, Korean and German); the first line is '{}'; {}",
-        excerpt(all.first, 100), how_to_say()));
+namespace {
 
-  WordPlan plan;
+/// Which figures say how much is used.
+Status settle_roles(const Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::map<Meaning, std::size_t> amounts;
   std::size_t said = 0;
   std::size_t percents = 0;
@@ -495,7 +490,6 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   const bool has_use = plan.roles.contains(Meaning::used) || plan.roles.contains(Meaning::allocated) ||
                        plan.roles.contains(Meaning::reserved) ||
                        (plan.roles.contains(Meaning::free) && plan.roles.contains(Meaning::total));
-  std::vector<std::string> assumptions;
   if (!has_use && repeats(Meaning::peak)) {
     plan.peaks = true;
     assumptions.emplace_back(
@@ -510,9 +504,11 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
                     "reserved, or free and total): '{}'; {}",
                     line.number, all.lines.size(), excerpt(line.text, 100), how_to_say()));
   }
-  if (const Status ok = settle_labels(all, plan); !ok) return fail(ok.error());
+  return {};
+}
 
-  // The clock.
+/// Whether a count takes the place of time.
+Status settle_counted(const Head& all, WordPlan& plan) {
   if (all.stamped * 10 < all.lines.size() * 9) {
     if (all.stamped * 2 > all.lines.size())
       return fail(
@@ -521,15 +517,17 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
                       all.lines.front().number, excerpt(all.lines.front().text, 80)));
     plan.counted = find_count(all);
   }
+  return {};
+}
 
-  // The GPU.
+/// How lines name their GPU, and whether a reading spans several lines: not all of them have the same roles then.
+void settle_readings(const Head& all, WordPlan& plan) {
   std::size_t unnamed = 0;
   for (const HeadLine& line : all.lines)
     for (const MemoryFigure& f : line.found.figures) unnamed += plan.takes(f) && f.gpu < 0 ? 1U : 0U;
   plan.heads_name_gpu = all.heads >= 2 && unnamed >= all.heads;
   plan.prefix_is_gpu = prefixes_differ(all);
 
-  // A reading spans several lines if not all of them have the same roles.
   std::set<std::set<Meaning>> kinds;
   for (const HeadLine& line : all.lines) {
     std::set<Meaning> roles;
@@ -538,8 +536,10 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
     if (!roles.empty()) kinds.insert(roles);
   }
   plan.in_blocks = kinds.size() > 1;
+}
 
-  // The unit.
+/// The unit of figures without one.
+Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::vector<std::string> bare;
   std::optional<double> total;
   for (const HeadLine& line : all.lines)
@@ -560,33 +560,32 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
     plan.unit_bytes = guessed.bytes;
     plan.unit_unknown = guessed.is_unknown;
   }
+  return {};
+}
 
-  // The times or counts, as they will be read.
-  Result<StampReader> stamp = StampReader::without_clock(*head.options, assumptions);
-  if (plan.counted || all.stamped > 0) {
-    assumptions.erase(std::remove_if(assumptions.begin(), assumptions.end(),
-                                     [](const std::string& a) { return a.find("has no clock") != std::string::npos; }),
-                      assumptions.end());
-    std::vector<std::string> texts;
-    for (const HeadLine& line : all.lines) {
-      if (plan.counted) {
-        if (const auto count = count_of(line.found, *plan.counted))
-          texts.push_back(std::to_string(*count));
-        else if (const auto it = line.counts.find(*plan.counted); it != line.counts.end())
-          texts.push_back(std::to_string(it->second));
-      } else if (!line.stamp.empty()) {
-        texts.emplace_back(line.stamp);
-      }
+/// The clock, from the times or counts as they will be read.
+Result<StampReader> settle_clock(const LogHead& head, const Head& all, const WordPlan& plan,
+                                 std::vector<std::string>& assumptions) {
+  std::vector<std::string> texts;
+  for (const HeadLine& line : all.lines) {
+    if (plan.counted) {
+      if (const auto count = count_of(line.found, *plan.counted))
+        texts.push_back(std::to_string(*count));
+      else if (const auto it = line.counts.find(*plan.counted); it != line.counts.end())
+        texts.push_back(std::to_string(it->second));
+    } else if (!line.stamp.empty()) {
+      texts.emplace_back(line.stamp);
     }
-    StampReader::Title title;
-    title.step = plan.counted.has_value();
-    if (plan.counted) title.counts = count_word(*plan.counted);
-    const std::vector<std::string_view> samples(texts.begin(), texts.end());
-    stamp = StampReader::detect(samples, title, *head.options, *head.zone, assumptions);
-    if (!stamp) return fail(std::move(stamp.error()));
   }
+  StampReader::Title title;
+  title.step = plan.counted.has_value();
+  if (plan.counted) title.counts = count_word(*plan.counted);
+  const std::vector<std::string_view> samples(texts.begin(), texts.end());
+  return StampReader::detect(samples, title, *head.options, *head.zone, assumptions);
+}
 
-  // GPUs that nothing names.
+/// The readings whose GPU nothing names.
+std::vector<UnnamedReading> unnamed_readings(const Head& all, const WordPlan& plan) {
   std::vector<UnnamedReading> readings;
   for (const HeadLine& line : all.lines) {
     if (plan.prefix_is_gpu || plan.heads_name_gpu || line.found.gpu >= 0) continue;
@@ -611,8 +610,29 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
         if (f.role == *by) readings.push_back({line.stamp, f.number});
       }
   }
-  const bool counted = plan.counted.has_value();
-  const auto places = count_places(readings, counted, assumptions);
+  return readings;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
+  const Head all = survey(head.text);
+  if (all.lines.empty())
+    return fail(fmt::format(
+        "no line has a figure of GPU memory: a number with a unit (MiB, GB, %) or beside words such as 'memory used', "
+        "'allocated', 'VRAM' (also in Chinese, Japanese, Korean and German); the first line is '{}'; {}",
+        excerpt(all.first, 100), how_to_say()));
+
+  WordPlan plan;
+  std::vector<std::string> assumptions;
+  if (Status ok = settle_roles(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  if (Status ok = settle_labels(all, plan); !ok) return fail(std::move(ok.error()));
+  if (Status ok = settle_counted(all, plan); !ok) return fail(std::move(ok.error()));
+  settle_readings(all, plan);
+  if (Status ok = settle_unit(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  auto stamp = settle_clock(head, all, plan, assumptions);
+  if (!stamp) return fail(std::move(stamp.error()));
+  const auto places = count_places(unnamed_readings(all, plan), plan.counted.has_value(), assumptions);
   if (!places) return fail(places.error());
 
   if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))
