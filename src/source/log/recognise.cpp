@@ -47,6 +47,11 @@ Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo&
   return out;
 }
 
+/// Screens of tools, which may stand between the lines of other programs.
+constexpr std::string_view kScreens[] = {"table", "gpustat-text", "rocm-smi", "nvtop"};
+/// Further into a log no screen is looked for: reading on takes a second or two.
+constexpr std::uint64_t kFurthestBytes = 64 * kBytesPerMiB;
+
 /// What is read from the head of a log.
 struct FirstLook {
   explicit FirstLook(const std::string& shown) : rows(catalog, roster, shown, std::nullopt) {}
@@ -56,6 +61,31 @@ struct FirstLook {
   DeviceRoster roster;
   LogRows rows;
 };
+
+/// A job may write for long before a tool prints its first screen: recognises the first later stretch of the file that
+/// has one, and keeps it as the head.
+Result<RecognisedText> recognise_later(PlannedFile& planned) {
+  auto lines = LineInput::open(planned.opened_as());
+  if (!lines) return fail(std::move(lines.error()));
+  FirstLook unread(planned.shown);
+  for (std::uint64_t seen = 0; seen < kFurthestBytes;) {
+    const auto stretch = (*lines)->next(unread.rows);
+    if (!stretch || stretch->text.empty()) break;
+    seen += stretch->text.size();
+    for (const std::string_view name : kScreens) {
+      const LogFormatInfo* const format = find_log_format(name);
+      if (format == nullptr || format->recognise(stretch->text) == 0) continue;
+      planned.later_head = stretch->text;
+      auto parser = format->make({planned.later_head, planned.shown, &planned.options, &planned.zone});
+      if (!parser) return fail(std::move(parser.error()));
+      RecognisedText out;
+      out.format = format;
+      out.parser = std::move(*parser);
+      return out;
+    }
+  }
+  return fail("no screen further on");
+}
 
 /// A stream out of order is copied, because it has to be read more than once.
 Status copy(PlannedFile& planned, LineInput& lines) {
@@ -125,7 +155,7 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   planned->zone = zone;
   auto lines = LineInput::open(path);
   if (!lines) return fail(std::move(lines.error()));
-  const std::string_view text = (*lines)->head();
+  std::string_view text = (*lines)->head();
   if (std::all_of(text.begin(), text.end(), [](char c) { return logtext::is_space(c) || c == '\n'; }))
     return fail(fmt::format("{}: is empty; was the recording started?", planned->shown));
   if (looks_binary(text))
@@ -133,6 +163,11 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
                             planned->shown));
   const LogHead head{text, planned->shown, &planned->options, &planned->zone};
   auto found = recognise_text(head);
+  if (!found && options.format.empty() && options.line_pattern.empty() && is_readable_again(path))
+    if (auto later = recognise_later(*planned)) {
+      found = std::move(*later);
+      text = planned->later_head;
+    }
   if (!found) return fail(fmt::format("{}: {}", planned->shown, found.error().message));
 
   auto first = std::make_unique<FirstLook>(planned->shown);
@@ -191,7 +226,7 @@ Result<LogText> open_text(PlannedFile& planned, LogRows& rows) {
     if (!opened) return fail(std::move(opened.error()));
     text.lines = std::move(*opened);
   }
-  auto parser = planned.probe.format->make({text.lines->head(), planned.shown, &planned.options, &planned.zone});
+  auto parser = planned.probe.format->make({planned.head(*text.lines), planned.shown, &planned.options, &planned.zone});
   if (!parser) return fail(fmt::format("{}: {}", planned.shown, parser.error().message));
   text.parser = std::move(*parser);
   for (const std::string& assumption : text.parser->assumptions()) rows.warn(assumption);

@@ -22,8 +22,13 @@ struct PlannedFile {
   LogTimes times;                    ///< for a stream: what its head shows
   std::unique_ptr<LineInput> input;  ///< for a stream (standard input, a pipe), which cannot be opened twice
   std::optional<Spool> spool;        ///< for a stream out of order: a copy
+  std::string later_head;            ///< where the format was recognised only later: that stretch; else empty
 
   [[nodiscard]] bool is_stream() const { return input != nullptr; }
+  /// The text that parsers are made from.
+  [[nodiscard]] std::string_view head(const LineInput& lines) const {
+    return later_head.empty() ? lines.head() : std::string_view(later_head);
+  }
   [[nodiscard]] std::string opened_as() const { return spool ? spool->path() : path; }
 };
 

@@ -38,7 +38,7 @@ Status read_times(const PlannedFile& file, LogRows::Observer observer,
                   const std::function<void(const LogParser&, const DeviceRoster&)>& done) {
   auto lines = open_lines(file);
   if (!lines) return fail(std::move(lines.error()));
-  TimesReader reader(file, (*lines)->head(), std::move(observer));
+  TimesReader reader(file, file.head(**lines), std::move(observer));
   if (reader.parser == nullptr) return fail("the log changed while it was being read");
   while (true) {
     auto stretch = (*lines)->next(reader.rows);
@@ -262,7 +262,7 @@ Result<std::unique_ptr<RecordSorter>> sort_log(const PlannedFile& file, const Lo
   if (!lines) return fail(std::move(lines.error()));
   auto sorter = std::make_unique<RecordSorter>();
   std::optional<TimeKeys> by_time;
-  if (times.order == LogOrder::by_time) by_time.emplace(file, (*lines)->head(), times.is_shuffled, *sorter);
+  if (times.order == LogOrder::by_time) by_time.emplace(file, file.head(**lines), times.is_shuffled, *sorter);
   RecordCutter cutter(file.probe, [&](const LogRecord& record) -> Status {
     if (by_time) return by_time->take(record);
     LogRecord last = record;

@@ -137,6 +137,20 @@ TEST(ScreensAmongText, OneIsEnough) {
     }
 }
 
+TEST(ScreensAmongText, AreFoundBehindTheHeadOfALongLog) {
+  std::string before;
+  while (before.size() < 700'000) before += lines(plain, 0);  // recognised are formats by the first 256 KiB
+  for (const Case& tool : cases()) {
+    SCOPED_TRACE(tool.name);
+    const auto r = read_text(before + tool.screen(0, 5000) + lines(plain, 0) + tool.screen(7, 5600));
+    EXPECT_EQ(r.error, "");
+    EXPECT_THAT(r.formats, ElementsAre(tool.format));
+    EXPECT_THAT(r.device(tool.device),
+                ElementsAre(Pair(kTen, DoubleNear(5000, 1)), Pair(kTen + 420, DoubleNear(5600, 1))));
+  }
+  EXPECT_THAT(read_text(before).error, testing::HasSubstr("is not recognised"));
+}
+
 TEST(ScreensAmongText, WithoutTheirOwnTimeTheyHaveThatOfTheLinesBefore) {
   std::string screen = gpustat(0, 5000);
   screen.erase(0, screen.find('\n') + 1);  // as with --no-header
