@@ -16,7 +16,7 @@ configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run build test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet containment accuracy probe-accuracy \
+.PHONY: help run build test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels aarch64 dist container clean
 
@@ -174,6 +174,12 @@ bench-fleet: ## measure `vramtrack fleet` on real servers: speed, and how often 
 	@$(call compile,bench) --target vramtrack load_fleet
 	@python3 bench/fleet/fleet.py speed build/bench
 	@python3 bench/fleet/fleet.py accuracy build/bench
+
+check-fleet: ## load 8,000 GPUs into real servers: each way of reading must find every leak and alarm at no other GPU (3 minutes)
+	@scripts/setup.sh build test bench
+	@$(call configure,bench)
+	@$(call compile,bench) --target vramtrack load_fleet
+	@python3 bench/fleet/fleet.py check build/bench
 
 containment: ## put policies to the test: a thousand random processes, and a hundred leaking jobs and their checkpoints (40 minutes)
 	@scripts/setup.sh build test bench

@@ -2,7 +2,7 @@
 # Runs the steps of a check, one after the other. A step that fails does not hide what the others have to say.
 #
 #   scripts/steps.sh gate      what must pass before a change is merged: the tests and the format
-#   scripts/steps.sh check     what is longer: packages, clang-tidy, sanitizers, fuzzing
+#   scripts/steps.sh check     what is longer: packages, clang-tidy, sanitizers, fuzzing, a fleet of 8,000 GPUs
 #
 # Prints what each step took. Exits non-zero when a step failed, and names it. The totals of the test runner come last.
 set -u
@@ -41,7 +41,7 @@ case $which in
     step test make test
     ;;
   check)
-    scripts/setup.sh build test lint fuzz package ci || exit 1
+    scripts/setup.sh build test lint fuzz bench package ci || exit 1
     # Properties on other numbers than those of the gate.
     SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
     export SEED
@@ -53,6 +53,7 @@ case $which in
     step fuzz make fuzz FUZZ_SECONDS=5
     step tsan make tsan
     step rules tests/prometheus/rules.py --broken
+    step fleet make check-fleet
     step mutants make mutants MUTANTS_ARGS=--changed
     ;;
   *)

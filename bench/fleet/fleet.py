@@ -3,6 +3,7 @@
 
     bench/fleet/fleet.py speed BUILD      8,000 GPUs and a day, 80,000 GPUs and an hour, and the steady pass
     bench/fleet/fleet.py accuracy BUILD   how often the scan is right, beside predict_linear and deriv rules
+    bench/fleet/fleet.py check BUILD      fails unless each way of reading finds every leak of 8,000 GPUs, and alarms at no other GPU
 
 BUILD is a build with VRAMTRACK_BENCH (build/bench)."""
 import csv
@@ -104,6 +105,59 @@ def steady():
         server.close()
 
 
+def uuid_of(gpu):
+    """As load_fleet numbers its GPUs."""
+    return f"GPU-{int(gpu[4:]):08x}-1111-2222-3333-444455556666"
+
+
+def truth_of(path):
+    """By UUID: the row of each GPU."""
+    with open(path) as file:
+        return {uuid_of(row["gpu"]): row for row in csv.DictReader(file)}
+
+
+def leaks_in(rows):
+    """The GPUs of which a leak alert was raised and not withdrawn."""
+    return {r["series"]["device"] for r in rows
+            if r["schema"] == "vramtrack.analysis.v1" and any(a["leak"] and a["ended"] != "withdrawn" for a in r["alerts"])}
+
+
+#: horizon-days: growth that leaves more time than this is told of, and is no leak.
+HORIZON_S = 7 * 86400
+
+
+def check():
+    gpus, hours, wrong = 8000, 24, []
+    for kind, paths in ((Prometheus, ("remote-read", "query-range")), (VictoriaMetrics, ("export",))):
+        server = kind()
+        try:
+            end, truth_file = int(time.time()), server.folder / "truth.csv"
+            load(server, gpus=gpus, hours=hours, end_s=end, truth=truth_file)
+            truth = truth_of(truth_file)
+            growing = {uuid for uuid, row in truth.items() if row["leaks"] == "1"}
+            leaking = {uuid for uuid in growing if float(truth[uuid]["lasts_s"]) <= HORIZON_S}
+            for path in paths:
+                run = scan(server, "--since", f"{hours}h", "--until", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(end)), "--read-by", path,
+                           "--format", "json")
+                rows = [json.loads(line) for line in run["out"].splitlines()]
+                whole, found = rows[-1], leaks_in(rows)
+                told = {r["series"]["device"] for r in rows if r["schema"] == "vramtrack.analysis.v1"
+                        and r["verdict"]["state"] in ("growing", "slow_growth", "leaking")}
+                missed, slow, false = leaking - found, growing - leaking, found - leaking
+                print(f"{gpus:,} GPUs, {hours} h, {path}: {len(leaking & found)} of {len(leaking)} leaks found, {len(slow & told)} of {len(slow)} that "
+                      f"leave more than 7 days told as growth, {len(false)} false alarms at {len(truth) - len(growing):,} healthy GPUs; "
+                      f"{run['wall_s']:.1f} s, {run['peak_mib']:.0f} MiB", flush=True)
+                if not whole["is_complete"] or whole["gpus"] != gpus:
+                    wrong.append(f"{path}: {whole['gpus']} GPUs were judged, complete: {whole['is_complete']}")
+                for words, which in (("missed", missed), ("not told as growth", slow - told), ("falsely alarmed at", false)):
+                    wrong += [f"{path}: {words} {uuid} ({truth[uuid]['family']})" for uuid in sorted(which)]
+        finally:
+            server.close()
+    for line in wrong:
+        print(f"fleet: {line}")
+    sys.exit(1 if wrong else 0)
+
+
 def series(server, query, start, end, step_s):
     body = urllib.parse.urlencode({"query": query, "start": start, "end": end, "step": step_s}).encode()
     with urllib.request.urlopen(urllib.request.Request(server.url + "/api/v1/query_range", body), timeout=600) as answer:
@@ -159,12 +213,11 @@ def compare(gpus, leaks, seed):
         end = int(time.time())
         truth_file = server.folder / "truth.csv"
         load(server, gpus=gpus, hours=hours, kind="families", leaks=leaks, seed=seed, end_s=end, truth=truth_file)
-        truth = {f"GPU-{int(r['gpu'][4:]):08x}-1111-2222-3333-444455556666": r for r in csv.DictReader(truth_file.open())}
+        truth = truth_of(truth_file)
         leaking = {u for u, r in truth.items() if r["leaks"] == "1"}
         healthy = set(truth) - leaking
         run = scan(server, "--since", f"{hours}h", "--until", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(end)), "--format", "json")
-        ours = {r["series"]["device"] for r in map(json.loads, run["out"].splitlines())
-                if r["schema"] == "vramtrack.analysis.v1" and any(a["leak"] and a["ended"] != "withdrawn" for a in r["alerts"])}
+        ours = leaks_in(map(json.loads, run["out"].splitlines()))
         slopes, horizons, rules_cpu_s = rules(server, gpus, hours, end)
     finally:
         server.close()
@@ -196,4 +249,4 @@ def accuracy():
 
 
 if __name__ == "__main__":
-    {"speed": speed, "accuracy": accuracy}[sys.argv[1]]()
+    {"speed": speed, "accuracy": accuracy, "check": check}[sys.argv[1]]()

@@ -48,6 +48,7 @@ struct Made {
   std::string family;
   bool leaks = false;
   double capacity_mib = 81559;
+  double lasts_s = 0;  ///< of a leak of kind mix: from the last sample until memory is full
   std::vector<double> used_mib;
 };
 
@@ -70,6 +71,7 @@ Made make_mix(std::size_t number, std::size_t steps, const Options& options) {
     if (made.leaks) used += mib_per_step * at / 4;
     made.used_mib.push_back(std::floor(std::min(used, made.capacity_mib - 600)));
   }
+  if (made.leaks) made.lasts_s = (made.capacity_mib - made.used_mib.back()) / (mib_per_step / 4) * options.step_s;
   return made;
 }
 
@@ -158,7 +160,7 @@ int load(const Options& options) {
     for (std::size_t i = 0; i < options.gpus; ++i) fleet.push_back(make_mix(i, steps, options));
   std::vector<WrittenSeries> series;
   std::ofstream truth(options.truth);
-  truth << "gpu,family,leaks,samples\n";
+  truth << "gpu,family,leaks,samples,lasts_s\n";
   for (std::size_t i = 0; i < fleet.size(); ++i) {
     Made& made = fleet[i];
     const std::size_t count = made.used_mib.size();
@@ -170,7 +172,7 @@ int load(const Options& options) {
     series.push_back({labels_of("DCGM_FI_DEV_FB_USED", i), first_ms, std::move(made.used_mib)});
     series.push_back({labels_of("DCGM_FI_DEV_FB_FREE", i),
                       options.end_s * 1000 - static_cast<std::int64_t>(free_steps) * step_ms, std::move(free)});
-    truth << "GPU-" << i << ',' << made.family << ',' << made.leaks << ',' << count << '\n';
+    truth << "GPU-" << i << ',' << made.family << ',' << made.leaks << ',' << count << ',' << made.lasts_s << '\n';
   }
   fleet.clear();
   const auto begun = std::chrono::steady_clock::now();
