@@ -228,7 +228,7 @@ def test_a_rank_whose_watch_was_stopped_has_ended(tmp_path, clock, monkeypatch, 
     them.leave()
     clock.now += 1000
     assert us.look()[1].status == "ended"
-    assert ranks.words(us.known(), 2).startswith("none of 2 ranks grows; rank 1 ended at 2025-06-15 15:06:4")
+    assert ranks.words(us.known(), 2).startswith("none of the 2 ranks grows; rank 1 ended at 2025-06-15 15:06:4")
     them.put(rank(1, size=2, time_s=clock.now))
     assert us.look()[1].status == "running", "it was started again"
 
@@ -241,7 +241,7 @@ def test_the_verdict_names_a_silent_rank(device, tmp_path, monkeypatch, clock):
         clock.now += 15
         watch.sample()
         verdict = watch.check()
-    assert verdict.ranks == "none of 2 ranks grows; rank 1 has been silent since 2025-06-15 15:06:40 UTC: killed or hung"
+    assert verdict.ranks == "none of the 2 ranks grows; rank 1 has been silent since 2025-06-15 15:06:40 UTC: killed or hung"
     assert [one.status for one in watch.ranks()] == ["running", "silent"]
 
 

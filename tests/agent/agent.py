@@ -255,7 +255,7 @@ class Silences(AgentTest):
         self.assertEqual(self.run_command(agent, "add", "--for", "1h").returncode, 2)
         self.assertIn(b"required", self.run_command(agent, "add", "--gpu", "0").stderr)
         agent.stop()
-        self.assertIn(b"no agent runs", self.run_command(agent, "list").stderr)
+        self.assertIn(b"none is running on this machine", self.run_command(agent, "list").stderr)
 
 
 @unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")

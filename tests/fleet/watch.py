@@ -126,7 +126,7 @@ class FleetWatch(unittest.TestCase):
     def test_beyond_loopback_a_token_is_needed(self):
         refused = subprocess.run([BINARY, "fleet", "watch", "--url", "http://127.0.0.1:9", "--listen", "0.0.0.0:0"], capture_output=True, timeout=60)
         self.assertEqual(refused.returncode, 2)
-        self.assertIn(b"give --token-file", refused.stderr)
+        self.assertIn(b"pass --token-file", refused.stderr)
         server = self.serve([(labels("node0", 0), healthy(2))])
         with tempfile.NamedTemporaryFile("w") as file:
             file.write("0123456789abcdef0123\n")

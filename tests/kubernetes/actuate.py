@@ -190,7 +190,7 @@ class OnKubernetes(unittest.TestCase):
             a.start()
             until(a.is_closed, 20, "the end")
             self.assertEqual(a.told(), [*CORDON, EVICTION, *reversed(CORDON)])
-            self.assertIn("the process has ended: it is taken as done", [e["text"] for e in a.record()])
+            self.assertIn("the process has ended: the step is assumed to be done", [e["text"] for e in a.record()])
 
     def test_a_node_whose_memory_does_not_return_stays_cordoned(self):
         library = os.environ.get("VRAMTRACK_MOVED_CLOCK")
@@ -210,7 +210,7 @@ class OnKubernetes(unittest.TestCase):
             self.assertEqual(a.told(), [*CORDON, EVICTION])
             said = [e["text"] for e in a.record() if e.get("for_people")]
             self.assertEqual(len(said), 1, said)
-            self.assertRegex(said[0], r"of memory did not come back within .* of the end of pid .* on n1; not undone until somebody looks: 'cordon'")
+            self.assertRegex(said[0], r"of memory were not freed within .* of the end of pid .* on n1; not undone until somebody checks: 'cordon'")
 
     def test_evidence_that_is_gone_before_the_eviction_ends_it(self):
         with Actuator("--enforce", after="1h") as a:

@@ -194,7 +194,7 @@ const char* CsvRows::read_total(CsvEntry& e, Timestamp time, LogRows& rows) {
   if (logtext::read_amount(e.total_text, total_unit_, total, comma_) != Amount::read) return nullptr;
   if (!plan_.has_header && e.total_bytes != 0 && total != e.total_bytes) {
     e.total_text.clear();
-    return "another total than before, so the column is none,";
+    return "a changed total, so the column is not the total memory,";
   }
   e.total_bytes = total;
   rows.total(time, e.device, total);

@@ -44,7 +44,7 @@ int recognise(std::string_view head) {
 
 extern const LogFormatInfo text_log_format;
 const LogFormatInfo text_log_format{
-    "text", "what programs print: memory figures with words and units, or as --line-pattern describes", recognise, make,
+    "text", "what programs print: memory figures with words and units, or as a line pattern describes", recognise, make,
     each_line_is_a_record};
 
 }  // namespace vramtrack

@@ -157,7 +157,7 @@ TEST(Ladder, TheMemoryOfAnEndedProcessIsWatchedUntilItIsBack) {
     gone.time = at(10);
     if (comes_back) {
       gone.devices.front().used_bytes = 1.2e9;
-      EXPECT_THAT(c.see(gone), ElementsAre(HasSubstr("its 7.5 GiB are back")));
+      EXPECT_THAT(c.see(gone), ElementsAre(HasSubstr("its 7.5 GiB were freed")));
       continue;
     }
     gone.time = at(65);
@@ -173,7 +173,7 @@ TEST(Ladder, ANeighbourThatGrowsDoesNotHideThatMemoryIsBack) {
   gone.processes = {{leaking().process, true, 0}, {leaking(7).process, false, 8'000'000'000}};
   gone.devices.front().used_bytes = 9e9;
   gone.devices.front().by_processes_bytes = 8e9;
-  EXPECT_THAT(c.see(gone), ElementsAre(HasSubstr("are back")));
+  EXPECT_THAT(c.see(gone), ElementsAre(HasSubstr("were freed")));
 }
 
 TEST(Ladder, AFailedCheckpointEndsTheLadderUnlessTheStepSaysOtherwise) {
@@ -198,7 +198,7 @@ TEST(Ladder, ActsOfAnHourAreBoundedAndAMessageSaysSoOnce) {
   Climbing c("[[policy]]\nname = \"a\"\nwhen = { user = \"alice\" }\nsteps = [{ do = \"terminate\" }]\n", config);
   EXPECT_THAT(c.see(seen(0, {leaking(1), leaking(2), leaking(3)})),
               ElementsAre("begin a", "act terminate", "begin a", "act terminate", "begin a",
-                          HasSubstr("'terminate' waits: 2 acts")));
+                          HasSubstr("'terminate' waits: 2 actions")));
   EXPECT_THAT(c.see(seen(3599, {leaking(1), leaking(2), leaking(3)})),
               ::testing::Not(::testing::Contains("act terminate")));
   EXPECT_THAT(c.see(seen(3600, {leaking(1), leaking(2), leaking(3)})), ::testing::Contains("act terminate"));
@@ -230,7 +230,7 @@ TEST(Ladder, WithoutAProcessOnlyStepsThatNeedNoneAreTaken) {
   Climbing c("[[policy]]\nname = \"a\"\nsteps = [{ do = \"terminate\" }, { do = \"notify\" }]\n");
   Subject device = leaking();
   device.process = {};
-  EXPECT_THAT(c.see(seen(0, {device})), ElementsAre("begin a", HasSubstr("'terminate' is left out")));
+  EXPECT_THAT(c.see(seen(0, {device})), ElementsAre("begin a", HasSubstr("'terminate' is skipped")));
   EXPECT_THAT(c.see(seen(1, {device})), ElementsAre("act notify"));
 }
 

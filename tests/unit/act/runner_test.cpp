@@ -88,7 +88,7 @@ TEST(Runner, ClimbsFromACheckpointToAKillOnARealProcess) {
                           "terminate intent", "terminate done", "freeze undone", "kill intent", "kill done", "end"));
   const ActsState state = (*runner)->state();
   EXPECT_TRUE(state.climbs.empty());
-  EXPECT_THAT(state.acts.back().text, HasSubstr("are back"));
+  EXPECT_THAT(state.acts.back().text, HasSubstr("were freed"));
 }
 
 TEST(Runner, ADryRunSaysWhatItWouldDoAndDoesNothing) {

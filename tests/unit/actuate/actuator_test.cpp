@@ -171,7 +171,7 @@ TEST(Actuator, AsksForACheckpointMovesTheJobAndResumesTheNodeWhenItsMemoryIsBack
   acting.until(60);
   expect_commands(fleet, kWhole);
   EXPECT_TRUE(acting.only_case().is_closed);
-  EXPECT_THAT(acting.record().back(), HasSubstr("are back"));
+  EXPECT_THAT(acting.record().back(), HasSubstr("were freed"));
   EXPECT_THAT(summary_metrics(acting.actuator->summary()),
               HasSubstr("vramtrack_actuate_acts_total{action=\"requeue\",outcome=\"done\"} 1\n"));
 }
@@ -264,7 +264,8 @@ TEST(Actuator, WithoutEvidenceNothingIsDoneAndTheRecordSaysWhy) {
       {[](Fleet& f) { f.agents["http://gn1:9474"].host = "gn9"; }, "mismatch", "the agent that was asked is on gn9"},
       {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].key.pid = 1; }, "mismatch",
        "the agent's alert is about pid 1"},
-      {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].process->slurm_job = "8"; }, "mismatch", "of job 8"},
+      {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].process->slurm_job = "8"; }, "mismatch",
+       "belongs to job 8"},
       {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].alerts.clear(); }, "no_evidence",
        "no alert is active on gn1"},
       {[](Fleet& f) { f.agents["http://gn1:9474"].view.series[1].process->user = "bob"; }, "no_policy",

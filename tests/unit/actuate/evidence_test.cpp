@@ -67,7 +67,7 @@ TEST(Evidence, TheSameProcessOfTheSameUserAndJob) {
   ASSERT_TRUE(same_process(subject, view));
   EXPECT_EQ(same_process(subject, view)->command, "python train.py");
   view.series[1].process->user = "bob";
-  EXPECT_THAT(same_process(subject, view).error().message, HasSubstr("of user bob"));
+  EXPECT_THAT(same_process(subject, view).error().message, HasSubstr("belongs to user bob"));
   view = leaking_view();
   put_on_node(view, "gn2");
   EXPECT_THAT(same_process(subject, view).error().message, HasSubstr("is active any more"));

@@ -48,7 +48,7 @@ TEST(Tables, TheLargestAllocationsOfATpuAreNamedWithTheirPadding) {
   EXPECT_EQ(largest[0].by, "cic_update/FloorMod");
   EXPECT_EQ(largest[1].by, "%fusion.7");
   EXPECT_EQ(e.because,
-            "41.74 GiB are needed, and 16.00 GiB are there for it; the largest: 32.00 GiB s32[8388608,8,4] of "
+            "41.74 GiB are needed, but only 16.00 GiB are available; the largest: 32.00 GiB s32[8388608,8,4] of "
             "cic_update/FloorMod, 31.00 GiB of it padding; 4.00 GiB f32[8388608,8] of %fusion.7");
   EXPECT_NE(e.next_step.find("another shape"), std::string::npos) << e.next_step;
   EXPECT_NE(explanation_text(e, "").find("  largest"), std::string::npos);

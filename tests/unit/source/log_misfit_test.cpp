@@ -132,9 +132,9 @@ TEST(Misfit, RowsOfSeveralGpusInTurnWithoutTimeAndIdAreRefused) {
     two += fmt::format("0, {}, 24576\n", i % 2 == 0 ? 8000 + 10 * i : 300);
   }
   EXPECT_THAT(read_text(one).device("0"), SizeIs(60));
-  EXPECT_THAT(read_text(two).error, HasSubstr("2 GPUs in turn"));
+  EXPECT_THAT(read_text(two).error, HasSubstr("between 2 GPUs"));
   EXPECT_THAT(read_text("utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n" + two).error,
-              HasSubstr("2 GPUs in turn"));
+              HasSubstr("between 2 GPUs"));
 }
 
 TEST(BehavesLikeIndex, TellsGpusFromMeasures) {

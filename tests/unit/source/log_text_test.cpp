@@ -99,7 +99,7 @@ TEST(Text, SeveralGpusInTurnWithoutNamesOrTimesAreRefused) {
     two += fmt::format("Memory-Usage {}MiB / 12053MiB\n", i % 2 == 0 ? 8000 + i : 300);
   }
   EXPECT_THAT(read_text(one).device("0"), SizeIs(60));
-  EXPECT_THAT(read_text(two).error, HasSubstr("2 GPUs in turn"));
+  EXPECT_THAT(read_text(two).error, HasSubstr("between 2 GPUs"));
 }
 
 TEST(Figures, PairsAreOfMemoryAndOfAGpu) {
