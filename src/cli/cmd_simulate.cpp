@@ -141,7 +141,7 @@ class Simulation {
   }
 
   void notice_oom(const Event& event) {
-    if (oom_ || event.kind != Event::Kind::process_ended || event.text != "out of memory") return;
+    if (oom_ || event.kind != Event::Kind::process_ended || !event.ran_out_of_memory) return;
     oom_ = event.time;
     if (options_.json) return;
     const ProcessInfo* process = catalog_.process({event.pid, event.pid_start_ticks, event.host});

@@ -40,7 +40,7 @@ namespace {
 
 /// docs/formats/logs.md says the same: a test compares.
 constexpr const char* kHowChosen =
-    "Without it, the format is recognised by the first 256 KiB of the log, not by the name of the file. The surest "
+    "Without it, the format is recognised from the first 256 KiB of the log, not by the name of the file. The surest "
     "match "
     "is taken: the output of a tool, by its own marks; then text of which a third of the lines are figures of memory "
     "with words; then tables with titles; then text with fewer such figures; then tables without titles. A log that "

@@ -1,5 +1,6 @@
 #include "cli/run_history.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "cli/recorded.hpp"
@@ -64,20 +65,27 @@ Status RunHistory::read_part(const RecordedPart& part, const Config& config, Dur
   Catalog catalog;
   auto source = part.open(catalog);
   if (!source) return fail(source.error());
-  Engine engine(config, catalog);
+  std::optional<Engine> engine(std::in_place, config, catalog);
   ProgramMemory memory = this->memory();
   TickReader reader(**source);
   bool first = true;
   while (const Tick* const tick = reader.next()) {
     if (std::exchange(first, false)) {
       memory.shift = catalog.clock_is_relative ? shift : Duration{0};
-      engine.remember(memory);
+      engine->remember(memory);
     }
-    engine.ingest(tick->batch);
+    // A watch that was started anew knows nothing of the one before, as everywhere.
+    if (tick->starts_anew) {
+      engine->finish();
+      engine->end_runs();
+      engine.emplace(config, catalog);
+      engine->remember(memory);
+    }
+    engine->ingest(tick->batch);
   }
   if (reader.broken()) return fail(*reader.broken());
-  engine.finish();
-  engine.end_runs();
+  engine->finish();
+  engine->end_runs();
   return {};
 }
 

@@ -179,8 +179,8 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
   if (precedent_odds(e) > 0)
     f.because +=
         precedent_->ran_out == 1
-            ? "; the run before it grew at about this rate, and ran out of memory"
-            : fmt::format("; {} runs before it grew at about this rate, and ran out of memory", precedent_->ran_out);
+            ? "; an earlier run grew at about this rate and ran out of memory"
+            : fmt::format("; {} earlier runs grew at about this rate and ran out of memory", precedent_->ran_out);
   // While it waits for that, and if the end of a recording has decided.
   if (e.most_confidence < 1 && (f.state == State::growing || f.stage == Stage::confirmed_at_end))
     f.because += "; it may be the morning of a daily load: another day will show";
@@ -194,8 +194,8 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
   if (f.state == State::slow_growth)
     f.because += fmt::format("; memory lasts more than {:.0f} days: no alert", config_.horizon_days);
   if (alert_.stands() && was_slow_)
-    f.because +=
-        fmt::format("; it was slow growth until memory was to run out within {:.0f} days", config_.horizon_days);
+    f.because += fmt::format("; it counted as slow growth until memory was predicted to run out within {:.0f} days",
+                             config_.horizon_days);
   if (alert_.stands() && !limit_bytes_)
     f.because += "; capacity unknown: the time to out-of-memory cannot be predicted";
 }

@@ -106,6 +106,7 @@ std::string title_of(const PeriodReport& report) {
   std::size_t leaks = 0;
   std::size_t unknown = 0;
   std::size_t ran_out = 0;
+  std::size_t growing = 0;
   const PeriodSeries* first = nullptr;
   for (const PeriodSeries& s : report.series) {
     const bool leak = s.has_verdict && s.view.verdict.finding.leak && !s.view.ended && !s.gone;
@@ -113,7 +114,10 @@ std::string title_of(const PeriodReport& report) {
       ++devices;
       if (leak) ++leaks;
       if (!s.has_verdict || s.view.verdict.finding.state == State::too_short) ++unknown;
-      if (s.view.verdict.end && s.view.verdict.end->how == EndKind::out_of_memory) ++ran_out;
+      const bool a_run_did = std::any_of(s.view.runs.begin(), s.view.runs.end(),
+                                         [](const Run& run) { return run.end && run.how == EndKind::out_of_memory; });
+      if (a_run_did || (s.view.verdict.end && s.view.verdict.end->how == EndKind::out_of_memory)) ++ran_out;
+      if (s.has_verdict && !s.gone && concern(s.view, report.last.value_or(Timestamp{})) == 1) ++growing;
     }
     const auto& eta = s.view.verdict.finding.oom_in_s;
     if (leak && eta && (first == nullptr || eta->mid < first->view.verdict.finding.oom_in_s->mid)) first = &s;
@@ -123,6 +127,8 @@ std::string title_of(const PeriodReport& report) {
       : first != nullptr ? std::string("a process leaks")
       : ran_out > 0      ? fmt::format("{} of {} GPU{} ran out of memory", ran_out, devices, devices == 1 ? "" : "s")
       : has_leak(report) ? std::string("no leak now, but there was one")
+      : growing > 0 ? fmt::format("no leak so far, but {} of {} GPU{} grow{}: too early to tell why", growing, devices,
+                                  devices == 1 ? "" : "s", growing == 1 ? "s" : "")
       : devices > 0 && unknown == devices ? std::string("not known yet: too few samples")
                                           : std::string("no leak");
   if (first != nullptr) out += ", " + format_oom(*first->view.verdict.finding.oom_in_s);

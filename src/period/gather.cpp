@@ -6,6 +6,7 @@
 
 #include "core/format.hpp"
 #include "core/option.hpp"
+#include "report/told.hpp"
 
 namespace vramtrack {
 namespace {
@@ -210,7 +211,7 @@ void ReportGatherer::assemble(const Catalog& catalog) {
     for (const HistoryPoint& p : s.history) most = std::max(most, p.max);
     return most;
   };
-  const auto order = [&peak](const PeriodSeries& a, const PeriodSeries& b) {
+  const auto order = [&](const PeriodSeries& a, const PeriodSeries& b) {
     const bool process_a = a.view.key.pid != 0;
     const bool process_b = b.view.key.pid != 0;
     if (process_a != process_b) return process_b;
@@ -218,7 +219,15 @@ void ReportGatherer::assemble(const Catalog& catalog) {
     const int index_b = b.view.device.index.value_or(INT32_MAX);
     if (index_a != index_b) return index_a < index_b;
     if (a.view.key.device_id != b.view.key.device_id) return a.view.key.device_id < b.view.key.device_id;
-    return process_a && peak(a) > peak(b);
+    if (!process_a) return false;
+    // The living first, and the worst of them.
+    const bool ended_a = a.gone || a.view.ended;
+    const bool ended_b = b.gone || b.view.ended;
+    if (ended_a != ended_b) return ended_b;
+    const Timestamp now = report_.last.value_or(Timestamp{});
+    const int concern_a = concern(a.view, now);
+    const int concern_b = concern(b.view, now);
+    return concern_a != concern_b ? concern_a > concern_b : peak(a) > peak(b);
   };
   std::stable_sort(report_.series.begin(), report_.series.end(), order);
 }

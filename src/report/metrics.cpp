@@ -325,7 +325,8 @@ void add_own(Families& out, const View& view, const OwnCost& own, const MetricsO
       failed.add(s.failed_polls, {{"source", s.name}});
     }
   }
-  Family(out, "vramtrack_recording", "1 while samples are recorded into the store.")
+  Family(out, "vramtrack_recording",
+         "1 while samples are recorded into the store; 0 if recording is off or the disk refuses writes.")
       .add(own.recording && !own.store_failing ? 1.0 : 0.0, {});
   if (own.recording) Family(out, "vramtrack_store_bytes", "Size of the store's file.").add(own.store_bytes, {});
   Family(out, "vramtrack_http_requests_total", "Requests answered.", kCounter).add(own.requests, {});

@@ -417,8 +417,8 @@ ToldAlert tell(const Alert& a) {
   }
   const auto add = [&out](const std::string& figure) { out.figures += (out.figures.empty() ? "" : ", ") + figure; };
   if (a.finding.stage == Stage::confirmed_at_end) add("when the recording ended");
-  if (a.suspected_s) add(fmt::format("suspected for {} before", format_duration(*a.suspected_s)));
-  if (a.finding.oom_in_s) add("then predicted " + format_oom(*a.finding.oom_in_s));
+  if (a.suspected_s) add(fmt::format("suspected {} earlier", format_duration(*a.suspected_s)));
+  if (a.finding.oom_in_s) add("predicted then: " + format_oom(*a.finding.oom_in_s));
   const std::string reason = printable(a.end_reason);
   const auto with_reason = [&reason](std::string_view how) {
     return fmt::format("{}{}{}", how, reason.empty() ? "" : ", ", reason);

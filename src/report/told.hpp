@@ -51,7 +51,7 @@ struct ToldAlert {
   std::string what;         ///< "gradual leak", "stalled process", "not released"
   std::string severity;     ///< "CRITICAL", "WARNING", "LEAK"; "STALLED", "NOT RELEASED"
   Tone tone = Tone::plain;  ///< of an alert that stands; `faint` once it has ended
-  std::string figures;      ///< "probability of a leak 97 %, then predicted out of memory in 0h 47m (38m–1h 05m)"
+  std::string figures;      ///< "probability of a leak 97 %, predicted then: out of memory in 0h 47m (38m–1h 05m)"
   std::string state;        ///< for a narrow column: "active", "released", "process ended", "withdrawn", "resumed"
   std::string ended;  ///< "still active"; "memory ran out at 24.0 GiB, and pid 4242 ended"; "withdrawn, it fell again"
 };

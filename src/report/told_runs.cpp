@@ -10,9 +10,11 @@ namespace {
 
 constexpr std::size_t kMaxRuns = 10;
 constexpr double kBriefRun_s = 60;  ///< shorter runs are counted
+/// The engine keeps as many runs of a device; with so many, earlier ones may be missing.
+constexpr std::size_t kMostKept = 256;
 
 /// "2026-01-01T08:00:00Z to 2026-01-01T09:32:00Z, 1h 32m: +186 MiB/min, 24.0/24.0 GiB at most, ran out of memory, pid
-/// 4242; first alert 56m before"
+/// 4242; first alert 56m before its end"
 std::string run_words(const Run& run, const SeriesView& s, const View& view) {
   const auto peak = static_cast<double>(run.peak_bytes);
   std::string out = fmt::format("{} to {}", format_moment(run.begin, view.clock_is_relative),
@@ -30,7 +32,7 @@ std::string run_words(const Run& run, const SeriesView& s, const View& view) {
                             : std::string());
   out += end_words(run.how);
   if (run.pid != 0) out += fmt::format(", pid {}", run.pid);
-  if (const auto lead = run_lead_s(run)) out += fmt::format("; first alert {} before", format_duration(*lead));
+  if (const auto lead = run_lead_s(run)) out += fmt::format("; first alert {} before its end", format_duration(*lead));
   return out;
 }
 
@@ -47,13 +49,16 @@ std::vector<Fact> run_facts(const View& view, const SeriesView& s) {
     else
       told.push_back(&run);
   const auto add = [&out](std::string text) { out.push_back({"runs", std::move(text)}); };
-  add(fmt::format("{}, the latest last", s.runs.size()));
+  const bool all = s.runs.size() < kMostKept;
+  add(all ? fmt::format("{} in all, oldest first", s.runs.size())
+          : fmt::format("the last {}, oldest first", s.runs.size()));
   const std::size_t from = told.size() > kMaxRuns ? told.size() - kMaxRuns : 0;
   for (std::size_t i = from; i < told.size(); ++i) add(run_words(*told[i], s, view));
   std::vector<std::string> more;
   if (from > 0) more.push_back(fmt::format("{} earlier run{}", from, from == 1 ? "" : "s"));
   if (brief > 0) more.push_back(fmt::format("{} run{} shorter than a minute", brief, brief == 1 ? "" : "s"));
-  if (!more.empty()) add(fmt::format("... and {}; JSON lists all", fmt::join(more, " and ")));
+  if (!more.empty())
+    add(fmt::format("... and {}; JSON lists {}", fmt::join(more, " and "), all ? "all" : "the last 256"));
   return out;
 }
 

@@ -51,7 +51,8 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   std::size_t unknown = 0;
   std::size_t count = 0;
   std::size_t ended = 0;
-  std::string how;  ///< the last of these did
+  std::size_t growing = 0;
+  std::string how;  ///< how these ended, if all ended alike
   for (const DeviceRow& d : devices(view)) {
     ++count;
     const bool leaks = std::any_of(view.series.begin(), view.series.end(), [&](const SeriesView& s) {
@@ -61,8 +62,10 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
     if (d.used != nullptr && ended_badly(*d.used, view.time)) {
       ++ended;
       const EndKind kind = d.used->verdict.end->how;
-      how = alert_at_end(*d.used) != nullptr ? leaked_end_words(kind) : end_words(kind);
+      const std::string_view its = alert_at_end(*d.used) != nullptr ? leaked_end_words(kind) : end_words(kind);
+      how = ended == 1 || how == its ? its : std::string_view("ended badly");
     }
+    growing += d.used != nullptr && !d.used->paused && concern(*d.used, view.time) == 1 ? 1U : 0U;
     suspected += d.used != nullptr && d.used->verdict.finding.stage == Stage::suspected ? 1 : 0;
     unknown += d.used == nullptr || d.used->verdict.finding.state == State::too_short ? 1 : 0;
   }
@@ -72,9 +75,13 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   const std::string verdict = leaking > 0     ? fmt::format("{} LEAKING", leaking)
                               : ended > 0     ? fmt::format("{} {}", ended, how)
                               : suspected > 0 ? fmt::format("{} suspected", suspected)
+                              : growing > 0   ? fmt::format("{} growing", growing)
                               : known         ? "no leak"
                                               : "not known yet";
-  const Role role = leaking + ended > 0 ? Role::bad : suspected > 0 ? Role::notice : known ? Role::good : Role::faint;
+  const Role role = leaking + ended > 0       ? Role::bad
+                    : suspected + growing > 0 ? Role::notice
+                    : known                   ? Role::good
+                                              : Role::faint;
   x += screen.put(x, r.y, r.right() - x, verdict, role) + 2;
   if (const std::size_t open = open_alerts(m); open > 0)
     x += screen.put(x, r.y, r.right() - x, fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad) + 2;

@@ -132,7 +132,7 @@ class CrashLog(CliTest):
                                              + (r"pid 4242 \(python train\.py\) ended then" if pid else "then its memory was released"))
                     self.assertRegex(device, r"it had leaked \+120 MiB/min since 2026-01-05T.*; the first alert would have come \d+h \d\dm before")
                     for wrong in ("checkpoint", "no visible process", "out of memory now", "growing", "out of memory in 0"):
-                        self.assertNotIn(wrong, device.replace("then predicted out of memory in 0", ""))
+                        self.assertNotIn(wrong, device.replace("predicted then: out of memory in 0", ""))
                     lines = lines_of(self.run_ok("analyze", "--timezone", "UTC", "--format", "json", *logs, exit_code=1).stdout)
                     verdict = lines[0]["verdict"]
                     self.assertFalse(verdict["leak"])
@@ -164,7 +164,7 @@ class CrashLog(CliTest):
                 second += 1
         self.box.write("gpu.csv", "\n".join(rows) + "\n")
         out = self.run_ok("analyze", "--timezone", "UTC", "gpu.csv").stdout.decode()
-        self.assertIn("  runs       3, the latest last\n", out)
+        self.assertIn("  runs       3 in all, oldest first\n", out)
         self.assertIn("  2026-01-05T08:00:00Z to 2026-01-05T08:01:59Z, 2m: 7.8/24.0 GiB at most, ended\n", out)
         self.assertIn("  2026-01-05T08:03:00Z to 2026-01-05T08:04:59Z, 2m: 11.7/24.0 GiB at most, ended\n", out)
 
@@ -200,7 +200,7 @@ class RunsOfALog(CliTest):
             self.ran_out(run)
         self.assertIsNone(device["runs"][2]["end"])
         self.assertTrue(device["verdict"]["leak"])
-        self.assertIn("2 runs before it grew at about this rate, and ran out of memory", text)
+        self.assertIn("2 earlier runs grew at about this rate and ran out of memory", text)
         self.assertLess(text.index("LEAK ("), text.index("  runs "), "the verdict comes first")
         self.assertNotIn("then its memory was released", text)
 
@@ -217,7 +217,7 @@ class RunsOfALog(CliTest):
             rows.append(f"2026/01/05 {8 + second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.000, 0, NVIDIA A10, {used} MiB, 24576 MiB")
         self.box.write("gpu.csv", "\n".join(rows) + "\n")
         text = self.run_ok("analyze", "--timezone", "UTC", "gpu.csv").stdout.decode()
-        self.assertIn("  runs       59, the latest last\n", text)
+        self.assertIn("  runs       59 in all, oldest first\n", text)
         self.assertIn("... and 2 earlier runs and 47 runs shorter than a minute; JSON lists all\n", text)
         self.assertEqual(text.count("7.8/24.0 GiB at most"), 10)
 

@@ -145,7 +145,8 @@ std::vector<Situation> situations() {
   leak(leaker);
   leaking.verdict.suspect = Suspect{4242, 42420, "python train.py", 0.99};
   leaking.verdict.framework = "PyTorch";
-  leaking.verdict.causes = {"losses kept with their graph", "try: keep loss.item(), never the loss itself"};
+  leaking.verdict.causes = {"losses kept with their graph"};
+  leaking.verdict.advice = {"keep loss.item(), never the loss itself"};
   out.push_back({"leaking", view_of({leaking, leaker}), AlertNews::raised});
 
   SeriesView crashed = device(0.4);

@@ -60,6 +60,7 @@ SHOWS = {
     "src/cli/cmd_simulate.cpp": "notification",  # its summary names the alert as the notification does
     "src/period/document.cpp": "report text",
     "src/live/notifications.cpp": "notification",
+    "src/period/gather.cpp": "report text",  # the order of the processes
     "src/period/html.cpp": "report html",
     "src/period/json.cpp": "report json",
     "src/report/headline.cpp": "API view",
@@ -70,6 +71,7 @@ SHOWS = {
     "src/report/view_json.cpp": "API view",
     "src/top/alerts.cpp": "top alerts",
     "src/top/detail.cpp": "top detail",
+    "src/top/draw.cpp": "top overview",
     "src/top/device_cards.cpp": "top overview",
     "src/top/overview.cpp": "top overview",
     "src/top/predict.cpp": "top predict",

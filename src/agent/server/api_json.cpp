@@ -93,7 +93,7 @@ std::string status_json(const Snapshot* snapshot, const ApiConfig& config, const
               {"started", exact_time(config.started)},
               {"interval_s", config.layers.config().watch.interval_seconds},
               {"simulated", config.simulated.empty() ? json(nullptr) : json(config.simulated)},
-              {"recording", !config.store_path.empty()},
+              {"recording", !config.store_path.empty() && (snapshot == nullptr || !snapshot->own.store_failing)},
               {"sources", config.sources},
               {"severity", "ok"},
               {"alerts_standing", 0},

@@ -49,6 +49,11 @@ struct Literal {
   std::string text;  ///< as in the source, without quotes; adjacent literals are one
 };
 
+/// Whether the single quote at `i` stands within a number, such as 1'000; in U'a' it does not.
+bool separates_digits(std::string_view source, std::size_t i) {
+  return i > 0 && i + 1 < source.size() && std::isxdigit(source[i - 1]) && std::isxdigit(source[i + 1]);
+}
+
 /// The string literals of a C++ source.
 std::vector<Literal> literals_of(std::string_view source) {
   std::vector<Literal> out;
@@ -69,9 +74,13 @@ std::vector<Literal> literals_of(std::string_view source) {
       const std::size_t begin = i + rest.find('(') + 1, stop = source.find(end, begin);
       add(source.substr(begin, stop - begin));
       i = stop + end.size() - 1;
-    } else if (rest.front() == '"' || (rest.front() == '\'' && (i == 0 || !std::isalnum(source[i - 1])))) {
+    } else if (rest.front() == '"' || (rest.front() == '\'' && !separates_digits(source, i))) {
       std::size_t stop = i + 1;
-      while (source[stop] != rest.front()) stop += source[stop] == '\\' ? 2U : 1U;
+      while (stop < source.size() && source[stop] != rest.front()) stop += source[stop] == '\\' ? 2U : 1U;
+      if (stop >= source.size()) {
+        ADD_FAILURE() << "a quotation that opens in line " << line << " does not end";
+        break;
+      }
       if (rest.front() == '"')
         add(source.substr(i + 1, stop - i - 1));
       else

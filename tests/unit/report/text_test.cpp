@@ -43,7 +43,7 @@ TEST(TextReport, ReasonsSuspectCausesDissentAndTheNextStepFollow) {
       HasSubstr(
           "next       save a checkpoint within 38m; then look into pid 4242; try: keep loss.item(), not the tensor"));
   EXPECT_THAT(
-      out, HasSubstr("raised 2026-01-02T03:29:05Z, probability of a leak 97 %, then predicted out of memory in 0h 47m "
+      out, HasSubstr("raised 2026-01-02T03:29:05Z, probability of a leak 97 %, predicted then: out of memory in 0h 47m "
                      "(38m–1h 05m); highest severity critical; still active\n"));
 }
 

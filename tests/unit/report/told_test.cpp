@@ -180,7 +180,7 @@ TEST(ToldAlert, HowItEnded) {
             "memory ran out at 24.0 GiB, and pid 4242 ended");
   EXPECT_EQ(ended(AlertEnd::process_ended, ""), "the process has ended");
   EXPECT_EQ(tell(a).tone, Tone::faint);
-  EXPECT_EQ(tell(a).figures, "probability of a leak 97 %, then predicted out of memory in 0h 47m (38m–1h 05m)");
+  EXPECT_EQ(tell(a).figures, "probability of a leak 97 %, predicted then: out of memory in 0h 47m (38m–1h 05m)");
 }
 
 TEST(ToldAlert, OfAStallAndOfMemoryLeftBehind) {
