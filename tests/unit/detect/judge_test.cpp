@@ -250,7 +250,8 @@ TEST(Judge, SlowGrowthIsAnAlertOnceItsEndComesWithinTheHorizon) {
   const Outcome o = watch(rise, 2 * 86400, 60);
   ASSERT_TRUE(o.raised_s);
   EXPECT_GT(*o.raised_s, 0.9 * 86400);
-  EXPECT_NE(o.last.because.find("it counted as slow growth until memory was predicted to run out within 7 days"), std::string::npos)
+  EXPECT_NE(o.last.because.find("it counted as slow growth until memory was predicted to run out within 7 days"),
+            std::string::npos)
       << o.last.because;
   ASSERT_TRUE(o.last.oom_in_s);
   EXPECT_GT(o.last.oom_in_s->mid, 5 * 86400);
