@@ -107,6 +107,8 @@ std::string title_of(const PeriodReport& report) {
   std::size_t unknown = 0;
   std::size_t ran_out = 0;
   std::size_t growing = 0;
+  std::size_t suspected = 0;
+  const PeriodSeries* other = nullptr;  // a series that leaks and is not of a whole device
   const PeriodSeries* first = nullptr;
   for (const PeriodSeries& s : report.series) {
     const bool leak = s.has_verdict && s.view.verdict.finding.leak && !s.view.ended && !s.gone;
@@ -118,15 +120,20 @@ std::string title_of(const PeriodReport& report) {
                                          [](const Run& run) { return run.end && run.how == EndKind::out_of_memory; });
       if (a_run_did || (s.view.verdict.end && s.view.verdict.end->how == EndKind::out_of_memory)) ++ran_out;
       if (s.has_verdict && !s.gone && concern(s.view, report.last.value_or(Timestamp{})) == 1) ++growing;
+      if (s.has_verdict && !s.gone && s.view.verdict.finding.stage == Stage::suspected) ++suspected;
+    } else if (leak) {
+      other = &s;
     }
     const auto& eta = s.view.verdict.finding.oom_in_s;
     if (leak && eta && (first == nullptr || eta->mid < first->view.verdict.finding.oom_in_s->mid)) first = &s;
   }
   std::string out =
       leaks > 0 ? fmt::format("{} of {} GPU{} leak{}", leaks, devices, devices == 1 ? "" : "s", leaks == 1 ? "s" : "")
-      : first != nullptr ? std::string("a process leaks")
+      : other != nullptr
+          ? std::string(other->view.key.pid != 0 ? "a process leaks" : "the memory of an allocator leaks")
       : ran_out > 0      ? fmt::format("{} of {} GPU{} ran out of memory", ran_out, devices, devices == 1 ? "" : "s")
       : has_leak(report) ? std::string("no leak now, but there was one")
+      : suspected > 0    ? fmt::format("{} suspected leak{}, not confirmed", suspected, suspected == 1 ? "" : "s")
       : growing > 0 ? fmt::format("no leak so far, but {} of {} GPU{} grow{}: too early to tell why", growing, devices,
                                   devices == 1 ? "" : "s", growing == 1 ? "s" : "")
       : devices > 0 && unknown == devices ? std::string("not known yet: too few samples")

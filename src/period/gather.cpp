@@ -89,6 +89,9 @@ Status ReportGatherer::play(Source& source, Catalog& catalog) {
     if (range_.to && tick->time >= *range_.to) break;
     take(*tick, catalog);
   }
+  // A log that was read to its end is concluded as `analyze` concludes it; of a store, the alerts of its watch are
+  // shown.
+  if (report_.is_log && !range_.to) engine_->end_of_recording();
   keep_views();
   const SourceNotes& notes = source.notes();
   report_.skipped_lines = notes.skipped_lines;

@@ -64,10 +64,13 @@ Begin begin_of(const Processes& processes, Timestamp end) {
 
 /// Seconds of work lost by a crash at `now` plus `left_s`.
 Interval lost_s(const CostRules& rules, JobLoss& job, const Begin& begin, Timestamp now, const Interval& left_s) {
-  // A checkpoint given for this job takes precedence over one given for all jobs.
+  // A checkpoint given for this job takes precedence over one given for all jobs. One after the crash saved another
+  // run.
   const CostRules::LastCheckpoint* last = nullptr;
   for (const auto& candidate : rules.last_checkpoints)
-    if (names(candidate, job) && (last == nullptr || last->job.empty() || !candidate.job.empty())) last = &candidate;
+    if (candidate.time <= now && names(candidate, job) &&
+        (last == nullptr || last->job.empty() || !candidate.job.empty()))
+      last = &candidate;
   if (last != nullptr) {
     job.basis = JobLoss::Basis::last_checkpoint;
     const double since_s = std::max(0.0, seconds_between(last->time, now));

@@ -57,6 +57,14 @@ class Logs(ReportTest):
             self.report(*TREND, file, exit_code=code)
         self.assertIn("missing.csv", self.fails("missing.csv"))
 
+    def test_what_the_end_of_the_recording_decides_is_reported_too(self):
+        rows = "".join(f"2026/11/20 {9 + i // 360:02}:{i // 6 % 60:02}:{i % 6 * 10:02}.000, 0, {30000 + max(0, i - 90) * 25}, 81559\n" for i in range(200))
+        self.box.write("young.csv", "timestamp, index, memory.used [MiB], memory.total [MiB]\n" + rows)
+        analyzed = self.box.run("analyze", "young.csv")
+        self.assertIn("when the recording ended", analyzed.stdout.decode())
+        self.assertEqual(analyzed.returncode, 1)
+        self.assertIn("GPU memory: 1 of 1 GPU leaks", self.report("young.csv", exit_code=1))
+
     def test_every_format_says_the_same_end(self):
         row = json.loads(self.box.run("analyze", *TREND, "--format", "json", "leak.csv").stdout)
         report = self.json(*TREND, "leak.csv", exit_code=1)

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
 
 #include "core/option.hpp"
 #include "core/units.hpp"
@@ -12,12 +15,15 @@
 namespace vramtrack {
 
 Result<std::uint64_t> unit_of(const LogOptions& options) {
-  const std::string& unit = options.unit;
+  constexpr std::pair<std::string_view, std::uint64_t> kUnits[] = {
+      {"b", 1}, {"kib", 1024}, {"mib", kBytesPerMiB}, {"gib", kBytesPerGiB}, {"mb", 1'000'000}, {"gb", 1'000'000'000}};
+  std::string unit = options.unit;
   if (unit.empty()) return 0;
-  if (unit == "MB") return 1'000'000;
-  if (unit == "GB") return 1'000'000'000;
-  if (const std::uint64_t bytes = logtext::unit_bytes(unit); bytes != 0) return bytes;
-  return fail(fmt::format("unit '{}' is not known; use B, KiB, MiB, GiB, MB or GB", unit));
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const auto& [name, bytes] : kUnits)
+    if (name == unit) return bytes;
+  return fail(fmt::format("unit '{}' is not known; use B, KiB, MiB, GiB, MB or GB", options.unit));
 }
 
 std::string nominal_scale(std::string_view what) {

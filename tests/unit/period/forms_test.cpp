@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "paths.hpp"
+#include "period/document.hpp"
 #include "period_fixture.hpp"
 
 namespace vramtrack {
@@ -207,6 +208,38 @@ TEST(ReportForms, WhatIsNotKnownIsSaidWithItsReason) {
   r.is_log = true;
   EXPECT_THAT(report_text(r, false),
               HasSubstr("processes were not recorded, so the work at risk is unknown; add a log of processes\n"));
+}
+
+std::string report_title(const PeriodReport& report) {
+  const std::string title = report_document(report).title;
+  return title.substr(title.find(": ") + 2);
+}
+
+TEST(ReportForms, TheTitleSaysNoLeakOnlyWhereNothingGrows) {
+  PeriodReport r;
+  r.last = minutes_in(60);
+  r.series.push_back(device_series(0, minute_points(60, [](int) { return 8e9; })));
+  r.series[0].has_verdict = true;
+  EXPECT_EQ(report_title(r), "no leak");
+  Finding& f = r.series[0].view.verdict.finding;
+  f.state = State::growing;
+  f.growth_bytes_per_s = {1e6, 2e6, 3e6};
+  EXPECT_THAT(report_title(r), HasSubstr("no leak so far, but 1 of 1 GPU grows"));
+  f.stage = Stage::suspected;
+  EXPECT_EQ(report_title(r), "1 suspected leak, not confirmed");
+  f = {};
+  f.state = State::steady;
+  vramtrack::Run run;
+  run.begin = minutes_in(0);
+  run.end = minutes_in(20);
+  run.how = EndKind::out_of_memory;
+  r.series[0].view.runs = {run};
+  EXPECT_EQ(report_title(r), "1 of 1 GPU ran out of memory");
+  r.series.push_back(device_series(0, minute_points(60, [](int m) { return 8e9 + 1e7 * m; })));
+  r.series[1].view.key.metric = Metric::allocator_allocated;
+  r.series[1].has_verdict = true;
+  r.series[1].view.verdict.finding.leak = true;
+  EXPECT_EQ(report_title(r), "the memory of an allocator leaks");
 }
 
 TEST(ReportForms, AnEmptyPeriodIsSaidAndNothingBreaks) {

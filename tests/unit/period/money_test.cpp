@@ -167,6 +167,14 @@ TEST(Money, ACrashLosesTheWorkSinceTheLastCheckpoint) {
   expect_near(r.money.crashes.at(0).lost.gpu_h, 1 / 6.0, 1 / 6.0, 1 / 6.0);
 }
 
+TEST(Money, ACheckpointAfterTheCrashSavedAnotherRun) {
+  PeriodReport r = crashed_report();
+  r.rules.last_checkpoints = {{"1234", minutes_in(55)}};
+  reckon(r);
+  EXPECT_EQ(r.money.crashes.at(0).basis, JobLoss::Basis::start);
+  expect_near(r.money.crashes.at(0).lost.gpu_h, 0.75, 0.75, 0.75);
+}
+
 TEST(Money, ACrashOfAnUnknownProcessHasLostItsRun) {
   PeriodReport r = crashed_report();
   r.series.resize(2);

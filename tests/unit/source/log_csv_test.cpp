@@ -300,8 +300,12 @@ TEST(Csv, ReadsUnitsFromTitleValueAndOption) {
   LogOptions options = utc();
   options.unit = "GB";
   EXPECT_DOUBLE_EQ(read_text("t,used\n0,3\n", options).device("0")[0].second, 3e9 / 1048576.0);
-  options.unit = "parsec";
-  EXPECT_THAT(read_text("t,used\n0,3\n", options).error, HasSubstr("parsec"));
+  options.unit = "mb";
+  EXPECT_DOUBLE_EQ(read_text("t,used\n0,3\n", options).device("0")[0].second, 3e6 / 1048576.0);
+  for (const char* unit : {"parsec", "TB", "TiB"}) {
+    options.unit = unit;
+    EXPECT_THAT(read_text("t,used\n0,3\n", options).error, HasSubstr(unit));
+  }
 }
 
 TEST(Csv, ScalesPercentagesNominallyUnlessTheCapacityIsGiven) {
