@@ -64,7 +64,7 @@ TEST_P(OutOfMemory, IsTheSameStoryHoweverMuchComesAfter) {
   EXPECT_FALSE(s.verdict.finding.oom_in_s);
   EXPECT_NE(s.verdict.finding.state, State::growing);
   EXPECT_FALSE(s.verdict.suspect);
-  const Told told = tell(*view, s);
+  const Told told = tell(*views.back(), s);
   EXPECT_EQ(told.next, "");
   ASSERT_EQ(s.alerts.size(), 1U);
   EXPECT_TRUE(s.alerts[0].finding.leak);
@@ -78,8 +78,8 @@ TEST_P(OutOfMemory, IsTheSameStoryHoweverMuchComesAfter) {
     EXPECT_FALSE(process.verdict.finding.oom_in_s);
     EXPECT_TRUE(process.ended);
     EXPECT_EQ(process.alerts.back().ended, AlertEnd::process_ended);
-    EXPECT_EQ(tell(*view, process).verdict, "LEAKED until memory ran out");
-    EXPECT_EQ(tell(*view, process).next, "");
+    EXPECT_EQ(tell(*views.back(), process).verdict, "LEAKED until memory ran out");
+    EXPECT_EQ(tell(*views.back(), process).next, "");
   }
 }
 std::string name_of(const testing::TestParamInfo<Case>& info) {
@@ -142,7 +142,7 @@ class SlowRelease : public Endings, public testing::WithParamInterface<std::vect
     EXPECT_EQ(s.verdict.end->used_bytes, kIdle + last_used);
     EXPECT_EQ(s.verdict.end->time, at(end_));
     EXPECT_FALSE(s.verdict.finding.leak);
-    const Told told = tell(*view, s);
+    const Told told = tell(*views.back(), s);
     EXPECT_EQ(told.next, "");
     ASSERT_EQ(s.alerts.size(), 1U);
     EXPECT_EQ(s.alerts[0].ended, AlertEnd::process_ended);
@@ -211,7 +211,7 @@ class SaidOutOfMemory : public Endings, public testing::WithParamInterface<bool>
     EXPECT_EQ(device().verdict.end->used_bytes, kIdle + last_used);
     EXPECT_EQ(device().verdict.end->pid, GetParam() ? kPid : 0);
     EXPECT_FALSE(device().verdict.finding.leak) << device().verdict.finding.because;
-    EXPECT_EQ(tell(*view, device()).next, "");
+    EXPECT_EQ(told_of(device_series).next, "");
     EXPECT_EQ(device().alerts.back().ended, AlertEnd::process_ended);
   }
 };
@@ -227,7 +227,7 @@ TEST_P(SaidOutOfMemory, IsTheEndFarBelowTheLimitWhateverComesAfter) {
   ended();
   if (GetParam()) {
     EXPECT_TRUE(seen(trainer).ended);
-    EXPECT_EQ(tell(*view, seen(trainer)).next, "");
+    EXPECT_EQ(told_of(trainer).next, "");
   }
 }
 
@@ -279,7 +279,7 @@ TEST_F(Endings, ProcessesThatEndTogetherHaveAllEnded) {
   after(60);
   for (const SeriesId id : {other, trainer, small}) {
     EXPECT_TRUE(seen(id).ended) << seen(id).key.pid;
-    EXPECT_EQ(tell(*view, seen(id)).next, "");
+    EXPECT_EQ(told_of(id).next, "");
   }
 }
 
@@ -374,7 +374,7 @@ TEST_F(Endings, ALeakerThatIsStoppedInTimeHasEnded) {
   EXPECT_EQ(device().verdict.end->how, EndKind::ended);
   EXPECT_EQ(device().verdict.end->pid, kPid);
   EXPECT_FALSE(device().verdict.finding.leak);
-  EXPECT_THAT(tell(*view, device()).verdict, testing::HasSubstr("LEAKED until its process ended"));
+  EXPECT_THAT(told_of(device_series).verdict, testing::HasSubstr("LEAKED until its process ended"));
 }
 
 TEST_F(Endings, WhatIsSaidCountsMoreThanTheLevel) {

@@ -95,8 +95,8 @@ TEST_F(EngineTest, AnEmptyListOfProcessesNamesNobodyRatherThanNothing) {
   EXPECT_FALSE(seen(device_series).verdict.suspect) << "a log that lists no processes says nothing of them";
   catalog.processes_are_listed = true;
   ASSERT_TRUE(seen(device_series).verdict.suspect);
-  EXPECT_EQ(view->series[0].verdict.suspect->pid, 0U);
-  EXPECT_DOUBLE_EQ(view->series[0].verdict.suspect->share, 1.0);
+  EXPECT_EQ(views.back()->series[0].verdict.suspect->pid, 0U);
+  EXPECT_DOUBLE_EQ(views.back()->series[0].verdict.suspect->share, 1.0);
 }
 
 TEST_F(EngineTest, JobsThatArriveAreNoLeakOfTheDevice) {
@@ -194,7 +194,7 @@ TEST_F(EngineTest, ALostDeviceIsPausedAndGoesOn) {
   batch.events.push_back(lost);
   engine->ingest(batch);
   EXPECT_TRUE(seen(device_series).paused);
-  EXPECT_EQ(view->notices.back().text, "GPU 0 is lost");
+  EXPECT_EQ(views.back()->notices.back().text, "GPU 0 is lost");
   lost.kind = Event::Kind::device_resumed;
   lost.time = at(900);
   batch.events = {lost};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "report/told.hpp"
 
 namespace vramtrack {
 
@@ -67,9 +68,16 @@ class OneGpu : public testing::Test {
     engine->ingest(batch);
   }
 
+  /// Lasts as long as the fixture: a reference into an earlier view stays good.
   const SeriesView& seen(SeriesId id) {
-    view = engine->view();
+    views.push_back(engine->view());
+    const auto& view = views.back();
     return *std::find_if(view->series.begin(), view->series.end(), [&](const SeriesView& s) { return s.id == id; });
+  }
+
+  Told told_of(SeriesId id) {
+    const SeriesView& series = seen(id);
+    return tell(*views.back(), series);
   }
 
   /// A quarter of an hour at 4 GiB, then 4 MiB/s: certain enough for an alert some minutes later.
@@ -81,7 +89,7 @@ class OneGpu : public testing::Test {
   SeriesId device_series{};
   std::unique_ptr<Engine> engine;
   std::vector<AlertChange> changes;
-  std::shared_ptr<const View> view;
+  std::vector<std::shared_ptr<const View>> views;
 };
 
 }  // namespace vramtrack

@@ -97,7 +97,7 @@ TEST_F(Runs, AHealthyRunAfterACrashIsHealthy) {
     ASSERT_EQ(device().runs.size(), 2U);
     EXPECT_FALSE(device().runs[1].end);
     EXPECT_EQ(device().verdict.finding.state, State::steady) << device().verdict.finding.because;
-    EXPECT_EQ(tell(*view, device()).end.find("its memory was released"), std::string::npos)
+    EXPECT_EQ(told_of(device_series).end.find("its memory was released"), std::string::npos)
         << "it stands under a run that goes on";
   }
 }
@@ -111,7 +111,7 @@ TEST_F(Runs, ATenantThatIsLeftIsNoRun) {
   ASSERT_EQ(device().runs.size(), 1U);
   EXPECT_EQ(device().runs[0].how, EndKind::out_of_memory);
   EXPECT_EQ(device().verdict.finding.state, State::steady);
-  EXPECT_THAT(tell(*view, device()).verdict, testing::HasSubstr("LEAKED until memory ran out; now steady"));
+  EXPECT_THAT(told_of(device_series).verdict, testing::HasSubstr("LEAKED until memory ran out; now steady"));
 }
 
 TEST_F(Runs, ARunThatIsStoppedBesideATenantHasEnded) {
@@ -147,7 +147,7 @@ TEST_F(Runs, TheDeviceTellsTheStoryOfTheProcessThatGrows) {
   ASSERT_EQ(device().runs.size(), 4U);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(device().runs[i].how, EndKind::out_of_memory) << i;
   // Devices come first, then who lives.
-  for (const SeriesView& s : view->series) {
+  for (const SeriesView& s : views.back()->series) {
     if (s.key.metric != Metric::process_used) continue;
     EXPECT_EQ(s.id, last) << "it comes before those that have ended";
     break;
