@@ -89,19 +89,18 @@ test-kubernetes: ## run the actions for Kubernetes on a real kube-apiserver: Deb
 	@$(if $(KUBERNETES),scripts/kubernetes/build_release.sh $(KUBERNETES))
 	@tests/kubernetes/apiserver.py build/test/act_once build/kubernetes$(addprefix -,$(KUBERNETES))/bin $(KUBERNETES_ARGS)
 
-dev: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang; builds the fuzz targets too)
+dev: ## run all tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang; builds the fuzz targets too)
 	@scripts/setup.sh build test web browser fuzz
 	@$(call configure,dev)
 	@$(call compile,dev)
 	@VRAMTRACK_TEST_PATIENCE=15 $(CTEST) build/dev -j $(TEST_JOBS)
 
 # A tenth of the draws of `make test`: what the sanitizers find depends on the paths taken, and a path is taken by the first draws.
-sanitized: ## run the unit tests of what reads bytes of others under AddressSanitizer and UndefinedBehaviorSanitizer (clang)
+sanitized: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang)
 	@scripts/setup.sh build test fuzz
 	@$(call configure,sanitized)
-	@$(call compile,sanitized) --target reader_tests
-	@VRAMTRACK_TEST_PATIENCE=15 RC_PARAMS="seed=$(SEED) max_success=10" scripts/run_tests.sh build/sanitized -j $(TEST_JOBS) \
-	  -L '^(core|explain|source|trace|nsys|store)$$'
+	@$(call compile,sanitized) --target unit_tests
+	@VRAMTRACK_TEST_PATIENCE=15 RC_PARAMS="seed=$(SEED) max_success=10" scripts/run_tests.sh build/sanitized -j $(TEST_JOBS) -L unit
 
 # ThreadSanitizer cannot start where the kernel lays out memory too randomly; without randomness it always does.
 same_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
