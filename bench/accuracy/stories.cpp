@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "core/units.hpp"
+#include "metrics.hpp"
 
 namespace vramtrack::accuracy {
 namespace {
@@ -82,6 +83,7 @@ std::function<double(double)> healthy(Draw& draw, double bytes) {
 struct Stages {
   std::function<double(double)> held;
   double last_s = 0;
+  double withdrawn_in_s = 0;  ///< as in StoryRun
 };
 
 /// `ramps`: the share of the stages that rise for a while; the others jump.
@@ -103,6 +105,9 @@ Stages stages_of(Draw& draw, double bytes, double ramps) {
   if (draw.chance(0.3)) all.push_back({at_s, 0, draw.uniform(4, 40) * kMiB});
   Stages stages;
   stages.last_s = all.back().at_s + all.back().over_s;
+  std::vector<double> pauses_s;
+  for (std::size_t i = 1; i < all.size(); ++i) pauses_s.push_back(all[i].at_s - all[i - 1].at_s - all[i - 1].over_s);
+  stages.withdrawn_in_s = std::max({kSecondsPerMinute * 10.0, 2 * quantile(pauses_s, 0.5), stages.last_s / 2});
   stages.held = [all](double age_s) {
     double sum = 0;
     for (const Stage& s : all)
@@ -233,9 +238,10 @@ Story staged_story(Draw& draw, Before what, double ramps) {
   Teller teller(capacity, 15, draw.pick({4.0, 400.0}) * kMiB);
   const Stages stages = stages_of(draw, capacity * draw.uniform(0.12, 0.6), ramps);
   before(draw, teller, what, usable);
-  const double last_s = stages.last_s;
-  teller.run(stages.held, last_s + 4 * kSecondsPerHour, usable);
-  teller.story.runs.back().onset_s = teller.story.runs.back().begin_s + last_s;
+  teller.run(stages.held, stages.last_s + 4 * kSecondsPerHour, usable);
+  StoryRun& of = teller.story.runs.back();
+  of.onset_s = of.begin_s + stages.last_s;
+  of.withdrawn_in_s = stages.withdrawn_in_s;
   teller.story.processes.clear();
   return std::move(teller.story);
 }
@@ -285,6 +291,8 @@ Story story_named(const std::string& name, Split split, std::uint64_t seed, std:
   if (name == "staged_idle") return staged_story(draw, {0, true}, 0);
   if (name == "staged_later") return staged_story(draw, {1 + static_cast<int>(number % 3), false}, 0);
   if (name == "ramped") return staged_story(draw, {}, 0.5);
+  if (name == "ramped_idle") return staged_story(draw, {0, true}, 0.5);
+  if (name == "ramped_later") return staged_story(draw, {1 + static_cast<int>(number % 3), false}, 0.5);
   if (name == "leak") return leak_story(draw, {});
   if (name == "leak_second") return leak_story(draw, {1, false});
   if (name == "leak_third") return leak_story(draw, {2, false});

@@ -20,6 +20,9 @@ struct StoryRun {
   std::optional<EndKind> how;  ///< nullopt: the recording ends first
   bool leaks = false;
   double onset_s = 0;  ///< of a leak; of a healthy run, when it last grew
+  /// Of a load in stages: how long after its last growth an alert may stand. The largest of ten minutes, twice the
+  /// usual pause between two stages, and half the time that the load took.
+  double withdrawn_in_s = 0;
 };
 
 /// One recording of one card, sampled at equal intervals.
@@ -66,7 +69,7 @@ std::string stories_table(Split split, std::uint64_t seed, std::uint64_t each, c
                           bool examples);
 
 /// The recording of that name and number: "crash", "crash_listed", "falls", "staged", "staged_idle", "staged_later",
-/// "ramped", "leak", "leak_second" or "leak_third". Throws std::runtime_error on another name.
+/// "ramped", "ramped_idle", "ramped_later", "leak", "leak_second" or "leak_third". Throws std::runtime_error on another name.
 Story story_named(const std::string& name, Split split, std::uint64_t seed, std::uint64_t number);
 
 }  // namespace vramtrack::accuracy

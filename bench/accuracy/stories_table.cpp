@@ -182,6 +182,7 @@ std::string staged_row(const std::string& name, const std::vector<PlayedStory>& 
   int alarmed = 0;
   int suspected = 0;
   std::vector<double> outlives;
+  int in_time = 0;
   std::string examples;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const StoryRun& last = all[i].story.runs.back();
@@ -196,13 +197,15 @@ std::string staged_row(const std::string& name, const std::vector<PlayedStory>& 
       const Alarm& a = all[i].alarms[k];
       if (!in_last(a)) continue;
       outlives.push_back(std::max(0.0, a.cleared_s - std::max(a.raised_s, last.onset_s)));
+      in_time += a.cleared_s - last.onset_s <= last.withdrawn_in_s ? 1 : 0;
       if (each)
         examples += fmt::format("{} {}: raised {:.0f} min after the last growth, stood {:.0f} min: {}\n", name, i,
                                 (a.raised_s - last.onset_s) / 60, (a.cleared_s - a.raised_s) / 60, all[i].because[k]);
     }
   }
-  return fmt::format("| {} | {} | {} | {} | {} | {} |\n", name, all.size(), alarmed, suspected,
-                     number(quantile(outlives, 0.5) / 60, 0), number(quantile(outlives, 0.9) / 60, 0)) +
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} of {} |\n", name, all.size(), alarmed, suspected,
+                     number(quantile(outlives, 0.5) / 60, 0), number(quantile(outlives, 0.9) / 60, 0), in_time,
+                     outlives.size()) +
          examples;
 }
 
@@ -243,9 +246,9 @@ std::string stories_table(Split split, std::uint64_t seed, std::uint64_t each, c
   for (const char* name : {"crash", "crash_listed"}) out += ends_rows(name, all(name), examples);
   out += falls_row(all("falls"), examples);
   out +=
-      "\n| loads in stages | number | alarmed | suspected | an alert outlives the growth by, min | 90th, min "
-      "|\n|---|---|---|---|---|---|\n";
-  for (const char* name : {"staged", "staged_idle", "staged_later", "ramped"})
+      "\n| loads in stages | number | alarmed | suspected | an alert outlives the growth by, min | 90th, min | "
+      "withdrawn in time |\n|---|---|---|---|---|---|---|\n";
+  for (const char* name : {"staged", "staged_idle", "staged_later", "ramped", "ramped_idle", "ramped_later"})
     out += staged_row(name, all(name), examples);
   out +=
       "\n| leak of | number | found | delay, median share of life | mean | to that of first runs "
