@@ -14,7 +14,7 @@ from vramtrack import _core
 class Explanation:
     """Why memory could not be had, by the messages of an error or a log. str() is what `vramtrack explain` prints."""
 
-    #: "leak", "fragmentation", "too_big", "limit", "outside", "host", or "unknown" where the message does not tell
+    #: "leak", "fragmentation", "too_big", "full", "limit", "outside", "host", or "unknown" where the message does not tell
     cause: str
     #: the figures behind it, in words
     because: str

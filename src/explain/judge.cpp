@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "explain/advice.hpp"
 #include "explain/cause.hpp"
+#include "explain/processes.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -36,6 +38,7 @@ void merge(Failure& failure, const Message& message) {
   if (message.figures.count() > failure.figures.count() || tells_cause) {
     failure.wording = message.wording;
     failure.text = message.text;
+    failure.before = message.before;
   }
   failure.figures.complete(message.figures);
   if (failure.others.empty()) failure.others = message.others;
@@ -130,10 +133,14 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     failure.text = message.text;
     failure.figures = message.figures;
     failure.others = message.others;
+    failure.before = message.before;
   }
   if (out.failures.empty()) return std::nullopt;
   add_context(out.failures, contexts);
-  for (Failure& failure : out.failures) find_cause(failure);
+  for (Failure& failure : out.failures) {
+    find_own_process(failure);
+    find_cause(failure);
+  }
   const auto known = std::find_if(out.failures.begin(), out.failures.end(),
                                   [](const Failure& failure) { return failure.cause != Cause::unknown; });
   if (known != out.failures.end()) out.decisive = static_cast<std::size_t>(known - out.failures.begin());

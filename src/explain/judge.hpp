@@ -19,8 +19,11 @@ struct Failure {
   std::string text;             ///< as Message::text
   std::uint64_t messages = 1;   ///< that tell of it
   std::uint64_t last_line = 0;  ///< of the last of them
+  std::string before;           ///< as Message::before
   Figures figures;
   std::vector<OtherProcess> others;
+  double own_pid = 0;            ///< of the process that failed; 0: the text does not tell
+  bool may_name_itself = false;  ///< one of the others may be the process that failed
   std::vector<Holding> largest;  ///< what holds most, of a table beside the message; may be empty
   std::uint64_t table_line = 0;  ///< the last line of the tables beside it; 0: there are none
   bool is_pinned = false;        ///< it happened while host memory was pinned

@@ -30,6 +30,7 @@ struct Message {
   std::uint64_t line = 0;       ///< on which it begins, from 1
   std::uint64_t last_line = 0;  ///< of a table
   std::string text;             ///< its first line, at most 300 bytes; foreign bytes: print them through core/printable
+  std::string before;           ///< what stands before it on its line, at most 256 bytes: a logger's words
   Figures figures;
   std::vector<OtherProcess> others;  ///< at most 64
   std::vector<Holding> largest;      ///< of a table: at most 8, the largest first

@@ -129,6 +129,9 @@ void Reader::take(const Found& found) {
   Message& message = messages_.emplace_back();
   message.wording = found.wording;
   message.line = lines_before_ + 1;
+  const std::size_t from = found.begin - std::min(found.begin, kBehindBytes);
+  const std::string_view before = std::string_view(text_).substr(from, found.begin - from);
+  message.before = before.substr(before.rfind('\n') + 1);
   const std::string_view text = std::string_view(text_).substr(found.begin, kMostTextBytes);
   message.text = text.substr(0, text.find('\n'));
   double pid = 0;

@@ -54,6 +54,8 @@ std::string_view cause_words(Cause cause) {
       return "FRAGMENTATION";
     case Cause::too_big:
       return "TOO BIG";
+    case Cause::full:
+      return "FULL";
     case Cause::limit:
       return "A LIMIT";
     case Cause::outside:
@@ -68,7 +70,9 @@ std::string_view cause_words(Cause cause) {
 
 std::string headline(const Explanation& e, std::string_view source) {
   const std::string place = source.empty() ? "" : fmt::format("{}:{}: ", printable(source), e.failure().line);
-  return fmt::format("{}{}: {}", place, cause_words(e.cause), e.because);
+  // One of them may be this process.
+  const bool is_unsure = e.cause == Cause::outside && e.failure().may_name_itself;
+  return fmt::format("{}{}: {}", place, is_unsure ? "HELD OUTSIDE THE ALLOCATOR" : cause_words(e.cause), e.because);
 }
 
 std::string explanation_text(const Explanation& e, std::string_view source) {
@@ -80,9 +84,13 @@ std::string explanation_text(const Explanation& e, std::string_view source) {
   if (!e.story.empty()) out += fmt::format("  story        {}\n", e.story);
   out += '\n';
   for (const Row& each : kRows)
-    if (const auto bytes = f.figures.get(each.figure)) out += row(each.name, *bytes, each.meaning);
+    if (const auto bytes = f.figures.get(each.figure))
+      out += row(each.name, *bytes,
+                 each.figure == Figure::process && f.own_pid > 0 ? fmt::format("pid {:.0f}", f.own_pid)
+                                                                 : std::string(each.meaning));
   for (const OtherProcess& other : f.others)
-    out += row("other process", other.bytes, fmt::format("pid {:.0f}", other.pid));
+    out += row(f.may_name_itself ? "a process" : "other process", other.bytes,
+               fmt::format("pid {:.0f}{}", other.pid, f.may_name_itself ? ", this one or another" : ""));
   for (const Holding& holding : f.largest)
     out += row(&holding == &f.largest.front() ? "largest" : "", holding.bytes, holding_words(holding));
   out += fmt::format("  message        {} ({}): {}\n", f.wording->program, f.wording->versions, shown(f.text));
@@ -114,7 +122,8 @@ std::string explanation_json(const Explanation& e, std::string_view source) {
       else
         j.field(figure_key(figure), *value);
     }
-    j.end_object().key("others").begin_array();
+    j.end_object().field("own_pid", static_cast<std::uint64_t>(f.own_pid));
+    j.field("others_may_be_own", f.may_name_itself).key("others").begin_array();
     for (const OtherProcess& other : f.others)
       j.begin_object()
           .field("pid", static_cast<std::uint64_t>(other.pid))

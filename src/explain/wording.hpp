@@ -14,6 +14,7 @@ enum class Cause : std::uint8_t {
   leak,           ///< what the program holds grew from one failure to the next
   fragmentation,  ///< enough was free, and not in one piece
   too_big,        ///< what the program wanted at once was more than there was
+  full,           ///< the program's own memory filled the device, and the request was small
   limit,          ///< there was room, but a limit did not allow it
   outside,        ///< others hold it: other processes, or libraries beside the allocator
   host,           ///< the host's memory ran out, not a GPU's

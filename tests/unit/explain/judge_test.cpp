@@ -45,7 +45,65 @@ TEST(Judge, EachCauseByItsFigures) {
 
 TEST(Judge, AContainersOwnPidIsNoOther) {
   const auto own = explained(torch(0.5, 16, 0.4, 14, 0.2, " Process 562167 has 15.25 GiB memory in use."));
-  EXPECT_EQ(own.cause, Cause::too_big) << own.because;
+  EXPECT_EQ(own.cause, Cause::full) << own.because;
+  EXPECT_EQ(own.failure().own_pid, 562167);
+  EXPECT_TRUE(own.failure().others.empty());
+  const std::string text = explanation_text(own, "");
+  EXPECT_NE(text.find("this process     15.25 GiB  pid 562167"), std::string::npos) << text;
+}
+
+TEST(Judge, TheOwnPidIsKnownFromALoggersWords) {
+  // Two processes could be this one by their sizes; the logger names its own.
+  const std::string named = " Process 400 has 14.40 GiB memory in use. Process 4711 has 14.50 GiB memory in use.";
+  const auto own = explained("(EngineCore pid=4711) ERROR " + torch(0.5, 32, 0.1, 14, 0.2, named));
+  EXPECT_EQ(own.failure().own_pid, 4711);
+  EXPECT_EQ(own.failure().figures.get(Figure::process), 14.5 * kGiB);
+  ASSERT_EQ(own.failure().others.size(), 1U);
+  EXPECT_EQ(own.failure().others[0].pid, 400);
+  EXPECT_EQ(own.cause, Cause::outside);
+  EXPECT_EQ(explained("[4711] " + torch(0.5, 32, 0.1, 14, 0.2, named)).failure().own_pid, 4711);
+  EXPECT_EQ(explained("2026-01-01 [engine.py:4711] " + torch(0.5, 32, 0.1, 14, 0.2, named)).failure().own_pid, 0);
+  EXPECT_EQ(explained("(pid=47110) " + torch(0.5, 32, 0.1, 14, 0.2, named)).failure().own_pid, 0);
+}
+
+TEST(Judge, AProcessThatMayBeThisOneIsNotCalledAnother) {
+  // The allocator holds nothing, and one process fills the device: an engine of this process, or a neighbour.
+  const auto unsure = explained(torch(0.1, 22, 0.01, 0, 0, " Process 885415 has 21.98 GiB memory in use."));
+  EXPECT_EQ(unsure.cause, Cause::outside);
+  EXPECT_EQ(unsure.failure().own_pid, 0);
+  EXPECT_NE(unsure.because.find("process 885415 (21.98 GiB), which may be this one"), std::string::npos)
+      << unsure.because;
+  EXPECT_EQ(unsure.fault.find("others'"), std::string::npos) << unsure.fault;
+  const std::string text = explanation_text(unsure, "");
+  EXPECT_EQ(text.find("\n  other process"), std::string::npos) << text;
+  EXPECT_TRUE(text.starts_with("HELD OUTSIDE THE ALLOCATOR: ")) << text;
+  EXPECT_NE(text.find("pid 885415, this one or another"), std::string::npos) << text;
+  EXPECT_NE(explanation_json(unsure, "").find("\"others_may_be_own\":true"), std::string::npos);
+}
+
+TEST(Judge, ThisProcessNamedTwiceIsOne) {
+  const auto twice = explained(torch(0.5, 24, 0.1, 19, 0.2,
+                                     " Process 1234 has 20.00 GiB memory in use. Including non-PyTorch memory, this "
+                                     "process has 20.00 GiB memory in use."));
+  EXPECT_EQ(twice.failure().own_pid, 1234) << "24 GiB cannot hold both";
+  EXPECT_TRUE(twice.failure().others.empty());
+  const auto two = explained(torch(0.5, 48, 0.1, 19, 0.2,
+                                   " Process 1234 has 20.00 GiB memory in use. Including non-PyTorch memory, this "
+                                   "process has 20.00 GiB memory in use."));
+  EXPECT_EQ(two.failure().own_pid, 0);
+  EXPECT_EQ(two.failure().others.size(), 1U);
+  EXPECT_EQ(two.cause, Cause::outside);
+}
+
+TEST(Judge, ASmallRequestIsNotWhatIsTooBig) {
+  const auto full = explained(torch(0.02, 24, 0.01, 22.9, 0.2));
+  EXPECT_EQ(full.cause, Cause::full) << full.because;
+  EXPECT_EQ(headline(full, ""),
+            "FULL: 22.90 GiB of the device's 24.00 GiB were allocated and 10.2 MiB were free when 20.5 MiB were "
+            "requested, with 204.8 MiB in the cache");
+  EXPECT_NE(full.next_step.find("whether its memory grows"), std::string::npos) << full.next_step;
+  EXPECT_EQ(cause_of(torch(2.39, 24, 0.5, 22, 0.2)), Cause::full);
+  EXPECT_EQ(cause_of(torch(2.41, 24, 0.5, 22, 0.2)), Cause::too_big) << "a tenth of the device";
 }
 
 TEST(Judge, PinnedHostMemoryIsTheHosts) {
@@ -98,14 +156,14 @@ TEST(Render, TextAndJson) {
                                            " Including non-PyTorch memory, this process has 23.13 GiB memory in use."));
   EXPECT_EQ(
       headline(explanation, "train.log"),
-      "train.log:1: TOO BIG: 1.12 GiB were requested while 22.41 GiB were allocated, and only 870.4 MiB were free, "
-      "with 215.0 MiB in the cache");
+      "train.log:1: FULL: 22.41 GiB of the device's 23.99 GiB were allocated and 870.4 MiB were free when 1.12 GiB were "
+      "requested, with 215.0 MiB in the cache");
   const std::string text = explanation_text(explanation, "train.log");
   EXPECT_NE(text.find("whose fault"), std::string::npos);
   EXPECT_NE(text.find("this process"), std::string::npos);
   const std::string json = explanation_json(explanation, "train.log");
   EXPECT_NE(json.find("\"schema\":\"vramtrack.explain.v1\""), std::string::npos);
-  EXPECT_NE(json.find("\"cause\":\"too_big\""), std::string::npos);
+  EXPECT_NE(json.find("\"cause\":\"full\""), std::string::npos);
 }
 
 TEST(Render, ForeignBytesAreHarmless) {

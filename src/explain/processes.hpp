@@ -1,0 +1,19 @@
+// Which of the processes that a message names is the one that failed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "explain/judge.hpp"
+
+namespace vramtrack::explain {
+
+/// Takes the process that failed from `failure.others`, where the text shows which it is, and sets own_pid and its
+/// bytes. PyTorch names all processes of a device by their pids on the host, and says "this process" of its own; in a
+/// container it does not know that pid, and names itself as any other. Then may_name_itself is set.
+void find_own_process(Failure& failure);
+
+/// "process 450 (7.69 GiB), process 453 (1.28 GiB) and 5 more": the largest first.
+std::string processes_words(std::vector<OtherProcess> processes);
+
+}  // namespace vramtrack::explain
