@@ -4,6 +4,7 @@
 
 #include "core/units.hpp"
 #include "explain/cause.hpp"
+#include "explain/kv_cache.hpp"
 #include "explain/processes.hpp"
 
 namespace vramtrack::explain {
@@ -33,6 +34,7 @@ std::string fault_of(const Failure& f) {
 }
 
 std::string next_step_of(const Failure& f) {
+  if (const std::string step = kv_cache_step(f); !step.empty()) return step;
   switch (f.cause) {
     case Cause::leak:
       return "find the line that keeps it: vramtrack run -- PROGRAM, or vramtrack snapshot leaks on three snapshots";
@@ -43,6 +45,8 @@ std::string next_step_of(const Failure& f) {
                "repeat (pad batches and sequences)";
       return "make the sizes repeat (pad batches and sequences), or allocate the large blocks first";
     case Cause::too_big: {
+      if (f.figures.get(Figure::asked).value_or(0) < kImpossibleBytes && f.runs_in != nullptr)
+        return std::string(f.runs_in->setting);
       if (f.figures.get(Figure::asked).value_or(0) >= kImpossibleBytes)
         return "look for the wrong size in the line that asked";
       // A layout that pads most of an array away needs another shape, not a smaller one.
@@ -58,6 +62,7 @@ std::string next_step_of(const Failure& f) {
           has_setting ? fmt::format("; see also {}", f.wording->setting) : "");
     }
     case Cause::full:
+      if (f.runs_in != nullptr) return std::string(f.runs_in->setting);
       return "use less in all: a smaller batch or sequence, activation checkpointing, a lower precision, more devices; if "
              "it ran for a while before, see whether its memory grows (vramtrack run -- PROGRAM)";
     case Cause::limit:

@@ -6,6 +6,7 @@
 
 #include "core/format.hpp"
 #include "core/units.hpp"
+#include "explain/kv_cache.hpp"
 #include "explain/processes.hpp"
 #include "explain/table.hpp"
 
@@ -65,6 +66,10 @@ std::string free_words(double free, double piece, const Failure& f) {
 /// rise, less than a tenth is not what filled the memory.
 Cause filled_by(double asked, double memory) {
   return asked < memory / 10 ? Cause::full : Cause::too_big;
+}
+
+Answer by_kv_cache(const Failure& f, const Sums&) {
+  return kv_cache_verdict(f);
 }
 
 /// The program says what it needs in total, before it begins.
@@ -246,9 +251,9 @@ Answer by_own_need(const Failure& f, const Sums& s) {
 }
 
 /// The first that applies decides; docs/explain.md has them in this order.
-/// All but the first are about the request.
+/// All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_total_need, by_size_of_device, by_pieces,         by_room_on_device, by_cache,
+    by_kv_cache, by_total_need, by_size_of_device, by_pieces,         by_room_on_device, by_cache,
     by_limit,      by_intel_piece,    by_outside_figure, by_others,         by_what_is_outside,
     by_own_need};
 
@@ -256,7 +261,7 @@ constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
 bool judge_device(Failure& f) {
   const Sums sums = sums_of(f);
   for (const auto rule : kDeviceRules) {
-    if (sums.asked <= 0 && rule != by_total_need) return false;
+    if (sums.asked <= 0 && rule != by_kv_cache && rule != by_total_need) return false;
     if (Answer answer = rule(f, sums)) {
       f.cause = answer->cause;
       f.because = std::move(answer->because);
@@ -314,7 +319,10 @@ std::string wording_words(const Failure& f) {
         out += ", and such a buffer is made when the model is loaded, before anything can grow";
       break;
     case Cause::outside:
-      add("the memory was released before, and others hold it now");
+      if (const auto slept = f.figures.get(Figure::slept))
+        add(fmt::format("the {} that it gave back when it went to sleep are held by others now", size_words(*slept)));
+      else
+        add("the memory was released before, and others hold it now");
       break;
     default:
       add(fmt::format("{} says that memory ran out, but not who holds it", f.wording->program));

@@ -25,10 +25,17 @@ enum class Figure : std::uint8_t {
   allowed,      ///< a limit on what may be taken
   resident,     ///< host memory of a process
   piece,        ///< the largest piece that is free in the allocator
+  budget,       ///< of the device, what a serving engine takes by its own setting
+  weights,      ///< of the model
+  kv_cache,     ///< what is left for the key-value cache
+  missing,      ///< by what the weights and activations exceed the budget
+  slept,        ///< given back by a serving engine when it went to sleep
   device,       ///< the device's number
   pid,
   count,
   fraction,  ///< of the device that may be taken, 0 to 1
+  tokens,      ///< of the longest request
+  tokens_fit,  ///< that the key-value cache can hold
   shape,     ///< "[2048,436631]": the product of its numbers
   pieces,    ///< how many pieces are free in the allocator
   element,   ///< the name of a tensor's type: the bytes of one element

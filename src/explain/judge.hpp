@@ -26,9 +26,18 @@ struct Failure {
   bool may_name_itself = false;  ///< one of the others may be the process that failed
   std::vector<Holding> largest;  ///< what holds most, of a table beside the message; may be empty
   std::uint64_t table_line = 0;  ///< the last line of the tables beside it; 0: there are none
+  const Wording* runs_in = nullptr;  ///< the frame of the program whose code led to it; nullptr: none is near
   bool is_pinned = false;        ///< it happened while host memory was pinned
   Cause cause = Cause::unknown;
   std::string because;
+};
+
+/// What happened, once or more often.
+struct Event {
+  std::uint64_t line = 0;  ///< of the first
+  std::uint64_t last_line = 0;
+  std::uint64_t count = 1;
+  std::string what;  ///< "PyTorch ran out of GPU memory"
 };
 
 struct Explanation {
@@ -40,7 +49,9 @@ struct Explanation {
   std::string fault;    ///< whose it is
   std::string next_step;
   std::string would_tell;  ///< what would decide; empty where the cause is known
-  std::string story;       ///< how often it failed and whether it grew; empty where there is one failure
+  std::vector<Event> events;  ///< of several kinds, in the order in which each first happened; empty: there is one kind
+  std::string growth;         ///< whether what is held rose from one failure to the next; empty: nothing shows it
+  std::string story;          ///< both in words, and how often it failed; empty where there is one failure alone
 
   [[nodiscard]] const Failure& failure() const { return failures[decisive]; }
 };

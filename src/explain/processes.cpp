@@ -68,6 +68,16 @@ void find_own_process(Failure& f) {
   f.may_name_itself = true;
 }
 
+std::string_view speaker_of(std::string_view before) {
+  for (const std::string_view key : {"rank", "Rank ", "pid="})
+    if (const std::size_t at = before.find(key); at != std::string_view::npos) {
+      std::size_t end = at + key.size();
+      while (end < before.size() && before[end] >= '0' && before[end] <= '9') ++end;
+      if (end > at + key.size()) return before.substr(at, end - at);
+    }
+  return {};
+}
+
 std::string processes_words(std::vector<OtherProcess> processes) {
   std::stable_sort(processes.begin(), processes.end(),
                    [](const OtherProcess& a, const OtherProcess& b) { return a.bytes > b.bytes; });

@@ -126,6 +126,12 @@ void Reader::take(const Found& found) {
     ++dropped_;
     return;
   }
+  // The frames of one traceback are one sign.
+  const bool is_frame = found.wording->role == Role::frame;
+  if (is_frame && !messages_.empty() && messages_.back().wording == found.wording) {
+    messages_.back().line = lines_before_ + 1;
+    return;
+  }
   Message& message = messages_.emplace_back();
   message.wording = found.wording;
   message.line = lines_before_ + 1;

@@ -6,6 +6,7 @@
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "explain/cause.hpp"
+#include "explain/story.hpp"
 #include "explain/table.hpp"
 
 namespace vramtrack::explain {
@@ -22,6 +23,11 @@ constexpr Row kRows[] = {
     {Figure::needed, "needed", "in all, before it begins"},
     {Figure::total, "total", "of the memory in question"},
     {Figure::allowed, "limit", "what may be taken"},
+    {Figure::budget, "budget", "of the device, by the engine's own setting"},
+    {Figure::weights, "weights", "of the model"},
+    {Figure::kv_cache, "KV cache", "what is left for it"},
+    {Figure::missing, "missing", "of the budget, before any KV cache"},
+    {Figure::slept, "given back", "when it went to sleep"},
     {Figure::allocated, "allocated", "held by the program in its allocator"},
     {Figure::pool, "graph pools", "held by the pools of CUDA graphs, part of what is allocated"},
     {Figure::unallocated, "cached", "reserved and not allocated"},
@@ -75,13 +81,23 @@ std::string headline(const Explanation& e, std::string_view source) {
   return fmt::format("{}{}: {}", place, is_unsure ? "HELD OUTSIDE THE ALLOCATOR" : cause_words(e.cause), e.because);
 }
 
+/// Each event on a line of its own.
+std::string story_text(const Explanation& e) {
+  if (e.events.empty()) return e.story.empty() ? "" : fmt::format("  story        {}\n", e.story);
+  std::string out;
+  for (const Event& event : e.events)
+    out += fmt::format("  {:<12} {}\n", out.empty() ? "story" : "", printable(event_words(event)));
+  if (!e.growth.empty()) out += fmt::format("  {:<12} {}\n", "", e.growth);
+  return out;
+}
+
 std::string explanation_text(const Explanation& e, std::string_view source) {
   const Failure& f = e.failure();
   std::string out = headline(e, source) + '\n';
   out += fmt::format("  whose fault  {}\n", printable(e.fault));
   if (!e.would_tell.empty()) out += fmt::format("  this would tell: {}\n", e.would_tell);
   if (!e.next_step.empty()) out += fmt::format("  do           {}\n", e.next_step);
-  if (!e.story.empty()) out += fmt::format("  story        {}\n", e.story);
+  out += story_text(e);
   out += '\n';
   for (const Row& each : kRows)
     if (const auto bytes = f.figures.get(each.figure))
@@ -107,7 +123,15 @@ std::string explanation_json(const Explanation& e, std::string_view source) {
   j.field("cause", cause_name(e.cause)).field("because", e.because).field("fault", e.fault);
   j.field("next_step", e.next_step).field("would_tell", e.would_tell).field("story", e.story);
   j.field("messages", e.message_count).field("decisive", e.decisive);
-  j.key("failures").begin_array();
+  j.key("events").begin_array();
+  for (const Event& event : e.events)
+    j.begin_object()
+        .field("line", event.line)
+        .field("last_line", event.last_line)
+        .field("count", event.count)
+        .field("what", event.what)
+        .end_object();
+  j.end_array().key("failures").begin_array();
   for (const Failure& f : e.failures) {
     j.begin_object().field("line", f.line).field("last_line", f.last_line).field("messages", f.messages);
     j.field("program", f.wording->program).field("versions", f.wording->versions).field("wording", f.wording->name);

@@ -28,6 +28,8 @@ enum class Role : std::uint8_t {
   device,   ///< a failure to get memory of a GPU
   host,     ///< a failure to get memory of the host
   context,  ///< no failure: figures that help to judge one nearby
+  frame,    ///< no failure: a line of a traceback that shows in which program it happened
+  event,    ///< no failure to get memory: another failure, or a warning, that belongs to the story
 };
 
 struct Wording {
@@ -36,7 +38,8 @@ struct Wording {
   std::string_view versions;  ///< that print it
   Role role = Role::device;
   Cause otherwise = Cause::unknown;  ///< where the figures of the message decide nothing
-  std::string_view setting;          ///< of the program, that limits or divides the memory; may be empty
+  std::string_view setting;          ///< of the program, that limits or divides the memory; of a frame: what to
+                                     ///< lower; of an event: what happened; may be empty
   std::string_view text;             ///< as Pattern reads it
 };
 
