@@ -9,6 +9,45 @@
 
 namespace vramtrack::explain {
 
+namespace {
+
+/// What to lower, in the words of the program whose options divide the memory.
+constexpr struct {
+  std::string_view program;
+  std::string_view advice;
+} kOptions[] = {
+    {"vLLM",
+     "lower --gpu-memory-utilization, --max-num-seqs or --max-model-len: vLLM fills its share with the KV cache, and the "
+     "rest must hold everything else; if it failed while it loaded the model, take a quantized one or more devices"},
+    {"SGLang",
+     "lower --mem-fraction-static, --cuda-graph-max-bs or --chunked-prefill-size: SGLang fills its share with weights and "
+     "KV cache, and the rest must hold everything else; if it failed while it loaded the model, take a quantized one or "
+     "more devices"},
+    {"ComfyUI",
+     "use a smaller image or video, fewer frames, tiled VAE nodes, a quantized model (GGUF, fp8), or start ComfyUI with "
+     "--lowvram"},
+    {"Stable Diffusion webui", "use a smaller image or batch, or start the web UI with --medvram or --lowvram"},
+    {"DeepSpeed",
+     "use a smaller micro batch or sequence, activation checkpointing, a higher ZeRO stage (3 divides the weights, too), or "
+     "offload_optimizer and offload_param"},
+    {"llama.cpp/ggml",
+     "put fewer layers on the GPU (-ngl), take a shorter context (-c), a smaller batch (-ub), a quantized KV cache "
+     "(--cache-type-k q8_0) or a smaller quantization of the model"},
+    {"Ollama", "take a shorter context (num_ctx), fewer layers on the GPU (num_gpu) or a smaller quantization of the model"},
+};
+
+/// Empty: no program with options of its own led to it.
+std::string_view options_of(const Failure& f) {
+  for (const auto& known : kOptions)
+    if (known.program == f.runs_in || known.program == f.wording->program) return known.advice;
+  return {};
+}
+
+constexpr std::string_view kLess =
+    "a smaller batch, sequence or image, a lower precision, more devices, and in training activation checkpointing";
+
+}  // namespace
+
 std::string fault_of(const Failure& f) {
   switch (f.cause) {
     case Cause::leak:
@@ -23,6 +62,7 @@ std::string fault_of(const Failure& f) {
       return f.wording->setting.empty() ? "a limit that was set, not the device"
                                         : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
     case Cause::outside:
+      if (is_own_outside(f)) return "this process's own libraries, outside its allocator (contexts, NCCL, CUDA graphs)";
       return f.others.empty() || f.may_name_itself ? "not this allocator's: other processes, or libraries of this one"
                               : fmt::format("others': {}", processes_words(f.others));
     case Cause::host:
@@ -45,8 +85,7 @@ std::string next_step_of(const Failure& f) {
                "repeat (pad batches and sequences)";
       return "make the sizes repeat (pad batches and sequences), or allocate the large blocks first";
     case Cause::too_big: {
-      if (f.figures.get(Figure::asked).value_or(0) < kImpossibleBytes && f.runs_in != nullptr)
-        return std::string(f.runs_in->setting);
+
       if (f.figures.get(Figure::asked).value_or(0) >= kImpossibleBytes)
         return "look for the wrong size in the line that asked";
       // A layout that pads most of an array away needs another shape, not a smaller one.
@@ -55,20 +94,24 @@ std::string next_step_of(const Failure& f) {
             "give the largest array another shape: the device pads its last two dimensions (to multiples "
             "of 8 and 128), and {} of its {} are padding",
             size_words(f.largest.front().padding_bytes), size_words(f.largest.front().bytes));
+      if (const auto options = options_of(f); !options.empty()) return std::string(options);
       // PyTorch's settings are limits: they help where there was room.
       const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
-      return fmt::format(
-          "use less at once: a smaller batch or sequence, activation checkpointing, a lower precision, more devices{}",
-          has_setting ? fmt::format("; see also {}", f.wording->setting) : "");
+      return fmt::format("use less at once: {}{}", kLess,
+                         has_setting ? fmt::format("; see also {}", f.wording->setting) : "");
     }
     case Cause::full:
-      if (f.runs_in != nullptr) return std::string(f.runs_in->setting);
-      return "use less in all: a smaller batch or sequence, activation checkpointing, a lower precision, more devices; if "
-             "it ran for a while before, see whether its memory grows (vramtrack run -- PROGRAM)";
+      if (const auto options = options_of(f); !options.empty()) return std::string(options);
+      return fmt::format(
+          "use less in all: {}; if it ran for a while before, see whether its memory grows (vramtrack run -- PROGRAM)", kLess);
     case Cause::limit:
       return f.wording->setting.empty() ? "find the limit and raise it, or use less below it"
                                         : fmt::format("raise it ({}), or use less below it", f.wording->setting);
     case Cause::outside:
+      if (const auto options = options_of(f); is_own_outside(f) && !options.empty()) return std::string(options);
+      if (is_own_outside(f))
+        return "lower what the allocator takes, so that the libraries find room (PYTORCH_ALLOC_CONF=per_process_memory_"
+               "fraction:0.9), or use less: fewer CUDA graphs, NCCL_BUFFSIZE, CUDA_MODULE_LOADING=LAZY";
       if (f.may_name_itself)
         return "see whose process that is (vramtrack holders): if it is this program's, another library of it holds the "
                "memory (a serving engine, a second framework), else end it, or choose another device with "
@@ -76,6 +119,9 @@ std::string next_step_of(const Failure& f) {
       return "see who holds the device (vramtrack holders, or watch --once), end what is left over, or choose another "
              "device with CUDA_VISIBLE_DEVICES";
     case Cause::host:
+      if (f.wording->program == "llama.cpp/ggml")
+        return "take a shorter context (-c) or a smaller quantization of the model, put more layers on the GPU (-ngl), set "
+               "GGML_CUDA_NO_PINNED=1, or give the host more memory";
       return f.wording->setting.empty() || f.is_pinned
                  ? "give the host, the container or the job more memory, or load less at once (fewer workers, no "
                    "pinning, no offloading)"

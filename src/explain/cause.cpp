@@ -250,12 +250,33 @@ Answer by_own_need(const Failure& f, const Sums& s) {
                              size_words(s.asked), size_words(*s.allocated), moved, size_words(*s.free), rest)};
 }
 
+/// The message was cut off before the allocator's figures, and tells what this process holds.
+Answer by_process(const Failure&, const Sums& s) {
+  if (!s.total || !s.free || !s.process) return std::nullopt;
+  const std::string sizes = fmt::format("this process had {} of the device's {}, and {} were free when {} were requested",
+                                        size_words(*s.process), size_words(*s.total), size_words(*s.free),
+                                        size_words(s.asked));
+  const double others = *s.total - *s.free - *s.process;
+  if (others > ordinary_outside_bytes(*s.total) && others >= s.asked) return Verdict{Cause::outside, sizes};
+  return Verdict{filled_by(s.asked, *s.total), sizes};
+}
+
+/// A small request on a device that others may fill.
+Answer by_little_room(const Failure& f, const Sums& s) {
+  if (!s.total || !s.free || filled_by(s.asked, *s.total) != Cause::full) return std::nullopt;
+  if (f.wording->otherwise != Cause::too_big) return std::nullopt;
+  return Verdict{Cause::unknown,
+                 fmt::format("{} were requested, and {} of the device's {} were free; the message does not say who holds "
+                             "the rest",
+                             size_words(s.asked), size_words(*s.free), size_words(*s.total))};
+}
+
 /// The first that applies decides; docs/explain.md has them in this order.
 /// All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
     by_kv_cache, by_total_need, by_size_of_device, by_pieces,         by_room_on_device, by_cache,
     by_limit,      by_intel_piece,    by_outside_figure, by_others,         by_what_is_outside,
-    by_own_need};
+    by_own_need, by_process, by_little_room};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
@@ -324,6 +345,9 @@ std::string wording_words(const Failure& f) {
       else
         add("the memory was released before, and others hold it now");
       break;
+    case Cause::full:
+      add(fmt::format("{} had filled the device before", f.wording->program));
+      break;
     default:
       add(fmt::format("{} says that memory ran out, but not who holds it", f.wording->program));
   }
@@ -354,7 +378,7 @@ void find_cause(Failure& failure) {
     failure.cause = failure.wording->otherwise;
     failure.because = wording_words(failure);
   }
-  if (!failure.largest.empty()) failure.because += fmt::format("; the largest: {}", holdings_words(failure.largest, 3));
+  if (!failure.largest.empty()) failure.because += fmt::format("; the largest: {}", holdings_words(failure.largest));
 }
 
 }  // namespace vramtrack::explain

@@ -66,7 +66,10 @@ void add_table(std::vector<Failure>& failures, const Message& table) {
   Failure* const failure = failure_of(failures, table);
   if (failure == nullptr) return;
   failure->figures.complete(table.figures);
-  if (failure->largest.empty()) failure->largest = table.largest;
+  // XLA's buffers and the chunks of its allocator are two views of one memory; of two tables of one kind the first counts.
+  const auto is_of_kind = [&table](const Holding& h) { return h.table == table.wording->name; };
+  if (std::none_of(failure->largest.begin(), failure->largest.end(), is_of_kind))
+    failure->largest.insert(failure->largest.end(), table.largest.begin(), table.largest.end());
 }
 
 /// What a line beside a failure adds to it.
@@ -74,7 +77,8 @@ void add_line(Failure& failure, const Message& line) {
   const bool is_before = line.line <= failure.line;
   const std::uint64_t distance = is_before ? failure.line - line.line : 0;
   if (line.wording->role == Role::frame) {
-    if (is_before && distance <= kNearLines && failure.runs_in == nullptr) failure.runs_in = line.wording;
+    const bool is_near = is_before ? distance <= kNearLines : line.line <= end_of(failure) + kTracebackLines;
+    if (is_near && failure.runs_in.empty()) failure.runs_in = line.wording->program;
     return;
   }
   if (line.wording->otherwise == Cause::host) {

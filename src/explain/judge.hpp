@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "explain/reader.hpp"
@@ -24,9 +25,9 @@ struct Failure {
   std::vector<OtherProcess> others;
   double own_pid = 0;            ///< of the process that failed; 0: the text does not tell
   bool may_name_itself = false;  ///< one of the others may be the process that failed
-  std::vector<Holding> largest;  ///< what holds most, of a table beside the message; may be empty
+  std::vector<Holding> largest;  ///< what holds most, of each table beside the message; may be empty
   std::uint64_t table_line = 0;  ///< the last line of the tables beside it; 0: there are none
-  const Wording* runs_in = nullptr;  ///< the frame of the program whose code led to it; nullptr: none is near
+  std::string_view runs_in;  ///< the program whose code led to it; empty: nothing near shows it
   bool is_pinned = false;        ///< it happened while host memory was pinned
   Cause cause = Cause::unknown;
   std::string because;

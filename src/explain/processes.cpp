@@ -68,6 +68,13 @@ void find_own_process(Failure& f) {
   f.may_name_itself = true;
 }
 
+bool is_own_outside(const Failure& f) {
+  const auto process = f.figures.get(Figure::process);
+  const auto total = f.figures.get(Figure::total);
+  const auto free = f.figures.get(Figure::free);
+  return process && total && free && *total - *free - *process <= ordinary_outside_bytes(*total);
+}
+
 std::string_view speaker_of(std::string_view before) {
   for (const std::string_view key : {"rank", "Rank ", "pid="})
     if (const std::size_t at = before.find(key); at != std::string_view::npos) {

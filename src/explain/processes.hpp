@@ -14,6 +14,9 @@ namespace vramtrack::explain {
 /// container it does not know that pid, and names itself as any other. Then may_name_itself is set.
 void find_own_process(Failure& failure);
 
+/// What is held outside the allocator is held by this process, as far as it is more than usual.
+bool is_own_outside(const Failure& failure);
+
 /// Who printed a line, by a logger's words before its message: "rank3", "pid=4711"; empty: they do not tell.
 std::string_view speaker_of(std::string_view before);
 

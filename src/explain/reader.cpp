@@ -1,6 +1,7 @@
 #include "explain/reader.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "explain/anchors.hpp"
 
@@ -90,15 +91,17 @@ void Reader::scan(bool is_end) {
   std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) { return a.begin < b.begin; });
   Found best;
   for (const Start& start : starts) {
-    Found found{start.begin, all.wordings[start.index], {}};
+    Found found{start.begin, all.wordings[start.index], all.patterns[start.index].anchor().size(), {}};
     if (!all.patterns[start.index].match(text_, start.begin, found.match)) continue;
     if (best.wording == nullptr || start.begin >= best.match.end) {
       if (best.wording != nullptr) take(best);
       best = std::move(found);
       continue;
     }
-    // Of wordings that lie over one another the one that tells most.
-    const auto rank = [](const Found& f) { return std::pair(f.match.captured.size(), f.match.end - f.begin); };
+    // Of wordings that lie over one another the one that tells most; of equal ones that which leaves less open.
+    const auto rank = [](const Found& f) {
+      return std::tuple(f.match.captured.size(), f.match.end - f.begin, f.anchor_size);
+    };
     if (rank(found) > rank(best)) {
       found.begin = best.begin;
       best = std::move(found);

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "core/format.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "explain/cause.hpp"
+#include "explain/processes.hpp"
 #include "explain/story.hpp"
 #include "explain/table.hpp"
 
@@ -76,9 +79,28 @@ std::string_view cause_words(Cause cause) {
 
 std::string headline(const Explanation& e, std::string_view source) {
   const std::string place = source.empty() ? "" : fmt::format("{}:{}: ", printable(source), e.failure().line);
-  // One of them may be this process.
-  const bool is_unsure = e.cause == Cause::outside && e.failure().may_name_itself;
-  return fmt::format("{}{}: {}", place, is_unsure ? "HELD OUTSIDE THE ALLOCATOR" : cause_words(e.cause), e.because);
+  // It is this process's, or may be.
+  const Failure& f = e.failure();
+  const bool may_be_own = e.cause == Cause::outside && (f.may_name_itself || is_own_outside(f));
+  return fmt::format("{}{}: {}", place, may_be_own ? "HELD OUTSIDE THE ALLOCATOR" : cause_words(e.cause), e.because);
+}
+
+/// The largest of each table, as many of each, and at most as many as of one table.
+std::string largest_text(const std::vector<Holding>& largest) {
+  constexpr std::size_t kMost = 8;
+  const std::size_t tables = table_count(largest);
+  std::string out;
+  std::string_view table;
+  std::size_t shown = 0;
+  for (const Holding& holding : largest) {
+    const bool begins_table = std::exchange(table, holding.table) != holding.table;
+    shown = begins_table ? 1 : shown + 1;
+    if (shown > kMost / tables) continue;
+    std::string words = holding_words(holding);
+    if (begins_table && tables > 1) words = fmt::format("{} ({})", words, table_words(table));
+    out += row(begins_table ? "largest" : "", holding.bytes, words);
+  }
+  return out;
 }
 
 /// Each event on a line of its own.
@@ -107,8 +129,7 @@ std::string explanation_text(const Explanation& e, std::string_view source) {
   for (const OtherProcess& other : f.others)
     out += row(f.may_name_itself ? "a process" : "other process", other.bytes,
                fmt::format("pid {:.0f}{}", other.pid, f.may_name_itself ? ", this one or another" : ""));
-  for (const Holding& holding : f.largest)
-    out += row(&holding == &f.largest.front() ? "largest" : "", holding.bytes, holding_words(holding));
+  out += largest_text(f.largest);
   out += fmt::format("  message        {} ({}): {}\n", f.wording->program, f.wording->versions, shown(f.text));
   return out;
 }
@@ -156,6 +177,7 @@ std::string explanation_json(const Explanation& e, std::string_view source) {
     j.end_array().key("largest").begin_array();
     for (const Holding& holding : f.largest)
       j.begin_object()
+          .field("table", holding.table)
           .field("bytes", static_cast<std::uint64_t>(holding.bytes))
           .field("count", holding.count)
           .field("shape", holding.shape)

@@ -78,8 +78,13 @@ class TableReader {
   std::vector<Message> tables_;
 };
 
-/// "32.00 GiB s32[8388608,8,4] of FloorMod, of which 31.00 GiB are padding; 4.00 GiB ...": at most `most` of them.
-std::string holdings_words(const std::vector<Holding>& largest, std::size_t most);
+/// "32.00 GiB s32[8388608,8,4] of FloorMod, 31.00 GiB of it padding; 4.00 GiB ...": the first of each table, with its
+/// name where there are several.
+std::string holdings_words(const std::vector<Holding>& largest);
+/// "XLA's arrays": what the holdings of a table are.
+std::string_view table_words(std::string_view table);
+/// From how many tables they are.
+std::size_t table_count(const std::vector<Holding>& largest);
 /// The same of one, without its size.
 std::string holding_words(const Holding& holding);
 

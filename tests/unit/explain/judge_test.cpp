@@ -97,6 +97,41 @@ TEST(Judge, ThisProcessNamedTwiceIsOne) {
   EXPECT_EQ(two.cause, Cause::outside);
 }
 
+TEST(Judge, WhatThisProcessHoldsBesideItsAllocatorIsItsOwn) {
+  const auto own = explained(torch(1.74, 23.57, 0.6, 20.2, 0.19, " Process 133288 has 22.97 GiB memory in use."));
+  EXPECT_EQ(own.cause, Cause::outside);
+  EXPECT_TRUE(headline(own, "").starts_with("HELD OUTSIDE THE ALLOCATOR: ")) << headline(own, "");
+  EXPECT_TRUE(own.fault.starts_with("this process's own libraries")) << own.fault;
+  EXPECT_EQ(own.next_step.find("end what is left over"), std::string::npos) << own.next_step;
+}
+
+TEST(Judge, AMessageThatIsCutOffTellsWhatThisProcessHolds) {
+  constexpr std::string_view kCut =
+      "CUDA out of memory. Tried to allocate {} MiB. GPU has a total capacity of 23.52 GiB of which 13.00 MiB is free.{}";
+  const auto cut = [&](int mib, std::string_view more) { return explained(fmt::format(fmt::runtime(kCut), mib, more)); };
+  const std::string own = " Including non-PyTorch memory, this process has 23.48 GiB memory in use. Of the allocated memory";
+  EXPECT_EQ(cut(32, own).cause, Cause::full);
+  EXPECT_EQ(cut(3200, own).cause, Cause::too_big);
+  const std::string other = " Process 7 has 21.69 GiB memory in use. Including non-PyTorch memory, this process has 1.81 GiB "
+                            "memory in use. Of";
+  EXPECT_EQ(cut(32, other).cause, Cause::outside);
+  EXPECT_EQ(cut(32, "").cause, Cause::unknown) << "who holds the rest is not said";
+}
+
+TEST(Judge, TheHostsBuffersOfLlamaCppAreTheHosts) {
+  EXPECT_EQ(cause_of("alloc_tensor_range: failed to allocate CPU buffer of size 437944320"), Cause::host);
+  EXPECT_EQ(cause_of("alloc_tensor_range: failed to allocate CUDA0 buffer of size 437944320"), Cause::too_big);
+  const auto one = explained("ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 137438953504");
+  EXPECT_EQ(one.cause, Cause::host);
+  EXPECT_NE(one.next_step.find("more layers on the GPU"), std::string::npos) << one.next_step;
+}
+
+TEST(Judge, FewerWorkersAreNoLimitToRaise) {
+  const auto killed = explained("RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed");
+  EXPECT_EQ(killed.next_step.find("raise"), std::string::npos) << killed.next_step;
+  EXPECT_NE(killed.next_step.find("fewer workers"), std::string::npos) << killed.next_step;
+}
+
 TEST(Judge, ASmallRequestIsNotWhatIsTooBig) {
   const auto full = explained(torch(0.02, 24, 0.01, 22.9, 0.2));
   EXPECT_EQ(full.cause, Cause::full) << full.because;
@@ -217,6 +252,8 @@ TEST(Engine, TheProgramWhoseCodeLedToItHasItsOwnAdvice) {
   EXPECT_NE(advice("/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py").find("lower --mem-fraction-static"),
             std::string::npos);
   EXPECT_NE(advice("D:\\ComfyUI_portable\\ComfyUI\\execution.py").find("--lowvram"), std::string::npos);
+  EXPECT_NE(explained("(EngineCore_DP0 pid=7) ERROR " + torch(0.02, 24, 0.01, 22.9, 0.2)).next_step.find("--max-num-seqs"),
+            std::string::npos);
   EXPECT_NE(advice("/lib/deepspeed/runtime/engine.py").find("ZeRO"), std::string::npos);
   EXPECT_EQ(advice("/home/me/train.py").find("lower --"), std::string::npos);
   // Far above, it is another's.
