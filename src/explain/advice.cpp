@@ -17,23 +17,29 @@ constexpr struct {
   std::string_view advice;
 } kOptions[] = {
     {"vLLM",
-     "lower --gpu-memory-utilization, --max-num-seqs or --max-model-len: vLLM fills its share with the KV cache, and the "
+     "lower --gpu-memory-utilization, --max-num-seqs or --max-model-len: vLLM fills its share with the KV cache, and "
+     "the "
      "rest must hold everything else; if it failed while it loaded the model, take a quantized one or more devices"},
     {"SGLang",
-     "lower --mem-fraction-static, --cuda-graph-max-bs or --chunked-prefill-size: SGLang fills its share with weights and "
-     "KV cache, and the rest must hold everything else; if it failed while it loaded the model, take a quantized one or "
+     "lower --mem-fraction-static, --cuda-graph-max-bs or --chunked-prefill-size: SGLang fills its share with weights "
+     "and "
+     "KV cache, and the rest must hold everything else; if it failed while it loaded the model, take a quantized one "
+     "or "
      "more devices"},
     {"ComfyUI",
-     "use a smaller image or video, fewer frames, tiled VAE nodes, a quantized model (GGUF, fp8), or start ComfyUI with "
+     "use a smaller image or video, fewer frames, tiled VAE nodes, a quantized model (GGUF, fp8), or start ComfyUI "
+     "with "
      "--lowvram"},
     {"Stable Diffusion webui", "use a smaller image or batch, or start the web UI with --medvram or --lowvram"},
     {"DeepSpeed",
-     "use a smaller micro batch or sequence, activation checkpointing, a higher ZeRO stage (3 divides the weights, too), or "
+     "use a smaller micro batch or sequence, activation checkpointing, a higher ZeRO stage (3 divides the weights, "
+     "too), or "
      "offload_optimizer and offload_param"},
     {"llama.cpp/ggml",
      "put fewer layers on the GPU (-ngl), take a shorter context (-c), a smaller batch (-ub), a quantized KV cache "
      "(--cache-type-k q8_0) or a smaller quantization of the model"},
-    {"Ollama", "take a shorter context (num_ctx), fewer layers on the GPU (num_gpu) or a smaller quantization of the model"},
+    {"Ollama",
+     "take a shorter context (num_ctx), fewer layers on the GPU (num_gpu) or a smaller quantization of the model"},
 };
 
 /// Empty: no program with options of its own led to it.
@@ -64,7 +70,7 @@ std::string fault_of(const Failure& f) {
     case Cause::outside:
       if (is_own_outside(f)) return "this process's own libraries, outside its allocator (contexts, NCCL, CUDA graphs)";
       return f.others.empty() || f.may_name_itself ? "not this allocator's: other processes, or libraries of this one"
-                              : fmt::format("others': {}", processes_words(f.others));
+                                                   : fmt::format("others': {}", processes_words(f.others));
     case Cause::host:
       return "the host's memory, not the GPU's";
     case Cause::unknown:
@@ -85,7 +91,6 @@ std::string next_step_of(const Failure& f) {
                "repeat (pad batches and sequences)";
       return "make the sizes repeat (pad batches and sequences), or allocate the large blocks first";
     case Cause::too_big: {
-
       if (f.figures.get(Figure::asked).value_or(0) >= kImpossibleBytes)
         return "look for the wrong size in the line that asked";
       // A layout that pads most of an array away needs another shape, not a smaller one.
@@ -103,7 +108,8 @@ std::string next_step_of(const Failure& f) {
     case Cause::full:
       if (const auto options = options_of(f); !options.empty()) return std::string(options);
       return fmt::format(
-          "use less in all: {}; if it ran for a while before, see whether its memory grows (vramtrack run -- PROGRAM)", kLess);
+          "use less in all: {}; if it ran for a while before, see whether its memory grows (vramtrack run -- PROGRAM)",
+          kLess);
     case Cause::limit:
       return f.wording->setting.empty() ? "find the limit and raise it, or use less below it"
                                         : fmt::format("raise it ({}), or use less below it", f.wording->setting);
@@ -113,14 +119,16 @@ std::string next_step_of(const Failure& f) {
         return "lower what the allocator takes, so that the libraries find room (PYTORCH_ALLOC_CONF=per_process_memory_"
                "fraction:0.9), or use less: fewer CUDA graphs, NCCL_BUFFSIZE, CUDA_MODULE_LOADING=LAZY";
       if (f.may_name_itself)
-        return "see whose process that is (vramtrack holders): if it is this program's, another library of it holds the "
+        return "see whose process that is (vramtrack holders): if it is this program's, another library of it holds "
+               "the "
                "memory (a serving engine, a second framework), else end it, or choose another device with "
                "CUDA_VISIBLE_DEVICES";
       return "see who holds the device (vramtrack holders, or watch --once), end what is left over, or choose another "
              "device with CUDA_VISIBLE_DEVICES";
     case Cause::host:
       if (f.wording->program == "llama.cpp/ggml")
-        return "take a shorter context (-c) or a smaller quantization of the model, put more layers on the GPU (-ngl), set "
+        return "take a shorter context (-c) or a smaller quantization of the model, put more layers on the GPU (-ngl), "
+               "set "
                "GGML_CUDA_NO_PINNED=1, or give the host more memory";
       return f.wording->setting.empty() || f.is_pinned
                  ? "give the host, the container or the job more memory, or load less at once (fewer workers, no "

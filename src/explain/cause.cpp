@@ -98,14 +98,12 @@ Answer by_total_need(const Failure& f, const Sums& s) {
 /// The request is more than any machine, or this device, has.
 Answer by_size_of_device(const Failure&, const Sums& s) {
   if (s.asked >= kImpossibleBytes)
-    return Verdict{Cause::too_big,
-                   fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
-                               "overflow, a shape, a damaged file)",
-                               size_words(s.asked))};
+    return Verdict{Cause::too_big, fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
+                                               "overflow, a shape, a damaged file)",
+                                               size_words(s.asked))};
   if (s.total && s.asked >= *s.total)
-    return Verdict{Cause::too_big,
-                   fmt::format("{} were requested, and the device has {} in all", size_words(s.asked),
-                               size_words(*s.total))};
+    return Verdict{Cause::too_big, fmt::format("{} were requested, and the device has {} in all", size_words(s.asked),
+                                               size_words(*s.total))};
   return std::nullopt;
 }
 
@@ -129,10 +127,11 @@ Answer by_pieces(const Failure& f, const Sums& s) {
 /// free memory shows a limit only where there is some to spare (as `snapshot oom`).
 Answer by_room_on_device(const Failure&, const Sums& s) {
   if (s.allowed || !s.has_room_on_device() || !s.total || *s.free > *s.total) return std::nullopt;
-  return Verdict{Cause::limit,
-                 fmt::format("{} were requested and {} of the device's {} were free: something else stopped it, a limit "
-                             "of this process or of the driver",
-                             size_words(s.asked), size_words(*s.free), size_words(*s.total))};
+  return Verdict{
+      Cause::limit,
+      fmt::format("{} were requested and {} of the device's {} were free: something else stopped it, a limit "
+                  "of this process or of the driver",
+                  size_words(s.asked), size_words(*s.free), size_words(*s.total))};
 }
 
 /// A message does not say how the cache lies: as in `snapshot summary`, less than a tenth of what is reserved, or 64
@@ -153,20 +152,19 @@ Answer by_limit(const Failure& f, const Sums& s) {
   if (!s.allowed) return std::nullopt;
   const std::string asked = fmt::format("{} were requested", size_words(s.asked));
   if (s.has_hit_allowed() && s.is_limited())
-    return Verdict{
-        Cause::limit,
-        fmt::format("{}, {} were held and {} are allowed{}", asked, size_words(s.held()), size_words(*s.allowed),
-                    s.free && s.total
-                        ? fmt::format("; the device still had {} of {} free", size_words(*s.free), size_words(*s.total))
-                        : "")};
+    return Verdict{Cause::limit, fmt::format("{}, {} were held and {} are allowed{}", asked, size_words(s.held()),
+                                             size_words(*s.allowed),
+                                             s.free && s.total ? fmt::format("; the device still had {} of {} free",
+                                                                             size_words(*s.free), size_words(*s.total))
+                                                               : "")};
   if (s.free || !s.allocated) return std::nullopt;
   if (s.held() + s.asked <= *s.allowed)
     return Verdict{Cause::fragmentation,
                    fmt::format("{}; {} of the {} that may be taken were in use: {} were free, but not in one piece",
                                asked, size_words(s.held()), size_words(*s.allowed), size_words(*s.allowed - s.held()))};
   if (f.wording->otherwise == Cause::limit) return std::nullopt;
-  return Verdict{filled_by(s.asked, *s.allowed), fmt::format("{} while {} of the {} that may be taken were in use", asked,
-                                                              size_words(s.held()), size_words(*s.allowed))};
+  return Verdict{filled_by(s.asked, *s.allowed), fmt::format("{} while {} of the {} that may be taken were in use",
+                                                             asked, size_words(s.held()), size_words(*s.allowed))};
 }
 
 Answer by_intel_piece(const Failure& f, const Sums& s) {
@@ -185,25 +183,25 @@ Answer by_outside_figure(const Failure& f, const Sums& s) {
   if (!outside || !s.total || !s.allocated) return std::nullopt;
   // They are of this process, too (its compiled graphs): the larger part is meant.
   if (*outside > *s.allocated && *outside >= s.asked)
-    return Verdict{Cause::outside,
-                   fmt::format("{} were requested while {} were allocated here; {} of the {} that may be used are held "
-                               "outside this allocator",
-                               size_words(s.asked), size_words(*s.allocated), size_words(*outside),
-                               size_words(*s.total))};
-  return Verdict{filled_by(s.asked, *s.total),
-                 fmt::format("{} were requested while {} were allocated and {} held otherwise, of {} that may be used",
-                             size_words(s.asked), size_words(*s.allocated), size_words(*outside),
-                             size_words(*s.total))};
+    return Verdict{
+        Cause::outside,
+        fmt::format("{} were requested while {} were allocated here; {} of the {} that may be used are held "
+                    "outside this allocator",
+                    size_words(s.asked), size_words(*s.allocated), size_words(*outside), size_words(*s.total))};
+  return Verdict{
+      filled_by(s.asked, *s.total),
+      fmt::format("{} were requested while {} were allocated and {} held otherwise, of {} that may be used",
+                  size_words(s.asked), size_words(*s.allocated), size_words(*outside), size_words(*s.total))};
 }
 
 /// Other processes that the message names. Where one of them may be this process, what is outside its allocator counts.
 Answer by_others(const Failure& f, const Sums& s) {
   if (f.may_name_itself || !s.total || !s.free || f.others.empty()) return std::nullopt;
   if (s.others <= ordinary_outside_bytes(*s.total) || s.others < s.asked) return std::nullopt;
-  return Verdict{Cause::outside,
-                 fmt::format("{} were requested and {} were free; of the device's {} others hold {}: {}",
-                             size_words(s.asked), size_words(*s.free), size_words(*s.total), size_words(s.others),
-                             processes_words(f.others))};
+  return Verdict{
+      Cause::outside,
+      fmt::format("{} were requested and {} were free; of the device's {} others hold {}: {}", size_words(s.asked),
+                  size_words(*s.free), size_words(*s.total), size_words(s.others), processes_words(f.others))};
 }
 
 /// What is neither free nor this allocator's.
@@ -235,16 +233,15 @@ Answer by_own_need(const Failure& f, const Sums& s) {
                   f.others.empty() || f.may_name_itself ? "" : fmt::format("; {} for others", size_words(s.others)));
   const bool is_more_than_device = *s.allocated > *s.total;
   const std::string moved =
-      is_more_than_device ? fmt::format(" (more than the device's {}: the driver had moved some to the host)",
-                                        size_words(*s.total))
-                          : "";
+      is_more_than_device
+          ? fmt::format(" (more than the device's {}: the driver had moved some to the host)", size_words(*s.total))
+          : "";
   if (filled_by(s.asked, *s.total) == Cause::full)
-    return Verdict{Cause::full, fmt::format("{}{} were allocated{} and {} were free when {} were requested{}",
-                                            size_words(*s.allocated),
-                                            is_more_than_device
-                                                ? ""
-                                                : fmt::format(" of the device's {}", size_words(*s.total)),
-                                            moved, size_words(*s.free), size_words(s.asked), rest)};
+    return Verdict{
+        Cause::full,
+        fmt::format("{}{} were allocated{} and {} were free when {} were requested{}", size_words(*s.allocated),
+                    is_more_than_device ? "" : fmt::format(" of the device's {}", size_words(*s.total)), moved,
+                    size_words(*s.free), size_words(s.asked), rest)};
   return Verdict{Cause::too_big,
                  fmt::format("{} were requested while {} were allocated{}, and only {} were free{}",
                              size_words(s.asked), size_words(*s.allocated), moved, size_words(*s.free), rest)};
@@ -253,9 +250,9 @@ Answer by_own_need(const Failure& f, const Sums& s) {
 /// The message was cut off before the allocator's figures, and tells what this process holds.
 Answer by_process(const Failure&, const Sums& s) {
   if (!s.total || !s.free || !s.process) return std::nullopt;
-  const std::string sizes = fmt::format("this process had {} of the device's {}, and {} were free when {} were requested",
-                                        size_words(*s.process), size_words(*s.total), size_words(*s.free),
-                                        size_words(s.asked));
+  const std::string sizes =
+      fmt::format("this process had {} of the device's {}, and {} were free when {} were requested",
+                  size_words(*s.process), size_words(*s.total), size_words(*s.free), size_words(s.asked));
   const double others = *s.total - *s.free - *s.process;
   if (others > ordinary_outside_bytes(*s.total) && others >= s.asked) return Verdict{Cause::outside, sizes};
   return Verdict{filled_by(s.asked, *s.total), sizes};
@@ -265,18 +262,18 @@ Answer by_process(const Failure&, const Sums& s) {
 Answer by_little_room(const Failure& f, const Sums& s) {
   if (!s.total || !s.free || filled_by(s.asked, *s.total) != Cause::full) return std::nullopt;
   if (f.wording->otherwise != Cause::too_big) return std::nullopt;
-  return Verdict{Cause::unknown,
-                 fmt::format("{} were requested, and {} of the device's {} were free; the message does not say who holds "
-                             "the rest",
-                             size_words(s.asked), size_words(*s.free), size_words(*s.total))};
+  return Verdict{
+      Cause::unknown,
+      fmt::format("{} were requested, and {} of the device's {} were free; the message does not say who holds "
+                  "the rest",
+                  size_words(s.asked), size_words(*s.free), size_words(*s.total))};
 }
 
-/// The first that applies decides; docs/explain.md has them in this order.
-/// All but the first two are about the request.
+/// The first that applies decides; docs/explain.md has them in this order. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_kv_cache, by_total_need, by_size_of_device, by_pieces,         by_room_on_device, by_cache,
-    by_limit,      by_intel_piece,    by_outside_figure, by_others,         by_what_is_outside,
-    by_own_need, by_process, by_little_room};
+    by_kv_cache,        by_total_need, by_size_of_device, by_pieces,         by_room_on_device,
+    by_cache,           by_limit,      by_intel_piece,    by_outside_figure, by_others,
+    by_what_is_outside, by_own_need,   by_process,        by_little_room};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {

@@ -33,13 +33,13 @@ enum class Figure : std::uint8_t {
   device,       ///< the device's number
   pid,
   count,
-  fraction,  ///< of the device that may be taken, 0 to 1
+  fraction,    ///< of the device that may be taken, 0 to 1
   tokens,      ///< of the longest request
   tokens_fit,  ///< that the key-value cache can hold
-  shape,     ///< "[2048,436631]": the product of its numbers
-  pieces,    ///< how many pieces are free in the allocator
-  element,   ///< the name of a tensor's type: the bytes of one element
-  skipped,   ///< a word or number of no use
+  shape,       ///< "[2048,436631]": the product of its numbers
+  pieces,      ///< how many pieces are free in the allocator
+  element,     ///< the name of a tensor's type: the bytes of one element
+  skipped,     ///< a word or number of no use
 };
 inline constexpr std::size_t kFigureCount = static_cast<std::size_t>(Figure::skipped) + 1;
 

@@ -66,7 +66,8 @@ void add_table(std::vector<Failure>& failures, const Message& table) {
   Failure* const failure = failure_of(failures, table);
   if (failure == nullptr) return;
   failure->figures.complete(table.figures);
-  // XLA's buffers and the chunks of its allocator are two views of one memory; of two tables of one kind the first counts.
+  // XLA's buffers and the chunks of its allocator are two views of one memory; of two tables of one kind the first
+  // counts.
   const auto is_of_kind = [&table](const Holding& h) { return h.table == table.wording->name; };
   if (std::none_of(failure->largest.begin(), failure->largest.end(), is_of_kind))
     failure->largest.insert(failure->largest.end(), table.largest.begin(), table.largest.end());
@@ -100,8 +101,8 @@ void add_contexts(std::vector<Failure>& failures, const std::vector<const Messag
     else
       lines.push_back(context);
   for (Failure& failure : failures) {
-    const auto after = std::find_if(lines.begin(), lines.end(),
-                                    [&failure](const Message* line) { return line->line > failure.line; });
+    const auto after =
+        std::find_if(lines.begin(), lines.end(), [&failure](const Message* line) { return line->line > failure.line; });
     for (auto line = after; line != lines.begin();) add_line(failure, **--line);
     for (auto line = after; line != lines.end(); ++line) add_line(failure, **line);
   }

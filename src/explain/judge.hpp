@@ -27,7 +27,7 @@ struct Failure {
   bool may_name_itself = false;  ///< one of the others may be the process that failed
   std::vector<Holding> largest;  ///< what holds most, of each table beside the message; may be empty
   std::uint64_t table_line = 0;  ///< the last line of the tables beside it; 0: there are none
-  std::string_view runs_in;  ///< the program whose code led to it; empty: nothing near shows it
+  std::string_view runs_in;      ///< the program whose code led to it; empty: nothing near shows it
   bool is_pinned = false;        ///< it happened while host memory was pinned
   Cause cause = Cause::unknown;
   std::string because;
@@ -49,7 +49,7 @@ struct Explanation {
   std::string because;  ///< the figures behind it, in words
   std::string fault;    ///< whose it is
   std::string next_step;
-  std::string would_tell;  ///< what would decide; empty where the cause is known
+  std::string would_tell;     ///< what would decide; empty where the cause is known
   std::vector<Event> events;  ///< of several kinds, in the order in which each first happened; empty: there is one kind
   std::string growth;         ///< whether what is held rose from one failure to the next; empty: nothing shows it
   std::string story;          ///< both in words, and how often it failed; empty where there is one failure alone
@@ -57,7 +57,7 @@ struct Explanation {
   [[nodiscard]] const Failure& failure() const { return failures[decisive]; }
 };
 
-/// nullopt: there is no failure among them. O(messages).
+/// nullopt: there is no failure among them. O(failures * messages).
 std::optional<Explanation> explain(std::span<const Message> messages);
 
 /// What of a device is in use beside an allocator without anybody to blame: contexts and kernels of libraries. As in

@@ -1,5 +1,5 @@
-// The arithmetic of a serving engine (vLLM): a share of the device is its budget; what the weights and activations leave
-// of it is the key-value cache, which must hold the longest request.
+// The arithmetic of a serving engine (vLLM): a share of the device is its budget; what the weights and activations
+// leave of it is the key-value cache, which must hold the longest request.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ struct OtherProcess {
 
 /// What one array, or one operation, holds. Its texts are foreign: print them through core/printable.
 struct Holding {
-  std::string_view table;    ///< the name of the table's wording: "bfc_dump"
+  std::string_view table;  ///< the name of the table's wording: "bfc_dump"
   double bytes = 0;
   std::uint64_t count = 1;   ///< allocations that are so large together
   std::string shape;         ///< "f32[4096,128,3]"; empty: not told

@@ -45,11 +45,11 @@ struct Series {
     if (!rises())
       return fmt::format("what was allocated did not grow from one to the next ({} to {})", size_words(*least),
                          size_words(*most));
-    const std::string who =
-        is_one_request() ? fmt::format("the same request of {} failed {} times, and ", size_words(asked.front()),
-                                       format_number(held.size()))
-                         : "";
-    return fmt::format("{}what was allocated rose each time, from {} to {}", who, size_words(*least), size_words(*most));
+    const std::string who = is_one_request() ? fmt::format("the same request of {} failed {} times, and ",
+                                                           size_words(asked.front()), format_number(held.size()))
+                                             : "";
+    return fmt::format("{}what was allocated rose each time, from {} to {}", who, size_words(*least),
+                       size_words(*most));
   }
 };
 

@@ -38,8 +38,9 @@ struct Wording {
   std::string_view versions;  ///< that print it
   Role role = Role::device;
   Cause otherwise = Cause::unknown;  ///< where the figures of the message decide nothing
-  std::string_view setting;          ///< of the program, that limits or divides the memory; of an event: what happened; may be empty
-  std::string_view text;             ///< as Pattern reads it
+  std::string_view
+      setting;  ///< of the program, that limits or divides the memory; of an event: what happened; may be empty
+  std::string_view text;  ///< as Pattern reads it
 };
 
 /// All of wordings.def, in its order.

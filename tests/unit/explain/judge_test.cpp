@@ -107,13 +107,18 @@ TEST(Judge, WhatThisProcessHoldsBesideItsAllocatorIsItsOwn) {
 
 TEST(Judge, AMessageThatIsCutOffTellsWhatThisProcessHolds) {
   constexpr std::string_view kCut =
-      "CUDA out of memory. Tried to allocate {} MiB. GPU has a total capacity of 23.52 GiB of which 13.00 MiB is free.{}";
-  const auto cut = [&](int mib, std::string_view more) { return explained(fmt::format(fmt::runtime(kCut), mib, more)); };
-  const std::string own = " Including non-PyTorch memory, this process has 23.48 GiB memory in use. Of the allocated memory";
+      "CUDA out of memory. Tried to allocate {} MiB. GPU has a total capacity of 23.52 GiB of which 13.00 MiB is "
+      "free.{}";
+  const auto cut = [&](int mib, std::string_view more) {
+    return explained(fmt::format(fmt::runtime(kCut), mib, more));
+  };
+  const std::string own =
+      " Including non-PyTorch memory, this process has 23.48 GiB memory in use. Of the allocated memory";
   EXPECT_EQ(cut(32, own).cause, Cause::full);
   EXPECT_EQ(cut(3200, own).cause, Cause::too_big);
-  const std::string other = " Process 7 has 21.69 GiB memory in use. Including non-PyTorch memory, this process has 1.81 GiB "
-                            "memory in use. Of";
+  const std::string other =
+      " Process 7 has 21.69 GiB memory in use. Including non-PyTorch memory, this process has 1.81 GiB "
+      "memory in use. Of";
   EXPECT_EQ(cut(32, other).cause, Cause::outside);
   EXPECT_EQ(cut(32, "").cause, Cause::unknown) << "who holds the rest is not said";
 }
@@ -121,7 +126,8 @@ TEST(Judge, AMessageThatIsCutOffTellsWhatThisProcessHolds) {
 TEST(Judge, TheHostsBuffersOfLlamaCppAreTheHosts) {
   EXPECT_EQ(cause_of("alloc_tensor_range: failed to allocate CPU buffer of size 437944320"), Cause::host);
   EXPECT_EQ(cause_of("alloc_tensor_range: failed to allocate CUDA0 buffer of size 437944320"), Cause::too_big);
-  const auto one = explained("ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 137438953504");
+  const auto one =
+      explained("ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 137438953504");
   EXPECT_EQ(one.cause, Cause::host);
   EXPECT_NE(one.next_step.find("more layers on the GPU"), std::string::npos) << one.next_step;
 }
@@ -161,7 +167,8 @@ constexpr std::string_view kBudget =
     "INFO worker.py: the current vLLM instance can use total_gpu_memory (80.00GiB) x gpu_memory_utilization (0.25) = "
     "20.00GiB\n";
 constexpr std::string_view kNoCache =
-    "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the "
+    "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing "
+    "the "
     "engine.\n";
 
 std::string profile(std::string_view weights, std::string_view left) {
@@ -177,7 +184,8 @@ TEST(Engine, WhatTheBudgetIsShortOfGivesTheShareToSet) {
   EXPECT_EQ(small.because,
             "nothing is left for the KV cache: 2.30 GiB are missing before it; vLLM may take 20.00 GiB (0.25 of the "
             "device's 80.00 GiB), and the model's weights take 21.00 GiB of them");
-  EXPECT_TRUE(small.next_step.starts_with("raise --gpu-memory-utilization to 0.28 or more (now 0.25), or take a smaller"))
+  EXPECT_TRUE(
+      small.next_step.starts_with("raise --gpu-memory-utilization to 0.28 or more (now 0.25), or take a smaller"))
       << small.next_step;
   const auto large = explained(std::string(kBudget) + profile("81.00", "-62.30") + std::string(kNoCache));
   EXPECT_EQ(large.cause, Cause::too_big) << large.because;
@@ -185,10 +193,11 @@ TEST(Engine, WhatTheBudgetIsShortOfGivesTheShareToSet) {
 }
 
 TEST(Engine, ALengthThatTheCacheDoesNotHoldGivesTheLengthToSet) {
-  const auto tokens = explained(
-      std::string(kBudget) + profile("14.70", "4.00") +
-      "ValueError: The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV "
-      "cache (16384). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.");
+  const auto tokens = explained(std::string(kBudget) + profile("14.70", "4.00") +
+                                "ValueError: The model's max seq len (32768) is larger than the maximum number of "
+                                "tokens that can be stored in KV "
+                                "cache (16384). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` "
+                                "when initializing the engine.");
   EXPECT_EQ(tokens.cause, Cause::too_big);
   EXPECT_TRUE(tokens.because.starts_with(
       "one request of 32768 tokens does not fit into the KV cache, which holds 16384; vLLM may take 20.00 GiB"))
@@ -197,18 +206,21 @@ TEST(Engine, ALengthThatTheCacheDoesNotHoldGivesTheLengthToSet) {
             "set --max-model-len to 16384 or less, or raise --gpu-memory-utilization to 0.30 or more (now 0.25)");
 
   const auto bytes = explained(
-      "To serve at least one request with the models's max seq len (262144), (24.0 GiB KV cache is needed, which is larger "
-      "than the available KV cache memory (3.18 GiB). Based on the available memory, the estimated maximum model length is "
+      "To serve at least one request with the models's max seq len (262144), (24.0 GiB KV cache is needed, which is "
+      "larger "
+      "than the available KV cache memory (3.18 GiB). Based on the available memory, the estimated maximum model "
+      "length is "
       "34736.");
   EXPECT_EQ(bytes.because,
             "one request of 262144 tokens needs 24.00 GiB of KV cache, and 3.18 GiB are left for it: enough for 34736 "
             "tokens");
   EXPECT_EQ(bytes.next_step, "set --max-model-len to 34736 or less, or raise --gpu-memory-utilization");
 
-  const auto never = explained(
-      "gpu_memory_utilization=0.9\n" + std::string("Requested memory: 0.900000 (util), 21.60 GiB\n") +
-      "To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger "
-      "than the available KV cache memory (8.00 GiB). Try increasing `gpu_memory_utilization`");
+  const auto never =
+      explained("gpu_memory_utilization=0.9\n" + std::string("Requested memory: 0.900000 (util), 21.60 GiB\n") +
+                "To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, "
+                "which is larger "
+                "than the available KV cache memory (8.00 GiB). Try increasing `gpu_memory_utilization`");
   EXPECT_EQ(never.next_step,
             "set --max-model-len to 65536 or less; for 131072 tokens this device is too small: take more devices "
             "(--tensor-parallel-size)");
@@ -216,14 +228,17 @@ TEST(Engine, ALengthThatTheCacheDoesNotHoldGivesTheLengthToSet) {
 
 TEST(Engine, WhatIsFreeAtTheStartGivesTheShareToSet) {
   const auto start = explained(
-      "ValueError: Free memory on device (31.44/47.38 GiB) on startup is less than desired GPU memory utilization (0.95, "
+      "ValueError: Free memory on device (31.44/47.38 GiB) on startup is less than desired GPU memory utilization "
+      "(0.95, "
       "45.01 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.");
   EXPECT_EQ(start.cause, Cause::outside);
-  EXPECT_EQ(start.next_step,
-            "end what holds the other 15.94 GiB (vramtrack holders), or set --gpu-memory-utilization to 0.66 or less (now "
-            "0.95)");
+  EXPECT_EQ(
+      start.next_step,
+      "end what holds the other 15.94 GiB (vramtrack holders), or set --gpu-memory-utilization to 0.66 or less (now "
+      "0.95)");
   const auto none = explained(
-      "Free memory on device (0.49/79.32 GiB) on startup is less than desired GPU memory utilization (0.6, 47.59 GiB).");
+      "Free memory on device (0.49/79.32 GiB) on startup is less than desired GPU memory utilization (0.6, 47.59 "
+      "GiB).");
   EXPECT_EQ(none.next_step, "end what holds the other 78.83 GiB (vramtrack holders)");
 }
 
@@ -237,23 +252,27 @@ TEST(Engine, WhatItGaveBackInItsSleepIsNamed) {
 }
 
 TEST(Engine, OfSeveralBudgetsThatPrintedLastCounts) {
-  const auto second = explained("Requested memory: 0.500000 (util), 40.00 GiB\nRequested memory: 0.250000 (util), 20.00 GiB\n" +
-                                std::string(kNoCache));
+  const auto second =
+      explained("Requested memory: 0.500000 (util), 40.00 GiB\nRequested memory: 0.250000 (util), 20.00 GiB\n" +
+                std::string(kNoCache));
   EXPECT_EQ(second.failure().figures.get(Figure::fraction), 0.25);
 }
 
 TEST(Engine, TheProgramWhoseCodeLedToItHasItsOwnAdvice) {
   const auto advice = [](std::string_view frame) {
-    return explained(fmt::format("Traceback\n  File \"{}\", line 1, in run\n{}", frame, torch(0.02, 24, 0.01, 22.9, 0.2)))
+    return explained(
+               fmt::format("Traceback\n  File \"{}\", line 1, in run\n{}", frame, torch(0.02, 24, 0.01, 22.9, 0.2)))
         .next_step;
   };
-  EXPECT_NE(advice("/usr/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py").find("lower --gpu-memory-utilization"),
-            std::string::npos);
+  EXPECT_NE(
+      advice("/usr/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py").find("lower --gpu-memory-utilization"),
+      std::string::npos);
   EXPECT_NE(advice("/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py").find("lower --mem-fraction-static"),
             std::string::npos);
   EXPECT_NE(advice("D:\\ComfyUI_portable\\ComfyUI\\execution.py").find("--lowvram"), std::string::npos);
-  EXPECT_NE(explained("(EngineCore_DP0 pid=7) ERROR " + torch(0.02, 24, 0.01, 22.9, 0.2)).next_step.find("--max-num-seqs"),
-            std::string::npos);
+  EXPECT_NE(
+      explained("(EngineCore_DP0 pid=7) ERROR " + torch(0.02, 24, 0.01, 22.9, 0.2)).next_step.find("--max-num-seqs"),
+      std::string::npos);
   EXPECT_NE(advice("/lib/deepspeed/runtime/engine.py").find("ZeRO"), std::string::npos);
   EXPECT_EQ(advice("/home/me/train.py").find("lower --"), std::string::npos);
   // Far above, it is another's.
@@ -273,17 +292,19 @@ TEST(Story, AMessagePrintedTwiceIsOneFailure) {
 TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
   const auto leak = explained(torch(4, 24, 3, 19, 0.2) + torch(4, 24, 2, 20.5, 0.2) + torch(4, 24, 1, 22, 0.2));
   EXPECT_EQ(leak.cause, Cause::leak) << leak.because;
-  EXPECT_EQ(leak.story,
-            "3 failures, the first in line 1, the last in line 3; the same request of 4.00 GiB failed 3 times, and what was "
-            "allocated rose each time, from 19.00 GiB to 22.00 GiB");
+  EXPECT_EQ(
+      leak.story,
+      "3 failures, the first in line 1, the last in line 3; the same request of 4.00 GiB failed 3 times, and what was "
+      "allocated rose each time, from 19.00 GiB to 22.00 GiB");
   EXPECT_EQ(cause_of(torch(3, 24, 3, 19, 0.2) + torch(4, 24, 2, 20.5, 0.2) + torch(2, 24, 1, 22, 0.2)), Cause::leak);
   const auto two = explained(torch(4, 24, 3, 19, 0.2) + torch(3, 24, 1, 22, 0.2));
   EXPECT_EQ(two.cause, Cause::too_big) << "two may be two places";
   const auto same = explained(torch(0.02, 24, 0.01, 20, 2) + torch(0.02, 24, 0.01, 22.9, 0.1));
   EXPECT_EQ(same.cause, Cause::leak) << "the same request";
-  EXPECT_TRUE(headline(same, "").starts_with(
-      "LEAK SUSPECTED: the same request of 20.5 MiB failed 2 times, and what was allocated rose each time, from 20.00 GiB "
-      "to 22.90 GiB; "))
+  EXPECT_TRUE(
+      headline(same, "").starts_with("LEAK SUSPECTED: the same request of 20.5 MiB failed 2 times, and what was "
+                                     "allocated rose each time, from 20.00 GiB "
+                                     "to 22.90 GiB; "))
       << headline(same, "");
   const auto ranks = explained("[rank0]: " + torch(4, 24, 3, 19, 0.2) + "[rank1]: " + torch(4, 24, 1, 22, 0.2));
   EXPECT_EQ(ranks.cause, Cause::too_big) << "two ranks, each with a GPU that it calls 0";
@@ -295,8 +316,10 @@ TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
 TEST(Story, OtherFailuresAreToldInTheirOrder) {
   const auto all = explained(
       "[rank2]: " + torch(0.3, 79.15, 0.14, 77.21, 0.28) +
-      "[rank5]:[E ProcessGroupNCCL.cpp:563] [Rank 5] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=15734)\n"
-      "[rank3]:[E ProcessGroupNCCL.cpp:563] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=15734)\n"
+      "[rank5]:[E ProcessGroupNCCL.cpp:563] [Rank 5] Watchdog caught collective operation timeout: "
+      "WorkNCCL(SeqNum=15734)\n"
+      "[rank3]:[E ProcessGroupNCCL.cpp:563] [Rank 3] Watchdog caught collective operation timeout: "
+      "WorkNCCL(SeqNum=15734)\n"
       "W1026 torch/distributed/elastic/multiprocessing/api.py:908] Sending process 2521733 closing signal SIGTERM\n"
       "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
       "Killed\n"
@@ -304,17 +327,18 @@ TEST(Story, OtherFailuresAreToldInTheirOrder) {
   EXPECT_EQ(all.cause, Cause::full);
   std::vector<std::string> whats;
   for (const Event& event : all.events) whats.push_back(event.what);
-  EXPECT_EQ(whats, (std::vector<std::string>{"PyTorch ran out of GPU memory",
-                                             "a collective operation of NCCL timed out: a rank did not take part",
-                                             "torchrun ended the other ranks",
-                                             "torchrun ended the job, because a rank had failed",
-                                             "a process was ended by signal 9 (SIGKILL)"}));
+  EXPECT_EQ(whats,
+            (std::vector<std::string>{
+                "PyTorch ran out of GPU memory", "a collective operation of NCCL timed out: a rank did not take part",
+                "torchrun ended the other ranks", "torchrun ended the job, because a rank had failed",
+                "a process was ended by signal 9 (SIGKILL)"}));
   ASSERT_GE(all.events.size(), 2U);
   EXPECT_EQ(all.events[1].count, 2U);
-  EXPECT_NE(explanation_text(all, "").find("\n  story        line 1: PyTorch ran out of GPU memory\n"
-                                           "               line 2: a collective operation of NCCL timed out: a rank did "
-                                           "not take part, 2 times until line 3\n"),
-            std::string::npos)
+  EXPECT_NE(
+      explanation_text(all, "").find("\n  story        line 1: PyTorch ran out of GPU memory\n"
+                                     "               line 2: a collective operation of NCCL timed out: a rank did "
+                                     "not take part, 2 times until line 3\n"),
+      std::string::npos)
       << explanation_text(all, "");
   EXPECT_NE(explanation_json(all, "").find("\"events\":[{\"line\":1,\"last_line\":1,\"count\":1,\"what\":\"PyTorch ran "
                                            "out of GPU memory\"}"),
@@ -322,13 +346,15 @@ TEST(Story, OtherFailuresAreToldInTheirOrder) {
 }
 
 TEST(Story, ALibraryThatRanOutBesidePyTorchIsAFailureOfItsOwn) {
-  const auto both = explained(torch(0.02, 24, 0.01, 22.9, 0.2) + "node:15325 [2] NCCL WARN Cuda failure 2 'out of memory'\n");
+  const auto both =
+      explained(torch(0.02, 24, 0.01, 22.9, 0.2) + "node:15325 [2] NCCL WARN Cuda failure 2 'out of memory'\n");
   ASSERT_EQ(both.events.size(), 2U);
   EXPECT_EQ(both.events[1].what, "NCCL ran out of GPU memory");
 }
 
 constexpr std::string_view kNotice =
-    "2021-01-01 W tensorflow/core/common_runtime/bfc_allocator.cc:245] Allocator (GPU_0_bfc) ran out of memory trying to "
+    "2021-01-01 W tensorflow/core/common_runtime/bfc_allocator.cc:245] Allocator (GPU_0_bfc) ran out of memory trying "
+    "to "
     "allocate 2.10GiB with freed_by_count=0. The caller indicates that this is not a failure, but may mean that there "
     "could be performance gains if more memory were available.\n";
 
@@ -342,8 +368,9 @@ TEST(Story, AWarningIsNoFailure) {
   for (const std::string_view place : {"trying to ", "count=0. ", "that this is "})
     wrapped[wrapped.find(place) + place.size() - 1] = '\n';
   EXPECT_FALSE(explain(read_messages(wrapped)));
-  EXPECT_FALSE(explain(read_messages("Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.16GiB. The caller "
-                                     "indicates that this is not a failure, but may mean")));
+  EXPECT_FALSE(
+      explain(read_messages("Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.16GiB. The caller "
+                            "indicates that this is not a failure, but may mean")));
   const auto after = explained(std::string(kNotice) + std::string(kNotice) + std::string(100, '\n') +
                                torch(0.02, 24, 0.01, 22.9, 0.2));
   EXPECT_EQ(after.cause, Cause::full);
@@ -362,10 +389,10 @@ TEST(Story, TheFirstThatTellsItsCauseDecides) {
 TEST(Render, TextAndJson) {
   const auto explanation = explained(torch(1.12, 23.99, 0.85, 22.41, 0.21,
                                            " Including non-PyTorch memory, this process has 23.13 GiB memory in use."));
-  EXPECT_EQ(
-      headline(explanation, "train.log"),
-      "train.log:1: FULL: 22.41 GiB of the device's 23.99 GiB were allocated and 870.4 MiB were free when 1.12 GiB were "
-      "requested, with 215.0 MiB in the cache");
+  EXPECT_EQ(headline(explanation, "train.log"),
+            "train.log:1: FULL: 22.41 GiB of the device's 23.99 GiB were allocated and 870.4 MiB were free when 1.12 "
+            "GiB were "
+            "requested, with 215.0 MiB in the cache");
   const std::string text = explanation_text(explanation, "train.log");
   EXPECT_NE(text.find("whose fault"), std::string::npos);
   EXPECT_NE(text.find("this process"), std::string::npos);

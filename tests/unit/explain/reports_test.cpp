@@ -89,8 +89,8 @@ TEST(Reports, AreExplainedAsTheyEnded) {
         fmt::format("| the report tells its outcome | {} |", with_outcome),
         fmt::format("In {} of them the message does not show the cause", unknown)})
     EXPECT_NE(text_of("/docs/explain.md").find(words), std::string::npos) << "docs/explain.md: " << words;
-  const std::string numbers =
-      fmt::format("{} messages of public reports, of {} programs; {} are explained right", all.size(), programs.size(), right);
+  const std::string numbers = fmt::format("{} messages of public reports, of {} programs; {} are explained right",
+                                          all.size(), programs.size(), right);
   EXPECT_NE(text_of("/docs/design/0024-explain.md").find(numbers), std::string::npos) << numbers;
   EXPECT_GE(programs.size(), 15U);
   EXPECT_GE(right * 100, all.size() * 95);

@@ -145,7 +145,8 @@ TEST(Tables, FragmentationIsExactWhereTheAllocatorListsItsPieces) {
 TEST(Tables, XlasBuffersAndTheAllocatorsChunksAreBothNamed) {
   for (const bool is_dump_first : {true, false}) {
     const std::string dump = failed(100, dump_of(200, {60, 50, 40}), "");
-    const Explanation e = explained(is_dump_first ? dump + std::string(kPeakBuffers) : std::string(kPeakBuffers) + dump);
+    const Explanation e =
+        explained(is_dump_first ? dump + std::string(kPeakBuffers) : std::string(kPeakBuffers) + dump);
     ASSERT_EQ(e.failures.size(), 1U);
     EXPECT_NE(e.because.find("of XLA's arrays 3.83 GiB f32[250880,4096] of step/dot_general"), std::string::npos)
         << e.because;
