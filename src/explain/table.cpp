@@ -197,7 +197,7 @@ void TableReader::take_bin(std::string_view text) {
 void TableReader::take_chunk(std::string_view text, bool is_free) {
   const auto bytes = size_behind(text, " of size ");
   if (!bytes) return;
-  Dump& dump = *dump_;
+  BfcDump& dump = *dump_;
   dump.lists_chunks = true;
   if (is_free) {
     dump.listed_free_bytes += *bytes;
@@ -284,7 +284,7 @@ bool TableReader::take_tensor_line(std::string_view line) {
 
 void TableReader::end_dump() {
   if (!dump_ || tables_.size() >= kMostTables) return dump_.reset();
-  const Dump& dump = *dump_;
+  const BfcDump& dump = *dump_;
   Message& table = tables_.emplace_back();
   table.wording = &kDump;
   table.line = dump.line;
