@@ -56,8 +56,8 @@ class Figures {
   [[nodiscard]] std::optional<double> get(Figure figure) const { return values_[static_cast<std::size_t>(figure)]; }
   void set(Figure figure, double value) { values_[static_cast<std::size_t>(figure)] = value; }
   [[nodiscard]] std::size_t count() const;
-  /// No figure has two values that differ by more than one in a hundred (messages round).
-  [[nodiscard]] bool agrees_with(const Figures& other) const;
+  /// No figure has two values that differ by more than `tolerance` of the larger one.
+  [[nodiscard]] bool agrees_with(const Figures& other, double tolerance) const;
   /// Takes from `other` what is missing here.
   void complete(const Figures& other);
 

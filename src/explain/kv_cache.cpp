@@ -108,6 +108,7 @@ std::string kv_cache_step(const Failure& f) {
     const std::string length = *e.fit >= 1 ? fmt::format("set --max-model-len to {:.0f} or less", *e.fit) : "";
     std::string out = length;
     if (!share.empty()) out += (out.empty() ? "" : ", or ") + share;
+    if (length.empty() && !share.empty()) out += ", or take a smaller or quantized model";
     const bool is_too_small = share.empty();
     const std::string more = "more devices (--tensor-parallel-size)";
     if (is_too_small)

@@ -103,13 +103,16 @@ std::string largest_text(const std::vector<Holding>& largest) {
   return out;
 }
 
-/// Each event on a line of its own.
+/// Each event on a line of its own. The headline of a leak has its growth already.
 std::string story_text(const Explanation& e) {
-  if (e.events.empty()) return e.story.empty() ? "" : fmt::format("  story        {}\n", e.story);
+  std::vector<std::string> lines;
+  for (const Event& event : e.events) lines.push_back(event_words(event));
+  if (e.events.empty()) lines.push_back(failures_words(e.failures));
+  if (e.cause != Cause::leak) lines.push_back(e.growth);
+  std::erase(lines, "");
   std::string out;
-  for (const Event& event : e.events)
-    out += fmt::format("  {:<12} {}\n", out.empty() ? "story" : "", printable(event_words(event)));
-  if (!e.growth.empty()) out += fmt::format("  {:<12} {}\n", "", e.growth);
+  for (const std::string& line : lines)
+    out += fmt::format("  {:<12} {}\n", out.empty() ? "story" : "", printable(line));
   return out;
 }
 

@@ -19,6 +19,10 @@ namespace {
 /// So many failures that hold ever more are a leak. Two are, if the same request failed: else the second may be another
 /// place of the program.
 constexpr std::size_t kLeastFailures = 3;
+/// So many in rising order are no chance (one in 24), however small the rise: on a full card there is no room for more.
+constexpr std::size_t kNoChance = 4;
+/// Messages round to a hundredth.
+constexpr double kRounding = 0.01;
 
 /// What one process held at its failures, in the order of the text.
 struct Series {
@@ -35,10 +39,12 @@ struct Series {
   [[nodiscard]] bool is_one_request() const {
     return asked.front() > 0 && std::adjacent_find(asked.begin(), asked.end(), std::not_equal_to<>()) == asked.end();
   }
-  /// A rise of a tenth of what is held: less did not fill the device (as `snapshot oom`).
   [[nodiscard]] bool is_leak() const {
-    return rises() && (held.back() - held.front()) * 10 >= held.back() &&
-           (held.size() >= kLeastFailures || is_one_request());
+    if (!rises()) return false;
+    const double rise = (held.back() - held.front()) / held.back();
+    if (held.size() >= kNoChance && rise > kRounding) return true;
+    // A rise of a tenth of what is held: less did not fill the device (as `snapshot oom`).
+    return rise >= 0.1 && (held.size() >= kLeastFailures || is_one_request());
   }
   [[nodiscard]] std::string words() const {
     const auto [least, most] = std::minmax_element(held.begin(), held.end());
@@ -109,13 +115,17 @@ std::string event_words(const Event& event) {
   return out;
 }
 
+std::string failures_words(const std::vector<Failure>& failures) {
+  if (failures.size() < 2) return "";
+  return fmt::format("{} failures, the first in line {}, the last in line {}", format_number(failures.size()),
+                     format_number(failures.front().line), format_number(failures.back().line));
+}
+
 std::string story_words(const Explanation& e) {
   std::string out;
   const auto add = [&out](const std::string& words) { out += (out.empty() || words.empty() ? "" : "; ") + words; };
   for (const Event& event : e.events) add(event_words(event));
-  if (e.events.empty() && e.failures.size() > 1)
-    add(fmt::format("{} failures, the first in line {}, the last in line {}", format_number(e.failures.size()),
-                    format_number(e.failures.front().line), format_number(e.failures.back().line)));
+  if (e.events.empty()) add(failures_words(e.failures));
   add(e.growth);
   return out;
 }

@@ -22,6 +22,9 @@ std::vector<Event> events_of(const std::vector<Failure>& failures, std::span<con
 /// "line 3: PyTorch ran out of GPU memory, 4 times until line 90"
 std::string event_words(const Event& event);
 
+/// "3 failures, the first in line 1, the last in line 3"; empty: there is one.
+std::string failures_words(const std::vector<Failure>& failures);
+
 /// All of it in one line.
 std::string story_words(const Explanation& explanation);
 

@@ -216,6 +216,10 @@ TEST(Engine, ALengthThatTheCacheDoesNotHoldGivesTheLengthToSet) {
             "tokens");
   EXPECT_EQ(bytes.next_step, "set --max-model-len to 34736 or less, or raise --gpu-memory-utilization");
 
+  const auto nothing = explained(
+      "The model's max seq len (4096) is larger than the maximum number of tokens that can be stored in KV cache (0).");
+  EXPECT_EQ(nothing.next_step, "raise --gpu-memory-utilization, or take a smaller or quantized model");
+
   const auto never =
       explained("gpu_memory_utilization=0.9\n" + std::string("Requested memory: 0.900000 (util), 21.60 GiB\n") +
                 "To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, "
@@ -306,6 +310,16 @@ TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
                                      "allocated rose each time, from 20.00 GiB "
                                      "to 22.90 GiB; "))
       << headline(same, "");
+  // A full card has no room for a rise of a tenth: four in rising order are no chance.
+  std::string slow;
+  for (const double held : {22.10, 22.25, 22.40}) slow += torch(0.02, 24, 0.01, held, 0.2);
+  EXPECT_EQ(cause_of(slow), Cause::full) << "three";
+  EXPECT_EQ(explained(slow).failures.size(), 3U) << "figures that differ are no message that was printed twice";
+  const auto four = explained(slow + torch(0.02, 24, 0.01, 22.55, 0.2));
+  EXPECT_EQ(four.cause, Cause::leak) << four.because;
+  const std::string text = explanation_text(four, "");
+  EXPECT_EQ(text.find("rose each time"), text.rfind("rose each time")) << "said once: " << text;
+  EXPECT_EQ(cause_of(slow + torch(0.02, 24, 0.01, 22.20, 0.2)), Cause::full) << "not in rising order";
   const auto ranks = explained("[rank0]: " + torch(4, 24, 3, 19, 0.2) + "[rank1]: " + torch(4, 24, 1, 22, 0.2));
   EXPECT_EQ(ranks.cause, Cause::too_big) << "two ranks, each with a GPU that it calls 0";
   const auto flat = explained(torch(4, 24, 1, 22, 0.2) + torch(3, 24, 1, 20, 0.2) + torch(4, 24, 1, 21, 0.2));
@@ -350,6 +364,9 @@ TEST(Story, ALibraryThatRanOutBesidePyTorchIsAFailureOfItsOwn) {
       explained(torch(0.02, 24, 0.01, 22.9, 0.2) + "node:15325 [2] NCCL WARN Cuda failure 2 'out of memory'\n");
   ASSERT_EQ(both.events.size(), 2U);
   EXPECT_EQ(both.events[1].what, "NCCL ran out of GPU memory");
+  const auto last = explained(torch(0.02, 24, 0.01, 22.9, 0.2) + "Last error:\nCuda failure 2 'out of memory'\n");
+  ASSERT_EQ(last.events.size(), 2U);
+  EXPECT_EQ(last.events[1].what, "NCCL ran out of GPU memory");
 }
 
 constexpr std::string_view kNotice =
