@@ -375,7 +375,7 @@ void find_cause(Failure& failure) {
     failure.cause = failure.wording->otherwise;
     failure.because = wording_words(failure);
   }
-  if (!failure.largest.empty()) failure.because += fmt::format("; the largest: {}", holdings_words(failure.largest));
+  if (!failure.largest.empty()) failure.because += "; " + holdings_words(failure.largest);
 }
 
 }  // namespace vramtrack::explain

@@ -370,7 +370,7 @@ std::string holdings_words(const std::vector<Holding>& largest) {
     shown = begins_table ? 1 : shown + 1;
     if (shown > most) continue;
     if (!out.empty()) out += "; ";
-    if (begins_table && !is_one) out += fmt::format("of {} ", table_words(table));
+    if (begins_table) out += is_one ? "the largest: " : fmt::format("the largest of {}: ", table_words(table));
     out += fmt::format("{} {}", size_words(holding.bytes), holding_words(holding));
   }
   return out;

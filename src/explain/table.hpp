@@ -79,8 +79,8 @@ class TableReader {
   std::vector<Message> tables_;
 };
 
-/// "32.00 GiB s32[8388608,8,4] of FloorMod, 31.00 GiB of it padding; 4.00 GiB ...": the first of each table, with its
-/// name where there are several.
+/// "the largest: 32.00 GiB s32[8388608,8,4] of FloorMod, 31.00 GiB of it padding; 4.00 GiB ...": the first of each
+/// table, with its name where there are several.
 std::string holdings_words(const std::vector<Holding>& largest);
 /// "XLA's arrays": what the holdings of a table are.
 std::string_view table_words(std::string_view table);

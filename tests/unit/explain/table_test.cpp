@@ -148,9 +148,11 @@ TEST(Tables, XlasBuffersAndTheAllocatorsChunksAreBothNamed) {
     const Explanation e =
         explained(is_dump_first ? dump + std::string(kPeakBuffers) : std::string(kPeakBuffers) + dump);
     ASSERT_EQ(e.failures.size(), 1U);
-    EXPECT_NE(e.because.find("of XLA's arrays 3.83 GiB f32[250880,4096] of step/dot_general"), std::string::npos)
+    EXPECT_NE(e.because.find("the largest of XLA's arrays: 3.83 GiB f32[250880,4096] of step/dot_general"),
+              std::string::npos)
         << e.because;
-    EXPECT_NE(e.because.find("of the allocator's chunks 1.46 GiB in 150 pieces of Conv2D"), std::string::npos)
+    EXPECT_NE(e.because.find("the largest of the allocator's chunks: 1.46 GiB in 150 pieces of Conv2D"),
+              std::string::npos)
         << e.because;
     const std::string text = explanation_text(e, "");
     EXPECT_NE(text.find("f32[250880,4096] of step/dot_general (XLA's arrays)"), std::string::npos) << text;
