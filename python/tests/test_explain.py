@@ -22,6 +22,38 @@ def test_an_error_with_figures():
     assert str(explanation).startswith("FRAGMENTATION: 4.00 GiB were requested")
 
 
+# As PyTorch 2.5 raised it in a container: the process is named by its pid on the host.
+REAL = (
+    "CUDA out of memory. Tried to allocate 336.00 MiB. GPU 2 has a total capacity of 79.15 GiB of which 141.25 MiB is free. Process 2109115 has "
+    "78.99 GiB memory in use. Of the allocated memory 77.21 GiB is allocated by PyTorch, and 283.51 MiB is reserved by PyTorch but unallocated. "
+    "If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See "
+    "documentation for Memory Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
+)
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+def test_a_real_error_with_what_came_after_it():
+    try:
+        try:
+            raise OutOfMemoryError(REAL)
+        except OutOfMemoryError as error:
+            raise RuntimeError("NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO for details)") from error
+    except RuntimeError as error:
+        explanation = vramtrack.explain(error)
+    assert explanation.cause == "full"
+    assert explanation.failures[0]["own_pid"] == 2109115 and explanation.failures[0]["others"] == []
+    assert [event["what"] for event in explanation.events] == ["PyTorch ran out of GPU memory", "NCCL failed in a call to CUDA"]
+    assert "other process" not in str(explanation) and "PyTorch ran out of GPU memory" in explanation.story
+
+
+def test_a_warning_is_no_failure():
+    notice = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.10GiB with freed_by_count=0. The caller indicates that this is not a failure"
+    assert vramtrack.explain(notice) is None
+
+
 def test_a_text_and_bytes():
     assert vramtrack.explain(MESSAGE).cause == "fragmentation"
     assert vramtrack.explain(b"\xff\xfe " + MESSAGE.encode()).cause == "fragmentation"
@@ -72,6 +104,18 @@ def test_a_watch_prints_it_under_an_error_that_nobody_catches(device, capsys):
     finally:
         watch.stop()
     assert sys.excepthook is before
+
+
+def test_all_of_it_is_printed_for_a_real_error(device, capsys, pytester):
+    with pytest.raises(OutOfMemoryError):
+        with vramtrack.Watch(device):
+            raise OutOfMemoryError(REAL)
+    said = capsys.readouterr().err
+    assert "vramtrack: FULL: 77.21 GiB of the device's 79.15 GiB were allocated" in said and "pid 2109115" in said
+    pytester.makepyfile(f"def test_trains():\n    raise RuntimeError({REAL!r})\n")
+    result = pytester.runpytest_subprocess(*plugin_options(), "-p", "no:cacheprovider", "--vramtrack")
+    text = result.stdout.str()
+    assert "vramtrack: FULL: 77.21 GiB of the device's 79.15 GiB were allocated" in text and "  do           use less in all" in text
 
 
 def test_the_plugin_prints_it(pytester):

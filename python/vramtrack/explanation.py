@@ -14,7 +14,7 @@ from vramtrack import _core
 class Explanation:
     """Why memory could not be had, by the messages of an error or a log. str() is what `vramtrack explain` prints."""
 
-    #: "leak", "fragmentation", "too_big", "limit", "outside", "host", or "unknown" where the message does not tell
+    #: "leak", "fragmentation", "too_big", "full", "limit", "outside", "host", or "unknown" where the message does not tell
     cause: str
     #: the figures behind it, in words
     because: str
@@ -24,8 +24,10 @@ class Explanation:
     next_step: str
     #: what would decide; "" where the cause is known
     would_tell: str
-    #: how often it failed and whether it grew; "" where there is one failure
+    #: what happened in which order, how often it failed and whether it grew; "" where there is one failure alone
     story: str
+    #: failures of different kinds and warnings, in their order, as in docs/formats/explain.md; empty where there is one kind
+    events: Tuple[Dict[str, Any], ...]
     #: each failure as in docs/formats/explain.md: its program, its line, its figures in bytes
     failures: Tuple[Dict[str, Any], ...]
     text: str
@@ -58,6 +60,7 @@ def explain(error: Union[BaseException, str, bytes]) -> Optional[Explanation]:
         next_step=document["next_step"],
         would_tell=document["would_tell"],
         story=document["story"],
+        events=tuple(document["events"]),
         failures=tuple(document["failures"]),
         text=explained[1].rstrip("\n"),
     )

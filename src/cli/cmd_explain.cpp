@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "cli/commands.hpp"
 #include "core/byte_input.hpp"
 #include "explain/judge.hpp"
 #include "explain/render.hpp"
+#include "explain/story.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -22,7 +24,7 @@ struct ExplainOptions {
 };
 
 /// The messages of one file, which is read as a stream.
-Result<std::optional<explain::Explanation>> explain_file(const std::string& path) {
+Result<std::vector<explain::Message>> read_file(const std::string& path) {
   auto input = ByteInput::open(path, {"text files", false, 0});
   if (!input) return fail(input.error());
   explain::Reader reader;
@@ -33,7 +35,18 @@ Result<std::optional<explain::Explanation>> explain_file(const std::string& path
     if (*size == 0) break;
     reader.feed({reinterpret_cast<const char*>(bytes.data()), *size});
   }
-  return explain::explain(reader.finish());
+  return reader.finish();
+}
+
+/// What is said of a text without a failure to get memory.
+std::string nothing_found(const std::string& name, std::span<const explain::Message> messages) {
+  std::string out = fmt::format("{}: no out-of-memory message found", name);
+  const auto events = explain::events_of({}, messages);
+  if (events.empty())
+    return out + "; if it contains one, please report its wording (docs/explain.md lists the known ones)";
+  for (std::size_t i = 0; i < events.size(); ++i)
+    out += fmt::format("{}{}", i == 0 ? ", but " : "; ", explain::event_words(events[i]));
+  return out;
 }
 
 int explain_files(const ExplainOptions& options, Console& console) {
@@ -42,25 +55,23 @@ int explain_files(const ExplainOptions& options, Console& console) {
   bool is_first = true;
   for (const std::string& file : files) {
     const std::string name = file == "-" ? "standard input" : file;
-    const auto explained = explain_file(file);
-    if (!explained) {
-      console.error(fmt::format("cannot explain {}: {}", name, explained.error().message));
+    const auto messages = read_file(file);
+    if (!messages) {
+      console.error(fmt::format("cannot explain {}: {}", name, messages.error().message));
       exit_code = kFailed;
       continue;
     }
-    if (!*explained) {
-      console.error(
-          fmt::format("{}: no out-of-memory message found; if it contains one, please report its wording "
-                      "(docs/explain.md lists the known ones)",
-                      name));
+    const auto explanation = explain::explain(*messages);
+    if (!explanation) {
+      console.error(nothing_found(name, *messages));
       exit_code = std::max(exit_code, kNoMessage);
       continue;
     }
     if (options.format == "json") {
-      console.write(explain::explanation_json(**explained, file == "-" ? "" : file) + '\n');
+      console.write(explain::explanation_json(*explanation, file == "-" ? "" : file) + '\n');
     } else {
       if (!is_first) console.write("\n");
-      console.write_prose(explain::explanation_text(**explained, name));
+      console.write_prose(explain::explanation_text(*explanation, name));
     }
     is_first = false;
     if (console.gone()) break;

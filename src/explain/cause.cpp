@@ -6,31 +6,41 @@
 
 #include "core/format.hpp"
 #include "core/units.hpp"
+#include "explain/kv_cache.hpp"
+#include "explain/processes.hpp"
 #include "explain/table.hpp"
 
 namespace vramtrack::explain {
 namespace {
 
-/// More than any machine has: the size itself is wrong.
-constexpr double kImpossibleBytes = 16 * kTiB;
-/// What a process takes of a device beside its allocator: its context and the kernels of libraries.
-constexpr double kContextBytes = 3 * kGiB;
 /// No card that such programs run on is as small.
 constexpr double kSmallBytes = kGiB;
 /// Up to this the drivers of Intel's GPUs give in one piece, unless they are told otherwise (oneAPI's documentation of
 /// UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS).
 constexpr double kIntelPieceBytes = 4 * kGiB;
 
+/// Messages round to a hundredth.
+constexpr double kAlmost = 0.99;
+
 /// The figures of a device, completed by what follows from them.
 struct Sums {
-  std::optional<double> asked, total, free, allocated, reserved, cached, process, allowed;
-  double others = 0;           ///< of other processes, added up
-  bool is_in_message = false;  ///< others are
+  double asked = 0;  ///< 0: the message does not tell
+  std::optional<double> total, free, allocated, reserved, cached, process, allowed;
+  double others = 0;  ///< of other processes, added up
+
+  /// What the allocator has taken.
+  [[nodiscard]] double held() const { return reserved.value_or(allocated.value_or(0)); }
+  [[nodiscard]] bool has_room_on_device() const { return free && *free >= asked + 32 * kMiB + asked / 32; }
+  [[nodiscard]] bool has_hit_allowed() const { return allowed && held() + asked > *allowed * kAlmost; }
+  /// A limit makes what is free beyond it useless.
+  [[nodiscard]] bool is_limited() const {
+    return allowed ? has_hit_allowed() && free.value_or(*allowed) >= asked : has_room_on_device();
+  }
 };
 
 Sums sums_of(const Failure& f) {
   Sums s;
-  s.asked = f.figures.get(Figure::asked);
+  s.asked = f.figures.get(Figure::asked).value_or(0);
   s.total = f.figures.get(Figure::total);
   s.free = f.figures.get(Figure::free);
   s.allocated = f.figures.get(Figure::allocated);
@@ -40,32 +50,8 @@ Sums sums_of(const Failure& f) {
   s.allowed = f.figures.get(Figure::allowed);
   if (!s.reserved && s.allocated && s.cached) s.reserved = *s.allocated + *s.cached;
   if (!s.cached && s.allocated && s.reserved) s.cached = std::max(0.0, *s.reserved - *s.allocated);
-  std::vector<OtherProcess> others = f.others;
-  // A container hides its own pid: the one process that is named is then this one, if it holds what this allocator
-  // does.
-  if (!s.process && others.size() == 1 && s.reserved && *s.reserved > 0 && others.front().bytes >= *s.reserved * 0.98 &&
-      others.front().bytes <= *s.reserved + kContextBytes) {
-    s.process = others.front().bytes;
-    others.clear();
-  }
-  for (const OtherProcess& other : others) s.others += other.bytes;
-  s.is_in_message = !others.empty();
+  for (const OtherProcess& other : f.others) s.others += other.bytes;
   return s;
-}
-
-/// "process 450 (7.69 GiB), process 453 (1.28 GiB) and 5 more": the largest first.
-std::string others_words(std::vector<OtherProcess> others) {
-  std::stable_sort(others.begin(), others.end(),
-                   [](const OtherProcess& a, const OtherProcess& b) { return a.bytes > b.bytes; });
-  std::string out;
-  for (std::size_t i = 0; i < others.size() && i < 3; ++i)
-    out += fmt::format("{}process {:.0f} ({})", i == 0 ? "" : ", ", others[i].pid, size_words(others[i].bytes));
-  if (others.size() > 3) out += fmt::format(" and {} more", others.size() - 3);
-  return out;
-}
-
-bool is_intel(const Failure& f) {
-  return f.wording->name == "torch_xpu";
 }
 
 /// "6.09 GiB free in 3 pieces, the largest of 2.00 GiB"
@@ -76,145 +62,229 @@ std::string free_words(double free, double piece, const Failure& f) {
   return fmt::format("{} free in {:.0f} pieces, the largest of {}", size_words(free), pieces, size_words(piece));
 }
 
-/// For an allocator that listed its pieces: exact where messages alone can only estimate. False: the list does not
-/// explain it.
-bool judge_pieces(Failure& f, const Sums& s, double piece) {
-  if (!s.asked || !s.allocated || piece >= *s.asked) return false;
-  const double free = s.cached.value_or(0);
-  const std::string sizes = fmt::format("{} were requested; the allocator had {} in use and {}", size_words(*s.asked),
-                                        size_words(*s.allocated), free_words(free, piece, f));
-  if (free >= *s.asked) {
-    f.cause = Cause::fragmentation;
-    f.because = sizes + ": enough, but not in one piece";
-    return true;
+/// A request of less than a tenth of the memory is not what is too big: what is held already is. As for a cache and a
+/// rise, less than a tenth is not what filled the memory.
+Cause filled_by(double asked, double memory) {
+  return asked < memory / 10 ? Cause::full : Cause::too_big;
+}
+
+Answer by_kv_cache(const Failure& f, const Sums&) {
+  return kv_cache_verdict(f);
+}
+
+/// The program says what it needs in total, before it begins.
+Answer by_total_need(const Failure& f, const Sums& s) {
+  const auto needed = f.figures.get(Figure::needed);
+  if (!needed) return std::nullopt;
+  if (!s.total) {
+    if (*needed >= kSmallBytes) return std::nullopt;
+    return Verdict{Cause::unknown,
+                   fmt::format("this program needs {} in all, which fits on any card: earlier arrays of this "
+                               "process, or others, filled the device",
+                               size_words(*needed))};
   }
+  const double free = s.free.value_or(*s.total);
+  const double used = *s.total - free;
+  if (s.free && *needed > free && *needed <= *s.total)
+    return Verdict{
+        used > ordinary_outside_bytes(*s.total) ? Cause::outside : Cause::limit,
+        fmt::format("{} were needed at the start, but of the device's {} only {} were free: {} were already in use",
+                    size_words(*needed), size_words(*s.total), size_words(free), size_words(used))};
+  if (*needed <= *s.total) return std::nullopt;
+  return Verdict{Cause::too_big,
+                 fmt::format("{} are needed, but only {} are available", size_words(*needed), size_words(*s.total))};
+}
+
+/// The request is more than any machine, or this device, has.
+Answer by_size_of_device(const Failure&, const Sums& s) {
+  if (s.asked >= kImpossibleBytes)
+    return Verdict{Cause::too_big, fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
+                                               "overflow, a shape, a damaged file)",
+                                               size_words(s.asked))};
+  if (s.total && s.asked >= *s.total)
+    return Verdict{Cause::too_big, fmt::format("{} were requested, and the device has {} in all", size_words(s.asked),
+                                               size_words(*s.total))};
+  return std::nullopt;
+}
+
+/// The allocator listed its pieces: exact where messages alone can only estimate.
+Answer by_pieces(const Failure& f, const Sums& s) {
+  const auto piece = f.figures.get(Figure::piece);
+  if (!piece || !s.allocated || *piece >= s.asked) return std::nullopt;
+  const double free = s.cached.value_or(0);
+  const std::string sizes = fmt::format("{} were requested; the allocator had {} in use and {}", size_words(s.asked),
+                                        size_words(*s.allocated), free_words(free, *piece, f));
+  if (free >= s.asked) return Verdict{Cause::fragmentation, sizes + ": enough, but not in one piece"};
   const double taken = *s.allocated + free;
   // It is allowed more than it has, and did not get it.
-  if (s.allowed && taken + *s.asked <= *s.allowed * 0.99) {
-    f.cause = Cause::outside;
-    f.because = fmt::format("{}; it may take {} and has taken {}: the device did not have the rest", sizes,
-                            size_words(*s.allowed), size_words(taken));
-    return true;
-  }
-  f.cause = Cause::too_big;
-  f.because = sizes;
-  return true;
+  if (s.allowed && taken + s.asked <= *s.allowed * kAlmost)
+    return Verdict{Cause::outside, fmt::format("{}; it may take {} and has taken {}: the device did not have the rest",
+                                               sizes, size_words(*s.allowed), size_words(taken))};
+  return Verdict{filled_by(s.asked, s.allowed.value_or(taken)), sizes};
 }
+
+/// The device had the request free, and no limit is named: an unnamed one stopped it. Some is kept back by drivers, so
+/// free memory shows a limit only where there is some to spare (as `snapshot oom`).
+Answer by_room_on_device(const Failure&, const Sums& s) {
+  if (s.allowed || !s.has_room_on_device() || !s.total || *s.free > *s.total) return std::nullopt;
+  return Verdict{
+      Cause::limit,
+      fmt::format("{} were requested and {} of the device's {} were free: something else stopped it, a limit "
+                  "of this process or of the driver",
+                  size_words(s.asked), size_words(*s.free), size_words(*s.total))};
+}
+
+/// A message does not say how the cache lies: as in `snapshot summary`, less than a tenth of what is reserved, or 64
+/// MiB, is what any allocator keeps.
+Answer by_cache(const Failure&, const Sums& s) {
+  const double cached = s.cached.value_or(0);
+  const double room = s.is_limited() ? 0 : s.free.value_or(0);
+  if (cached < std::max(64 * kMiB, s.reserved.value_or(0) / 10) || cached + room < s.asked || cached <= room)
+    return std::nullopt;
+  return Verdict{Cause::fragmentation,
+                 fmt::format("{} were requested; {} were reserved and not allocated{}: enough, but not in one piece",
+                             size_words(s.asked), size_words(cached),
+                             s.free && !s.is_limited() ? fmt::format(" and {} free", size_words(*s.free)) : "")};
+}
+
+/// What is held and the request exceed the limit in the message, or would not.
+Answer by_limit(const Failure& f, const Sums& s) {
+  if (!s.allowed) return std::nullopt;
+  const std::string asked = fmt::format("{} were requested", size_words(s.asked));
+  if (s.has_hit_allowed() && s.is_limited())
+    return Verdict{Cause::limit, fmt::format("{}, {} were held and {} are allowed{}", asked, size_words(s.held()),
+                                             size_words(*s.allowed),
+                                             s.free && s.total ? fmt::format("; the device still had {} of {} free",
+                                                                             size_words(*s.free), size_words(*s.total))
+                                                               : "")};
+  if (s.free || !s.allocated) return std::nullopt;
+  if (s.held() + s.asked <= *s.allowed)
+    return Verdict{Cause::fragmentation,
+                   fmt::format("{}; {} of the {} that may be taken were in use: {} were free, but not in one piece",
+                               asked, size_words(s.held()), size_words(*s.allowed), size_words(*s.allowed - s.held()))};
+  if (f.wording->otherwise == Cause::limit) return std::nullopt;
+  return Verdict{filled_by(s.asked, *s.allowed), fmt::format("{} while {} of the {} that may be taken were in use",
+                                                             asked, size_words(s.held()), size_words(*s.allowed))};
+}
+
+Answer by_intel_piece(const Failure& f, const Sums& s) {
+  if (f.wording->name != "torch_xpu" || s.asked < kIntelPieceBytes || !s.total) return std::nullopt;
+  const double free = s.free.value_or(*s.total - s.held());
+  if (free < s.asked) return std::nullopt;
+  return Verdict{Cause::limit,
+                 fmt::format("{} were requested in one piece, and {} of the device's {} were free: Intel's driver "
+                             "allocates no piece of 4 GiB or more unless it is told to",
+                             size_words(s.asked), size_words(free), size_words(*s.total))};
+}
+
+/// The message has one figure of all that is held outside the allocator (Apple's GPUs).
+Answer by_outside_figure(const Failure& f, const Sums& s) {
+  const auto outside = f.figures.get(Figure::outside);
+  if (!outside || !s.total || !s.allocated) return std::nullopt;
+  // They are of this process, too (its compiled graphs): the larger part is meant.
+  if (*outside > *s.allocated && *outside >= s.asked)
+    return Verdict{
+        Cause::outside,
+        fmt::format("{} were requested while {} were allocated here; {} of the {} that may be used are held "
+                    "outside this allocator",
+                    size_words(s.asked), size_words(*s.allocated), size_words(*outside), size_words(*s.total))};
+  return Verdict{
+      filled_by(s.asked, *s.total),
+      fmt::format("{} were requested while {} were allocated and {} held otherwise, of {} that may be used",
+                  size_words(s.asked), size_words(*s.allocated), size_words(*outside), size_words(*s.total))};
+}
+
+/// Other processes that the message names. Where one of them may be this process, what is outside its allocator counts.
+Answer by_others(const Failure& f, const Sums& s) {
+  if (f.may_name_itself || !s.total || !s.free || f.others.empty()) return std::nullopt;
+  if (s.others <= ordinary_outside_bytes(*s.total) || s.others < s.asked) return std::nullopt;
+  return Verdict{
+      Cause::outside,
+      fmt::format("{} were requested and {} were free; of the device's {} others hold {}: {}", size_words(s.asked),
+                  size_words(*s.free), size_words(*s.total), size_words(s.others), processes_words(f.others))};
+}
+
+/// What is neither free nor this allocator's.
+Answer by_what_is_outside(const Failure& f, const Sums& s) {
+  if (!s.total || !s.free || (!s.reserved && !s.allocated)) return std::nullopt;
+  const double ordinary = ordinary_outside_bytes(*s.total);
+  const double outside = *s.total - *s.free - s.held();
+  if (outside <= ordinary || outside < s.asked) return std::nullopt;
+  const double own = s.process ? *s.process - s.held() : 0;
+  std::string by_whom;
+  if (own > ordinary) by_whom = fmt::format(" ({} of them by this process)", size_words(own));
+  if (f.may_name_itself)
+    by_whom = fmt::format("; the message names {}, {} may be this one", processes_words(f.others),
+                          f.others.size() == 1 ? "which" : "one of which");
+  return Verdict{
+      Cause::outside,
+      fmt::format("{} were requested and {} were free; of the device's {} this allocator had {}, and {} are used "
+                  "outside it{}",
+                  size_words(s.asked), size_words(*s.free), size_words(*s.total), size_words(s.held()),
+                  size_words(outside), by_whom)};
+}
+
+/// Nothing else explains it: the program's own memory and the request do not fit.
+Answer by_own_need(const Failure& f, const Sums& s) {
+  if (!s.total || !s.free || !s.allocated) return std::nullopt;
+  const double cached = s.cached.value_or(0);
+  const std::string rest =
+      fmt::format("{}{}", cached > 0 ? fmt::format(", with {} in the cache", size_words(cached)) : "",
+                  f.others.empty() || f.may_name_itself ? "" : fmt::format("; {} for others", size_words(s.others)));
+  const bool is_more_than_device = *s.allocated > *s.total;
+  const std::string moved =
+      is_more_than_device
+          ? fmt::format(" (more than the device's {}: the driver had moved some to the host)", size_words(*s.total))
+          : "";
+  if (filled_by(s.asked, *s.total) == Cause::full)
+    return Verdict{
+        Cause::full,
+        fmt::format("{}{} were allocated{} and {} were free when {} were requested{}", size_words(*s.allocated),
+                    is_more_than_device ? "" : fmt::format(" of the device's {}", size_words(*s.total)), moved,
+                    size_words(*s.free), size_words(s.asked), rest)};
+  return Verdict{Cause::too_big,
+                 fmt::format("{} were requested while {} were allocated{}, and only {} were free{}",
+                             size_words(s.asked), size_words(*s.allocated), moved, size_words(*s.free), rest)};
+}
+
+/// The message was cut off before the allocator's figures, and tells what this process holds.
+Answer by_process(const Failure&, const Sums& s) {
+  if (!s.total || !s.free || !s.process) return std::nullopt;
+  const std::string sizes =
+      fmt::format("this process had {} of the device's {}, and {} were free when {} were requested",
+                  size_words(*s.process), size_words(*s.total), size_words(*s.free), size_words(s.asked));
+  const double others = *s.total - *s.free - *s.process;
+  if (others > ordinary_outside_bytes(*s.total) && others >= s.asked) return Verdict{Cause::outside, sizes};
+  return Verdict{filled_by(s.asked, *s.total), sizes};
+}
+
+/// A small request on a device that others may fill.
+Answer by_little_room(const Failure& f, const Sums& s) {
+  if (!s.total || !s.free || filled_by(s.asked, *s.total) != Cause::full) return std::nullopt;
+  if (f.wording->otherwise != Cause::too_big) return std::nullopt;
+  return Verdict{
+      Cause::unknown,
+      fmt::format("{} were requested, and {} of the device's {} were free; the message does not say who holds "
+                  "the rest",
+                  size_words(s.asked), size_words(*s.free), size_words(*s.total))};
+}
+
+/// The first that applies decides; docs/explain.md has them in this order. All but the first two are about the request.
+constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
+    by_kv_cache,        by_total_need, by_size_of_device, by_pieces,         by_room_on_device,
+    by_cache,           by_limit,      by_intel_piece,    by_outside_figure, by_others,
+    by_what_is_outside, by_own_need,   by_process,        by_little_room};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
-  const Sums s = sums_of(f);
-  const auto set = [&f](Cause cause, std::string because) {
-    f.cause = cause;
-    f.because = std::move(because);
-    return true;
-  };
-  if (const auto needed = f.figures.get(Figure::needed); needed && !s.total && *needed < kSmallBytes)
-    return set(Cause::unknown,
-               fmt::format("this program needs {} in all, which fits on any card: earlier arrays of this "
-                           "process, or others, filled the device",
-                           size_words(*needed)));
-  if (const auto needed = f.figures.get(Figure::needed); needed && s.total) {
-    const double free = s.free.value_or(*s.total);
-    const double used = *s.total - free;
-    if (s.free && *needed > free && *needed <= *s.total) {
-      const std::string sizes =
-          fmt::format("{} were needed at the start, but of the device's {} only {} were free: {} were already in use",
-                      size_words(*needed), size_words(*s.total), size_words(free), size_words(used));
-      return set(used > ordinary_outside_bytes(*s.total) ? Cause::outside : Cause::limit, sizes);
+  const Sums sums = sums_of(f);
+  for (const auto rule : kDeviceRules) {
+    if (sums.asked <= 0 && rule != by_kv_cache && rule != by_total_need) return false;
+    if (Answer answer = rule(f, sums)) {
+      f.cause = answer->cause;
+      f.because = std::move(answer->because);
+      return true;
     }
-    if (*needed > *s.total)
-      return set(Cause::too_big,
-                 fmt::format("{} are needed, but only {} are available", size_words(*needed), size_words(*s.total)));
-  }
-  if (!s.asked) return false;
-  if (*s.asked >= kImpossibleBytes)
-    return set(Cause::too_big, fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
-                                           "overflow, a shape, a damaged file)",
-                                           size_words(*s.asked)));
-  const std::string asked = fmt::format("{} were requested", size_words(*s.asked));
-  if (s.total && *s.asked >= *s.total)
-    return set(Cause::too_big, fmt::format("{}, and the device has {} in all", asked, size_words(*s.total)));
-  if (const auto piece = f.figures.get(Figure::piece); piece && judge_pieces(f, s, *piece)) return true;
-  const double cached = s.cached.value_or(0);
-  // A limit makes what is free beyond it useless; some is kept back by drivers, so free memory alone shows a limit only
-  // where there is some to spare (as `snapshot oom`).
-  const double spare = 32 * kMiB + *s.asked / 32;
-  const double held = s.reserved.value_or(s.allocated.value_or(0));
-  // Messages round to a hundredth.
-  const bool has_hit_allowed = s.allowed && held + *s.asked > *s.allowed * 0.99;
-  const bool is_limited = (has_hit_allowed && s.free.value_or(*s.allowed) >= *s.asked) ||
-                          (!s.allowed && s.free && *s.free >= *s.asked + spare);
-  if (is_limited && !s.allowed && s.total && *s.free <= *s.total)
-    return set(Cause::limit,
-               fmt::format("{} and {} of the device's {} were free: something else stopped it, a limit of "
-                           "this process or of the driver",
-                           asked, size_words(*s.free), size_words(*s.total)));
-  const double room = is_limited ? 0 : s.free.value_or(0);
-  // A message does not say how the cache lies: as in `snapshot summary`, less than a tenth of what is reserved, or 64
-  // MiB, is what any allocator keeps.
-  const bool is_cache_large = cached >= std::max(64 * kMiB, s.reserved.value_or(0) / 10);
-  if (is_cache_large && cached + room >= *s.asked && cached > room)
-    return set(
-        Cause::fragmentation,
-        fmt::format("{}; {} were reserved and not allocated{}: enough, but not in one piece", asked, size_words(cached),
-                    s.free && !is_limited ? fmt::format(" and {} free", size_words(*s.free)) : ""));
-  if (has_hit_allowed && is_limited) {
-    return set(Cause::limit,
-               fmt::format("{}, {} were held and {} are allowed{}", asked, size_words(held), size_words(*s.allowed),
-                           s.free && s.total ? fmt::format("; the device still had {} of {} free", size_words(*s.free),
-                                                           size_words(*s.total))
-                                             : ""));
-  }
-  if (s.allowed && !s.free && s.allocated && held + *s.asked <= *s.allowed)
-    return set(Cause::fragmentation,
-               fmt::format("{}; {} of the {} that may be taken were in use: {} were free, but not in one piece", asked,
-                           size_words(held), size_words(*s.allowed), size_words(*s.allowed - held)));
-  if (s.allowed && !s.free && s.allocated && f.wording->otherwise != Cause::limit)
-    return set(Cause::too_big, fmt::format("{} while {} of the {} that may be taken were in use", asked,
-                                           size_words(held), size_words(*s.allowed)));
-  if (is_intel(f) && *s.asked >= kIntelPieceBytes && s.total && s.free.value_or(*s.total - held) >= *s.asked)
-    return set(Cause::limit, fmt::format("{} in one piece, and {} of the device's {} were free: Intel's driver "
-                                         "allocates no piece of 4 GiB or more unless it is told to",
-                                         asked, size_words(s.free.value_or(*s.total - held)), size_words(*s.total)));
-  if (const auto outside = f.figures.get(Figure::outside); outside && s.total && s.allocated) {
-    // They are of this process, too (its compiled graphs): the larger part is meant.
-    if (*outside > *s.allocated && *outside >= *s.asked)
-      return set(Cause::outside,
-                 fmt::format("{} while {} were allocated here; {} of the {} that may be used are held "
-                             "outside this allocator",
-                             asked, size_words(*s.allocated), size_words(*outside), size_words(*s.total)));
-    return set(Cause::too_big,
-               fmt::format("{} while {} were allocated and {} held otherwise, of {} that may be used", asked,
-                           size_words(*s.allocated), size_words(*outside), size_words(*s.total)));
-  }
-  if (s.total && s.free) {
-    const double ordinary = ordinary_outside_bytes(*s.total);
-    if (s.is_in_message && s.others > ordinary && s.others >= *s.asked)
-      return set(Cause::outside,
-                 fmt::format("{} and {} were free; of the device's {} others hold {}: {}", asked, size_words(*s.free),
-                             size_words(*s.total), size_words(s.others), others_words(f.others)));
-    if (s.reserved || s.allocated) {
-      const double outside = *s.total - *s.free - held;
-      if (outside > ordinary && outside >= *s.asked) {
-        const double own = s.process ? *s.process - held : 0;
-        return set(Cause::outside,
-                   fmt::format("{} and {} were free; of the device's {} this allocator had {}, and {} are used outside "
-                               "it{}",
-                               asked, size_words(*s.free), size_words(*s.total), size_words(held), size_words(outside),
-                               own > ordinary ? fmt::format(" ({} of them by this process)", size_words(own)) : ""));
-      }
-    }
-    if (s.allocated)
-      return set(
-          Cause::too_big,
-          fmt::format("{} while {} were allocated{}, and only {} were free{}{}", asked, size_words(*s.allocated),
-                      *s.allocated > *s.total
-                          ? fmt::format(" (more than the device's {}: the driver had moved some to the host)",
-                                        size_words(*s.total))
-                          : "",
-                      size_words(*s.free), cached > 0 ? fmt::format(", with {} in the cache", size_words(cached)) : "",
-                      s.is_in_message ? fmt::format("; {} for others", size_words(s.others)) : ""));
   }
   return false;
 }
@@ -267,7 +337,13 @@ std::string wording_words(const Failure& f) {
         out += ", and such a buffer is made when the model is loaded, before anything can grow";
       break;
     case Cause::outside:
-      add("the memory was released before, and others hold it now");
+      if (const auto slept = f.figures.get(Figure::slept))
+        add(fmt::format("the {} that it gave back when it went to sleep are held by others now", size_words(*slept)));
+      else
+        add("the memory was released before, and others hold it now");
+      break;
+    case Cause::full:
+      add(fmt::format("{} had filled the device before", f.wording->program));
       break;
     default:
       add(fmt::format("{} says that memory ran out, but not who holds it", f.wording->program));
@@ -299,79 +375,7 @@ void find_cause(Failure& failure) {
     failure.cause = failure.wording->otherwise;
     failure.because = wording_words(failure);
   }
-  if (!failure.largest.empty()) failure.because += fmt::format("; the largest: {}", holdings_words(failure.largest, 3));
-}
-
-std::string fault_of(const Failure& f) {
-  switch (f.cause) {
-    case Cause::leak:
-      return "the program's: it keeps what it should have released";
-    case Cause::fragmentation:
-      return "the allocator's: the memory is there, in pieces that are too small";
-    case Cause::too_big:
-      return "the program's own need, and nobody else's";
-    case Cause::limit:
-      return f.wording->setting.empty() ? "a limit that was set, not the device"
-                                        : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
-    case Cause::outside:
-      return f.others.empty() ? "not this allocator's: other processes, or libraries of this one"
-                              : fmt::format("others': {}", others_words(f.others));
-    case Cause::host:
-      return "the host's memory, not the GPU's";
-    case Cause::unknown:
-      break;
-  }
-  return "cannot be told from this message";
-}
-
-std::string next_step_of(const Failure& f) {
-  switch (f.cause) {
-    case Cause::leak:
-      return "find the line that keeps it: vramtrack run -- PROGRAM, or vramtrack snapshot leaks on three snapshots";
-    case Cause::fragmentation:
-      if (f.wording->program == "PyTorch")
-        return "set PYTORCH_ALLOC_CONF=expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF before 2.9), or make the "
-               "sizes "
-               "repeat (pad batches and sequences)";
-      return "make the sizes repeat (pad batches and sequences), or allocate the large blocks first";
-    case Cause::too_big: {
-      if (f.figures.get(Figure::asked).value_or(0) >= kImpossibleBytes)
-        return "look for the wrong size in the line that asked";
-      // A layout that pads most of an array away needs another shape, not a smaller one.
-      if (!f.largest.empty() && f.largest.front().padding_bytes * 2 > f.largest.front().bytes)
-        return fmt::format(
-            "give the largest array another shape: the device pads its last two dimensions (to multiples "
-            "of 8 and 128), and {} of its {} are padding",
-            size_words(f.largest.front().padding_bytes), size_words(f.largest.front().bytes));
-      // PyTorch's settings are limits: they help where there was room.
-      const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
-      return fmt::format(
-          "use less at once: a smaller batch or sequence, activation checkpointing, a lower precision, more devices{}",
-          has_setting ? fmt::format("; see also {}", f.wording->setting) : "");
-    }
-    case Cause::limit:
-      return f.wording->setting.empty() ? "find the limit and raise it, or use less below it"
-                                        : fmt::format("raise it ({}), or use less below it", f.wording->setting);
-    case Cause::outside:
-      return "see who holds the device (vramtrack holders, or watch --once), end what is left over, or choose another "
-             "device with CUDA_VISIBLE_DEVICES";
-    case Cause::host:
-      return f.wording->setting.empty() || f.is_pinned
-                 ? "give the host, the container or the job more memory, or load less at once (fewer workers, no "
-                   "pinning, no offloading)"
-                 : fmt::format("raise the limit ({}), or load less at once", f.wording->setting);
-    case Cause::unknown:
-      break;
-  }
-  return "record what this would need: see below";
-}
-
-std::string would_tell_of(const Failure& f) {
-  if (f.wording->role == Role::host)
-    return "the kernel's log (dmesg -T | grep -i -e oom -e killed), kubectl describe pod, or sacct -o State,MaxRSS of "
-           "the job";
-  return "who held the device when it failed: vramtrack watch beside the program, or vramtrack run -- PROGRAM, or the "
-         "whole message with its figures";
+  if (!failure.largest.empty()) failure.because += "; " + holdings_words(failure.largest);
 }
 
 }  // namespace vramtrack::explain

@@ -26,10 +26,17 @@ constexpr std::array<Named, kFigureCount> kNames = {{
     {"allowed", "allowed_bytes"},
     {"resident", "resident_bytes"},
     {"piece", "largest_free_bytes"},
+    {"budget", "budget_bytes"},
+    {"weights", "weights_bytes"},
+    {"kv_cache", "kv_cache_bytes"},
+    {"missing", "missing_bytes"},
+    {"slept", "slept_bytes"},
     {"device", "device"},
     {"pid", "pid"},
     {"count", "count"},
     {"fraction", "fraction"},
+    {"tokens", "tokens"},
+    {"tokens_fit", "tokens_fit"},
     {"shape", "shape"},
     {"pieces", "free_pieces"},
     {"element", "element"},
@@ -57,10 +64,11 @@ std::size_t Figures::count() const {
       std::count_if(values_.begin(), values_.end(), [](const auto& value) { return value.has_value(); }));
 }
 
-bool Figures::agrees_with(const Figures& other) const {
+bool Figures::agrees_with(const Figures& other, double tolerance) const {
   for (std::size_t i = 0; i < kFigureCount; ++i) {
     if (!values_[i] || !other.values_[i]) continue;
-    if (std::abs(*values_[i] - *other.values_[i]) > std::max(std::abs(*values_[i]), std::abs(*other.values_[i])) / 100)
+    if (std::abs(*values_[i] - *other.values_[i]) >
+        tolerance * std::max(std::abs(*values_[i]), std::abs(*other.values_[i])))
       return false;
   }
   return true;

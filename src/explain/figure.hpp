@@ -25,14 +25,21 @@ enum class Figure : std::uint8_t {
   allowed,      ///< a limit on what may be taken
   resident,     ///< host memory of a process
   piece,        ///< the largest piece that is free in the allocator
+  budget,       ///< of the device, what a serving engine takes by its own setting
+  weights,      ///< of the model
+  kv_cache,     ///< what is left for the key-value cache
+  missing,      ///< by what the weights and activations exceed the budget
+  slept,        ///< given back by a serving engine when it went to sleep
   device,       ///< the device's number
   pid,
   count,
-  fraction,  ///< of the device that may be taken, 0 to 1
-  shape,     ///< "[2048,436631]": the product of its numbers
-  pieces,    ///< how many pieces are free in the allocator
-  element,   ///< the name of a tensor's type: the bytes of one element
-  skipped,   ///< a word or number of no use
+  fraction,    ///< of the device that may be taken, 0 to 1
+  tokens,      ///< of the longest request
+  tokens_fit,  ///< that the key-value cache can hold
+  shape,       ///< "[2048,436631]": the product of its numbers
+  pieces,      ///< how many pieces are free in the allocator
+  element,     ///< the name of a tensor's type: the bytes of one element
+  skipped,     ///< a word or number of no use
 };
 inline constexpr std::size_t kFigureCount = static_cast<std::size_t>(Figure::skipped) + 1;
 
@@ -49,8 +56,8 @@ class Figures {
   [[nodiscard]] std::optional<double> get(Figure figure) const { return values_[static_cast<std::size_t>(figure)]; }
   void set(Figure figure, double value) { values_[static_cast<std::size_t>(figure)] = value; }
   [[nodiscard]] std::size_t count() const;
-  /// No figure has two values that differ by more than one in a hundred (messages round).
-  [[nodiscard]] bool agrees_with(const Figures& other) const;
+  /// No figure has two values that differ by more than `tolerance` of the larger one.
+  [[nodiscard]] bool agrees_with(const Figures& other, double tolerance) const;
   /// Takes from `other` what is missing here.
   void complete(const Figures& other);
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
-#include "core/format.hpp"
+#include "explain/advice.hpp"
 #include "explain/cause.hpp"
+#include "explain/processes.hpp"
+#include "explain/story.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -14,18 +16,26 @@ namespace {
 constexpr std::uint64_t kNearLines = 60;
 /// A line of a traceback this near above a message belongs to it.
 constexpr std::uint64_t kTracebackLines = 20;
-/// So many failures that hold ever more are a leak; of two, the second may be another place of the program.
-constexpr std::size_t kLeastFailures = 3;
 
 /// The last line that tells of it: a table may be longer than what lies between two messages.
 std::uint64_t end_of(const Failure& failure) {
   return std::max(failure.last_line, failure.table_line);
 }
 
+/// Libraries that take memory beside a framework's allocator: they fail on their own.
+bool is_library(const Wording& wording) {
+  const std::string_view p = wording.program;
+  return p == "NCCL" || p == "cuBLAS" || p == "cuDNN" || p == "cuSOLVER";
+}
+
 bool is_same_failure(const Failure& failure, const Message& message) {
   if (failure.wording->role != message.wording->role) return false;
-  if (!failure.figures.agrees_with(message.figures)) return false;
-  // Figures that are there twice are a message that was printed twice; another failure differs in them.
+  if (failure.wording->program != message.wording->program &&
+      (is_library(*failure.wording) || is_library(*message.wording)))
+    return false;
+  // Figures that are there twice are a message that was printed twice; another failure differs in them. Wordings round
+  // differently, to a hundredth.
+  if (!failure.figures.agrees_with(message.figures, failure.wording == message.wording ? 0 : 0.01)) return false;
   return message.line <= end_of(failure) + kNearLines;
 }
 
@@ -36,6 +46,7 @@ void merge(Failure& failure, const Message& message) {
   if (message.figures.count() > failure.figures.count() || tells_cause) {
     failure.wording = message.wording;
     failure.text = message.text;
+    failure.before = message.before;
   }
   failure.figures.complete(message.figures);
   if (failure.others.empty()) failure.others = message.others;
@@ -56,55 +67,46 @@ void add_table(std::vector<Failure>& failures, const Message& table) {
   Failure* const failure = failure_of(failures, table);
   if (failure == nullptr) return;
   failure->figures.complete(table.figures);
-  if (failure->largest.empty()) failure->largest = table.largest;
+  // XLA's buffers and the chunks of its allocator are two views of one memory; of two tables of one kind the first
+  // counts.
+  const auto is_of_kind = [&table](const Holding& h) { return h.table == table.wording->name; };
+  if (std::none_of(failure->largest.begin(), failure->largest.end(), is_of_kind))
+    failure->largest.insert(failure->largest.end(), table.largest.begin(), table.largest.end());
 }
 
-/// What a line beside a failure adds to it. Figures of the program's budget hold for all that comes after.
-void add_context(std::vector<Failure>& failures, const std::vector<const Message*>& contexts) {
-  for (const Message* const context : contexts)
-    if (context->last_line > 0) add_table(failures, *context);
-  for (Failure& failure : failures) {
-    for (const Message* const context : contexts) {
-      if (context->last_line > 0) continue;
-      const bool is_pinning = context->wording->otherwise == Cause::host;
-      if (is_pinning) {
-        if (context->line <= failure.line && context->line + kTracebackLines >= failure.line) failure.is_pinned = true;
-        continue;
-      }
-      const bool is_before = context->line <= failure.line;
-      if (!is_before && context->line > end_of(failure) + kNearLines) continue;
-      const auto device = context->figures.get(Figure::device);
-      if (device && failure.figures.get(Figure::device) != device) continue;
-      failure.figures.complete(context->figures);
-    }
+/// What a line beside a failure adds to it.
+void add_line(Failure& failure, const Message& line) {
+  const bool is_before = line.line <= failure.line;
+  const std::uint64_t distance = is_before ? failure.line - line.line : 0;
+  if (line.wording->role == Role::frame) {
+    const bool is_near = is_before ? distance <= kNearLines : line.line <= end_of(failure) + kTracebackLines;
+    if (is_near && failure.runs_in.empty()) failure.runs_in = line.wording->program;
+    return;
   }
+  if (line.wording->otherwise == Cause::host) {
+    if (is_before && distance <= kTracebackLines) failure.is_pinned = true;
+    return;
+  }
+  if (!is_before && line.line > end_of(failure) + kNearLines) return;
+  const auto device = line.figures.get(Figure::device);
+  if (device && failure.figures.get(Figure::device) != device) return;
+  failure.figures.complete(line.figures);
 }
 
-std::string story_of(const std::vector<Failure>& failures, bool& is_leak) {
-  is_leak = false;
-  if (failures.size() < 2) return {};
-  std::string out =
-      fmt::format("{} failures, the first in line {}, the last in line {}", format_number(failures.size()),
-                  format_number(failures.front().line), format_number(failures.back().line));
-  std::vector<double> held;
-  std::optional<double> device = failures.front().figures.get(Figure::device);
-  for (const Failure& failure : failures)
-    if (const auto allocated = failure.figures.get(Figure::allocated);
-        allocated && failure.figures.get(Figure::device) == device)
-      held.push_back(*allocated);
-  if (held.size() < 2) return out;
-  const bool rises = std::adjacent_find(held.begin(), held.end(), std::greater_equal<>()) == held.end();
-  const double rise = held.back() - held.front();
-  // A tenth of what is held: less did not fill the device (as `snapshot oom`).
-  is_leak = rises && held.size() >= kLeastFailures && rise * 10 >= held.back();
-  if (rises)
-    out += fmt::format("; what was allocated rose each time, from {} to {}", size_words(held.front()),
-                       size_words(held.back()));
-  else
-    out += fmt::format("; what was allocated did not grow from one to the next ({} to {})",
-                       size_words(*std::min_element(held.begin(), held.end())),
-                       size_words(*std::max_element(held.begin(), held.end())));
-  return out;
+/// Figures of the program's budget hold for all that comes after; of several, those that were printed last.
+void add_contexts(std::vector<Failure>& failures, const std::vector<const Message*>& contexts) {
+  std::vector<const Message*> lines;
+  for (const Message* const context : contexts)
+    if (context->last_line > 0)
+      add_table(failures, *context);
+    else
+      lines.push_back(context);
+  for (Failure& failure : failures) {
+    const auto after =
+        std::find_if(lines.begin(), lines.end(), [&failure](const Message* line) { return line->line > failure.line; });
+    for (auto line = after; line != lines.begin();) add_line(failure, **--line);
+    for (auto line = after; line != lines.end(); ++line) add_line(failure, **line);
+  }
 }
 
 }  // namespace
@@ -113,12 +115,13 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
   Explanation out;
   std::vector<const Message*> contexts;
   for (const Message& message : messages) {
-    if (message.wording->role == Role::context) {
+    if (message.wording->role == Role::context || message.wording->role == Role::frame) {
       contexts.push_back(&message);
       if (!out.failures.empty() && message.line <= end_of(out.failures.back()) + kNearLines)
         out.failures.back().table_line = std::max(out.failures.back().table_line, message.last_line);
       continue;
     }
+    if (message.wording->role == Role::event) continue;
     ++out.message_count;
     if (!out.failures.empty() && is_same_failure(out.failures.back(), message)) {
       merge(out.failures.back(), message);
@@ -130,19 +133,25 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     failure.text = message.text;
     failure.figures = message.figures;
     failure.others = message.others;
+    failure.before = message.before;
   }
   if (out.failures.empty()) return std::nullopt;
-  add_context(out.failures, contexts);
-  for (Failure& failure : out.failures) find_cause(failure);
+  add_contexts(out.failures, contexts);
+  for (Failure& failure : out.failures) {
+    find_own_process(failure);
+    find_cause(failure);
+  }
   const auto known = std::find_if(out.failures.begin(), out.failures.end(),
                                   [](const Failure& failure) { return failure.cause != Cause::unknown; });
   if (known != out.failures.end()) out.decisive = static_cast<std::size_t>(known - out.failures.begin());
-  bool is_leak = false;
-  out.story = story_of(out.failures, is_leak);
+  const Growth growth = growth_of(out.failures);
+  out.events = events_of(out.failures, messages);
+  out.growth = growth.words;
+  out.story = story_words(out);
   Failure& decisive = out.failures[out.decisive];
-  if (is_leak && decisive.cause != Cause::host) {
+  if (growth.is_leak && decisive.cause != Cause::host) {
     decisive.cause = Cause::leak;
-    decisive.because = fmt::format("{}; {}", decisive.because, out.story);
+    decisive.because = fmt::format("{}; {}", growth.words, decisive.because);
   }
   out.cause = decisive.cause;
   out.because = decisive.because;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "explain/reader.hpp"
@@ -19,13 +20,25 @@ struct Failure {
   std::string text;             ///< as Message::text
   std::uint64_t messages = 1;   ///< that tell of it
   std::uint64_t last_line = 0;  ///< of the last of them
+  std::string before;           ///< as Message::before
   Figures figures;
   std::vector<OtherProcess> others;
-  std::vector<Holding> largest;  ///< what holds most, of a table beside the message; may be empty
+  double own_pid = 0;            ///< of the process that failed; 0: the text does not tell
+  bool may_name_itself = false;  ///< one of the others may be the process that failed
+  std::vector<Holding> largest;  ///< what holds most, of each table beside the message; may be empty
   std::uint64_t table_line = 0;  ///< the last line of the tables beside it; 0: there are none
+  std::string_view runs_in;      ///< the program whose code led to it; empty: nothing near shows it
   bool is_pinned = false;        ///< it happened while host memory was pinned
   Cause cause = Cause::unknown;
   std::string because;
+};
+
+/// What happened, once or more often.
+struct Event {
+  std::uint64_t line = 0;  ///< of the first
+  std::uint64_t last_line = 0;
+  std::uint64_t count = 1;
+  std::string what;  ///< "PyTorch ran out of GPU memory"
 };
 
 struct Explanation {
@@ -36,13 +49,15 @@ struct Explanation {
   std::string because;  ///< the figures behind it, in words
   std::string fault;    ///< whose it is
   std::string next_step;
-  std::string would_tell;  ///< what would decide; empty where the cause is known
-  std::string story;       ///< how often it failed and whether it grew; empty where there is one failure
+  std::string would_tell;     ///< what would decide; empty where the cause is known
+  std::vector<Event> events;  ///< of several kinds, in the order in which each first happened; empty: there is one kind
+  std::string growth;         ///< whether what is held rose from one failure to the next; empty: nothing shows it
+  std::string story;          ///< both in words, and how often it failed; empty where there is one failure alone
 
   [[nodiscard]] const Failure& failure() const { return failures[decisive]; }
 };
 
-/// nullopt: there is no failure among them. O(messages).
+/// nullopt: there is no failure among them. O(failures * messages).
 std::optional<Explanation> explain(std::span<const Message> messages);
 
 /// What of a device is in use beside an allocator without anybody to blame: contexts and kernels of libraries. As in

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "explain/wording.hpp"
@@ -17,6 +18,7 @@ struct OtherProcess {
 
 /// What one array, or one operation, holds. Its texts are foreign: print them through core/printable.
 struct Holding {
+  std::string_view table;  ///< the name of the table's wording: "bfc_dump"
   double bytes = 0;
   std::uint64_t count = 1;   ///< allocations that are so large together
   std::string shape;         ///< "f32[4096,128,3]"; empty: not told
@@ -30,6 +32,7 @@ struct Message {
   std::uint64_t line = 0;       ///< on which it begins, from 1
   std::uint64_t last_line = 0;  ///< of a table
   std::string text;             ///< its first line, at most 300 bytes; foreign bytes: print them through core/printable
+  std::string before;           ///< what stands before it on its line, at most 256 bytes: a logger's words
   Figures figures;
   std::vector<OtherProcess> others;  ///< at most 64
   std::vector<Holding> largest;      ///< of a table: at most 8, the largest first

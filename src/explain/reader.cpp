@@ -1,6 +1,7 @@
 #include "explain/reader.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "explain/anchors.hpp"
 
@@ -90,15 +91,17 @@ void Reader::scan(bool is_end) {
   std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) { return a.begin < b.begin; });
   Found best;
   for (const Start& start : starts) {
-    Found found{start.begin, all.wordings[start.index], {}};
+    Found found{start.begin, all.wordings[start.index], all.patterns[start.index].anchor().size(), {}};
     if (!all.patterns[start.index].match(text_, start.begin, found.match)) continue;
     if (best.wording == nullptr || start.begin >= best.match.end) {
       if (best.wording != nullptr) take(best);
       best = std::move(found);
       continue;
     }
-    // Of wordings that lie over one another the one that tells most.
-    const auto rank = [](const Found& f) { return std::pair(f.match.captured.size(), f.match.end - f.begin); };
+    // Of wordings that lie over one another the one that tells most; of equal ones that which leaves less open.
+    const auto rank = [](const Found& f) {
+      return std::tuple(f.match.captured.size(), f.match.end - f.begin, f.anchor_size);
+    };
     if (rank(found) > rank(best)) {
       found.begin = best.begin;
       best = std::move(found);
@@ -126,9 +129,18 @@ void Reader::take(const Found& found) {
     ++dropped_;
     return;
   }
+  // The frames of one traceback are one sign.
+  const bool is_frame = found.wording->role == Role::frame;
+  if (is_frame && !messages_.empty() && messages_.back().wording == found.wording) {
+    messages_.back().line = lines_before_ + 1;
+    return;
+  }
   Message& message = messages_.emplace_back();
   message.wording = found.wording;
   message.line = lines_before_ + 1;
+  const std::size_t from = found.begin - std::min(found.begin, kBehindBytes);
+  const std::string_view before = std::string_view(text_).substr(from, found.begin - from);
+  message.before = before.substr(before.rfind('\n') + 1);
   const std::string_view text = std::string_view(text_).substr(found.begin, kMostTextBytes);
   message.text = text.substr(0, text.find('\n'));
   double pid = 0;

@@ -28,6 +28,7 @@ class Reader {
   struct Found {
     std::size_t begin = 0;
     const Wording* wording = nullptr;
+    std::size_t anchor_size = 0;
     Match match;
   };
   void scan(bool is_end);

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "core/format.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "explain/cause.hpp"
+#include "explain/processes.hpp"
+#include "explain/story.hpp"
 #include "explain/table.hpp"
 
 namespace vramtrack::explain {
@@ -22,6 +26,11 @@ constexpr Row kRows[] = {
     {Figure::needed, "needed", "in all, before it begins"},
     {Figure::total, "total", "of the memory in question"},
     {Figure::allowed, "limit", "what may be taken"},
+    {Figure::budget, "budget", "of the device, by the engine's own setting"},
+    {Figure::weights, "weights", "of the model"},
+    {Figure::kv_cache, "KV cache", "what is left for it"},
+    {Figure::missing, "missing", "of the budget, before any KV cache"},
+    {Figure::slept, "given back", "when it went to sleep"},
     {Figure::allocated, "allocated", "held by the program in its allocator"},
     {Figure::pool, "graph pools", "held by the pools of CUDA graphs, part of what is allocated"},
     {Figure::unallocated, "cached", "reserved and not allocated"},
@@ -54,6 +63,8 @@ std::string_view cause_words(Cause cause) {
       return "FRAGMENTATION";
     case Cause::too_big:
       return "TOO BIG";
+    case Cause::full:
+      return "FULL";
     case Cause::limit:
       return "A LIMIT";
     case Cause::outside:
@@ -68,7 +79,41 @@ std::string_view cause_words(Cause cause) {
 
 std::string headline(const Explanation& e, std::string_view source) {
   const std::string place = source.empty() ? "" : fmt::format("{}:{}: ", printable(source), e.failure().line);
-  return fmt::format("{}{}: {}", place, cause_words(e.cause), e.because);
+  // It is this process's, or may be.
+  const Failure& f = e.failure();
+  const bool may_be_own = e.cause == Cause::outside && (f.may_name_itself || is_own_outside(f));
+  return fmt::format("{}{}: {}", place, may_be_own ? "HELD OUTSIDE THE ALLOCATOR" : cause_words(e.cause), e.because);
+}
+
+/// The largest of each table, as many of each, and at most as many as of one table.
+std::string largest_text(const std::vector<Holding>& largest) {
+  constexpr std::size_t kMost = 8;
+  const std::size_t tables = table_count(largest);
+  std::string out;
+  std::string_view table;
+  std::size_t shown = 0;
+  for (const Holding& holding : largest) {
+    const bool begins_table = std::exchange(table, holding.table) != holding.table;
+    shown = begins_table ? 1 : shown + 1;
+    if (shown > kMost / tables) continue;
+    std::string words = holding_words(holding);
+    if (begins_table && tables > 1) words = fmt::format("{} ({})", words, table_words(table));
+    out += row(begins_table ? "largest" : "", holding.bytes, words);
+  }
+  return out;
+}
+
+/// Each event on a line of its own. The headline of a leak has its growth already.
+std::string story_text(const Explanation& e) {
+  std::vector<std::string> lines;
+  for (const Event& event : e.events) lines.push_back(event_words(event));
+  if (e.events.empty()) lines.push_back(failures_words(e.failures));
+  if (e.cause != Cause::leak) lines.push_back(e.growth);
+  std::erase(lines, "");
+  std::string out;
+  for (const std::string& line : lines)
+    out += fmt::format("  {:<12} {}\n", out.empty() ? "story" : "", printable(line));
+  return out;
 }
 
 std::string explanation_text(const Explanation& e, std::string_view source) {
@@ -77,14 +122,17 @@ std::string explanation_text(const Explanation& e, std::string_view source) {
   out += fmt::format("  whose fault  {}\n", printable(e.fault));
   if (!e.would_tell.empty()) out += fmt::format("  this would tell: {}\n", e.would_tell);
   if (!e.next_step.empty()) out += fmt::format("  do           {}\n", e.next_step);
-  if (!e.story.empty()) out += fmt::format("  story        {}\n", e.story);
+  out += story_text(e);
   out += '\n';
   for (const Row& each : kRows)
-    if (const auto bytes = f.figures.get(each.figure)) out += row(each.name, *bytes, each.meaning);
+    if (const auto bytes = f.figures.get(each.figure))
+      out += row(each.name, *bytes,
+                 each.figure == Figure::process && f.own_pid > 0 ? fmt::format("pid {:.0f}", f.own_pid)
+                                                                 : std::string(each.meaning));
   for (const OtherProcess& other : f.others)
-    out += row("other process", other.bytes, fmt::format("pid {:.0f}", other.pid));
-  for (const Holding& holding : f.largest)
-    out += row(&holding == &f.largest.front() ? "largest" : "", holding.bytes, holding_words(holding));
+    out += row(f.may_name_itself ? "a process" : "other process", other.bytes,
+               fmt::format("pid {:.0f}{}", other.pid, f.may_name_itself ? ", this one or another" : ""));
+  out += largest_text(f.largest);
   out += fmt::format("  message        {} ({}): {}\n", f.wording->program, f.wording->versions, shown(f.text));
   return out;
 }
@@ -99,7 +147,15 @@ std::string explanation_json(const Explanation& e, std::string_view source) {
   j.field("cause", cause_name(e.cause)).field("because", e.because).field("fault", e.fault);
   j.field("next_step", e.next_step).field("would_tell", e.would_tell).field("story", e.story);
   j.field("messages", e.message_count).field("decisive", e.decisive);
-  j.key("failures").begin_array();
+  j.key("events").begin_array();
+  for (const Event& event : e.events)
+    j.begin_object()
+        .field("line", event.line)
+        .field("last_line", event.last_line)
+        .field("count", event.count)
+        .field("what", event.what)
+        .end_object();
+  j.end_array().key("failures").begin_array();
   for (const Failure& f : e.failures) {
     j.begin_object().field("line", f.line).field("last_line", f.last_line).field("messages", f.messages);
     j.field("program", f.wording->program).field("versions", f.wording->versions).field("wording", f.wording->name);
@@ -114,7 +170,8 @@ std::string explanation_json(const Explanation& e, std::string_view source) {
       else
         j.field(figure_key(figure), *value);
     }
-    j.end_object().key("others").begin_array();
+    j.end_object().field("own_pid", static_cast<std::uint64_t>(f.own_pid));
+    j.field("others_may_be_own", f.may_name_itself).key("others").begin_array();
     for (const OtherProcess& other : f.others)
       j.begin_object()
           .field("pid", static_cast<std::uint64_t>(other.pid))
@@ -123,6 +180,7 @@ std::string explanation_json(const Explanation& e, std::string_view source) {
     j.end_array().key("largest").begin_array();
     for (const Holding& holding : f.largest)
       j.begin_object()
+          .field("table", holding.table)
           .field("bytes", static_cast<std::uint64_t>(holding.bytes))
           .field("count", holding.count)
           .field("shape", holding.shape)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/printable.hpp"
 #include "explain/cause.hpp"
@@ -76,9 +77,10 @@ bool begins_line(std::string_view line, std::size_t at) {
          before.back() == '|' || before.back() == '>';
 }
 
-std::vector<Holding> largest_of(std::vector<Holding> all) {
+std::vector<Holding> largest_of(std::vector<Holding> all, const Wording& table) {
   std::stable_sort(all.begin(), all.end(), [](const Holding& a, const Holding& b) { return a.bytes > b.bytes; });
   if (all.size() > kLargest) all.resize(kLargest);
+  for (Holding& holding : all) holding.table = table.name;
   return all;
 }
 
@@ -195,7 +197,7 @@ void TableReader::take_bin(std::string_view text) {
 void TableReader::take_chunk(std::string_view text, bool is_free) {
   const auto bytes = size_behind(text, " of size ");
   if (!bytes) return;
-  Dump& dump = *dump_;
+  BfcDump& dump = *dump_;
   dump.lists_chunks = true;
   if (is_free) {
     dump.listed_free_bytes += *bytes;
@@ -282,7 +284,7 @@ bool TableReader::take_tensor_line(std::string_view line) {
 
 void TableReader::end_dump() {
   if (!dump_ || tables_.size() >= kMostTables) return dump_.reset();
-  const Dump& dump = *dump_;
+  const BfcDump& dump = *dump_;
   Message& table = tables_.emplace_back();
   table.wording = &kDump;
   table.line = dump.line;
@@ -313,7 +315,7 @@ void TableReader::end_dump() {
       holding.bytes = bytes * static_cast<double>(count);
       holding.count = count;
     }
-  table.largest = largest_of(std::move(all));
+  table.largest = largest_of(std::move(all), kDump);
   dump_.reset();
 }
 
@@ -323,7 +325,7 @@ void TableReader::end_list() {
     table.wording = list_->wording;
     table.line = list_->line;
     table.last_line = list_->last_line;
-    table.largest = largest_of(std::move(list_->all));
+    table.largest = largest_of(std::move(list_->all), *list_->wording);
   }
   list_.reset();
 }
@@ -342,10 +344,35 @@ std::string holding_words(const Holding& holding) {
   return out;
 }
 
-std::string holdings_words(const std::vector<Holding>& largest, std::size_t most) {
+std::string_view table_words(std::string_view table) {
+  if (table == kDump.name) return "the allocator's chunks";
+  if (table == kTensors.name) return "TensorFlow's tensors";
+  return "XLA's arrays";
+}
+
+std::size_t table_count(const std::vector<Holding>& largest) {
+  std::size_t count = 0;
+  std::string_view last;
+  for (const Holding& holding : largest)
+    if (std::exchange(last, holding.table) != holding.table) ++count;
+  return count;
+}
+
+std::string holdings_words(const std::vector<Holding>& largest) {
+  constexpr std::size_t kMost = 3;
+  const bool is_one = table_count(largest) < 2;
+  const std::size_t most = is_one ? kMost : kMost - 1;
   std::string out;
-  for (std::size_t i = 0; i < largest.size() && i < most; ++i)
-    out += fmt::format("{}{} {}", i == 0 ? "" : "; ", size_words(largest[i].bytes), holding_words(largest[i]));
+  std::string_view table;
+  std::size_t shown = 0;
+  for (const Holding& holding : largest) {
+    const bool begins_table = std::exchange(table, holding.table) != holding.table;
+    shown = begins_table ? 1 : shown + 1;
+    if (shown > most) continue;
+    if (!out.empty()) out += "; ";
+    if (begins_table) out += is_one ? "the largest: " : fmt::format("the largest of {}: ", table_words(table));
+    out += fmt::format("{} {}", size_words(holding.bytes), holding_words(holding));
+  }
   return out;
 }
 

@@ -13,6 +13,32 @@
 
 namespace vramtrack::explain {
 
+/// What is read of a dump of the BFC allocator.
+struct BfcDump {
+  std::uint64_t line = 0;
+  std::uint64_t last_line = 0;
+  double used_bytes = 0;  ///< of the bins
+  double free_bytes = 0;  ///< of the bins
+  std::uint64_t free_chunks = 0;
+  std::optional<double> bin_piece_bytes;  ///< the largest free piece that the bins show
+  double listed_used_bytes = 0;
+  double listed_free_bytes = 0;
+  std::uint64_t listed_free_chunks = 0;
+  double largest_listed_bytes = 0;
+  bool lists_chunks = false;
+  bool is_summarised = false;                       ///< the sizes are of the summary, and not of the list
+  std::map<double, std::uint64_t> sizes;            ///< chunks in use of each size
+  std::map<std::string, Holding, std::less<>> ops;  ///< what each operation holds
+};
+
+/// What is read of a list of the largest allocations.
+struct HoldingList {
+  const Wording* wording = nullptr;
+  std::uint64_t line = 0;
+  std::uint64_t last_line = 0;
+  std::vector<Holding> all;
+};
+
 /// Takes a text piece by piece, and holds at most 4 KiB of it. Any bytes are accepted. The cost is linear in the text.
 /// Not thread-safe. What it reads:
 ///
@@ -36,31 +62,6 @@ class TableReader {
   std::vector<Message> finish();
 
  private:
-  /// What is read of a dump of the BFC allocator.
-  struct Dump {
-    std::uint64_t line = 0;
-    std::uint64_t last_line = 0;
-    double used_bytes = 0;  ///< of the bins
-    double free_bytes = 0;  ///< of the bins
-    std::uint64_t free_chunks = 0;
-    std::optional<double> bin_piece_bytes;  ///< the largest free piece that the bins show
-    double listed_used_bytes = 0;
-    double listed_free_bytes = 0;
-    std::uint64_t listed_free_chunks = 0;
-    double largest_listed_bytes = 0;
-    bool lists_chunks = false;
-    bool is_summarised = false;                       ///< the sizes are of the summary, and not of the list
-    std::map<double, std::uint64_t> sizes;            ///< chunks in use of each size
-    std::map<std::string, Holding, std::less<>> ops;  ///< what each operation holds
-  };
-  /// What is read of a list of the largest allocations.
-  struct List {
-    const Wording* wording = nullptr;
-    std::uint64_t line = 0;
-    std::uint64_t last_line = 0;
-    std::vector<Holding> all;
-  };
-
   void take_line(std::string_view line);
   bool take_dump_line(std::string_view text);
   void take_bin(std::string_view text);
@@ -73,13 +74,18 @@ class TableReader {
 
   std::string rest_;  ///< the begin of a line
   std::uint64_t line_ = 0;
-  std::optional<Dump> dump_;
-  std::optional<List> list_;
+  std::optional<BfcDump> dump_;
+  std::optional<HoldingList> list_;
   std::vector<Message> tables_;
 };
 
-/// "32.00 GiB s32[8388608,8,4] of FloorMod, of which 31.00 GiB are padding; 4.00 GiB ...": at most `most` of them.
-std::string holdings_words(const std::vector<Holding>& largest, std::size_t most);
+/// "the largest: 32.00 GiB s32[8388608,8,4] of FloorMod, 31.00 GiB of it padding; 4.00 GiB ...": the first of each
+/// table, with its name where there are several.
+std::string holdings_words(const std::vector<Holding>& largest);
+/// "XLA's arrays": what the holdings of a table are.
+std::string_view table_words(std::string_view table);
+/// From how many tables they are.
+std::size_t table_count(const std::vector<Holding>& largest);
 /// The same of one, without its size.
 std::string holding_words(const Holding& holding);
 

@@ -10,6 +10,8 @@ std::string_view cause_name(Cause cause) {
       return "fragmentation";
     case Cause::too_big:
       return "too_big";
+    case Cause::full:
+      return "full";
     case Cause::limit:
       return "limit";
     case Cause::outside:

@@ -14,6 +14,7 @@ enum class Cause : std::uint8_t {
   leak,           ///< what the program holds grew from one failure to the next
   fragmentation,  ///< enough was free, and not in one piece
   too_big,        ///< what the program wanted at once was more than there was
+  full,           ///< the program's own memory filled the device, and the request was small
   limit,          ///< there was room, but a limit did not allow it
   outside,        ///< others hold it: other processes, or libraries beside the allocator
   host,           ///< the host's memory ran out, not a GPU's
@@ -27,6 +28,8 @@ enum class Role : std::uint8_t {
   device,   ///< a failure to get memory of a GPU
   host,     ///< a failure to get memory of the host
   context,  ///< no failure: figures that help to judge one nearby
+  frame,    ///< no failure: a line of a traceback that shows in which program it happened
+  event,    ///< no failure to get memory: another failure, or a warning, that belongs to the story
 };
 
 struct Wording {
@@ -35,8 +38,9 @@ struct Wording {
   std::string_view versions;  ///< that print it
   Role role = Role::device;
   Cause otherwise = Cause::unknown;  ///< where the figures of the message decide nothing
-  std::string_view setting;          ///< of the program, that limits or divides the memory; may be empty
-  std::string_view text;             ///< as Pattern reads it
+  std::string_view
+      setting;  ///< of the program, that limits or divides the memory; of an event: what happened; may be empty
+  std::string_view text;  ///< as Pattern reads it
 };
 
 /// All of wordings.def, in its order.

@@ -21,6 +21,13 @@ FILES = {
                  "23.99 GiB of which 871.00 MiB is free. Including non-PyTorch memory, this process has 23.13 GiB memory in use. Of the "
                  "allocated memory 22.41 GiB is allocated by PyTorch, and 212.50 MiB is reserved by PyTorch but unallocated.\n",
     "killed.log": "step 2380 loss 0.66\nKilled\n",
+    "story.log": "[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 336.00 MiB. GPU 2 has a total capacity of 79.15 GiB of which "
+                 "141.25 MiB is free. Process 2109115 has 78.99 GiB memory in use. Of the allocated memory 77.21 GiB is allocated by PyTorch, and "
+                 "283.51 MiB is reserved by PyTorch but unallocated.\n"
+                 "[rank5]:[E ProcessGroupNCCL.cpp:563] [Rank 5] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=15734)\n"
+                 "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n",
+    "notice.log": "W bfc_allocator.cc:245] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.10GiB with freed_by_count=0. The caller "
+                  "indicates that this is not a failure, but may mean that there could be performance gains if more memory were available.\n",
     "leak.csv": leak_log(),
     "steady.csv": steady_log(),
     "spike.csv": smi_log(lambda t: None if t > 1200 else 4000 if t < 600 else 9000),
@@ -174,6 +181,8 @@ CASES = {
     "explain": ["explain", "crash.log"],
     "explain_json": ["explain", "--format", "json", "crash.log"],
     "explain_unknown": ["explain", "killed.log"],
+    "explain_story": ["explain", "story.log"],
+    "explain_notice": ["explain", "notice.log"],
     "explain_nothing": ["explain", "leak.csv", "no-such-file"],
     "doctor_drm": ["doctor", "--set", "sources.enabled=drm", "--set", f"sources.sys-root={FIXTURES}/sys"],
 }

@@ -33,7 +33,8 @@ std::string why_out_of_memory(std::string_view line) {
   const auto explanation = explain::explain(explain::read_messages(line));
   if (!explanation || explanation->cause == explain::Cause::unknown) return "";
   // Whether what was too big had grown shows in the readings, not in the message alone.
-  return explanation->cause == explain::Cause::too_big ? explanation->because : explain::headline(*explanation, "");
+  const bool is_own_need = explanation->cause == explain::Cause::too_big || explanation->cause == explain::Cause::full;
+  return is_own_need ? explanation->because : explain::headline(*explanation, "");
 }
 
 std::optional<int> gpu_of_message(std::string_view line) {

@@ -79,6 +79,14 @@ TEST(Tables, PeakBuffersAreReadBehindTheWordsOfALogger) {
   EXPECT_EQ(holding_words(largest[1]), "f16[250880,4096] of an argument");
 }
 
+constexpr std::string_view kPeakBuffers =
+    "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 104857600 bytes.\n"
+    "Peak buffers:\n"
+    "\tBuffer 1:\n"
+    "\t\tSize: 3.83GiB\n"
+    "\t\tOperator: op_name=\"step/dot_general\"\n"
+    "\t\tShape: f32[250880,4096]\n";
+
 /// A dump as TensorFlow 2 prints it.
 struct Dump {
   std::string text;
@@ -134,10 +142,30 @@ TEST(Tables, FragmentationIsExactWhereTheAllocatorListsItsPieces) {
   EXPECT_EQ(e.failure().figures.get(Figure::piece), 60 * kMiB);
 }
 
+TEST(Tables, XlasBuffersAndTheAllocatorsChunksAreBothNamed) {
+  for (const bool is_dump_first : {true, false}) {
+    const std::string dump = failed(100, dump_of(200, {60, 50, 40}), "");
+    const Explanation e =
+        explained(is_dump_first ? dump + std::string(kPeakBuffers) : std::string(kPeakBuffers) + dump);
+    ASSERT_EQ(e.failures.size(), 1U);
+    EXPECT_NE(e.because.find("the largest of XLA's arrays: 3.83 GiB f32[250880,4096] of step/dot_general"),
+              std::string::npos)
+        << e.because;
+    EXPECT_NE(e.because.find("the largest of the allocator's chunks: 1.46 GiB in 150 pieces of Conv2D"),
+              std::string::npos)
+        << e.because;
+    const std::string text = explanation_text(e, "");
+    EXPECT_NE(text.find("f32[250880,4096] of step/dot_general (XLA's arrays)"), std::string::npos) << text;
+    EXPECT_NE(text.find("in 150 pieces of Conv2D (the allocator's chunks)"), std::string::npos) << text;
+    EXPECT_NE(explanation_json(e, "").find("\"table\":\"bfc_dump\""), std::string::npos);
+  }
+}
+
 TEST(Tables, WhatIsFreeInAllDecidesBetweenPiecesAndTooBig) {
-  EXPECT_EQ(explained(failed(160, dump_of(200, {60, 50, 40}), "")).cause, Cause::too_big);
+  EXPECT_EQ(explained(failed(160, dump_of(200, {60, 50, 40}), "")).cause, Cause::full) << "160 MiB beside 2 GiB";
+  EXPECT_EQ(explained(failed(260, dump_of(200, {60, 50, 40}), "")).cause, Cause::too_big);
   EXPECT_EQ(explained(failed(150, dump_of(200, {60, 50, 40}), "")).cause, Cause::fragmentation);
-  EXPECT_EQ(explained(failed(160, dump_of(200, {}), "")).cause, Cause::too_big);
+  EXPECT_EQ(explained(failed(260, dump_of(200, {}), "")).cause, Cause::too_big);
 }
 
 TEST(Tables, AnAllocatorThatCouldNotGrowToItsLimitHasANeighbour) {

@@ -1,0 +1,151 @@
+#include "explain/advice.hpp"
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+#include "explain/cause.hpp"
+#include "explain/kv_cache.hpp"
+#include "explain/processes.hpp"
+
+namespace vramtrack::explain {
+
+namespace {
+
+/// What to lower, in the words of the program whose options divide the memory.
+constexpr struct {
+  std::string_view program;
+  std::string_view advice;
+} kOptions[] = {
+    {"vLLM",
+     "lower --gpu-memory-utilization, --max-num-seqs or --max-model-len: vLLM fills its share with the KV cache, and "
+     "the "
+     "rest must hold everything else; if it failed while it loaded the model, take a quantized one or more devices"},
+    {"SGLang",
+     "lower --mem-fraction-static, --cuda-graph-max-bs or --chunked-prefill-size: SGLang fills its share with weights "
+     "and "
+     "KV cache, and the rest must hold everything else; if it failed while it loaded the model, take a quantized one "
+     "or "
+     "more devices"},
+    {"ComfyUI",
+     "use a smaller image or video, fewer frames, tiled VAE nodes, a quantized model (GGUF, fp8), or start ComfyUI "
+     "with "
+     "--lowvram"},
+    {"Stable Diffusion webui", "use a smaller image or batch, or start the web UI with --medvram or --lowvram"},
+    {"DeepSpeed",
+     "use a smaller micro batch or sequence, activation checkpointing, a higher ZeRO stage (3 divides the weights, "
+     "too), or "
+     "offload_optimizer and offload_param"},
+    {"llama.cpp/ggml",
+     "put fewer layers on the GPU (-ngl), take a shorter context (-c), a smaller batch (-ub), a quantized KV cache "
+     "(--cache-type-k q8_0) or a smaller quantization of the model"},
+    {"Ollama",
+     "take a shorter context (num_ctx), fewer layers on the GPU (num_gpu) or a smaller quantization of the model"},
+};
+
+/// Empty: no program with options of its own led to it.
+std::string_view options_of(const Failure& f) {
+  for (const auto& known : kOptions)
+    if (known.program == f.runs_in || known.program == f.wording->program) return known.advice;
+  return {};
+}
+
+constexpr std::string_view kLess =
+    "a smaller batch, sequence or image, a lower precision, more devices, and in training activation checkpointing";
+
+}  // namespace
+
+std::string fault_of(const Failure& f) {
+  switch (f.cause) {
+    case Cause::leak:
+      return "the program's: it keeps what it should have released";
+    case Cause::fragmentation:
+      return "the allocator's: the memory is there, in pieces that are too small";
+    case Cause::too_big:
+      return "the program's own need, and nobody else's";
+    case Cause::full:
+      return "the program's own need, and nobody else's: all that it holds, not this request";
+    case Cause::limit:
+      return f.wording->setting.empty() ? "a limit that was set, not the device"
+                                        : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
+    case Cause::outside:
+      if (is_own_outside(f)) return "this process's own libraries, outside its allocator (contexts, NCCL, CUDA graphs)";
+      return f.others.empty() || f.may_name_itself ? "not this allocator's: other processes, or libraries of this one"
+                                                   : fmt::format("others': {}", processes_words(f.others));
+    case Cause::host:
+      return "the host's memory, not the GPU's";
+    case Cause::unknown:
+      break;
+  }
+  return "cannot be told from this message";
+}
+
+std::string next_step_of(const Failure& f) {
+  if (const std::string step = kv_cache_step(f); !step.empty()) return step;
+  switch (f.cause) {
+    case Cause::leak:
+      return "find the line that keeps it: vramtrack run -- PROGRAM, or vramtrack snapshot leaks on three snapshots";
+    case Cause::fragmentation:
+      if (f.wording->program == "PyTorch")
+        return "set PYTORCH_ALLOC_CONF=expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF before 2.9), or make the "
+               "sizes "
+               "repeat (pad batches and sequences)";
+      return "make the sizes repeat (pad batches and sequences), or allocate the large blocks first";
+    case Cause::too_big: {
+      if (f.figures.get(Figure::asked).value_or(0) >= kImpossibleBytes)
+        return "look for the wrong size in the line that asked";
+      // A layout that pads most of an array away needs another shape, not a smaller one.
+      if (!f.largest.empty() && f.largest.front().padding_bytes * 2 > f.largest.front().bytes)
+        return fmt::format(
+            "give the largest array another shape: the device pads its last two dimensions (to multiples "
+            "of 8 and 128), and {} of its {} are padding",
+            size_words(f.largest.front().padding_bytes), size_words(f.largest.front().bytes));
+      if (const auto options = options_of(f); !options.empty()) return std::string(options);
+      // PyTorch's settings are limits: they help where there was room.
+      const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
+      return fmt::format("use less at once: {}{}", kLess,
+                         has_setting ? fmt::format("; see also {}", f.wording->setting) : "");
+    }
+    case Cause::full:
+      if (const auto options = options_of(f); !options.empty()) return std::string(options);
+      return fmt::format(
+          "use less in all: {}; if it ran for a while before, see whether its memory grows (vramtrack run -- PROGRAM)",
+          kLess);
+    case Cause::limit:
+      return f.wording->setting.empty() ? "find the limit and raise it, or use less below it"
+                                        : fmt::format("raise it ({}), or use less below it", f.wording->setting);
+    case Cause::outside:
+      if (const auto options = options_of(f); is_own_outside(f) && !options.empty()) return std::string(options);
+      if (is_own_outside(f))
+        return "lower what the allocator takes, so that the libraries find room (PYTORCH_ALLOC_CONF=per_process_memory_"
+               "fraction:0.9), or use less: fewer CUDA graphs, NCCL_BUFFSIZE, CUDA_MODULE_LOADING=LAZY";
+      if (f.may_name_itself)
+        return "see whose process that is (vramtrack holders): if it is this program's, another library of it holds "
+               "the "
+               "memory (a serving engine, a second framework), else end it, or choose another device with "
+               "CUDA_VISIBLE_DEVICES";
+      return "see who holds the device (vramtrack holders, or watch --once), end what is left over, or choose another "
+             "device with CUDA_VISIBLE_DEVICES";
+    case Cause::host:
+      if (f.wording->program == "llama.cpp/ggml")
+        return "take a shorter context (-c) or a smaller quantization of the model, put more layers on the GPU (-ngl), "
+               "set "
+               "GGML_CUDA_NO_PINNED=1, or give the host more memory";
+      return f.wording->setting.empty() || f.is_pinned
+                 ? "give the host, the container or the job more memory, or load less at once (fewer workers, no "
+                   "pinning, no offloading)"
+                 : fmt::format("raise the limit ({}), or load less at once", f.wording->setting);
+    case Cause::unknown:
+      break;
+  }
+  return "record what this would need: see below";
+}
+
+std::string would_tell_of(const Failure& f) {
+  if (f.wording->role == Role::host)
+    return "the kernel's log (dmesg -T | grep -i -e oom -e killed), kubectl describe pod, or sacct -o State,MaxRSS of "
+           "the job";
+  return "who held the device when it failed: vramtrack watch beside the program, or vramtrack run -- PROGRAM, or the "
+         "whole message with its figures";
+}
+
+}  // namespace vramtrack::explain

@@ -1,0 +1,17 @@
+// The arithmetic of a serving engine (vLLM): a share of the device is its budget; what the weights and activations
+// leave of it is the key-value cache, which must hold the longest request.
+#pragma once
+
+#include <string>
+
+#include "explain/cause.hpp"
+
+namespace vramtrack::explain {
+
+/// nullopt: the failure is none of the key-value cache.
+Answer kv_cache_verdict(const Failure& failure);
+
+/// What to set the engine's options to, by its figures; empty: they tell nothing.
+std::string kv_cache_step(const Failure& failure);
+
+}  // namespace vramtrack::explain

@@ -1,0 +1,98 @@
+#include "explain/processes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/units.hpp"
+#include "explain/cause.hpp"
+
+namespace vramtrack::explain {
+namespace {
+
+/// What a process takes of a device beside its allocator: its context and the kernels of libraries.
+constexpr double kContextBytes = 3 * kGiB;
+/// Messages round to a hundredth.
+constexpr double kRounding = 0.01;
+
+bool is_near(double a, double b) {
+  return std::abs(a - b) <= kRounding * std::max(a, b);
+}
+
+/// Whether a logger's words name `pid`: "(Worker pid=489)", "[489]". Other numbers are times, lines and ranks.
+bool names_pid(std::string_view text, double pid) {
+  const std::string digits = fmt::format("{:.0f}", pid);
+  for (std::size_t at = text.find(digits); at != std::string_view::npos; at = text.find(digits, at + 1)) {
+    const std::string_view front = text.substr(0, at);
+    const std::string_view behind = text.substr(at + digits.size());
+    if (!behind.empty() && behind.front() >= '0' && behind.front() <= '9') continue;
+    if (front.ends_with("pid=") || front.ends_with("pid ") || front.ends_with("pid: ")) return true;
+    if ((front.ends_with('[') && behind.starts_with(']')) || (front.ends_with('(') && behind.starts_with(')')))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void find_own_process(Failure& f) {
+  auto& named = f.others;
+  const auto is_own = [&f, &named](auto process) {
+    f.own_pid = process->pid;
+    f.figures.set(Figure::process, process->bytes);
+    named.erase(process);
+  };
+  const auto by_pid = std::find_if(named.begin(), named.end(),
+                                   [&f](const OtherProcess& each) { return names_pid(f.before, each.pid); });
+  if (by_pid != named.end()) return is_own(by_pid);
+  const auto total = f.figures.get(Figure::total);
+  if (const auto process = f.figures.get(Figure::process)) {
+    // It is named, as well as "this process", if the two are equal and the device could not hold both.
+    const auto same = std::find_if(named.begin(), named.end(), [&](const OtherProcess& each) {
+      return is_near(each.bytes, *process) && total && each.bytes + *process > *total;
+    });
+    if (same != named.end()) is_own(same);
+    return;
+  }
+  if (named.empty()) return;
+  const auto allocated = f.figures.get(Figure::allocated);
+  const auto cached = f.figures.get(Figure::unallocated);
+  const double held = f.figures.get(Figure::reserved).value_or(allocated.value_or(0) + cached.value_or(0));
+  // What the allocator holds is part of what its process holds: where one process alone can be it, it is.
+  const auto can_be = [held](const OtherProcess& each) {
+    return held > 0 && each.bytes >= held * (1 - 2 * kRounding) && each.bytes <= held + kContextBytes;
+  };
+  if (std::count_if(named.begin(), named.end(), can_be) == 1)
+    return is_own(std::find_if(named.begin(), named.end(), can_be));
+  f.may_name_itself = true;
+}
+
+bool is_own_outside(const Failure& f) {
+  const auto process = f.figures.get(Figure::process);
+  const auto total = f.figures.get(Figure::total);
+  const auto free = f.figures.get(Figure::free);
+  return process && total && free && *total - *free - *process <= ordinary_outside_bytes(*total);
+}
+
+std::string_view speaker_of(std::string_view before) {
+  for (const std::string_view key : {"rank", "Rank ", "pid="})
+    if (const std::size_t at = before.find(key); at != std::string_view::npos) {
+      std::size_t end = at + key.size();
+      while (end < before.size() && before[end] >= '0' && before[end] <= '9') ++end;
+      if (end > at + key.size()) return before.substr(at, end - at);
+    }
+  return {};
+}
+
+std::string processes_words(std::vector<OtherProcess> processes) {
+  std::stable_sort(processes.begin(), processes.end(),
+                   [](const OtherProcess& a, const OtherProcess& b) { return a.bytes > b.bytes; });
+  std::string out;
+  for (std::size_t i = 0; i < processes.size() && i < 3; ++i)
+    out += fmt::format("{}process {:.0f} ({})", i == 0 ? "" : ", ", processes[i].pid, size_words(processes[i].bytes));
+  if (processes.size() > 3) out += fmt::format(" and {} more", processes.size() - 3);
+  return out;
+}
+
+}  // namespace vramtrack::explain

@@ -1,0 +1,133 @@
+#include "explain/story.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "core/format.hpp"
+#include "explain/cause.hpp"
+#include "explain/processes.hpp"
+
+namespace vramtrack::explain {
+namespace {
+
+/// So many failures that hold ever more are a leak. Two are, if the same request failed: else the second may be another
+/// place of the program.
+constexpr std::size_t kLeastFailures = 3;
+/// So many in rising order are no chance (one in 24), however small the rise: on a full card there is no room for more.
+constexpr std::size_t kNoChance = 4;
+/// Messages round to a hundredth.
+constexpr double kRounding = 0.01;
+
+/// What one process held at its failures, in the order of the text.
+struct Series {
+  std::vector<double> held;
+  std::vector<double> asked;
+
+  void add(const Failure& failure) {
+    held.push_back(*failure.figures.get(Figure::allocated));
+    asked.push_back(failure.figures.get(Figure::asked).value_or(0));
+  }
+  [[nodiscard]] bool rises() const {
+    return held.size() > 1 && std::adjacent_find(held.begin(), held.end(), std::greater_equal<>()) == held.end();
+  }
+  [[nodiscard]] bool is_one_request() const {
+    return asked.front() > 0 && std::adjacent_find(asked.begin(), asked.end(), std::not_equal_to<>()) == asked.end();
+  }
+  [[nodiscard]] bool is_leak() const {
+    if (!rises()) return false;
+    const double rise = (held.back() - held.front()) / held.back();
+    if (held.size() >= kNoChance && rise > kRounding) return true;
+    // A rise of a tenth of what is held: less did not fill the device (as `snapshot oom`).
+    return rise >= 0.1 && (held.size() >= kLeastFailures || is_one_request());
+  }
+  [[nodiscard]] std::string words() const {
+    const auto [least, most] = std::minmax_element(held.begin(), held.end());
+    if (!rises())
+      return fmt::format("what was allocated did not grow from one to the next ({} to {})", size_words(*least),
+                         size_words(*most));
+    const std::string who = is_one_request() ? fmt::format("the same request of {} failed {} times, and ",
+                                                           size_words(asked.front()), format_number(held.size()))
+                                             : "";
+    return fmt::format("{}what was allocated rose each time, from {} to {}", who, size_words(*least),
+                       size_words(*most));
+  }
+};
+
+std::string what_failed(const Failure& failure) {
+  if (failure.wording->role == Role::device) return fmt::format("{} ran out of GPU memory", failure.wording->program);
+  if (failure.cause == Cause::unknown) return "a process was ended by signal 9 (SIGKILL)";
+  return fmt::format("the host's memory ran out ({})", failure.wording->program);
+}
+
+}  // namespace
+
+Growth growth_of(const std::vector<Failure>& failures) {
+  using Process = std::tuple<double, std::string_view>;  // its device, and who printed its message
+  std::map<Process, Series> processes;
+  std::map<std::pair<Process, double>, Series> requests;
+  const Series* first = nullptr;
+  for (const Failure& failure : failures) {
+    if (failure.wording->role != Role::device || !failure.figures.get(Figure::allocated)) continue;
+    const Process process{failure.figures.get(Figure::device).value_or(-1), speaker_of(failure.before)};
+    processes[process].add(failure);
+    requests[{process, failure.figures.get(Figure::asked).value_or(0)}].add(failure);
+    if (first == nullptr) first = &processes[process];
+  }
+  for (const auto& [process, series] : processes)
+    if (series.is_leak()) return {true, series.words()};
+  for (const auto& [request, series] : requests)
+    if (series.held.size() >= kLeastFailures && series.is_leak()) return {true, series.words()};
+  if (first == nullptr || first->held.size() < 2) return {};
+  return {false, first->words()};
+}
+
+std::vector<Event> events_of(const std::vector<Failure>& failures, std::span<const Message> messages) {
+  std::vector<Event> all;
+  for (const Failure& failure : failures) all.push_back({failure.line, failure.last_line, 1, what_failed(failure)});
+  for (const Message& message : messages)
+    if (message.wording->role == Role::event)
+      all.push_back({message.line, message.line, 1, std::string(message.wording->setting)});
+  std::stable_sort(all.begin(), all.end(), [](const Event& a, const Event& b) { return a.line < b.line; });
+  std::vector<Event> kinds;
+  for (const Event& event : all) {
+    const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const Event& k) { return k.what == event.what; });
+    if (known == kinds.end()) {
+      kinds.push_back(event);
+    } else {
+      ++known->count;
+      known->last_line = event.last_line;
+    }
+  }
+  if (kinds.size() == 1 && !failures.empty()) kinds.clear();
+  return kinds;
+}
+
+std::string event_words(const Event& event) {
+  std::string out = fmt::format("line {}: {}", format_number(event.line), event.what);
+  if (event.count > 1)
+    out += fmt::format(", {} times until line {}", format_number(event.count), format_number(event.last_line));
+  return out;
+}
+
+std::string failures_words(const std::vector<Failure>& failures) {
+  if (failures.size() < 2) return "";
+  return fmt::format("{} failures, the first in line {}, the last in line {}", format_number(failures.size()),
+                     format_number(failures.front().line), format_number(failures.back().line));
+}
+
+std::string story_words(const Explanation& e) {
+  std::string out;
+  const auto add = [&out](const std::string& words) { out += (out.empty() || words.empty() ? "" : "; ") + words; };
+  for (const Event& event : e.events) add(event_words(event));
+  if (e.events.empty()) add(failures_words(e.failures));
+  add(e.growth);
+  return out;
+}
+
+}  // namespace vramtrack::explain
