@@ -69,7 +69,8 @@ std::string stories_table(Split split, std::uint64_t seed, std::uint64_t each, c
                           bool examples);
 
 /// The recording of that name and number: "crash", "crash_listed", "falls", "staged", "staged_idle", "staged_later",
-/// "ramped", "ramped_idle", "ramped_later", "leak", "leak_second" or "leak_third". Throws std::runtime_error on another name.
+/// "ramped", "ramped_idle", "ramped_later", "leak", "leak_second" or "leak_third". Throws std::runtime_error on another
+/// name.
 Story story_named(const std::string& name, Split split, std::uint64_t seed, std::uint64_t number);
 
 }  // namespace vramtrack::accuracy
