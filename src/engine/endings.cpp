@@ -82,10 +82,11 @@ void Endings::hear_out_of_memory(const Event& event) {
     if (!v.finding.leak) return;
     end_said(s, v);
   };
-  if (event.device_id.empty())
-    table_.for_host(event.host, hear);
-  else
-    table_.for_device({event.device_id, event.host}, hear);
+  if (event.device_id.empty()) {
+    said_of_any_ = event.time;
+    return table_.for_host(event.host, hear);
+  }
+  table_.for_device({event.device_id, event.host}, hear);
 }
 
 /// The other series of the program whose allocator stands in for its device.
@@ -125,7 +126,9 @@ void Endings::end_of_recording() {
     const DeviceState& device = *total.device;
     if (!total.is_total() || !total.detector || !device.said_out_of_memory) return;
     if (total.samples == 0 || total.last_time > *device.said_out_of_memory) return;
-    if (!device.last_end || device.last_end->time < total.last_time) end_said(total, engine_.verdict(total));
+    const bool is_told = device.last_end && device.last_end->time >= total.last_time;
+    if (!is_told && device.said_out_of_memory == said_of_any_) return;  // it may be another device's
+    if (!is_told) end_said(total, engine_.verdict(total));
     close_run(total);
   });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -102,7 +103,8 @@ class Endings {
   SeriesTable& table_;
   const Timestamp& now_;
   std::vector<Fall> falls_;
-  bool is_last_ = false;  ///< no sample follows
+  std::optional<Timestamp> said_of_any_;  ///< the last message of out of memory that named no device
+  bool is_last_ = false;                  ///< no sample follows
 };
 
 }  // namespace vramtrack

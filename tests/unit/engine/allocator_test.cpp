@@ -231,6 +231,13 @@ TEST_F(OneGpu, AMessageWithNothingAfterItEndsTheRecording) {
   engine->ingest(batch);
   engine->end_of_recording();
   EXPECT_EQ(told_of(device_series).verdict, "ran out of memory");
+
+  start();
+  for (double t = 0; t <= 600; t += 10) tick(t, 20 * kGiB);
+  batch.events[0].device_id.clear();  // of some device of the host
+  engine->ingest(batch);
+  engine->end_of_recording();
+  EXPECT_FALSE(seen(device_series).verdict.end);
 }
 
 }  // namespace
