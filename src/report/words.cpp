@@ -5,6 +5,7 @@
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "core/scale.hpp"
+#include "report/total.hpp"
 
 namespace vramtrack {
 
@@ -15,6 +16,11 @@ std::string metric_label(const SeriesView& series) {
   const Metric metric = series.key.metric;
   if (is_of_device(metric) || metric == Metric::process_used) return {};
   return fmt::format(" [{}]", metric_words(metric));
+}
+
+/// Whether the label stands behind the device, else behind the process.
+bool names_metric_with_device(const SeriesView& series) {
+  return series.key.pid == 0 || stands_in(series);
 }
 
 }  // namespace
@@ -135,17 +141,18 @@ std::string short_device_words(const SeriesView& series) {
 std::string device_words(const SeriesView& series) {
   const std::string& name = series.device.name;
   return short_device_words(series) + (name.empty() ? "" : ' ' + printable(name)) +
-         (series.key.pid == 0 ? metric_label(series) : "");
+         (names_metric_with_device(series) ? metric_label(series) : "");
 }
 
 std::string process_words(const SeriesView& series) {
   std::string words = fmt::format("pid {}", series.key.pid);
-  if (!series.process) return words + metric_label(series);
+  const std::string label = names_metric_with_device(series) ? "" : metric_label(series);
+  if (!series.process) return words + label;
   const ProcessInfo& p = *series.process;
   const std::string& command = p.command.empty() ? p.name : p.command;
   if (!command.empty()) words += ' ' + printable(command);
   if (!p.user.empty()) words += " (" + printable(p.user) + ')';
-  return words + metric_label(series);
+  return words + label;
 }
 
 std::string series_words(const SeriesView& series) {

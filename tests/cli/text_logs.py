@@ -173,6 +173,12 @@ class AllocatorAlone(unittest.TestCase):
             self.assertIn("GPU 0 [allocated to tensors]", said)
             self.assertIn("GPU 0 [held by the framework's allocator]", said)
 
+    def test_the_program_may_be_named(self):
+        self.sandbox.write("named.log", "".join(f"2026-03-01 {10 + i // 60}:{i % 60:02}:00 pid=4242 alloc={3000 + 40 * i}M\n" for i in range(120)))
+        pattern = ("--line-pattern", r"pid=(?<pid>\d+) alloc=(?<allocated>\d+M)")
+        self.assertIn("GPU 0 [allocated to tensors], pid 4242: LEAK", self.words("analyze", "named.log", *pattern))
+        self.assertIn("GPU 0 [allocated to tensors]: LEAK", self.words("report", "named.log", *pattern))
+
     def test_a_message_at_its_end_says_that_memory_ran_out(self):
         said = self.words("analyze", "ran_out.log")
         self.assertEqual(said.count("LEAKED until memory ran out"), 2)
