@@ -7,6 +7,11 @@
 #include "engine/engine_core.hpp"
 
 namespace vramtrack {
+namespace {
+
+constexpr std::string_view kNothingAfter = "the run ended when memory ran out, and there are no samples after that";
+
+}  // namespace
 
 Attribution Engine::Core::attribution(const SeriesState& device, const Finding& finding) const {
   const Timestamp onset = finding.onset.value_or(device.first_time);
@@ -42,6 +47,8 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
   const End& end = *since.last_end;
   const bool higher = device.last_bytes >= end.used_bytes && !since.held_since_end(endings.no_growth_bytes());
   const bool flat = device.last_bytes <= since.floor_since_end + endings.no_growth_bytes();
+  const bool is_over =
+      since.samples_since_end == 0 && since.said_out_of_memory && *since.said_out_of_memory >= end.time;
   const auto is_past = [&](const Finding& f) { return grows(f) && (!f.onset || *f.onset <= end.time) && !higher; };
   const auto forget = [&](Finding& f) {
     const DetectionConfig& c = config.detection;
@@ -51,13 +58,15 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
     now.detector = f.detector;
     now.confidence = kUnknownConfidence;
     now.state = flat && long_enough ? State::steady : State::too_short;
-    now.because = fmt::format("the growth ended with the run that caused it; {}",
-                              now.state == State::steady ? "memory has not grown since"
-                                                         : "too few samples since then to tell what comes next");
+    now.because = is_over
+                      ? std::string(kNothingAfter)
+                      : fmt::format("the growth ended with the run that caused it; {}",
+                                    now.state == State::steady ? "memory has not grown since"
+                                                               : "too few samples since then to tell what comes next");
     f = std::move(now);
   };
   // The swings and the levels of a run that grew belong to the past, too.
-  if (is_past(v.finding) || (!grows(v.finding) && end.growth_bytes_per_s && flat)) {
+  if (is_past(v.finding) || is_over || (!grows(v.finding) && end.growth_bytes_per_s && flat)) {
     forget(v.finding);
     v.severity = Severity::ok;
   }
@@ -68,7 +77,11 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
 
 Verdict Engine::Core::verdict(const SeriesState& s) const {
   Verdict v = s.verdict(config.severity);
-  if (s.key.metric == Metric::device_used) leave_the_past(s, v);
+  if (s.is_total()) leave_the_past(s, v);
+  if (s.said_end && !v.finding.leak) {
+    v.end = s.said_end;
+    if (s.last_time <= s.said_end->time) v.finding.because = kNothingAfter;
+  }
   leave_to_allocator(s, v);
   if (s.key.metric == Metric::process_used) leave_to_jobs(s, v);
   if (s.key.metric == Metric::device_used && knows_parts(s)) {

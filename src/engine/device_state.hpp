@@ -15,9 +15,12 @@ namespace vramtrack {
 
 /// What the series of one device share. Its own memory is that of `used`.
 struct DeviceState {
-  SeriesState* used = nullptr;              ///< its device_used series, once it has a sample
-  SeriesState* reserved = nullptr;          ///< its device_reserved series, likewise
-  SeriesState* unattributed = nullptr;      ///< its device_unattributed series, likewise
+  SeriesState* used = nullptr;          ///< its device_used series, once it has a sample
+  SeriesState* reserved = nullptr;      ///< its device_reserved series, likewise
+  SeriesState* unattributed = nullptr;  ///< its device_unattributed series, likewise
+  /// The series of a framework's allocator that is judged in place of `used`, where nothing else is known of the
+  /// device: what is allocated, else what is reserved, of the only program that reports it. Else null.
+  SeriesState* stand_in = nullptr;
   std::map<SeriesId, SeriesState*> series;  ///< all series of the device, including its processes'
   std::optional<double> capacity_bytes;
 
@@ -44,11 +47,15 @@ struct DeviceState {
     return driver_share_bytes(capacity_bytes ? std::optional(static_cast<std::uint64_t>(*capacity_bytes))
                                              : std::optional<std::uint64_t>());
   }
+  /// The series by which the device is judged; null: none.
+  [[nodiscard]] SeriesState* total() const { return used != nullptr ? used : stand_in; }
+  /// Chooses `stand_in` anew; called when a series has come or gone. What the earlier one left is forgotten.
+  void choose_stand_in();
   /// Whether the memory of the process that ended last is still in use: a driver may free it long after the end, or
-  /// never. `no_growth_bytes`: a smaller rise does not count. REQUIRES: used.
+  /// never. `no_growth_bytes`: a smaller rise does not count. REQUIRES: total().
   [[nodiscard]] bool held_since_end(std::uint64_t no_growth_bytes) const {
     return last_end && floor_since_end > released_below_bytes &&
-           used->last_bytes <= last_end->used_bytes + no_growth_bytes;
+           total()->last_bytes <= last_end->used_bytes + no_growth_bytes;
   }
 };
 

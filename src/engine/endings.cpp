@@ -75,29 +75,66 @@ void take_first_alert(SeriesState& total) {
 /// is judged anew.
 void Endings::hear_out_of_memory(const Event& event) {
   const auto hear = [&](SeriesState& s) {
-    if (s.key.metric != Metric::device_used || s.samples == 0 || !s.detector) return;
+    if (!s.is_total() || s.samples == 0 || !s.detector) return;
     s.device->said_out_of_memory = event.time;
+    if (!s.device->used) hear_beside(s);
     const Verdict v = engine_.verdict(s);
     if (!v.finding.leak) return;
-    End end = end_at(s);
-    end.how = EndKind::out_of_memory;
-    take_growth(end, s, v.finding);
-    std::uint64_t process_bytes = s.last_bytes;
-    table_.for_device(device_key(s.key), [&](const SeriesState& process) {
-      if (!process.is(v.suspect)) return;
-      name(end, process);
-      process_bytes = process.last_bytes;
-    });
-    device_ends(s, std::move(end), process_bytes);
+    end_said(s, v);
   };
-  if (event.device_id.empty())
-    table_.for_host(event.host, hear);
-  else
-    table_.for_device({event.device_id, event.host}, hear);
+  if (event.device_id.empty()) {
+    said_of_any_ = event.time;
+    return table_.for_host(event.host, hear);
+  }
+  table_.for_device({event.device_id, event.host}, hear);
+}
+
+/// The other series of the program whose allocator stands in for its device.
+void Endings::hear_beside(const SeriesState& total) {
+  table_.for_device(device_key(total.key), [&](SeriesState& s) {
+    if (s.id == total.id || !is_of_allocator(s.key.metric) || !s.detector || s.samples == 0) return;
+    const Verdict v = engine_.verdict(s);
+    if (!v.finding.leak) return;
+    s.said_end = end_out_of_memory(s, v);
+    if (s.alerting) engine_.clear(s, AlertEnd::process_ended, reason_of(*s.said_end));
+    s.judge_anew(config_.detection);
+  });
+}
+
+End Endings::end_out_of_memory(const SeriesState& s, const Verdict& v) const {
+  End end = end_at(s);
+  end.how = EndKind::out_of_memory;
+  take_growth(end, s, v.finding);
+  return end;
+}
+
+void Endings::end_said(SeriesState& total, const Verdict& v) {
+  End end = end_out_of_memory(total, v);
+  std::uint64_t process_bytes = total.last_bytes;
+  table_.for_device(device_key(total.key), [&](const SeriesState& process) {
+    if (!process.is(v.suspect)) return;
+    name(end, process);
+    process_bytes = process.last_bytes;
+  });
+  device_ends(total, std::move(end), process_bytes);
+}
+
+void Endings::end_of_recording() {
+  is_last_ = true;
+  conclude_falls();
+  table_.for_each([&](SeriesState& total) {
+    const DeviceState& device = *total.device;
+    if (!total.is_total() || !total.detector || !device.said_out_of_memory) return;
+    if (total.samples == 0 || total.last_time > *device.said_out_of_memory) return;
+    const bool is_told = device.last_end && device.last_end->time >= total.last_time;
+    if (!is_told && device.said_out_of_memory == said_of_any_) return;  // it may be another device's
+    if (!is_told) end_said(total, engine_.verdict(total));
+    close_run(total);
+  });
 }
 
 void Endings::notice_fall(SeriesState& s, const Sample& sample) {
-  if (sample.bytes >= s.last_bytes || s.key.metric != Metric::device_used || !s.detector) return;
+  if (sample.bytes >= s.last_bytes || !s.is_total() || !s.detector) return;
   if (s.samples == 0 || sample.time <= s.last_time) return;
   End end = end_at(s);
   if (static_cast<double>(sample.bytes) >= (1 - kLeastFall) * static_cast<double>(end.used_bytes)) return;
@@ -114,6 +151,8 @@ void Endings::notice_fall(SeriesState& s, const Sample& sample) {
     falls_.push_back(std::move(fall));
     return;
   }
+  // A program frees tensors and goes on: without a word from it, such a fall is no end.
+  if (s.key.metric != Metric::device_used) return;
   fall.before = engine_.verdict(s);
   take_growth(fall.end, s, fall.before.finding);
   fall.last = last_figures(s, fall.end);
@@ -148,7 +187,8 @@ void Endings::conclude_falls() {
 }
 
 void Endings::conclude(Fall& fall) {
-  SeriesState* const total = table_.find(fall.total);
+  SeriesState* total = table_.find(fall.total);
+  if (total != nullptr && !total->is_total()) total = nullptr;  // something else speaks for its device now
   if (total != nullptr) fall.lowest_bytes = std::min(fall.lowest_bytes, total->last_bytes);
   End end = fall.end;
   const Means means = total == nullptr ? Means::no_end : fall.told ? Means::an_end : meaning_of(fall, *total, end);
@@ -170,7 +210,10 @@ bool Endings::is_gone(const SeriesState& process, const Fall& fall, double unexp
   if (period_s > 0 && silent_s > kOverduePeriods * period_s) return true;
   if (period_s > 0 && silent_s > kDuePeriods * period_s && process.last_time == fall.end.time) return true;
   // All that it held, less a context, is gone. For a process that is no larger than a context, a fall proves nothing.
-  const double given_back_bytes = static_cast<double>(process.last_bytes) - kLeastContext_bytes;
+  // Its figure may be later than the device's before the fall, and it may have grown in between.
+  const double later_s = std::max(0.0, seconds_between(fall.end.time, process.last_time));
+  const double grown_bytes = std::max(0.0, fall.end.growth_bytes_per_s.value_or(0)) * later_s;
+  const double given_back_bytes = static_cast<double>(process.last_bytes) - grown_bytes - kLeastContext_bytes;
   return given_back_bytes > 0 && unexplained_bytes >= given_back_bytes;
 }
 
@@ -211,6 +254,10 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
     }
     // Its last figure is more than the device still has in use: it is about to end.
     const bool stale = static_cast<double>(who->last_bytes) > left;
+    if (stale && is_last_) {
+      name(end, *who);
+      return Means::an_end;
+    }
     return who->last_time < now_ || stale ? open : Means::no_end;
   }
   // No visible process explains it: no more than a driver keeps must be left, or the run must have ended at the limit.
@@ -243,7 +290,7 @@ void Endings::end_the_gone(const Fall& fall, const SeriesState& total) {
   });
   double unexplained_bytes = fall.last.used_bytes - static_cast<double>(total.last_bytes);
   for (SeriesState* const s : processes) {
-    if (!is_gone(*s, fall, unexplained_bytes)) continue;
+    if (!is_gone(*s, fall, unexplained_bytes) && !(is_last_ && is_whose(s))) continue;
     unexplained_bytes -= static_cast<double>(s->last_bytes);
     engine_.end(*s, {});
   }
@@ -337,9 +384,12 @@ void Endings::device_ends(SeriesState& total, End end, std::uint64_t process_byt
 /// Called after a reading of the total.
 void Endings::note_run(SeriesState& total) {
   const bool went_on = total.device->runs.goes_on();
-  const bool begins = total.device->runs.read(total.last_time, total.last_bytes,
-                                              {total.device->idle_bytes(), no_growth_bytes(), total.release_s()},
-                                              total.device->last_end);
+  // No driver's share is in what a program allocates.
+  const double idle_bytes = total.key.metric == Metric::device_used ? total.device->idle_bytes() : 0;
+  // How a run ended that left the device idle is known when its fall is.
+  if (went_on && static_cast<double>(total.last_bytes) <= idle_bytes && is_falling(total)) return;
+  const bool begins = total.device->runs.read(
+      total.last_time, total.last_bytes, {idle_bytes, no_growth_bytes(), total.release_s()}, total.device->last_end);
   if (went_on && !total.device->runs.goes_on()) take_first_alert(total);
   if (begins) know_precedent(total);
   const std::vector<Run>& all = total.device->runs.all();

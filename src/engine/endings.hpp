@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ class EndingsEngine {
 };
 
 /// Follows the falls of each device's total until it is known which of them were ends, and closes the device's runs.
-/// The `total` of a device is its device_used series. Not thread-safe.
+/// The `total` of a device is DeviceState::total(). Not thread-safe.
 ///
 ///   notice_fall()  ->  falls  ->  conclude_falls()  ->  last_end, runs, alerts that end
 ///   process_ends()  ───────────────────────────────────────^
@@ -50,6 +51,9 @@ class Endings {
   void note_run(SeriesState& total);
   /// A program reported that the memory of a device, or of some device of the host, ran out.
   void hear_out_of_memory(const Event& event);
+  /// No sample follows: concludes what is not known yet. A device ended there whose process was not listed after a
+  /// fall, or whose program reported after its last sample that memory ran out.
+  void end_of_recording();
   /// Marks the series of a process as ended. `ran_out`: the source reported that its memory ran out.
   void process_ends(SeriesState& series, bool ran_out);
 
@@ -75,6 +79,9 @@ class Endings {
   enum class Means : std::uint8_t { an_end, no_end, not_known_yet };
 
   void conclude(Fall& fall);
+  void hear_beside(const SeriesState& total);
+  void end_said(SeriesState& total, const Verdict& verdict);
+  [[nodiscard]] End end_out_of_memory(const SeriesState& series, const Verdict& verdict) const;
   [[nodiscard]] End end_at(const SeriesState& series) const;
   [[nodiscard]] bool is_rest_of_release(const SeriesState& total, Timestamp time) const;
   [[nodiscard]] bool is_gone(const SeriesState& process, const Fall& fall, double unexplained_bytes) const;
@@ -96,6 +103,8 @@ class Endings {
   SeriesTable& table_;
   const Timestamp& now_;
   std::vector<Fall> falls_;
+  std::optional<Timestamp> said_of_any_;  ///< the last message of out of memory that named no device
+  bool is_last_ = false;                  ///< no sample follows
 };
 
 }  // namespace vramtrack

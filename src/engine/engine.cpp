@@ -44,7 +44,7 @@ void Engine::Core::complete_tick() {
   endings.conclude_falls();
   derive_remainders();
   for (const SeriesId id : touched)
-    if (SeriesState* s = series.find(id); s != nullptr && s->key.metric == Metric::device_used) endings.note_run(*s);
+    if (SeriesState* s = series.find(id); s != nullptr && s->is_total()) endings.note_run(*s);
   refresh_limits();
   if (runs) runs->complete_tick(touched);
   siblings.complete_tick(touched);
@@ -302,6 +302,7 @@ void Engine::end_of_recording() {
     s.reviewed.reset();
     core_->decide(s);
   });
+  core_->endings.end_of_recording();
 }
 
 void Engine::remember(ProgramMemory memory) {

@@ -82,7 +82,7 @@ bool SeriesState::observe(const Sample& sample) {
   last_bytes = sample.bytes;
   if (static_cast<double>(sample.bytes) > kNewPeak * static_cast<double>(peak_bytes)) peak_time = sample.time;
   peak_bytes = std::max(peak_bytes, sample.bytes);
-  if (key.metric == Metric::device_used) {
+  if (is_total()) {
     device->floor_since_end = std::min(device->floor_since_end, sample.bytes);
     ++device->samples_since_end;
   }
@@ -127,6 +127,10 @@ void SeriesState::end(End how) {
 
 double SeriesState::release_s() const {
   return kLongestRelease_s + kReleaseSeenPeriods * period.median_s();
+}
+
+bool SeriesState::is_total() const {
+  return this == device->total();
 }
 
 bool SeriesState::is(const std::optional<Suspect>& suspect) const {
@@ -222,7 +226,7 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   if (!ended) v.load = load;
   v.alerts = alerts;
   v.suspicions = suspicions;
-  if (key.metric == Metric::device_used) {
+  if (is_total()) {
     v.utilisation_ratio = device->utilisation_ratio;
     v.gauges = device->gauges;
     v.health = device->health;

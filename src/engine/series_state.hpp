@@ -69,6 +69,8 @@ struct SeriesState {
   [[nodiscard]] const Alert* suspicion() const {
     return suspicions.empty() || suspicions.back().cleared ? nullptr : &suspicions.back();
   }
+  /// Whether its device is judged by it: see DeviceState::total(). REQUIRES: device.
+  [[nodiscard]] bool is_total() const;
   /// Whether the process is the one that `suspect` names.
   [[nodiscard]] bool is(const std::optional<Suspect>& suspect) const;
   [[nodiscard]] double rise_since(Timestamp onset) const;
@@ -90,6 +92,7 @@ struct SeriesState {
   std::vector<Alert> alerts;
   std::vector<Alert> suspicions;        ///< those that were not confirmed; for a standing one, `cleared` is empty
   Verdict final_verdict;                ///< once `ended`
+  std::optional<End> said_end;          ///< of an allocator's series beside its device's total: memory ran out
   DeviceState* device = nullptr;        ///< set by the SeriesTable that owns both
   std::optional<double> limit_bytes;    ///< as the detectors know it
   std::optional<double> ceiling_bytes;  ///< it ends here at the latest: see Engine::set_ceiling

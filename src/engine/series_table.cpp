@@ -30,6 +30,7 @@ SeriesState& SeriesTable::get(SeriesId id, const Catalog& catalog, const Config&
   if (series.key.metric == Metric::device_reserved) device.reserved = &series;
   if (series.key.metric == Metric::device_unattributed) device.unattributed = &series;
   series.device = &device;
+  if (is_of_allocator(series.key.metric) || device.stand_in != nullptr) device.choose_stand_in();
   if (series.key.pid != 0) processes_[process_key(series.key)].emplace(id, &series);
   return series;
 }
@@ -53,6 +54,7 @@ void SeriesTable::forget(SeriesId id) {
   device->second.remainder.forget(id);
   device->second.leaking.erase(id);
   device->second.series.erase(id);
+  if (device->second.stand_in == series) device->second.choose_stand_in();
   if (device->second.series.empty()) devices_.erase(device);
   if (const auto process = processes_.find(process_key(series->key)); process != processes_.end()) {
     process->second.erase(id);

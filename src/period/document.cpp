@@ -10,6 +10,7 @@
 #include "report/health.hpp"
 #include "report/story.hpp"
 #include "report/told.hpp"
+#include "report/total.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {
@@ -101,6 +102,13 @@ std::vector<ToldSeries> tell_all(const PeriodReport& report) {
   return out;
 }
 
+/// Whether the series is another one of the program that stands in for its device: the same leak.
+bool is_of_total(const PeriodReport& report, const PeriodSeries& part) {
+  return std::any_of(report.series.begin(), report.series.end(), [&](const PeriodSeries& s) {
+    return stands_in(s.view) && device_key(s.view.key) == device_key(part.view.key);
+  });
+}
+
 std::string title_of(const PeriodReport& report) {
   std::size_t devices = 0;
   std::size_t leaks = 0;
@@ -112,7 +120,7 @@ std::string title_of(const PeriodReport& report) {
   const PeriodSeries* first = nullptr;
   for (const PeriodSeries& s : report.series) {
     const bool leak = s.has_verdict && s.view.verdict.finding.leak && !s.view.ended && !s.gone;
-    if (s.view.key.metric == Metric::device_used && is_device(s.view)) {
+    if (is_total(s.view)) {
       ++devices;
       if (leak) ++leaks;
       if (!s.has_verdict || s.view.verdict.finding.state == State::too_short) ++unknown;
@@ -121,7 +129,7 @@ std::string title_of(const PeriodReport& report) {
       if (a_run_did || (s.view.verdict.end && s.view.verdict.end->how == EndKind::out_of_memory)) ++ran_out;
       if (s.has_verdict && !s.gone && concern(s.view, report.last.value_or(Timestamp{})) == 1) ++growing;
       if (s.has_verdict && !s.gone && s.view.verdict.finding.stage == Stage::suspected) ++suspected;
-    } else if (leak) {
+    } else if (leak && !is_of_total(report, s)) {
       other = &s;
     }
     const auto& eta = s.view.verdict.finding.oom_in_s;
@@ -174,7 +182,7 @@ Table gpu_table(const std::vector<ToldSeries>& all) {
   out.right = {1, 2, 4, 5};
   for (const ToldSeries& one : all) {
     const PeriodSeries& s = one.series;
-    if (!is_device(s.view) || s.view.key.metric != Metric::device_used) continue;
+    if (!is_total(s.view)) continue;
     const Finding& f = s.view.verdict.finding;
     const bool known = has_figures(s);
     out.rows.push_back({device_words(s.view), used_of(s), peak_of(s), verdict_of(one),
@@ -241,7 +249,7 @@ void device_section(const PeriodReport& report, const std::vector<ToldSeries>& a
 void device_less_sections(const std::vector<ToldSeries>& all, std::vector<Block>& blocks) {
   std::vector<std::string> done;
   for (const ToldSeries& s : all)
-    if (s.series.view.key.metric == Metric::device_used) done.push_back(s.series.view.key.device_id);
+    if (is_total(s.series.view)) done.push_back(s.series.view.key.device_id);
   for (const ToldSeries& s : all) {
     const SeriesView& view = s.series.view;
     if (std::find(done.begin(), done.end(), view.key.device_id) != done.end()) continue;
@@ -289,7 +297,7 @@ std::vector<Story> told_alerts(const PeriodReport& report) {
 }
 
 std::string whose_words(const Story& told) {
-  std::string device = device_words(told.series->view);
+  const std::string device = device_words(told.series->view);
   if (!is_device(told.series->view)) return device + ", " + command_of(told.series->view);
   if (told.by.empty()) return device;
   return device + ", " +
@@ -400,8 +408,7 @@ Document report_document(const PeriodReport& report) {
   for (const bool first : {true, false})
     for (std::size_t i = 0; i < report.series.size(); ++i) {
       const PeriodSeries& s = report.series[i];
-      if (is_device(s.view) && s.view.key.metric == Metric::device_used && interesting(s) == first)
-        device_section(report, all, i, out.blocks);
+      if (is_total(s.view) && interesting(s) == first) device_section(report, all, i, out.blocks);
     }
   device_less_sections(all, out.blocks);
   alert_section(report, out.blocks);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/scale.hpp"
+#include "report/total.hpp"
 
 namespace vramtrack {
 namespace {
@@ -118,7 +119,7 @@ void reckon_jobs(const PeriodReport& report, Money& money) {
   for (const PeriodSeries& s : report.series) {
     const Finding& f = s.view.verdict.finding;
     if (!s.has_verdict || s.view.ended || s.gone || s.view.ignored || !f.leak || !f.oom_in_s) continue;
-    if (s.view.key.metric != Metric::device_used && !is_process(s)) continue;
+    if (!is_total(s.view) && !is_process(s)) continue;
     const PeriodSeries* who = whom(report, s);
     const JobName name = who != nullptr ? job_of(who->view) : JobName{};
     if (who != nullptr && (who->view.ended || who->gone)) continue;

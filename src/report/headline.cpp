@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/format.hpp"
+#include "report/total.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {
@@ -75,7 +76,7 @@ Headline of_end(const Devices& ended, const View& view, const MaySeeCommand& may
 Headline headline(const View& view, const MaySeeCommand& may_see) {
   Devices devices;
   for (const SeriesView& s : view.series)
-    if (s.key.metric == Metric::device_used) devices.push_back(&s);
+    if (is_total(s)) devices.push_back(&s);
   if (devices.empty()) return {Tone::faint, "No GPU is being watched."};
   const Devices leaking = those(devices, [](const SeriesView& s) { return s.verdict.finding.leak; });
   if (!leaking.empty()) return of_leak(leaking, view, may_see);

@@ -10,6 +10,7 @@
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "report/told.hpp"
+#include "report/total.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {
@@ -71,7 +72,7 @@ std::vector<Part> conclusion(const SeriesView& s, const Told& told) {
 
 Row row_of(std::string name, const SeriesView& s, const View& view) {
   const auto used = static_cast<double>(s.used_bytes);
-  const bool of = s.key.metric == Metric::device_used && s.device.capacity_bytes;
+  const bool of = is_total(s) && s.device.capacity_bytes;
   const Finding& f = s.verdict.finding;
   Row row{std::move(name),
           of ? format_bytes_of(used, static_cast<double>(*s.device.capacity_bytes)) : format_bytes(used),
@@ -242,7 +243,7 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
     for (const SeriesView& s : view.series) {
       if (s.key.device_id != id) continue;
       any = &s;
-      if (s.key.metric != Metric::device_used) continue;
+      if (!is_total(s)) continue;
       has_total = true;
       out.add(row_of(device_words(s), s, view));
     }

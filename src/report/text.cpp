@@ -39,7 +39,7 @@ std::string used(const SeriesView& s) {
 std::string title(const SeriesView& s) {
   std::string words = device_words(s);
   if (s.key.pid != 0) words += ", " + process_words(s);
-  if (s.key.metric != Metric::device_used && s.key.metric != Metric::process_used)
+  if (is_of_device(s.key.metric) && s.key.metric != Metric::device_used)
     words += fmt::format(" [{}]", metric_words(s.key.metric));
   return words;
 }

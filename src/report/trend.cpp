@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "report/total.hpp"
+
 namespace vramtrack {
 
 std::optional<TrendLine> trend_line(const SeriesView& series) {
@@ -14,7 +16,7 @@ std::optional<TrendLine> trend_line(const SeriesView& series) {
 }
 
 std::optional<double> limit_bytes(const View& view, const SeriesView& device) {
-  if (device.key.metric != Metric::device_used || !device.device.capacity_bytes) return std::nullopt;
+  if (!is_total(device) || !device.device.capacity_bytes) return std::nullopt;
   double limit = static_cast<double>(*device.device.capacity_bytes);
   for (const SeriesView& s : view.series)
     if (s.key.metric == Metric::device_reserved && device_key(s.key) == device_key(device.key))

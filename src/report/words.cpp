@@ -5,8 +5,25 @@
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "core/scale.hpp"
+#include "report/total.hpp"
 
 namespace vramtrack {
+
+namespace {
+
+/// " [allocated to tensors]": what the series measures, if that is a part of its device's or its process's memory.
+std::string metric_label(const SeriesView& series) {
+  const Metric metric = series.key.metric;
+  if (is_of_device(metric) || metric == Metric::process_used) return {};
+  return fmt::format(" [{}]", metric_words(metric));
+}
+
+/// Whether the label stands behind the device, else behind the process.
+bool names_metric_with_device(const SeriesView& series) {
+  return series.key.pid == 0 || stands_in(series);
+}
+
+}  // namespace
 
 std::string_view pattern_words(Pattern pattern) {
   switch (pattern) {
@@ -123,23 +140,25 @@ std::string short_device_words(const SeriesView& series) {
 
 std::string device_words(const SeriesView& series) {
   const std::string& name = series.device.name;
-  return short_device_words(series) + (name.empty() ? "" : ' ' + printable(name));
+  return short_device_words(series) + (name.empty() ? "" : ' ' + printable(name)) +
+         (names_metric_with_device(series) ? metric_label(series) : "");
 }
 
 std::string process_words(const SeriesView& series) {
   std::string words = fmt::format("pid {}", series.key.pid);
-  if (!series.process) return words;
+  const std::string label = names_metric_with_device(series) ? "" : metric_label(series);
+  if (!series.process) return words + label;
   const ProcessInfo& p = *series.process;
   const std::string& command = p.command.empty() ? p.name : p.command;
   if (!command.empty()) words += ' ' + printable(command);
   if (!p.user.empty()) words += " (" + printable(p.user) + ')';
-  return words;
+  return words + label;
 }
 
 std::string series_words(const SeriesView& series) {
   if (series.key.metric == Metric::device_unattributed)
     return device_words(series) + ", memory that no visible process holds";
-  return series.key.pid == 0 ? device_words(series) : device_words(series) + ", " + process_words(series);
+  return device_words(series) + (series.key.pid == 0 ? "" : ", " + process_words(series));
 }
 
 }  // namespace vramtrack

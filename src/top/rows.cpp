@@ -11,6 +11,7 @@
 #include "core/scale.hpp"
 #include "report/story.hpp"
 #include "report/told.hpp"
+#include "report/total.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack::top {
@@ -97,7 +98,7 @@ std::vector<DeviceRow> devices(const View& view) {
   for (const SeriesView& s : view.series) {
     auto row = std::find_if(rows.begin(), rows.end(), [&](const DeviceRow& r) { return r.id == s.key.device_id; });
     if (row == rows.end()) row = rows.insert(rows.end(), DeviceRow{s.key.device_id, &s, nullptr});
-    if (s.key.pid == 0 && s.key.metric == Metric::device_used) row->used = row->any = &s;
+    if (is_total(s)) row->used = row->any = &s;
   }
   return rows;
 }

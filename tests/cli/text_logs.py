@@ -138,6 +138,58 @@ class Cases(unittest.TestCase):
         self.assertRegex(" ".join(c.text.split()), r"if it goes on as (it did )?in the last")
 
 
+OUT_OF_MEMORY = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.12 GiB. GPU 0 has a total capacity of 14.64 GiB of which "
+                 "512.00 MiB is free.\n")
+
+
+class AllocatorAlone(unittest.TestCase):
+    """A training script tells what its allocator holds, and nothing tells what the GPU uses: every command concludes from that."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.sandbox = Sandbox(BINARY).__enter__()
+        lines = [f"2026-03-04 {10 + i // 120}:{i // 2 % 60:02}:{i % 2 * 30:02} step {i * 10} allocated {3.1 + i * 0.04:.2f} GiB reserved {4 + i * 0.04:.2f} GiB\n"
+                 for i in range(240)]
+        cls.sandbox.write("alone.log", "".join(lines))
+        cls.sandbox.write("ran_out.log", "".join(lines) + OUT_OF_MEMORY)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sandbox.__exit__()
+
+    def words(self, *args):
+        return " ".join(self.sandbox.run(*args).stdout.decode().split())
+
+    def test_report_concludes_as_analyze_does(self):
+        self.assertIn("GPU 0 [allocated to tensors]: LEAK (gradual leak)", self.words("analyze", "alone.log"))
+        report = self.words("report", "alone.log")
+        self.assertIn("GPU memory: 1 of 1 GPU leaks", report)
+        self.assertRegex(report, r"GPU 0 \[allocated to tensors\] +12\.7 GiB +12\.7 GiB +LEAK")
+        self.assertNotIn("not known", report.split("Idle memory")[0])
+
+    def test_alerts_say_whose_memory_they_are_about(self):
+        for command in ("report", "replay"):
+            said = self.words(command, "alone.log")
+            self.assertIn("GPU 0 [allocated to tensors]", said)
+            self.assertIn("GPU 0 [held by the framework's allocator]", said)
+
+    def test_the_program_may_be_named(self):
+        self.sandbox.write("named.log", "".join(f"2026-03-01 {10 + i // 60}:{i % 60:02}:00 pid=4242 alloc={3000 + 40 * i}M\n" for i in range(120)))
+        pattern = ("--line-pattern", r"pid=(?<pid>\d+) alloc=(?<allocated>\d+M)")
+        self.assertIn("GPU 0 [allocated to tensors], pid 4242: LEAK", self.words("analyze", "named.log", *pattern))
+        self.assertIn("GPU 0 [allocated to tensors]: LEAK", self.words("report", "named.log", *pattern))
+
+    def test_a_message_at_its_end_says_that_memory_ran_out(self):
+        said = self.words("analyze", "ran_out.log")
+        self.assertEqual(said.count("LEAKED until memory ran out"), 2)
+        self.assertNotIn("still active", said)
+        self.assertNotIn("capacity unknown, so", said)
+        self.assertIn("12.7/14.6 GiB", said)
+        report = self.words("report", "ran_out.log")
+        self.assertIn("GPU memory: 1 of 1 GPU ran out of memory", report)
+        self.assertIn("Lost in crashes", report)
+
+
 # What only a clock can tell: a rate over time, a length of time, a time of day.
 OF_A_CLOCK = re.compile(r"/(min|h|s)\b|\b\d+ ?(s|m|min|h|d)\b|\b(minutes?|hours|seconds)\b|\d\d:\d\d|after the start")
 

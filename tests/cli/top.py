@@ -99,6 +99,11 @@ class Top(unittest.TestCase):
         for screen in seen[:-1]:
             self.assertNotRegex(screen, r"/min|\d+[hm] |\d\d:\d\d|\d x\b")
 
+    def test_a_log_of_an_allocator_alone_has_a_verdict(self):
+        self.box.write("alone.log", "".join(f"step {i}: allocated {3100 + 40 * i} MiB reserved {4100 + 40 * i} MiB\n" for i in range(240)))
+        top = self.open("--replay", "alone.log", "--speed", "65536")
+        top.wait_for(r"at the end[\s\S]*GPU 0 \[allocated to tensors\] +LEAK[\s\S]*12\.\d GiB")
+
     def test_without_a_terminal_it_says_so(self):
         result = self.box.run("top", "--scenario", "leaking_training", "--no-agent")
         self.assertEqual(result.returncode, 2)

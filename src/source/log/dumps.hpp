@@ -22,6 +22,7 @@ class LineReader : public LogParser {
       const std::string_view line = logtext::take_line(lines);
       rows.line = number;
       if (tells_out_of_memory(line)) {
+        end_reading(rows);
         rows.out_of_memory(line);
         continue;
       }
@@ -33,6 +34,8 @@ class LineReader : public LogParser {
  protected:
   /// `whole` is false for a last line without its newline, which may have been cut anywhere.
   virtual void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) = 0;
+  /// A message follows: what was read so far makes a reading.
+  virtual void end_reading(LogRows& /*rows*/) {}
 };
 
 /// A line reader with a clock that may be missing (table, dmon, pmon, tegrastats).

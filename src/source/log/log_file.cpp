@@ -13,7 +13,7 @@ namespace {
 /// Records of a sorted log are read in batches of this many.
 constexpr std::size_t kRecordsAtOnce = 4096;
 /// A UTF-16 character may need four bytes: TextInput must never be asked for less.
-constexpr std::size_t kRoom = 4;
+constexpr std::size_t kRoom = 8;
 
 bool earlier(const Sample& a, const Sample& b) {
   return a.time < b.time;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/units.hpp"
+#include "source/log/stamp.hpp"
 #include "source/log/stamp_search.hpp"
 #include "source/log/text.hpp"
 
@@ -154,6 +155,9 @@ struct Label {
   [[nodiscard]] bool says_anything() const { return !roles.empty() || memory || vram || other || rate; }
   /// The role, and the word that gives it: a peak of allocated memory is a peak.
   [[nodiscard]] std::pair<Meaning, std::string_view> role() const {
+    // "total_memory_available" is all that there is.
+    if (roles.size() > 1 && roles.front() == Meaning::total && roles.back() == Meaning::free)
+      return {Meaning::total, role_words.front()};
     for (const Meaning wanted :
          {Meaning::peak, Meaning::reserved, Meaning::allocated, Meaning::free, Meaning::used, Meaning::total})
       for (std::size_t i = roles.size(); i-- > 0;)
@@ -285,6 +289,25 @@ std::string_view line_prefix(std::string_view line) {
   return {};
 }
 
+/// "10:05" or "9:05 PM" with which `line` begins, behind its prefix and in brackets or not.
+std::string_view leading_minute(std::string_view line, std::string_view prefix) {
+  if (!prefix.empty()) line.remove_prefix(static_cast<std::size_t>(prefix.data() + prefix.size() - line.data()));
+  line.remove_prefix(std::min(line.find_first_not_of(" \t|:[](\"'"), line.size()));
+  std::size_t digits = 0;
+  while (digits < line.size() && is_digit(line[digits])) ++digits;
+  if (digits == 0 || digits > 2 || line.substr(digits, 1) != ":") return {};
+  Civil civil;
+  if (!read_civil(line, DateOrder::month_first, civil) || !civil.has_time || civil.has_date) return {};
+  std::size_t end = digits + 3;
+  if (line.size() < end ||
+      (line.size() > end && std::string_view(" \t,;|])\"'").find(line[end]) == std::string_view::npos))
+    return {};
+  const std::string_view rest = line.substr(end);
+  for (const std::string_view half : {" AM", " PM", " am", " pm"})
+    if (rest.starts_with(half) && (rest.size() == half.size() || !is_letter(rest[half.size()]))) end += half.size();
+  return line.substr(0, end);
+}
+
 }  // namespace
 
 Meaning meaning_of(std::string_view word) {
@@ -292,6 +315,10 @@ Meaning meaning_of(std::string_view word) {
   if (it != table().end()) return it->second;
   const auto lower = table().find(logtext::lowered(word));
   return lower == table().end() ? Meaning::none : lower->second;
+}
+
+bool is_title_of_gpu_memory(std::string_view title) {
+  return read_label(title).is_of_gpu();
 }
 
 std::string_view count_word(Meaning meaning) {
@@ -344,20 +371,23 @@ std::uint64_t MemoryFigure::bytes(std::uint64_t default_unit) const {
 
 void find_figures(std::string_view line, LineFigures& out) {
   out.figures.clear();
+  out.unclear.clear();
   out.counts.clear();
   out.gpu = -1;
   line = line.substr(0, kLongestLine);
   out.stamp = without_memory_word(find_stamp(line));
   out.prefix = line_prefix(line);
+  out.minute = out.stamp.empty() ? leading_minute(line, out.prefix) : std::string_view{};
+  const std::string_view time = out.stamp.empty() ? out.minute : out.stamp;
   thread_local std::vector<Token> tokens;
-  cut_numbers(line, out.stamp, tokens);
+  cut_numbers(line, time, tokens);
   if (tokens.empty()) return;
 
   const auto before_of = [&](std::size_t i) {
     std::size_t from = i == 0 ? 0 : tokens[i - 1].end;
     // The text before the stamp is the prefix, not a label.
-    if (!out.stamp.empty()) {
-      const auto stamp_end = static_cast<std::size_t>(out.stamp.data() + out.stamp.size() - line.data());
+    if (!time.empty()) {
+      const auto stamp_end = static_cast<std::size_t>(time.data() + time.size() - line.data());
       if (stamp_end <= tokens[i].begin) from = std::max(from, stamp_end);
     }
     return line.substr(from, tokens[i].begin - from);
@@ -456,7 +486,9 @@ void find_figures(std::string_view line, LineFigures& out) {
     else
       take =
           label.is_of_gpu() || (of_gpu && (is_memory || role != Meaning::none)) || (role != Meaning::none && label.gpu);
-    if (!take) continue;
+    const bool is_unclear = !take && unit == 0 && is_memory && !pair && !t.percent && !label.rate && !label.other &&
+                            role != Meaning::free && role != Meaning::total;
+    if (!take && !is_unclear) continue;
 
     MemoryFigure f;
     f.role = role == Meaning::none ? Meaning::used : role;
@@ -470,7 +502,7 @@ void find_figures(std::string_view line, LineFigures& out) {
     f.word = role != Meaning::none ? role_word : !label.subject.empty() ? label.subject : context;
     f.label = without_digits(label_text);
     if (!pair) {
-      out.figures.push_back(std::move(f));
+      (take ? out.figures : out.unclear).push_back(std::move(f));
       continue;
     }
     const Token& second = tokens[++i];

@@ -28,7 +28,7 @@ enum class Meaning : std::uint8_t {
   epoch,
   batch,
   request,
-  rate,   ///< how busy something is; for memory, in per cent, how full
+  rate,   ///< how busy something is, or a change; for memory, in per cent, how full
   other,  ///< not the used memory of a GPU
 };
 
@@ -63,7 +63,11 @@ struct LineCount {
 
 struct LineFigures {
   std::string_view stamp;  ///< see find_stamp()
+  /// "10:05", if the line begins with it and has no stamp: a time of day if the whole log says so.
+  std::string_view minute;
   std::vector<MemoryFigure> figures;
+  /// Numbers beside "memory" without a unit and without a word for a GPU: its memory if nothing else in the log is.
+  std::vector<MemoryFigure> unclear;
   std::vector<LineCount> counts;
   int gpu = -1;             ///< the last index mentioned, with or without figures
   std::string_view prefix;  ///< "trainer-0" of "trainer-0  | ...", "[pod/trainer-0/main] ..."; "0" of srun's "0: ..."
@@ -71,6 +75,9 @@ struct LineFigures {
 
 /// Reads `line` (only its first 4 KiB) into `out`. Pure; microseconds.
 void find_figures(std::string_view line, LineFigures& out);
+
+/// Whether `title` says that a column is the memory of a GPU: "GPU_mem".
+bool is_title_of_gpu_memory(std::string_view title);
 
 /// The number in `digits` ("7,340", "2,89", "12.5") before a unit of `unit_bytes`; negative: none. "7,340" has a
 /// thousands separator, "2,89" a decimal comma, and so has "2,890 GB", since no card has 2890 GB.

@@ -20,6 +20,7 @@
 
 #include "source/log/dump_readings.hpp"
 #include "source/log/json_parser.hpp"
+#include "source/log/nvtop_screen.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
 
@@ -129,13 +130,18 @@ class Nvtop final : public JsonParser {
   int place_ = 0;  ///< of the next GPU in the present array
 };
 
-int recognise(std::string_view head) {
+bool has_objects(std::string_view head) {
   for (const std::string_view key : {"\"device_name\": ", "\"gpu_clock\": ", "\"mem_util\": "})
-    if (head.find(key) == std::string_view::npos) return 0;
-  return 93;
+    if (head.find(key) == std::string_view::npos) return false;
+  return true;
+}
+
+int recognise(std::string_view head) {
+  return has_objects(head) || has_nvtop_screen(head) ? 93 : 0;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
+  if (!has_objects(head.text) && has_nvtop_screen(head.text)) return make_nvtop_screens(head);
   std::vector<std::string> assumptions;
   auto clock = DumpClock::detect(head, assumptions);
   if (!clock) return fail(std::move(clock.error()));

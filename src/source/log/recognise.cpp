@@ -35,6 +35,14 @@ std::string format_names() {
   return names;
 }
 
+/// The same, each with what records it.
+std::string formats_in_words() {
+  std::string out;
+  for (const LogFormatInfo* format : log_formats())
+    out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", format->name, format->help);
+  return out;
+}
+
 /// When no tool's own format fits, falls back to the general text reader, if it can read the log.
 Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo& tried) {
   const LogFormatInfo* const text = find_log_format(kPatternFormat);
@@ -49,8 +57,6 @@ Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo&
 
 /// Screens of tools, which may stand between the lines of other programs.
 constexpr std::string_view kScreens[] = {"table", "gpustat-text", "rocm-smi", "nvtop"};
-/// Further into a log no screen is looked for: reading on takes a second or two.
-constexpr std::uint64_t kFurthestBytes = 64 * kBytesPerMiB;
 
 /// What is read from the head of a log.
 struct FirstLook {
@@ -61,6 +67,34 @@ struct FirstLook {
   DeviceRoster roster;
   LogRows rows;
 };
+
+/// How many times of reading `parser` finds in the head.
+std::size_t count_readings(LogParser& parser, const LogHead& head) {
+  FirstLook first(head.file);
+  first.look(parser, head.text);
+  parser.finish(first.rows);
+  std::vector<Timestamp> times;
+  for (const Sample& sample : first.rows.samples) times.push_back(sample.time);
+  std::sort(times.begin(), times.end());
+  return static_cast<std::size_t>(std::unique(times.begin(), times.end()) - times.begin());
+}
+
+/// A screen or two may stand before the lines of another program, which say more: then those are read. Readings of a
+/// tool that are enough for a verdict are preferred, since they show all that is on the GPU.
+Result<RecognisedText> recognise_around(const LogHead& head, const LogFormatInfo& found) {
+  constexpr std::size_t kEnough = 20;
+  const bool is_screen = std::find(std::begin(kScreens), std::end(kScreens), found.name) != std::end(kScreens);
+  if (!is_screen) return fail("no screen");
+  auto prose = recognise_prose(head, found);
+  auto screens = found.make(head);
+  if (!prose || !screens) return fail("nothing around it");
+  const std::size_t of_screens = count_readings(**screens, head);
+  if (of_screens >= kEnough || count_readings(*prose->parser, head) <= of_screens) return fail("no more around it");
+  return recognise_prose(head, found);  // its parser has read nothing yet
+}
+
+/// Further into a log no screen is looked for: reading on takes a second or two.
+constexpr std::uint64_t kFurthestBytes = 64 * kBytesPerMiB;
 
 /// A job may write for long before a tool prints its first screen: recognises the first later stretch of the file that
 /// has one, and keeps it as the head.
@@ -111,8 +145,8 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
   if (!named.empty()) {
     out.format = find_log_format(named);
     if (out.format == nullptr)
-      return fail(
-          fmt::format("log format '{}' is not known; the formats are {}", head.options->format, format_names()));
+      return fail(fmt::format("log format '{}' is not known; the formats, with what records each, are {}",
+                              head.options->format, formats_in_words()));
   } else {
     int best = 0;
     for (const LogFormatInfo* format : log_formats()) {
@@ -143,6 +177,8 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
     return fail(std::move(why));
   }
   out.parser = std::move(*parser);
+  if (named.empty())
+    if (auto around = recognise_around(head, *out.format)) return std::move(*around);
   return out;
 }
 

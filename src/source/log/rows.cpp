@@ -7,6 +7,7 @@
 
 #include "core/framework.hpp"
 #include "core/option.hpp"
+#include "explain/reader.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/text.hpp"
 
@@ -25,6 +26,15 @@ std::string short_name(std::string_view command) {
   command = command.substr(0, std::min(command.find(" -"), command.find(" /")));
   const std::size_t slash = command.find_last_of("/\\");
   return std::string(slash == std::string_view::npos ? command : command.substr(slash + 1));
+}
+
+/// How much memory the device has, as a message of out of memory says.
+std::optional<std::uint64_t> total_of_message(std::string_view line) {
+  for (const explain::Message& message : explain::read_messages(line))
+    if (const auto total = message.figures.get(explain::Figure::total);
+        total && message.wording->role == explain::Role::device && *total >= 1)
+      return static_cast<std::uint64_t>(*total);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -203,9 +213,14 @@ void LogRows::out_of_memory(std::string_view message) {
   std::string device = device_of_message(message);
   if (std::find(said_out_of_memory_.begin(), said_out_of_memory_.end(), device) != said_out_of_memory_.end()) return;
   said_out_of_memory_.push_back(device);
+  // Where the log does not say how much memory the device has, the message may.
+  const auto named = std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.id == device; });
+  if (named != devices_.end() && named->total_bytes == 0 && !default_capacity_)
+    if (const auto bytes = total_of_message(message))
+      set_total(newest_ - shift_, static_cast<std::size_t>(named - devices_.begin()), *bytes);
   constexpr std::size_t kQuoted = 200;
   Event event;
-  event.time = newest_;
+  event.time = newest_ + Duration{1};  // after that reading, whose samples it must not come before
   event.kind = Event::Kind::out_of_memory;
   event.device_id = std::move(device);
   const std::string why = why_out_of_memory(message);

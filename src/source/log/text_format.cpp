@@ -37,7 +37,8 @@ int recognise(std::string_view head) {
   if (is_table_of_figures(head) || are_mostly_figures(head)) return 54;
   constexpr std::size_t kEnough = 2;
   const std::size_t lines = count_word_lines(head, kEnough);
-  return lines == kEnough ? 32 : lines == 1 ? 4 : 0;
+  if (lines > 0) return lines == kEnough ? 32 : 4;
+  return has_unclear_lines(head) ? 3 : 0;
 }
 
 }  // namespace

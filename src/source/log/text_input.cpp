@@ -104,6 +104,11 @@ Status TextInput::settle_encoding() {
 
 std::string TextInput::warning() const {
   std::string out = bytes_.warning();
+  if (has_updates_)
+    out += fmt::format(
+        "{}{}: has carriage returns within its lines, as progress bars write them: each of these updates is "
+        "read, and counted, as a line",
+        out.empty() ? "" : "; ", bytes_.name());
   const std::string of_records = records_ != nullptr ? records_->warning() : std::string();
   if (!of_records.empty()) out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", bytes_.name(), of_records);
   return out;
@@ -148,6 +153,28 @@ std::size_t TextInput::decode_utf16(char* to, std::size_t size) {
 }
 
 Result<std::size_t> TextInput::read(char* to, std::size_t size) {
+  while (true) {
+    std::size_t end = 0;
+    if (return_waits_) to[end++] = '\r';
+    const auto more = read_shown(to + end, size - end);
+    if (!more) return more;
+    end += *more;
+    return_waits_ = *more > 0 && to[end - 1] == '\r';
+    if (return_waits_) --end;
+    const char* const last = to + end;
+    for (char* at = to;
+         (at = static_cast<char*>(std::memchr(at, '\r', static_cast<std::size_t>(last - at)))) != nullptr; ++at) {
+      // Behind the last byte there is another carriage return, or the text ends.
+      if (at + 1 == last || at[1] == '\r' || at[1] == '\n') continue;
+      *at = '\n';
+      has_updates_ = true;
+    }
+    if (end > 0 || *more == 0) return end;
+  }
+}
+
+/// As read(), with the carriage returns as they are.
+Result<std::size_t> TextInput::read_shown(char* to, std::size_t size) {
   while (true) {
     if (shown_at_ < shown_.size()) {
       const std::size_t n = std::min(size, shown_.size() - shown_at_);

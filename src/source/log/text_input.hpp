@@ -22,7 +22,9 @@ class TextInput {
   /// Opens `path`; "-" is standard input. Errors name the file and the reason.
   static Result<std::unique_ptr<TextInput>> open(const std::string& path);
 
-  /// Fills `to` with up to `size` bytes of text; 0 at the end. REQUIRES size >= 4: a character of UTF-16 may need that.
+  /// Fills `to` with up to `size` bytes of text; 0 at the end. A carriage return that no line feed follows, as a
+  /// progress bar writes before each update, is a line feed there. REQUIRES size >= 8: a character of UTF-16 may
+  /// need 4.
   Result<std::size_t> read(char* to, std::size_t size);
 
   /// What was noticed that is not fatal (a compressed file that is cut off); empty when nothing.
@@ -32,6 +34,7 @@ class TextInput {
   enum class Encoding : std::uint8_t { utf8, utf16_little, utf16_big, records };
 
   explicit TextInput(ByteInput bytes);
+  Result<std::size_t> read_shown(char* to, std::size_t size);
   Result<std::size_t> read_raw(char* to, std::size_t size);
   Status refill();
   Status settle_encoding();
@@ -52,6 +55,8 @@ class TextInput {
   std::string shown_;  ///< plain text from terminal_; [shown_at_, end) waits to be handed out
   std::size_t shown_at_ = 0;
   bool finished_ = false;
+  bool return_waits_ = false;  ///< a carriage return: what follows it is not known yet
+  bool has_updates_ = false;   ///< some had no line feed behind it
 };
 
 }  // namespace vramtrack

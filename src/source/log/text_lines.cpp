@@ -112,27 +112,19 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
     }
   }
   const std::size_t device = rows.device(f.gpu);
-  const auto known = std::find_if(totals_.begin(), totals_.end(), [&](const auto& t) { return t.first == device; });
-  if (f.total) {
-    if (known == totals_.end())
-      totals_.emplace_back(device, *f.total);
-    else
-      known->second = *f.total;
-  }
-  if (!f.has_use() && !(f.free && known != totals_.end())) {
-    if (f.total && (stamped_ || stamp_.kind() == StampReader::Kind::none)) rows.total(time_, device, *f.total);
+  std::uint64_t& total = totals_[device];  // the last one; it may have stood before the first time
+  if (f.total) total = *f.total;
+  if (!f.has_use() && !(f.free && total > 0)) {
+    if (f.total && (stamped_ || stamp_.kind() == StampReader::Kind::none)) rows.total(time_, device, total);
     return;
   }
   borrows_time_ |= stamp_.kind() != StampReader::Kind::none && !f.is_timed;
   if (!has_time(device, f.pid.value_or(0))) return rows.skip(f.line, kNoTime);
-  if (!f.used && f.free && known != totals_.end() && *f.free <= known->second) f.used = known->second - *f.free;
-  if (f.total && *f.total > 0) rows.total(time_, device, *f.total);
-  if (!f.used && !f.allocated && !f.reserved && f.percent) {
-    const double total = f.total                  ? static_cast<double>(*f.total)
-                         : known != totals_.end() ? static_cast<double>(known->second)
-                                                  : 0;
-    f.used = static_cast<std::uint64_t>(std::llround(*f.percent * (total > 0 ? total / 100 : percent_bytes_)));
-  }
+  if (!f.used && f.free && total > 0 && *f.free <= total) f.used = total - *f.free;
+  if (total > 0) rows.total(time_, device, total);
+  if (!f.used && !f.allocated && !f.reserved && f.percent)
+    f.used = static_cast<std::uint64_t>(
+        std::llround(*f.percent * (total > 0 ? static_cast<double>(total) / 100 : percent_bytes_)));
   if (f.allocated)
     rows.add(time_, rows.allocator_series(device, Metric::allocator_allocated, f.pid.value_or(0)), *f.allocated);
   if (f.reserved)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,6 +70,7 @@ class TextLines : public LineParser {
   void flush(LogRows& rows);
 
  private:
+  void end_reading(LogRows& rows) final { flush(rows); }
   bool has_time(std::size_t device, std::uint32_t pid);
   std::optional<int> place();
   void emit(TextFigures& figures, LogRows& rows);
@@ -76,7 +78,7 @@ class TextLines : public LineParser {
   Timestamp time_{};
   bool in_blocks_ = false;
   std::vector<TextFigures> pending_;
-  std::vector<std::pair<std::size_t, std::uint64_t>> totals_;  ///< by device, as last given
+  std::map<std::size_t, std::uint64_t> totals_;  ///< by device, as last given; 0: not yet
   double percent_bytes_ = 0;
   std::uint64_t unknown_unit_ = 0;
   std::size_t places_ = 1;
@@ -118,7 +120,9 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head);
 Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head);
 /// How many of the first lines have figures of memory with words that say so; stops at `most`.
 std::size_t count_word_lines(std::string_view head, std::size_t most);
-/// Whether most of the first lines are rows of a Markdown table with figures of memory.
+/// Whether there are lines that may have such figures: see LineFigures::unclear.
+bool has_unclear_lines(std::string_view head);
+/// Whether most of the first lines are rows of a table with figures of memory.
 bool is_table_of_figures(std::string_view head);
 
 }  // namespace vramtrack

@@ -9,7 +9,9 @@
 
 #include "core/option.hpp"
 #include "core/units.hpp"
+#include "source/log/stamp.hpp"
 #include "source/log/stamp_search.hpp"
+#include "source/log/table_rows.hpp"
 #include "source/log/text_lines.hpp"
 #include "source/log/unit.hpp"
 
@@ -18,60 +20,6 @@ namespace {
 
 using logtext::excerpt;
 using logtext::trim;
-
-/// Rows of a Markdown table as lines of text: "| 1 | 8 GiB |" below "| Epoch | Memory |" is "Epoch: 1, Memory: 8 GiB".
-/// Other lines stay as they are.
-class MarkdownRows {
- public:
-  /// Valid until the next call.
-  std::string_view line(std::string_view line) {
-    const std::string_view text = trim(line);
-    if (!text.starts_with('|')) {
-      titles_.clear();
-      before_.clear();
-      return line;
-    }
-    if (!before_.empty() && text.find_first_not_of("|-: ") == std::string_view::npos &&
-        text.find('-') != std::string_view::npos) {
-      cut(before_, titles_);
-      return {};
-    }
-    before_ = text;
-    if (titles_.empty()) return line;
-    std::vector<std::string> cells;
-    cut(text, cells);
-    row_.clear();
-    // Seconds since 1970 are a time only where the line begins with them.
-    for (const std::string& cell : cells)
-      if (is_epoch_like(cell)) row_ = cell + ", ";
-    for (std::size_t i = 0; i < cells.size() && i < titles_.size(); ++i)
-      row_ += fmt::format("{}{}: {}", i == 0 ? "" : ", ", titles_[i], cells[i]);
-    return row_;
-  }
-  [[nodiscard]] bool in_table() const { return !titles_.empty(); }
-
- private:
-  static bool is_epoch_like(std::string_view cell) {
-    const std::size_t digits = std::min(cell.find_first_not_of("0123456789"), cell.size());
-    return (digits == 10 || digits == 13) && cell.front() == '1' && (digits == cell.size() || cell[digits] == '.');
-  }
-
-  static void cut(std::string_view text, std::vector<std::string>& cells) {
-    cells.clear();
-    text.remove_prefix(1);
-    if (text.ends_with('|')) text.remove_suffix(1);
-    while (true) {
-      const std::size_t bar = text.find('|');
-      cells.emplace_back(trim(text.substr(0, bar)));
-      if (bar == std::string_view::npos) return;
-      text.remove_prefix(bar + 1);
-    }
-  }
-
-  std::string before_;
-  std::vector<std::string> titles_;
-  std::string row_;
-};
 
 /// Which figures are meant, according to the head.
 struct WordPlan {
@@ -84,6 +32,8 @@ struct WordPlan {
   bool prefix_is_gpu = false;        ///< "trainer-0 |", "0:" identify GPUs
   bool heads_name_gpu = false;       ///< a line "GPU 1:" names the GPU of the lines after it
   bool in_blocks = false;
+  bool minutes = false;                     ///< lines begin with hours and minutes
+  bool unclear = false;                     ///< read LineFigures::unclear, for want of others
   std::uint64_t unit_bytes = kBytesPerMiB;  ///< of figures without a unit
   bool unit_unknown = false;
   std::string read_as;  ///< for people
@@ -124,12 +74,13 @@ class WordLines final : public TextLines {
  private:
   void read_line(std::string_view raw, std::uint64_t number, bool whole, LogRows& rows) override {
     if (!whole) return;
-    const std::string_view line = markdown_.line(raw);
+    const std::string_view line = table_.line(raw);
     find_figures(line, found_);
+    if (plan_.unclear) found_.figures.swap(found_.unclear);
     if (plan_.counted)
       read_time(count_text(line, found_, *plan_.counted), rows);
     else
-      read_time(found_.stamp, rows);
+      read_time(found_.stamp.empty() && plan_.minutes ? found_.minute : found_.stamp, rows);
     const bool has_figures = std::any_of(found_.figures.begin(), found_.figures.end(),
                                          [&](const MemoryFigure& f) { return plan_.takes(f); });
     if (!has_figures) {
@@ -195,7 +146,7 @@ class WordLines final : public TextLines {
 
   WordPlan plan_;
   std::string pattern_;
-  MarkdownRows markdown_;
+  TableRows table_;
   LineFigures found_;
   int head_gpu_ = -1;
   std::uint64_t skipped_ = 0;
@@ -208,7 +159,9 @@ struct HeadLine {
   LineFigures found;
   std::map<Meaning, std::uint64_t> counts;  ///< of this line, or the last before it
   std::string stamp;                        ///< likewise
-  bool is_row = false;                      ///< of a Markdown table
+  std::string minute;                       ///< likewise: LineFigures::minute
+  std::uint64_t minute_line = 0;            ///< on which that stands
+  bool is_row = false;                      ///< of a table
 };
 
 struct Head {
@@ -220,20 +173,31 @@ struct Head {
 
 constexpr std::size_t kMostLines = 4000;
 
-Head survey(std::string_view text) {
+Head survey(std::string_view text, bool unclear) {
   Head out;
-  MarkdownRows markdown;
+  TableRows table;
   std::map<Meaning, std::uint64_t> counts;
   std::string stamp;
+  std::string minute;
+  std::uint64_t minute_line = 0;
   for (std::uint64_t number = 1; !text.empty() && out.lines.size() < kMostLines; ++number) {
     const std::string_view raw = logtext::take_line(text);
     HeadLine& line = out.lines.emplace_back();
-    line.text = markdown.line(raw);
-    line.is_row = markdown.in_table();
+    line.text = table.line(raw);
+    line.is_row = table.in_table();
     line.number = number;
     if (out.first.empty()) out.first = trim(raw);
+    if (tells_out_of_memory(raw)) {  // not read as a line of figures
+      out.lines.pop_back();
+      continue;
+    }
     find_figures(line.text, line.found);
+    if (unclear) line.found.figures.swap(line.found.unclear);
     if (!line.found.stamp.empty()) stamp = line.found.stamp;
+    if (!line.found.minute.empty()) {
+      minute = line.found.minute;
+      minute_line = number;
+    }
     for (const LineCount& count : line.found.counts) counts[count.meaning] = count.value;
     if (line.found.figures.empty()) {
       out.heads += line.found.gpu >= 0 ? 1 : 0;
@@ -242,6 +206,8 @@ Head survey(std::string_view text) {
     }
     line.counts = counts;
     line.stamp = stamp;
+    line.minute = minute;
+    line.minute_line = minute_line;
     out.stamped += stamp.empty() ? 0U : 1U;
   }
   return out;
@@ -419,7 +385,8 @@ std::string read_as(const Head& head, const WordPlan& plan) {
   else if (head.stamped == 0)
     out += "no time";
   else
-    out += head.lines.front().found.stamp.empty() ? "time on an earlier line" : "time in the line";
+    out += head.lines.front().found.stamp.empty() && head.lines.front().found.minute.empty() ? "time on an earlier line"
+                                                                                             : "time in the line";
   std::map<Meaning, std::string> said;
   for (const HeadLine& line : head.lines)
     for (const MemoryFigure& f : line.found.figures) {
@@ -438,26 +405,38 @@ std::string read_as(const Head& head, const WordPlan& plan) {
 std::size_t count_word_lines(std::string_view head, std::size_t most) {
   constexpr std::size_t kLooked = 4000;
   LineFigures found;
-  MarkdownRows markdown;
+  TableRows table;
   std::size_t lines = 0;
   for (std::size_t i = 0; i < kLooked && !head.empty() && lines < most; ++i) {
-    find_figures(markdown.line(logtext::take_line(head)), found);
+    find_figures(table.line(logtext::take_line(head)), found);
     lines += found.figures.empty() ? 0U : 1U;
   }
   return lines;
 }
 
+bool has_unclear_lines(std::string_view head) {
+  constexpr std::size_t kLooked = 4000;
+  constexpr std::size_t kEnough = 3;
+  LineFigures found;
+  std::size_t lines = 0;
+  for (std::size_t i = 0; i < kLooked && !head.empty() && lines < kEnough; ++i) {
+    find_figures(logtext::take_line(head), found);
+    lines += found.unclear.empty() ? 0U : 1U;
+  }
+  return lines == kEnough;
+}
+
 bool is_table_of_figures(std::string_view head) {
   constexpr std::size_t kFirst = 300;
   LineFigures found;
-  MarkdownRows markdown;
+  TableRows table;
   std::size_t lines = 0;
   std::size_t figures = 0;
   for (std::size_t i = 0; i < kFirst && !head.empty(); ++i) {
-    const std::string_view line = markdown.line(logtext::take_line(head));
+    const std::string_view line = table.line(logtext::take_line(head));
     if (trim(line).empty()) continue;
     ++lines;
-    if (!markdown.in_table()) continue;
+    if (!table.in_table()) continue;
     find_figures(line, found);
     figures += std::any_of(found.figures.begin(), found.figures.end(), [](const MemoryFigure& f) { return !f.percent; })
                    ? 1U
@@ -505,6 +484,51 @@ Status settle_roles(const Head& all, WordPlan& plan, std::vector<std::string>& a
                     line.number, all.lines.size(), excerpt(line.text, 100), how_to_say()));
   }
   return {};
+}
+
+/// Whether the hours and minutes with which lines begin are times of day: they do not fall, except at midnight, and
+/// each is that of one reading of a GPU.
+void settle_minutes(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+  constexpr std::int64_t kHalfDay_s = 12 * 3600;
+  if (all.stamped * 10 >= all.lines.size() * 9) return;
+  std::size_t timed = 0;
+  std::size_t written = 0;
+  std::size_t repeats = 0;
+  std::uint64_t last_line = 0;
+  std::optional<std::int64_t> last_s;
+  std::set<std::pair<std::string_view, int>> in_minute;  // prefix and GPU of the lines
+  for (const HeadLine& line : all.lines) {
+    Civil civil;
+    if (!read_civil(line.minute, DateOrder::month_first, civil)) continue;
+    ++timed;
+    if (line.minute_line == last_line) continue;  // a reading of several lines
+    last_line = line.minute_line;
+    ++written;
+    if (last_s && civil.local_s < *last_s && *last_s - civil.local_s < kHalfDay_s) return;
+    if (last_s != civil.local_s) in_minute.clear();
+    last_s = civil.local_s;
+    const bool is_own = line.minute_line == line.number;
+    if (!in_minute.emplace(is_own ? line.found.prefix : std::string_view{}, is_own ? line.found.gpu : -1).second)
+      ++repeats;
+  }
+  if (timed * 10 < all.lines.size() * 9 || written < 3) return;
+  const std::string example = all.lines.front().minute;
+  if (repeats * 10 > written) {
+    assumptions.push_back(
+        fmt::format("times such as '{}' have no seconds, and several readings share one: they are not used", example));
+    return;
+  }
+  if (example.starts_with("00:") || example.starts_with("0:"))
+    assumptions.push_back(fmt::format(
+        "times such as '{}' are read as hours and minutes; if they are minutes and seconds, write the hours "
+        "in front",
+        example));
+  plan.minutes = true;
+  all.stamped = 0;
+  for (HeadLine& line : all.lines) {
+    if (line.stamp.empty()) line.stamp = line.minute;
+    all.stamped += line.stamp.empty() ? 0U : 1U;
+  }
 }
 
 /// Whether a count takes the place of time.
@@ -616,7 +640,9 @@ std::vector<UnnamedReading> unnamed_readings(const Head& all, const WordPlan& pl
 }  // namespace
 
 Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
-  const Head all = survey(head.text);
+  Head all = survey(head.text, false);
+  const bool unclear = all.lines.empty();
+  if (unclear) all = survey(head.text, true);
   if (all.lines.empty())
     return fail(fmt::format(
         "no line has a figure of GPU memory: a number with a unit (MiB, GB, %) or beside words such as 'memory used', "
@@ -624,9 +650,14 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
         excerpt(all.first, 100), how_to_say()));
 
   WordPlan plan;
+  plan.unclear = unclear;
   std::vector<std::string> assumptions;
+  if (unclear)
+    assumptions.push_back(fmt::format("nothing says whose memory '{}' is: it is assumed to be that of a GPU",
+                                      excerpt(all.lines.front().found.figures.front().label)));
   if (Status ok = settle_roles(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (Status ok = settle_labels(all, plan); !ok) return fail(std::move(ok.error()));
+  settle_minutes(all, plan, assumptions);
   if (Status ok = settle_counted(all, plan); !ok) return fail(std::move(ok.error()));
   settle_readings(all, plan);
   if (Status ok = settle_unit(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));

@@ -3,6 +3,8 @@
 #include <functional>
 
 #include "one_gpu.hpp"
+#include "report/total.hpp"
+#include "report/words.hpp"
 
 namespace vramtrack {
 namespace {
@@ -125,6 +127,117 @@ TEST_F(AllocatorTest, ALeakThatEndsIsOverForTheProcess) {
   EXPECT_TRUE(raised(held));
   EXPECT_NE(seen(held).alerts.back().ended, AlertEnd::standing);
   EXPECT_NE(seen(device_series).alerts.back().ended, AlertEnd::standing);
+}
+
+/// A training script's log: what its allocator reports of a GPU, and nothing else.
+class AllocatorAloneTest : public AllocatorTest {
+ protected:
+  void SetUp() override {
+    start();
+    allocated = catalog.intern({Metric::allocator_allocated, "GPU-a", 0, 0});
+    reserved = catalog.intern({Metric::allocator_reserved, "GPU-a", 0, 0});
+  }
+  void tell(double from_s, double until_s, const Shape& live) {
+    for (double t = from_s; t <= until_s; t += 10) {
+      Batch batch;
+      for (const auto& [id, gib] : {std::pair(allocated, live(t)), std::pair(reserved, live(t) + 1)})
+        batch.samples.push_back({at(t), id, static_cast<std::uint64_t>(gib * static_cast<double>(kGiB))});
+      engine->ingest(batch);
+    }
+  }
+  void say_out_of_memory(double t) {
+    Batch batch;
+    Event event;
+    event.time = at(t);
+    event.kind = Event::Kind::out_of_memory;
+    event.device_id = "GPU-a";
+    batch.events.push_back(event);
+    engine->ingest(batch);
+  }
+};
+
+TEST_F(AllocatorAloneTest, TheDeviceIsJudgedByWhatIsAllocated) {
+  tell(0, 3600, growing);
+  engine->finish();
+  EXPECT_TRUE(is_total(seen(allocated)));
+  EXPECT_FALSE(is_total(seen(reserved)));
+  EXPECT_EQ(device_words(seen(allocated)), "GPU 0 [allocated to tensors]");
+  EXPECT_EQ(series_words(seen(reserved)), "GPU 0 [held by the framework's allocator]");
+}
+
+TEST_F(AllocatorAloneTest, ALeakEndsWhereTheProgramSaysThatMemoryRanOut) {
+  tell(0, 3600, growing);
+  say_out_of_memory(3600);
+  engine->end_of_recording();
+  for (const SeriesId id : {allocated, reserved}) {
+    ASSERT_TRUE(raised(id));
+    const SeriesView& s = seen(id);
+    ASSERT_EQ(s.alerts.size(), 1U) << "it is not raised again";
+    EXPECT_EQ(s.alerts[0].ended, AlertEnd::process_ended);
+    EXPECT_NE(s.alerts[0].end_reason.find("memory ran out at "), std::string::npos) << s.alerts[0].end_reason;
+    ASSERT_TRUE(s.verdict.end);
+    EXPECT_EQ(s.verdict.end->how, EndKind::out_of_memory);
+    EXPECT_EQ(told_of(id).verdict, "LEAKED until memory ran out");
+  }
+}
+
+TEST_F(AllocatorAloneTest, EachRunOfARestartedProgramEnds) {
+  for (const double begin : {0.0, 4000.0, 8000.0}) {
+    tell(begin, begin + 3600, [&](double t) { return growing(t - begin); });
+    say_out_of_memory(begin + 3600);
+  }
+  engine->end_of_recording();
+  const SeriesView& s = seen(allocated);
+  ASSERT_EQ(s.runs.size(), 3U);
+  EXPECT_EQ(s.runs[1].how, EndKind::out_of_memory);
+  EXPECT_EQ(s.runs[1].end, at(7600));
+  EXPECT_EQ(s.runs[2].begin, at(8000));
+}
+
+TEST_F(AllocatorAloneTest, AProgramThatFreesItsTensorsGoesOn) {
+  tell(0, 3600, [](double t) { return std::fmod(t, 1200) < 600 ? 8.0 : 0.25; });
+  engine->end_of_recording();
+  EXPECT_EQ(seen(allocated).runs.size(), 1U);
+  EXPECT_FALSE(seen(allocated).verdict.end);
+}
+
+TEST_F(AllocatorAloneTest, WhatTheDeviceUsesSpeaksForIt) {
+  tell(0, 100, still);
+  tick(110, 5 * kGiB);
+  engine->finish();
+  EXPECT_FALSE(is_total(seen(allocated)));
+  EXPECT_TRUE(is_total(seen(device_series)));
+}
+
+TEST_F(AllocatorAloneTest, OfSeveralProgramsNoneSpeaksForIt) {
+  const SeriesId other = catalog.intern({Metric::allocator_allocated, "GPU-a", kPid, 1});
+  Batch batch;
+  batch.samples = {{at(0), allocated, kGiB}, {at(0), other, kGiB}};
+  engine->ingest(batch);
+  engine->finish();
+  EXPECT_FALSE(is_total(seen(allocated)));
+  EXPECT_FALSE(is_total(seen(other)));
+}
+
+TEST_F(OneGpu, AMessageWithNothingAfterItEndsTheRecording) {
+  start();
+  for (double t = 0; t <= 600; t += 10) tick(t, 20 * kGiB);
+  Batch batch;
+  Event event;
+  event.time = at(600);
+  event.kind = Event::Kind::out_of_memory;
+  event.device_id = "GPU-a";
+  batch.events.push_back(event);
+  engine->ingest(batch);
+  engine->end_of_recording();
+  EXPECT_EQ(told_of(device_series).verdict, "ran out of memory");
+
+  start();
+  for (double t = 0; t <= 600; t += 10) tick(t, 20 * kGiB);
+  batch.events[0].device_id.clear();  // of some device of the host
+  engine->ingest(batch);
+  engine->end_of_recording();
+  EXPECT_FALSE(seen(device_series).verdict.end);
 }
 
 }  // namespace

@@ -432,6 +432,42 @@ TEST_F(Endings, TheNextLeakIsAStoryOfItsOwn) {
   EXPECT_EQ(device().verdict.suspect->pid, 21U);
 }
 
+/// Two logs joined: the device's readings at each full minute, those of its processes half a minute later. A process
+/// that leaks has grown between the device's last reading before its end and its own.
+TEST_F(Endings, AreTheSameWhereProcessesAreListedBetweenTheDevicesReadings) {
+  for (const bool listed : {false, true}) {
+    SCOPED_TRACE(listed);
+    start();
+    const SeriesId jobs[] = {process(1, "python train.py"), process(2, "python train.py"),
+                             process(3, "python train.py")};
+    constexpr int kMinutes = 61;
+    constexpr int kRun = 63;  // and idle for the rest
+    const auto taken = [&](double t) { return static_cast<std::uint64_t>(2000 + t * 6) * kMiB; };
+    for (int i = 0; i < 3 * kRun; ++i) {
+      const int minute = i % kRun;
+      const bool runs = minute < kMinutes;
+      tick(i * 60, kIdle + (runs ? taken(minute * 60) : 0));
+      if (!listed || !runs) continue;
+      Batch batch;
+      batch.samples.push_back({at(i * 60 + 30), jobs[i / kRun], taken(minute * 60 + 30)});
+      engine->ingest(batch);
+    }
+    engine->end_of_recording();
+    const SeriesView& s = device();
+    ASSERT_EQ(s.runs.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto& run = s.runs[i];
+      EXPECT_EQ(run.how, EndKind::out_of_memory) << i;
+      EXPECT_EQ(run.pid, listed ? i + 1 : 0);
+      ASSERT_TRUE(run.growth_bytes_per_s && run.onset && run.end) << i;
+      EXPECT_GE(*run.onset, run.begin);
+      EXPECT_LE(*run.onset, *run.end);
+    }
+    ASSERT_TRUE(s.verdict.end);
+    EXPECT_FALSE(s.verdict.finding.leak) << "it is over";
+  }
+}
+
 TEST_F(Endings, ASawtoothIsNoEnd) {
   start();
   for (int i = 0; i < 2000; ++i) tick(now += kEvery_s, 4 * kGiB + static_cast<std::uint64_t>(i % 60) * 100 * kMiB);

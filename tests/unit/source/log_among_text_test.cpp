@@ -151,6 +151,23 @@ TEST(ScreensAmongText, AreFoundBehindTheHeadOfALongLog) {
   EXPECT_THAT(read_text(before).error, testing::HasSubstr("is not recognised"));
 }
 
+TEST(ScreensAmongText, FewerThanTheReadingsAroundThemAreLeftToThose) {
+  std::string figures;
+  for (int i = 0; i < 60; ++i)
+    figures += fmt::format("2026-03-01 11:{:02}:00 INFO GPU memory used: {} MiB\n", i, 3000 + i);
+  for (const Case& tool : cases()) {
+    SCOPED_TRACE(tool.name);
+    const auto r = read_text(tool.screen(0, 5000) + figures);
+    ASSERT_EQ(r.error, "");
+    EXPECT_THAT(r.formats, ElementsAre("text"));
+    EXPECT_GE(r.device("0").size(), 60U);
+    // Enough screens for a verdict show all that is on the GPU.
+    std::string screens;
+    for (int i = 0; i < 20; ++i) screens += tool.screen(i, 5000 + i);
+    EXPECT_THAT(read_text(screens + figures).formats, ElementsAre(tool.format));
+  }
+}
+
 TEST(ScreensAmongText, WithoutTheirOwnTimeTheyHaveThatOfTheLinesBefore) {
   std::string screen = gpustat(0, 5000);
   screen.erase(0, screen.find('\n') + 1);  // as with --no-header

@@ -57,6 +57,20 @@ TEST(Nvtop, ReadsProcessesAndTheirEnds) {
   EXPECT_EQ(r.notes.skipped_lines, 0U);
 }
 
+TEST(Nvtop, ReadsItsScreen) {
+  const auto r = read_logs({fixture("nvtop_screen.log")});
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.formats, ElementsAre("nvtop"));
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 2560), Pair(kTen + 30, 2816)));
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(kTen, 21504), Pair(kTen + 30, 21504))) << "side by side with the first";
+  EXPECT_EQ(r.catalog->device("1")->name, "NVIDIA L4");
+  EXPECT_EQ(r.catalog->device("1")->capacity_bytes, 22ULL << 30);
+  EXPECT_THAT(r.of(Metric::process_used, "0", 4242), ElementsAre(Pair(kTen, 2245), Pair(kTen + 30, 2501)));
+  EXPECT_EQ(r.catalog->process(4242, 0)->command, "python train.py --config a b");
+  EXPECT_THAT(r.of(Metric::process_used, "1", 4711), SizeIs(2));
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
 TEST(Nvtop, ReadsALoopWithoutAClockAmongOtherText) {
   // As `nvtop -l` prints it: no time at all.
   std::string text = "starting {the monitor\n";

@@ -54,12 +54,14 @@ std::string csv(const std::string& end) {
 void expect_one(const logtest::Reading& r, const std::string& device) {
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(r.notes.skipped_lines, 0U);
-  ASSERT_THAT(r.events, SizeIs(1));
-  EXPECT_EQ(r.events[0].kind, Event::Kind::out_of_memory);
-  EXPECT_EQ(r.events[0].device_id, device);
-  EXPECT_EQ(r.events[0].time, r.samples.back().time);
-  EXPECT_EQ(r.events[0].pid, 0U);
-  EXPECT_THAT(r.events[0].text, HasSubstr("the memory of a GPU ran out: "));
+  std::vector<Event> events = r.events;
+  std::erase_if(events, [](const Event& event) { return event.kind == Event::Kind::capacity; });
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].kind, Event::Kind::out_of_memory);
+  EXPECT_EQ(events[0].device_id, device);
+  EXPECT_EQ(events[0].time, r.samples.back().time + Duration{1}) << "after that reading";
+  EXPECT_EQ(events[0].pid, 0U);
+  EXPECT_THAT(events[0].text, HasSubstr("the memory of a GPU ran out: "));
 }
 
 TEST(OutOfMemoryMessage, AmongRowsIsAnEventOfTheLastReading) {
@@ -75,6 +77,20 @@ TEST(OutOfMemoryMessage, InTextIsAnEventOfTheOnlyGpu) {
   expect_one(r, "0");
   EXPECT_THAT(r.events[0].text, HasSubstr(":21: "));
   EXPECT_THAT(r.events[0].text, HasSubstr("ran out: 4.00 GiB were requested while 19.90 GiB were allocated"));
+}
+
+TEST(OutOfMemoryMessage, SaysHowMuchMemoryTheDeviceHas) {
+  const auto capacity_of = [](const logtest::Reading& r) {
+    const auto event =
+        std::find_if(r.events.begin(), r.events.end(), [](const Event& e) { return e.kind == Event::Kind::capacity; });
+    return event == r.events.end() ? 0.0 : static_cast<double>(event->capacity_bytes) / 1048576.0;
+  };
+  const auto r = read_text(csv(kTorch + "\n"));
+  EXPECT_NEAR(capacity_of(r), 23.69 * 1024, 1);
+  EXPECT_EQ(r.events[0].device_id, "1");
+  LogOptions given = logtest::utc();
+  given.capacity_bytes = 24ULL << 30;
+  EXPECT_EQ(capacity_of(read_text(csv(kTorch + "\n"), given)), 0) << "the user knows better";
 }
 
 TEST(OutOfMemoryMessage, BeforeTheFirstReadingIsOfAnotherRun) {

@@ -50,9 +50,10 @@ enum class Clock {
   step,
   epochs,
   request,
-  tqdm
+  tqdm,
+  minute
 };
-constexpr std::size_t kClocks = static_cast<std::size_t>(Clock::tqdm) + 1;
+constexpr std::size_t kClocks = static_cast<std::size_t>(Clock::minute) + 1;
 enum Prefix : std::size_t { none, logger, journal, compose, srun, pod, kPrefixes };
 
 /// A log and what is in it.
@@ -60,6 +61,7 @@ struct Made {
   std::string text;
   std::string what;  ///< for messages
   bool counts = false;
+  bool ran_out = false;  ///< a message says that memory ran out
   std::size_t readings = 0;
   std::vector<std::string> devices;
   std::vector<Metric> metrics;
@@ -77,14 +79,18 @@ class Maker {
     const std::size_t layout = pick(4);  // labels before, labels after, blocks, a Markdown table
     const std::size_t language = pick(std::size(kBefore));
     const std::size_t after = pick(std::size(kAfter));
-    const std::size_t prefix = pick(kPrefixes);
+    std::size_t prefix = pick(kPrefixes);
+    // Hours and minutes are a time only where the line begins with them.
+    if (clock == Clock::minute && (prefix == logger || prefix == journal)) prefix = none;
     const std::size_t gpus = pick(4) == 0 ? 2 : 1;
     const std::size_t noise = pick(4);
     const std::size_t unit = pick(7);
     const bool is_table = layout == 3 && clock != Clock::tqdm && clock != Clock::line_before;
     const bool is_block = layout == 2 && figures != Figures::pair && clock != Clock::tqdm;
     const bool is_postfix = pick(2) == 0;  // tqdm's own figures come last in its brackets
-    out.counts = clock >= Clock::step;
+    const bool is_updated = clock == Clock::tqdm && noise == 0 && pick(2) == 0;  // with carriage returns
+    out.counts = clock >= Clock::step && clock != Clock::minute;
+    out.ran_out = pick(4) == 0;
     out.readings = 40 + pick(60);
     out.what = fmt::format("figures {} clock {} layout {} language {} prefix {} gpus {} unit {}",
                            static_cast<int>(figures), static_cast<int>(clock), layout, language, prefix, gpus, unit);
@@ -94,9 +100,11 @@ class Maker {
     for (std::size_t g = 0; g < gpus; ++g) out.devices.push_back(std::to_string(g));
     out.mib.resize(gpus);
     if (pick(2) == 0) out.text += "============ run ============\nNVIDIA A100 40GB, driver 550.54\n";
-    const std::int64_t period_s = 5 + static_cast<std::int64_t>(pick(60));
+    const std::int64_t period_s = clock == Clock::minute ? 60 * (1 + static_cast<std::int64_t>(pick(3)))
+                                                         : 5 + static_cast<std::int64_t>(pick(60));
     const std::int64_t start_s = 1'772'359'200 + static_cast<std::int64_t>(pick(86'400));
     const std::size_t stride = 1 + pick(100);
+    const std::size_t first = out.text.size();
     for (std::size_t i = 0; i < out.readings; ++i) {
       const std::int64_t time_s = start_s + period_s * static_cast<std::int64_t>(i);
       const std::string time = is_table ? cell_words(clock, time_s, i, stride) : clock_words(clock, time_s, i, stride);
@@ -177,6 +185,11 @@ class Maker {
       }
       if (!is_table) noise_words(noise, out.text);
     }
+    if (is_updated) std::replace(out.text.begin() + static_cast<std::ptrdiff_t>(first), out.text.end() - 1, '\n', '\r');
+    if (out.ran_out)
+      out.text +=
+          "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.12 GiB. GPU 0 has a total capacity of 23.64 "
+          "GiB of which 512.00 MiB is free.\n";
     return out;
   }
 
@@ -215,7 +228,9 @@ class Maker {
   static std::string cell_words(Clock clock, std::int64_t s, std::size_t i, std::size_t stride) {
     if (clock == Clock::epochs) return std::to_string(i + 1);
     if (clock == Clock::step || clock == Clock::request) return std::to_string(i * stride);
-    return clock_words(clock == Clock::time_of_day || clock == Clock::epoch ? clock : Clock::date, s, i, stride);
+    return clock_words(
+        clock == Clock::time_of_day || clock == Clock::minute || clock == Clock::epoch ? clock : Clock::date, s, i,
+        stride);
   }
 
   static std::string clock_words(Clock clock, std::int64_t s, std::size_t i, std::size_t stride) {
@@ -235,6 +250,8 @@ class Maker {
         return "Timestamp: " + full + ',';
       case Clock::time_of_day:
         return hms;
+      case Clock::minute:
+        return hms.substr(0, 5);
       case Clock::epoch:
         return std::to_string(s);
       case Clock::step:
@@ -296,6 +313,9 @@ class Maker {
 
 /// Empty: as made. Else what differs.
 std::string difference(const Made& made, const logtest::Reading& r) {
+  const bool ran_out = std::any_of(r.events.begin(), r.events.end(),
+                                   [](const Event& event) { return event.kind == Event::Kind::out_of_memory; });
+  if (made.ran_out != ran_out) return "the message of out of memory is missed";
   if (made.counts != r.notes.scale.counts_steps()) return "steps and times confused";
   if (r.series() != made.devices.size() * made.metrics.size()) return fmt::format("{} series", r.series());
   for (std::size_t g = 0; g < made.devices.size(); ++g) {

@@ -166,6 +166,93 @@ TEST(Words, StepsAreNotSeconds) {
   EXPECT_EQ(read_text(text, timed).device("0").back().first, 1900);
 }
 
+TEST(Words, ATotalBeforeTheFirstTimeIsOfAllReadings) {
+  std::string text = "GPU 0: NVIDIA A10, total memory 23028 MiB\n";
+  for (int i = 0; i < 20; ++i)
+    text += fmt::format("2026-03-01 10:00:{:02} allocated {} MiB reserved 4000 MiB\n", i, 3000 + i);
+  const auto r = read_text(text);
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 23028ULL << 20);
+}
+
+TEST(Words, HoursAndMinutesAreATime) {
+  std::string lines, brackets, table = "| Time | GPU memory used |\n|---|---|\n";
+  for (int i = 0; i < 90; ++i) {
+    const std::string time = fmt::format("{:02}:{:02}", (23 + i / 60) % 24, i % 60);  // past midnight
+    lines += fmt::format("{} step {} GPU memory used {} MiB\n", time, i, 3000 + i);
+    brackets += fmt::format("trainer-1  | [{}] INFO GPU memory used {} MiB\n", time, 3000 + i);
+    table += fmt::format("| {} | {} MiB |\n", time, 3000 + i);
+  }
+  for (const std::string& text : {lines, brackets, table}) {
+    const auto r = read_text(text);
+    ASSERT_EQ(r.error, "");
+    EXPECT_FALSE(r.notes.scale.counts_steps()) << text.substr(0, 80);
+    const auto read = r.device("0");
+    ASSERT_THAT(read, SizeIs(90));
+    EXPECT_EQ(read.back().first - read.front().first, 89 * 60);
+  }
+}
+
+TEST(Words, HoursAndMinutesThatDoNotRiseAreNoTime) {
+  std::string remaining, shared;
+  for (int i = 0; i < 30; ++i) {
+    remaining += fmt::format("00:{:02} left, step {}: GPU memory used {} MiB\n", 30 - i, i, 3000 + i);
+    shared += fmt::format("10:{:02} step {}: GPU memory used {} MiB\n", i / 6, i, 3000 + i);
+  }
+  EXPECT_TRUE(read_text(remaining).notes.scale.counts_steps());
+  const auto r = read_text(shared);
+  EXPECT_TRUE(r.notes.scale.counts_steps());
+  EXPECT_THAT(r.warnings(), HasSubstr("times such as '10:00' have no seconds, and several readings share one"));
+  EXPECT_THAT(
+      read_text("00:01 GPU memory used 3 GiB\n00:02 GPU memory used 4 GiB\n00:03 GPU memory used 5 GiB\n").warnings(),
+      HasSubstr("are read as hours and minutes"));
+}
+
+TEST(Words, ReadsWhatTrainersPrint) {
+  using logtest::fixture;
+  using logtest::read_logs;
+  const auto yolo = read_logs({fixture("ultralytics.log")});
+  ASSERT_EQ(yolo.error, "");
+  EXPECT_EQ(yolo.notes.scale.step, "epoch");
+  ASSERT_THAT(yolo.device("0"), SizeIs(3));
+  EXPECT_NEAR(yolo.device("0")[2].second, 3.7 * 1024, 0.1);
+
+  const auto mm = read_logs({fixture("mmengine.log")});
+  ASSERT_EQ(mm.error, "");
+  EXPECT_THAT(mm.device("0"), ElementsAre(Pair(kTen + 30, 6836), Pair(kTen + 60, 6902), Pair(kTen + 90, 6971)));
+  EXPECT_THAT(mm.warnings(), HasSubstr("nothing says whose memory 'memory:' is"));
+  EXPECT_THAT(read_text("host memory: 3000\nhost memory: 3100\nhost memory: 3200\n").error, Not(::testing::IsEmpty()));
+
+  const auto trainer = read_logs({fixture("trainer_memory.log")});
+  ASSERT_EQ(trainer.error, "");
+  EXPECT_EQ(trainer.series(), 1U) << "a delta is no level";
+  EXPECT_THAT(trainer.of(Metric::allocator_allocated, "0"), SizeIs(3));
+  EXPECT_NEAR(static_cast<double>(trainer.catalog->device("0")->capacity_bytes.value_or(0)) / 1073741824.0, 29.85,
+              0.01);
+}
+
+TEST(Words, UpdatesOfAProgressBarAreLines) {
+  const auto text_of = [](std::string_view end) {
+    std::string text;
+    for (int i = 0; i < 300; ++i)
+      text += fmt::format("\r{:3}%|##   | {}/300 [00:45<10:00, 5.00s/it, gpu_mem={:.2f}G]", i / 3, i, 3 + i * 0.02);
+    return text + std::string(end);
+  };
+  for (const std::string_view end : {"\n", "", "\r\n"}) {
+    const auto r = read_text(text_of(end));
+    ASSERT_EQ(r.error, "");
+    // The last one may be cut off, if nothing ends it.
+    EXPECT_THAT(r.device("0"), SizeIs(end.empty() ? 299 : 300));
+    EXPECT_THAT(r.warnings(),
+                AllOf(HasSubstr("0 other lines skipped"), HasSubstr("carriage returns within its lines")));
+  }
+  // Line ends of two or three characters are one.
+  std::string windows;
+  for (int i = 0; i < 20; ++i) windows += fmt::format("step {}: GPU memory used {} MiB\r\r\n", i, 3000 + i);
+  const auto r = read_text(windows);
+  EXPECT_THAT(r.device("0"), SizeIs(20));
+  EXPECT_THAT(r.warnings(), Not(HasSubstr("carriage returns")));
+}
+
 TEST(Words, SaysWhatItTookAndThePatternThatDoesTheSame) {
   std::string text = "loading the model\n";
   for (int i = 0; i < 20; ++i)

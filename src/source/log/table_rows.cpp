@@ -1,0 +1,107 @@
+#include "source/log/table_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "source/log/memory_words.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::trim;
+
+bool is_epoch_like(std::string_view cell) {
+  const std::size_t digits = std::min(cell.find_first_not_of("0123456789"), cell.size());
+  return (digits == 10 || digits == 13) && cell.front() == '1' && (digits == cell.size() || cell[digits] == '.');
+}
+
+bool is_minute_like(std::string_view cell) {
+  return (cell.size() == 4 || cell.size() == 5) && cell[cell.size() - 3] == ':' &&
+         std::count_if(cell.begin(), cell.end(), logtext::is_digit) + 1 == static_cast<std::ptrdiff_t>(cell.size());
+}
+
+void cut(std::string_view text, std::vector<std::string>& cells) {
+  cells.clear();
+  text.remove_prefix(1);
+  if (text.ends_with('|')) text.remove_suffix(1);
+  while (true) {
+    const std::size_t bar = text.find('|');
+    cells.emplace_back(trim(text.substr(0, bar)));
+    if (bar == std::string_view::npos) return;
+    text.remove_prefix(bar + 1);
+  }
+}
+
+}  // namespace
+
+std::string_view TableRows::line(std::string_view line) {
+  const std::string_view text = trim(line);
+  if (!text.starts_with('|')) {
+    titles_.clear();
+    before_.clear();
+    return spaced(line, text);
+  }
+  spaced_titles_.clear();
+  if (!before_.empty() && text.find_first_not_of("|-: ") == std::string_view::npos &&
+      text.find('-') != std::string_view::npos) {
+    cut(before_, titles_);
+    return {};
+  }
+  before_ = text;
+  if (titles_.empty()) return line;
+  cut(text, cells_);
+  row_.clear();
+  // Seconds since 1970, or hours and minutes, are a time only where the line begins with them.
+  const auto time = std::find_if(cells_.begin(), cells_.end(),
+                                 [](const std::string& cell) { return is_epoch_like(cell) || is_minute_like(cell); });
+  if (time != cells_.end()) row_ = *time + ", ";
+  write_row(titles_);
+  return row_;
+}
+
+void TableRows::write_row(const std::vector<std::string>& titles) {
+  for (std::size_t i = 0; i < cells_.size() && i < titles.size(); ++i)
+    row_ += fmt::format("{}{}: {}", i == 0 ? "" : ", ", titles[i], cells_[i]);
+}
+
+/// Titles and rows with spaces between the columns, as ultralytics prints them. A row may go on behind its columns.
+std::string_view TableRows::spaced(std::string_view line, std::string_view text) {
+  if (text.empty()) return line;
+  if (!spaced_titles_.empty()) {
+    std::string_view rest = text;
+    cells_.clear();
+    while (cells_.size() < spaced_titles_.size()) {
+      const std::string_view word = logtext::take_word(rest);
+      const std::string_view digits = word.substr(word.starts_with('-') ? 1 : 0);
+      if (digits.empty() || !logtext::is_digit(digits.front())) break;
+      cells_.emplace_back(word);
+    }
+    if (cells_.size() == spaced_titles_.size()) {
+      row_.clear();
+      write_row(spaced_titles_);
+      row_ += rest;
+      return row_;
+    }
+    spaced_titles_.clear();
+  }
+  read_spaced_titles(text);
+  return line;
+}
+
+void TableRows::read_spaced_titles(std::string_view text) {
+  constexpr std::size_t kLeast = 3;
+  bool has_memory = false;
+  while (true) {
+    const std::string_view word = logtext::take_word(text);
+    if (word.empty()) break;
+    if (!logtext::is_alpha(word.front()) || word.find_first_of(":=,.") != std::string_view::npos)
+      return spaced_titles_.clear();
+    has_memory |= is_title_of_gpu_memory(word);
+    spaced_titles_.emplace_back(word);
+  }
+  if (!has_memory || spaced_titles_.size() < kLeast) spaced_titles_.clear();
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,31 @@
+// Rows of tables among free text, as lines of text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramtrack {
+
+/// "| 1 | 8 GiB |" below "| Epoch | Memory |" is "Epoch: 1, Memory: 8 GiB", and so is "1 8G" below "Epoch GPU_mem".
+/// Other lines stay as they are.
+class TableRows {
+ public:
+  /// Valid until the next call.
+  std::string_view line(std::string_view line);
+  /// Whether the last line belonged to a table.
+  [[nodiscard]] bool in_table() const { return !titles_.empty() || !spaced_titles_.empty(); }
+
+ private:
+  void write_row(const std::vector<std::string>& titles);
+  std::string_view spaced(std::string_view line, std::string_view text);
+  void read_spaced_titles(std::string_view text);
+
+  std::string before_;
+  std::vector<std::string> titles_;         ///< of a Markdown table
+  std::vector<std::string> spaced_titles_;  ///< with spaces between them
+  std::vector<std::string> cells_;
+  std::string row_;
+};
+
+}  // namespace vramtrack
