@@ -439,6 +439,23 @@ TEST_F(Endings, TheNextLeakIsAStoryOfItsOwn) {
   EXPECT_EQ(device().verdict.suspect->pid, 21U);
 }
 
+TEST_F(Endings, ALeakThatOnlyAPartShowsIsAStoryOfItsOwn) {
+  run_until(24 * kGiB - kIdle, true);
+  end_process(now + kEvery_s, kPid);
+  after(12);
+  const SeriesId next = process(21, "python train.py");
+  const SeriesId other = process(22, "python serve.py");
+  bool leaked = false;
+  for (int i = 0; i < 600; ++i) {
+    const std::uint64_t bytes = 2 * kGiB + static_cast<std::uint64_t>(i) * 10 * kMiB;
+    tick(now += kEvery_s, kIdle + 14 * kGiB, {{next, bytes}, {other, 14 * kGiB - bytes}});
+    engine->finish();
+    leaked = leaked || device().verdict.finding.leak;
+    EXPECT_FALSE(device().verdict.finding.leak && device().verdict.end) << "reading " << i;
+  }
+  EXPECT_TRUE(leaked);
+}
+
 TEST_F(Endings, ASawtoothIsNoEnd) {
   start();
   for (int i = 0; i < 2000; ++i) tick(now += kEvery_s, 4 * kGiB + static_cast<std::uint64_t>(i % 60) * 100 * kMiB);
