@@ -119,11 +119,12 @@ class Maker {
   Alert alert() {
     Alert a;
     a.raised = time();
-    a.ended = one_of<AlertEnd>(4);
+    a.ended = one_of<AlertEnd>(static_cast<unsigned>(words_of<AlertEnd>().size()));
     if (a.ended != AlertEnd::standing) a.cleared = time();
     a.severity = one_of<Severity>(4);
     a.finding = finding();
     a.end_reason = text();
+    a.end_kind = maybe([&] { return one_of<EndKind>(static_cast<unsigned>(words_of<EndKind>().size())); });
     return a;
   }
   ProcessInfo process() {

@@ -48,7 +48,7 @@ function leakRow(leak: FleetLeak): Node_ {
     leak.user ? `user ${leak.user}` : ""].filter(Boolean).map(printable).join(", ");
   return h("li", {}, h("strong", {}, gpuName(leak)),
     ` ${rate(leak.growth_bytes_per_s)} since ${moment(seconds(leak.onset ?? leak.raised), nowS())}`,
-    leak.ended ? `, ended: ${leak.ended.replaceAll("_", " ")}` : "",
+    leak.ended ? `, ended: ${leak.told.state}` : "",
     who ? h("span", { class: "faint" }, `; ${who}`) : null);
 }
 

@@ -291,6 +291,7 @@ export interface Alert {
   severity: Severity;
   finding: Finding;
   kind: "leak" | "stall" | "unreleased";
+  end_kind: "ended" | "ended_near_limit" | "out_of_memory" | null;
   // end
   told: ToldAlert;
   acknowledged: Acknowledgement | null;

@@ -147,6 +147,7 @@ class Alert:
     stage: Optional[str]
     suspected_s: Optional[float]
     kind: str
+    end_kind: Optional[str]
     # end
     told: ToldAlert = ToldAlert()
 

@@ -56,19 +56,22 @@ class Analysis {
     };
     begin();
     View view;
-    TickReader reader(**source);
-    while (const Tick* const tick = reader.next()) {
-      if (tick->starts_anew) {
-        engine->end_of_recording();
-        view = after(std::move(view), *engine->view(options_.explain));
-        begin();
-      }
-      engine->ingest(tick->batch);
-    }
-    const std::optional<Error>& broken = reader.broken();
+    const auto conclude = [&] {
+      engine->end_of_recording();
+      view = after(std::move(view), *engine->view(options_.explain));
+    };
+    TickTaker taker;
+    taker.begin_anew = [&](const Tick&) {
+      conclude();
+      begin();
+    };
+    taker.take = [&](const Tick& tick) {
+      engine->ingest(tick.batch);
+      return true;
+    };
+    const std::optional<Error> broken = read_ticks(**source, taker).broken;
     if (broken && broken->voids_earlier) return failed(files, broken->message);
-    engine->end_of_recording();
-    view = after(std::move(view), *engine->view(options_.explain));
+    conclude();
     const SourceNotes& notes = (*source)->notes();
     view.files = files;
     view.skipped_lines = notes.skipped_lines;

@@ -83,18 +83,19 @@ class Trial {
       if (told.news == AlertNews::cleared && standing > 0) --standing;
     };
     pipeline.listen(std::move(listener));
-    TickReader reader(source);
-    while (const Tick* const tick = reader.next()) {
-      if (tick->starts_anew) {
-        pipeline.begin_anew(tick->time);
-        standing = 0;
-      }
-      pipeline.take(tick->batch);
+    TickTaker taker;
+    taker.begin_anew = [&](const Tick& tick) {
+      pipeline.begin_anew(tick.time);
+      standing = 0;
+    };
+    taker.take = [&](const Tick& tick) {
+      pipeline.take(tick.batch);
       // Without an alert there is no subject, and making a View is expensive.
       if (standing > 0 || !ladder.climbs().empty()) see(ladder, *pipeline.view());
-      if (console_.gone() || Interrupt::requested()) break;
-    }
-    const std::string broken = reader.broken() ? reader.broken()->message : std::string();
+      return !console_.gone() && !Interrupt::requested();
+    };
+    const TicksRead read = read_ticks(source, taker);
+    const std::string broken = read.broken ? read.broken->message : std::string();
     if (!broken.empty()) console_.error(fmt::format("cannot read all of {}: {}", what, broken));
     if (!json_)
       console_.write(printable(fmt::format("{}: {} ladder{} started, {} step{} due; nothing was done", what, begun_,

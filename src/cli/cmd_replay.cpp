@@ -48,23 +48,27 @@ class Replay {
     auto next_status = clock.steady();
     const auto every = from_seconds(config_.watch.status_every_seconds);
     std::set<std::string> told;
-    TickReader reader(source);
-    while (Tick* const tick = reader.next()) {
+    TickTaker taker;
+    taker.wait = [&](const Tick& tick) {
       tell_new(source.notes(), told, [&](const std::string& text) { printer.warn(text); });
-      if (range_.from && tick->time < *range_.from) continue;
-      if (range_.to && tick->time >= *range_.to) break;
-      if (!pace.wait_for(tick->time)) break;
-      if (!first) first = tick->time;
-      now_ = last = tick->time;
-      take(*tick, pipeline, printer);
+      if (!pace.wait_for(tick.time)) return false;
+      if (!first) first = tick.time;
+      now_ = last = tick.time;
+      hear_of_watches(tick, pipeline);
+      return true;
+    };
+    taker.begin_anew = [&](Tick& tick) { begin_anew(tick, pipeline, printer); };
+    taker.take = [&](const Tick& tick) {
+      pipeline.take(tick.batch);
       if (pace.is_paced() && clock.steady() >= next_status) {
         printer.status();
         next_status += every;
       }
-      if (console_.gone()) break;
-    }
+      return !console_.gone();
+    };
+    const TicksRead read = read_ticks(source, taker, range_);
     tell_new(source.notes(), told, [&](const std::string& text) { printer.warn(text); });
-    const std::string broken = reader.broken() ? reader.broken()->message : std::string();
+    const std::string broken = read.broken ? read.broken->message : std::string();
     tell_skipped(source.notes());
     if (!broken.empty()) console_.error(fmt::format("cannot replay all of {}: {}", what, broken));
     if (!first) {
@@ -83,16 +87,16 @@ class Replay {
 
  private:
   /// A watch that began without knowledge does so in the replay too; one that continued the previous one continues it.
-  void take(Tick& tick, Pipeline& pipeline, Printer& printer) {
+  void hear_of_watches(const Tick& tick, Pipeline& pipeline) const {
     for (const Event& event : tick.batch.events)
       if (event.kind == Event::Kind::watch_started) pipeline.remember(event.knew_runs ? memory_ : std::nullopt);
-    if (tick.starts_anew) {
-      if (!pipeline.view()->series.empty()) printer.last_status(options_.explain);
-      pipeline.begin_anew(tick.time);
-      printer.forget_shown();
-      if (pipeline.counts().samples > 0) tick.batch.events.front().text = "a new recording starts here";
-    }
-    pipeline.take(tick.batch);
+  }
+
+  void begin_anew(Tick& tick, Pipeline& pipeline, Printer& printer) const {
+    if (!pipeline.view()->series.empty()) printer.last_status(options_.explain);
+    pipeline.begin_anew(tick.time);
+    printer.forget_shown();
+    if (pipeline.counts().samples > 0) tick.batch.events.front().text = "a new recording starts here";
   }
 
   void tell_skipped(const SourceNotes& notes) {

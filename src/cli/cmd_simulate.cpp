@@ -76,26 +76,28 @@ class Simulation {
         options_.duration_s
             ? clock_.steady() + std::chrono::duration_cast<SteadyTime::duration>(from_seconds(*options_.duration_s))
             : SteadyTime::max();
-    TickReader reader(*source_);
-    while (const Tick* const tick = reader.next()) {
-      if (!pace_.wait_for(tick->time)) {
-        stop_ = Stop::interrupt;
-        break;
-      }
-      if (!begin_) begin_ = tick->time;
-      last_ = tick->time;
-      csv->write(tick->batch, catalog_);
-      pipeline_.take(tick->batch);
-      for (const Event& event : tick->batch.events) notice_oom(event);
-      note_prediction(tick->time);
-      show_progress(tick->time);
+    TickTaker taker;
+    taker.wait = [&](const Tick& tick) {
+      if (pace_.wait_for(tick.time)) return true;
+      stop_ = Stop::interrupt;
+      return false;
+    };
+    taker.begin_anew = [&](const Tick& tick) { pipeline_.begin_anew(tick.time); };
+    taker.take = [&](const Tick& tick) {
+      if (!begin_) begin_ = tick.time;
+      last_ = tick.time;
+      csv->write(tick.batch, catalog_);
+      pipeline_.take(tick.batch);
+      for (const Event& event : tick.batch.events) notice_oom(event);
+      note_prediction(tick.time);
+      show_progress(tick.time);
       if (options_.once || clock_.steady() >= end) {
         stop_ = Stop::time_is_up;
-        break;
+        return false;
       }
-      if (console_.gone() || (oom_ && alert_)) break;
-    }
-    if (reader.broken()) return failed(*reader.broken());
+      return !console_.gone() && !(oom_ && alert_);
+    };
+    if (const TicksRead read = read_ticks(*source_, taker); read.broken) return failed(*read.broken);
     // After the OOM, the table would show what is left rather than what was predicted.
     if (!oom_ || options_.json || options_.explain) printer_.last_status(options_.explain);
     // --notify is for testing the receivers: the exit code says whether they were reached.

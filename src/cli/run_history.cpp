@@ -67,25 +67,27 @@ Status RunHistory::read_part(const RecordedPart& part, const Config& config, Dur
   if (!source) return fail(source.error());
   std::optional<Engine> engine(std::in_place, config, catalog);
   ProgramMemory memory = this->memory();
-  TickReader reader(**source);
   bool first = true;
-  while (const Tick* const tick = reader.next()) {
+  const auto end = [&] {
+    engine->finish();
+    engine->end_runs();
+  };
+  TickTaker taker;
+  taker.begin_anew = [&](const Tick&) {
+    end();
+    engine.emplace(config, catalog);
+    engine->remember(memory);
+  };
+  taker.take = [&](const Tick& tick) {
     if (std::exchange(first, false)) {
       memory.shift = catalog.clock_is_relative ? shift : Duration{0};
       engine->remember(memory);
     }
-    // A watch that was started anew knows nothing of the one before, as everywhere.
-    if (tick->starts_anew) {
-      engine->finish();
-      engine->end_runs();
-      engine.emplace(config, catalog);
-      engine->remember(memory);
-    }
-    engine->ingest(tick->batch);
-  }
-  if (reader.broken()) return fail(*reader.broken());
-  engine->finish();
-  engine->end_runs();
+    engine->ingest(tick.batch);
+    return true;
+  };
+  if (const TicksRead read = read_ticks(**source, taker); read.broken) return fail(*read.broken);
+  end();
   return {};
 }
 

@@ -184,6 +184,7 @@ struct Alert {
   std::optional<double> suspected_s;  ///< how long it was suspected before it was raised
   std::string end_reason;             ///< in words, when it ended
   AlertKind kind = AlertKind::leak;
+  std::optional<EndKind> end_kind;  ///< if it ended with its run: how that ended
 };
 
 /// Seconds from when an alert was raised to its actual end; nullopt while it stands. Derived: `cleared` minus `raised`.

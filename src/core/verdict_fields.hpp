@@ -178,7 +178,9 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
     field("finding", &Alert::finding, {}, "as it was at the raise"),
     field("kind", &Alert::kind, {.alert = 13},
           "`leak`; `stall`: a process that holds memory and makes no progress, since its finding's `onset`; "
-          "`unreleased`: a process ended at its finding's `onset`, and memory that it held is still in use"));
+          "`unreleased`: a process ended at its finding's `onset`, and memory that it held is still in use"),
+    field("end_kind", &Alert::end_kind, {.alert = 14},
+          "if it ended with its run (`process_ended`): `ended`; `ended_near_limit`; `out_of_memory`: memory ran out"));
 
 template <>
 inline constexpr auto kFields<Stall> = std::make_tuple(

@@ -29,7 +29,10 @@ constexpr double kMillion = 1e6;
 
 std::string chance_words(double nats) {
   if (nats > std::log(kMillion)) return "less than 1 in a million";
-  return fmt::format("1 in {:.0f}", std::exp(nats));
+  // Two digits: the rest of it is noise.
+  const double odds = std::exp(nats);
+  const double unit = std::pow(10.0, std::max(0.0, std::floor(std::log10(odds)) - 1));
+  return fmt::format("1 in {}", format_number(static_cast<std::uint64_t>(std::llround(odds / unit) * unit)));
 }
 
 }  // namespace

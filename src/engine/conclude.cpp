@@ -72,7 +72,6 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
   }
   for (Finding& dissent : v.dissent)
     if (is_past(dissent)) forget(dissent);
-  if (!v.finding.leak) v.end = end;
 }
 
 Verdict Engine::Core::verdict(const SeriesState& s) const {
@@ -113,6 +112,8 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     runs->say(s, v);
   else if (s.key.metric == Metric::process_used && !v.finding.leak && v.finding.state == State::growing)
     v.finding.because += "; an earlier run of the program would show which";
+  // Last: its parts, or earlier runs, may have decided whether it leaks. A leak is a story of its own.
+  if (s.key.metric == Metric::device_used && !v.finding.leak) v.end = s.device->last_end;
   return v;
 }
 

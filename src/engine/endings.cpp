@@ -1,10 +1,8 @@
 #include "engine/endings.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "core/format.hpp"
+#include "core/end_words.hpp"
 #include "core/units.hpp"
 #include "engine/device_state.hpp"
 #include "engine/end_kind.hpp"
@@ -37,19 +35,6 @@ void take_growth(End& end, const SeriesState& series, const Finding& finding) {
   if (end.onset && series.alerting) end.onset = std::min(*end.onset, series.alerts.back().raised);
 }
 
-std::string reason_of(const End& end) {
-  const std::string who = end.pid != 0 ? fmt::format("pid {}", end.pid) : "its process";
-  switch (end.how) {
-    case EndKind::out_of_memory:
-      return fmt::format("memory ran out at {}, and {} ended", format_bytes(static_cast<double>(end.used_bytes)), who);
-    case EndKind::ended_near_limit:
-      return fmt::format("{} ended near the limit, at {}", who, format_bytes(static_cast<double>(end.used_bytes)));
-    case EndKind::ended:
-      break;
-  }
-  return who + " ended, and its memory was released";
-}
-
 /// A sawtooth stops below the limit; a program that runs out of memory stops where its next allocation does not fit.
 bool next_rise_does_not_fit(const SeriesState& total, const LastFigures& last) {
   if (!last.limit_bytes) return false;
@@ -70,6 +55,10 @@ void take_first_alert(SeriesState& total) {
 }
 
 }  // namespace
+
+WhyOver with_its_run(const End& end) {
+  return {AlertEnd::process_ended, reason_of_end(end), end.how};
+}
 
 /// A program's own report is better evidence than any level. If its device leaked, the leak ended there: what continues
 /// is judged anew.
@@ -250,6 +239,8 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
   if (who != nullptr) {
     if (is_gone(*who, fall, fallen)) {
       name(end, *who);
+      // Its own figures may say more. They must be heard before the alert of the device ends and is told.
+      if (!who->ended) end.how = std::max(end.how, end_of_process(*who, false).how);
       return Means::an_end;
     }
     // Its last figure is more than the device still has in use: it is about to end.
@@ -377,7 +368,7 @@ void Endings::device_ends(SeriesState& total, End end, std::uint64_t process_byt
   const bool run_is_over =
       has_fallen && (how.growth_bytes_per_s || all_taken_is_gone(total, static_cast<double>(how.used_bytes),
                                                                  static_cast<double>(total.last_bytes)));
-  if (total.alerting) engine_.clear(total, AlertEnd::process_ended, reason_of(how));
+  if (total.alerting) engine_.clear(total, with_its_run(how));
   if (run_is_over) close_run(total);
 }
 
@@ -426,7 +417,7 @@ void Endings::judge_anew(SeriesState& total) {
   total.detector->set_precedent(total.device->runs.precedent());
   // What it had taken is gone: an alert about its own total no longer has a subject.
   if (total.alerting && !engine_.wants_alert(total))
-    engine_.clear(total, AlertEnd::released, "the memory was released");
+    engine_.clear(total, {AlertEnd::released, "the memory was released"});
   total.reviewed.reset();
   engine_.queue(total);
 }

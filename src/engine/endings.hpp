@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/config.hpp"
@@ -16,13 +17,28 @@
 
 namespace vramtrack {
 
+/// How and why an alert ends.
+struct WhyOver {
+  AlertEnd end = AlertEnd::withdrawn;
+  std::string reason;
+  std::optional<EndKind> kind{};  ///< if it ends with its run
+
+  void tell(Alert& alert) && {
+    alert.ended = end;
+    alert.end_reason = std::move(reason);
+    alert.end_kind = kind;
+  }
+};
+
+WhyOver with_its_run(const End& end);
+
 /// What Endings asks of its engine.
 class EndingsEngine {
  public:
   [[nodiscard]] virtual Verdict verdict(const SeriesState& series) const = 0;
   [[nodiscard]] virtual bool wants_alert(const SeriesState& series) const = 0;
   /// Ends the alert that stands. REQUIRES: series.alerting.
-  virtual void clear(SeriesState& series, AlertEnd end, std::string reason) = 0;
+  virtual void clear(SeriesState& series, WhyOver why) = 0;
   /// The alert of the series is decided anew at the end of the tick.
   virtual void queue(SeriesState& series) = 0;
   /// The process has ended; calls process_ends().

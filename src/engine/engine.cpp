@@ -78,10 +78,7 @@ void Engine::Core::decide(SeriesState& s) {
   const bool wants = wants_alert(s);
   if (s.alerting && !wants && endings.is_falling(s))
     return;  // it is not known yet whether a run ends or a program goes on
-  if (s.alerting && !wants) {
-    auto [end, reason] = why_over(s);
-    return clear(s, end, std::move(reason));
-  }
+  if (s.alerting && !wants) return clear(s, why_over(s));
   if (!wants && !wants_suspicion(s)) return drop_suspicion(s, "the growth did not continue");
   if (s.ignored) return;
   // Reviewed only now and then: a finding costs microseconds, and neither severity nor the process set needs to be more
@@ -105,7 +102,7 @@ void Engine::Core::decide(SeriesState& s) {
     if (callback) callback({s.alerts.back(), AlertNews::raised});
     return;
   }
-  if (!v.finding.leak) return clear(s, AlertEnd::withdrawn, v.finding.because);
+  if (!v.finding.leak) return clear(s, {AlertEnd::withdrawn, v.finding.because});
   if (v.severity > s.alerts.back().severity) {
     s.alerts.back().severity = v.severity;
     if (callback) callback({s.alerts.back(), AlertNews::escalated});
@@ -123,24 +120,20 @@ void Engine::Core::drop_suspicion(SeriesState& s, std::string reason) {
   Alert* const suspicion = s.suspicion();
   if (suspicion == nullptr) return;
   suspicion->cleared = tick;
-  suspicion->ended = AlertEnd::withdrawn;
-  suspicion->end_reason = std::move(reason);
+  WhyOver{AlertEnd::withdrawn, std::move(reason)}.tell(*suspicion);
 }
 
-void Engine::Core::clear(SeriesState& s, AlertEnd end, std::string reason) {
+void Engine::Core::clear(SeriesState& s, WhyOver why) {
   s.alerting = false;
   s.reviewed.reset();
   part_changes(s);
   // On a device, what looks like a program giving memory back is a program that has just ended.
   const auto process_ended = s.key.metric == Metric::device_used ? s.device->process_ended : std::nullopt;
-  if (end == AlertEnd::withdrawn && process_ended && seconds_between(*process_ended, tick) <= s.release_s()) {
-    end = AlertEnd::released;
-    reason = "a process on the device ended and its memory was released";
-  }
+  if (why.end == AlertEnd::withdrawn && process_ended && seconds_between(*process_ended, tick) <= s.release_s())
+    why = {AlertEnd::released, "a process on the device ended and its memory was released"};
   Alert& alert = s.alerts.back();
   alert.cleared = tick;
-  alert.ended = end;
-  alert.end_reason = std::move(reason);
+  std::move(why).tell(alert);
   if (callback) callback({alert, AlertNews::cleared});
 }
 
@@ -178,11 +171,11 @@ void Engine::Core::end(SeriesState& s, bool ran_out) {
   if (s.key.metric == Metric::process_used) remember_run(s);
   endings.process_ends(s, ran_out);
   s.ended_at = tick;
-  if (s.alerting) clear(s, AlertEnd::process_ended, "the process has ended");
+  const End& end = *s.final_verdict.end;
+  if (s.alerting) clear(s, with_its_run(end));
   if (Alert* suspicion = s.suspicion()) {
     suspicion->cleared = tick;
-    suspicion->ended = AlertEnd::process_ended;
-    suspicion->end_reason = "the process has ended";
+    with_its_run(end).tell(*suspicion);
   }
   siblings.leave(s.id);
   if (runs) runs->ended(s);

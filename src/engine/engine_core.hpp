@@ -34,7 +34,7 @@ struct Engine::Core final : EndingsEngine {
   void decide(SeriesState& series);
   void suspect(SeriesState& series, const Verdict& verdict);
   void drop_suspicion(SeriesState& series, std::string reason);
-  void clear(SeriesState& series, AlertEnd end, std::string reason) override;
+  void clear(SeriesState& series, WhyOver why) override;
   [[nodiscard]] Stalls::Tell teller() const;
   void refresh_limits();
   void refresh_catalog();
@@ -47,7 +47,7 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] bool wants_alert(const SeriesState& series) const override;
   [[nodiscard]] bool wants_suspicion(const SeriesState& series) const;
   [[nodiscard]] const SeriesState* suspected_part(const SeriesState& device) const;
-  [[nodiscard]] std::pair<AlertEnd, std::string> why_over(const SeriesState& series) const;
+  [[nodiscard]] WhyOver why_over(const SeriesState& series) const;
   [[nodiscard]] std::vector<const SeriesState*> leaking_parts(const SeriesState& device) const;
   void judge_by_parts(const SeriesState& device, Verdict& verdict) const;
   void take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,

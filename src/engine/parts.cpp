@@ -105,12 +105,13 @@ const SeriesState* Engine::Core::suspected_part(const SeriesState& device) const
 }
 
 /// How and why the growth that the alert of `s` is about ended.
-std::pair<AlertEnd, std::string> Engine::Core::why_over(const SeriesState& s) const {
+WhyOver Engine::Core::why_over(const SeriesState& s) const {
   if (s.detector && !s.detector->alerting() && !s.detector->last_end_reason().empty())
     return {s.detector->last_end(), s.detector->last_end_reason()};
   if (const SeriesState* const allocated = allocator_of(s).allocated; allocated != nullptr && allocated != &s)
     return why_over(*allocated);
-  if (!s.alerts.empty() && s.alerts.back().cleared) return {s.alerts.back().ended, s.alerts.back().end_reason};
+  if (!s.alerts.empty() && s.alerts.back().cleared)
+    return {s.alerts.back().ended, s.alerts.back().end_reason, s.alerts.back().end_kind};
   return {AlertEnd::withdrawn, "neither its processes nor the memory outside them grow"};
 }
 

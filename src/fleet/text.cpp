@@ -8,6 +8,7 @@
 #include "core/format.hpp"
 #include "core/option.hpp"
 #include "core/printable.hpp"
+#include "report/told.hpp"
 
 namespace vramtrack::fleet {
 namespace {
@@ -37,8 +38,7 @@ Row row_of(const LeakingJob& job) {
                  : format_bytes(static_cast<double>(gpu.used_bytes));
   if (job.state == JobState::ended) {
     row.growth = rate_words(first.alert->finding.growth_bytes_per_s.mid);
-    row.end = "ended: " + std::string(to_string(first.alert->ended));
-    std::replace(row.end.begin(), row.end.end(), '_', ' ');
+    row.end = "ended: " + tell(*first.alert).state;
   } else {
     row.growth = rate_words(job.growth_bytes_per_s);
     row.end = job.oom_in_s ? format_eta(*job.oom_in_s) : "not known";

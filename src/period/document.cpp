@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "core/end_words.hpp"
 #include "core/format.hpp"
 #include "core/option.hpp"
 #include "period/sections.hpp"
+#include "report/headline.hpp"
 #include "report/health.hpp"
 #include "report/story.hpp"
 #include "report/told.hpp"
@@ -102,52 +104,34 @@ std::vector<ToldSeries> tell_all(const PeriodReport& report) {
   return out;
 }
 
-/// Whether the series is another one of the program that stands in for its device: the same leak.
-bool is_of_total(const PeriodReport& report, const PeriodSeries& part) {
-  return std::any_of(report.series.begin(), report.series.end(), [&](const PeriodSeries& s) {
-    return stands_in(s.view) && device_key(s.view.key) == device_key(part.view.key);
-  });
+/// What happened in the period and is over; empty: nothing did.
+std::string past_words(const PeriodReport& report, std::size_t devices) {
+  std::vector<const SeriesView*> ran_out;
+  for (const PeriodSeries& s : report.series) {
+    const auto did = [](const auto& end) { return end.how == EndKind::out_of_memory; };
+    const bool a_run_did = std::any_of(s.view.runs.begin(), s.view.runs.end(),
+                                       [&](const Run& run) { return run.end.has_value() && did(run); });
+    if (is_total(s.view) && (a_run_did || (s.view.verdict.end && did(*s.view.verdict.end))))
+      ran_out.push_back(&s.view);
+  }
+  if (!ran_out.empty())
+    return fmt::format("{} {}", which_devices(ran_out, devices), words_of_end(EndKind::out_of_memory).plain);
+  return has_leak(report) ? "no leak now, but there was one" : "";
 }
 
 std::string title_of(const PeriodReport& report) {
-  std::size_t devices = 0;
-  std::size_t leaks = 0;
-  std::size_t unknown = 0;
-  std::size_t ran_out = 0;
-  std::size_t growing = 0;
-  std::size_t suspected = 0;
-  const PeriodSeries* other = nullptr;  // a series that leaks and is not of a whole device
-  const PeriodSeries* first = nullptr;
-  for (const PeriodSeries& s : report.series) {
-    const bool leak = s.has_verdict && s.view.verdict.finding.leak && !s.view.ended && !s.gone;
-    if (is_total(s.view)) {
-      ++devices;
-      if (leak) ++leaks;
-      if (!s.has_verdict || s.view.verdict.finding.state == State::too_short) ++unknown;
-      const bool a_run_did = std::any_of(s.view.runs.begin(), s.view.runs.end(),
-                                         [](const Run& run) { return run.end && run.how == EndKind::out_of_memory; });
-      if (a_run_did || (s.view.verdict.end && s.view.verdict.end->how == EndKind::out_of_memory)) ++ran_out;
-      if (s.has_verdict && !s.gone && concern(s.view, report.last.value_or(Timestamp{})) == 1) ++growing;
-      if (s.has_verdict && !s.gone && s.view.verdict.finding.stage == Stage::suspected) ++suspected;
-    } else if (leak && !is_of_total(report, s)) {
-      other = &s;
-    }
-    const auto& eta = s.view.verdict.finding.oom_in_s;
-    if (leak && eta && (first == nullptr || eta->mid < first->view.verdict.finding.oom_in_s->mid)) first = &s;
-  }
-  std::string out =
-      leaks > 0 ? fmt::format("{} of {} GPU{} leak{}", leaks, devices, devices == 1 ? "" : "s", leaks == 1 ? "s" : "")
-      : other != nullptr
-          ? std::string(other->view.key.pid != 0 ? "a process leaks" : "the memory of an allocator leaks")
-      : ran_out > 0      ? fmt::format("{} of {} GPU{} ran out of memory", ran_out, devices, devices == 1 ? "" : "s")
-      : has_leak(report) ? std::string("no leak now, but there was one")
-      : suspected > 0    ? fmt::format("{} suspected leak{}, not confirmed", suspected, suspected == 1 ? "" : "s")
-      : growing > 0 ? fmt::format("no leak so far, but {} of {} GPU{} grow{}: too early to tell why", growing, devices,
-                                  devices == 1 ? "" : "s", growing == 1 ? "s" : "")
-      : devices > 0 && unknown == devices ? std::string("not known yet: too few samples")
-                                          : std::string("no leak");
-  if (first != nullptr) out += ", " + format_oom(*first->view.verdict.finding.oom_in_s);
-  return out;
+  const View view = view_of(report);
+  std::vector<SeenSeries> series;
+  for (std::size_t i = 0; i < view.series.size(); ++i) series.push_back({&view.series[i], report.series[i].gone});
+  const Machine machine = machine_of(series, view.time);
+  if (machine.matter == Matter::no_device) return "no samples";
+  if (machine.matter < Matter::ended)
+    if (std::string past = past_words(report, machine.devices); !past.empty()) return past;
+  std::optional<Interval> first;  ///< the first to run out of memory
+  if (machine.matter == Matter::leaking)
+    for (const SeriesView* s : machine.whose)
+      if (const auto& its = s->verdict.finding.oom_in_s; its && (!first || its->mid < first->mid)) first = its;
+  return machine.words + (first ? ", " + format_oom(*first) : "");
 }
 
 std::string period_words(const PeriodReport& report) {

@@ -57,7 +57,6 @@ void ReportGatherer::take(const Tick& read, Catalog& catalog) {
   const Batch& tick = read.batch;
   const Timestamp time = read.time;
   if (std::any_of(tick.events.begin(), tick.events.end(), starts_watch)) watches_.push_back(time);
-  if (read.starts_anew) begin_anew(catalog);
   engine_->ingest(tick);
   if (!recording_begin_ && !tick.samples.empty()) recording_begin_ = time;
   for (const Sample& sample : tick.samples) {
@@ -82,22 +81,21 @@ void ReportGatherer::take(const Tick& read, Catalog& catalog) {
 
 Status ReportGatherer::play(Source& source, Catalog& catalog) {
   begin_anew(catalog);
-  TickReader reader(source);
-  while (const Tick* const tick = reader.next()) {
-    if (!first_tick_) first_tick_ = tick->time;
-    last_tick_ = tick->time;
-    if (range_.to && tick->time >= *range_.to) break;
-    take(*tick, catalog);
-  }
+  TickTaker taker;
+  taker.begin_anew = [&](const Tick&) { begin_anew(catalog); };
+  taker.take = [&](const Tick& tick) {
+    take(tick, catalog);
+    return true;
+  };
+  // What came before the range decides how its verdicts begin.
+  read_ = read_ticks(source, taker, {std::nullopt, range_.to});
   // A log that was read to its end is concluded as `analyze` concludes it; of a store, the alerts of its watch are
   // shown.
   if (report_.is_log && !range_.to) engine_->end_of_recording();
   keep_views();
-  const SourceNotes& notes = source.notes();
-  report_.skipped_lines = notes.skipped_lines;
-  report_.warnings = notes.warnings;
-  for (const std::string& skipped : notes.first_skipped) report_.warnings.push_back("skipped " + skipped);
-  return reader.broken() ? Status(fail(*reader.broken())) : Status();
+  report_.skipped_lines = source.notes().skipped_lines;
+  report_.warnings = warnings_of(source.notes());
+  return read_.broken ? Status(fail(*read_.broken)) : Status();
 }
 
 /// Where the samples are gone, their summaries are left.
@@ -253,14 +251,14 @@ Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& p
 
 Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalog) const {
   // The file is fine, but of another time. Reading stopped at --until, so it is not known how far the file goes.
-  if (first_tick_ && (range_.from || range_.to)) {
+  if (read_.first && (range_.from || range_.to)) {
     const bool relative = catalog.clock_is_relative;
-    const std::string begin = format_moment(*first_tick_, relative);
+    const std::string begin = format_moment(*read_.first, relative);
     return Error{fmt::format("no sample in the requested period: {} from {}; {}",
                              part.files.size() == 1 ? printable(part.files.front()) + " is" : "the files are",
-                             range_.to && last_tick_ >= *range_.to
+                             range_.to && *read_.last >= *range_.to
                                  ? begin + " and later"
-                                 : begin + " to " + format_moment(last_tick_, relative),
+                                 : begin + " to " + format_moment(*read_.last, relative),
                              advice_)};
   }
   return Error{

@@ -60,8 +60,7 @@ class ReportGatherer {
   std::map<std::string, std::vector<PeriodAlert>> recorded_alerts_;
   std::vector<Timestamp> watches_;  ///< when each watch began
   std::optional<Timestamp> recording_begin_;
-  std::optional<Timestamp> first_tick_;  ///< of everything read, within the range or not
-  Timestamp last_tick_{};
+  TicksRead read_;
   std::vector<Notice> notices_;
   bool alerts_are_recorded_ = false;
   PeriodReport report_;

@@ -153,6 +153,13 @@ std::string job_of(const ProcessInfo& process) {
   return process.slurm_job.substr(0, process.slurm_job.find('.'));
 }
 
+/// REQUIRES: d.used.
+Labels labels_of_finding(const Device& d) {
+  Labels labels = d.labels;
+  labels.emplace_back("detector", d.used->verdict.finding.detector);
+  return labels;
+}
+
 void add_suspect(Family& suspect, const Device& d, const MetricsOptions& options) {
   const Verdict& v = d.used->verdict;
   if (!v.finding.leak || !v.suspect || v.suspect->pid == 0) return;
@@ -170,10 +177,36 @@ void add_suspect(Family& suspect, const Device& d, const MetricsOptions& options
   suspect.add(1.0, d.labels, more);
 }
 
+/// What is concluded of a device as a whole.
 void add_verdicts(Families& out, const View& view, const std::vector<Device>& devices, const MetricsOptions& options) {
   Family verdict(out, "vramtrack_verdict", "1 while the device leaks with this pattern, else 0.");
   Family words(out, "vramtrack_verdict_info", "The verdict in words and their tone, as labels; always 1.");
   Family severity(out, "vramtrack_severity", "0 ok, 1 watch, 2 warning, 3 critical.");
+  Family slow(out, "vramtrack_device_slow_growth",
+              "1 while memory use grows so slowly that memory lasts longer than horizon-days; no alert is raised.");
+  Family suspected(out, "vramtrack_device_leak_suspected",
+                   "1 while a leak of the device is suspected but not confirmed; no notification is sent for it.");
+  Family suspect(out, "vramtrack_suspect_info",
+                 "The process whose growth explains the device's growth, as labels; always 1.");
+  constexpr std::array<Pattern, 5> kPatterns = {Pattern::gradual_leak, Pattern::step_increase, Pattern::cyclic,
+                                                Pattern::sudden_spike, Pattern::unknown};
+  for (const Device& d : devices) {
+    if (d.used == nullptr) continue;
+    const Finding& f = d.used->verdict.finding;
+    const Labels labels = labels_of_finding(d);
+    for (const Pattern pattern : kPatterns)
+      verdict.add(f.leak && f.pattern == pattern ? 1.0 : 0.0, labels, {{"pattern", std::string(to_string(pattern))}});
+    const Told told = tell(view, *d.used);
+    words.add(1.0, d.labels, {{"verdict", told.verdict}, {"tone", std::string(to_string(told.tone))}});
+    severity.add(static_cast<double>(d.used->verdict.severity), labels);
+    slow.add(f.state == State::slow_growth ? 1.0 : 0.0, labels);
+    suspected.add(f.stage == Stage::suspected ? 1.0 : 0.0, labels);
+    add_suspect(suspect, d, options);
+  }
+}
+
+/// The figures behind that. Where nothing is known yet there are none, which is different from zero.
+void add_figures(Families& out, const std::vector<Device>& devices) {
   Family confidence(out, "vramtrack_confidence_ratio", "Probability that the device's memory leaks, 0 to 1.");
   Family growth(out, "vramtrack_growth_bytes_per_second", "Growth of memory use: median of the estimate.");
   Family growth_low(out, "vramtrack_growth_low_bytes_per_second", "Its 10th percentile.");
@@ -184,14 +217,41 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
   Family eta_low(out, "vramtrack_oom_eta_low_seconds", "Its 10th percentile.");
   Family eta_high(out, "vramtrack_oom_eta_high_seconds", "Its 90th percentile.");
   Family onset(out, "vramtrack_onset_timestamp_seconds", "Time when the leak began; absent without a leak.");
+  for (const Device& d : devices) {
+    if (d.used == nullptr || d.used->verdict.finding.state == State::too_short) continue;
+    const Finding& f = d.used->verdict.finding;
+    const Labels labels = labels_of_finding(d);
+    confidence.add(f.confidence, labels);
+    growth.add(f.growth_bytes_per_s.mid, labels);
+    growth_low.add(f.growth_bytes_per_s.low, labels);
+    growth_high.add(f.growth_bytes_per_s.high, labels);
+    fit.add(f.r_squared, labels);
+    if (f.oom_in_s) {
+      eta.add(f.oom_in_s->mid, labels);
+      eta_low.add(f.oom_in_s->low, labels);
+      eta_high.add(f.oom_in_s->high, labels);
+    }
+    if (f.leak && f.onset) onset.add(static_cast<double>(f.onset->time_since_epoch().count()) * 1e-9, labels);
+  }
+}
+
+void add_alerts(Families& out, const View& view, const std::vector<Device>& devices, const MetricsOptions& options) {
   Family standing(out, "vramtrack_alerts_standing",
                   "Active alerts of the device and its processes; a leak that both show counts once.");
   Family silenced(out, "vramtrack_alerts_silenced",
                   "How many of the active alerts are silenced: no notifications are sent for them.");
-  Family slow(out, "vramtrack_device_slow_growth",
-              "1 while memory use grows so slowly that memory lasts longer than horizon-days; no alert is raised.");
-  Family suspected(out, "vramtrack_device_leak_suspected",
-                   "1 while a leak of the device is suspected but not confirmed; no notification is sent for it.");
+  for (const Device& d : devices) {
+    std::vector<const SeriesView*> all = d.processes;
+    for (const SeriesView* s : {d.unattributed, d.used})
+      if (s != nullptr) all.push_back(s);
+    standing.add(standing_count(all), d.labels);
+    std::erase_if(all, [&](const SeriesView* s) { return !options.silenced || !options.silenced(view, *s); });
+    silenced.add(standing_count(all), d.labels);
+  }
+}
+
+/// What is concluded of the parts of a device: its processes, and the memory outside them.
+void add_parts(Families& out, const std::vector<Device>& devices) {
   Family leaking(out, "vramtrack_device_processes_leaking", "Number of processes whose own verdict is a leak.");
   Family rest_leaking(out, "vramtrack_device_unattributed_leaking",
                       "1 while the memory that no visible process holds leaks, else 0.");
@@ -202,10 +262,6 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
   Family stalled_bytes(out, "vramtrack_device_stalled_memory_bytes", "Memory of the device that these processes hold.");
   Family unclear(out, "vramtrack_device_processes_no_progress",
                  "Number of processes that make no progress, where it is not clear whether they should.");
-  Family suspect(out, "vramtrack_suspect_info",
-                 "The process whose growth explains the device's growth, as labels; always 1.");
-  constexpr std::array<Pattern, 5> kPatterns = {Pattern::gradual_leak, Pattern::step_increase, Pattern::cyclic,
-                                                Pattern::sudden_spike, Pattern::unknown};
   for (const Device& d : devices) {
     std::uint64_t leaks = 0;
     std::uint64_t stalls = 0;
@@ -218,45 +274,14 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
       ++stalls;
       held_bytes += p->used_bytes;
     }
+    leaking.add(leaks, d.labels);
     stalled.add(stalls, d.labels);
     stalled_bytes.add(held_bytes, d.labels);
     unclear.add(doubtful, d.labels);
-    std::vector<const SeriesView*> all = d.processes;
-    if (d.unattributed != nullptr) {
-      const Finding& rest = d.unattributed->verdict.finding;
-      all.push_back(d.unattributed);
-      rest_leaking.add(rest.leak ? 1.0 : 0.0, d.labels);
-      if (rest.state != State::too_short) rest_growth.add(rest.growth_bytes_per_s.mid, d.labels);
-    }
-    if (d.used != nullptr) all.push_back(d.used);
-    standing.add(standing_count(all), d.labels);
-    std::erase_if(all, [&](const SeriesView* s) { return !options.silenced || !options.silenced(view, *s); });
-    silenced.add(standing_count(all), d.labels);
-    leaking.add(leaks, d.labels);
-    if (d.used == nullptr) continue;
-    const Finding& f = d.used->verdict.finding;
-    Labels labels = d.labels;
-    labels.emplace_back("detector", f.detector);
-    for (const Pattern pattern : kPatterns)
-      verdict.add(f.leak && f.pattern == pattern ? 1.0 : 0.0, labels, {{"pattern", std::string(to_string(pattern))}});
-    const Told told = tell(view, *d.used);
-    words.add(1.0, d.labels, {{"verdict", told.verdict}, {"tone", std::string(to_string(told.tone))}});
-    severity.add(static_cast<double>(d.used->verdict.severity), labels);
-    slow.add(f.state == State::slow_growth ? 1.0 : 0.0, labels);
-    suspected.add(f.stage == Stage::suspected ? 1.0 : 0.0, labels);
-    add_suspect(suspect, d, options);
-    if (f.state == State::too_short) continue;  // nothing is known yet, which is different from zero
-    confidence.add(f.confidence, labels);
-    growth.add(f.growth_bytes_per_s.mid, labels);
-    growth_low.add(f.growth_bytes_per_s.low, labels);
-    growth_high.add(f.growth_bytes_per_s.high, labels);
-    fit.add(f.r_squared, labels);
-    if (f.oom_in_s) {
-      eta.add(f.oom_in_s->mid, labels);
-      eta_low.add(f.oom_in_s->low, labels);
-      eta_high.add(f.oom_in_s->high, labels);
-    }
-    if (f.leak && f.onset) onset.add(static_cast<double>(f.onset->time_since_epoch().count()) * 1e-9, labels);
+    if (d.unattributed == nullptr) continue;
+    const Finding& rest = d.unattributed->verdict.finding;
+    rest_leaking.add(rest.leak ? 1.0 : 0.0, d.labels);
+    if (rest.state != State::too_short) rest_growth.add(rest.growth_bytes_per_s.mid, d.labels);
   }
 }
 
@@ -345,6 +370,9 @@ std::string prometheus_text(const View& view, const OwnCost& own, const MetricsO
   add_memory(families, devices);
   add_health(families, devices, view.time);
   add_verdicts(families, view, devices, options);
+  add_figures(families, devices);
+  add_alerts(families, view, devices, options);
+  add_parts(families, devices);
   if (options.per_process) add_processes(families, devices, options.top_processes);
   add_own(families, view, own, options);
   return metrics::text_of(std::move(families));

@@ -115,12 +115,18 @@ void fact_lines(std::string& out, const std::vector<Fact>& facts) {
   }
 }
 
+/// " over 1h 00m, every 5s"; nothing for a single sample.
+std::string sampling(const SeriesView& s) {
+  const double length_s = s.first && s.last ? seconds_between(*s.first, *s.last) : 0.0;
+  if (length_s <= 0) return {};
+  return fmt::format(" over {}{}", format_duration(length_s),
+                     s.interval_s > 0 ? ", every " + format_duration(s.interval_s) : std::string());
+}
+
 void details(std::string& out, const SeriesView& s, const Told& told, const ToldWith& elsewhere, const View& view) {
   line(out, "used",
-       fmt::format("{} {}, {} at most; {} sample{} over {}, every {}", used(s), s.ended ? "at its end" : "now",
-                   format_bytes(static_cast<double>(s.peak_bytes)), s.samples, s.samples == 1 ? "" : "s",
-                   format_duration(s.first && s.last ? seconds_between(*s.first, *s.last) : 0.0),
-                   format_duration(s.interval_s)));
+       fmt::format("{} {}, {} at most; {}{}", used(s), s.ended ? "at its end" : "now",
+                   format_bytes(static_cast<double>(s.peak_bytes)), format_count(s.samples, "sample"), sampling(s)));
   fact_lines(out, told.facts);
   fact_lines(out, told.advice);
   alert_lines(out, s, elsewhere, view.clock_is_relative);

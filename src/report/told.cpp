@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "core/end_words.hpp"
 #include "core/format.hpp"
 #include "core/option.hpp"
 #include "core/printable.hpp"
 #include "core/scale.hpp"
+#include "core/units.hpp"
 #include "report/accounting.hpp"
 #include "report/told_runs.hpp"
 #include "report/words.hpp"
@@ -21,45 +23,6 @@ namespace {
 /// How long the end of a run remains the first thing to report.
 constexpr double kTold_s = 24 * 3600;
 
-/// The words for the end of a run.
-struct EndWords {
-  std::string_view plain;     ///< "ran out of memory"
-  std::string_view verdict;   ///< the same as a verdict; empty where such an end is no news
-  std::string_view leaked;    ///< for a run that leaked until then: "LEAKED until memory ran out"
-  std::string_view sentence;  ///< the same in a sentence, after the device's name
-  std::string_view reached;   ///< precedes its level
-  std::string_view word;      ///< for a narrow column
-  bool is_bad = false;        ///< even if it had not leaked
-};
-
-EndWords words_of_end(EndKind how) {
-  switch (how) {
-    case EndKind::ended:
-      return {.plain = "ended",
-              .verdict = "",
-              .leaked = "LEAKED until its process ended",
-              .sentence = "leaked until its process ended",
-              .reached = "was at",
-              .word = "ended"};
-    case EndKind::ended_near_limit:
-      return {.plain = "ended near the limit",
-              .verdict = "ended near the limit",
-              .leaked = "LEAKED and ended near the limit",
-              .sentence = "leaked and ended near the limit",
-              .reached = "reached",
-              .word = "ended"};
-    case EndKind::out_of_memory:
-      return {.plain = "ran out of memory",
-              .verdict = "ran out of memory",
-              .leaked = "LEAKED until memory ran out",
-              .sentence = "leaked and ran out of memory",
-              .reached = "reached",
-              .word = "ran out",
-              .is_bad = true};
-  }
-  return {};
-}
-
 bool is_device(const SeriesView& s) {
   return s.key.pid == 0;
 }
@@ -72,11 +35,7 @@ std::string verdict_words(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
   if (s.verdict.end) {
     const EndWords end = words_of_end(s.verdict.end->how);
-    const bool had_leaked = alert_at_end(s) != nullptr;
-    const std::string_view words = had_leaked ? end.leaked : end.verdict;
-    if (!words.empty() && is_device(s) && f.leak)
-      return fmt::format("LEAK ({}); the run before it {}", pattern_words(f.pattern),
-                         had_leaked ? end.sentence : end.plain);
+    const std::string_view words = alert_at_end(s) != nullptr ? end.leaked : end.verdict;
     if (!words.empty())
       return !is_device(s) || f.state == State::too_short ? std::string(words)
                                                           : fmt::format("{}; now {}", words, state_words(f));
@@ -90,39 +49,6 @@ std::string headline_words(const SeriesView& s, std::string words) {
   if (s.paused) words += ", device does not answer";
   if (s.ignored) words += ", ignored by ignore-patterns";
   return words;
-}
-
-Tone tone_of(const SeriesView& s, Timestamp now) {
-  const Finding& f = s.verdict.finding;
-  if (f.leak) {
-    switch (s.verdict.severity) {
-      case Severity::critical:
-        return Tone::critical;
-      case Severity::warning:
-        return Tone::warning;
-      case Severity::watch:
-      case Severity::ok:
-        return Tone::watch;
-    }
-  }
-  if (ended_badly(s, now)) return Tone::warning;
-  if (s.paused || f.stage == Stage::suspected) return Tone::notice;
-  switch (f.state) {
-    case State::growing:
-    case State::leaking:
-    case State::slow_growth:
-      return Tone::notice;
-    case State::spiked:
-      return f.spike == SpikeOutcome::stabilised ? Tone::ok : Tone::notice;
-    case State::too_short:
-      return Tone::faint;
-    case State::steady:
-    case State::warming_up:
-    case State::cycling:
-    case State::falling:
-      return Tone::ok;
-  }
-  return Tone::faint;
 }
 
 std::string_view state_word(State state) {
@@ -165,7 +91,7 @@ std::string_view word_of(const SeriesView& s, Timestamp now) {
 std::string forecast_words(const Finding& f) {
   if (f.oom_in_s) return format_oom(*f.oom_in_s);
   if (!f.oom_if_growth_continues_s) return {};
-  return "full in " + format_duration(*f.oom_if_growth_continues_s) + " if it goes on";
+  return "full in " + format_duration(*f.oom_if_growth_continues_s) + " at this rate";
 }
 
 /// The device and the process that show the same end; `series` is one of them. O(devices) for a process, because a View
@@ -233,14 +159,26 @@ std::string suspect_words(const Suspect& suspect, const std::string& command) {
   return fmt::format("pid {} {}: {} of the growth", suspect.pid, printable(command), share);
 }
 
-std::string next_step(const SeriesView& series, Origin origin) {
+/// Nobody reads of less than a minute and then acts in time; steps have no length that is known.
+double least_time_s() {
+  return scale().counts_steps() ? 1 : kSecondsPerMinute;
+}
+
+/// After a run that ended badly: its memory is lost, but its program will run again.
+std::string step_after_end(EndKind how) {
+  return fmt::format("find out what grew before it runs again: {}'vramtrack run' names the lines that allocate",
+                     how == EndKind::out_of_memory ? "'vramtrack explain' reads the message in its log, and " : "");
+}
+
+std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
   const Verdict& v = series.verdict;
   const Finding& f = v.finding;
-  // No advice about what has ended, unless the device's next run leaks or is suspected.
-  if (series.ended || (v.end && !f.leak && f.stage == Stage::none)) return {};
+  // What has ended is past, unless the device's next run leaks or is suspected.
+  if (series.ended || (v.end && !f.leak && f.stage == Stage::none))
+    return ended_badly(series, now) ? step_after_end(v.end->how) : std::string();
   if (f.leak) {
     std::string step = "save a checkpoint";
-    if (f.oom_in_s) step += f.oom_in_s->low < 1 ? " now" : " within " + format_duration(f.oom_in_s->low);
+    if (f.oom_in_s) step += f.oom_in_s->low < least_time_s() ? " now" : " within " + format_duration(f.oom_in_s->low);
     if (series.key.metric == Metric::device_unattributed || (is_device(series) && v.suspect && v.suspect->pid == 0))
       return step +
              "; run vramtrack as root, outside of containers, to see the process that grows; if none is visible there "
@@ -330,12 +268,10 @@ std::string_view severity_words(Severity severity) {
   return "LEAK";
 }
 
-std::string_view end_words(EndKind how) {
-  return words_of_end(how).plain;
-}
-
-std::string_view leaked_end_words(EndKind how) {
-  return words_of_end(how).sentence;
+std::string_view end_words(const SeriesView& series) {
+  if (!series.verdict.end) return {};
+  const EndWords words = words_of_end(series.verdict.end->how);
+  return alert_at_end(series) != nullptr ? words.sentence : words.plain;
 }
 
 const Alert* alert_at_end(const SeriesView& series) {
@@ -354,6 +290,47 @@ bool ended_badly(const SeriesView& series, Timestamp now) {
          (words_of_end(end->how).is_bad || alert_at_end(series) != nullptr);
 }
 
+namespace {
+
+/// Of what it does now, whatever came before.
+Tone present_tone(const SeriesView& s) {
+  const Finding& f = s.verdict.finding;
+  if (f.leak) {
+    switch (s.verdict.severity) {
+      case Severity::critical:
+        return Tone::critical;
+      case Severity::warning:
+        return Tone::warning;
+      case Severity::watch:
+      case Severity::ok:
+        return Tone::watch;
+    }
+  }
+  if (s.paused || f.stage == Stage::suspected) return Tone::notice;
+  switch (f.state) {
+    case State::growing:
+    case State::leaking:
+    case State::slow_growth:
+      return Tone::notice;
+    case State::spiked:
+      return f.spike == SpikeOutcome::stabilised ? Tone::ok : Tone::notice;
+    case State::too_short:
+      return Tone::faint;
+    case State::steady:
+    case State::warming_up:
+    case State::cycling:
+    case State::falling:
+      return Tone::ok;
+  }
+  return Tone::faint;
+}
+
+}  // namespace
+
+Tone tone_of(const SeriesView& series, Timestamp now) {
+  return !series.verdict.finding.leak && ended_badly(series, now) ? Tone::warning : present_tone(series);
+}
+
 int concern(const SeriesView& series, Timestamp now) {
   if (series.verdict.finding.leak) return 10 + static_cast<int>(series.verdict.severity);
   if (ended_badly(series, now)) return 3;
@@ -368,6 +345,7 @@ Told tell(const View& view, const SeriesView& s, const Audience& audience) {
   out.verdict = verdict_words(s);
   out.headline = headline_words(s, out.verdict);
   out.tone = tone_of(s, view.time);
+  out.growth_tone = present_tone(s);
   out.concern = concern(s, view.time);
   if (s.stall) {
     out.stall = stall_words(*s.stall);
@@ -388,7 +366,7 @@ Told tell(const View& view, const SeriesView& s, const Audience& audience) {
     if (f.leak && is_device(s))
       out.by = suspect.pid != 0 ? fmt::format("by pid {}", suspect.pid) : "no visible process explains it";
   }
-  out.next = next_step(s, audience.origin.value_or(view.files.empty() ? Origin::watch : Origin::files));
+  out.next = next_step(s, view.time, audience.origin.value_or(view.files.empty() ? Origin::watch : Origin::files));
   if (s.key.metric == Metric::device_used) out.unattributed = rest_words(account(view, device_key(s.key)));
   out.facts = facts_of(view, s, out);
   out.advice = advice_of(v);
@@ -433,8 +411,10 @@ ToldAlert tell(const Alert& a) {
       out.ended = with_reason(out.state);
       break;
     case AlertEnd::process_ended:
-      out.state = "process ended";
-      out.ended = reason.empty() ? "the process has ended" : reason;
+      out.state = words_of_end(a.end_kind.value_or(EndKind::ended)).alert;
+      out.ended = !reason.empty() ? reason
+                  : a.end_kind    ? std::string(words_of_end(*a.end_kind).plain)
+                                  : "the process has ended";
       break;
     case AlertEnd::withdrawn:
       out.state = "withdrawn";

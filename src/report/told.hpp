@@ -26,14 +26,15 @@ struct Fact {
 
 /// Texts are printable; an empty text means that there is nothing to say.
 struct Told {
-  std::string verdict;           ///< "LEAK (gradual leak)", "steady", "ran out of memory; now steady"
-  std::string headline;          ///< the verdict and any other condition: "steady, process ended"
-  Tone tone = Tone::faint;       ///< of both
+  std::string verdict;             ///< "LEAK (gradual leak)", "steady", "ran out of memory; now steady"
+  std::string headline;            ///< the verdict and any other condition: "steady, process ended"
+  Tone tone = Tone::faint;         ///< of both
+  Tone growth_tone = Tone::faint;  ///< of its rate: a run that ended badly says nothing about it
   std::string word;              ///< for a narrow column: "CRITICAL", "WARNING", "LEAK", "steady", "ran out", "stalled"
   Tone word_tone = Tone::faint;  ///< of `word`
   std::string severity;          ///< of a leak: "CRITICAL", "WARNING", "LEAK"
   std::string pattern;           ///< "gradual leak"
-  std::string forecast;          ///< "out of memory in 0h 24m (19m–30m)", "full in 2h 10m if it goes on"
+  std::string forecast;          ///< "out of memory in 0h 24m (19m–30m)", "full in 2h 10m at this rate"
   std::string end;      ///< how its run ended: "reached 24.0/24.0 GiB at ...; pid 4242 (python) ended then; ..."
   std::string suspect;  ///< "pid 4242 python train.py: 96 % of the growth"
   std::string by;       ///< the suspect of a leak in short: "by pid 4242", "no visible process explains it"
@@ -52,7 +53,7 @@ struct ToldAlert {
   std::string severity;     ///< "CRITICAL", "WARNING", "LEAK"; "STALLED", "NOT RELEASED"
   Tone tone = Tone::plain;  ///< of an alert that stands; `faint` once it has ended
   std::string figures;      ///< "probability of a leak 97 %, predicted then: out of memory in 0h 47m (38m–1h 05m)"
-  std::string state;        ///< for a narrow column: "active", "released", "process ended", "withdrawn", "resumed"
+  std::string state;  ///< for a narrow column: "active", "released", "out of memory", "process ended", "withdrawn"
   std::string ended;  ///< "still active"; "memory ran out at 24.0 GiB, and pid 4242 ended"; "withdrawn, it fell again"
 };
 
@@ -77,6 +78,8 @@ Told tell(const View& view, const SeriesView& series, const Audience& audience =
 /// Pure.
 ToldAlert tell(const Alert& alert);
 
+/// Told::tone without the words.
+Tone tone_of(const SeriesView& series, Timestamp now);
 /// Told::concern without the words, for sorting.
 int concern(const SeriesView& series, Timestamp now);
 /// Whether the run of `series` ended in the last day before `now`, out of memory or while it leaked: whoever looks in
@@ -86,9 +89,7 @@ bool ended_badly(const SeriesView& series, Timestamp now);
 const Alert* alert_at_end(const SeriesView& series);
 /// "CRITICAL", "WARNING", "LEAK".
 std::string_view severity_words(Severity severity);
-/// How a run ended, in a sentence whose subject is the device or the run: "ran out of memory".
-std::string_view end_words(EndKind how);
-/// The same for a run that leaked: "leaked until its process ended".
-std::string_view leaked_end_words(EndKind how);
+/// How the last run of `series` ended, after the device's name: "ran out of memory", "leaked until its process ended".
+std::string_view end_words(const SeriesView& series);
 
 }  // namespace vramtrack

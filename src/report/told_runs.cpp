@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/end_words.hpp"
 #include "core/format.hpp"
 
 namespace vramtrack {
@@ -30,7 +31,7 @@ std::string run_words(const Run& run, const SeriesView& s, const View& view) {
     return out + "still running" +
            (run.first_alert ? "; first alert " + format_moment(*run.first_alert, view.clock_is_relative)
                             : std::string());
-  out += end_words(run.how);
+  out += words_of_end(run.how).plain;
   if (run.pid != 0) out += fmt::format(", pid {}", run.pid);
   if (const auto lead = run_lead_s(run)) out += fmt::format("; first alert {} before its end", format_duration(*lead));
   return out;

@@ -52,4 +52,26 @@ void TickReader::push(Tick tick) {
   waiting_.push_back(std::move(tick));
 }
 
+TicksRead read_ticks(Source& source, const TickTaker& taker, const TimeRange& range) {
+  TicksRead read;
+  TickReader reader(source);
+  while (Tick* const tick = reader.next()) {
+    if (!read.first) read.first = tick->time;
+    read.last = tick->time;
+    if (range.from && tick->time < *range.from) continue;
+    if (range.to && tick->time >= *range.to) break;
+    if (taker.wait && !taker.wait(*tick)) break;
+    if (tick->starts_anew) taker.begin_anew(*tick);
+    if (!taker.take(*tick)) break;
+  }
+  read.broken = reader.broken();
+  return read;
+}
+
+std::vector<std::string> warnings_of(const SourceNotes& notes) {
+  std::vector<std::string> out = notes.warnings;
+  for (const std::string& skipped : notes.first_skipped) out.push_back("skipped " + skipped);
+  return out;
+}
+
 }  // namespace vramtrack

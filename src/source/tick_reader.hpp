@@ -1,11 +1,16 @@
-// TickReader: a recording or a simulation, tick by tick, as a live watch would have seen it. The only way from a
-// recorded source to an engine.
+// read_ticks(): a recording or a simulation, tick by tick, as a live watch would have seen it. The only way from a
+// recorded source to an engine, apart from top's playback, which stops between any two ticks and so holds the
+// TickReader itself.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/result.hpp"
+#include "core/time_range.hpp"
 #include "source/source.hpp"
 #include "source/ticks.hpp"
 
@@ -45,5 +50,28 @@ class TickReader {
   bool any_ = false;
   bool at_end_ = false;
 };
+
+/// What becomes of the ticks of a recording.
+struct TickTaker {
+  /// May be empty. Called before anything is done with a tick, and returns when it is due; false: stop here.
+  std::function<bool(const Tick&)> wait;
+  /// Before a tick with which a watch begins that did not continue the previous one: forget what came before.
+  std::function<void(Tick&)> begin_anew;
+  /// False: it needs no more. The tick's parts may be moved from.
+  std::function<bool(Tick&)> take;
+};
+
+/// What was read, whether or not it was in the range.
+struct TicksRead {
+  std::optional<Timestamp> first;
+  std::optional<Timestamp> last;  ///< at or after the range's end: there may be more
+  std::optional<Error> broken;    ///< why it could not be read to its end; what was read before has been handed over
+};
+
+/// Hands over the ticks of `source` in `range` until its end, an error, or until `taker` needs no more.
+TicksRead read_ticks(Source& source, const TickTaker& taker, const TimeRange& range = {});
+
+/// What a source noted, for people: its warnings and the lines that it skipped.
+std::vector<std::string> warnings_of(const SourceNotes& notes);
 
 }  // namespace vramtrack

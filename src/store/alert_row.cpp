@@ -58,7 +58,7 @@ std::vector<AlertColumn> columns_of(const Field<Get>& field, const T&) {
   } else if constexpr (std::integral<Value>) {
     return {{name, kOptional ? "INTEGER" : "INTEGER NOT NULL"}};
   } else {
-    return {{name, "TEXT NOT NULL"}};
+    return {{name, kOptional ? "TEXT" : "TEXT NOT NULL"}};
   }
 }
 

@@ -75,9 +75,15 @@ constexpr const char* kAddAlertKind = R"sql(
 ALTER TABLE alert ADD COLUMN kind TEXT NOT NULL DEFAULT 'leak';
 )sql";
 
+/// Earlier records said it in the words of their reason.
+constexpr const char* kAddEndKind = R"sql(
+ALTER TABLE alert ADD COLUMN end_kind TEXT;
+UPDATE alert SET end_kind='out_of_memory' WHERE ended='process_ended' AND end_reason LIKE 'memory ran out at %';
+)sql";
+
 /// Step i upgrades schema i to i + 1; step 0 turns an empty file into a store. Append steps, never change them.
-constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate,   kAddUtilisation, kAddUptime,
-                                                            kAddStage, kAddPrograms,    kAddAlertKind};
+constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate,      kAddUtilisation, kAddUptime, kAddStage,
+                                                            kAddPrograms, kAddAlertKind,   kAddEndKind};
 
 Result<int> version_of(sql::Database& database, const std::string& path) {
   const auto id = database.integer("PRAGMA application_id");

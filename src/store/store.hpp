@@ -20,6 +20,7 @@
 #include "core/result.hpp"
 #include "core/sample.hpp"
 #include "core/series.hpp"
+#include "core/time_range.hpp"
 #include "core/verdict.hpp"
 
 namespace vramtrack {
@@ -91,11 +92,6 @@ class Store {
 };
 
 /// Half-open: from <= time < to. Absent: no bound on that side.
-struct TimeRange {
-  std::optional<Timestamp> from;
-  std::optional<Timestamp> to;
-};
-
 enum class Resolution : std::uint8_t { minute, hour };
 
 /// The samples of one series in [start, start + minute or hour). A stretch without samples has no rollup.

@@ -67,8 +67,9 @@ void add_verdict(std::vector<Fact>& facts, const SeriesView& s, const Told& told
   if (f.state != State::too_short)
     facts.push_back(
         {"growth",
-         fmt::format("{}, R² {}, probability of a leak {}, pattern {}, found by {}", format_rate(f.growth_bytes_per_s),
-                     format_r_squared(f.r_squared), format_percent(f.confidence), pattern_words(f.pattern), f.detector),
+         fmt::format("{}, R² {}, probability of a leak {}{}, found by {}", format_rate(f.growth_bytes_per_s),
+                     format_r_squared(f.r_squared), format_percent(f.confidence),
+                     told.pattern.empty() ? "" : ", pattern " + told.pattern, f.detector),
          Role::plain});
   add(facts, told.facts);
   if (!told.next.empty()) facts.push_back({"next", told.next, Role::plain});

@@ -209,7 +209,7 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
   int x = left + bar + 1;
   x += screen.put(x, r.y + 1, 20, used_words(d)) + 2;
   if (d.used != nullptr) {
-    screen.put(x, r.y + 1, growth_width() + 1, growth_words(*d.used), figure_role(told.tone));
+    screen.put(x, r.y + 1, growth_width() + 1, growth_words(*d.used), figure_role(told.growth_tone));
     x += growth_width() + 2;
   }
   const Rect beside{x, r.y + 1, std::min(60, r.right() - x), 1};

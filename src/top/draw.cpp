@@ -6,6 +6,7 @@
 
 #include "core/format.hpp"
 #include "core/scale.hpp"
+#include "report/headline.hpp"
 #include "top/keys.hpp"
 #include "top/rows.hpp"
 
@@ -46,43 +47,10 @@ std::string playback_words(const PlaybackState& p) {
 void draw_head(Screen& screen, const Rect& r, const Model& m) {
   const View& view = *m.view;
   int x = r.x + screen.put(r.x, r.y, r.width, "vramtrack", Role::title) + 2;
-  std::size_t leaking = 0;
-  std::size_t suspected = 0;
-  std::size_t unknown = 0;
-  std::size_t count = 0;
-  std::size_t ended = 0;
-  std::size_t growing = 0;
-  std::string how;  ///< how these ended, if all ended alike
-  for (const DeviceRow& d : devices(view)) {
-    ++count;
-    const bool leaks = std::any_of(view.series.begin(), view.series.end(), [&](const SeriesView& s) {
-      return s.key.device_id == d.id && !s.ended && s.verdict.finding.leak;
-    });
-    leaking += leaks ? 1 : 0;
-    if (d.used != nullptr && ended_badly(*d.used, view.time)) {
-      ++ended;
-      const EndKind kind = d.used->verdict.end->how;
-      const std::string_view its = alert_at_end(*d.used) != nullptr ? leaked_end_words(kind) : end_words(kind);
-      how = ended == 1 || how == its ? its : std::string_view("ended badly");
-    }
-    growing += d.used != nullptr && !d.used->paused && concern(*d.used, view.time) == 1 ? 1U : 0U;
-    suspected += d.used != nullptr && d.used->verdict.finding.stage == Stage::suspected ? 1 : 0;
-    unknown += d.used == nullptr || d.used->verdict.finding.state == State::too_short ? 1 : 0;
-  }
-  x += screen.put(x, r.y, r.right() - x, fmt::format("{} GPU{}", count, count == 1 ? "" : "s")) + 2;
-  // Nothing is known about a GPU that has been seen too briefly, not even that it is healthy.
-  const bool known = unknown < count;
-  const std::string verdict = leaking > 0     ? fmt::format("{} LEAKING", leaking)
-                              : ended > 0     ? fmt::format("{} {}", ended, how)
-                              : suspected > 0 ? fmt::format("{} suspected", suspected)
-                              : growing > 0   ? fmt::format("{} growing", growing)
-                              : known         ? "no leak"
-                                              : "not known yet";
-  const Role role = leaking + ended > 0       ? Role::bad
-                    : suspected + growing > 0 ? Role::notice
-                    : known                   ? Role::good
-                                              : Role::faint;
-  x += screen.put(x, r.y, r.right() - x, verdict, role) + 2;
+  const Machine machine = machine_of(view);
+  x += screen.put(x, r.y, r.right() - x, format_count(machine.devices, "GPU")) + 2;
+  if (machine.matter != Matter::no_device)
+    x += screen.put(x, r.y, r.right() - x, machine.words, role_of(machine.tone)) + 2;
   if (const std::size_t open = open_alerts(m); open > 0)
     x += screen.put(x, r.y, r.right() - x, fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad) + 2;
   // The day is shown if there is room for it.

@@ -11,7 +11,6 @@
 namespace vramtrack::top {
 namespace {
 
-constexpr std::size_t kMostWarnings = 16;
 /// The points of ended processes are dropped once in this many ticks.
 constexpr std::uint64_t kForgetEvery = 600;
 
@@ -34,6 +33,7 @@ class LiveTop {
 
   SteadyTime step(SteadyTime now, bool& changed) {
     if (now < loop_.next()) return loop_.next();
+    news_.clear();
     loop_.tick();
     changed = true;
     return loop_.next();
@@ -58,7 +58,11 @@ class LiveTop {
     model.interval_s = config_.watch.interval_seconds;
     const Store* store = loop_.pipeline().store();
     model.recording = store != nullptr ? store->path() : std::string();
-    model.warnings = warnings_;
+    model.warnings = view()->warnings;
+    for (const auto* more : {&lasting_, &news_})
+      for (const std::string& text : *more)
+        if (std::find(model.warnings.begin(), model.warnings.end(), text) == model.warnings.end())
+          model.warnings.push_back(text);
     if (model.earlier_alerts.empty()) model.earlier_alerts = earlier_alerts_;
   }
 
@@ -74,7 +78,7 @@ class LiveTop {
     history_ = std::make_unique<StoreHistory>(std::move(*history));
     Catalog catalog;
     const auto alerts = history_->alerts(catalog);
-    if (!alerts) return warn("earlier alerts: " + alerts.error().message);
+    if (!alerts) return lasting_.push_back("earlier alerts: " + alerts.error().message);
     for (const Alert& alert : *alerts) {
       SeriesView series;
       series.key = catalog.key(alert.series);
@@ -95,17 +99,14 @@ class LiveTop {
     if (loop_.cost().polls % kForgetEvery == 0) timeline_.forget_retired(loop_.catalog());
   }
 
-  /// The last few, each once while it is among them.
-  void warn(const std::string& text) {
-    if (std::find(warnings_.begin(), warnings_.end(), text) != warnings_.end()) return;
-    warnings_.push_back(text);
-    if (warnings_.size() > kMostWarnings) warnings_.erase(warnings_.begin());
-  }
+  /// What happened once is shown once: what still stands is among the View's warnings.
+  void warn(const std::string& text) { news_.push_back(text); }
 
   const Config config_;
   Timeline timeline_;
-  std::vector<std::string> warnings_;
-  Loop loop_;  ///< after what its listener uses
+  std::vector<std::string> lasting_;  ///< what was found when the store was opened
+  std::vector<std::string> news_;     ///< of the last tick, and of reading the history since
+  Loop loop_;                         ///< after what its listener uses
   std::unique_ptr<StoreHistory> history_;
   std::vector<AlertRow> earlier_alerts_;
   SitesWatch sites_{sites_of_run};

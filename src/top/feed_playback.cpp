@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
+#include "core/format.hpp"
 #include "source/tick_reader.hpp"
 #include "top/feed.hpp"
 
@@ -59,6 +61,22 @@ class Playback {
     anchor_.reset();
     raised_ = 0;
     return {};
+  }
+
+  /// Skips what lies before the range. Error: nothing lies in it, and waiting would not help.
+  Status find_first() {
+    if ((!options_.range.from && !options_.range.to) || fill()) return {};
+    if (!broken_.empty()) return fail(broken_);
+    const auto moment = [this](Timestamp time) { return format_moment(time, catalog_->clock_is_relative); };
+    if (options_.extent) read_ = options_.extent;
+    std::string why = "it has no samples";
+    if (read_ && options_.range.from && read_->second < *options_.range.from)
+      why = fmt::format("it ends at {}, before {}", moment(read_->second), moment(*options_.range.from));
+    else if (read_ && options_.range.to && read_->first >= *options_.range.to)
+      why = fmt::format("it begins at {}, not before {}", moment(read_->first), moment(*options_.range.to));
+    else if (read_)
+      why = "it has no sample in the range that was asked for";
+    return fail(fmt::format("nothing to play in {}: {}", options_.name, why));
   }
 
   SteadyTime step(SteadyTime now, bool& changed) {
@@ -139,8 +157,7 @@ class Playback {
     model.mode = options_.mode;
     model.source = options_.name;
     model.playback = state_;
-    model.warnings = source_->notes().warnings;
-    for (const std::string& skipped : source_->notes().first_skipped) model.warnings.push_back("skipped " + skipped);
+    model.warnings = warnings_of(source_->notes());
     if (!broken_.empty()) model.warnings.push_back(broken_);
   }
 
@@ -153,6 +170,7 @@ class Playback {
     while (waiting_ == nullptr) {
       waiting_ = reader_->next();
       if (reader_->broken()) broken_ = reader_->broken()->message;
+      if (waiting_ != nullptr) read_ = {read_ ? read_->first : waiting_->time, waiting_->time};
       if (waiting_ == nullptr || (options_.range.to && waiting_->time >= *options_.range.to)) return false;
       if (options_.range.from && waiting_->time < *options_.range.from) waiting_ = nullptr;
     }
@@ -208,8 +226,9 @@ class Playback {
   std::unique_ptr<Pipeline> pipeline_;
   Timeline timeline_{kPointsPerSeries};
   std::unique_ptr<StoreHistory> store_;
-  std::optional<TickReader> reader_;
-  const Tick* waiting_ = nullptr;  ///< the next to be played
+  std::optional<TickReader> reader_;  ///< not read_ticks(): playback stops between any two ticks and jumps back
+  const Tick* waiting_ = nullptr;     ///< the next to be played
+  std::optional<std::pair<Timestamp, Timestamp>> read_;  ///< first and last, in the range or not
   std::optional<Timestamp> played_;
   std::optional<Anchor> anchor_;
   std::uint64_t raised_ = 0;
@@ -223,6 +242,7 @@ class Playback {
 Result<TopSource> playback_source(const Config& config, PlaybackOptions options) {
   auto playback = std::make_shared<Playback>(config, std::move(options));
   if (const auto begun = playback->begin_anew(); !begun) return fail(begun.error());
+  if (const auto found = playback->find_first(); !found) return fail(found.error());
   TopSource top;
   top.scale = playback->scale();
   top.step = [playback](SteadyTime now, bool& changed) { return playback->step(now, changed); };

@@ -79,10 +79,11 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
       if (width <= 0 || x + width > r.right()) break;
       const std::string words = d == nullptr ? std::string(c.head) : c.words(*d, told);
       const bool judged = d != nullptr && d->used != nullptr && c.head != "SUSPECT" && c.head != "GPU";
-      const Role role = d == nullptr       ? Role::faint
-                        : !judged          ? Role::plain
-                        : c.head == "RISK" ? role_of(told.word_tone)
-                                           : figure_role(told.word_tone);
+      const Role role = d == nullptr         ? Role::faint
+                        : !judged            ? Role::plain
+                        : c.head == "RISK"   ? role_of(told.word_tone)
+                        : c.head == "GROWTH" ? figure_role(told.growth_tone)
+                                             : figure_role(told.word_tone);
       if (c.right)
         screen.put_right(x + width, y, width, words, role);
       else

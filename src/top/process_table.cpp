@@ -130,7 +130,7 @@ void draw_cell(Screen& screen, const ColumnInfo& c, int x, int y, int width, con
     case Column::memory:
       return put(format_bytes(static_cast<double>(s.used_bytes)));
     case Column::growth:
-      return put(growth_figure(s), figure_role(told.word_tone));
+      return put(growth_figure(s), figure_role(told.growth_tone));
     case Column::state:
       return put(told.word, role_of(told.word_tone));
     case Column::eta:

@@ -159,79 +159,99 @@ void find_risers(OomReport& r, const Snapshot& snapshot, const Symbols& symbols,
   });
 }
 
-void judge(OomReport& r, const Snapshot& snapshot) {
+/// The figures that decide what filled the memory.
+struct Evidence {
+  std::uint64_t pending_bytes = 0;
+  std::uint64_t device_room_bytes = 0;  ///< free on the device: beyond a limit, it is of no use
+  std::int64_t risen_bytes = 0;         ///< of the sites that kept rising
+  bool is_much = false;                 ///< enough of it to have filled the memory
+  bool makes_room = false;              ///< without it and its rounding, the request would have fitted
+  std::string asked;
+  std::string rose;
+};
+
+Evidence evidence_of(const OomReport& r) {
+  Evidence out;
   const auto live = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.live_bytes, 0));
-  const auto pending = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.pending_bytes, 0));
-  std::int64_t risen = 0;
-  for (const OomReport::Riser& riser : r.risers) risen += riser.to_bytes - riser.from_bytes;
-  const auto set = [&r](Condition condition, std::string because, std::string next) {
-    r.condition = condition;
-    r.because = std::move(because);
-    r.next_step = std::move(next);
-  };
+  out.pending_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.pending_bytes, 0));
+  for (const OomReport::Riser& riser : r.risers) out.risen_bytes += riser.to_bytes - riser.from_bytes;
   // If some sites rise while others give back as much, memory only moves; it does not grow.
-  const bool is_more = r.valley_rise_bytes * 2 >= risen;
-  // The rise must be a tenth of what was live, and without it and its rounding there would have been room: a smaller
-  // one did not fill the device.
-  const bool is_much = r.valley_count >= kLeastValleys && is_more && risen * 10 >= r.at.live_bytes &&
-                       risen >= static_cast<std::int64_t>(kBytesPerMiB);
-  if (!is_much) r.risers.clear();
-  const std::string rose = fmt::format("{} kept rising over {} quiet moments of the trace, by {} in total",
-                                       format_count(r.risers.size(), "site"), r.valley_count, format_size(risen));
-  if (!r.has_oom) {
-    const std::string none = r.has_trace
-                                 ? "the trace has no oom entry; these are the figures at its end"
-                                 : "the file has no trace and no oom entry; these are the figures of its blocks";
-    if (is_much)
-      return set(
-          Condition::steady, fmt::format("{}. {}", none, rose),
-          "to tell a leak from a warm-up, compare snapshots of three later steps: vramtrack snapshot leaks A B C");
-    return set(Condition::steady, none,
-               "record until it fails: torch._C._cuda_attach_out_of_memory_observer, or dump in the except block");
-  }
-  const std::string asked =
-      fmt::format("{} were requested while {} were live", format_size(r.asked_bytes), format_size(live));
+  const bool is_more = r.valley_rise_bytes * 2 >= out.risen_bytes;
+  // The rise must be a tenth of what was live: a smaller one did not fill the device.
+  out.is_much = r.valley_count >= kLeastValleys && is_more && out.risen_bytes * 10 >= r.at.live_bytes &&
+                out.risen_bytes >= static_cast<std::int64_t>(kBytesPerMiB);
   const double rounded = live > 0 ? 1 + static_cast<double>(r.rounding_bytes) / static_cast<double>(live) : 1;
-  // Memory that is free beyond a limit is of no use.
-  const std::uint64_t device_room = r.limit ? 0 : r.device_free_bytes;
-  const std::uint64_t room =
-      r.cached_bytes + device_room + pending + static_cast<std::uint64_t>(rounded * static_cast<double>(risen));
-  if (is_much && room >= r.asked_bytes)
-    return set(Condition::leak,
-               fmt::format("{}; {}{}", asked, rose,
-                           r.limit ? fmt::format(", up to a limit of this process {}", limit_words(r)) : ""),
-               "look at the lines that rose, from the top: what they allocate is kept across iterations");
-  if (pending >= r.asked_bytes)
-    return set(Condition::pending,
-               fmt::format("{}, and {} were freed but waited for a stream", asked, format_size(pending)),
-               "synchronise the stream passed to record_stream() before the allocation, or once per step");
-  if (r.cached_bytes + device_room >= r.asked_bytes && r.cached_bytes > device_room)
-    return set(
-        Condition::fragmentation,
-        fmt::format(
-            "{}; {} were reserved and free and {}, but not in one piece", asked, format_size(r.cached_bytes),
-            r.limit ? "a limit of this process allowed no more" : format_size(device_room) + " free on the device"),
-        fragmentation_advice(snapshot.settings));
-  if (r.limit)
-    return set(Condition::limit,
-               fmt::format("{} and {} were free on the device: a limit of this process stopped it, {}", asked,
-                           format_size(r.device_free_bytes), limit_words(r)),
-               "raise or remove the limit (torch.cuda.set_per_process_memory_fraction, per_process_memory_fraction in "
-               "PYTORCH_ALLOC_CONF, MPS), or use less below it: a smaller batch or sequence, activation checkpointing");
-  if (r.outside_bytes && *r.outside_bytes > ordinary_outside_bytes(*r.capacity_bytes) &&
-      *r.outside_bytes >= r.asked_bytes)
-    return set(
-        Condition::outside,
-        fmt::format("{}; {} of the device's {} ({}) are used outside this allocator", asked,
-                    format_size(*r.outside_bytes), format_size(*r.capacity_bytes),
-                    percent_words(*r.outside_bytes, *r.capacity_bytes)),
-        "look for other processes on the device ('vramtrack watch --once'), NCCL's buffers, and libraries with pools "
-        "of their own");
+  out.device_room_bytes = r.limit ? 0 : r.device_free_bytes;
+  out.makes_room = r.cached_bytes + out.device_room_bytes + out.pending_bytes +
+                       static_cast<std::uint64_t>(rounded * static_cast<double>(out.risen_bytes)) >=
+                   r.asked_bytes;
+  out.asked = fmt::format("{} were requested while {} were live", format_size(r.asked_bytes), format_size(live));
+  out.rose = fmt::format("{} kept rising over {} quiet moments of the trace, by {} in total",
+                         format_count(r.risers.size(), "site"), r.valley_count, format_size(out.risen_bytes));
+  return out;
+}
+
+struct Conclusion {
+  Condition condition;
+  std::string because;
+  std::string next_step;
+};
+
+Conclusion without_failure(const OomReport& r, const Evidence& e) {
+  const std::string none = r.has_trace ? "the trace has no oom entry; these are the figures at its end"
+                                       : "the file has no trace and no oom entry; these are the figures of its blocks";
+  if (e.is_much)
+    return {Condition::steady, fmt::format("{}. {}", none, e.rose),
+            "to tell a leak from a warm-up, compare snapshots of three later steps: vramtrack snapshot leaks A B C"};
+  return {Condition::steady, none,
+          "record until it fails: torch._C._cuda_attach_out_of_memory_observer, or dump in the except block"};
+}
+
+Conclusion leaked(const OomReport& r, const Evidence& e) {
+  return {Condition::leak,
+          fmt::format("{}; {}{}", e.asked, e.rose,
+                      r.limit ? fmt::format(", up to a limit of this process {}", limit_words(r)) : ""),
+          "look at the lines that rose, from the top: what they allocate is kept across iterations"};
+}
+
+Conclusion waited_for_a_stream(const Evidence& e) {
+  return {Condition::pending,
+          fmt::format("{}, and {} were freed but waited for a stream", e.asked, format_size(e.pending_bytes)),
+          "synchronise the stream passed to record_stream() before the allocation, or once per step"};
+}
+
+Conclusion in_pieces(const OomReport& r, const Evidence& e, const Snapshot& snapshot) {
+  return {
+      Condition::fragmentation,
+      fmt::format("{}; {} were reserved and free and {}, but not in one piece", e.asked, format_size(r.cached_bytes),
+                  r.limit ? "a limit of this process allowed no more"
+                          : format_size(e.device_room_bytes) + " free on the device"),
+      fragmentation_advice(snapshot.settings)};
+}
+
+Conclusion met_its_limit(const OomReport& r, const Evidence& e) {
+  return {Condition::limit,
+          fmt::format("{} and {} were free on the device: a limit of this process stopped it, {}", e.asked,
+                      format_size(r.device_free_bytes), limit_words(r)),
+          "raise or remove the limit (torch.cuda.set_per_process_memory_fraction, per_process_memory_fraction in "
+          "PYTORCH_ALLOC_CONF, MPS), or use less below it: a smaller batch or sequence, activation checkpointing"};
+}
+
+Conclusion used_by_others(const OomReport& r, const Evidence& e) {
+  return {Condition::outside,
+          fmt::format("{}; {} of the device's {} ({}) are used outside this allocator", e.asked,
+                      format_size(*r.outside_bytes), format_size(*r.capacity_bytes),
+                      percent_words(*r.outside_bytes, *r.capacity_bytes)),
+          "look for other processes on the device ('vramtrack watch --once'), NCCL's buffers, and libraries with pools "
+          "of their own"};
+}
+
+Conclusion too_big(const OomReport& r, const Evidence& e) {
   std::string because =
-      fmt::format("{}, and only {} were free", asked, format_size(r.cached_bytes + r.device_free_bytes));
-  if (is_much)
+      fmt::format("{}, and only {} were free", e.asked, format_size(r.cached_bytes + r.device_free_bytes));
+  if (e.is_much)
     because += fmt::format("; {} rose by {} over the trace, but the rest would not have fitted either",
-                           format_count(r.risers.size(), "site"), format_size(risen));
+                           format_count(r.risers.size(), "site"), format_size(e.risen_bytes));
   if (r.rounding_bytes >= r.asked_bytes)
     because += fmt::format("; {} are lost to rounding up of block sizes", format_size(r.rounding_bytes));
   if (!r.capacity_bytes)
@@ -242,9 +262,32 @@ void judge(OomReport& r, const Snapshot& snapshot) {
   if (r.has_trace && r.valley_count < kLeastValleys)
     because += fmt::format(" (the trace has {} to compare, too few to tell whether something grew before)",
                            format_count(r.valley_count, "quiet moment"));
-  set(Condition::too_big, std::move(because),
-      "use a smaller batch or sequence, activation checkpointing or a lower precision, or shard the model; the sites "
-      "below show what holds most");
+  return {Condition::too_big, std::move(because),
+          "use a smaller batch or sequence, activation checkpointing or a lower precision, or shard the model; the "
+          "sites below show what holds most"};
+}
+
+/// The first that explains the failure.
+Conclusion conclude(const OomReport& r, const Evidence& e, const Snapshot& snapshot) {
+  if (!r.has_oom) return without_failure(r, e);
+  if (e.is_much && e.makes_room) return leaked(r, e);
+  if (e.pending_bytes >= r.asked_bytes) return waited_for_a_stream(e);
+  if (r.cached_bytes + e.device_room_bytes >= r.asked_bytes && r.cached_bytes > e.device_room_bytes)
+    return in_pieces(r, e, snapshot);
+  if (r.limit) return met_its_limit(r, e);
+  if (r.outside_bytes && *r.outside_bytes > ordinary_outside_bytes(*r.capacity_bytes) &&
+      *r.outside_bytes >= r.asked_bytes)
+    return used_by_others(r, e);
+  return too_big(r, e);
+}
+
+void judge(OomReport& r, const Snapshot& snapshot) {
+  const Evidence evidence = evidence_of(r);
+  if (!evidence.is_much) r.risers.clear();
+  Conclusion found = conclude(r, evidence, snapshot);
+  r.condition = found.condition;
+  r.because = std::move(found.because);
+  r.next_step = std::move(found.next_step);
 }
 
 }  // namespace

@@ -225,6 +225,11 @@ class ProcessTrace {
   };
   static Held held_of(const Cell& cell);
 
+  void keep_frame(const probe::Slot& slot);
+  void keep_text(const probe::Slot& slot);
+  void keep_totals(const probe::Slot& slot);
+  void describe_device(const probe::Slot& slot);
+  void begin_to_end(std::uint64_t now_us);
   void label(const probe::Slot& slot);
   void lacked(const probe::Slot& slot);
   void allocated(const probe::Slot& slot);

@@ -122,31 +122,12 @@ Status ProcessTrace::take(std::span<const probe::Slot> slots, const ChangeVisit&
       case Record::free:
         freed(slot);
         break;
-      case Record::frame: {
-        const std::uint64_t index = slot.a & 0xffffffffU;
-        if (index >= kMostFrames) break;
-        auto& frames = stacks_[number];
-        if (frames.size() <= index) frames.resize(index + 1);
-        const std::uint8_t flags = probe::flags_of(slot);
-        frames[index] = {(flags & probe::kPythonFrame) != 0, (flags & probe::kEntryFrame) != 0,
-                         static_cast<std::uint32_t>(slot.bytes), slot.address};
-        is_python_ = is_python_ || frames[index].is_python;
+      case Record::frame:
+        keep_frame(slot);
         break;
-      }
-      case Record::text: {
-        const std::uint64_t offset = slot.a & 0xffffffffU;
-        const std::size_t size = std::min<std::size_t>(slot.a >> 32U, kMostTextBytes);
-        if (offset >= size) {
-          texts_[number];
-          break;
-        }
-        std::string& text = texts_[number];
-        const std::size_t end = std::min(size, offset + probe::kTextBytes);
-        if (text.size() < end) text.resize(end);
-        const std::array<std::uint64_t, 2> piece = {slot.address, slot.bytes};
-        std::memcpy(text.data() + offset, piece.data(), end - offset);
+      case Record::text:
+        keep_text(slot);
         break;
-      }
       case Record::code:
         codes_[number] = {static_cast<std::uint32_t>(slot.a), static_cast<std::uint32_t>(slot.address),
                           static_cast<std::uint32_t>(slot.address >> 32U)};
@@ -157,18 +138,14 @@ Status ProcessTrace::take(std::span<const probe::Slot> slots, const ChangeVisit&
       case Record::process:
         command_text_ = static_cast<std::uint32_t>(slot.bytes);
         break;
-      case Record::device: {
-        DeviceOfTrace& device = devices_[probe::device_of(slot)];
-        device.uuid = printable(text(number));
-        device.name = printable(text(static_cast<std::uint32_t>(slot.bytes)));
-        device.total_bytes = slot.address;
+      case Record::device:
+        describe_device(slot);
         break;
-      }
       case Record::mark:
         mark(number, probe::time_us_of(slot));
         break;
       case Record::thread:
-        threads_[static_cast<std::uint16_t>(slot.a)] = probe::number_of(slot);
+        threads_[static_cast<std::uint16_t>(slot.a)] = number;
         break;
       case Record::refused:
         ++refused_;
@@ -185,23 +162,14 @@ Status ProcessTrace::take(std::span<const probe::Slot> slots, const ChangeVisit&
         label(slot);
         break;
       case Record::end:
-        if (!std::exchange(is_ending_, true)) {
-          // Most memory was given back and nothing allocated since: that is the exit already, as without an
-          // interpreter.
-          if (2 * trail_freed_ < trail_live_) forget_trail();
-          end_us_ = probe::time_us_of(slot);
-        }
+        begin_to_end(probe::time_us_of(slot));
         break;
       case Record::exit:
         exit_us_ = probe::time_us_of(slot);
         break;
-      case Record::totals: {
-        DeviceOfTrace& device = devices_[probe::device_of(slot)];
-        device.allocated_bytes = slot.address;
-        device.reserved_bytes = slot.bytes;
-        device.has_totals = true;
+      case Record::totals:
+        keep_totals(slot);
         break;
-      }
       case Record::lost:
         lost_ += std::min<std::uint64_t>(slot.a, std::uint64_t{1} << 48U);
         break;
@@ -215,6 +183,50 @@ Status ProcessTrace::take(std::span<const probe::Slot> slots, const ChangeVisit&
     if (!visited_) return visited_;
   }
   return {};
+}
+
+void ProcessTrace::keep_frame(const probe::Slot& slot) {
+  const std::uint64_t index = slot.a & 0xffffffffU;
+  if (index >= kMostFrames) return;
+  auto& frames = stacks_[probe::number_of(slot)];
+  if (frames.size() <= index) frames.resize(index + 1);
+  const std::uint8_t flags = probe::flags_of(slot);
+  frames[index] = {(flags & probe::kPythonFrame) != 0, (flags & probe::kEntryFrame) != 0,
+                   static_cast<std::uint32_t>(slot.bytes), slot.address};
+  is_python_ = is_python_ || frames[index].is_python;
+}
+
+/// One piece of a text; an empty text has one, too.
+void ProcessTrace::keep_text(const probe::Slot& slot) {
+  std::string& text = texts_[probe::number_of(slot)];
+  const std::uint64_t offset = slot.a & 0xffffffffU;
+  const std::size_t size = std::min<std::size_t>(slot.a >> 32U, kMostTextBytes);
+  if (offset >= size) return;
+  const std::size_t end = std::min(size, offset + probe::kTextBytes);
+  if (text.size() < end) text.resize(end);
+  const std::array<std::uint64_t, 2> piece = {slot.address, slot.bytes};
+  std::memcpy(text.data() + offset, piece.data(), end - offset);
+}
+
+void ProcessTrace::describe_device(const probe::Slot& slot) {
+  DeviceOfTrace& device = devices_[probe::device_of(slot)];
+  device.uuid = printable(text(probe::number_of(slot)));
+  device.name = printable(text(static_cast<std::uint32_t>(slot.bytes)));
+  device.total_bytes = slot.address;
+}
+
+void ProcessTrace::keep_totals(const probe::Slot& slot) {
+  DeviceOfTrace& device = devices_[probe::device_of(slot)];
+  device.allocated_bytes = slot.address;
+  device.reserved_bytes = slot.bytes;
+  device.has_totals = true;
+}
+
+void ProcessTrace::begin_to_end(std::uint64_t now_us) {
+  if (std::exchange(is_ending_, true)) return;
+  // Most memory was given back and nothing allocated since: that is the exit already, as without an interpreter.
+  if (2 * trail_freed_ < trail_live_) forget_trail();
+  end_us_ = now_us;
 }
 
 std::string device_words(int number, std::string_view name) {

@@ -144,7 +144,7 @@ class CrashLog(CliTest):
     def report_tells_it(self, logs, pid):
         args = ["report", "--timezone", "UTC", "--set", "cost.usd-per-gpu-hour=2.5", *logs]
         text = self.run_ok(*args, exit_code=1).stdout.decode()
-        self.assertTrue(text.startswith("GPU memory: 1 of 1 GPU ran out of memory\n"), text[:200])
+        self.assertTrue(text.startswith("GPU memory: GPU 0 leaked and ran out of memory\n"), text[:200])
         self.assertEqual(text.count("gradual leak"), 1, "one leak is one alert")
         self.assertIn("Lost in crashes", text)
         self.assertIn("No job is predicted to run out of memory.", text)

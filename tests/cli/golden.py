@@ -136,6 +136,7 @@ CASES = {
     "replay_json": ["replay", *TREND, "--json", "leak.csv"],
     "simulate_list": ["simulate", "--list"],
     "simulate_unknown": ["simulate", "leaking_trainning"],
+    "simulate_unlike_any": ["simulate", "nosuch"],
     "simulate_file": ["simulate", *TREND, "tiny.toml"],
     "simulate_json": ["simulate", *TREND, "--json", "tiny.toml"],
     "judge_simulate": ["simulate", "leaking_training"],

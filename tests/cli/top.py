@@ -211,7 +211,7 @@ class Top(unittest.TestCase):
     def test_what_was_recorded_is_history_and_an_acknowledged_alert_stays_so(self):
         victim = self.victim()
         top = self.live(victim.pid)
-        top.wait_for(r"LEAKING")
+        top.wait_for(r"GPU 0 leaks")
         top.press("A")
         top.wait_for(r"CRITICAL +active")
         top.press("Home", "a")

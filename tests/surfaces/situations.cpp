@@ -1,5 +1,6 @@
 #include "situations.hpp"
 
+#include "core/end_words.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack::surfaces {
@@ -107,7 +108,8 @@ void run_out_of_memory(SeriesView& s) {
   Alert alert = leak_alert(s);
   alert.cleared = ago(30);
   alert.ended = AlertEnd::process_ended;
-  alert.end_reason = "memory ran out at 23.9 GiB, and pid 4242 ended";
+  alert.end_reason = reason_of_end(*s.verdict.end);
+  alert.end_kind = EndKind::out_of_memory;
   s.alerts = {std::move(alert)};
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/server/api_json.hpp"
+#include "fleet/text.hpp"
 #include "live/notifications.hpp"
 #include "period/period.hpp"
 #include "report/metrics.hpp"
@@ -113,6 +114,26 @@ std::string alerts_of_api(const View& view) {
       [](const SilenceSubject&) { return std::nullopt; });
 }
 
+/// The device as one GPU of a fleet, with a user all the time.
+fleet::Scan scan_of(const View& view) {
+  const SeriesView& device = view.series.front();
+  fleet::GpuVerdict gpu;
+  gpu.device = device.device;
+  gpu.device.host = "node7";
+  gpu.verdict = device.verdict;
+  gpu.alerts = device.alerts;
+  gpu.used_bytes = device.used_bytes;
+  fleet::Workload user;
+  user.job = "7";
+  const auto ms = [](Timestamp time) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  };
+  gpu.tenancies = {{user, ms(*device.first), ms(view.time)}};
+  fleet::Scan out;
+  out.machines.push_back({"node7", {std::move(gpu)}, {}});
+  return out;
+}
+
 json render(const Situation& situation) {
   const View& view = situation.view;
   json out = {{"situation", situation.name}};
@@ -125,6 +146,9 @@ json render(const Situation& situation) {
   out["report markdown"] = report_markdown(report);
   out["report html"] = report_html(report);
   out["report json"] = report_json(report);
+  const fleet::Scan scan = scan_of(view);
+  out["fleet text"] = fleet::scan_text(scan, fleet::find(scan), {});
+  out["fleet json"] = fleet::scan_json(scan, fleet::find(scan), {});
   out["metrics"] = prometheus_text(view, {}, {.host = "node7"});
   out["API view"] = view_json(view);
   out["API view, commands hidden"] = view_json(view, [](const ProcessInfo&) { return false; });

@@ -45,9 +45,18 @@ ALERT = {
     "ended by out-of-memory, steady now": ("gradual leak", "memory ran out at 23.9 GiB, and pid 4242 ended"),
     "ended and growing again": ("gradual leak", "memory ran out at 23.9 GiB, and pid 4242 ended"),
 }
+# Of the whole machine: the words and tone with which each surface that has such a sentence begins it.
+MACHINE = {
+    "steady": ("no leak", "ok"),
+    "growing": ("GPU 0 grows, too early to tell why", "notice"),
+    "leaking": ("GPU 0 leaks", "critical"),
+    "ended by out-of-memory, steady now": ("GPU 0 leaked and ran out of memory", "warning"),
+    "ended and growing again": ("GPU 0 leaked and ran out of memory", "warning"),
+    "process ended": ("no leak", "ok"),
+}
 END = "reached 23.9/24.0 GiB at 2026-01-05T09:30:00Z; pid 4242 (python train.py) ended then"
-FORECAST = {"leaking": "out of memory in 0h 24m (19m–30m)", "growing": "full in 2h 00m if it goes on",
-            "ended and growing again": "full in 2h 00m if it goes on"}
+FORECAST = {"leaking": "out of memory in 0h 24m (19m–30m)", "growing": "full in 2h 00m at this rate",
+            "ended and growing again": "full in 2h 00m at this rate"}
 
 # How a tone looks on a surface.
 ANSI = {"ok": "\x1b[32m", "notice": "\x1b[33m", "watch": "\x1b[1;31m", "warning": "\x1b[1;31m", "critical": "\x1b[1;31m", "faint": "\x1b[2m"}
@@ -59,6 +68,8 @@ SHOWS = {
     "src/agent/server/api_events.cpp": "API view",
     "src/cli/cmd_simulate.cpp": "notification",  # its summary names the alert as the notification does
     "src/period/document.cpp": "report text",
+    "src/fleet/json.cpp": "fleet json",
+    "src/fleet/text.cpp": "fleet text",
     "src/live/notifications.cpp": "notification",
     "src/period/gather.cpp": "report text",  # the order of the processes
     "src/period/html.cpp": "report html",
@@ -77,6 +88,7 @@ SHOWS = {
     "src/top/predict.cpp": "top predict",
     "src/top/process_table.cpp": "top overview",
     "src/top/rows.cpp": "top overview",
+    "page/src/fleet.ts": "fleet json",  # it shows the state as it comes
     "page/src/gpu.ts": "page",
     "page/src/overview.ts": "page",
     "page/src/parts.ts": "page",
@@ -248,15 +260,33 @@ class Surfaces(unittest.TestCase):
         for surface, text in shown.items():
             self.assertIn(what, text, surface)
             if surface == "top alerts":  # it has a column there
-                self.assertIn("active" if ended == "still active" else "process ended", text)
+                self.assertIn("active" if ended == "still active" else "out of memory", text)
+                self.assertNotIn("process ended", text)
             else:
                 self.assertIn(ended, text.replace("\\", ""), surface)
+        if ended != "still active":
+            self.assertIn("ended: out of memory", one["fleet text"])
+            self.assertIn('"state":"out of memory"', one["fleet json"])
+            self.assertEqual([alert["end_kind"] for alert in json.loads(one["analyze json"].splitlines()[0])["alerts"]], ["out_of_memory"])
         if self.python is not None:
             self.assertIn([what, ended], self.python[situation]["alerts"])
         told = json.loads(one["notification json"])
         self.assertEqual((told["alert"]["told"]["what"], told["alert"]["told"]["ended"]), (what, ended))
         self.assertEqual((told["told"]["headline"], told["told"]["tone"]), EXPECTED[situation])
         self.assertIn(what if situation == "leaking" else ended, one["notification"])
+
+    @in_each_situation
+    def test_the_whole_machine(self, one, situation, words, tone):
+        words, tone = MACHINE[situation]
+        for view in ("API view", "API view, commands hidden"):
+            said = json.loads(one[view])["headline"]
+            self.assertEqual(said["tone"], tone, view)
+            self.assertTrue((said["text"][0].lower() + said["text"][1:] if words[0].islower() else said["text"]).startswith(words), said["text"])
+        self.assertIn([ROLE[tone], words], [[role, text.strip()] for role, text in one["top overview"][0]])
+        forecast = f", {FORECAST[situation]}" if situation == "leaking" else ""
+        self.assertEqual(one["report text"].splitlines()[0], f"GPU memory: {words}{forecast}")
+        self.assertIn(f"# GPU memory: {words}{forecast}\n", one["report markdown"])
+        self.assertIn(html.escape(f"GPU memory: {words}{forecast}", quote=False), one["report html"])
 
     def test_one_leak_is_one_alert(self):
         one = self.all["leaking"]
@@ -283,7 +313,7 @@ class Surfaces(unittest.TestCase):
                     self.assertIn(END, text.replace("\\", ""), surface)
 
     def test_every_surface_is_driven(self):
-        shows = re.compile(r"(?<!const )\btell\([^)]|\btold_json\(|\btold_series\(|\bheadline\(view|\bconcern\(|\bTold\(|\.told\b")
+        shows = re.compile(r"(?<!const )\btell\([^)]|\btold_json\(|\btold_series\(|\bheadline\(view|\bmachine_of\(|\bconcern\(|\bTold\(|\.told\b")
         found = set()
         for folder, endings in (("src", (".cpp",)), ("page/src", (".ts",)), ("python/vramtrack", (".py",))):
             for path in sorted((ROOT / folder).rglob("*")):

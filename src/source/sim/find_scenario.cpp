@@ -18,9 +18,9 @@ Result<sim::Scenario> find_scenario(const std::string& name) {
   if (std::filesystem::exists(name, ec)) return sim::load_scenario(name);
   std::vector<std::string_view> names;
   for (const sim::BuiltinScenario& builtin : sim::builtin_scenarios()) names.push_back(builtin.name);
-  return fail(fmt::format(
-      "there is no built-in scenario and no file '{}'; the nearest is '{}', and 'vramtrack simulate --list' shows all",
-      name, nearest_name(name, names)));
+  const std::string_view near = near_name(name, names);
+  return fail(fmt::format("there is no built-in scenario and no file '{}'; {}'vramtrack simulate --list' shows all",
+                          name, near.empty() ? "" : fmt::format("the nearest is '{}', and ", near)));
 }
 
 }  // namespace vramtrack

@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-/// The error for an unknown name suggests the nearest one.
+/// The error for an unknown name suggests one that resembles it.
 Result<sim::Scenario> find_scenario(const std::string& name);
 
 }  // namespace vramtrack

@@ -95,6 +95,22 @@ TEST_P(EveryScenario, RepeatedSamplesChangeNothing) {
   EXPECT_EQ(in_short(play(recorded_, twice)), in_short(play(recorded_, recorded_.ticks)));
 }
 
+/// Whoever is told how the run of a device ended is told the same of its alert.
+TEST_P(EveryScenario, AnAlertEndsAsItsRunDid) {
+  const Played played = play(recorded_, recorded_.ticks);
+  const auto view = played.engine->view();
+  for (const SeriesView& s : view->series) {
+    for (const Alert& alert : s.alerts) {
+      EXPECT_TRUE(!alert.end_kind || alert.ended == AlertEnd::process_ended) << name_of(s.key);
+      const bool is_its_end = s.verdict.end && alert.end_kind && alert.raised <= s.verdict.end->time &&
+                              alert.cleared >= s.verdict.end->time && &alert == &s.alerts.back();
+      if (is_its_end) {
+        EXPECT_EQ(alert.end_kind, s.verdict.end->how) << name_of(s.key) << ": " << alert.end_reason;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, EveryScenario, testing::ValuesIn(scenario_files()),
                          [](const auto& file) { return std::filesystem::path(file.param).stem().string(); });
 

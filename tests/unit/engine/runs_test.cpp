@@ -75,6 +75,7 @@ TEST_P(CrashLoop, HasARunAnEndAndALeadForEachCrash) {
   EXPECT_FALSE(seen_cycling);
   for (std::size_t i = 0; i + 1 < device().alerts.size(); ++i) {
     EXPECT_EQ(device().alerts[i].ended, AlertEnd::process_ended);
+    EXPECT_EQ(device().alerts[i].end_kind, EndKind::out_of_memory);
     EXPECT_THAT(device().alerts[i].end_reason, testing::HasSubstr("memory ran out"));
   }
 }

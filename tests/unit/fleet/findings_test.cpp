@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "fleet/text.hpp"
+
 namespace {
 
 using namespace vramtrack;
@@ -156,6 +162,23 @@ TEST(Findings, AYoungRunIsNoEvidenceOfHealth) {
   const Scan scan = scan_of({gpu("n1", job("1", "bert", "v1"), 0, 1), gpu("n1", job("2", "bert", "v2"), 1, 10, 4)});
   const FleetFindings found = find(scan);
   EXPECT_EQ(of_kind(found, FindingKind::version), nullptr);
+}
+
+TEST(Findings, AJobThatRanOutOfMemorySaysSo) {
+  for (const auto& [kind, words] :
+       {std::pair<std::optional<EndKind>, std::string>{EndKind::out_of_memory, "out of memory"},
+        {EndKind::ended, "process ended"},
+        {std::nullopt, "process ended"}}) {
+    GpuVerdict leaked = gpu("n1", job("7"), 0, 10, 3);
+    leaked.alerts[0].cleared = at_hour(9);
+    leaked.alerts[0].ended = AlertEnd::process_ended;
+    leaked.alerts[0].end_kind = kind;
+    const Scan scan = scan_of({std::move(leaked)});
+    const FleetFindings found = find(scan);
+    EXPECT_NE(scan_text(scan, found, {}).find("  ended: " + words + "  "), std::string::npos)
+        << scan_text(scan, found, {});
+    EXPECT_NE(scan_json(scan, found, {}).find("\"state\":\"" + words + '"'), std::string::npos);
+  }
 }
 
 TEST(Findings, AWithdrawnAlertIsNoLeak) {

@@ -224,9 +224,9 @@ TEST(ReportForms, TheTitleSaysNoLeakOnlyWhereNothingGrows) {
   Finding& f = r.series[0].view.verdict.finding;
   f.state = State::growing;
   f.growth_bytes_per_s = {1e6, 2e6, 3e6};
-  EXPECT_THAT(report_title(r), HasSubstr("no leak so far, but 1 of 1 GPU grows"));
+  EXPECT_EQ(report_title(r), "GPU 0 grows, too early to tell why");
   f.stage = Stage::suspected;
-  EXPECT_EQ(report_title(r), "1 suspected leak, not confirmed");
+  EXPECT_EQ(report_title(r), "GPU 0 is suspected of a leak");
   f = {};
   f.state = State::steady;
   vramtrack::Run run;
@@ -234,7 +234,7 @@ TEST(ReportForms, TheTitleSaysNoLeakOnlyWhereNothingGrows) {
   run.end = minutes_in(20);
   run.how = EndKind::out_of_memory;
   r.series[0].view.runs = {run};
-  EXPECT_EQ(report_title(r), "1 of 1 GPU ran out of memory");
+  EXPECT_EQ(report_title(r), "GPU 0 ran out of memory");
   r.series.push_back(device_series(0, minute_points(60, [](int m) { return 8e9 + 1e7 * m; })));
   r.series[1].view.key.metric = Metric::allocator_allocated;
   r.series[1].has_verdict = true;
@@ -245,7 +245,7 @@ TEST(ReportForms, TheTitleSaysNoLeakOnlyWhereNothingGrows) {
 TEST(ReportForms, AnEmptyPeriodIsSaidAndNothingBreaks) {
   PeriodReport r;
   reckon(r);
-  EXPECT_THAT(report_text(r, false), HasSubstr("no leak"));
+  EXPECT_EQ(report_title(r), "no samples");
   EXPECT_THAT(report_markdown(r), HasSubstr("no samples"));
   EXPECT_FALSE(json::parse(report_json(r), nullptr, false).is_discarded());
   EXPECT_THAT(report_html(r), HasSubstr("</html>"));

@@ -52,30 +52,82 @@ View view(std::vector<SeriesView> series) {
 
 TEST(Headline, WhatWasSeenTooBrieflyIsNotCalledHealthy) {
   const Headline young = headline(view({gpu(0, State::too_short), gpu(1, State::too_short)}));
-  EXPECT_EQ(young.text, "Too few samples so far to tell whether anything leaks.");
+  EXPECT_EQ(young.text, "Not known yet: too few samples.");
   EXPECT_EQ(young.tone, Tone::faint);
   EXPECT_EQ(headline(view({gpu(0, State::steady), gpu(1, State::too_short)})).text,
-            "Nothing leaks so far; too few samples of GPU 1 to tell.");
-  EXPECT_EQ(headline(view({gpu(0, State::steady)})).text, "Nothing leaks.");
-  EXPECT_EQ(headline(view({gpu(0, State::steady), gpu(1, State::cycling)})).text, "Nothing leaks on 2 GPUs.");
+            "No leak so far; too few samples of GPU 1 to tell.");
+  EXPECT_EQ(headline(view({gpu(0, State::steady)})).text, "No leak.");
+  EXPECT_EQ(headline(view({gpu(0, State::steady), gpu(1, State::cycling)})).text, "No leak on 2 GPUs.");
   EXPECT_EQ(headline(view({})).text, "No GPU is being watched.");
 }
 
 TEST(Headline, TheMostSevereLeakWithItsEnd) {
   const Headline said = headline(view({leaking(0, Severity::watch, 1e6), leaking(1, Severity::critical, 3000),
                                        leaking(2, Severity::critical, 1500), gpu(3, State::growing)}));
-  EXPECT_EQ(said.text, "GPU 2 leaks: pid 42 python train.py; out of memory in 0h 25m (20m–30m). 2 more GPUs leak.");
+  EXPECT_EQ(said.text, "3 of 4 GPUs leak, GPU 2 first: pid 42 python train.py; out of memory in 0h 25m (20m–30m).");
   EXPECT_EQ(said.tone, Tone::critical);
-  EXPECT_EQ(headline(view({gpu(3, State::growing)})).text,
-            "No leak so far; GPU 3 grows, and it is too early to tell why.");
+  EXPECT_EQ(headline(view({gpu(3, State::growing)})).text, "GPU 3 grows, too early to tell why.");
+  EXPECT_EQ(headline(view({gpu(2, State::growing), gpu(3, State::growing), gpu(4, State::steady)})).text,
+            "2 of 3 GPUs grow, too early to tell why: GPU 2, GPU 3.");
 }
 
 TEST(Headline, ASuspicionComesBeforeWhatOnlyGrows) {
   SeriesView suspected = gpu(1, State::growing);
   suspected.verdict.finding.stage = Stage::suspected;
   const Headline said = headline(view({gpu(0, State::growing), suspected}));
-  EXPECT_EQ(said.text, "No leak is confirmed; GPU 1 is suspected.");
+  EXPECT_EQ(said.text, "GPU 1 is suspected of a leak.");
   EXPECT_EQ(said.tone, Tone::notice);
+}
+
+SeriesView ended(int index, EndKind how, double time_s) {
+  SeriesView s = gpu(index, State::steady);
+  s.verdict.end.emplace();
+  s.verdict.end->how = how;
+  s.verdict.end->time = at(time_s);
+  s.verdict.end->pid = 42;
+  s.verdict.end->command = "python train.py";
+  return s;
+}
+
+TEST(Headline, AnEndThatWasBadIsNewsForADay) {
+  View v = view({ended(0, EndKind::out_of_memory, 300), gpu(1, State::growing)});
+  EXPECT_EQ(headline(v).text, "GPU 0 ran out of memory at 1970-01-01T00:05:00Z: pid 42 python train.py.");
+  EXPECT_EQ(headline(v).tone, Tone::warning);
+  v.series.push_back(ended(2, EndKind::out_of_memory, 400));
+  EXPECT_EQ(headline(v).text,
+            "2 of 3 GPUs ran out of memory, GPU 2 last, at 1970-01-01T00:06:40Z: pid 42 python train.py.");
+  v.series[2].alerts.resize(1);
+  v.series[2].alerts[0].finding.leak = true;
+  v.series[2].alerts[0].raised = at(100);
+  EXPECT_EQ(machine_of(v).words, "2 of 3 GPUs ended badly") << "one of them had leaked";
+  v.time = at(300 + 25 * 3600);
+  EXPECT_EQ(machine_of(v).words, "GPU 1 grows, too early to tell why");
+  EXPECT_EQ(machine_of(view({ended(0, EndKind::ended, 300)})).words, "no leak") << "as it should";
+}
+
+TEST(Headline, ALeakThatNoTotalShowsIsToldAsWhatItIs) {
+  SeriesView process = leaking(0, Severity::critical, 1500);
+  process.key = {Metric::process_used, "GPU-0", 42, 7};
+  process.process.emplace();
+  process.process->pid = 42;
+  process.process->command = "python train.py";
+  process.verdict.suspect.reset();
+  EXPECT_EQ(headline(view({process})).text,
+            "A process leaks: pid 42 python train.py; out of memory in 0h 25m (20m–30m).");
+  EXPECT_EQ(machine_of(view({gpu(0, State::steady), process})).words, "a process leaks");
+  SeriesView allocator = process;
+  allocator.key = {Metric::allocator_allocated, "GPU-0", 0, 0};
+  allocator.process.reset();
+  EXPECT_EQ(machine_of(view({allocator})).words, "the memory of an allocator leaks");
+  process.ended = true;
+  EXPECT_EQ(machine_of(view({process})).matter, Matter::healthy) << "what has ended leaks no more";
+}
+
+TEST(Headline, OfAReportWhatIsPastNeitherLeaksNorGrows) {
+  const View v = view({leaking(0, Severity::critical, 1500), gpu(1, State::growing), gpu(2, State::steady)});
+  EXPECT_EQ(machine_of({{&v.series[0], true}, {&v.series[1], true}, {&v.series[2], false}}, v.time).words, "no leak");
+  EXPECT_EQ(machine_of({{&v.series[0], true}, {&v.series[1], false}, {&v.series[2], false}}, v.time).words,
+            "GPU 1 grows, too early to tell why");
 }
 
 TEST(Headline, ACommandThatIsHiddenIsHiddenHereToo) {

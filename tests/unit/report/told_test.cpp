@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "core/end_words.hpp"
 #include "core/format.hpp"
 #include "sample_view.hpp"
 
@@ -13,6 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 View with(SeriesView series) {
   View view;
@@ -85,11 +87,16 @@ TEST(Told, WhatGrowsSlowlyIsWorthALookOnEverySurface) {
 TEST(Told, EveryKindOfEndHasWords) {
   for (std::size_t i = 0; i < words_of<EndKind>().size(); ++i) {
     const auto how = static_cast<EndKind>(i);
-    EXPECT_THAT(std::string(end_words(how)), Not(IsEmpty()));
-    EXPECT_THAT(std::string(leaked_end_words(how)), HasSubstr("leaked"));
     SeriesView s = steady_device();
     s.verdict.end = end_of(how, 7000);
     EXPECT_THAT(told(s).end, HasSubstr("24.0/24.0 GiB at"));
+    EXPECT_THAT(std::string(end_words(s)), AllOf(Not(IsEmpty()), Not(HasSubstr("leaked"))));
+    s.alerts = leaking_device().alerts;
+    s.alerts.resize(1);
+    s.alerts[0].finding = leak_finding();
+    s.alerts[0].raised = at(6000);
+    EXPECT_THAT(std::string(end_words(s)), HasSubstr("leaked"));
+    EXPECT_THAT(reason_of_end(*s.verdict.end), HasSubstr("its process ended"));
   }
 }
 
@@ -101,7 +108,35 @@ TEST(Told, AGpuWhoseJobRanOutOfMemoryIsNotWell) {
   EXPECT_EQ(t.tone, Tone::warning);
   EXPECT_EQ(t.word, "ran out");
   EXPECT_GT(t.concern, 2) << "more than a suspicion";
-  EXPECT_EQ(t.next, "");
+  EXPECT_EQ(t.growth_tone, Tone::ok) << "its rate is that of now: nothing grows";
+  EXPECT_EQ(t.next,
+            "find out what grew before it runs again: 'vramtrack explain' reads the message in its log, and 'vramtrack "
+            "run' names the lines that allocate");
+}
+
+TEST(Told, AGpuWhoseJobEndedAsItShouldNeedsNothing) {
+  SeriesView s = steady_device();
+  s.verdict.end = end_of(EndKind::ended, 7000);
+  EXPECT_EQ(told(s).next, "");
+  EXPECT_EQ(told(s).tone, Tone::ok);
+}
+
+TEST(Told, ACheckpointInLessThanAMinuteIsDueNow) {
+  SeriesView s = leaking_device();
+  for (const auto& [low_s, step] : {std::pair{1.2, "save a checkpoint now"},
+                                    {59.0, "save a checkpoint now"},
+                                    {60.0, "save a checkpoint within 1m"},
+                                    {2280.0, "save a checkpoint within 38m"}}) {
+    s.verdict.finding.oom_in_s->low = low_s;
+    EXPECT_THAT(told(s).next, StartsWith(step));
+  }
+}
+
+TEST(Told, WhatGrowsHasAForecastAtItsRate) {
+  SeriesView s = steady_device();
+  s.verdict.finding.state = State::growing;
+  s.verdict.finding.oom_if_growth_continues_s = 7800;
+  EXPECT_EQ(told(s).forecast, "full in 2h 10m at this rate");
 }
 
 TEST(Told, AfterADayAnEndIsPast) {
@@ -110,6 +145,7 @@ TEST(Told, AfterADayAnEndIsPast) {
   EXPECT_EQ(told(s).verdict, "ran out of memory; now steady") << "it is still said";
   EXPECT_EQ(told(s).tone, Tone::ok);
   EXPECT_EQ(told(s).concern, 0);
+  EXPECT_EQ(told(s).next, "");
 }
 
 TEST(Told, WhatElseIsTheMatterFollowsTheVerdict) {
@@ -181,6 +217,23 @@ TEST(ToldAlert, HowItEnded) {
   EXPECT_EQ(ended(AlertEnd::process_ended, ""), "the process has ended");
   EXPECT_EQ(tell(a).tone, Tone::faint);
   EXPECT_EQ(tell(a).figures, "probability of a leak 97 %, predicted then: out of memory in 0h 47m (38m–1h 05m)");
+}
+
+TEST(ToldAlert, MemoryThatRanOutIsNoMereEndOfAProcess) {
+  Alert a;
+  a.ended = AlertEnd::process_ended;
+  EXPECT_EQ(tell(a).state, "process ended") << "as an older recording has it";
+  a.end_kind = EndKind::ended;
+  EXPECT_EQ(tell(a).state, "process ended");
+  a.end_kind = EndKind::ended_near_limit;
+  EXPECT_EQ(tell(a).state, "process ended");
+  a.end_kind = EndKind::out_of_memory;
+  EXPECT_EQ(tell(a).state, "out of memory");
+  EXPECT_EQ(tell(a).ended, "ran out of memory") << "of an alert without a reason";
+  for (std::size_t i = 0; i < words_of<EndKind>().size(); ++i) {
+    a.end_kind = static_cast<EndKind>(i);
+    EXPECT_LE(columns(tell(a).state), 13U) << "the column of top";
+  }
 }
 
 TEST(ToldAlert, OfAStallAndOfMemoryLeftBehind) {

@@ -115,7 +115,7 @@ class Draw {
   }
   Alert alert(SeriesId id) {
     Alert a;
-    auto& [series, raised, cleared, ended, severity, found, suspected_s, end_reason, kind] = a;
+    auto& [series, raised, cleared, ended, severity, found, suspected_s, end_reason, kind, end_kind] = a;
     kind = static_cast<AlertKind>(below(2));
     series = id;
     raised = time();
@@ -125,6 +125,7 @@ class Draw {
     found = finding();
     suspected_s = maybe<double>([this] { return figure(); });
     end_reason = text();
+    end_kind = maybe<EndKind>([this] { return how(); });
     return a;
   }
   ProcessInfo process() {

@@ -82,5 +82,62 @@ TEST(TickReader, AWatchThatDidNotGoOnStartsAnew) {
   EXPECT_EQ(read_all(reader), "1 4 5+ 9 ");
 }
 
+std::vector<int> seconds_of(const TicksRead& read) {
+  return {static_cast<int>(seconds_between(Timestamp{}, *read.first)),
+          static_cast<int>(seconds_between(Timestamp{}, *read.last))};
+}
+
+TEST(ReadTicks, BeginsAnewBeforeTheTickThatDoes) {
+  Batch batch = samples({1, 5, 9});
+  batch.events = {event(1, Event::Kind::watch_started), event(5, Event::Kind::watch_started)};
+  Stretches source({batch});
+  std::string told;
+  TickTaker taker;
+  taker.wait = [&](const Tick&) { return told += "wait ", true; };
+  taker.begin_anew = [&](const Tick&) { told += "anew "; };
+  taker.take = [&](const Tick&) { return told += "take ", true; };
+  const TicksRead read = read_ticks(source, taker);
+  EXPECT_EQ(told, "wait take wait anew take wait take ");
+  EXPECT_EQ(seconds_of(read), (std::vector{1, 9}));
+  EXPECT_FALSE(read.broken);
+}
+
+TEST(ReadTicks, TakesTheRangeAndSaysWhatItRead) {
+  Batch batch = samples({1, 5, 6, 9, 12});
+  batch.events = {event(1, Event::Kind::watch_started), event(9, Event::Kind::watch_started)};
+  Stretches source({batch});
+  int taken = 0;
+  TickTaker taker;
+  taker.begin_anew = [](const Tick&) { FAIL() << "what lies outside begins nothing"; };
+  taker.take = [&](const Tick&) { return ++taken, true; };
+  const TicksRead read = read_ticks(source, taker, {at(5), at(9)});
+  EXPECT_EQ(taken, 2);
+  EXPECT_EQ(seconds_of(read), (std::vector{1, 9})) << "that there is more is known, not how much";
+}
+
+TEST(ReadTicks, EndsWhenItIsToldToOrBreaks) {
+  for (const bool waits : {false, true}) {
+    Stretches source({samples({1, 2, 3})});
+    int taken = 0;
+    TickTaker taker;
+    if (waits) taker.wait = [&](const Tick&) { return taken < 2; };
+    taker.begin_anew = [](const Tick&) {};
+    taker.take = [&](const Tick&) { return ++taken < 2 || waits; };
+    EXPECT_FALSE(read_ticks(source, taker).broken);
+    EXPECT_EQ(taken, 2);
+  }
+  Stretches source({samples({1, 2})}, "line 7: no number");
+  const TicksRead read = read_ticks(source, {{}, [](const Tick&) {}, [](const Tick&) { return true; }});
+  ASSERT_TRUE(read.broken);
+  EXPECT_EQ(read.broken->message, "line 7: no number");
+}
+
+TEST(ReadTicks, WhatASourceNotedIsForPeople) {
+  SourceNotes notes;
+  notes.warnings = {"two clocks"};
+  notes.first_skipped = {"line 7: no number"};
+  EXPECT_EQ(warnings_of(notes), (std::vector<std::string>{"two clocks", "skipped line 7: no number"}));
+}
+
 }  // namespace
 }  // namespace vramtrack

@@ -5,10 +5,12 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <tuple>
 
 #include "core/verdict_fields.hpp"
 #include "paths.hpp"
 #include "store/rows.hpp"
+#include "store/schema.hpp"
 #include "store_fixture.hpp"
 
 namespace vramtrack {
@@ -68,6 +70,42 @@ TEST_F(AlertRow, EveryDeclaredFieldOfAnAlertComesBack) {
   ASSERT_EQ(alerts->size(), 2U);
   expect_same((*alerts)[0], full, "alert");
   expect_same((*alerts)[1], empty, "alert");
+}
+
+/// Schema 6 said only in words that memory had run out.
+TEST_F(AlertRow, AnOlderStoreIsReadAndLearnsWhichAlertsEndedForWantOfMemory) {
+  {
+    auto database = sql::Database::open(config.path, sql::Database::Mode::write);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(prepare_schema(*database, config.path, 6));
+    for (const auto& [raised, ended, reason] :
+         {std::tuple{1, "process_ended", "memory ran out at 23.9 GiB, and pid 4242 ended"},
+          {2, "process_ended", "pid 4242 ended, and its memory was released"},
+          {3, "withdrawn", "memory ran out at no time"}})
+      ASSERT_TRUE(database->exec(
+          fmt::format("INSERT INTO alert(series_id, raised_ns, cleared_ns, ended, severity, detector, leak, state, "
+                      "pattern, spike, because, end_reason) VALUES(1, {}, 9, '{}', 'critical', 'judge', 1, 'leaking', "
+                      "'gradual_leak', 'none', '', '{}')",
+                      raised, ended, reason)
+              .c_str()));
+    ASSERT_TRUE(database->exec(
+        "INSERT INTO series(id, metric, device_id, pid, pid_start_ticks) VALUES(1, 'device_used', 'GPU-1', 0, 0)"));
+  }
+  const auto read = [this] {
+    auto reader = StoreReader::open(config.path);
+    EXPECT_TRUE(reader);
+    Catalog seen;
+    auto alerts = (*reader)->alerts(seen);
+    EXPECT_TRUE(alerts) << alerts.error().message;
+    return std::move(*alerts);
+  };
+  for (const Alert& alert : read()) EXPECT_FALSE(alert.end_kind) << "a reader changes nothing";
+  { const auto store = open(); }
+  const std::vector<Alert> alerts = read();
+  ASSERT_EQ(alerts.size(), 3U);
+  EXPECT_EQ(alerts[0].end_kind, EndKind::out_of_memory);
+  EXPECT_FALSE(alerts[1].end_kind);
+  EXPECT_FALSE(alerts[2].end_kind);
 }
 
 TEST_F(AlertRow, TheTableHasTheDeclaredColumns) {

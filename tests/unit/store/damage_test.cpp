@@ -1,4 +1,5 @@
 // What can go wrong around the file: each gives words, and never more than what is damaged.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -7,6 +8,7 @@
 
 #include <cerrno>
 
+#include "store/schema.hpp"
 #include "store/sqlite.hpp"
 #include "store_fixture.hpp"
 
@@ -80,15 +82,16 @@ TEST_F(DamageTest, ANewerSchemaIsLeftAlone) {
   {
     auto database = sql::Database::open(config.path, sql::Database::Mode::write);
     ASSERT_TRUE(database);
-    ASSERT_TRUE(database->exec("PRAGMA user_version=7"));
+    ASSERT_TRUE(database->exec(fmt::format("PRAGMA user_version={}", kSchemaVersion + 1).c_str()));
   }
   const std::string before = bytes_of(config.path);
   EXPECT_THAT(why_not(config, catalog),
-              AllOf(HasSubstr(config.path), HasSubstr("newer vramtrack (schema 7, this one knows up to "),
+              AllOf(HasSubstr(config.path),
+                    HasSubstr(fmt::format("newer vramtrack (schema {}, this one knows up to ", kSchemaVersion + 1)),
                     HasSubstr("store.path")));
   const auto reader = StoreReader::open(config.path);
   ASSERT_FALSE(reader);
-  EXPECT_THAT(reader.error().message, HasSubstr("schema 7"));
+  EXPECT_THAT(reader.error().message, HasSubstr(fmt::format("schema {}", kSchemaVersion + 1)));
   EXPECT_EQ(bytes_of(config.path), before);
 }
 

@@ -91,13 +91,12 @@ TEST(LiveFeed, ShowsWhatItHasSeen) {
   EXPECT_EQ(model.recording, "");
 }
 
-TEST(LiveFeed, KeepsTheLastWarningsOnly) {
+TEST(LiveFeed, AWarningThatIsOverDisappears) {
   LiveRig rig(without_record());
   rig.run(40);
   Model model;
   rig.source.describe(model);
-  EXPECT_EQ(model.warnings.size(), 16U);
-  EXPECT_EQ(model.warnings.back(), "warning 40");
+  EXPECT_EQ(model.warnings, std::vector<std::string>{"warning 40"}) << "the source says nothing of the other 39 now";
 }
 
 TEST(LiveFeed, RecordsAndTheNextOneKnowsTheAlertsThatEndedWithIt) {
@@ -164,6 +163,23 @@ TEST(Playback, JumpsToTheNextAlertAndBack) {
   const Timestamp second = jump(Play::next_alert);
   EXPECT_GT(second, first);
   EXPECT_EQ(jump(Play::previous_alert), first);
+}
+
+TEST(Playback, ARangeWithoutSamplesIsAnError) {
+  const Timestamp start = leaking().start.value_or(Timestamp{});
+  const auto why = [](TimeRange range) {
+    PlaybackOptions options;
+    options.name = "leak.db";
+    options.range = range;
+    options.open = [](Catalog& catalog) { return sim::make_simulation(leaking(), catalog); };
+    const auto source = playback_source({}, std::move(options));
+    return source ? std::string() : source.error().message;
+  };
+  EXPECT_EQ(why({start, std::nullopt}), "");
+  EXPECT_THAT(
+      why({start + 240h, std::nullopt}),
+      testing::AllOf(testing::StartsWith("nothing to play in leak.db: it ends at "), testing::HasSubstr(", before ")));
+  EXPECT_THAT(why({std::nullopt, start}), testing::StartsWith("nothing to play in leak.db: it begins at "));
 }
 
 TEST(Playback, EndsWithItsRecording) {

@@ -1,0 +1,57 @@
+#include "core/end_words.hpp"
+
+#include <fmt/format.h>
+
+#include "core/format.hpp"
+
+// A kind that is added without its words must be an error here, not a gap on some surface.
+#pragma GCC diagnostic error "-Wswitch"
+
+namespace vramtrack {
+
+EndWords words_of_end(EndKind how) {
+  switch (how) {
+    case EndKind::ended:
+      return {.plain = "ended",
+              .verdict = "",
+              .leaked = "LEAKED until its process ended",
+              .sentence = "leaked until its process ended",
+              .reached = "was at",
+              .word = "ended",
+              .alert = "process ended"};
+    case EndKind::ended_near_limit:
+      return {.plain = "ended near the limit",
+              .verdict = "ended near the limit",
+              .leaked = "LEAKED and ended near the limit",
+              .sentence = "leaked and ended near the limit",
+              .reached = "reached",
+              .word = "ended",
+              .alert = "process ended"};
+    case EndKind::out_of_memory:
+      return {.plain = "ran out of memory",
+              .verdict = "ran out of memory",
+              .leaked = "LEAKED until memory ran out",
+              .sentence = "leaked and ran out of memory",
+              .reached = "reached",
+              .word = "ran out",
+              .alert = "out of memory",
+              .is_bad = true};
+  }
+  return {};
+}
+
+std::string reason_of_end(const End& end) {
+  const std::string who = end.pid != 0 ? fmt::format("pid {}", end.pid) : "its process";
+  const std::string level = format_bytes(static_cast<double>(end.used_bytes));
+  switch (end.how) {
+    case EndKind::out_of_memory:
+      return fmt::format("memory ran out at {}, and {} ended", level, who);
+    case EndKind::ended_near_limit:
+      return fmt::format("{} ended near the limit, at {}", who, level);
+    case EndKind::ended:
+      break;
+  }
+  return who + " ended, and its memory was released";
+}
+
+}  // namespace vramtrack

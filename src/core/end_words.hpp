@@ -1,0 +1,31 @@
+// How a run ended, in words. Each EndKind is worded here and nowhere else: for the surfaces (report/told), and for the
+// reason that the engine keeps with an alert.
+//
+// That reason is text, as `because` is: it is stored and sent with its alert, and it is still told when the device
+// shows the end of a later run.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/verdict.hpp"
+
+namespace vramtrack {
+
+struct EndWords {
+  std::string_view plain;     ///< in a sentence, after the device or the run: "ran out of memory"
+  std::string_view verdict;   ///< the same as a verdict; empty where such an end is no news
+  std::string_view leaked;    ///< for a run that leaked until then: "LEAKED until memory ran out"
+  std::string_view sentence;  ///< the same in a sentence, after the device's name
+  std::string_view reached;   ///< precedes its level
+  std::string_view word;      ///< for a narrow column
+  std::string_view alert;     ///< the state of an alert that ended with the run
+  bool is_bad = false;        ///< even if it had not leaked
+};
+
+EndWords words_of_end(EndKind how);
+
+/// Why an alert ended with its run: "memory ran out at 24.0 GiB, and pid 4242 ended".
+std::string reason_of_end(const End& end);
+
+}  // namespace vramtrack

@@ -1,0 +1,16 @@
+// A stretch of time that a user asks for: of a recording, of a report.
+#pragma once
+
+#include <optional>
+
+#include "core/time.hpp"
+
+namespace vramtrack {
+
+/// [from, to); nullopt: without a bound.
+struct TimeRange {
+  std::optional<Timestamp> from;
+  std::optional<Timestamp> to;
+};
+
+}  // namespace vramtrack
