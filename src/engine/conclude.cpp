@@ -113,7 +113,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
   else if (s.key.metric == Metric::process_used && !v.finding.leak && v.finding.state == State::growing)
     v.finding.because += "; an earlier run of the program would show which";
   // Last: its parts, or earlier runs, may have decided whether it leaks. A leak is a story of its own.
-  if (s.key.metric == Metric::device_used && !v.finding.leak) v.end = s.device->last_end;
+  if (s.is_total() && !v.finding.leak) v.end = s.device->last_end;
   return v;
 }
 

@@ -85,7 +85,7 @@ void Endings::hear_beside(const SeriesState& total) {
     const Verdict v = engine_.verdict(s);
     if (!v.finding.leak) return;
     s.said_end = end_out_of_memory(s, v);
-    if (s.alerting) engine_.clear(s, AlertEnd::process_ended, reason_of(*s.said_end));
+    if (s.alerting) engine_.clear(s, with_its_run(*s.said_end));
     s.judge_anew(config_.detection);
   });
 }

@@ -111,8 +111,7 @@ std::string past_words(const PeriodReport& report, std::size_t devices) {
     const auto did = [](const auto& end) { return end.how == EndKind::out_of_memory; };
     const bool a_run_did = std::any_of(s.view.runs.begin(), s.view.runs.end(),
                                        [&](const Run& run) { return run.end.has_value() && did(run); });
-    if (is_total(s.view) && (a_run_did || (s.view.verdict.end && did(*s.view.verdict.end))))
-      ran_out.push_back(&s.view);
+    if (is_total(s.view) && (a_run_did || (s.view.verdict.end && did(*s.view.verdict.end)))) ran_out.push_back(&s.view);
   }
   if (!ran_out.empty())
     return fmt::format("{} {}", which_devices(ran_out, devices), words_of_end(EndKind::out_of_memory).plain);
