@@ -163,7 +163,7 @@ class AllocatorAlone(unittest.TestCase):
     def test_report_concludes_as_analyze_does(self):
         self.assertIn("GPU 0 [allocated to tensors]: LEAK (gradual leak)", self.words("analyze", "alone.log"))
         report = self.words("report", "alone.log")
-        self.assertIn("GPU memory: 1 of 1 GPU leaks", report)
+        self.assertIn("GPU memory: GPU 0 leaks", report)
         self.assertRegex(report, r"GPU 0 \[allocated to tensors\] +12\.7 GiB +12\.7 GiB +LEAK")
         self.assertNotIn("not known", report.split("Idle memory")[0])
 
@@ -186,7 +186,7 @@ class AllocatorAlone(unittest.TestCase):
         self.assertNotIn("capacity unknown, so", said)
         self.assertIn("12.7/14.6 GiB", said)
         report = self.words("report", "ran_out.log")
-        self.assertIn("GPU memory: 1 of 1 GPU ran out of memory", report)
+        self.assertIn("GPU memory: GPU 0 leaked and ran out of memory", report)
         self.assertIn("Lost in crashes", report)
 
 
