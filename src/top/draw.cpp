@@ -46,13 +46,6 @@ std::string playback_words(const PlaybackState& p) {
 
 void draw_head(Screen& screen, const Rect& r, const Model& m) {
   const View& view = *m.view;
-  int x = r.x + screen.put(r.x, r.y, r.width, "vramtrack", Role::title) + 2;
-  const Machine machine = machine_of(view);
-  x += screen.put(x, r.y, r.right() - x, format_count(machine.devices, "GPU")) + 2;
-  if (machine.matter != Matter::no_device)
-    x += screen.put(x, r.y, r.right() - x, machine.words, role_of(machine.tone)) + 2;
-  if (const std::size_t open = open_alerts(m); open > 0)
-    x += screen.put(x, r.y, r.right() - x, fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad) + 2;
   // The day is shown if there is room for it.
   std::string right;
   if (!view.series.empty() && view.clock_is_relative)
@@ -61,9 +54,22 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
     right = r.width >= 110 ? format_moment(view.time, false) : clock_words(view.time, view.time, false) + " UTC";
   if (m.playback) right = playback_words(*m.playback) + "  " + right;
   if (m.ui.paused && !m.playback) right = "PAUSED  " + right;
-  const int taken = columns_of(right);
-  if (x < r.right() - taken - 2)
-    screen.put(x, r.y, r.right() - taken - 2 - x, mode_words(m), m.mode == Mode::live ? Role::faint : Role::notice);
+  const std::string mode = mode_words(m);
+  const int mode_end = r.right() - columns_of(right) - 2;
+  // Who takes a recording for the present is misled, so its first word, "REPLAY", is shown before any other.
+  const bool is_present = m.mode == Mode::live || m.mode == Mode::agent;
+  const int end = is_present ? r.right() : mode_end - columns_of(mode.substr(0, mode.find(' '))) - 2;
+
+  int x = r.x + screen.put(r.x, r.y, r.width, "vramtrack", Role::title) + 2;
+  const Machine machine = machine_of(view);
+  const auto put = [&](const std::string& words, Role role) {
+    if (x < end) x += screen.put(x, r.y, end - x, words, role) + 2;
+  };
+  put(format_count(machine.devices, "GPU"), Role::plain);
+  if (machine.matter != Matter::no_device) put(machine.words, role_of(machine.tone));
+  if (const std::size_t open = open_alerts(m); open > 0)
+    put(fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad);
+  if (x < mode_end) screen.put(x, r.y, mode_end - x, mode, m.mode == Mode::live ? Role::faint : Role::notice);
   screen.put_right(r.right(), r.y, std::max(0, r.right() - x), right, Role::plain);
 }
 
