@@ -54,11 +54,12 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
     right = r.width >= 110 ? format_moment(view.time, false) : clock_words(view.time, view.time, false) + " UTC";
   if (m.playback) right = playback_words(*m.playback) + "  " + right;
   if (m.ui.paused && !m.playback) right = "PAUSED  " + right;
-  const std::string mode = mode_words(m);
+  std::string mode = mode_words(m);
+  const std::string first_word = mode.substr(0, mode.find(' '));
   const int mode_end = r.right() - columns_of(right) - 2;
   // Who takes a recording for the present is misled, so its first word, "REPLAY", is shown before any other.
   const bool is_present = m.mode == Mode::live || m.mode == Mode::agent;
-  const int end = is_present ? r.right() : mode_end - columns_of(mode.substr(0, mode.find(' '))) - 2;
+  const int end = is_present ? r.right() : mode_end - columns_of(first_word) - 2;
 
   int x = r.x + screen.put(r.x, r.y, r.width, "vramtrack", Role::title) + 2;
   const Machine machine = machine_of(view);
@@ -69,6 +70,8 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   if (machine.matter != Matter::no_device) put(machine.words, role_of(machine.tone));
   if (const std::size_t open = open_alerts(m); open > 0)
     put(fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad);
+  // What is cut off ends in "…", which would take the word's last letter.
+  if (mode_end - x < columns_of(first_word) + 2) mode = first_word;
   if (x < mode_end) screen.put(x, r.y, mode_end - x, mode, m.mode == Mode::live ? Role::faint : Role::notice);
   screen.put_right(r.right(), r.y, std::max(0, r.right() - x), right, Role::plain);
 }

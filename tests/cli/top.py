@@ -85,7 +85,7 @@ class Top(unittest.TestCase):
         self.box.write("own.log", "".join(f"vram={2000 + 5 * i} of 24000\n" for i in range(600)))
         top = self.open("--replay", "own.log", "--line-pattern", r"vram=(?<used>\d+) of (?<total>\d+)", "--unit", "MiB", "--interval", "10s",
                         "--start", "2026-01-05T08:00", "--timezone", "UTC", "--speed", "65536")
-        top.wait_for(r"REPLAY[\s\S]*23\.4 GiB")
+        top.wait_for(r"REPLAY .*at the end[\s\S]*23\.4 GiB")
 
     def test_a_log_that_counts_steps_shows_no_time(self):
         self.box.write("steps.csv", "step,memory.used [MiB]\n" + "".join(f"{10 * i},{4000 + 37 * i}\n" for i in range(400)))
