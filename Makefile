@@ -23,7 +23,7 @@ compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 26
 
-gate: ## check what must pass before a change is merged: the tests and the format (what .ci/run runs)
+gate: ## check what must pass before a change is merged: the tests, the unit tests under sanitizers, the format (what .ci/run runs)
 	@scripts/steps.sh gate
 
 check: ## check the rest: packages, clang-tidy, the tests under sanitizers, fuzzing (an hour on two cores)
@@ -96,6 +96,7 @@ dev: ## run all tests under AddressSanitizer and UndefinedBehaviorSanitizer (cla
 	@VRAMTRACK_TEST_PATIENCE=15 $(CTEST) build/dev -j $(TEST_JOBS)
 
 # A tenth of the draws of `make test`: what the sanitizers find depends on the paths taken, and a path is taken by the first draws.
+# Without the tests that take longest there (tests/long_when_sanitized.txt): `make dev` runs those.
 sanitized: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang)
 	@scripts/setup.sh build test fuzz
 	@$(call configure,sanitized)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the steps of a check, one after the other. A step that fails does not hide what the others have to say.
 #
-#   scripts/steps.sh gate      what must pass before a change is merged: the tests and the format
+#   scripts/steps.sh gate      what must pass before a change is merged: the tests, the unit tests under sanitizers and the format
 #   scripts/steps.sh check     what is longer: packages, clang-tidy, sanitizers, fuzzing, a fleet of 8,000 GPUs
 #
 # Prints what each step took. Exits non-zero when a step failed, and names it. The totals of the test runner come last.
@@ -36,9 +36,10 @@ step() {
 
 case $which in
   gate)
-    scripts/setup.sh build test format ci || exit 1
+    scripts/setup.sh build test format fuzz ci || exit 1
     step format make format-check
     step test make test
+    step sanitized make sanitized
     ;;
   check)
     scripts/setup.sh build test lint fuzz bench package ci || exit 1
