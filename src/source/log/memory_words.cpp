@@ -289,10 +289,32 @@ std::string_view line_prefix(std::string_view line) {
   return {};
 }
 
-/// "10:05" or "9:05 PM" with which `line` begins, behind its prefix and in brackets or not.
-std::string_view leading_minute(std::string_view line, std::string_view prefix) {
+/// `line` without its prefix and without what stands between that and the message: "|", "]", ":".
+std::string_view message_of(std::string_view line, std::string_view prefix) {
   if (!prefix.empty()) line.remove_prefix(static_cast<std::size_t>(prefix.data() + prefix.size() - line.data()));
   line.remove_prefix(std::min(line.find_first_not_of(" \t|:[](\"'"), line.size()));
+  return line;
+}
+
+/// `line` behind what Python's logging ("INFO:trainer:") or syslog ("node7 python[4242]:") put before the message.
+std::string_view behind_header(std::string_view line) {
+  for (const std::string_view level : {"DEBUG:", "INFO:", "WARNING:", "ERROR:", "CRITICAL:"}) {
+    if (!line.starts_with(level)) continue;
+    const std::size_t name_end = line.find_first_of(": ", level.size());
+    if (name_end != std::string_view::npos && line[name_end] == ':') return line.substr(name_end + 1);
+  }
+  const std::size_t pid = line.find('[');
+  if (pid == std::string_view::npos ||
+      std::count(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(pid), ' ') != 1)
+    return line;
+  const std::size_t pid_end = line.find_first_not_of("0123456789", pid + 1);
+  if (pid_end == std::string_view::npos || pid_end == pid + 1 || !line.substr(pid_end).starts_with("]: ")) return line;
+  return line.substr(pid_end + 3);
+}
+
+/// "10:05" or "9:05 PM" with which `line` begins, behind its prefix and in brackets or not.
+std::string_view leading_minute(std::string_view line, std::string_view prefix) {
+  line = message_of(line, prefix);
   std::size_t digits = 0;
   while (digits < line.size() && is_digit(line[digits])) ++digits;
   if (digits == 0 || digits > 2 || line.substr(digits, 1) != ":") return {};
@@ -377,6 +399,8 @@ void find_figures(std::string_view line, LineFigures& out) {
   line = line.substr(0, kLongestLine);
   out.stamp = without_memory_word(find_stamp(line));
   out.prefix = line_prefix(line);
+  // Seconds since 1970 are a time only where the message begins: elsewhere they may be any number.
+  if (out.stamp.empty()) out.stamp = without_memory_word(find_stamp(behind_header(message_of(line, out.prefix))));
   out.minute = out.stamp.empty() ? leading_minute(line, out.prefix) : std::string_view{};
   const std::string_view time = out.stamp.empty() ? out.minute : out.stamp;
   thread_local std::vector<Token> tokens;

@@ -45,10 +45,12 @@ void warn_default_interval(const LogOptions& options, std::string_view what, std
                     name_of(Option::interval), name_of(Option::start)));
 }
 
-/// Nanoseconds per count, so that readings are a minute apart: the time axis of a log that counts is nominal, and
-/// detectors are designed for readings that are a second to a few minutes apart.
+/// Nanoseconds between two readings of a log that counts: its time axis is nominal, and detectors are designed for
+/// readings that are a second to a few minutes apart.
+constexpr double kReading_ns = 60e9;
+
+/// Nanoseconds per count, so that readings are kReading_ns apart.
 std::int64_t count_ns(std::span<const std::string_view> samples) {
-  constexpr double kReading_ns = 60e9;
   std::vector<double> steps;
   std::optional<double> last;
   for (const std::string_view text : samples) {
@@ -117,6 +119,13 @@ std::int64_t local_midnight(Timestamp start, Zone& zone) {
 
 }  // namespace
 
+void StampReader::count(std::string_view what, std::int64_t each_ns) {
+  base_ = {};
+  unit_ns_ = each_ns;
+  scale_.step = what;
+  scale_.step_s = static_cast<double>(each_ns) * 1e-9;
+}
+
 StampReader StampReader::without_clock(const LogOptions& options, std::vector<std::string>& warnings) {
   StampReader reader;
   reader.kind_ = Kind::none;
@@ -124,6 +133,19 @@ StampReader StampReader::without_clock(const LogOptions& options, std::vector<st
   reader.base_ = options.start.value_or(Timestamp{});
   reader.relative_ = !options.start;
   warn_default_interval(options, "the log has no clock", warnings);
+  return reader;
+}
+
+StampReader StampReader::of_readings(const LogOptions& options, std::vector<std::string>& warnings) {
+  if (options.interval_s) return without_clock(options, warnings);
+  StampReader reader;
+  reader.kind_ = Kind::none;
+  reader.relative_ = true;
+  reader.count("reading", static_cast<std::int64_t>(kReading_ns));
+  warnings.push_back(
+      fmt::format("the log has no clock and no count of steps: growth is per reading, and the time to out-of-memory "
+                  "is in readings; if you know how long one reading takes, give it with {}",
+                  name_of(Option::interval)));
   return reader;
 }
 
@@ -179,10 +201,7 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
       if (options.interval_s) {
         reader.unit_ns_ = interval_ns(options);
       } else {
-        reader.base_ = {};
-        reader.unit_ns_ = count_ns(samples);
-        reader.scale_.step = title.counts.empty() ? "step" : title.counts;
-        reader.scale_.step_s = static_cast<double>(reader.unit_ns_) * 1e-9;
+        reader.count(title.counts.empty() ? "step" : title.counts, count_ns(samples));
         warnings.push_back(
             fmt::format("the log counts {0}s and has no clock: growth is per {0}, and the time to out-of-memory is in "
                         "{0}s; if you know "

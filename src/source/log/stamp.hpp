@@ -57,6 +57,9 @@ class StampReader {
                                     std::optional<DateOrder> order = std::nullopt);
   /// For logs without a clock: use at_round().
   static StampReader without_clock(const LogOptions& options, std::vector<std::string>& warnings);
+  /// For logs of programs that print neither a clock nor a count: use at_round(). Monitors have a usual period, such
+  /// programs have none, so readings are counted in place of time (see Scale) unless the options give the interval.
+  static StampReader of_readings(const LogOptions& options, std::vector<std::string>& warnings);
 
   /// False when `text` is not a time as detected. About 10 ns when the minute is that of the line before.
   bool read(std::string_view text, Timestamp& out);
@@ -78,6 +81,8 @@ class StampReader {
   bool read_civil_slowly(std::string_view text, Timestamp& out);
   bool read_number(std::string_view text, Timestamp& out) const;
   bool read_time_of_day(std::string_view text, Timestamp& out);
+  /// Each `what` takes `each_ns` of the time axis.
+  void count(std::string_view what, std::int64_t each_ns);
 
   static constexpr std::size_t kPrefix = 17;  ///< "2026/06/11 15:24:"
 

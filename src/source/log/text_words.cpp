@@ -601,6 +601,7 @@ Result<StampReader> settle_clock(const LogHead& head, const Head& all, const Wor
       texts.emplace_back(line.stamp);
     }
   }
+  if (texts.empty()) return StampReader::of_readings(*head.options, assumptions);
   StampReader::Title title;
   title.step = plan.counted.has_value();
   if (plan.counted) title.counts = count_word(*plan.counted);

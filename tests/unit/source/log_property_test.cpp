@@ -65,6 +65,7 @@ struct Made {
   std::size_t readings = 0;
   std::vector<std::string> devices;
   std::vector<Metric> metrics;
+  std::int64_t period_s = 0;             ///< between two readings; means nothing where steps are counted
   std::vector<std::vector<double>> mib;  ///< by device, as written: used, or allocated
 };
 
@@ -102,6 +103,7 @@ class Maker {
     if (pick(2) == 0) out.text += "============ run ============\nNVIDIA A100 40GB, driver 550.54\n";
     const std::int64_t period_s = clock == Clock::minute ? 60 * (1 + static_cast<std::int64_t>(pick(3)))
                                                          : 5 + static_cast<std::int64_t>(pick(60));
+    out.period_s = period_s;
     const std::int64_t start_s = 1'772'359'200 + static_cast<std::int64_t>(pick(86'400));
     const std::size_t stride = 1 + pick(100);
     const std::size_t first = out.text.size();
@@ -326,6 +328,8 @@ std::string difference(const Made& made, const logtest::Reading& r) {
     for (std::size_t i = 0; i < read.size(); ++i)
       if (std::abs(read[i].second - made.mib[g][i]) > 0.51 + 1e-3 * made.mib[g][i])
         return fmt::format("reading {}: {} for {} MiB", i, read[i].second, made.mib[g][i]);
+    if (!made.counts && std::abs(read[1].first - read[0].first - static_cast<double>(made.period_s)) > 0.01)
+      return fmt::format("{} s between two readings for {}", read[1].first - read[0].first, made.period_s);
     for (std::size_t i = 2; i < read.size(); ++i)
       if (std::abs((read[i].first - read[i - 1].first) - (read[1].first - read[0].first)) > 0.01) return "times differ";
   }

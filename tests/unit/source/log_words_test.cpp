@@ -207,6 +207,42 @@ TEST(Words, HoursAndMinutesThatDoNotRiseAreNoTime) {
       HasSubstr("are read as hours and minutes"));
 }
 
+TEST(Words, ReadsTheSecondsSince1970BehindAPrefix) {
+  for (const std::string_view prefix :
+       {"", "0: ", "trainer-0  | ", "[pod/trainer-7f9c/main] ",
+        "INFO:trainer:", "WARNING:root:", "node7 python[4242]: ", "[pod/trainer-7f9c/main] INFO:train:"}) {
+    std::string text;
+    for (int i = 0; i < 3; ++i)
+      text += fmt::format("{}{} GPU memory used: {} MiB\n", prefix, 1772359200 + 30 * i, 4000 + i);
+    const auto r = read_text(text);
+    EXPECT_THAT(r.device("0"), ElementsAre(Pair(1772359200, 4000), Pair(1772359230, 4001), Pair(1772359260, 4002)))
+        << prefix << r.error << r.warnings();
+  }
+  // A figure is no time, however it looks.
+  const auto bytes = read_text(
+      "INFO:trainer:step 1 memory used: 1772359200 bytes\nINFO:trainer:step 2 memory used: 1782359200 bytes\n");
+  EXPECT_EQ(bytes.notes.scale.step, "step") << bytes.error;
+}
+
+TEST(Words, CountsReadingsWhereThereIsNeitherAClockNorACount) {
+  std::string text;
+  for (int i = 0; i < 5; ++i)
+    text += fmt::format("{{'loss': 0.5, 'epoch': {:.2f}, 'gpu_memory': '{} MiB'}}\n", 0.1 * i, 8000 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.notes.scale.step, "reading");
+  EXPECT_THAT(r.device("0"), SizeIs(5));
+  EXPECT_THAT(r.warnings(), HasSubstr("growth is per reading"));
+  EXPECT_THAT(r.warnings(), HasSubstr("--interval"));
+
+  LogOptions options;
+  options.interval_s = 10;
+  const auto timed = read_text(text, options);
+  EXPECT_FALSE(timed.notes.scale.counts_steps());
+  ASSERT_THAT(timed.device("0"), SizeIs(5));
+  EXPECT_EQ(timed.device("0")[1].first - timed.device("0")[0].first, 10);
+}
+
 TEST(Words, ReadsWhatTrainersPrint) {
   using logtest::fixture;
   using logtest::read_logs;
