@@ -38,8 +38,8 @@ class Terminal:
     def screen(self, *options):
         return self.tmux("capture-pane", "-p", *options)
 
-    def wait_for(self, pattern, press_meanwhile=None):
-        """The first screen with `pattern` on it."""
+    def wait_for(self, pattern, press_meanwhile=None, type_meanwhile=None):
+        """The first screen with `pattern` on it. Until then the key is pressed, or the characters typed, again and again."""
         end = time.monotonic() + DEADLINE_S
         while True:
             text = self.screen()
@@ -49,6 +49,8 @@ class Terminal:
                 raise AssertionError(f"no {pattern!r} on the screen:\n{text}\n{(self.box.work / 'errors').read_text()}")
             if press_meanwhile:
                 self.press(press_meanwhile)
+            if type_meanwhile:
+                self.type(type_meanwhile)
             time.sleep(0.05)
 
     def resize(self, width, height):
