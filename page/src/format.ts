@@ -58,10 +58,11 @@ export function rateInterval(i: Interval): string {
 
 const two = (n: number): string => String(n).padStart(2, "0");
 
-/** "45s", "38m", "1h 05m", "3d 04h", "over 10 years". */
+/** "20ms", "45s", "38m", "1h 05m", "3d 04h", "over 10 years". */
 export function duration(value: number): string {
   const s = Number.isNaN(value) ? 0 : Math.max(0, value);
   if (s >= 10 * kYear) return "over 10 years";
+  if (s >= 0.0005 && s < 0.0995) return `${(s * 1000).toFixed(0)}ms`;
   if (s < 9.95 && Math.abs(s - Math.round(s)) >= 0.05) return `${s.toFixed(1)}s`;
   if (s < 59.5) return `${s.toFixed(0)}s`;
   const minutes = Math.round(s / 60);

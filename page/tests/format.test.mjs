@@ -27,6 +27,9 @@ test("rates", () => {
 });
 
 test("durations and the ETA", () => {
+  assert.equal(f.duration(0.0001), "0s");
+  assert.equal(f.duration(0.02), "20ms");
+  assert.equal(f.duration(0.0996), "0.1s");
   assert.equal(f.duration(1.25), "1.3s");
   assert.equal(f.duration(45), "45s");
   assert.equal(f.duration(59.6), "1m");

@@ -133,6 +133,8 @@ std::string format_duration(double seconds) {
   if (scale().counts_steps()) return format_steps(seconds);
   const double s = std::max(0.0, std::isnan(seconds) ? 0.0 : seconds);
   if (s >= 10 * kYear) return "over 10 years";
+  // Samplers of 10 and 50 ms exist; less than half a millisecond is noise of the arithmetic.
+  if (s >= 0.0005 && s < 0.0995) return fmt::format("{:.0f}ms", s * 1000);
   if (s < 9.95 && std::abs(s - std::round(s)) >= 0.05) return fmt::format("{:.1f}s", s);
   if (s < 59.5) return fmt::format("{:.0f}s", s);
   // Rounded once, to the minute, so that no part can become 60.

@@ -31,7 +31,7 @@ std::string format_growth(double bytes_per_iteration, std::string_view unit = "i
 std::string format_number(std::uint64_t number);
 /// "1 site", "2 sites", "12,345 sites".
 std::string format_count(std::uint64_t count, std::string_view noun);
-/// "45s", "38m", "1h 05m", "3d 04h", "over 10 years".
+/// "20ms", "45s", "38m", "1h 05m", "3d 04h", "over 10 years".
 std::string format_duration(double seconds);
 /// "0h 47m (38m–1h 05m)": from a minute on, the middle always has hours; the bounds are short.
 std::string format_eta(const Interval& seconds);

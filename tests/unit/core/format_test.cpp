@@ -68,6 +68,9 @@ TEST(Format, RatesArePerMinuteAndSigned) {
 
 TEST(Format, DurationsNeverShowSixtyOfAnything) {
   EXPECT_EQ(format_duration(0), "0s");
+  EXPECT_EQ(format_duration(0.0001), "0s");
+  EXPECT_EQ(format_duration(0.02), "20ms");
+  EXPECT_EQ(format_duration(0.0996), "0.1s");
   EXPECT_EQ(format_duration(0.25), "0.2s");
   EXPECT_EQ(format_duration(45.2), "45s");
   EXPECT_EQ(format_duration(59.6), "1m");
