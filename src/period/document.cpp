@@ -247,7 +247,7 @@ std::string end_of(const PeriodAlert& a, const ToldAlert& told, bool relative) {
   return (a.alert.cleared ? format_moment(*a.alert.cleared, relative) + ": " : "") + told.ended;
 }
 
-/// An alert, and those of the processes that report the same leak.
+/// An alert, and the processes that report the same leak.
 struct Story {
   const PeriodSeries* series;
   const PeriodAlert* alert;
@@ -268,7 +268,12 @@ std::vector<Story> told_alerts(const PeriodReport& report) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (with[i] == i) continue;
     Story& told = all[with[i]];
-    told.by.push_back(all[i].series);
+    // A process may report one leak in several series: what it holds, and what its allocator holds.
+    const SeriesKey& key = all[i].series->view.key;
+    const bool is_new = std::none_of(told.by.begin(), told.by.end(), [&](const PeriodSeries* s) {
+      return process_key(s->view.key) == process_key(key);
+    });
+    if (key.pid != 0 && is_new) told.by.push_back(all[i].series);
     // The alert that was raised first says when and how.
     if (all[i].alert->alert.raised < told.alert->alert.raised) told.alert = all[i].alert;
   }
@@ -280,7 +285,7 @@ std::vector<Story> told_alerts(const PeriodReport& report) {
 }
 
 std::string whose_words(const Story& told) {
-  const std::string device = device_words(told.series->view);
+  std::string device = device_words(told.series->view);
   if (!is_device(told.series->view)) return device + ", " + command_of(told.series->view);
   if (told.by.empty()) return device;
   return device + ", " +

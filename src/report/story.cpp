@@ -1,6 +1,7 @@
 #include "report/story.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 namespace vramtrack {
@@ -10,25 +11,61 @@ bool stood_together(const Alert& a, const Alert& b) {
   return (!b.cleared || a.raised <= *b.cleared) && (!a.cleared || b.raised <= *a.cleared);
 }
 
-bool same_leak(const Alert& device, const Alert& process) {
-  return device.finding.leak && process.finding.leak && stood_together(device, process) &&
-         (device.ended == AlertEnd::standing || process.ended != AlertEnd::standing);
+bool same_leak(const Alert& whole, const Alert& part) {
+  return whole.finding.leak && part.finding.leak && stood_together(whole, part) &&
+         (whole.ended == AlertEnd::standing || part.ended != AlertEnd::standing);
+}
+
+/// How much of a device a series is about: what comes first speaks for the others.
+int rank(Metric metric) {
+  switch (metric) {
+    case Metric::device_used:
+      return 0;
+    case Metric::process_used:
+      return 1;
+    case Metric::allocator_allocated:
+      return 2;
+    case Metric::allocator_reserved:
+      return 3;
+    case Metric::device_reserved:
+    case Metric::device_unattributed:
+    case Metric::probe_live:
+      break;
+  }
+  return 4;
+}
+
+/// Whether a leak that `whole` shows is the one that `part` shows.
+bool speaks_for(const SeriesKey& whole, const SeriesKey& part) {
+  if (rank(whole.metric) >= rank(part.metric) || device_key(whole) != device_key(part)) return false;
+  return whole.metric == Metric::device_used || (!is_of_device(part.metric) && process_key(whole) == process_key(part));
 }
 
 }  // namespace
 
 std::vector<std::size_t> told_with(const std::vector<AlertOf>& alerts) {
   std::unordered_map<DeviceKey, std::vector<std::size_t>, KeyHash> of_device;
+  std::unordered_map<ProcessKey, std::vector<std::size_t>, KeyHash> of_process;
   for (std::size_t i = 0; i < alerts.size(); ++i)
-    if (alerts[i].key.metric == Metric::device_used) of_device[device_key(alerts[i].key)].push_back(i);
+    if (alerts[i].key.metric == Metric::device_used)
+      of_device[device_key(alerts[i].key)].push_back(i);
+    else if (!is_of_device(alerts[i].key.metric))
+      of_process[process_key(alerts[i].key)].push_back(i);
   std::vector<std::size_t> out(alerts.size());
   for (std::size_t i = 0; i < alerts.size(); ++i) {
     out[i] = i;
-    const auto device = of_device.find(device_key(alerts[i].key));
-    if (alerts[i].key.metric == Metric::device_used || device == of_device.end()) continue;
-    for (const std::size_t k : device->second)
-      if (same_leak(alerts[k].alert, alerts[i].alert)) out[i] = k;
+    const auto look_among = [&](const std::vector<std::size_t>& others) {
+      for (const std::size_t k : others)
+        if (speaks_for(alerts[k].key, alerts[i].key) && same_leak(alerts[k].alert, alerts[i].alert) &&
+            rank(alerts[k].key.metric) <= rank(alerts[out[i]].key.metric))
+          out[i] = k;
+    };
+    look_among(of_device[device_key(alerts[i].key)]);
+    if (!is_of_device(alerts[i].key.metric)) look_among(of_process[process_key(alerts[i].key)]);
   }
+  // Who speaks may be told with another alert itself. Each step is to a lower rank, so the steps end.
+  for (std::size_t& with : out)
+    while (out[with] != with) with = out[with];
   return out;
 }
 
@@ -45,18 +82,21 @@ std::size_t standing_count(const std::vector<const SeriesView*>& series) {
 }
 
 std::optional<AlertNews> Stories::begin(const SeriesKey& key, const Alert& alert) {
-  const bool is_device = key.metric == Metric::device_used;
-  Story story{device_key(key), {alert.series}, is_device, alert.finding.leak, alert.kind, alert.severity};
+  Story story{{key}, {alert.series}, alert.finding.leak, alert.kind, alert.severity};
   // A device speaks for all its parts; a part speaks for itself until its device does.
   const auto joins = [&](const Story& s) {
-    return s.leak && story.leak && s.device == story.device && (is_device || s.has_device);
+    return s.leak && story.leak && std::any_of(s.keys.begin(), s.keys.end(), [&](const SeriesKey& other) {
+             return speaks_for(other, key) || speaks_for(key, other);
+           });
   };
   std::optional<Severity> told;
   for (const Story& s : standing_) {
     if (!joins(s)) continue;
     told = std::max(told, std::optional(s.severity));
     story.members.insert(story.members.end(), s.members.begin(), s.members.end());
-    story.has_device = story.has_device || s.has_device;
+    std::copy_if(s.keys.begin(), s.keys.end(), std::back_inserter(story.keys), [&](const SeriesKey& other) {
+      return std::find(story.keys.begin(), story.keys.end(), other) == story.keys.end();
+    });
   }
   std::erase_if(standing_, joins);
   story.severity = std::max(story.severity, told.value_or(story.severity));

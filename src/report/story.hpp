@@ -1,5 +1,5 @@
-// For people, one leak is one story, although two series show it: that of the device and that of its part, which is a
-// process or the memory that no process holds.
+// For people, one leak is one story, although several series show it: that of the device, those of its parts, which are
+// its processes and the memory that no process holds, and what a process's allocator reports.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,10 @@ struct AlertOf {
   const Alert& alert;
 };
 
-/// For each alert of a part: the index of the device's alert that reports the same leak, because they stood at the same
-/// time; for all others, their own index. A standing alert is never told with one that has ended. Pure; O(n) for the
-/// alerts of parts, times the alerts of their device.
+/// For each alert, the index of the alert that reports the same leak, because both stood at the same time: the device's
+/// for its parts; else the process's for what its allocator reports; else that of what is allocated for what is
+/// reserved. For all others, their own index. A standing alert is never told with one that has ended. Pure; O(n) for
+/// the alerts, times those of their device and of their process.
 std::vector<std::size_t> told_with(const std::vector<AlertOf>& alerts);
 
 /// How many leaks and other alerts stand, as people count them: told_with() applied to those of `series`. Pure.
@@ -38,9 +39,8 @@ class Stories {
  private:
   /// One standing leak, or several of a device that leaks as a whole.
   struct Story {
-    DeviceKey device;
+    std::vector<SeriesKey> keys;    ///< of every series that has been a member
     std::vector<SeriesId> members;  ///< the series whose alerts stand
-    bool has_device = false;        ///< the device's own series has been a member
     bool leak = false;              ///< other alerts are stories of a single series
     AlertKind kind = AlertKind::leak;
     Severity severity = Severity::watch;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
 
 #include "core/format.hpp"
 #include "core/option.hpp"
@@ -74,18 +74,30 @@ void suspicion_line(std::string& out, const SeriesView& s, bool relative) {
   line(out, "suspected", text);
 }
 
-/// Alerts of parts that report the same leak as their device's alert: one leak counts as one alert.
-using ToldWith = std::set<const Alert*>;
+/// Alerts that report the same leak as the alert of another series, with that series: one leak counts as one alert.
+using ToldWith = std::map<const Alert*, const SeriesView*>;
 
-ToldWith told_with_device(const View& view) {
+ToldWith told_elsewhere(const View& view) {
   std::vector<AlertOf> all;
+  std::vector<const SeriesView*> whose;
   for (const SeriesView& s : view.series)
-    for (const Alert& alert : s.alerts) all.push_back({s.key, alert});
+    for (const Alert& alert : s.alerts) {
+      all.push_back({s.key, alert});
+      whose.push_back(&s);
+    }
   const std::vector<std::size_t> with = told_with(all);
   ToldWith out;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (with[i] != i) out.insert(&all[i].alert);
+    if (with[i] != i) out.emplace(&all[i].alert, whose[with[i]]);
   return out;
+}
+
+/// "GPU 0", "pid 42", "GPU 0 [allocated to tensors]".
+std::string short_words(const SeriesView& s) {
+  const std::string words = s.key.pid == 0 ? short_device_words(s) : fmt::format("pid {}", s.key.pid);
+  const Metric metric = s.key.metric;
+  if (metric == Metric::device_used || metric == Metric::process_used) return words;
+  return fmt::format("{} [{}]", words, metric_words(metric));
 }
 
 void alert_lines(std::string& out, const SeriesView& s, const ToldWith& elsewhere, bool relative) {
@@ -95,8 +107,8 @@ void alert_lines(std::string& out, const SeriesView& s, const ToldWith& elsewher
     const Alert& a = s.alerts[i];
     const ToldAlert told = tell(a);
     std::string text = fmt::format("{} raised {}", told.what, format_moment(a.raised, relative));
-    if (elsewhere.contains(&a)) {
-      line(out, "alert", text + ", the same leak as the alert of " + short_device_words(s));
+    if (const auto whole = elsewhere.find(&a); whole != elsewhere.end()) {
+      line(out, "alert", text + ", the same leak as the alert of " + short_words(*whole->second));
       continue;
     }
     if (!told.figures.empty()) text += ", " + told.figures;
@@ -179,7 +191,7 @@ std::string render(const View& view, const ReportStyle& style) {
   std::string out;
   for (const std::string& file : view.files) out += printable(file) + '\n';
   summary(out, view);
-  const ToldWith elsewhere = told_with_device(view);
+  const ToldWith elsewhere = told_elsewhere(view);
   bool shown_before = false;
   std::size_t brief = 0;
   for (const SeriesView& s : view.series) {

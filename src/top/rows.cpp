@@ -169,18 +169,24 @@ std::string alert_who(const SeriesView& series) {
 
 namespace {
 
-/// Merges the alert of a process into the row of its device's alert, which then names the process.
+/// Merges the alerts that report the same leak into one row. That of a device then names its process.
 void fold(std::vector<AlertRow>& rows) {
   std::vector<AlertOf> all;
   all.reserve(rows.size());
   for (const AlertRow& row : rows) all.push_back({row.key, row.alert});
   const std::vector<std::size_t> with = told_with(all);
   std::vector<AlertRow> kept;
+  std::vector<bool> named(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (with[i] == i) continue;
-    AlertRow& device = rows[with[i]];
-    device.who = device.also.empty() ? rows[i].who : device.who;
-    device.also.push_back({rows[i].key, rows[i].alert.raised});
+    AlertRow& whole = rows[with[i]];
+    const Metric part = rows[i].key.metric;
+    if (!named[with[i]] && whole.key.metric == Metric::device_used &&
+        (part == Metric::process_used || is_of_device(part))) {
+      whole.who = rows[i].who;
+      named[with[i]] = true;
+    }
+    whole.also.push_back({rows[i].key, rows[i].alert.raised});
   }
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (with[i] == i) kept.push_back(std::move(rows[i]));

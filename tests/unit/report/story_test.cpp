@@ -49,6 +49,40 @@ TEST(Story, ProcessesAreNotToldWithEachOther) {
   EXPECT_THAT(told({{42, 100}, {43, 100}}), ElementsAre(0, 1));
 }
 
+TEST(Story, WhatTheAllocatorReportsIsToldWithItsProcess) {
+  One process{42, 100};
+  One allocated{42, 95};
+  One reserved{42, 110};
+  allocated.key.metric = Metric::allocator_allocated;
+  reserved.key.metric = Metric::allocator_reserved;
+  EXPECT_THAT(told({reserved, allocated}), ElementsAre(1, 1));
+  EXPECT_THAT(told({reserved, allocated, process}), ElementsAre(2, 2, 2));
+  EXPECT_THAT(told({reserved, allocated, process, {0, 120}}), ElementsAre(3, 3, 3, 3));
+
+  // Of another process, or after it.
+  One other = reserved;
+  other.key.pid = 43;
+  EXPECT_THAT(told({other, allocated}), ElementsAre(0, 1));
+  allocated.alert.cleared = at(99);
+  allocated.alert.ended = AlertEnd::released;
+  EXPECT_THAT(told({reserved, allocated}), ElementsAre(0, 1));
+}
+
+TEST(Story, WhoSpeaksForOthersMayBeToldWithAnotherAlert) {
+  // The process's alert had ended when the reserve's was raised; that of what is allocated stood with both.
+  One process{42, 90};
+  One reserved{42, 300};
+  One allocated{42, 200, 310};
+  process.alert.cleared = at(250);
+  process.alert.ended = AlertEnd::process_ended;
+  allocated.key.metric = Metric::allocator_allocated;
+  reserved.key.metric = Metric::allocator_reserved;
+  reserved.alert.cleared = at(400);
+  reserved.alert.ended = AlertEnd::process_ended;
+  allocated.alert.ended = AlertEnd::process_ended;
+  EXPECT_THAT(told({reserved, allocated, process}), ElementsAre(2, 2, 2));
+}
+
 TEST(Story, StandingLeaksAreCountedAsPeopleDo) {
   std::vector<SeriesView> series;
   for (const One& one : std::vector<One>{{0, 100}, {42, 90}, {42, 10, 20}, {43, 90, {}, "GPU-1"}}) {
@@ -99,6 +133,22 @@ TEST_F(StoriesTest, TwoProcessesAreTwoLeaksUntilTheirDeviceLeaks) {
   EXPECT_EQ(told(42, AlertNews::cleared), std::nullopt);
   EXPECT_EQ(told(43, AlertNews::cleared), std::nullopt);
   EXPECT_EQ(told(0, AlertNews::cleared), AlertNews::cleared);
+}
+
+TEST_F(StoriesTest, WhatTheAllocatorOfAProcessReportsIsNotToldAgain) {
+  const auto told_of = [&](Metric metric, std::uint32_t pid, AlertNews news) {
+    One one{pid, 100};
+    one.key.metric = metric;
+    one.alert.series = SeriesId{100 * pid + static_cast<std::uint32_t>(metric)};
+    return stories_.news(one.key, one.alert, news);
+  };
+  EXPECT_EQ(told_of(Metric::allocator_reserved, 42, AlertNews::raised), AlertNews::raised);
+  EXPECT_EQ(told_of(Metric::allocator_allocated, 42, AlertNews::raised), std::nullopt);
+  EXPECT_EQ(told_of(Metric::process_used, 42, AlertNews::raised), std::nullopt);
+  EXPECT_EQ(told_of(Metric::allocator_allocated, 43, AlertNews::raised), AlertNews::raised) << "another process";
+  EXPECT_EQ(told_of(Metric::allocator_reserved, 42, AlertNews::cleared), std::nullopt);
+  EXPECT_EQ(told_of(Metric::process_used, 42, AlertNews::cleared), std::nullopt);
+  EXPECT_EQ(told_of(Metric::allocator_allocated, 42, AlertNews::cleared), AlertNews::cleared);
 }
 
 TEST_F(StoriesTest, AProcessThatLeaksAndStallsIsTwo) {
