@@ -19,13 +19,13 @@ enum class Option : std::uint8_t {
 #undef VRAMTRACK_OPTION
 };
 
-constexpr std::uint8_t kOptionCount = 0
-#define VRAMTRACK_OPTION(option, name, example, python_name, python_example) +1
-#define VRAMTRACK_COMMAND_OPTION(option, name) +1
+constexpr Option kEveryOption[] = {
+#define VRAMTRACK_OPTION(option, name, example, python_name, python_example) Option::option,
+#define VRAMTRACK_COMMAND_OPTION(option, name) Option::option,
 #include "core/option.def"
 #undef VRAMTRACK_COMMAND_OPTION
 #undef VRAMTRACK_OPTION
-    ;
+};
 
 /// Whose names sentences use. The agent, its page and its API are started by the command line and use its names.
 enum class Surface : std::uint8_t { command_line, python };

@@ -80,7 +80,7 @@ std::string fault_of(const Failure& f) {
 }
 
 std::string next_step_of(const Failure& f) {
-  if (const std::string step = kv_cache_step(f); !step.empty()) return step;
+  if (std::string step = kv_cache_step(f); !step.empty()) return step;
   switch (f.cause) {
     case Cause::leak:
       return "find the line that keeps it: vramtrack run -- PROGRAM, or vramtrack snapshot leaks on three snapshots";

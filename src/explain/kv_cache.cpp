@@ -96,7 +96,7 @@ std::string kv_cache_step(const Failure& f) {
     const auto free = f.figures.get(Figure::free);
     if (!free || !e.total || *e.total <= 0) return "";
     const double share = std::floor(*free / *e.total * 100) / 100;
-    const std::string others =
+    std::string others =
         fmt::format("end what holds the other {} (vramtrack holders)", size_words(std::max(0.0, *e.total - *free)));
     // A share is of use if it holds the weights.
     if (share <= 0 || (e.weights && *e.weights >= *free)) return others;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/format.hpp"
@@ -156,10 +157,10 @@ std::string scan_text(const Scan& scan, const FleetFindings& found, const ScanWo
     out += ".";
     if (found.gpu_hours_at_risk > 0)
       out += fmt::format(" A crash of the jobs that leak would lose up to {} GPU hours of work{}.",
-                         format_number(static_cast<std::uint64_t>(found.gpu_hours_at_risk + 0.5)),
+                         format_number(static_cast<std::uint64_t>(std::llround(found.gpu_hours_at_risk))),
                          words.usd_per_gpu_hour > 0
-                             ? fmt::format(", ${}", format_number(static_cast<std::uint64_t>(
-                                                        found.gpu_hours_at_risk * words.usd_per_gpu_hour + 0.5)))
+                             ? fmt::format(", ${}", format_number(static_cast<std::uint64_t>(std::llround(
+                                                        found.gpu_hours_at_risk * words.usd_per_gpu_hour))))
                              : std::string());
     out += "\n\n" + table(found.jobs, words.most_jobs);
     for (const LeakingJob& job : found.jobs)

@@ -17,7 +17,8 @@ class DumpParser : public Reader {
   /// `own_times`: the values have times of their own, which are dates; the clock of the dumps is not needed.
   DumpParser(DumpClock clock, std::vector<std::string> assumptions, bool own_times = false)
       : readings_(std::move(clock)), own_times_(own_times) {
-    if (!own_times) this->assumptions_ = std::move(assumptions);
+    if (own_times) assumptions.clear();
+    this->assumptions_ = std::move(assumptions);
   }
 
   void finish(LogRows& rows) override {

@@ -156,7 +156,7 @@ Result<std::size_t> TextInput::read(char* to, std::size_t size) {
   while (true) {
     std::size_t end = 0;
     if (return_waits_) to[end++] = '\r';
-    const auto more = read_shown(to + end, size - end);
+    auto more = read_shown(to + end, size - end);
     if (!more) return more;
     end += *more;
     return_waits_ = *more > 0 && to[end - 1] == '\r';

@@ -163,8 +163,7 @@ TEST(Options, AreNamedByTheSurfaceAlone) {
 }
 
 TEST(Options, AreThoseOfTheCommands) {
-  for (std::uint8_t i = 0; i < kOptionCount; ++i) {
-    const auto option = static_cast<Option>(i);
+  for (const Option option : kEveryOption) {
     const std::string_view name = name_of(option);
     EXPECT_TRUE(our_options().contains(name.substr(0, name.find(' ')))) << name;
     EXPECT_TRUE(example_of(option).starts_with(name)) << name;
