@@ -42,6 +42,23 @@ TEST(ReportForms, Html) {
   expect_golden("example.html", report_html(example_report()));
 }
 
+TEST(ReportForms, AnAlertCountsTheProcessesThatReportItAndNotTheirSeries) {
+  PeriodReport r = example_report("train");
+  PeriodSeries allocated = r.series[2];
+  allocated.view.key.metric = Metric::allocator_allocated;
+  PeriodSeries rest = r.series[0];
+  rest.view.key.metric = Metric::device_unattributed;
+  r.series.push_back(allocated);
+  r.series.push_back(rest);
+  reckon(r);
+  const std::string text = report_text(r, false);
+  const std::size_t begin = text.find("\nAlerts");
+  const std::string alerts = text.substr(begin, text.find("\nAt risk") - begin);
+  EXPECT_THAT(alerts, HasSubstr("GPU 0 NVIDIA A10, pid 4242 train"));
+  EXPECT_THAT(alerts, Not(HasSubstr("processes")));
+  EXPECT_THAT(alerts, Not(HasSubstr("pid 0")));
+}
+
 TEST(ReportForms, ColoursAreOnlyWhereAskedFor) {
   EXPECT_THAT(report_text(example_report(), true), HasSubstr("\033[1;31m"));
   EXPECT_THAT(report_text(example_report(), false), Not(HasSubstr("\033")));
