@@ -3,7 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/stat.h>
 
+#include <fstream>
+
+#include "../temp_folder.hpp"
 #include "gate/run/evidence_files.hpp"
 
 namespace vramtrack::gate {
@@ -75,8 +79,13 @@ TEST(GatedProgram, EndIsAnExitCodeOrASignal) {
 }
 
 TEST(GatedProgram, DescendantsThatKeepThePipeDoNotKeepTheGate) {
+  const TempFolder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  // It opens the pipe, which waits until this test opens it, too: only then does it end.
   const auto run =
-      run_shell("sleep 60 >/dev/null 2>&1 & eval \"exec 9>&$VRAMTRACK_MARK_FD\"; echo step 1 >&9; echo $! >&9");
+      run_shell("read -r line <'" + pipe + "' & eval \"exec 9>&$VRAMTRACK_MARK_FD\"; echo step 1 >&9; echo $! >&9");
+  std::ofstream(pipe) << "end\n";
   ASSERT_TRUE(run);
   EXPECT_THAT(run->marks, SizeIs(1));
 }
