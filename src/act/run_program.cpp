@@ -108,14 +108,14 @@ int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int
   posix_spawnattr_t how;
   posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&how);
-  posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
-  if (output >= 0)
-    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-  else
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
+  // Each takes memory. Without one of them, the program would have other files than it should.
+  int error = posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
+  if (error == 0)
+    error = output >= 0 ? posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO)
+                        : posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
   // Our descriptors are opened with O_CLOEXEC; those inherited from our parent are not.
-  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
   sigset_t all;
   sigset_t none;
   sigfillset(&all);
@@ -125,8 +125,8 @@ int spawn(std::vector<std::string> argv, std::vector<std::string> variables, int
   posix_spawnattr_setpgroup(&how, 0);
   posix_spawnattr_setflags(&how,
                            static_cast<short>(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK));
-  const int error =
-      ::posix_spawnp(&pid, argv.front().c_str(), &files, &how, pointers(argv).data(), pointers(variables).data());
+  if (error == 0)
+    error = ::posix_spawnp(&pid, argv.front().c_str(), &files, &how, pointers(argv).data(), pointers(variables).data());
   posix_spawnattr_destroy(&how);
   posix_spawn_file_actions_destroy(&files);
   return error;
@@ -176,6 +176,8 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("could not be started: " + errno_words(errno));
   const File said_end(ends[0]);
   File program_end(ends[1]);
+  std::string said;
+  said.reserve(2 * kMostSaid);  // no allocation once the program runs: a failure would leave it unattended
   pid_t pid = -1;
   const int error = spawn(argv, environment(variables), in.get(), output, program_end.get(), pid);
   program_end.reset();
@@ -183,8 +185,6 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
 
   const auto deadline = steady_clock::now() +
                         std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(timeout_s));
-  std::string said;
-  said.reserve(2 * kMostSaid);  // no allocation while the program runs: a failure would leave it unattended
   int status = 0;
   bool killed = false;
   for (;;) {

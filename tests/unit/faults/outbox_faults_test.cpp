@@ -3,14 +3,19 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <new>
+#include <optional>
 #include <thread>
 
 #include "../temp_folder.hpp"
 #include "act/notify.hpp"
 #include "act/queue_file.hpp"
+#include "act/run_program.hpp"
 #include "fault_io.hpp"
 #include "fault_memory.hpp"
 
@@ -225,6 +230,35 @@ TEST_F(OutboxFaults, EachAllocationThatFailsLosesNothingAndTellsNothingTwice) {
     if (HasFailure() || memory_plan().injected() == 0) break;
   }
   std::cout << "outbox memory: " << runs << " runs, the last at allocation " << n << '\n';
+}
+
+TEST_F(OutboxFaults, AProgramForWhichMemoryIsMissingIsNotStarted) {
+  if (!memory_can_fail()) GTEST_SKIP() << "a sanitizer has the allocator";
+  const std::atomic<bool> stop{false};
+  std::int64_t n = 1;
+  for (;; ++n) {
+    SCOPED_TRACE("allocation " + std::to_string(n));
+    const TempFolder folder;
+    const std::string ran = folder.file("ran");
+    const std::vector<std::string> argv = {"/bin/sh", "-c", "echo \"$0\" >'" + ran + "'; cat >>'" + ran + "'",
+                                           "its name"};
+    std::optional<Outcome> outcome;  // none: it threw
+    {
+      const Armed armed(memory_plan(), memory_call::own, n, FaultPlan::How::once);
+      try {
+        outcome = under(memory_plan(), [&] { return run_program(argv, "its input", {}, 60, stop); });
+      } catch (const std::bad_alloc&) {
+      }
+    }
+    const bool delivered = outcome && outcome->kind == Outcome::Kind::delivered;
+    EXPECT_EQ(std::filesystem::exists(ran), delivered);
+    if (delivered) {
+      std::ifstream in(ran);
+      EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "its name\nits input");
+    }
+    if (HasFailure() || memory_plan().injected() == 0) break;
+  }
+  EXPECT_GT(n, 10);
 }
 
 }  // namespace
