@@ -94,7 +94,7 @@ ToldWith told_elsewhere(const View& view) {
 
 /// "GPU 0", "pid 42", "GPU 0 [allocated to tensors]".
 std::string short_words(const SeriesView& s) {
-  const std::string words = s.key.pid == 0 ? short_device_words(s) : fmt::format("pid {}", s.key.pid);
+  std::string words = s.key.pid == 0 ? short_device_words(s) : fmt::format("pid {}", s.key.pid);
   const Metric metric = s.key.metric;
   if (metric == Metric::device_used || metric == Metric::process_used) return words;
   return fmt::format("{} [{}]", words, metric_words(metric));
