@@ -129,7 +129,7 @@ struct Runner::Core {
   /// Records the entry, and publishes it.
   Status write(AuditEntry entry, bool synced) {
     Status written = journal.append(entry, synced);
-    if (options.written) options.written(entry);
+    if (options.written) options.written(entry, written.has_value());
     const std::scoped_lock lock(mutex);
     message(fmt::format("policy {}{}: {}{}; {}", entry.policy, entry.dry_run ? " (dry run)" : "",
                         entry.action.empty() ? entry.event : entry.action + ": " + entry.event,
@@ -294,7 +294,8 @@ struct Runner::Core {
         break;
       default: {
         const char* event = order.kind == Order::Kind::begin ? "begin" : order.kind == Order::Kind::end ? "end" : "say";
-        static_cast<void>(write(entry_of(order, event, options), order.kind == Order::Kind::end));
+        if (order.kind == Order::Kind::begin) point("begin", order);
+        static_cast<void>(write(entry_of(order, event, options), order.kind != Order::Kind::say));
         if (order.is_for_people) tell(order);
         return;
       }

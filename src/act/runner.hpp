@@ -27,9 +27,10 @@ struct RunnerOptions {
   Tools tools;                     ///< `run` may be empty: programs are then run by act/run_program
   std::function<Timestamp()> now;  ///< the time of day; from the runner's thread
   StepLimit limit;                 ///< empty: none besides those of `config`; called in see()
-  /// Called with each line of the record, once it is written (or could not be). On the runner's thread.
-  std::function<void(const AuditEntry& entry)> written;
-  /// For crash tests: called on the runner's thread at "intent" (it is on disk), "performed" and "done".
+  /// Called with each line of the record, once it is written or could not be. On the runner's thread.
+  std::function<void(const AuditEntry& entry, bool is_on_record)> written;
+  /// For crash tests: called on the runner's thread at "begin" (it is not on disk yet), "intent" (it is), "performed"
+  /// and "done".
   std::function<void(std::string_view point, const Order& order)> at_point;
 };
 

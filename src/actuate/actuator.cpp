@@ -6,6 +6,7 @@
 #include <atomic>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -56,6 +57,7 @@ struct Actuator::Core {
 
   mutable std::mutex counts_mutex;  ///< of the counters, which the runner's thread adds to
   Summary counts;
+  std::set<std::string> on_record;  ///< ids of the ladders being climbed whose begin is on record
 
   std::unique_ptr<act::Runner> runner;  ///< last: its thread uses the above
 
@@ -146,9 +148,10 @@ struct Actuator::Core {
     return process;
   }
 
-  void count(const act::AuditEntry& entry) {
-    if (entry.action.empty() || entry.event == "intent") return;
+  void count(const act::AuditEntry& entry, bool is_on_record) {
     const std::scoped_lock lock(counts_mutex);
+    if (entry.event == "begin" && is_on_record) on_record.insert(entry.climb);
+    if (entry.action.empty() || entry.event == "intent") return;
     ++counts.acts[{entry.action, entry.event}];
   }
 
@@ -296,18 +299,28 @@ struct Actuator::Core {
     return true;
   }
 
-  /// Which ladders have begun, and which have ended. REQUIRES: `mutex` is held.
+  /// Which ladders have begun, and which have ended. One has begun once its record says so: a ladder that nobody climbs
+  /// and that the state knows is over, but one that was not recorded before a crash has never done anything.
+  /// REQUIRES: `mutex` is held.
   void follow() {
-    std::set<std::string> climbed;
+    std::map<std::string, bool> climbed;  // by subject: whether it is on record
     const act::ActsState acts = runner->state();
-    for (const auto& climb : acts.climbs) climbed.insert(act::subject_key(climb.subject));
+    {
+      const std::scoped_lock lock(counts_mutex);
+      std::set<std::string> known;
+      for (const auto& climb : acts.climbs) {
+        climbed[act::subject_key(climb.subject)] = on_record.contains(climb.id);
+        if (on_record.contains(climb.id)) known.insert(climb.id);
+      }
+      on_record = std::move(known);
+    }
     climbing = climbed.size();
     bool changed = false;
     for (auto& [key, one] : state.cases) {
       if (!one.is_bound() || one.is_closed) continue;
-      const bool climbs = climbed.contains(one.subject);
-      if (climbs && !one.has_begun) changed = one.has_begun = true;
-      if (!climbs && one.has_begun) changed = one.is_closed = true;
+      const auto climb = climbed.find(one.subject);
+      if (climb != climbed.end() && climb->second && !one.has_begun) changed = one.has_begun = true;
+      if (climb == climbed.end() && one.has_begun) changed = one.is_closed = true;
     }
     if (changed) static_cast<void>(save());  // it is seen again in the next round
   }
@@ -319,6 +332,7 @@ struct Actuator::Core {
       if (entry.event == "begin" && entry.dry_run == options.act.dry_run) begun.insert(act::subject_key(entry.subject));
     for (auto& [key, one] : state.cases)
       if (one.is_bound() && begun.contains(one.subject)) one.has_begun = true;
+    for (const auto& climb : runner->state().climbs) on_record.insert(climb.id);
   }
 };
 
@@ -347,7 +361,7 @@ Result<std::unique_ptr<Actuator>> Actuator::open(ActuatorOptions options) {
   runner.tools.prove = [&c](const act::Subject& subject) { return c.prove(subject); };
   runner.now = c.options.now;
   runner.limit = [&c](const act::Subject& subject, const act::Step&, Timestamp now) { return c.limit(subject, now); };
-  runner.written = [&c](const act::AuditEntry& entry) { c.count(entry); };
+  runner.written = [&c](const act::AuditEntry& entry, bool is_on_record) { c.count(entry, is_on_record); };
   runner.at_point = c.options.at_point;
   // The record is locked first: another actuator must not lose its state to this one.
   auto opened = act::Runner::open(std::move(runner));
@@ -409,6 +423,7 @@ void Actuator::tick() {
   std::vector<Core::Round> rounds;
   {
     const std::scoped_lock lock(c.mutex);
+    c.follow();  // what the last tick began is on record by now
     rounds = c.rounds();
   }
   c.ask(rounds);

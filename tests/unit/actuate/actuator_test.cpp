@@ -431,13 +431,19 @@ void killed_at(const std::string& point, const std::string& action) {
       std::ofstream(acting.folder.path() + "/commands") << fmt::format("{}", fmt::join(fleet.commands, "\n"));
       ::_exit(0);
     };
+    std::atomic<bool> has_ticked{false};
     acting.at_point = [&](std::string_view at, const act::Order& order) {
-      if (at == point && order.action == action) die();
+      if (at != point || order.action != action) return;
+      if (point == "begin") has_ticked.wait(false);  // it begins, and is not on record
+      die();
     };
     fleet.obeyed = [&](const std::string& command) {
       if (command == point) die();
     };
     acting.open();
+    acting.actuator->tick();
+    has_ticked = true;
+    has_ticked.notify_all();
     acting.until(60);
     ::_exit(1);
   }
@@ -470,6 +476,7 @@ void killed_at(const std::string& point, const std::string& action) {
 }
 
 TEST(Actuator, KilledAtAnyMomentItNeitherRepeatsNorForgets) {
+  killed_at("begin", "");
   for (const char* action : {"signal-job", "drain", "requeue"})
     for (const char* point : {"intent", "performed", "done"}) killed_at(point, action);
   killed_at("scontrol requeue 7", "requeue");  // between its halves
