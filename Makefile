@@ -89,19 +89,21 @@ test-kubernetes: ## run the actions for Kubernetes on a real kube-apiserver: Deb
 	@$(if $(KUBERNETES),scripts/kubernetes/build_release.sh $(KUBERNETES))
 	@tests/kubernetes/apiserver.py build/test/act_once build/kubernetes$(addprefix -,$(KUBERNETES))/bin $(KUBERNETES_ARGS)
 
-dev: ## run all tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang; builds the fuzz targets too)
-	@scripts/setup.sh build test web browser fuzz
-	@$(call configure,dev)
-	@$(call compile,dev)
-	@VRAMTRACK_TEST_PATIENCE=15 $(CTEST) build/dev -j $(TEST_JOBS)
-
 # A tenth of the draws of `make test`: what the sanitizers find depends on the paths taken, and a path is taken by the first draws.
 # Without the tests that take longest there (tests/long_when_sanitized.txt): `make dev` runs those.
+run_sanitized = VRAMTRACK_TEST_PATIENCE=15 RC_PARAMS="seed=$(SEED) max_success=10" VRAMTRACK_TEST_SEED=$(SEED) \
+                scripts/run_tests.sh build/sanitized -j $(TEST_JOBS)
 sanitized: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang)
 	@scripts/setup.sh build test fuzz
 	@$(call configure,sanitized)
 	@$(call compile,sanitized) --target unit_tests
-	@VRAMTRACK_TEST_PATIENCE=15 RC_PARAMS="seed=$(SEED) max_success=10" scripts/run_tests.sh build/sanitized -j $(TEST_JOBS) -L unit
+	@$(run_sanitized) -L '^unit$$'
+
+dev: ## run under the same sanitizers what `make sanitized` leaves out: the binary, the servers, the page, the longest unit tests
+	@scripts/setup.sh build test web browser fuzz
+	@$(call configure,sanitized)
+	@$(call compile,sanitized)
+	@$(run_sanitized) -LE '^unit$$'
 
 # ThreadSanitizer cannot start where the kernel lays out memory too randomly; without randomness it always does.
 same_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
@@ -115,9 +117,9 @@ tsan: ## run the tests of the server, the agent, act, live, run and the probe un
 FUZZ_SECONDS ?= 20
 fuzz: ## run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20) of new input
 	@scripts/setup.sh build test fuzz
-	@$(call configure,dev)
-	@$(call compile,dev) --target fuzz_targets
-	@scripts/fuzz.sh build/dev $(FUZZ_SECONDS)
+	@$(call configure,fuzz)
+	@$(call compile,fuzz) --target fuzz_targets
+	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
 FAULT_ROUNDS ?= 100
 faults: ## let every I/O call and allocation of store, outbox and trace reader fail, the power go FAULT_ROUNDS (100) times 6, and kill the agent as often
@@ -130,9 +132,9 @@ faults: ## let every I/O call and allocation of store, outbox and trace reader f
 FUZZ_LONG_SECONDS ?= 3600
 fuzz-long: ## run every fuzz target for FUZZ_LONG_SECONDS (3600) in all, and print executions, coverage and findings
 	@scripts/setup.sh build test fuzz
-	@$(call configure,fuzz)
-	@$(call compile,fuzz) --target fuzz_targets
-	@scripts/fuzz_long.py build/fuzz --seconds $(FUZZ_LONG_SECONDS)
+	@$(call configure,coverage)
+	@$(call compile,coverage) --target fuzz_targets
+	@scripts/fuzz_long.py build/coverage --seconds $(FUZZ_LONG_SECONDS)
 
 MUTANTS_ARGS ?=
 mutants: ## check that a test kills each one-line mutation of tests/mutations.txt
