@@ -13,9 +13,10 @@ constexpr double kLeastPart_s = 10;
 /// A floor has risen when it is higher by this share, and by no less than kLeastRise_bytes.
 constexpr double kRiseShare = 0.02;
 constexpr double kLeastRise_bytes = 32 * kMiB;
-/// A run that still rose in this last share of its life, by kRisingShare of its level in the second half, had not
-/// settled.
+/// A run that still rose in this last share of its life, or within its last kLastParts parts, by kRisingShare of its
+/// level in the second half, had not settled. A floor is that of two parts: what comes in the last two does not show.
 constexpr double kLastShare = 0.15;
+constexpr double kLastParts = 2;
 constexpr double kRisingShare = 0.05;
 constexpr double kLeastRising_bytes = 64 * kMiB;
 /// A run whose alert stood did settle if its floor lay still for this last share of its life: an alert outlives the
@@ -28,17 +29,27 @@ std::size_t point_of(double age_s) {
   return point;
 }
 
+double part_s(std::size_t point) {
+  return std::max(kLeastPart_s, FinishedRun::age_s(point) / kParts);
+}
+
 }  // namespace
 
 void RunCurve::observe(double age_s, double bytes) {
   ++samples_;
+  if (held_age_s_ >= 0) take(held_age_s_, held_bytes_);
+  held_age_s_ = age_s;
+  held_bytes_ = bytes;
+}
+
+void RunCurve::take(double age_s, double bytes) {
   peak_bytes_ = std::max(peak_bytes_, bytes);
   while (point_ + 1 < FinishedRun::kPoints && age_s > FinishedRun::age_s(point_)) {
     close();
     part_ = -1;
     floor_bytes_[++point_] = static_cast<float>(highest_bytes_);
   }
-  const auto part = static_cast<std::int64_t>(age_s / std::max(kLeastPart_s, FinishedRun::age_s(point_) / kParts));
+  const auto part = static_cast<std::int64_t>(age_s / part_s(point_));
   if (part != part_) {
     close();
     part_ = part;
@@ -64,6 +75,9 @@ void RunCurve::close() {
 
 FinishedRun RunCurve::run(Timestamp begin, Timestamp end, bool alerted, bool out_of_memory, bool from_start) const {
   RunCurve whole = *this;
+  const double life_s = seconds_between(begin, end);
+  // A later one shows what became of the memory.
+  if (held_age_s_ >= 0 && held_age_s_ <= life_s) whole.take(held_age_s_, held_bytes_);
   whole.close();
   FinishedRun run;
   run.begin = begin;
@@ -76,11 +90,10 @@ FinishedRun RunCurve::run(Timestamp begin, Timestamp end, bool alerted, bool out
     run.points = whole.point_ + 1;
     run.floor_bytes = whole.floor_bytes_;
   }
-  const double life_s = run.duration_s();
   const std::size_t half = point_of(life_s / 2);
   const double before = half > 0 ? static_cast<double>(whole.floor_bytes_[half - 1]) : 0;
   const bool still_rose =
-      whole.warm_up_s_ >= (1 - kLastShare) * life_s &&
+      whole.warm_up_s_ >= life_s - std::max(kLastShare * life_s, kLastParts * part_s(whole.point_)) &&
       whole.highest_bytes_ - before >= std::max(kRisingShare * whole.highest_bytes_, kLeastRising_bytes);
   if (out_of_memory)
     run.outcome = RunOutcome::out_of_memory;

@@ -18,17 +18,20 @@ class RunCurve {
   /// Ages must not decrease. O(1).
   void observe(double age_s, double bytes);
 
-  /// The run from `begin` to `end`, as far as it was seen. `alerted`: an alert was raised and not withdrawn; it was a
-  /// leak if the floor rose until near the end. `out_of_memory`: memory ran out, and it grew. `from_start`: the first
-  /// sample was the program's first memory.
+  /// The run from `begin` to `end`, as far as it was seen: without the last sample if that came after the end.
+  /// `alerted`: an alert was raised and not withdrawn; it was a leak if the floor rose until near the end.
+  /// `out_of_memory`: memory ran out, and it grew. `from_start`: the first sample was the program's first memory.
   [[nodiscard]] FinishedRun run(Timestamp begin, Timestamp end, bool alerted, bool out_of_memory,
                                 bool from_start) const;
 
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
 
  private:
+  void take(double age_s, double bytes);
   void close();
 
+  double held_age_s_ = -1;  ///< of the last sample, not yet taken in; below 0: there is none
+  double held_bytes_ = 0;
   std::array<float, FinishedRun::kPoints> floor_bytes_{};
   std::size_t point_ = 0;
   std::int64_t part_ = -1;   ///< the open one of the point's sixteen parts

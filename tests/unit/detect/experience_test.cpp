@@ -117,6 +117,22 @@ TEST(RunCurve, ARunThatStillRoseIsNobodysExample) {
   EXPECT_EQ(ProgramExperience(program_of(leak_always, 900, 3)).word({at(0), at(600), 0, kGiB}, at(0)).kind, Kind::none);
 }
 
+TEST(RunCurve, ARunThatRoseToItsEndIsNobodysExampleHoweverLongItWas) {
+  const auto straight = [](double t) { return 1 * kGiB + t * 8 * kMiB; };
+  for (double life_s = 60; life_s < 86400; life_s *= 1.07)
+    EXPECT_EQ(run_of(straight, life_s, 0).outcome, RunOutcome::rising) << life_s;
+}
+
+TEST(RunCurve, WhatCameAfterTheEndIsNotOfTheRun) {
+  RunCurve curve;
+  const auto straight = [](double t) { return 1 * kGiB + t * 8 * kMiB; };
+  for (int t = 0; t <= 600; t += 6) curve.observe(t, straight(t));
+  curve.observe(606, kGiB / 2);
+  const FinishedRun run = curve.run(at(0), at(600), false, false, true);
+  EXPECT_EQ(run.outcome, RunOutcome::rising);
+  EXPECT_GE(run.settled_bytes, straight(480));
+}
+
 TEST(Program, RanksOfOneJobAreOneRun) {
   Program program;
   for (int rank = 0; rank < 8; ++rank)
