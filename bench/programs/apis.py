@@ -1,6 +1,7 @@
 """What the programs of each API run on: how they are built, and their environment."""
 import fcntl
 import hashlib
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -27,6 +28,18 @@ def before(folder, name="LD_LIBRARY_PATH"):
     return os.pathsep.join([str(folder), *filter(None, [os.environ.get(name)])])
 
 
+def compiled(path, options, libraries, missing=""):
+    """The command that runs the program. `missing`: what to say where the API's headers or library are not installed."""
+    target = options.build / "bench_programs" / path.parent.name / path.stem
+    target.parent.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([*COMPILERS[path.suffix], *FLAGS, str(path), "-o", str(target), *libraries, "-ldl", "-lpthread"], capture_output=True, text=True)
+    if done.returncode and missing and any(words in done.stderr + done.stdout for words in ("cannot find", "No such file")):
+        raise Unavailable(missing)
+    if done.returncode:
+        raise Failed(f"{path.name}: {done.stderr.strip().splitlines()[0]}")
+    return [target]
+
+
 class Compiled:
     """C and C++ on a library that is in the build, or on the system's (`folder` is None)."""
 
@@ -37,18 +50,8 @@ class Compiled:
         folder = options.build / self.folder if self.folder else None
         if folder and not any(folder.glob("*.so*")):
             raise Failed(f"{folder} has no library; build it first")
-        target = options.build / "bench_programs" / path.parent.name / path.stem
-        target.parent.mkdir(parents=True, exist_ok=True)
         places = ["-L", str(folder)] if folder else []
-        done = subprocess.run([*COMPILERS[path.suffix], *FLAGS, str(path), "-o", str(target), *places, "-Wl,--as-needed", *self.library, "-ldl",
-                               "-lpthread"], capture_output=True, text=True)  # fmt: skip
-        if done.returncode and self.missing and "cannot find" in done.stderr + done.stdout:
-            raise Unavailable(self.missing)
-        if done.returncode and self.missing and "No such file" in done.stderr:
-            raise Unavailable(self.missing)
-        if done.returncode:
-            raise Failed(f"{path.name}: {done.stderr.strip().splitlines()[0]}")
-        return [target], {"LD_LIBRARY_PATH": before(folder)} if folder else {}
+        return compiled(path, options, [*places, "-Wl,--as-needed", *self.library], self.missing), {"LD_LIBRARY_PATH": before(folder)} if folder else {}
 
 
 class Once:
@@ -67,6 +70,33 @@ class Once:
         if self.answer[1]:
             raise self.answer[1]
         return self.answer[0]
+
+
+def driver_folder(_):
+    """Where this machine's CUDA driver is."""
+    listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, env={**os.environ, "PATH": "/sbin:/usr/sbin:" + os.environ["PATH"]}).stdout
+    paths = [pathlib.Path(line.split(" => ")[1]) for line in listed.splitlines() if line.strip().startswith("libcuda.so.1 ")]
+    if not paths:
+        raise Unavailable("no CUDA driver on this machine")
+    return paths[0].parent
+
+
+class OwnDriver:
+    """C and C++ on the CUDA driver of this machine."""
+
+    folder = Once(driver_folder)
+
+    def prepared(self, path, options):
+        return compiled(path, options, ["-L", str(self.folder(options)), "-l:libcuda.so.1"]), {}
+
+
+class OwnTorch:
+    """The PyTorch of the Python that runs this, on the GPU of this machine."""
+
+    def prepared(self, path, options):
+        if importlib.util.find_spec("torch") is None:
+            raise Unavailable(f"{sys.executable} has no PyTorch")
+        return [sys.executable, path], {"PYTHONPATH": before(HERE / "site-packages", "PYTHONPATH")}
 
 
 def third_party_python(_):
@@ -121,6 +151,8 @@ class Torch:
         return [python, path], environment
 
 
+#: With --gpu: on this machine's own GPU.
+OWN = {"cuda": OwnDriver(), "torch": OwnTorch()}
 APIS = {
     "cuda": Compiled(["-l:libcuda.so.1"], "tests/probe/cuda/driver"),
     "hip": Compiled(["-lamdhip64"], "tests/fake/hip"),

@@ -5,7 +5,8 @@
 
 leaking/ and healthy/ hold a program a file; what comes before the first "_" is its API. The comment LEAK HERE marks the
 line that must be named: the first site of the report is a leak, and its first frame in the program's own file is that
-line. In a healthy program no site may be a leak. The exit status is 1 only where a program could not be run.
+line. In a healthy program no site may be a leak. --gpu runs those of CUDA and PyTorch on the GPU, the driver and the
+PyTorch of this machine (the latter that of the Python that runs this), and the others not at all. The exit status is 1 only where a program could not be run.
 """
 import argparse
 import concurrent.futures
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from apis import APIS, Failed, Unavailable
+from apis import APIS, OWN, Failed, Unavailable
 from judging import Verdict, expected_line, judge, wilson
 from traced_run import report_of
 
@@ -40,7 +41,10 @@ def api_name(path):
 def measure(path, options, work):
     begun = time.monotonic()
     try:
-        api = APIS[api_name(path)]
+        name = api_name(path)
+        if options.gpu and name not in OWN:
+            raise Unavailable("not on this machine's GPU")
+        api = OWN[name] if options.gpu else APIS[name]
         command, environment = api.prepared(path, options)
         report, headline = report_of(command, environment, options, work / f"{path.parent.name}-{path.stem}")
         return judge(path, report, headline)._replace(seconds=time.monotonic() - begun)
@@ -63,6 +67,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build/test")
     parser.add_argument("--binary", type=pathlib.Path, help="the vramtrack that runs and reports, if not that of BUILD")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--gpu", action="store_true", help="on this machine's GPU instead of doubles of the drivers")
     parser.add_argument("--torch", default="2.15.0", help="the version of PyTorch")
     parser.add_argument("--keep", type=pathlib.Path, help="where traces and reports are kept")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN")
