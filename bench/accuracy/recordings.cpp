@@ -188,6 +188,10 @@ std::string field(const std::vector<std::string>& heading, const std::vector<std
 std::vector<Trace> own_recordings(const std::string& folder, Split split) {
   // The programs leak for minutes so that all of them can be recorded in eight; leaks that are watched for last hours.
   constexpr double kStretch = 60;
+  // The cap of a program is 1 to 3 GiB so that all of them fit on one card. What vramtrack knows of cards (how much a
+  // driver needs, which growth is too small to matter) holds for whole ones, so the cap becomes what such a card has
+  // beside the context of the process.
+  constexpr double kCard = 24 * 1024 * 1048576.0;
   std::vector<Trace> traces;
   if (!std::filesystem::exists(folder + "/labels.csv")) return traces;
   const auto labels = rows_of(folder + "/labels.csv");
@@ -200,7 +204,11 @@ std::vector<Trace> own_recordings(const std::string& folder, Split split) {
     trace.group = Group::recorded;
     trace.family = "recorded " + label("framework");
     trace.source = label("name");
-    trace.capacity_bytes = std::stod(label("cap_bytes"));
+    const double cap = std::stod(label("cap_bytes"));
+    const std::string limit = label("process_limit_bytes");
+    const double context = limit.empty() ? 0 : std::stod(limit) - cap;
+    const double scale = (kCard - context) / cap;
+    trace.capacity_bytes = kCard;
     trace.label.leak = label("leak") == "1";
     if (trace.label.leak) {
       trace.label.pattern = label("pattern") == "step_increase" ? Pattern::step_increase
@@ -215,7 +223,7 @@ std::vector<Trace> own_recordings(const std::string& folder, Split split) {
       const std::string reserved = field(rows[0], rows[r], "reserved_bytes");
       const double t_s = std::stod(field(rows[0], rows[r], "t_s"));
       if (reserved.empty() || t_s > std::stod(end)) continue;
-      trace.points.push_back({kStretch * t_s, std::stod(reserved)});
+      trace.points.push_back({kStretch * t_s, context + scale * std::stod(reserved)});
     }
     if (trace.label.leak && label("oom_s").empty())
       trace.label.life_s = kStretch * (std::stod(end) - std::stod(label("onset_s")));
