@@ -3,10 +3,10 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 
 #include "cli/commands.hpp"
 #include "core/byte_input.hpp"
+#include "core/format.hpp"
 #include "explain/judge.hpp"
 #include "explain/render.hpp"
 #include "explain/story.hpp"
@@ -23,8 +23,13 @@ struct ExplainOptions {
   std::string format = "text";
 };
 
+struct Reading {
+  std::vector<explain::Message> messages;
+  std::uint64_t quotation_line = 0;  ///< as Reader::quotation_line()
+};
+
 /// The messages of one file, which is read as a stream.
-Result<std::vector<explain::Message>> read_file(const std::string& path) {
+Result<Reading> read_file(const std::string& path) {
   auto input = ByteInput::open(path, {"text files", false, 0});
   if (!input) return fail(input.error());
   explain::Reader reader;
@@ -35,13 +40,21 @@ Result<std::vector<explain::Message>> read_file(const std::string& path) {
     if (*size == 0) break;
     reader.feed({reinterpret_cast<const char*>(bytes.data()), *size});
   }
-  return reader.finish();
+  Reading reading;
+  reading.messages = reader.finish();
+  reading.quotation_line = reader.quotation_line();
+  return reading;
 }
 
 /// What is said of a text without a failure to get memory.
-std::string nothing_found(const std::string& name, std::span<const explain::Message> messages) {
+std::string nothing_found(const std::string& name, const Reading& reading) {
   std::string out = fmt::format("{}: no out-of-memory message found", name);
-  const auto events = explain::events_of({}, messages);
+  const auto events = explain::events_of({}, reading.messages);
+  if (events.empty() && reading.quotation_line > 0)
+    return out + fmt::format(
+                     "; line {} only mentions one. If it is a message, pass it with its figures, on a line of "
+                     "its own",
+                     format_number(reading.quotation_line));
   if (events.empty())
     return out + "; if it contains one, please report its wording (docs/explain.md lists the known ones)";
   for (std::size_t i = 0; i < events.size(); ++i)
@@ -55,15 +68,15 @@ int explain_files(const ExplainOptions& options, Console& console) {
   bool is_first = true;
   for (const std::string& file : files) {
     const std::string name = file == "-" ? "standard input" : file;
-    const auto messages = read_file(file);
-    if (!messages) {
-      console.error(fmt::format("cannot explain {}: {}", name, messages.error().message));
+    const auto reading = read_file(file);
+    if (!reading) {
+      console.error(fmt::format("cannot explain {}: {}", name, reading.error().message));
       exit_code = kFailed;
       continue;
     }
-    const auto explanation = explain::explain(*messages);
+    const auto explanation = explain::explain(reading->messages);
     if (!explanation) {
-      console.error(nothing_found(name, *messages));
+      console.error(nothing_found(name, *reading));
       exit_code = std::max(exit_code, kNoMessage);
       continue;
     }

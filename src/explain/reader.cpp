@@ -4,13 +4,14 @@
 #include <tuple>
 
 #include "explain/anchors.hpp"
+#include "explain/quotation.hpp"
 
 namespace vramtrack::explain {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 20;
 /// Kept before what is settled: the begin of a line, for wordings that stand there.
-constexpr std::size_t kBehindBytes = 256;
+constexpr std::size_t kBehindBytes = kBeforeBytes;
 constexpr std::size_t kMostMessages = 10'000;
 constexpr std::size_t kMostTextBytes = 300;
 /// A size of an address space, and no process's: the driver's "unknown" (2^64 - 1) as PyTorch prints it under WSL.
@@ -124,6 +125,14 @@ void Reader::take(const Found& found) {
         static_cast<std::uint64_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_),
                                               text_.begin() + static_cast<std::ptrdiff_t>(found.begin), '\n'));
     counted_ = found.begin;
+  }
+  const auto size_count =
+      static_cast<std::size_t>(std::count_if(found.match.captured.begin(), found.match.captured.end(),
+                                             [](const Captured& captured) { return is_size(captured.figure); }));
+  const bool is_failure = found.wording->role != Role::context && found.wording->role != Role::frame;
+  if (is_failure && is_quotation(text_, found.begin, found.match.end, size_count)) {
+    if (quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
+    return;
   }
   if (messages_.size() >= kMostMessages) {
     ++dropped_;

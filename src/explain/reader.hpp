@@ -23,6 +23,8 @@ class Reader {
   [[nodiscard]] std::uint64_t line_count() const { return lines_before_; }
   /// Messages that were not kept.
   [[nodiscard]] std::uint64_t dropped_count() const { return dropped_; }
+  /// The first line on which a message is only mentioned (quotation.hpp); 0: there is none.
+  [[nodiscard]] std::uint64_t quotation_line() const { return quotation_line_; }
 
  private:
   struct Found {
@@ -41,6 +43,7 @@ class Reader {
   TableReader tables_;
   std::vector<Message> messages_;
   std::uint64_t dropped_ = 0;
+  std::uint64_t quotation_line_ = 0;
 };
 
 /// The messages of a text at hand.

@@ -20,6 +20,7 @@ FILES = {
     "crash.log": "step 2380 loss 0.66\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.12 GiB. GPU 0 has a total capacity of "
                  "23.99 GiB of which 871.00 MiB is free. Including non-PyTorch memory, this process has 23.13 GiB memory in use. Of the "
                  "allocated memory 22.41 GiB is allocated by PyTorch, and 212.50 MiB is reserved by PyTorch but unallocated.\n",
+    "mentioned.log": "loading\nTips: if you see CUDA out of memory, lower the batch size.\n",
     "killed.log": "step 2380 loss 0.66\nKilled\n",
     "story.log": "[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 336.00 MiB. GPU 2 has a total capacity of 79.15 GiB of which "
                  "141.25 MiB is free. Process 2109115 has 78.99 GiB memory in use. Of the allocated memory 77.21 GiB is allocated by PyTorch, and "
@@ -184,6 +185,7 @@ CASES = {
     "explain_unknown": ["explain", "killed.log"],
     "explain_story": ["explain", "story.log"],
     "explain_notice": ["explain", "notice.log"],
+    "explain_mentioned": ["explain", "mentioned.log"],
     "explain_nothing": ["explain", "leak.csv", "no-such-file"],
     "doctor_drm": ["doctor", "--set", "sources.enabled=drm", "--set", f"sources.sys-root={FIXTURES}/sys"],
 }

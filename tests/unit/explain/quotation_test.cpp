@@ -1,0 +1,70 @@
+// Each line of the two fixtures is one text: those that only mention a message, and those that are one.
+#include "explain/quotation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "explain/reader.hpp"
+#include "paths.hpp"
+
+namespace vramtrack::explain {
+namespace {
+
+/// "\n" in a line stands for a line feed.
+std::vector<std::string> texts_of(const std::string& name) {
+  std::ifstream in(tests_dir() + "/fixtures/explain/" + name);
+  std::vector<std::string> out;
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.empty() || line.starts_with("%")) continue;
+    for (std::size_t at = 0; (at = line.find("\\n", at)) != std::string::npos;) line.replace(at, 2, "\n");
+    out.push_back(line);
+  }
+  return out;
+}
+
+TEST(Quotation, IsNoMessage) {
+  const auto texts = texts_of("quotations.txt");
+  ASSERT_GE(texts.size(), 60U);
+  for (const std::string& text : texts) {
+    Reader reader;
+    reader.feed(text);
+    const auto messages = reader.finish();
+    EXPECT_TRUE(messages.empty()) << text << "\n  taken for: " << messages.front().wording->name;
+    EXPECT_NE(reader.quotation_line(), 0U) << text;
+  }
+}
+
+TEST(Quotation, AMessageIsNone) {
+  const auto texts = texts_of("messages.txt");
+  ASSERT_GE(texts.size(), 60U);
+  for (const std::string& text : texts) EXPECT_FALSE(read_messages(text).empty()) << text;
+}
+
+TEST(Quotation, DoesNotHideTheMessageBesideIt) {
+  const auto messages = read_messages(
+      "Tips: if you see CUDA out of memory, lower the batch size\n"
+      "RuntimeError: CUDA error: out of memory\n");
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].line, 2U);
+}
+
+TEST(Quotation, PiecesOfAnySizeGiveTheSame) {
+  std::string text;
+  while (text.size() < 3'000'000)
+    text += std::string(200, 'x') + ". If you see the error CUDA out of memory, lower it\nCUDA error: out of memory\n";
+  const auto whole = read_messages(text);
+  for (const std::size_t piece : {4095U, 1'000'003U}) {
+    Reader reader;
+    for (std::size_t at = 0; at < text.size(); at += piece) reader.feed(std::string_view(text).substr(at, piece));
+    const auto messages = reader.finish();
+    ASSERT_EQ(messages.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(messages[i].line, whole[i].line);
+  }
+}
+
+}  // namespace
+}  // namespace vramtrack::explain
