@@ -163,6 +163,15 @@ TEST(Judge, TheFiguresOfALineBesideHelp) {
             Cause::fragmentation);
 }
 
+TEST(Judge, AReplicasErrorIsOneWithItsTrueMessage) {
+  const auto replica = explained(
+      "torch.cuda.OutOfMemoryError: Caught OutOfMemoryError in replica 0 on device 0.\n"
+      "Original Traceback (most recent call last):\n  File \"parallel_apply.py\", line 64, in _worker\n" +
+      torch(0.02, 24, 0.01, 22.9, 0.2));
+  EXPECT_EQ(replica.failures.size(), 1U);
+  EXPECT_EQ(replica.cause, Cause::full);
+}
+
 constexpr std::string_view kBudget =
     "INFO worker.py: the current vLLM instance can use total_gpu_memory (80.00GiB) x gpu_memory_utilization (0.25) = "
     "20.00GiB\n";
