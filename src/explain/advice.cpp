@@ -144,6 +144,12 @@ std::string would_tell_of(const Failure& f) {
   if (f.wording->role == Role::host)
     return "the kernel's log (dmesg -T | grep -i -e oom -e killed), kubectl describe pod, or sacct -o State,MaxRSS of "
            "the job";
+  if (takes_device_at_start(*f.wording))
+    return "what the program prints around the message: how much it may take (Created device, Stats: Limit), how much "
+           "of "
+           "that was in use (InUse), and what holds most (Peak buffers, Bin, Current usage); or who else held the "
+           "device: "
+           "vramtrack watch beside the program";
   return "who held the device when it failed: vramtrack watch beside the program, or vramtrack run -- PROGRAM, or the "
          "whole message with its figures";
 }

@@ -167,6 +167,13 @@ Answer by_limit(const Failure& f, const Sums& s) {
                                                              asked, size_words(s.held()), size_words(*s.allowed))};
 }
 
+/// The request alone exceeds what the allocator may take, and the program does not call that a limit.
+Answer by_size_of_share(const Failure& f, const Sums& s) {
+  if (f.wording->otherwise == Cause::limit || !s.allowed || s.asked < *s.allowed) return std::nullopt;
+  return Verdict{Cause::too_big, fmt::format("{} were requested, and the allocator may take {} in all",
+                                             size_words(s.asked), size_words(*s.allowed))};
+}
+
 Answer by_intel_piece(const Failure& f, const Sums& s) {
   if (f.wording->name != "torch_xpu" || s.asked < kIntelPieceBytes || !s.total) return std::nullopt;
   const double free = s.free.value_or(*s.total - s.held());
@@ -271,9 +278,9 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 
 /// The first that applies decides; docs/explain.md has them in this order. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_kv_cache,        by_total_need, by_size_of_device, by_pieces,         by_room_on_device,
-    by_cache,           by_limit,      by_intel_piece,    by_outside_figure, by_others,
-    by_what_is_outside, by_own_need,   by_process,        by_little_room};
+    by_kv_cache, by_total_need,      by_size_of_device, by_pieces,      by_room_on_device,
+    by_cache,    by_limit,           by_size_of_share,  by_intel_piece, by_outside_figure,
+    by_others,   by_what_is_outside, by_own_need,       by_process,     by_little_room};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
@@ -330,10 +337,7 @@ std::string wording_words(const Failure& f) {
       if (const auto needed = f.figures.get(Figure::needed))
         add(fmt::format("it needs {} in all", size_words(*needed)));
       add(fmt::format("{} did not find that much free", f.wording->program));
-      if (f.wording->program.find("XLA") != std::string_view::npos ||
-          f.wording->program.find("TensorFlow") != std::string_view::npos)
-        out += ", and it takes most of the device for itself when it starts: its own arrays filled it";
-      else if (f.wording->program == "llama.cpp/ggml" || f.wording->program == "Ollama")
+      if (f.wording->program == "llama.cpp/ggml" || f.wording->program == "Ollama")
         out += ", and such a buffer is made when the model is loaded, before anything can grow";
       break;
     case Cause::outside:
@@ -346,12 +350,22 @@ std::string wording_words(const Failure& f) {
       add(fmt::format("{} had filled the device before", f.wording->program));
       break;
     default:
+      if (const auto needed = f.figures.get(Figure::needed))
+        add(fmt::format("the program needs {} in all", size_words(*needed)));
       add(fmt::format("{} says that memory ran out, but not who holds it", f.wording->program));
+      if (takes_device_at_start(*f.wording))
+        add("its own arrays may have filled what it takes of the device when it starts, or others held the device "
+            "before");
   }
   return out;
 }
 
 }  // namespace
+
+bool takes_device_at_start(const Wording& wording) {
+  return wording.role == Role::device && (wording.program.find("XLA") != std::string_view::npos ||
+                                          wording.program.find("TensorFlow") != std::string_view::npos);
+}
 
 double ordinary_outside_bytes(double total_bytes) {
   return std::max({kGiB, std::min(2 * kGiB, total_bytes / 8), total_bytes / 10});

@@ -20,6 +20,10 @@ using Answer = std::optional<Verdict>;
 /// Sets cause and because of `failure`. Pure.
 void find_cause(Failure& failure);
 
+/// TensorFlow and JAX take most of the device when they start. An array may then be too much for what is left of
+/// theirs, or others may have held the device before; the size of the request does not tell which.
+bool takes_device_at_start(const Wording& wording);
+
 /// "4.26 GiB", "871.0 MiB", "90 bytes"; "4.0 EiB" for sizes that no machine has.
 std::string size_words(double bytes);
 /// More than any machine has: such a size is itself wrong.

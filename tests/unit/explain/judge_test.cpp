@@ -163,6 +163,42 @@ TEST(Judge, TheFiguresOfALineBesideHelp) {
             Cause::fragmentation);
 }
 
+TEST(Judge, TheSizeOfTheRequestAloneDoesNotShowThatItIsTooBig) {
+  for (const std::string_view text :
+       {"RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+        "RESOURCE_EXHAUSTED: Out of memory allocating 4770354232 bytes.",
+        "RESOURCE_EXHAUSTED: Failed to allocate request for 176.00MiB (184549376B) on device ordinal 0",
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 27.93GiB (rounded to 29995136256)requested by op",
+        "OOM when allocating tensor with shape[320000,512] and type float on /job:localhost/replica:0/task:0/"
+        "device:GPU:0 by allocator GPU_0_bfc"}) {
+    const auto one = explained(text);
+    EXPECT_EQ(one.cause, Cause::unknown) << text;
+    EXPECT_NE(one.would_tell.find("Stats: Limit"), std::string::npos) << one.would_tell;
+    EXPECT_TRUE(one.next_step.empty()) << one.next_step;
+  }
+}
+
+TEST(Judge, ARequestBeyondTheDeviceOfTheTextIsTooBig) {
+  const std::string tensor =
+      "OOM when allocating tensor with shape[320000,51200] and type float on /job:localhost/replica:0/task:0/"
+      "device:GPU:0 by allocator GPU_0_bfc\n";
+  const std::string created =
+      "Created device /job:localhost/replica:0/task:0/device:GPU:{} with 10415 MB memory:  -> device: 0, name: Tesla\n";
+  EXPECT_EQ(cause_of(fmt::format(fmt::runtime(created), 0) + tensor), Cause::too_big) << "61 GiB";
+  EXPECT_EQ(cause_of(fmt::format(fmt::runtime(created), 1) + tensor), Cause::unknown) << "of another device";
+  const std::string small =
+      "OOM when allocating tensor with shape[3200,512] and type float on /job:localhost/replica:0/task:0/"
+      "device:GPU:0 by allocator GPU_0_bfc\n";
+  EXPECT_EQ(cause_of(fmt::format(fmt::runtime(created), 0) + small), Cause::unknown);
+  const std::string smi = "|  0%   41C    P8    16W / 350W |     12MiB / 24576MiB |      0%      Default |\n";
+  EXPECT_EQ(cause_of(smi + "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 30000000000 "
+                           "bytes.\n"),
+            Cause::too_big);
+  EXPECT_EQ(cause_of(smi + "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 "
+                           "bytes.\n"),
+            Cause::unknown);
+}
+
 TEST(Judge, AReplicasErrorIsOneWithItsTrueMessage) {
   const auto replica = explained(
       "torch.cuda.OutOfMemoryError: Caught OutOfMemoryError in replica 0 on device 0.\n"
