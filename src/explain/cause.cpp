@@ -170,8 +170,8 @@ Answer by_limit(const Failure& f, const Sums& s) {
 /// The request alone exceeds what the allocator may take, and the program does not call that a limit.
 Answer by_size_of_share(const Failure& f, const Sums& s) {
   if (f.wording->otherwise == Cause::limit || !s.allowed || s.asked < *s.allowed) return std::nullopt;
-  return Verdict{Cause::too_big, fmt::format("{} were requested, and the allocator may take {} in all",
-                                             size_words(s.asked), size_words(*s.allowed))};
+  return Verdict{Cause::too_big, fmt::format("{} were requested, and {} are allowed in all", size_words(s.asked),
+                                             size_words(*s.allowed))};
 }
 
 Answer by_intel_piece(const Failure& f, const Sums& s) {
@@ -255,6 +255,23 @@ Answer by_own_need(const Failure& f, const Sums& s) {
 }
 
 /// The message was cut off before the allocator's figures, and tells what this process holds.
+/// Only one of what is free and what the device has is told.
+Answer by_what_is_told(const Failure& f, const Sums& s) {
+  if (!s.allocated || s.total.has_value() == s.free.has_value()) return std::nullopt;
+  if (s.free) {
+    if (s.asked <= *s.free) return std::nullopt;
+    return Verdict{filled_by(s.asked, *s.allocated + *s.free),
+                   fmt::format("{} were allocated and {} were free when {} were requested", size_words(*s.allocated),
+                               size_words(*s.free), size_words(s.asked))};
+  }
+  const std::string sizes = fmt::format("{} of the device's {} were allocated when {} were requested",
+                                        size_words(*s.allocated), size_words(*s.total), size_words(s.asked));
+  const bool fills = s.held() + s.asked > *s.total - ordinary_outside_bytes(*s.total);
+  if (fills) return Verdict{filled_by(s.asked, *s.total), sizes};
+  if (f.wording->otherwise != Cause::too_big) return std::nullopt;
+  return Verdict{Cause::unknown, sizes + "; the message does not say who holds the rest"};
+}
+
 Answer by_process(const Failure&, const Sums& s) {
   if (!s.total || !s.free || !s.process) return std::nullopt;
   const std::string sizes =
@@ -278,9 +295,9 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 
 /// The first that applies decides; docs/explain.md has them in this order. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_kv_cache, by_total_need,      by_size_of_device, by_pieces,      by_room_on_device,
-    by_cache,    by_limit,           by_size_of_share,  by_intel_piece, by_outside_figure,
-    by_others,   by_what_is_outside, by_own_need,       by_process,     by_little_room};
+    by_kv_cache, by_total_need,    by_size_of_device, by_pieces,         by_room_on_device, by_cache,
+    by_limit,    by_size_of_share, by_intel_piece,    by_outside_figure, by_others,         by_what_is_outside,
+    by_own_need, by_what_is_told,  by_process,        by_little_room};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
@@ -336,6 +353,10 @@ std::string wording_words(const Failure& f) {
     case Cause::too_big:
       if (const auto needed = f.figures.get(Figure::needed))
         add(fmt::format("it needs {} in all", size_words(*needed)));
+      if (f.wording->name == "torch_mps_buffer") {
+        add("Metal does not allocate as much in one piece on this machine");
+        break;
+      }
       add(fmt::format("{} did not find that much free", f.wording->program));
       if (f.wording->program == "llama.cpp/ggml" || f.wording->program == "Ollama")
         out += ", and such a buffer is made when the model is loaded, before anything can grow";
@@ -346,8 +367,14 @@ std::string wording_words(const Failure& f) {
       else
         add("the memory was released before, and others hold it now");
       break;
+    case Cause::fragmentation:
+      add(fmt::format(
+          "{} had {}", f.wording->program,
+          free_words(f.figures.get(Figure::free).value_or(0), f.figures.get(Figure::piece).value_or(0), f)));
+      break;
     case Cause::full:
       add(fmt::format("{} had filled the device before", f.wording->program));
+      if (const auto free = f.figures.get(Figure::free)) out += fmt::format(": {} were free", size_words(*free));
       break;
     default:
       if (const auto needed = f.figures.get(Figure::needed))

@@ -30,8 +30,9 @@ constexpr std::string_view kDenials[] = {"no", "not", "never", "without"};
 /// What may happen.
 constexpr std::string_view kModals[] = {"may", "might", "can", "could", "would", "should"};
 /// What did happen: stronger than the words above, except those of denial.
-constexpr std::string_view kEvents[] = {"failed", "crashed", "died",    "raised",     "threw",  "got",        "caught",
-                                        "hit",    "ran",     "aborted", "terminated", "exited", "encountered"};
+constexpr std::string_view kEvents[] = {
+    "failed",     "crashed", "died",        "raised",   "threw",    "got",      "caught",  "hit",  "ran", "aborted",
+    "terminated", "exited",  "encountered", "panicked", "returned", "reported", "printed", "said", "gave"};
 /// "retry on X": what a program does where X happens.
 constexpr std::string_view kReactions[] = {"retry", "exit",     "stop",   "restart", "resume", "fall",
                                            "back",  "fallback", "reduce", "lower",   "skip",   "enabled"};
@@ -176,9 +177,15 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
          (right.starts_with("= ") && right.size() > 2 && right[2] >= '0' && right[2] <= '9');
 }
 
+/// What stands behind the term of a list: ": lower the batch size".
+bool explains(std::string_view rest) {
+  static constexpr std::string_view kMarks[] = {": ", "- ", "-> ", "\xe2\x80\x94", "\xe2\x80\x93", "\xe2\x86\x92"};
+  return std::any_of(std::begin(kMarks), std::end(kMarks), [rest](auto mark) { return rest.starts_with(mark); });
+}
+
 /// Whether `before` ends with a mark of quotation that closes in `after`, and what stands around both shows that the
 /// message is a term or a string among others, not the value of a field or the text of an exception.
-bool is_term(std::string_view before, std::string_view after, Words clause) {
+bool is_term(std::string_view before, std::string_view after, Words clause, bool has_class) {
   if (before.empty() || !is_quote_mark(before.back())) return false;
   const char mark = before.back();
   const std::size_t close = after.find(mark);
@@ -192,7 +199,11 @@ bool is_term(std::string_view before, std::string_view after, Words clause) {
   const bool is_exact = trimmed(after.substr(0, close), " .!").empty();
   const std::string_view code = without_blanks_at_end(left);
   const std::string_view line = code_of(left);
-  if (line.empty() || trimmed(line, "*# \t").empty()) return is_exact && !trimmed(right, " \t.!").empty();
+  if (line.empty() || trimmed(line, "*# \t").empty()) {
+    // People begin their reports with the whole error in quotes: "`RuntimeError: X` on my card".
+    const std::string_view rest = trimmed(right, " \t.!");
+    return is_exact && (has_class ? explains(rest) : !rest.empty());
+  }
   const bool has_blank = code.size() < left.size();
   const char last = code.back();
   if (last == '=' && has_blank) return is_exact;
@@ -214,10 +225,7 @@ bool is_entry(std::string_view before, std::string_view after) {
                            (mark.back() == '.' || mark.back() == ')');
   const bool is_bullet =
       mark == "-" || mark == "\xe2\x80\xa2" || is_numbered || (mark.empty() && trimmed(before, " \t") == "*");
-  const bool explains = rest.starts_with(": ") || rest.starts_with("- ") || rest.starts_with("-> ") ||
-                        rest.starts_with("\xe2\x80\x94") || rest.starts_with("\xe2\x80\x93") ||
-                        rest.starts_with("\xe2\x86\x92");
-  return (is_bullet && explains && has_words) || mark.ends_with("[ ]") || mark.ends_with("[x]");
+  return (is_bullet && explains(rest) && has_words) || mark.ends_with("[ ]") || mark.ends_with("[x]");
 }
 
 /// What is said of it behind it: "X errors", "`X` usually means", "X?".
@@ -278,7 +286,9 @@ bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std
   if (is_in_code(before, message, after) || is_entry(before_class, after) || is_spoken_of(after) ||
       is_in_general(words))
     return true;
-  if (is_term(before, after, words.clause) || is_term(before_class, after, words.clause)) return true;
+  if (is_term(before, after, words.clause, false) ||
+      is_term(before_class, after, words.clause, before_class.size() < before.size()))
+    return true;
   if (!trimmed(before_class, " \t>|`*\"'").empty() || line < 2) return false;
   const std::string_view above = std::string_view(all_before).substr(0, line - 1);
   return goes_on(above.substr(above.rfind('\n') + 1), text.substr(end, kAfterBytes));

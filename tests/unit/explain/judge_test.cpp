@@ -199,6 +199,32 @@ TEST(Judge, ARequestBeyondTheDeviceOfTheTextIsTooBig) {
             Cause::unknown);
 }
 
+TEST(Judge, WhereTheFreeMemoryOrTheDeviceIsNotToldTheOtherFollows) {
+  constexpr std::string_view kXpu =
+      "XPU out of memory. Tried to allocate {} MiB. GPU 0 has a total capacity of 15.91 GiB. Of the allocated memory "
+      "{:.2f} GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated.";
+  const auto xpu = [&](int asked_mib, double allocated_gib) {
+    return cause_of(fmt::format(fmt::runtime(kXpu), asked_mib, allocated_gib));
+  };
+  EXPECT_EQ(xpu(256, 15.2), Cause::full);
+  EXPECT_EQ(xpu(3000, 13.0), Cause::too_big);
+  EXPECT_EQ(xpu(256, 4.0), Cause::unknown) << "who holds the rest is not said";
+  constexpr std::string_view kPaddle =
+      "Out of memory error on GPU 0. Cannot allocate {}MB memory on GPU 0, 11.999512GB memory has been allocated and "
+      "available memory is only 0.000000B.";
+  EXPECT_EQ(cause_of(fmt::format(fmt::runtime(kPaddle), 50)), Cause::full);
+  EXPECT_EQ(cause_of(fmt::format(fmt::runtime(kPaddle), 5000)), Cause::too_big);
+}
+
+TEST(Judge, FreePiecesOfATpuAreFragmentation) {
+  const auto pieces = explained(
+      "RESOURCE_EXHAUSTED: Attempting to allocate 31.06M. That was not possible. There are 58.64M free. Due to "
+      "fragmentation, the largest contiguous region of free memory is 30.56M.; (0x0x0_HBM0)");
+  EXPECT_EQ(pieces.cause, Cause::fragmentation);
+  EXPECT_NE(pieces.because.find("31.1 MiB were requested"), std::string::npos) << pieces.because;
+  EXPECT_NE(pieces.because.find("30.6 MiB"), std::string::npos) << pieces.because;
+}
+
 TEST(Judge, AReplicasErrorIsOneWithItsTrueMessage) {
   const auto replica = explained(
       "torch.cuda.OutOfMemoryError: Caught OutOfMemoryError in replica 0 on device 0.\n"
