@@ -24,7 +24,7 @@ constexpr std::string_view kGeneral[] = {
     "solves",   "solved",   "resolve",    "resolves", "resolved", "handle",    "handles",      "handling",
     "handler",  "catch",    "catches",    "catching", "debug",    "debugging", "troubleshoot", "troubleshooting",
     "mitigate", "causes",   "common",     "frequent", "see",      "errors",    "exceptions",   "issues",
-    "problems", "such",     "retries",    "prone"};
+    "problems", "such",     "expect",     "expects",  "expected", "retries",   "prone"};
 /// What did not happen.
 constexpr std::string_view kDenials[] = {"no", "not", "never", "without"};
 /// What may happen.
@@ -34,13 +34,14 @@ constexpr std::string_view kEvents[] = {
     "failed",     "crashed", "died",        "raised",   "threw",    "got",      "caught",  "hit",  "ran", "aborted",
     "terminated", "exited",  "encountered", "panicked", "returned", "reported", "printed", "said", "gave"};
 /// "retry on X": what a program does where X happens.
-constexpr std::string_view kReactions[] = {"retry", "exit",     "stop",   "restart", "resume", "fall",
-                                           "back",  "fallback", "reduce", "lower",   "skip",   "enabled"};
+constexpr std::string_view kReactions[] = {"retry",   "exit",     "stop",   "restart", "resume", "fall",
+                                           "back",    "fallback", "reduce", "lower",   "skip",   "enabled",
+                                           "retries", "restarts", "falls",  "halve"};
 /// Words behind a message that speak of messages in general: "X errors", "X usually means".
 constexpr std::string_view kGeneralAfter[] = {"errors",    "exceptions", "issues", "problems",  "failures",  "crashes",
                                               "means",     "usually",    "often",  "typically", "sometimes", "can",
                                               "may",       "might",      "could",  "should",    "will",      "if",
-                                              "indicates", "happens",    "is",     "are"};
+                                              "indicates", "happens",    "occurs", "is",        "are"};
 /// Nouns between a message and what is said of it.
 constexpr std::string_view kNouns[] = {"error", "exception", "message", "status", "problem", "issue"};
 /// Statements that raise, catch or compare errors.
@@ -69,15 +70,23 @@ std::string_view without_blanks_at_end(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
-/// In lower case, with ASCII's quote marks for the typographic ones.
+/// In lower case, with ASCII's quote marks and Markdown for the typographic ones and for HTML, and with the line
+/// feeds that JSON and Python escape.
 std::string plain(std::string_view text) {
-  static constexpr std::string_view kMarks[] = {"\xe2\x80\x9c", "\xe2\x80\x9d", "\xe2\x80\x98", "\xe2\x80\x99"};
+  static constexpr struct {
+    std::string_view mark;
+    std::string_view plain;
+  } kMarks[] = {{"\xe2\x80\x9c", "\""}, {"\xe2\x80\x9d", "\""}, {"\xe2\x80\x98", "'"}, {"\xe2\x80\x99", "'"},
+                {"<code>", "`"},        {"</code>", "`"},       {"<b>", "*"},          {"</b>", "*"},
+                {"<strong>", "*"},      {"</strong>", "*"},     {"<li>", "- "},        {"\\item ", "- "},
+                {"\\n", "\n"}};
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    const auto mark = std::find(std::begin(kMarks), std::end(kMarks), text.substr(i, 3));
+    const auto mark = std::find_if(std::begin(kMarks), std::end(kMarks),
+                                   [&](const auto& known) { return text.substr(i).starts_with(known.mark); });
     if (mark != std::end(kMarks)) {
-      out += mark < kMarks + 2 ? '"' : '\'';
-      i += 3;
+      out += mark->plain;
+      i += mark->mark.size();
     } else {
       out += text[i] == '\n' ? '\n' : normal(text[i]);
       ++i;
@@ -94,7 +103,7 @@ struct Before {
 
   explicit Before(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = std::min(text.find(' ', at), text.size());
+      const std::size_t end = std::min(text.find_first_of(" =\"", at), text.size());
       if (end > at) add(text.substr(at, end - at));
       at = end + 1;
     }
@@ -169,9 +178,18 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   // "case 3: X" is no statement, but the begin of a log line.
   if (has(kStatements, first) && code.find(": ") == std::string_view::npos) return true;
   if (const auto function = called_with_string(code); !function.empty() && !is_exception(function)) return true;
+  // The help of a program: "--retry  what to do on X".
+  if (const auto option = trimmed(before); option.size() > 2 && option.starts_with("--") && is_letter(option[2]))
+    return true;
+  // A pattern: /X/, %X%.
+  if (!before.empty() && !after.empty() && before.back() == after.front() &&
+      (after.front() == '/' || after.front() == '%'))
+    return true;
   const std::string_view left = without_blanks_at_end(before);
-  const std::string_view right = trimmed(after, " \t");
-  if (is_name(message) && ((code.empty() && right == ",") || right.starts_with(");"))) return true;
+  const std::string_view right = trimmed(after, " \t\"'}])");
+  // A counter that counted none.
+  if (right == "0" && after.starts_with("\"}")) return true;
+  if (is_name(message) && ((code.empty() && right == ",") || trimmed(after, " ").starts_with(");"))) return true;
   return left.ends_with("==") || left.ends_with("!=") || left.ends_with("&&") || left.ends_with("||") ||
          right.starts_with("==") || right.starts_with("!=") || right.starts_with("&&") || after.starts_with("&") ||
          (right.starts_with("= ") && right.size() > 2 && right[2] >= '0' && right[2] <= '9');
@@ -249,15 +267,23 @@ bool is_in_general(const Before& words) {
   if (has_any(words.sentence, kConditions)) return true;
   const Words clause = words.clause;
   if (clause.empty()) return false;
-  if (has_any(words.part, kDenials)) return true;
-  if (has_any(clause, kEvents)) return false;
-  if (has_any(clause, kModals)) return true;
   const std::string_view last = clause.back();
-  if (last == "on" && has_any(clause, kReactions)) return true;
-  if (last == "for") return true;
-  const bool is_reason = clause.size() > 1 && ((last == "to" && clause[clause.size() - 2] == "due") ||
-                                               (last == "of" && clause[clause.size() - 2] == "because"));
-  return !is_reason && has_any(clause, kGeneral);
+  const std::string_view before_last = clause.size() > 1 ? clause[clause.size() - 2] : "";
+  if (last == "when" || last == "upon" || last == "for" || (last == "on" && has_any(clause, kReactions))) return true;
+  // "could not be loaded because X" denies something else.
+  if (last == "because" || (last == "of" && before_last == "because") || (last == "to" && before_last == "due"))
+    return has_any(clause, kModals) && !has_any(clause, kDenials);
+  if (has_any(words.part, kDenials)) return true;
+  return !has_any(clause, kEvents) && (has_any(clause, kModals) || has_any(clause, kGeneral));
+}
+
+/// The sentence behind the message ends as a question.
+bool is_asked(std::string_view after) {
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const bool ends = i + 1 == after.size() || after[i + 1] == ' ' || is_quote_mark(after[i + 1]);
+    if (ends && (after[i] == '.' || after[i] == '!' || after[i] == '?')) return after[i] == '?';
+  }
+  return false;
 }
 
 /// The line above addresses the reader, and its sentence goes on behind the message: `after` begins in lower case.
@@ -283,7 +309,7 @@ bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std
   const std::string_view before_class = before.substr(0, begin_with_classes(before));
   const Before words(before);
   const std::string message = plain(text.substr(begin, end - begin));
-  if (is_in_code(before, message, after) || is_entry(before_class, after) || is_spoken_of(after) ||
+  if (is_in_code(before, message, after) || is_entry(before_class, after) || is_spoken_of(after) || is_asked(after) ||
       is_in_general(words))
     return true;
   if (is_term(before, after, words.clause, false) ||

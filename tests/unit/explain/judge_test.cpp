@@ -163,14 +163,19 @@ TEST(Judge, TheFiguresOfALineBesideHelp) {
             Cause::fragmentation);
 }
 
+constexpr std::string_view kTensor =
+    "OOM when allocating tensor with shape[320000,512] and type float on /job:localhost/replica:0/task:0/"
+    "device:GPU:0 by allocator GPU_0_bfc";
+
 TEST(Judge, TheSizeOfTheRequestAloneDoesNotShowThatItIsTooBig) {
   for (const std::string_view text :
-       {"RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
-        "RESOURCE_EXHAUSTED: Out of memory allocating 4770354232 bytes.",
-        "RESOURCE_EXHAUSTED: Failed to allocate request for 176.00MiB (184549376B) on device ordinal 0",
-        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 27.93GiB (rounded to 29995136256)requested by op",
-        "OOM when allocating tensor with shape[320000,512] and type float on /job:localhost/replica:0/task:0/"
-        "device:GPU:0 by allocator GPU_0_bfc"}) {
+       {std::string_view("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes."),
+        std::string_view("RESOURCE_EXHAUSTED: Out of memory allocating 4770354232 bytes."),
+        std::string_view(
+            "RESOURCE_EXHAUSTED: Failed to allocate request for 176.00MiB (184549376B) on device ordinal 0"),
+        std::string_view(
+            "Allocator (GPU_0_bfc) ran out of memory trying to allocate 27.93GiB (rounded to 29995136256)"),
+        kTensor}) {
     const auto one = explained(text);
     EXPECT_EQ(one.cause, Cause::unknown) << text;
     EXPECT_NE(one.would_tell.find("Stats: Limit"), std::string::npos) << one.would_tell;

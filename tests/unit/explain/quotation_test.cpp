@@ -52,6 +52,18 @@ TEST(Quotation, DoesNotHideTheMessageBesideIt) {
   EXPECT_EQ(messages[0].line, 2U);
 }
 
+TEST(Quotation, EscapedLinesAreLines) {
+  EXPECT_FALSE(
+      read_messages(R"({"exc":"line 3, in f\n    if you:\n      run()\nRuntimeError: CUDA error: out of memory\n"})")
+          .empty());
+  EXPECT_TRUE(read_messages(R"({"text":"a\nif you see CUDA out of memory\nb"})").empty());
+}
+
+TEST(Quotation, ColoursAndCarriageReturnsDoNotMatter) {
+  EXPECT_FALSE(read_messages("\x1b[31m\x1b[1mRuntimeError: CUDA out of memory\x1b[0m\r\n").empty());
+  EXPECT_TRUE(read_messages("\x1b[1mTip:\x1b[0m if you see CUDA out of memory\r\n").empty());
+}
+
 TEST(Quotation, PiecesOfAnySizeGiveTheSame) {
   std::string text;
   while (text.size() < 3'000'000)
