@@ -25,7 +25,7 @@ std::uint64_t end_of(const Failure& failure) {
 /// Libraries that take memory beside a framework's allocator: they fail on their own.
 bool is_library(const Wording& wording) {
   const std::string_view p = wording.program;
-  return p == "NCCL" || p == "cuBLAS" || p == "cuDNN" || p == "cuSOLVER";
+  return p == "NCCL" || p == "cuBLAS" || p == "cuDNN" || p == "cuSOLVER" || p == "cuFFT" || p == "cuSPARSE";
 }
 
 bool is_same_failure(const Failure& failure, const Message& message) {

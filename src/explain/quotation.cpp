@@ -228,7 +228,7 @@ bool is_term(std::string_view before, std::string_view after, Words clause, bool
   if (last == '(') {
     return !is_exception(code.substr(0, code.size() - 1));
   }
-  if (last == ',' || last == '[' || last == '{') return is_exact;
+  if (last == ',' || last == '[' || last == '{') return is_exact && !has_class;
   if (has_blank && (is_letter(last) || last == ')')) return !has_any(clause, kEvents);
   return trimmed(right, " ").starts_with("in ") || trimmed(right, " ").starts_with("not in ");
 }

@@ -221,6 +221,12 @@ TEST(Judge, WhereTheFreeMemoryOrTheDeviceIsNotToldTheOtherFollows) {
   EXPECT_EQ(cause_of(fmt::format(fmt::runtime(kPaddle), 5000)), Cause::too_big);
 }
 
+TEST(Judge, AnInvalidBufferIsOneOfMetalByItsUnit) {
+  EXPECT_EQ(cause_of("RuntimeError: Invalid buffer size: 16.00 GiB"), Cause::too_big);
+  EXPECT_EQ(explained("RuntimeError: Invalid buffer size: 9.75 GB").failure().figures.get(Figure::asked), 9.75 * kGiB);
+  EXPECT_FALSE(explain(read_messages("ValueError: Invalid buffer size: 1024")));
+}
+
 TEST(Judge, FreePiecesOfATpuAreFragmentation) {
   const auto pieces = explained(
       "RESOURCE_EXHAUSTED: Attempting to allocate 31.06M. That was not possible. There are 58.64M free. Due to "
