@@ -20,11 +20,12 @@ constexpr std::string_view kConditions[] = {
 /// A clause with one of these, right before the message, is about messages in general, or denies one. A colon or a
 /// bracket ends the clause: "could not load the model: X" tells of X.
 constexpr std::string_view kGeneral[] = {
-    "when",     "avoiding", "preventing", "fix",      "fixes",    "fixed",     "fixing",       "solve",
-    "solves",   "solved",   "resolve",    "resolves", "resolved", "handle",    "handles",      "handling",
-    "handler",  "catch",    "catches",    "catching", "debug",    "debugging", "troubleshoot", "troubleshooting",
-    "mitigate", "causes",   "common",     "frequent", "see",      "errors",    "exceptions",   "issues",
-    "problems", "such",     "expect",     "expects",  "expected", "retries",   "prone"};
+    "when",      "avoiding",     "preventing",      "fix",      "fixes",    "fixed",    "fixing",
+    "solve",     "solves",       "solved",          "resolve",  "resolves", "resolved", "handle",
+    "handles",   "handling",     "handler",         "catch",    "catches",  "catching", "debug",
+    "debugging", "troubleshoot", "troubleshooting", "mitigate", "causes",   "common",   "frequent",
+    "see",       "errors",       "exceptions",      "issues",   "problems", "such",     "expect",
+    "expects",   "expected",     "throws",          "raises",   "retries",  "prone"};
 /// What did not happen.
 constexpr std::string_view kDenials[] = {"no", "not", "never", "without"};
 /// What may happen.
@@ -167,17 +168,30 @@ bool is_exception(std::string_view name) {
   return name.ends_with("error") || name.ends_with("exception");
 }
 
+/// A name among others, in an expression or in a declaration: "X,", "f(X);", "X()", "a = X,", "X = a,", "X error;".
+bool is_used_as_name(std::string_view code, std::string_view left, std::string_view after) {
+  const std::string_view right = trimmed(after);
+  if (right == ",") return code.empty() || left.ends_with("=");
+  if (right.starts_with("= ") && right.ends_with(",")) return true;
+  const std::size_t word_end = right.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
+  return right.starts_with(");") || right.starts_with("));") || after.starts_with("(") ||
+         (word_end > 0 && word_end != std::string_view::npos && right.substr(word_end) == ";");
+}
+
 bool is_in_code(std::string_view before, std::string_view message, std::string_view after) {
   const std::string_view code = code_of(before);
   if (code.starts_with("# ") || code.starts_with("## ") || code.starts_with("###") || code.starts_with("//") ||
       code.starts_with("/*") || code.starts_with("\"\"\"") || before.find("<!--") != std::string_view::npos ||
       before.find("  # ") != std::string_view::npos || before.find(":  #") != std::string_view::npos ||
-      before.find(": # ") != std::string_view::npos)
+      before.find(": # ") != std::string_view::npos || before.find(" //") != std::string_view::npos ||
+      before.find("@throw") != std::string_view::npos || before.find("\\throw") != std::string_view::npos)
     return true;
   const std::string_view first = code.substr(0, std::min(code.find_first_of(" \t("), code.size()));
   // "case 3: X" is no statement, but the begin of a log line.
   if (has(kStatements, first) && code.find(": ") == std::string_view::npos) return true;
   if (const auto function = called_with_string(code); !function.empty() && !is_exception(function)) return true;
+  const std::string_view words = without_blanks_at_end(before);
+  if (has(kStatements, words.substr(words.find_last_of(" \t(;{") + 1))) return true;
   // The help of a program: "--retry  what to do on X".
   if (const auto option = trimmed(before); option.size() > 2 && option.starts_with("--") && is_letter(option[2]))
     return true;
@@ -189,10 +203,10 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   const std::string_view right = trimmed(after, " \t\"'}])");
   // A counter that counted none.
   if (right == "0" && after.starts_with("\"}")) return true;
-  if (is_name(message) && ((code.empty() && right == ",") || trimmed(after, " ").starts_with(");"))) return true;
+  if (is_name(message) && is_used_as_name(code, left, after)) return true;
   return left.ends_with("==") || left.ends_with("!=") || left.ends_with("&&") || left.ends_with("||") ||
          right.starts_with("==") || right.starts_with("!=") || right.starts_with("&&") || after.starts_with("&") ||
-         (right.starts_with("= ") && right.size() > 2 && right[2] >= '0' && right[2] <= '9');
+         (right.starts_with("= ") && right.size() > 2 && (right[2] == '-' || (right[2] >= '0' && right[2] <= '9')));
 }
 
 /// What stands behind the term of a list: ": lower the batch size".
