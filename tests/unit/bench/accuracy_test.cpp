@@ -149,8 +149,9 @@ TEST(AccuracyRecordings, AreReadWithTheirLabels) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "vramtrack_accuracy_test";
   std::filesystem::create_directories(folder);
   EXPECT_TRUE(own_recordings((folder / "none").string(), Split::test).empty());
-  std::ofstream(folder / "labels.csv") << "name,framework,kind,leak,pattern,onset_s,oom_s,end_s,cap_bytes,wave\n"
-                                          "one,pytorch,outputs_kept,1,step_increase,2.00,9.00,10.00,1000,2\n";
+  std::ofstream(folder / "labels.csv")
+      << "name,framework,kind,leak,pattern,onset_s,oom_s,end_s,cap_bytes,process_limit_bytes,wave\n"
+         "one,pytorch,outputs_kept,1,step_increase,2.00,9.00,10.00,1000,1500,2\n";
   const gzFile file = gzopen((folder / "one.csv.gz").c_str(), "wb");
   gzputs(file, "t_s,device_used_bytes,process_used_bytes,allocated_bytes,reserved_bytes\n");
   for (int i = 0; i < 100; ++i) {
@@ -165,6 +166,11 @@ TEST(AccuracyRecordings, AreReadWithTheirLabels) {
   EXPECT_DOUBLE_EQ(traces[0].label.onset_s, 120);
   EXPECT_EQ(traces[0].points.size(), 90U);  // up to out-of-memory, without the reading that failed
   EXPECT_DOUBLE_EQ(traces[0].points[1].t_s, 6);
+  // The cap of 1,000 bytes and the 500 of the process's context fill a card of 24 GiB.
+  const double card = 24.0 * 1073741824;
+  EXPECT_DOUBLE_EQ(traces[0].capacity_bytes, card);
+  EXPECT_DOUBLE_EQ(traces[0].points[0].used_bytes, 500);
+  EXPECT_DOUBLE_EQ(traces[0].points[1].used_bytes, 500 + (card - 500) / 100);
   std::filesystem::remove_all(folder);
 }
 
