@@ -14,8 +14,8 @@
 namespace vramtrack::trace {
 namespace {
 
-constexpr std::array<std::string_view, 8> kConditionNames = {"steady",  "leak",    "fragmentation", "cache",
-                                                             "pending", "outside", "too_big",       "limit"};
+constexpr std::array<std::string_view, 9> kConditionNames = {"steady",  "leak",    "fragmentation", "cache", "pending",
+                                                             "outside", "too_big", "full",          "limit"};
 
 /// This many sizes are in rising order by chance once in 120 cases.
 constexpr std::size_t kTellsSizes = 5;

@@ -22,7 +22,8 @@ enum class Condition : std::uint8_t {
   pending,        ///< freed blocks wait for streams
   outside,        ///< the device fills up, but the allocator does not
   too_big,        ///< the program wants more at once than there is
-  limit,          ///< the device had room, but a limit of this process (a memory fraction) did not allow it
+  full,   ///< the same, but what it wanted is less than a tenth of what there is: what it holds already fills it
+  limit,  ///< the device had room, but a limit of this process (a memory fraction) did not allow it
 };
 std::string_view condition_name(Condition condition);
 

@@ -246,7 +246,10 @@ Conclusion used_by_others(const OomReport& r, const Evidence& e) {
           "of their own"};
 }
 
-Conclusion too_big(const OomReport& r, const Evidence& e) {
+/// The program's own need: of the block that it asked for, or of all that it holds.
+Conclusion own_need(const OomReport& r, const Evidence& e) {
+  const std::uint64_t there =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.reserved_bytes, 0)) + r.device_free_bytes;
   std::string because =
       fmt::format("{}, and only {} were free", e.asked, format_size(r.cached_bytes + r.device_free_bytes));
   if (e.is_much)
@@ -258,11 +261,12 @@ Conclusion too_big(const OomReport& r, const Evidence& e) {
     because += fmt::format(
         "; this allocator's share and the free memory are {} together, and what a larger device has "
         "beyond that is used outside it",
-        format_size(static_cast<std::uint64_t>(std::max<std::int64_t>(r.at.reserved_bytes, 0)) + r.device_free_bytes));
+        format_size(there));
   if (r.has_trace && r.valley_count < kLeastValleys)
     because += fmt::format(" (the trace has {} to compare, too few to tell whether something grew before)",
                            format_count(r.valley_count, "quiet moment"));
-  return {Condition::too_big, std::move(because),
+  // As for a leak: less than a tenth is not what filled the memory.
+  return {r.asked_bytes < there / 10 ? Condition::full : Condition::too_big, std::move(because),
           "use a smaller batch or sequence, activation checkpointing or a lower precision, or shard the model; the "
           "sites below show what holds most"};
 }
@@ -278,7 +282,7 @@ Conclusion conclude(const OomReport& r, const Evidence& e, const Snapshot& snaps
   if (r.outside_bytes && *r.outside_bytes > ordinary_outside_bytes(*r.capacity_bytes) &&
       *r.outside_bytes >= r.asked_bytes)
     return used_by_others(r, e);
-  return too_big(r, e);
+  return own_need(r, e);
 }
 
 void judge(OomReport& r, const Snapshot& snapshot) {

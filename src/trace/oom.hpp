@@ -48,7 +48,8 @@ struct OomReport {
   std::int64_t valley_rise_bytes = 0;  ///< of all live bytes, from the first of them to the last
   std::vector<Riser> risers;           ///< largest first
 
-  Condition condition = Condition::steady;  ///< leak, limit, fragmentation, pending, outside, too_big; steady: no oom
+  Condition condition =
+      Condition::steady;  ///< leak, limit, fragmentation, pending, outside, too_big, full; steady: no oom
   std::string because;
   std::string next_step;
 };

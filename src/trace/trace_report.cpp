@@ -196,6 +196,16 @@ void note_process(const ProcessTrace& process, std::vector<std::string>& notes) 
         fmt::format("{}: {} failed: the device was out of memory", who, format_count(process.failed(), "allocation")));
 }
 
+/// Whether JAX or TensorFlow holds its tensors in a pool. `vramtrack run --exact` makes them do without one.
+bool has_pool(const TraceReport& report, const Symbols& symbols) {
+  return std::any_of(report.sites.begin(), report.sites.end(), [&](const ReportSite& site) {
+    const auto frames = symbols.stack(site.stack);
+    return site.live.blocks > 0 && std::any_of(frames.begin(), frames.end(), [&](FrameId frame) {
+             return symbols.name(frame).find("BFCAllocator::Extend") != std::string_view::npos;
+           });
+  });
+}
+
 }  // namespace
 
 bool matches_pattern(std::string_view pattern, std::string_view text) {
@@ -315,6 +325,10 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   } else {
     report.because = fmt::format("{} are too few to tell a leak from a warm-up", format_count(events, "event"));
     report.next_step = "let the program run for more of its iterations, or mark its epochs with vramtrack.mark()";
+  }
+  if (!report.leak && has_pool(report, names.symbols())) {
+    report.because += "; what lies in the pool of JAX or TensorFlow is not seen";
+    report.next_step = "if memory grows within the pool, 'vramtrack run --exact' shows the line";
   }
   for (std::string& note : report.notes) note = printable(note);  // they name files
   if (report.residual_grows) report.because += "; memory that the probe does not see grows, too";

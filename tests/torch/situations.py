@@ -204,14 +204,14 @@ def oom_by_leak(shot):
 
 @situation()
 def oom_keeps_all(shot):
-    """Nothing is given back. A forward pass that is too big looks the same, so either answer will do."""
+    """Nothing is given back. A forward pass that fills the device looks the same, so either answer will do."""
     record()
     kept = []
     try:
         while True:
             kept.append(empty(40))  # SITE keeps
     except OutOfMemory as error:
-        shot("too big", accept=["leak"], top=site("keeps"), message=str(error)[:400])
+        shot("full", accept=["leak"], top=site("keeps"), message=str(error)[:400])
 
 
 @situation()
@@ -272,7 +272,7 @@ def expandable_oom(shot):
         while True:
             kept.append(empty(50))  # SITE expandable_oom
     except OutOfMemory as error:
-        shot("too big", accept=["leak"], top=site("expandable_oom"), message=str(error)[:400])
+        shot("full", accept=["leak"], top=site("expandable_oom"), message=str(error)[:400])
 
 
 # Kinds of memory.

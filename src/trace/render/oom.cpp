@@ -17,6 +17,8 @@ std::string verdict_words(const OomReport& r) {
   switch (r.condition) {
     case Condition::too_big:
       return "TOO BIG";
+    case Condition::full:
+      return "FULL";
     case Condition::leak:
       return "LEAK";
     case Condition::fragmentation:

@@ -417,6 +417,7 @@ TEST(Oom, EveryVerdict) {
   EXPECT_EQ(fails(symbols, 0, 100 * kMiB, 0, 150 * kMiB).condition, Condition::pending);
   const OomReport big = fails(symbols, 0, 5000 * kMiB, 10 * kMiB);
   EXPECT_EQ(big.condition, Condition::too_big);
+  EXPECT_EQ(fails(symbols, 0, 10 * kMiB, 5 * kMiB).condition, Condition::full) << "less than a tenth of 200 MiB";
   EXPECT_EQ(big.cached_bytes, 10 * kMiB);
   EXPECT_EQ(big.device_free_bytes, kMiB);
   EXPECT_FALSE(big.outside_bytes);
@@ -453,13 +454,13 @@ TEST(Oom, ALeakFarAboveWhatAStepUsesIsALeak) {
 
 TEST(Oom, ALeakOfEverySecondStepIsALeakAndAWarmUpIsNone) {
   EXPECT_EQ(after_steps(10, 3000 * kMiB, [](int i) { return i % 2 == 0 ? 800 * kMiB : 0; }), Condition::leak);
-  EXPECT_EQ(after_steps(12, 3000 * kMiB, [](int i) { return i == 0 ? 4000 * kMiB : 0; }), Condition::too_big);
-  EXPECT_EQ(after_steps(12, 3000 * kMiB, [](int i) { return i < 4 ? 1000 * kMiB : 0; }), Condition::too_big);
+  EXPECT_EQ(after_steps(12, 3000 * kMiB, [](int i) { return i == 0 ? 4000 * kMiB : 0; }), Condition::full);
+  EXPECT_EQ(after_steps(12, 3000 * kMiB, [](int i) { return i < 4 ? 1000 * kMiB : 0; }), Condition::full);
 }
 
 TEST(Oom, WhatOneForwardPassKeepsIsNoLeak) {
   // Layers that each keep 10 GiB for the backward pass and use 2 GiB for a while.
-  EXPECT_EQ(after_steps(8, 2048 * kMiB, [](int) { return 10240 * kMiB; }), Condition::too_big);
+  EXPECT_EQ(after_steps(8, 2048 * kMiB, [](int) { return 10240 * kMiB; }), Condition::full);
 }
 
 TEST(Oom, AStepThatKeepsMoreThanItGivesBackIsALeakOnceThereWereMany) {
@@ -499,8 +500,8 @@ OomReport after_layers(Symbols& symbols, const std::string& file, int rounds, in
 TEST(Oom, LayersWithinOneCallAreNoIterations) {
   Symbols symbols;
   for (const char* const file : {"nn/modules/module.py", "optim/optimizer.py"}) {
-    EXPECT_EQ(after_layers(symbols, file, 1, 60).condition, Condition::too_big) << file;
-    EXPECT_EQ(after_layers(symbols, file, 2, 60).condition, Condition::too_big) << file;
+    EXPECT_EQ(after_layers(symbols, file, 1, 60).condition, Condition::full) << file;
+    EXPECT_EQ(after_layers(symbols, file, 2, 60).condition, Condition::full) << file;
     EXPECT_EQ(after_layers(symbols, file, 30, 2).condition, Condition::leak) << file << ": what each step keeps";
   }
 }
@@ -535,7 +536,7 @@ TEST(Oom, WhereTheDeviceHadRoomALimitStoppedIt) {
   EXPECT_EQ(refused(200 * kMiB, 190 * kMiB).condition, Condition::too_big);
   EXPECT_EQ(refused(200 * kMiB, 210 * kMiB).condition, Condition::too_big) << "drivers keep a little";
   EXPECT_EQ(refused(kMiB / 2, 40 * kMiB).condition, Condition::limit) << "small ones come in segments of 2 MiB";
-  EXPECT_EQ(refused(kMiB * 2, 40 * kMiB).condition, Condition::too_big) << "and these in segments of 20 MiB";
+  EXPECT_EQ(refused(kMiB * 2, 40 * kMiB).condition, Condition::full) << "and these in segments of 20 MiB";
 }
 
 TEST(Oom, WhatTheProgramNotedIsTakenWhereTheTraceHasNone) {
@@ -627,7 +628,7 @@ TEST(Oom, MemoryThatMovesFromSiteToSiteIsNoLeak) {
   add_event(s, Action::oom, kMiB, 10 * kMiB);
   for (std::uint64_t i = 0; i < 8; ++i)
     add_segment(s, (1ULL << 40) + (i << 32), {active(500 * kMiB, line(symbols, "optimizer.py", 75))});
-  EXPECT_EQ(oom_of(s, 0, symbols, {}).condition, Condition::too_big);
+  EXPECT_EQ(oom_of(s, 0, symbols, {}).condition, Condition::full);
 }
 
 TEST(Oom, RoundingIsNoFragmentation) {

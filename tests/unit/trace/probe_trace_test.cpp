@@ -87,6 +87,25 @@ TEST(ProbeTrace, AThreadWithoutOwnCodeIsNamed) {
   EXPECT_NE(trace_report_text(report, names, 5).find("on thread pt_autograd_0"), std::string::npos);
 }
 
+TEST(ProbeTrace, APoolThatHidesItsTensorsIsNamedUnlessSomethingLeaks) {
+  for (const bool has_pool : {true, false}) {
+    ProbeScript script;
+    const std::string allocator = has_pool ? "tsl::BFCAllocator::Extend" : "cupy::malloc";
+    const std::uint32_t pool =
+        script.stack({}, {{"/usr/lib/python3/dist-packages/jax/a.py", allocator, 1}, {"/home/me/a.py", "step", 3}});
+    for (std::uint64_t i = 0; i < 5; ++i) script.alloc(0x100000000 * (i + 1), kSegment << i, pool);
+    ProbeTrace trace;
+    replay(trace, script.slots);
+    Symbols symbols;
+    ProbeNames names(trace, symbols, nullptr, OwnCode());
+    const TraceReport report = report_of(trace, names);
+    EXPECT_FALSE(report.leak);
+    EXPECT_EQ(report.because.find("the pool of JAX or TensorFlow is not seen") != std::string::npos, has_pool)
+        << report.because;
+    EXPECT_EQ(report.next_step.find("vramtrack run --exact") != std::string::npos, has_pool) << report.next_step;
+  }
+}
+
 TEST(ProbeTrace, WhatIsCachedIsThatOfTheMomentShown) {
   ProbeScript script;
   const std::uint32_t line = script.line("/home/me/a.py", 1);
