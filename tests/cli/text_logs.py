@@ -9,7 +9,7 @@ import unittest
 
 from sandbox import FIXTURES, Sandbox
 
-BINARY = sys.argv.pop(1)
+BINARY = sys.argv.pop(1) if __name__ == "__main__" else None
 CASES = FIXTURES / "text_logs"
 
 

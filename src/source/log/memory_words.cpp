@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/units.hpp"
 #include "source/log/stamp.hpp"
@@ -25,6 +26,16 @@ constexpr std::size_t kLongestLabel = 80;
 const std::unordered_map<std::string_view, Meaning>& table() {
   static const std::unordered_map<std::string_view, Meaning> words = {
 #define VRAMTRACK_MEMORY_WORD(word, meaning) {word, Meaning::meaning},
+#include "source/log/memory_words.def"
+#undef VRAMTRACK_MEMORY_WORD
+  };
+  return words;
+}
+
+const std::unordered_set<std::string_view>& german_words() {
+  static const std::unordered_set<std::string_view> words = {
+#define VRAMTRACK_MEMORY_WORD(word, meaning)
+#define VRAMTRACK_GERMAN_WORD(word, meaning) word,
 #include "source/log/memory_words.def"
 #undef VRAMTRACK_MEMORY_WORD
   };
@@ -80,13 +91,13 @@ struct Token {
   std::size_t begin = 0, digits_end = 0, end = 0;  ///< `end`: with its unit
   double number = 0;
   std::uint64_t unit_bytes = 0;
-  bool percent = false, rate = false, whole = true;
+  bool percent = false, rate = false, whole = true, open = false;
   bool binary = false;  ///< in MiB or GiB, which are hardly used for anything but memory
 
   [[nodiscard]] bool is_amount() const { return unit_bytes != 0 || percent; }
 };
 
-void cut_numbers(std::string_view line, std::string_view stamp, std::vector<Token>& tokens) {
+void cut_numbers(std::string_view line, std::string_view stamp, Grouping open, std::vector<Token>& tokens) {
   tokens.clear();
   const std::size_t stamp_begin = stamp.empty() ? line.size() : static_cast<std::size_t>(stamp.data() - line.data());
   for (std::size_t i = 0; i < line.size();) {
@@ -127,7 +138,10 @@ void cut_numbers(std::string_view line, std::string_view stamp, std::vector<Toke
     } else if (end > word && word == i) {
       t.rate = true;  // "12x", "3ms", "0b1f"
     }
-    t.number = read_number(line.substr(t.begin, t.digits_end - t.begin), t.unit_bytes);
+    const std::string_view digits = line.substr(t.begin, t.digits_end - t.begin);
+    t.number = read_number(digits, t.unit_bytes, open);
+    t.open = is_open_number(digits, t.unit_bytes);
+    t.whole |= t.open && open == Grouping::by_dot && t.number >= 1000;  // "1.200"
     if (t.number < 0 || negative) t.rate = true;
     i = std::max(t.end, i);
     // Directly after a letter ("A100", "cuda0"): kept, since it may be an index, but it is never an amount.
@@ -339,6 +353,13 @@ Meaning meaning_of(std::string_view word) {
   return lower == table().end() ? Meaning::none : lower->second;
 }
 
+bool is_german(std::string_view text) {
+  std::vector<Word> words;
+  cut_words(text, words);
+  return std::any_of(words.begin(), words.end(),
+                     [](const Word& word) { return german_words().contains(logtext::lowered(word.text)); });
+}
+
 bool is_title_of_gpu_memory(std::string_view title) {
   return read_label(title).is_of_gpu();
 }
@@ -366,32 +387,12 @@ std::uint64_t written_unit(std::string_view word) {
   return logtext::unit_bytes(word);
 }
 
-double read_number(std::string_view digits, std::uint64_t unit_bytes) {
-  std::string plain;
-  const std::size_t comma = digits.find(',');
-  const bool point = digits.find('.') != std::string_view::npos;
-  bool thousands = comma != std::string_view::npos && comma <= 3;
-  for (std::size_t i = comma; thousands && i < digits.size() && digits[i] == ','; i += 4) {
-    std::size_t n = 0;
-    while (i + 1 + n < digits.size() && is_digit(digits[i + 1 + n])) ++n;
-    thousands = n == 3;
-  }
-  if (thousands && !point && unit_bytes >= kBytesPerGiB) thousands = false;
-  for (const char c : digits)
-    if (c != ',')
-      plain += c;
-    else if (!thousands)
-      plain += '.';
-  logtext::Decimal out;
-  return logtext::read_decimal(plain, out) ? out.value() : -1;
-}
-
 std::uint64_t MemoryFigure::bytes(std::uint64_t default_unit) const {
   const double bytes = number * static_cast<double>(unit_bytes != 0 ? unit_bytes : default_unit);
   return bytes < 0x1p60 ? static_cast<std::uint64_t>(std::llround(bytes)) : 0;
 }
 
-void find_figures(std::string_view line, LineFigures& out) {
+void find_figures(std::string_view line, LineFigures& out, Grouping open) {
   out.figures.clear();
   out.unclear.clear();
   out.counts.clear();
@@ -404,7 +405,7 @@ void find_figures(std::string_view line, LineFigures& out) {
   out.minute = out.stamp.empty() ? leading_minute(line, out.prefix) : std::string_view{};
   const std::string_view time = out.stamp.empty() ? out.minute : out.stamp;
   thread_local std::vector<Token> tokens;
-  cut_numbers(line, time, tokens);
+  cut_numbers(line, time, open, tokens);
   if (tokens.empty()) return;
 
   const auto before_of = [&](std::size_t i) {
@@ -520,8 +521,10 @@ void find_figures(std::string_view line, LineFigures& out) {
     f.number = t.number;
     f.unit_bytes = unit;
     f.percent = t.percent;
+    f.is_open = t.open;
     f.gpu = gpu;
     f.begin = t.begin;
+    f.digits_end = t.digits_end;
     f.end = t.end;
     f.word = role != Meaning::none ? role_word : !label.subject.empty() ? label.subject : context;
     f.label = without_digits(label_text);
@@ -535,7 +538,9 @@ void find_figures(std::string_view line, LineFigures& out) {
     total.is_said = true;
     total.number = second.number;
     total.unit_bytes = second.unit_bytes;
+    total.is_open = second.open;
     total.begin = second.begin;
+    total.digits_end = second.digits_end;
     total.end = second.end;
     total.word = {};
     if (const auto roles = roles_of_pair(label_text)) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "source/log/grouping.hpp"
+
 namespace vramtrack {
 
 /// What a word means in the label of a figure.
@@ -44,8 +46,10 @@ struct MemoryFigure {
   double number = 0;
   std::uint64_t unit_bytes = 0;    ///< 0: no unit is written
   bool percent = false;            ///< of the total
+  bool is_open = false;            ///< see is_open_number()
   int gpu = -1;                    ///< "GPU 1"; -1: none
   std::size_t begin = 0, end = 0;  ///< in the line, with its unit
+  std::size_t digits_end = 0;      ///< in the line, without its unit
   std::string_view word;           ///< the word in the line that gives the role, or that says it is memory
   std::string label;               ///< the text next to it, without digits: the same for figures of one kind
 
@@ -73,15 +77,14 @@ struct LineFigures {
   std::string_view prefix;  ///< "trainer-0" of "trainer-0  | ...", "[pod/trainer-0/main] ..."; "0" of srun's "0: ..."
 };
 
-/// Reads `line` (only its first 4 KiB) into `out`. Pure; microseconds.
-void find_figures(std::string_view line, LineFigures& out);
+/// Reads `line` (only its first 4 KiB) into `out`. `open`: see read_number(). Pure; microseconds.
+void find_figures(std::string_view line, LineFigures& out, Grouping open = Grouping::by_comma);
+
+/// Whether `text` has a German word of the table: numbers beside it are grouped by dots.
+bool is_german(std::string_view text);
 
 /// Whether `title` says that a column is the memory of a GPU: "GPU_mem".
 bool is_title_of_gpu_memory(std::string_view title);
-
-/// The number in `digits` ("7,340", "2,89", "12.5") before a unit of `unit_bytes`; negative: none. "7,340" has a
-/// thousands separator, "2,89" a decimal comma, and so has "2,890 GB", since no card has 2890 GB.
-double read_number(std::string_view digits, std::uint64_t unit_bytes);
 
 /// Bytes of a unit as people write it: "M", "Gi" and "Mb" are units of memory too. 0: not a unit.
 std::uint64_t written_unit(std::string_view word);

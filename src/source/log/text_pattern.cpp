@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "core/option.hpp"
 #include "core/units.hpp"
@@ -17,17 +18,29 @@ using logtext::Amount;
 using logtext::excerpt;
 using logtext::trim;
 
+/// How amounts such as "4.000 MB" are meant.
+struct Numbers {
+  Grouping grouping = Grouping::by_comma;
+  std::uint64_t open_unit_bytes = 0;  ///< of those, if nothing shows what they are
+};
+
+std::size_t digits_of(std::string_view text) {
+  return std::min(text.find_first_not_of("0123456789.,"), text.size());
+}
+
 /// Reads an amount as people write it: see find_figures().
-Amount read_written(std::string_view text, std::uint64_t unit, std::uint64_t& bytes) {
+Amount read_written(std::string_view text, std::uint64_t unit, Numbers numbers, std::uint64_t& bytes) {
   text = trim(text);
   if (text.empty()) return Amount::missing;
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789.,"), text.size());
-  const std::uint64_t written = written_unit(trim(text.substr(digits)));
+  const std::size_t digits = digits_of(text);
+  std::uint64_t written = written_unit(trim(text.substr(digits)));
   const std::size_t comma = text.find(',');
-  if (digits == 0 || (written == 0 && comma == std::string_view::npos))
+  if (digits == 0 || (written == 0 && comma == std::string_view::npos && numbers.grouping == Grouping::by_comma))
     return logtext::read_amount(text, unit, bytes, true);
   MemoryFigure figure;
-  figure.number = read_number(text.substr(0, digits), written != 0 ? written : unit);
+  figure.number = read_number(text.substr(0, digits), written != 0 ? written : unit, numbers.grouping);
+  if (written != 0 && numbers.open_unit_bytes != 0 && is_open_number(text.substr(0, digits), written))
+    written = numbers.open_unit_bytes;
   figure.unit_bytes = written;
   if (figure.number < 0 || (written == 0 && digits != text.size())) return Amount::bad;
   bytes = figure.bytes(unit);
@@ -36,8 +49,12 @@ Amount read_written(std::string_view text, std::uint64_t unit, std::uint64_t& by
 
 class PatternLines final : public TextLines {
  public:
-  PatternLines(LinePattern pattern, std::uint64_t unit, StampReader stamp, std::vector<std::string> assumptions)
-      : TextLines(std::move(stamp), std::move(assumptions)), pattern_(std::move(pattern)), unit_(unit) {}
+  PatternLines(LinePattern pattern, std::uint64_t unit, Numbers numbers, StampReader stamp,
+               std::vector<std::string> assumptions)
+      : TextLines(std::move(stamp), std::move(assumptions)),
+        pattern_(std::move(pattern)),
+        unit_(unit),
+        numbers_(numbers) {}
 
   [[nodiscard]] bool processes_only() const override { return pattern_.has_pid(); }
 
@@ -58,7 +75,7 @@ class PatternLines final : public TextLines {
     f.line = number;
     const auto amount = [&](std::string_view text, std::optional<std::uint64_t>& into) {
       std::uint64_t bytes = 0;
-      const Amount read = read_written(text, unit_, bytes);
+      const Amount read = read_written(text, unit_, numbers_, bytes);
       if (read == Amount::read) into = bytes;
       return read != Amount::bad;
     };
@@ -97,12 +114,41 @@ class PatternLines final : public TextLines {
 
   LinePattern pattern_;
   std::uint64_t unit_;
+  Numbers numbers_;
 };
 
 std::string_view first_of(std::initializer_list<std::string_view> texts) {
   for (const std::string_view text : texts)
     if (!text.empty()) return trim(text);
   return {};
+}
+
+/// The amounts of a reading, for settle_grouping().
+void add_written(std::string_view line, const TextReading& reading, std::vector<WrittenAmount>& amounts) {
+  const bool german = is_german(line);
+  for (const auto group :
+       {&TextReading::used, &TextReading::total, &TextReading::free, &TextReading::allocated, &TextReading::reserved}) {
+    const std::string_view text = trim(reading.*group);
+    const std::size_t digits = digits_of(text);
+    if (digits == 0 || text.ends_with('%')) continue;
+    const bool is_total = group == &TextReading::total;
+    amounts.push_back({text.substr(0, digits), written_unit(trim(text.substr(digits))), is_total, german,
+                       is_total                      ? "total"
+                       : group == &TextReading::free ? "free"
+                                                     : "used"});
+  }
+}
+
+/// How the amounts are grouped; `unit`: of those without one, 0 if it is not given.
+Numbers settle_numbers(std::span<const WrittenAmount> amounts, std::span<const std::string_view> lines,
+                       std::uint64_t unit, std::vector<std::string>& assumptions) {
+  std::uint64_t written = 0;  // of the open ones
+  for (const WrittenAmount& a : amounts)
+    if (is_open_number(a.digits, a.unit_bytes)) written = std::max(written, a.unit_bytes);
+  const SettledGrouping settled = settle_grouping(amounts, lines);
+  if (!settled.is_unknown || written == 0) return {settled.grouping, 0};
+  if (unit == 0) assumptions.push_back(unknown_grouping(settled.example, written));
+  return {settled.grouping, unit != 0 ? unit : 1000 * written};
 }
 
 }  // namespace
@@ -116,6 +162,8 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
   std::string_view stamp_text;
   std::string_view first;
   std::string_view rest = head.text;
+  std::vector<WrittenAmount> amounts;
+  std::vector<std::string_view> lines;
   std::size_t matches = 0;
   std::size_t parts = 0;  // matches that are not a reading by themselves
   while (!rest.empty()) {
@@ -129,6 +177,8 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
     if (!stamp.empty()) stamp_text = stamp;
     if (!fits) continue;
     ++matches;
+    lines.push_back(line);
+    add_written(line, reading, amounts);
     const std::string_view amount = first_of({reading.used, reading.free, reading.allocated, reading.reserved});
     if (amount.empty() ||
         (reading.used.empty() && reading.allocated.empty() && reading.reserved.empty() && reading.total.empty()))
@@ -149,7 +199,13 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
                             excerpt(first, 160)));
   const auto given = unit_of(*head.options);
   if (!given) return fail(given.error());
+  const Numbers numbers = settle_numbers(amounts, lines, *given, assumptions);
+  const bool open_unit_unknown = numbers.open_unit_bytes != 0 && *given == 0;
   std::uint64_t unit = *given;
+  std::deque<std::string> grouped;  // "4.000" is 4000, which is not a fraction
+  for (std::string_view& text : used)
+    if (numbers.grouping == Grouping::by_dot && digits_of(text) == text.size())
+      text = grouped.emplace_back(fmt::format("{}", read_number(text, 0, numbers.grouping)));
   GuessedUnit guessed{unit};
   if (unit == 0) guessed = guess_unit(used, true, head.options->capacity_bytes, std::nullopt, assumptions);
   unit = guessed.bytes;
@@ -164,11 +220,13 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
   if (!stamp) return fail(std::move(stamp.error()));
   const auto places = count_places(unnamed, pattern->has_step(), assumptions);
   if (!places) return fail(places.error());
-  auto parser = std::make_unique<PatternLines>(std::move(*pattern), unit, std::move(*stamp), std::move(assumptions));
+  auto parser =
+      std::make_unique<PatternLines>(std::move(*pattern), unit, numbers, std::move(*stamp), std::move(assumptions));
   parser->expect_places(*places);
   parser->set_percent_bytes(head.options->capacity_bytes ? static_cast<double>(*head.options->capacity_bytes) / 100
                                                          : static_cast<double>(kBytesPerGiB));
   if (parts > 0) parser->expect_blocks();
+  if (open_unit_unknown) parser->set_unit_unknown(numbers.open_unit_bytes);
   if (guessed.is_unknown) parser->set_unit_unknown(unit);
   return parser;
 }

@@ -36,7 +36,9 @@ struct WordPlan {
   bool unclear = false;                     ///< read LineFigures::unclear, for want of others
   std::uint64_t unit_bytes = kBytesPerMiB;  ///< of figures without a unit
   bool unit_unknown = false;
-  std::string read_as;  ///< for people
+  Grouping grouping = Grouping::by_comma;
+  std::uint64_t open_unit_bytes = 0;  ///< of figures such as "4.000 MB", if nothing shows what they are
+  std::string read_as;                ///< for people
 
   [[nodiscard]] bool takes(const MemoryFigure& f) const {
     if (f.percent) return percents && f.role == Meaning::used;
@@ -45,18 +47,16 @@ struct WordPlan {
     if (f.role == Meaning::used && said_only && !f.is_said) return false;
     return f.role != Meaning::used || !label || *label == f.label;
   }
+  [[nodiscard]] std::uint64_t bytes(MemoryFigure f) const {
+    if (f.is_open && open_unit_bytes != 0) f.unit_bytes = open_unit_bytes;
+    return f.bytes(unit_bytes);
+  }
 };
 
 std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning) {
   for (const LineCount& count : line.counts)
     if (count.meaning == meaning) return count.value;
   return std::nullopt;
-}
-
-std::string_view count_text(std::string_view line, const LineFigures& figures, Meaning meaning) {
-  for (const LineCount& count : figures.counts)
-    if (count.meaning == meaning) return line.substr(count.begin, count.end - count.begin);
-  return {};
 }
 
 class WordLines final : public TextLines {
@@ -75,12 +75,14 @@ class WordLines final : public TextLines {
   void read_line(std::string_view raw, std::uint64_t number, bool whole, LogRows& rows) override {
     if (!whole) return;
     const std::string_view line = table_.line(raw);
-    find_figures(line, found_);
+    find_figures(line, found_, plan_.grouping);
     if (plan_.unclear) found_.figures.swap(found_.unclear);
-    if (plan_.counted)
-      read_time(count_text(line, found_, *plan_.counted), rows);
-    else
+    if (plan_.counted) {
+      const auto count = count_of(found_, *plan_.counted);  // as a plain number: "1,200" is written otherwise
+      read_time(count ? std::to_string(*count) : std::string(), rows);
+    } else {
       read_time(found_.stamp.empty() && plan_.minutes ? found_.minute : found_.stamp, rows);
+    }
     const bool has_figures = std::any_of(found_.figures.begin(), found_.figures.end(),
                                          [&](const MemoryFigure& f) { return plan_.takes(f); });
     if (!has_figures) {
@@ -102,7 +104,7 @@ class WordLines final : public TextLines {
           out.percent = f.number;
           continue;
         }
-        const std::uint64_t bytes = f.bytes(plan_.unit_bytes);
+        const std::uint64_t bytes = plan_.bytes(f);
         switch (f.role) {
           case Meaning::total:
             out.total = bytes;
@@ -173,7 +175,7 @@ struct Head {
 
 constexpr std::size_t kMostLines = 4000;
 
-Head survey(std::string_view text, bool unclear) {
+Head survey(std::string_view text, bool unclear, Grouping grouping = Grouping::by_comma) {
   Head out;
   TableRows table;
   std::map<Meaning, std::uint64_t> counts;
@@ -191,7 +193,7 @@ Head survey(std::string_view text, bool unclear) {
       out.lines.pop_back();
       continue;
     }
-    find_figures(line.text, line.found);
+    find_figures(line.text, line.found, grouping);
     if (unclear) line.found.figures.swap(line.found.unclear);
     if (!line.found.stamp.empty()) stamp = line.found.stamp;
     if (!line.found.minute.empty()) {
@@ -343,8 +345,12 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan) {
   };
   std::vector<Part> parts;
   if (plan.counted)
-    for (const LineCount& count : line.found.counts)
-      if (count.meaning == *plan.counted) parts.push_back({count.begin, count.word, "step", "[0-9]+"});
+    for (const LineCount& count : line.found.counts) {
+      if (count.meaning != *plan.counted) continue;
+      const std::string_view digits = std::string_view(line.text).substr(count.begin, count.end - count.begin);
+      if (!std::all_of(digits.begin(), digits.end(), logtext::is_digit)) return {};  // "1,200"
+      parts.push_back({count.begin, count.word, "step", "[0-9]+"});
+    }
   for (const MemoryFigure& f : line.found.figures) {
     if (!plan.takes(f)) continue;
     const std::string_view amount = std::string_view(line.text).substr(f.begin, f.end - f.begin);
@@ -562,6 +568,34 @@ void settle_readings(const Head& all, WordPlan& plan) {
   plan.in_blocks = kinds.size() > 1;
 }
 
+/// How numbers such as "4.000 MB" are meant. Reads the head again if it is not as was taken for granted.
+Status settle_numbers(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+  std::vector<WrittenAmount> amounts;
+  std::vector<std::string_view> lines;
+  std::uint64_t unit_bytes = 0;  // of the open ones
+  for (const HeadLine& line : all.lines) {
+    lines.emplace_back(line.text);
+    for (const MemoryFigure& f : line.found.figures) {
+      if (f.percent) continue;
+      const std::string_view text = line.text;
+      if (f.is_open) unit_bytes = std::max(unit_bytes, f.unit_bytes);
+      amounts.push_back({text.substr(f.begin, f.digits_end - f.begin), f.unit_bytes, f.role == Meaning::total,
+                         is_german(f.label) || is_german(f.word), std::to_string(static_cast<int>(f.role)) + f.label});
+    }
+  }
+  SettledGrouping settled = settle_grouping(amounts, lines);
+  if (settled.is_unknown && unit_bytes != 0) {  // without any unit, it is guessed by the size
+    const auto given = unit_of(*head.options);
+    if (!given) return fail(given.error());
+    plan.open_unit_bytes = *given != 0 ? *given : 1000 * unit_bytes;
+    plan.unit_unknown = *given == 0;
+    if (plan.unit_unknown) assumptions.push_back(unknown_grouping(settled.example, unit_bytes));
+  }
+  plan.grouping = settled.grouping;
+  if (plan.grouping != Grouping::by_comma) all = survey(head.text, plan.unclear, plan.grouping);
+  return {};
+}
+
 /// The unit of figures without one.
 Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::vector<std::string> bare;
@@ -572,7 +606,7 @@ Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::ve
       if (f.role == Meaning::total)
         total = std::max(total.value_or(0), f.number);
       else
-        bare.emplace_back(std::string_view(line.text).substr(f.begin, f.end - f.begin));
+        bare.push_back(f.is_open ? fmt::format("{}", f.number) : line.text.substr(f.begin, f.end - f.begin));
     }
   const auto given = unit_of(*head.options);
   if (!given) return fail(given.error());
@@ -582,7 +616,7 @@ Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::ve
     const std::vector<std::string_view> values(bare.begin(), bare.end());
     const GuessedUnit guessed = guess_unit(values, true, head.options->capacity_bytes, total, assumptions);
     plan.unit_bytes = guessed.bytes;
-    plan.unit_unknown = guessed.is_unknown;
+    plan.unit_unknown |= guessed.is_unknown;
   }
   return {};
 }
@@ -658,6 +692,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
                                       excerpt(all.lines.front().found.figures.front().label)));
   if (Status ok = settle_roles(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (Status ok = settle_labels(all, plan); !ok) return fail(std::move(ok.error()));
+  if (Status ok = settle_numbers(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   settle_minutes(all, plan, assumptions);
   if (Status ok = settle_counted(all, plan); !ok) return fail(std::move(ok.error()));
   settle_readings(all, plan);
@@ -672,7 +707,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   plan.read_as = read_as(all, plan);
   const std::string pattern = pattern_of(all, plan);
   const bool unknown = plan.unit_unknown;
-  const std::uint64_t unit = plan.unit_bytes;
+  const std::uint64_t unit = plan.open_unit_bytes != 0 ? plan.open_unit_bytes : plan.unit_bytes;
   const bool in_blocks = plan.in_blocks;
   auto parser = std::make_unique<WordLines>(std::move(plan), std::move(*stamp), std::move(assumptions));
   parser->expect_places(*places);
