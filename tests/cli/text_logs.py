@@ -292,41 +292,125 @@ class LogsThatCount(unittest.TestCase):
         self.assertAlmostEqual(float(data["csv"].splitlines()[-1].split(",")[0]), last, delta=last / 100)
 
 
-def rows(used_mib, start_s, period_s, index=None):
-    """(seconds, line) of a log of one GPU."""
+class Form:
+    """How a log writes one reading, and the options it needs."""
+
+    def __init__(self, name, write, header=None, args=()):
+        self.name, self.write, self.header, self.args = name, write, header, args
+
+
+FORMS = [
+    Form("csv", lambda time, used: f"{time},{used},24564", "timestamp,memory_used_mb,memory_total_mb"),
+    Form("csv, one index", lambda time, used: f"{time},0,{used},24564", "timestamp,index,memory_used_mb,memory_total_mb"),
+    Form("csv, no header", lambda time, used: f"{time},{used},24564"),
+    Form("text", lambda time, used: f"{time} worker: memory used {used} MiB"),
+    Form("text, one index", lambda time, used: f"{time} GPU 0: memory used {used} MiB"),
+    Form("text, time on a line of its own", lambda time, used: f"{time}\nmemory used: {used} MiB"),
+    Form("pattern", lambda time, used: f"{time} mem={used}M", args=("--line-pattern", r"mem=(?<used>\d+M)")),
+    Form("pattern with a time", lambda time, used: f"{time} mem={used}M", args=("--line-pattern", r"(?<time>^[-0-9]+ [:0-9]+) mem=(?<used>\d+M)")),
+]
+
+
+def rows(used_mib, start_s, period_s, missing=lambda i: False):
+    """(seconds, time, used MiB) of a log of one GPU."""
     out = []
     for i in range(240):
         t = start_s + i * period_s
-        stamp = f"2026-03-01 {10 + t // 3600:02}:{t // 60 % 60:02}:{t % 60:02}"
-        out.append((t, f"{stamp}," + (f"{index}," if index is not None else "") + f"{used_mib(i)},24564"))
+        if not missing(i):
+            out.append((t, f"2026-03-01 {10 + t // 3600:02}:{t // 60 % 60:02}:{t % 60:02}", used_mib(i)))
     return out
 
 
 class Merged(unittest.TestCase):
     """A leak beside a steady GPU, merged in every way: both verdicts, or an error. Never one quiet series."""
 
+    @classmethod
+    def setUpClass(cls):
+        cls.sandbox = Sandbox(BINARY).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sandbox.__exit__()
+
+    def check(self, form, merged, name):
+        lines = ([form.header] if form.header else []) + [form.write(time, used) for _, time, used in merged]
+        self.sandbox.write("merged.log", "".join(line + "\n" for line in lines))
+        c = Case(self.sandbox, *form.args, "merged.log")
+        if c.code == 2:
+            self.assertIn("merged.log", c.error, name)
+            return
+        leaks = [r["verdict"]["leak"] for r in c.rows if r["series"]["metric"] == "device_used"]
+        self.assertEqual(sorted(leaks), [False, True], f"{name}: {c.text}")
+
     def test_any_merge_gives_both_verdicts_or_an_error(self):
-        random.seed(7)
-        with Sandbox(BINARY) as sandbox:
-            for header in ("timestamp,memory_used_mb,memory_total_mb", "timestamp,index,memory_used_mb,memory_total_mb", None):
+        for form in FORMS:
+            with self.subTest(form=form.name):
+                random.seed(7)
                 for other_period, offset in ((10, 0), (10, 3), (10, 5), (7, 0), (13, 4)):
                     for order in ("by time", "one after the other", "shuffled"):
-                        index = 0 if header and "index" in header else None
-                        leaking = rows(lambda i: 3000 + 20 * i + random.randrange(5), 0, 10, index)
-                        steady = rows(lambda i: 20000 + random.randrange(9), offset, other_period, index)
+                        leaking = rows(lambda i: 3000 + 20 * i + random.randrange(5), 0, 10)
+                        steady = rows(lambda i: 20000 + random.randrange(9), offset, other_period)
                         merged = leaking + steady
                         if order == "by time":
                             merged.sort(key=lambda row: row[0])
                         elif order == "shuffled":
                             random.shuffle(merged)
-                        name = f"{header} {other_period} {offset} {order}"
-                        sandbox.write("merged.csv", "".join(line + "\n" for line in ([header] if header else []) + [row[1] for row in merged]))
-                        c = Case(sandbox, "merged.csv")
-                        if c.code == 2:
-                            self.assertIn("merged.csv", c.error, name)
-                            continue
-                        leaks = [r["verdict"]["leak"] for r in c.rows if r["series"]["metric"] == "device_used"]
-                        self.assertEqual(sorted(leaks), [False, True], f"{name}: {c.text}")
+                        self.check(form, merged, f"{form.name} {other_period} {offset} {order}")
+
+    def test_a_reading_that_is_missing_now_and_then(self):
+        for form in FORMS:
+            with self.subTest(form=form.name):
+                random.seed(7)
+                merged = rows(lambda i: 4000 + 50 * i, 0, 30) + rows(lambda i: 9000, 0, 30, lambda i: i % 7 == 3)
+                self.check(form, sorted(merged, key=lambda row: row[0]), form.name)
+
+    def test_two_periods(self):
+        for form in FORMS:
+            with self.subTest(form=form.name):
+                random.seed(7)
+                merged = rows(lambda i: 4000 + 50 * i, 0, 30) + rows(lambda i: 9000, 7, 45)
+                self.check(form, sorted(merged, key=lambda row: row[0]), form.name)
+
+    def test_one_log_after_the_other(self):
+        for form in FORMS:
+            with self.subTest(form=form.name):
+                random.seed(7)
+                for start_s in (0, 1800, 3600):
+                    merged = rows(lambda i: 4000 + 50 * i, 1800, 30) + rows(lambda i: 9000, start_s, 30)
+                    self.check(form, merged, f"{form.name} {start_s}")
+
+    def test_counts_in_place_of_time(self):
+        both = [(i, used) for i in range(240) for used in (4000 + 50 * i, 9000) if used != 9000 or i % 7 != 3]
+        self.sandbox.write("steps.log", "".join(f"step {i} memory used {used} MiB\n" for i, used in both))
+        self.assertIn("(from line 2)", Case(self.sandbox, "steps.log").error)
+        # An epoch has several readings of one GPU.
+        for lines in (lambda i: 7, lambda i: random.randrange(3, 9)):
+            random.seed(7)
+            epochs = [(i, 4000 + k * 100 + random.randrange(40)) for i in range(60) for k in range(lines(i))]
+            self.sandbox.write("epochs.log", "".join(f"epoch {i} memory used {used} MiB\n" for i, used in epochs))
+            c = Case(self.sandbox, "epochs.log")
+            self.assertEqual(c.code, 0, c.error)
+            self.assertEqual(len(c.rows), 1)
+
+    def test_one_gpu_is_not_refused(self):
+        random.seed(7)
+        t = 36000
+        lines = []
+        for _ in range(300):
+            t += random.choice([0, 0, 1, 1, 2, 5, 9])
+            lines.append(f"2026-03-01 {t // 3600}:{t // 60 % 60:02}:{t % 60:02} request done, memory used {6000 + random.randrange(800)} MiB\n")
+        self.sandbox.write("bursts.log", "".join(lines))
+        c = Case(self.sandbox, "bursts.log")
+        self.assertEqual((c.code, len(c.rows)), (0, 1), c.error)
+
+    def test_an_order_that_changes(self):
+        for form in FORMS:
+            with self.subTest(form=form.name):
+                random.seed(7)
+                merged = []
+                for pair in zip(rows(lambda i: 4000 + 50 * i, 0, 30), rows(lambda i: 30000, 0, 30)):
+                    merged += random.sample(pair, 2)
+                self.check(form, merged, form.name)
 
 
 if __name__ == "__main__":

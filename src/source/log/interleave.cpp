@@ -31,18 +31,23 @@ std::size_t count_interleaved(std::span<const double> values) {
 
 namespace {
 
-/// The share of the gaps between `times_s` that are about as long as the median gap.
+/// The share of the gaps between `times_s` that are about as long as the median gap, or as the gap before them: two
+/// series that cross may take each other's path there, and have each other's period from then on.
 double evenness(const std::vector<double>& times_s) {
-  constexpr double kAbout = 0.2;
   std::vector<double> gaps;
   for (std::size_t i = 1; i < times_s.size(); ++i) gaps.push_back(times_s[i] - times_s[i - 1]);
   if (gaps.empty()) return 0;
+  const auto alike = [](double gap, double other) {
+    constexpr double kAbout = 0.2;
+    return std::abs(gap - other) <= kAbout * std::abs(other);
+  };
+  std::size_t as_before = 0;
+  for (std::size_t i = 1; i < gaps.size(); ++i) as_before += alike(gaps[i], gaps[i - 1]) ? 1U : 0U;
   const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
   std::nth_element(gaps.begin(), middle, gaps.end());
   const double median = *middle;
-  const auto even = std::count_if(gaps.begin(), gaps.end(),
-                                  [&](double gap) { return std::abs(gap - median) <= kAbout * std::abs(median); });
-  return static_cast<double>(even) / static_cast<double>(gaps.size());
+  const auto even = std::count_if(gaps.begin(), gaps.end(), [&](double gap) { return alike(gap, median); });
+  return static_cast<double>(std::max(as_before, static_cast<std::size_t>(even))) / static_cast<double>(gaps.size());
 }
 
 }  // namespace

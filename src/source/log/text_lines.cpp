@@ -7,6 +7,7 @@
 
 #include "core/option.hpp"
 #include "source/log/interleave.hpp"
+#include "source/log/places.hpp"
 
 namespace vramtrack {
 namespace {
@@ -137,38 +138,48 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   if (f.used) rows.add(time_, rows.process_series(process), *f.used);
 }
 
-Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bool counted,
+Result<std::size_t> count_places(const std::vector<PlacedReading>& readings, StampReader stamp,
                                  std::vector<std::string>& assumptions) {
-  std::vector<double> used;
-  for (const UnnamedReading& reading : readings) used.push_back(reading.used);
-  const bool has_times = readings.size() >= 3 && !readings.front().stamp.empty();
-  std::vector<std::size_t> groups;
-  for (std::size_t i = 0; has_times && i < readings.size(); ++i) {
-    if (i > 0 && readings[i].stamp == readings[i - 1].stamp)
-      ++groups.back();
-    else
-      groups.push_back(1);
+  const std::string record =
+      fmt::format("pass {} with a group gpu that says which, or record the index or uuid of each GPU",
+                  name_of(Option::line_pattern));
+  const bool has_times = stamp.kind() != StampReader::Kind::none;
+  std::map<std::string_view, PlaceReadings> series;
+  std::map<std::string_view, std::vector<double>> used;
+  for (const PlacedReading& reading : readings) {
+    Timestamp time;
+    if (has_times && !stamp.read(reading.stamp, time)) continue;
+    series[reading.gpu].add(seconds_between(Timestamp{}, time), reading.used, reading.line);
+    used[reading.gpu].push_back(reading.used);
   }
-  if (groups.size() >= 3) {
-    groups.pop_back();
-    const std::size_t n = groups.front();
-    const bool constant = std::all_of(groups.begin(), groups.end(), [&](std::size_t g) { return g == n; });
-    if (constant && n > 1) {
-      assumptions.push_back(
-          fmt::format("{} lines per time and no GPU index: they are assumed to be {} GPUs in that order; name them in "
-                      "a group gpu of "
-                      "{}",
-                      n, n, name_of(Option::line_pattern)));
-      return n;
+  if (!has_times) {
+    // The load of one GPU may repeat exactly every few readings, but its name says that it is one.
+    const auto unnamed = used.find({});
+    if (unnamed == used.end() || count_interleaved(unnamed->second) == 1) return 1;
+    return fail(fmt::format("the lines seem to alternate between {} GPUs, but nothing names them or gives a time; {}",
+                            count_interleaved(unnamed->second), record));
+  }
+  std::size_t places = 1;
+  for (auto& [gpu, its] : series) {
+    PlaceWords words;
+    words.rows = "lines";
+    words.of = gpu.empty() ? "name no GPU" : fmt::format("name the GPU '{}'", logtext::excerpt(gpu, 24));
+    words.record = record;
+    const bool counts = stamp.kind() == StampReader::Kind::step;
+    const PlaceOrder order = counts        ? stamp.scale().step == "epoch" ? PlaceOrder::if_two : PlaceOrder::if_in_turn
+                             : gpu.empty() ? PlaceOrder::may
+                                           : PlaceOrder::says_nothing;
+    const auto n = judge_places(std::move(its), order, stamp.is_relative() && !stamp.wraps(), words);
+    if (!n) return fail(n.error());
+    if (*n > 1) {
+      places = *n;
+      assumptions.push_back(fmt::format(
+          "{} lines per time and no GPU index: they are assumed to be {} GPUs in that order; name them in a "
+          "group gpu of {}",
+          *n, *n, name_of(Option::line_pattern)));
     }
   }
-  // The load of one GPU may repeat exactly every few readings, but not every second reading.
-  if (const std::size_t n = count_interleaved(used); n == 2 || (n > 1 && !has_times && !counted))
-    return fail(
-        fmt::format("the lines seem to alternate between {} GPUs, but nothing names them{}; pass {} with a group gpu "
-                    "that says which, or record the index or uuid of each",
-                    n, has_times ? "" : " or gives a time", name_of(Option::line_pattern)));
-  return 1;
+  return places;
 }
 
 }  // namespace vramtrack

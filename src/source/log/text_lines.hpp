@@ -91,16 +91,17 @@ class TextLines : public LineParser {
   std::vector<std::pair<std::size_t, std::uint32_t>> in_round_;
 };
 
-/// A reading of the head whose GPU has no name.
-struct UnnamedReading {
-  std::string_view stamp;
-  double used = 0;  ///< in any unit
+/// A reading of the head.
+struct PlacedReading {
+  std::string stamp;  ///< of the line, or of the last one before it
+  double used = 0;    ///< in any unit
+  std::uint64_t line = 0;
+  std::string gpu;  ///< as the line names it; empty: it does not
 };
 
-/// How many GPUs such readings cover: the number of readings per time, if it is constant. An Error if the values jump
-/// from reading to reading as those of alternating GPUs do, or if the number of readings per time varies.
-/// `counted`: steps take the place of times.
-Result<std::size_t> count_places(const std::vector<UnnamedReading>& readings, bool counted,
+/// How many GPUs the readings cover that do not name theirs: see judge_places(). An Error as there, also of readings
+/// that name the same GPU. `stamp` reads the times as the parser will.
+Result<std::size_t> count_places(const std::vector<PlacedReading>& readings, StampReader stamp,
                                  std::vector<std::string>& assumptions);
 
 /// The clock of a head, from the lines in which `of` finds a time.

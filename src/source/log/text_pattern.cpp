@@ -158,7 +158,7 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
   if (!pattern) return fail(std::move(pattern.error()));
   std::vector<std::string> assumptions;
   std::vector<std::string_view> used;
-  std::vector<UnnamedReading> unnamed;
+  std::vector<PlacedReading> readings;
   std::string_view stamp_text;
   std::string_view first;
   std::string_view rest = head.text;
@@ -166,7 +166,7 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
   std::vector<std::string_view> lines;
   std::size_t matches = 0;
   std::size_t parts = 0;  // matches that are not a reading by themselves
-  while (!rest.empty()) {
+  for (std::uint64_t number = 1; !rest.empty(); ++number) {
     const std::string_view line = logtext::take_line(rest);
     if (trim(first).empty()) first = line;
     TextReading reading;
@@ -185,12 +185,12 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
       ++parts;
     if (amount.empty()) continue;
     used.push_back(amount);
-    logtext::Decimal number;
-    const bool is_same_time = !unnamed.empty() && unnamed.back().stamp == stamp_text;
+    logtext::Decimal value;
+    const std::string gpu(first_of({reading.uuid, reading.gpu}));
+    const bool is_same_time = !readings.empty() && readings.back().stamp == stamp_text && readings.back().gpu == gpu;
     // In blocks, a reading has several amounts: only the one for used memory counts.
-    if (reading.gpu.empty() && reading.uuid.empty() && reading.pid.empty() &&
-        (!reading.used.empty() || !is_same_time) && logtext::read_decimal(amount, number))
-      unnamed.push_back({stamp_text, number.value()});
+    if (reading.pid.empty() && (!reading.used.empty() || !is_same_time) && logtext::read_decimal(amount, value))
+      readings.push_back({std::string(stamp_text), value.value(), number, gpu});
   }
   if (used.empty())
     return fail(fmt::format("no line of the first 256 KiB matches {} '{}'{}; the first line is '{}'",
@@ -218,7 +218,7 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
   };
   auto stamp = settle_text_clock(head, stamp_of, title, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  const auto places = count_places(unnamed, pattern->has_step(), assumptions);
+  const auto places = count_places(readings, *stamp, assumptions);
   if (!places) return fail(places.error());
   auto parser =
       std::make_unique<PatternLines>(std::move(*pattern), unit, numbers, std::move(*stamp), std::move(assumptions));

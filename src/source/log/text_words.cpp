@@ -163,6 +163,7 @@ struct HeadLine {
   std::string stamp;                        ///< likewise
   std::string minute;                       ///< likewise: LineFigures::minute
   std::uint64_t minute_line = 0;            ///< on which that stands
+  int head_gpu = -1;                        ///< of the last line that names a GPU and has no figures
   bool is_row = false;                      ///< of a table
 };
 
@@ -182,6 +183,7 @@ Head survey(std::string_view text, bool unclear, Grouping grouping = Grouping::b
   std::string stamp;
   std::string minute;
   std::uint64_t minute_line = 0;
+  int head_gpu = -1;
   for (std::uint64_t number = 1; !text.empty() && out.lines.size() < kMostLines; ++number) {
     const std::string_view raw = logtext::take_line(text);
     HeadLine& line = out.lines.emplace_back();
@@ -203,10 +205,12 @@ Head survey(std::string_view text, bool unclear, Grouping grouping = Grouping::b
     for (const LineCount& count : line.found.counts) counts[count.meaning] = count.value;
     if (line.found.figures.empty()) {
       out.heads += line.found.gpu >= 0 ? 1 : 0;
+      if (line.found.gpu >= 0) head_gpu = line.found.gpu;
       out.lines.pop_back();
       continue;
     }
     line.counts = counts;
+    line.head_gpu = head_gpu;
     line.stamp = stamp;
     line.minute = minute;
     line.minute_line = minute_line;
@@ -621,16 +625,20 @@ Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::ve
   return {};
 }
 
+/// The count of a line, or of the last one before it; empty: there is none.
+std::string count_text(const HeadLine& line, Meaning counted) {
+  if (const auto count = count_of(line.found, counted)) return std::to_string(*count);
+  const auto it = line.counts.find(counted);
+  return it == line.counts.end() ? std::string() : std::to_string(it->second);
+}
+
 /// The clock, from the times or counts as they will be read.
 Result<StampReader> settle_clock(const LogHead& head, const Head& all, const WordPlan& plan,
                                  std::vector<std::string>& assumptions) {
   std::vector<std::string> texts;
   for (const HeadLine& line : all.lines) {
     if (plan.counted) {
-      if (const auto count = count_of(line.found, *plan.counted))
-        texts.push_back(std::to_string(*count));
-      else if (const auto it = line.counts.find(*plan.counted); it != line.counts.end())
-        texts.push_back(std::to_string(it->second));
+      if (std::string text = count_text(line, *plan.counted); !text.empty()) texts.push_back(std::move(text));
     } else if (!line.stamp.empty()) {
       texts.emplace_back(line.stamp);
     }
@@ -643,30 +651,23 @@ Result<StampReader> settle_clock(const LogHead& head, const Head& all, const Wor
   return StampReader::detect(samples, title, *head.options, *head.zone, assumptions);
 }
 
-/// The readings whose GPU nothing names.
-std::vector<UnnamedReading> unnamed_readings(const Head& all, const WordPlan& plan) {
-  std::vector<UnnamedReading> readings;
+/// The readings, each by the figure of one role.
+std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan) {
+  std::vector<PlacedReading> readings;
+  std::optional<Meaning> by;  // in blocks one role is enough to count by: that of the first reading
   for (const HeadLine& line : all.lines) {
-    if (plan.prefix_is_gpu || plan.heads_name_gpu || line.found.gpu >= 0) continue;
-    for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::free, Meaning::peak}) {
-      const auto f =
-          std::find_if(line.found.figures.begin(), line.found.figures.end(),
-                       [&](const MemoryFigure& figure) { return figure.role == role && plan.takes(figure); });
-      if (f == line.found.figures.end()) continue;
-      readings.push_back({line.stamp, f->number});
-      break;
-    }
-  }
-  if (plan.in_blocks) {
-    // One role is enough to count by: that of the first reading.
-    readings.clear();
-    std::optional<Meaning> by;
-    for (const HeadLine& line : all.lines)
+    std::set<int> seen;
+    for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::reserved, Meaning::free, Meaning::peak})
       for (const MemoryFigure& f : line.found.figures) {
-        if (!plan.takes(f) || f.role == Meaning::total || f.gpu >= 0 || plan.prefix_is_gpu || plan.heads_name_gpu)
-          continue;
-        if (!by) by = f.role;
-        if (f.role == *by) readings.push_back({line.stamp, f.number});
+        if (f.role != role || !plan.takes(f) || (plan.in_blocks && by.value_or(role) != role)) continue;
+        if (!seen.insert(f.gpu).second) continue;
+        by = role;
+        std::string gpu = plan.prefix_is_gpu ? std::string(line.found.prefix) : std::string();
+        if (f.gpu >= 0)
+          gpu += (gpu.empty() ? "" : "/") + std::to_string(f.gpu);
+        else if (plan.heads_name_gpu && gpu.empty())
+          gpu = std::to_string(line.head_gpu);
+        readings.push_back({plan.counted ? count_text(line, *plan.counted) : line.stamp, f.number, line.number, gpu});
       }
   }
   return readings;
@@ -699,13 +700,19 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   if (Status ok = settle_unit(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   auto stamp = settle_clock(head, all, plan, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  const auto places = count_places(unnamed_readings(all, plan), plan.counted.has_value(), assumptions);
+  const std::vector<PlacedReading> readings = placed_readings(all, plan);
+  const auto places = count_places(readings, *stamp, assumptions);
   if (!places) return fail(places.error());
 
   if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))
     assumptions.push_back(nominal_scale("the used memory is a percentage"));
   plan.read_as = read_as(all, plan);
-  const std::string pattern = pattern_of(all, plan);
+  // A pattern calls a count a step: several readings of one epoch are of one GPU, and those of one step of several.
+  const bool share_epochs = plan.counted == Meaning::epoch && *places == 1 &&
+                            std::adjacent_find(readings.begin(), readings.end(), [](const auto& a, const auto& b) {
+                              return a.stamp == b.stamp && a.gpu == b.gpu;
+                            }) != readings.end();
+  const std::string pattern = share_epochs ? std::string() : pattern_of(all, plan);
   const bool unknown = plan.unit_unknown;
   const std::uint64_t unit = plan.open_unit_bytes != 0 ? plan.open_unit_bytes : plan.unit_bytes;
   const bool in_blocks = plan.in_blocks;

@@ -1,0 +1,162 @@
+#include "source/log/places.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "source/log/interleave.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// Readings closer together than this have one time.
+constexpr double kTogether_s = 0.1;
+/// Several readings may share a time in whole seconds; readings this far apart always have different times.
+constexpr double kApart_s = 1.9;
+
+}  // namespace
+
+void PlaceReadings::add(double time_s, double used, std::uint64_t line) {
+  const double gap_s = times_s_.empty() ? 1e18 : std::abs(time_s - times_s_.back());  // newest first, too
+  if (gap_s <= kTogether_s) {
+    ++groups_.back();
+    if (shared_++ == 0) first_shared_ = line;
+  } else {
+    if (!times_s_.empty()) shortest_gap_s_ = std::min(shortest_gap_s_, gap_s);
+    groups_.push_back(1);
+  }
+  times_s_.push_back(time_s);
+  used_.push_back(used);
+  lines_.push_back(line);
+}
+
+class PlaceJudge {
+ public:
+  PlaceJudge(PlaceReadings& its, const PlaceWords& words) : its_(its), words_(words) {}
+
+  Result<std::size_t> judge(PlaceOrder order, bool runs_begin_anew) {
+    const std::size_t in_turn = count_interleaved(its_.used_);
+    const bool may = order == PlaceOrder::may || (order == PlaceOrder::if_in_turn && in_turn == constant()) ||
+                     (order == PlaceOrder::if_two && in_turn == 2 && constant() == 2);
+    if (const std::size_t n = may ? constant() : 1; n > 1) return in_order(n);
+    sort_if_shuffled();
+    if (share_times(order)) {
+      if (const std::size_t n = order == PlaceOrder::says_nothing ? 1 : constant(); n > 1) return in_order(n);
+      return fail(
+          fmt::format("several {} with the same time {}, and their number varies{}: they belong to several GPUs that "
+                      "cannot be told apart; {}",
+                      words_.rows, words_.of, from_line(its_.first_shared_), words_.record));
+    }
+    if (const std::size_t at = runs_begin_anew ? 0 : joint(); at != 0)
+      return fail(fmt::format(
+          "two logs of the same time seem to have been joined end to end{}, and their {} {}: they belong to "
+          "several GPUs; {}, or analyse the logs one by one",
+          from_line(its_.lines_[at]), words_.rows, words_.of, words_.record));
+    // The load of one GPU may repeat exactly every few readings, but not every second reading.
+    if (count_interleaved(its_.used_) == 2 || are_merged(its_.times_s_, its_.used_))
+      return fail(
+          fmt::format("the {0} that {1} seem to belong to several GPUs, or to several logs that were merged: they jump "
+                      "from {2} to {2} between levels that each stay even; {3}, or analyse the logs one by one",
+                      words_.rows, words_.of, words_.rows.substr(0, words_.rows.size() - 1), words_.record));
+    return 1;
+  }
+
+ private:
+  static std::string from_line(std::uint64_t line) { return line == 0 ? "" : fmt::format(" (from line {})", line); }
+
+  /// The number of readings per time if it is constant, else 1. The last time may be incomplete.
+  [[nodiscard]] std::size_t constant() const {
+    const auto& groups = its_.groups_;
+    if (groups.size() < 3 || its_.shortest_gap_s_ < 4 * kTogether_s) return 1;
+    const auto end = groups.end() - 1;
+    return std::all_of(groups.begin(), end, [&](std::size_t n) { return n == groups.front(); }) ? groups.front() : 1;
+  }
+
+  /// `n` GPUs, unless their order changes.
+  Result<std::size_t> in_order(std::size_t n) const {
+    if (!changes_order(n)) return n;
+    return fail(
+        fmt::format("{} {} with the same time {}, and their order changes: they belong to several GPUs that cannot be "
+                    "told apart; {}",
+                    n, words_.rows, words_.of, words_.record));
+  }
+
+  /// Whether the readings of each time are in no order: sorted by size, each place is many times steadier.
+  [[nodiscard]] bool changes_order(std::size_t n) const {
+    constexpr std::size_t kFewest = 16;
+    constexpr double kSteadier = 8;
+    const std::size_t times = its_.used_.size() / n;
+    if (times < kFewest) return false;
+    const auto way = [&](bool sorted) {
+      double sum = 0;
+      std::vector<double> last;
+      for (std::size_t i = 0; i < times; ++i) {
+        const auto begin = its_.used_.begin() + static_cast<std::ptrdiff_t>(i * n);
+        std::vector<double> now(begin, begin + static_cast<std::ptrdiff_t>(n));
+        if (sorted) std::sort(now.begin(), now.end());
+        for (std::size_t k = 0; k < last.size(); ++k) sum += std::abs(now[k] - last[k]);
+        last = std::move(now);
+      }
+      return sum;
+    };
+    return way(false) > kSteadier * way(true);
+  }
+
+  /// Sorts by time if the readings are in no order at all; a few steps back are due to a clock, or to several runs.
+  void sort_if_shuffled() {
+    std::size_t back = 0;
+    const auto& times_s = its_.times_s_;
+    for (std::size_t i = 1; i < times_s.size(); ++i) back += times_s[i] < times_s[i - 1] ? 1U : 0U;
+    if (back * 10 < times_s.size() || back * 10 > times_s.size() * 9) return;
+    std::vector<std::tuple<double, double, std::uint64_t>> rows;
+    for (std::size_t i = 0; i < times_s.size(); ++i) rows.emplace_back(times_s[i], its_.used_[i], its_.lines_[i]);
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
+    its_ = {};
+    for (const auto& [time_s, value, line] : rows) its_.add(time_s, value, line);
+  }
+
+  /// Whether many readings share their time with another, and not because several were taken within one second.
+  [[nodiscard]] bool share_times(PlaceOrder order) const {
+    if (its_.groups_.size() < 3 || its_.shared_ * 10 < its_.times_s_.size()) return false;
+    const std::size_t in_turn = count_interleaved(its_.used_);
+    if (order == PlaceOrder::if_two) return in_turn == 2;
+    return in_turn > 1 || (order != PlaceOrder::if_in_turn && its_.shortest_gap_s_ >= kApart_s);
+  }
+
+  /// Where two logs of the same period were joined; 0: nowhere. Time goes back over many readings of both, and the used
+  /// memory jumps there as it does nowhere else. Setting a clock does not change the used memory.
+  [[nodiscard]] std::size_t joint() const {
+    constexpr std::size_t kFewest = 16;
+    constexpr double kMuch = 0.25;
+    constexpr double kJump = 8;
+    const auto& times_s = its_.times_s_;
+    const auto& used = its_.used_;
+    std::size_t at = 0;
+    double longest = 0;  // change of used memory, other than that jump
+    for (std::size_t i = 1; i < times_s.size(); ++i) {
+      if (times_s[i] < times_s[i - 1] - kApart_s) {
+        if (at != 0) return 0;
+        at = i;
+      } else {
+        longest = std::max(longest, std::abs(used[i] - used[i - 1]));
+      }
+    }
+    if (at < kFewest || times_s.size() - at < kFewest) return 0;
+    const double back_s = times_s[at - 1] - times_s[at];
+    const double shorter_s = std::min(times_s[at - 1] - times_s.front(), times_s.back() - times_s[at]);
+    return back_s >= kMuch * shorter_s && std::abs(used[at] - used[at - 1]) > kJump * longest ? at : 0;
+  }
+
+  PlaceReadings& its_;
+  const PlaceWords& words_;
+};
+
+Result<std::size_t> judge_places(PlaceReadings readings, PlaceOrder order, bool runs_begin_anew,
+                                 const PlaceWords& words) {
+  return PlaceJudge(readings, words).judge(order, runs_begin_anew);
+}
+
+}  // namespace vramtrack

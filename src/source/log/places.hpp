@@ -1,0 +1,56 @@
+// Readings of several GPUs that nothing tells apart: whether their order does, or the log must be refused. Rows of
+// tables and lines of text are judged alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace vramtrack {
+
+/// The readings of one index, or those that name no GPU, in the order of the log.
+class PlaceReadings {
+ public:
+  /// `line`: where it stands; 0: not known.
+  void add(double time_s, double used, std::uint64_t line = 0);
+  [[nodiscard]] bool empty() const { return times_s_.empty(); }
+
+ private:
+  friend class PlaceJudge;
+
+  std::vector<double> times_s_;
+  std::vector<double> used_;
+  std::vector<std::uint64_t> lines_;
+  std::vector<std::size_t> groups_;  ///< readings of each time
+  double shortest_gap_s_ = 1e18;     ///< between two times
+  std::size_t shared_ = 0;           ///< readings that share the time of the previous one
+  std::uint64_t first_shared_ = 0;   ///< the line of the first one
+};
+
+/// How to speak of such readings, and what is known of them.
+struct PlaceWords {
+  std::string_view rows = "rows";  ///< what a reading is
+  std::string of;                  ///< "name no GPU", "have the index '0'"
+  std::string record;              ///< what to do: "record index or uuid of each GPU"
+};
+
+/// Whether the order of the readings may tell GPUs apart.
+enum class PlaceOrder : std::uint8_t {
+  may,           ///< the same number of readings at every time is enough
+  if_it_must,    ///< only if readings share times in earnest: an index says that they are of one GPU
+  says_nothing,  ///< never
+  if_in_turn,    ///< times are counts of steps, which may repeat: only if the levels alternate
+  if_two,        ///< times are epochs, each with many readings of one GPU: only if two levels alternate
+};
+
+/// How many GPUs `readings` are of, in a fixed order; 1 if of one. An Error if they are of several GPUs that cannot be
+/// told apart: a single series of them all would hide what each one does. `runs_begin_anew`:
+/// times are no dates, and go back where a program is started again.
+Result<std::size_t> judge_places(PlaceReadings readings, PlaceOrder order, bool runs_begin_anew,
+                                 const PlaceWords& words);
+
+}  // namespace vramtrack
