@@ -103,5 +103,42 @@ class Thousands(Habits):
         self.assertIn("16 MiB", c.text)
 
 
+class DatesWithWords(Habits):
+    """年月日 時分秒, in Chinese, Japanese and Korean."""
+
+    def check(self, stamp, text, since="2024-05-01T23:5"):
+        c = self.analyze([f"{at(30 * i, stamp)} {text.format(n=i, used=4000 + 50 * i)}" for i in range(120)])
+        self.assert_leak(c)
+        self.assertIsNone(c.rows[0].get("counts"))
+        self.assertIn(since, c.text)
+
+    def test_dates(self):
+        chinese = "第{n}轮 已用显存 {used} MB"
+        self.check("%Y年%m月%d日 %H时%M分%S秒", chinese)
+        self.check("%Y年%m月%d日 %H:%M:%S", chinese)
+        self.check("%Y年%m月%d日%H时%M分%S秒", chinese)
+        self.check("[%Y年%m月%d日 %H时%M分%S秒]", chinese)
+        self.check("%Y年%m月%d日 %H時%M分%S秒", "GPUメモリ使用量: {used} MB")
+        self.check("%Y년 %m월 %d일 %H시 %M분 %S초", "GPU 메모리 사용량: {used} MB")
+        self.assertIn("LEAK", self.analyze([f"{at(90 * i, '%Y年%m月%d日 %H时%M分')} 已用显存 {4000 + 150 * i} MB" for i in range(60)]).text)
+
+    def test_times_of_day(self):
+        self.check("%H时%M分%S秒", "第{n}轮 已用显存 {used} MB", "23:5")
+
+    def test_halves_of_the_day(self):
+        # From before midnight to after it: 下午11時, 上午12時.
+        for stamp, morning, afternoon, text in (("%Y年%m月%d日 {}%I时%M分%S秒", "上午", "下午", "已用显存 {} MB"),
+                                                ("%Y年%m月%d日 {}%I時%M分%S秒", "午前", "午後", "GPUメモリ使用量: {} MB"),
+                                                ("%Y년 %m월 %d일 {} %I:%M:%S", "오전", "오후", "GPU 메모리 사용량: {} MB"),
+                                                ("{}%I时%M分%S秒", "上午", "下午", "已用显存 {} MB")):
+            half = [afternoon if at(30 * i, "%p") == "PM" else morning for i in range(120)]
+            c = self.analyze([f"{at(30 * i, stamp.format(half[i]))} {text.format(4000 + 50 * i)}" for i in range(120)])
+            self.assert_leak(c)
+
+    def test_tables(self):
+        self.sandbox.write("a.csv", "时间,gpu_mem_used_mib\n" + "".join(f"{at(30 * i, '%Y年%m月%d日 %H时%M分%S秒')},{4000 + 50 * i}\n" for i in range(120)))
+        self.assert_leak(Case(self.sandbox, "a.csv"))
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -29,6 +29,15 @@ struct Cursor {
   void spaces() {
     while (peek() == ' ') ++at;
   }
+  /// Takes the first of `words` that is there.
+  bool take_any(std::initializer_list<std::string_view> words) {
+    for (const std::string_view word : words)
+      if (text.substr(at).starts_with(word)) {
+        at += word.size();
+        return true;
+      }
+    return false;
+  }
   /// Reads up to `most` digits; returns how many there were.
   int number(int most, int& value) {
     int digits = 0;
@@ -91,24 +100,65 @@ void read_offset(Cursor& c, Civil& out) {
   c.at = before;
 }
 
+/// The fraction of a second at the cursor, if there is one.
+void read_fraction(Cursor& c, Civil& out) {
+  if ((c.peek() != '.' && c.peek() != ',' && c.peek() != ':') || !is_digit(c.peek(1))) return;
+  ++c.at;
+  std::uint32_t scale = 100'000'000;
+  for (; is_digit(c.peek()); ++c.at) {
+    out.nano += static_cast<std::uint32_t>(c.peek() - '0') * scale;
+    scale /= 10;
+  }
+}
+
+/// "23时50分00秒" behind its hours, in Chinese, Japanese or Korean; seconds may be missing.
+bool read_named_minutes(Cursor& c, Civil& out, int& minutes, int& seconds) {
+  c.spaces();
+  if (c.number(2, minutes) == 0 || minutes > 59 || !c.take_any({"分", "분"})) return false;
+  const std::size_t before = c.at;
+  c.spaces();
+  if (c.number(2, seconds) > 0 && seconds <= 60) {
+    read_fraction(c, out);
+    if (c.take_any({"秒", "초"})) {
+      out.has_seconds = true;
+      return true;
+    }
+  }
+  c.at = before;
+  seconds = 0;
+  out.nano = 0;
+  return true;
+}
+
+/// "午後" and the like, which stand before the hour.
+enum class HalfDay : std::uint8_t { none, morning, afternoon };
+
+HalfDay read_half_day(Cursor& c) {
+  const HalfDay half = c.take_any({"上午", "午前", "오전"})   ? HalfDay::morning
+                       : c.take_any({"下午", "午後", "오후"}) ? HalfDay::afternoon
+                                                              : HalfDay::none;
+  if (half != HalfDay::none) c.spaces();
+  return half;
+}
+
 /// HH:MM[:SS[.fraction]] [AM|PM] [zone]; hours above 23 only where `elapsed` (no date).
 bool read_time(Cursor& c, Civil& out, bool elapsed) {
   int h = 0;
   int m = 0;
   int s = 0;
-  if (c.number(elapsed ? 5 : 2, h) == 0 || !c.take(':') || c.number(2, m) != 2 || m > 59) return false;
-  if (c.peek() == ':' && is_digit(c.peek(1))) {
+  const HalfDay before_hour = read_half_day(c);
+  if (c.number(elapsed ? 5 : 2, h) == 0) return false;
+  if (c.take_any({"时", "時", "点", "點", "시"})) {
+    if (!read_named_minutes(c, out, m, s)) return false;
+  } else if (!c.take(':') || c.number(2, m) != 2 || m > 59) {
+    return false;
+  } else if (c.peek() == ':' && is_digit(c.peek(1))) {
     ++c.at;
     if (c.number(2, s) != 2 || s > 60) return false;
-    if ((c.peek() == '.' || c.peek() == ',' || c.peek() == ':') && is_digit(c.peek(1))) {
-      ++c.at;
-      std::uint32_t scale = 100'000'000;
-      for (; is_digit(c.peek()); ++c.at) {
-        out.nano += static_cast<std::uint32_t>(c.peek() - '0') * scale;
-        scale /= 10;
-      }
-    }
+    out.has_seconds = true;
+    read_fraction(c, out);
   }
+  if (before_hour != HalfDay::none && h <= 12) h = h % 12 + (before_hour == HalfDay::afternoon ? 12 : 0);
   const std::size_t before = c.at;
   c.spaces();
   const std::string_view half = c.letters();
@@ -167,6 +217,18 @@ bool read_named_month(Cursor& c, Civil& out) {
   return true;
 }
 
+/// "2024年5月1日", "2024년 05월 01일" behind its year; nullopt where there is none.
+std::optional<std::int64_t> read_date_with_words(Cursor& c, int year) {
+  int month = 0;
+  int day = 0;
+  if (!c.take_any({"年", "년"})) return std::nullopt;
+  c.spaces();
+  if (c.number(2, month) == 0 || !c.take_any({"月", "월"})) return std::nullopt;
+  c.spaces();
+  if (c.number(2, day) == 0 || !c.take_any({"日", "号", "일"})) return std::nullopt;
+  return day_seconds(year, month, day);
+}
+
 /// A numeric date at the cursor; nullopt when there is none.
 std::optional<std::int64_t> read_numeric_date(Cursor& c, DateOrder order) {
   const std::size_t start = c.at;
@@ -175,6 +237,9 @@ std::optional<std::int64_t> read_numeric_date(Cursor& c, DateOrder order) {
   int y = 0;
   const int first = c.number(8, a);
   if (first == 8) return day_seconds(a / 10'000, a / 100 % 100, a % 100);
+  if (first == 4)
+    if (const auto date = read_date_with_words(c, a)) return date;
+  c.at = start + static_cast<std::size_t>(first);
   const char separator = c.peek();
   const bool separated = separator == '-' || separator == '/' || separator == '.';
   if (separated && (first == 4 || first == 1 || first == 2)) {
@@ -192,7 +257,17 @@ std::optional<std::int64_t> read_numeric_date(Cursor& c, DateOrder order) {
   return std::nullopt;
 }
 
+bool begins_time(const Cursor& c) {
+  return is_digit(c.peek()) || begins_half_day(c.text.substr(c.at));
+}
+
 }  // namespace
+
+bool begins_half_day(std::string_view text) {
+  if (text.empty() || static_cast<unsigned char>(text.front()) < 0xe0) return false;  // asked of every character
+  Cursor c{text};
+  return read_half_day(c) != HalfDay::none && is_digit(c.peek());
+}
 
 bool read_civil(std::string_view text, DateOrder order, Civil& out) {
   out = Civil{};
@@ -204,7 +279,7 @@ bool read_civil(std::string_view text, DateOrder order, Civil& out) {
     out.length = c.at;
     return true;
   }
-  if (!is_digit(c.peek())) return false;
+  if (!begins_time(c)) return false;
   if (const auto date = read_numeric_date(c, order)) {
     out.local_s = *date;
     out.has_date = true;
@@ -216,9 +291,11 @@ bool read_civil(std::string_view text, DateOrder order, Civil& out) {
       ++c.at;
       c.spaces();
     }
-    if (c.at == before || !is_digit(c.peek()) || !read_time(c, out, false)) {
+    const bool apart = c.at != before || !is_digit(text[before - 1]);  // "2024年5月1日23時"
+    if (!apart || !begins_time(c) || !read_time(c, out, false)) {
       out.local_s = *date;
       out.nano = 0;
+      out.has_seconds = false;
       return true;
     }
     read_offset(c, out);

@@ -27,15 +27,19 @@ struct Civil {
   std::uint32_t nano = 0;
   bool has_date = false;
   bool has_time = false;
+  bool has_seconds = false;
   std::optional<std::int32_t> offset_s;  ///< from UTC, when written
   std::size_t length = 0;                ///< characters read
 };
 
 /// Reads a date and/or time at the start of `text`: ISO 8601 and its kin (T or space, - or /, fraction
 /// with . or :, Z or offset), 20260611, numeric dates with the year last, the `date` command's
-/// "Sun May  4 04:27:32 [AM] [EDT] 2025", or just HH:MM:SS. False when it starts with none of these,
-/// or a field is out of range. Years 1970 to 2100.
+/// "Sun May  4 04:27:32 [AM] [EDT] 2025", "2024年05月01日 23时50分00秒" (also in Japanese and Korean), or just
+/// HH:MM:SS. False when it starts with none of these, or a field is out of range. Years 1970 to 2100.
 bool read_civil(std::string_view text, DateOrder order, Civil& out);
+
+/// Whether `text` begins with a time behind "上午", "午後", "오후" and the like.
+bool begins_half_day(std::string_view text);
 
 /// Turns the time column of one log into Timestamps. Decides from sample values how they are written.
 class StampReader {

@@ -66,7 +66,7 @@ std::string_view find_stamp(std::string_view line) {
       std::size_t letters = 0;
       while (letters < rest.size() && is_alpha(rest[letters])) ++letters;
       if (!begins_date(rest.substr(0, letters))) continue;
-    } else if (!is_digit(rest.front())) {
+    } else if (!is_digit(rest.front()) && !begins_half_day(rest)) {
       continue;
     }
     Civil civil;
@@ -74,8 +74,7 @@ std::string_view find_stamp(std::string_view line) {
       if (!read_civil(rest, DateOrder::day_first, civil)) continue;
     const std::string_view found = without_word(logtext::trim(rest.substr(0, civil.length)));
     if (civil.has_date && civil.has_time) return found;
-    if (civil.has_time && !civil.has_date && time_of_day.empty() && std::count(found.begin(), found.end(), ':') >= 2)
-      time_of_day = found;
+    if (civil.has_time && !civil.has_date && time_of_day.empty() && civil.has_seconds) time_of_day = found;
   }
   return time_of_day.empty() ? leading_epoch(line) : time_of_day;
 }
