@@ -140,5 +140,25 @@ class DatesWithWords(Habits):
         self.assert_leak(Case(self.sandbox, "a.csv"))
 
 
+class PeakAndCurrent(Habits):
+    """The figure of now is the series, not the peak beside it."""
+
+    def check(self, form, metric):
+        c = self.analyze([form.format(clock=f"{i // 120}:{i // 2 % 60:02}:{i % 2 * 30:02}", peak=4000 + 50 * i, now=3000 + 20 * i) for i in range(120)])
+        self.assert_leak(c, 40, metric=metric)
+        self.assertNotIn("only peaks", c.text)
+
+    def test_current_beside_a_peak(self):
+        self.check("[{clock}] peak memory allocated: {peak} MB, current: {now} MB", "allocator_allocated")
+        self.check("[{clock}] current: {now} MB (peak memory {peak} MB)", "device_used")
+        self.check("[{clock}] GPU memory peak: {peak} MB current: {now} MB", "device_used")
+        self.check("[{clock}] 显存峰值 {peak} MB, 当前 {now} MB", "device_used")
+        self.check("[{clock}] Speicher maximal {peak} MB, aktuell {now} MB", "device_used")
+
+    def test_current_of_something_else(self):
+        c = self.analyze([f"{at(30 * i)} VRAM {4000 + 50 * i} MB\ncurrent: 3 MB" for i in range(60)])
+        self.assert_leak(c)
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -172,8 +172,8 @@ struct Label {
     // "total_memory_available" is all that there is.
     if (roles.size() > 1 && roles.front() == Meaning::total && roles.back() == Meaning::free)
       return {Meaning::total, role_words.front()};
-    for (const Meaning wanted :
-         {Meaning::peak, Meaning::reserved, Meaning::allocated, Meaning::free, Meaning::used, Meaning::total})
+    for (const Meaning wanted : {Meaning::peak, Meaning::reserved, Meaning::allocated, Meaning::free, Meaning::used,
+                                 Meaning::total, Meaning::current})
       for (std::size_t i = roles.size(); i-- > 0;)
         if (roles[i] == wanted) return {wanted, role_words[i]};
     return {Meaning::none, {}};
@@ -193,6 +193,7 @@ Label read_label(std::string_view text) {
       case Meaning::free:
       case Meaning::total:
       case Meaning::peak:
+      case Meaning::current:
         out.roles.push_back(word.meaning);
         out.role_words.push_back(word.text);
         break;
@@ -392,6 +393,29 @@ std::uint64_t MemoryFigure::bytes(std::uint64_t default_unit) const {
   return bytes < 0x1p60 ? static_cast<std::uint64_t>(std::llround(bytes)) : 0;
 }
 
+namespace {
+
+/// "peak memory allocated: 5 GB, current: 4 GB" is about one kind of memory, that of the peak. "current: 4 GB" alone is
+/// not about memory.
+void settle_current(std::vector<MemoryFigure>& figures) {
+  Meaning kind = Meaning::none;
+  for (const MemoryFigure& f : figures) {
+    if (f.role == Meaning::current) continue;
+    if (kind == Meaning::none) kind = Meaning::used;
+    if (f.role != Meaning::peak) continue;
+    for (const Meaning role : read_label(f.label).roles)
+      if (role == Meaning::allocated || role == Meaning::reserved) kind = role;
+  }
+  for (MemoryFigure& f : figures) {
+    if (f.role != Meaning::current) continue;
+    const Label label = read_label(f.label);
+    f.role = kind == Meaning::none && (label.memory || label.vram) ? Meaning::used : kind;
+  }
+  std::erase_if(figures, [](const MemoryFigure& f) { return f.role == Meaning::none; });
+}
+
+}  // namespace
+
 void find_figures(std::string_view line, LineFigures& out, Grouping open) {
   out.figures.clear();
   out.unclear.clear();
@@ -509,8 +533,8 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open) {
     else if (unit != 0)
       take = role != Meaning::none || is_memory || label.nearest_is_gpu || (pair && (of_gpu || names_gpu || is_bare));
     else
-      take =
-          label.is_of_gpu() || (of_gpu && (is_memory || role != Meaning::none)) || (role != Meaning::none && label.gpu);
+      take = label.is_of_gpu() || (of_gpu && (is_memory || (role != Meaning::none && role != Meaning::current))) ||
+             (role != Meaning::none && label.gpu);
     const bool is_unclear = !take && unit == 0 && is_memory && !pair && !t.percent && !label.rate && !label.other &&
                             role != Meaning::free && role != Meaning::total;
     if (!take && !is_unclear) continue;
@@ -561,6 +585,8 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open) {
   for (std::size_t i = other_pairs.size(); has_pair_of_gpu && i-- > 0;)
     out.figures.erase(out.figures.begin() + static_cast<std::ptrdiff_t>(other_pairs[i].first),
                       out.figures.begin() + static_cast<std::ptrdiff_t>(other_pairs[i].second));
+  settle_current(out.figures);
+  settle_current(out.unclear);
 }
 
 }  // namespace vramtrack

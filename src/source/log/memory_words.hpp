@@ -21,8 +21,9 @@ enum class Meaning : std::uint8_t {
   free,
   total,
   peak,
-  memory,  ///< memory of anything
-  vram,    ///< memory of a GPU
+  current,  ///< not the peak: used or allocated, as the rest of its line says
+  memory,   ///< memory of anything
+  vram,     ///< memory of a GPU
   gpu,
   rank,  ///< one of several processes, each with its own GPU
   step,  ///< this and the following: counts of what a program does
