@@ -4,7 +4,7 @@ import re
 import sys
 import unittest
 
-from sandbox import Sandbox
+from sandbox import FIXTURES, Sandbox
 from text_logs import Case
 
 BINARY = sys.argv.pop(1)
@@ -158,6 +158,52 @@ class PeakAndCurrent(Habits):
     def test_current_of_something_else(self):
         c = self.analyze([f"{at(30 * i)} VRAM {4000 + 50 * i} MB\ncurrent: 3 MB" for i in range(60)])
         self.assert_leak(c)
+
+
+class ScreensBehindPrefixes(Habits):
+    """What a logger puts before each line does not change what a screen says."""
+
+    SCREENS = ("table_linux", "table_windows", "table_mig", "nvitop", "gpustat", "rocm_smi", "rocm_smi_concise", "nvtop_screen")
+    PREFIXES = {
+        "quoted": lambda i: "> ",
+        "docker compose": lambda i: "pod-0 | ",
+        "kubectl": lambda i: "[pod/trainer-0/main] ",
+        "containerd": lambda i: f"2026-03-01T10:{i // 60 % 60:02}:{i % 60:02}.123456789Z stdout F ",
+        "a time and a name": lambda i: f"2026-03-01 10:{i // 60 % 60:02}:{i % 60:02} gpu-monitor: ",
+    }
+
+    def facts(self, *args):
+        c = Case(self.sandbox, *args)
+        return c, [(r["series"]["metric"], r["series"]["device"], r["samples"], r["verdict"]["shape"] if "shape" in r["verdict"] else r["verdict"]["leak"]) for r in c.rows]
+
+    def test_each_screen_behind_each_prefix(self):
+        for screen in self.SCREENS:
+            plain = (FIXTURES / "log" / f"{screen}.log").read_bytes().decode("utf-8", "replace")
+            self.sandbox.write("plain.log", plain)
+            _, expected = self.facts("plain.log")
+            self.assertTrue(expected, screen)
+            for name, prefix in self.PREFIXES.items():
+                with self.subTest(screen=screen, prefix=name):
+                    lines = [(prefix(i) + line).rstrip(" ") for i, line in enumerate(plain.splitlines())]
+                    self.sandbox.write("a.log", "\n".join(lines) + "\n")
+                    c, facts = self.facts("a.log")
+                    self.assertEqual(facts, expected, c.error)
+                    if screen != "rocm_smi":  # whose lines are recognised wherever they stand
+                        self.assertIn("each line is read behind its prefix", " ".join(c.text.split()))
+
+    def test_the_clock_of_the_prefix(self):
+        """rocm-smi prints no time: that of the prefix is taken, where it stands alone."""
+        screen = ["", "============================ ROCm System Management Interface ============================",
+                  "================================== Memory Usage (Bytes) ==================================",
+                  "GPU[0]\t\t: VRAM Total Memory (B): 17163091968", "GPU[0]\t\t: VRAM Total Used Memory (B): {}",
+                  "================================== End of ROCm SMI Log ==================================="]
+        lines = [f"{at(30 * i, '%Y-%m-%dT%H:%M:%S')}.5Z stdout F {line.format((4000 + 50 * i) * 2**20)}" for i in range(120) for line in screen]
+        self.assert_leak(self.analyze(lines))
+
+    def test_standard_input(self):
+        text = "".join("> " + line + "\n" for line in (FIXTURES / "log/table_linux.log").read_text().splitlines())
+        said = self.sandbox.run("analyze", "-", stdin=text).stdout.decode()
+        self.assertIn("each line is read behind its prefix", " ".join(said.split()))
 
 
 if __name__ == "__main__":

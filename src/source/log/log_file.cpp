@@ -36,10 +36,41 @@ Result<std::unique_ptr<LineInput>> LineInput::open(const std::string& path) {
 }
 
 Status LineInput::fill() {
+  if (prefix_) return fill_without_prefix();
   auto n = input_->read(buffer_.data() + end_, buffer_.size() - end_);
   if (!n) return fail(std::move(n.error()));
   end_ += *n;
   done_ = *n == 0;
+  return {};
+}
+
+Status LineInput::take_off(LinePrefix prefix) {
+  prefix_ = std::move(prefix);
+  const std::string_view all(buffer_.data() + begin_, end_ - begin_);
+  const std::size_t whole = done_ ? all.size() : all.rfind('\n') + 1;  // 0 if there is none
+  begun_ = all.substr(whole);
+  const std::string lines = prefix_->strip_lines(all.substr(0, whole));
+  std::copy(lines.begin(), lines.end(), buffer_.begin());
+  begin_ = 0;
+  end_ = lines.size();
+  return {};
+}
+
+Status LineInput::fill_without_prefix() {
+  const std::size_t before = begun_.size();
+  begun_.resize(before + kHeadBytes / 4);
+  auto n = input_->read(begun_.data() + before, begun_.size() - before);
+  if (!n) return fail(std::move(n.error()));
+  begun_.resize(before + *n);
+  done_ = *n == 0;
+  const std::size_t newline = begun_.rfind('\n');
+  const bool is_long = begun_.size() > kLongestLine;
+  const std::size_t whole = done_ || is_long ? begun_.size() : newline == std::string::npos ? 0 : newline + 1;
+  const std::string lines = prefix_->strip_lines(std::string_view(begun_).substr(0, whole));
+  begun_.erase(0, whole);
+  buffer_.resize(std::max(buffer_.size(), end_ + lines.size()));
+  std::copy(lines.begin(), lines.end(), buffer_.begin() + static_cast<std::ptrdiff_t>(end_));
+  end_ += lines.size();
   return {};
 }
 

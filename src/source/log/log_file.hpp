@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "source/log/format.hpp"
+#include "source/log/line_prefix.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/spool.hpp"
 #include "source/log/text_input.hpp"
@@ -46,6 +48,8 @@ class LineInput {
     bool complete = true;
   };
   Result<Stretch> next(LogRows& rows);
+  /// Takes `prefix` off every line. Only before the first next().
+  Status take_off(LinePrefix prefix);
   /// Lines above 1 MiB are cut into stretches that are not complete instead of being dropped.
   void allow_long_lines() { cuts_long_lines_ = true; }
   /// Number of the line with which the next stretch begins, as counted by the parser.
@@ -58,8 +62,11 @@ class LineInput {
 
  private:
   Status fill();
+  Status fill_without_prefix();
 
   std::unique_ptr<TextInput> input_;
+  std::optional<LinePrefix> prefix_;
+  std::string begun_;  ///< with a prefix: the beginning of a line that is not read to its end
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::uint64_t line_ = 1;

@@ -58,6 +58,10 @@ Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo&
 /// Screens of tools, which may stand between the lines of other programs.
 constexpr std::string_view kScreens[] = {"table", "gpustat-text", "rocm-smi", "nvtop"};
 
+bool is_screen(const LogFormatInfo& format) {
+  return std::find(std::begin(kScreens), std::end(kScreens), format.name) != std::end(kScreens);
+}
+
 /// What is read from the head of a log.
 struct FirstLook {
   explicit FirstLook(const std::string& shown) : rows(catalog, roster, shown, std::nullopt) {}
@@ -83,8 +87,7 @@ std::size_t count_readings(LogParser& parser, const LogHead& head) {
 /// tool that are enough for a verdict are preferred, since they show all that is on the GPU.
 Result<RecognisedText> recognise_around(const LogHead& head, const LogFormatInfo& found) {
   constexpr std::size_t kEnough = 20;
-  const bool is_screen = std::find(std::begin(kScreens), std::end(kScreens), found.name) != std::end(kScreens);
-  if (!is_screen) return fail("no screen");
+  if (!is_screen(found)) return fail("no screen");
   auto prose = recognise_prose(head, found);
   auto screens = found.make(head);
   if (!prose || !screens) return fail("nothing around it");
@@ -182,6 +185,37 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
   return out;
 }
 
+namespace {
+
+/// A screen may stand behind what a logger put before each of its lines: a screen is read by where its lines begin.
+/// Sets `prefix` if so. A screen without the prefix between lines with it is left to recognise_text().
+Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optional<LinePrefix>& prefix) {
+  auto found = LinePrefix::find(head.text);
+  if (!found) return fail("no prefix");
+  std::string text = found->strip_lines(head.text);
+  LogHead stripped = head;
+  stripped.text = text;
+  auto screens = recognise_text(stripped);
+  if (!screens || !is_screen(*screens->format)) return fail("no screen behind a prefix");
+  const std::size_t readings = count_readings(*screens->parser, stripped);
+  if (readings == 0) return fail("no reading behind a prefix");
+  if (auto as_is = screens->format->make(head); as_is && count_readings(**as_is, head) >= readings)
+    return fail("the lines are read as they are");
+  // The table of nvidia-smi and gpustat print the date themselves, in the machine's own zone.
+  if (found->has_time() && (screens->format->name == "rocm-smi" || screens->format->name == "nvtop")) {
+    found->keep_times();
+    text = found->strip_lines(head.text);
+    stripped.text = text;
+  }
+  auto unread = screens->format->make(stripped);
+  if (!unread) return fail(std::move(unread.error()));
+  screens->parser = std::move(*unread);
+  prefix = std::move(found);
+  return screens;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, const LogOptions& options,
                                                    const Zone& zone) {
   auto planned = std::make_unique<PlannedFile>();
@@ -197,8 +231,14 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   if (looks_binary(text))
     return fail(fmt::format("{}: holds binary data, not a text log; see docs/formats/logs.md for what can be read",
                             planned->shown));
-  const LogHead head{text, planned->shown, &planned->options, &planned->zone};
+  LogHead head{text, planned->shown, &planned->options, &planned->zone};
   auto found = recognise_text(head);
+  if (options.format.empty() && options.line_pattern.empty())
+    if (auto behind = recognise_behind_prefix(head, planned->prefix)) {
+      found = std::move(*behind);
+      if (auto ok = (*lines)->take_off(*planned->prefix); !ok) return fail(std::move(ok.error()));
+      head.text = text = (*lines)->head();
+    }
   if (!found && options.format.empty() && options.line_pattern.empty() && is_readable_again(path))
     if (auto later = recognise_later(*planned)) {
       found = std::move(*later);
@@ -248,6 +288,8 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
 
 Result<std::unique_ptr<LineInput>> open_lines(const PlannedFile& planned) {
   auto lines = LineInput::open(planned.opened_as());
+  if (lines && planned.prefix && !planned.spool)
+    if (auto ok = (*lines)->take_off(*planned.prefix); !ok) return fail(std::move(ok.error()));
   if (lines && planned.probe.has_long_lines) (*lines)->allow_long_lines();
   return lines;
 }
@@ -266,6 +308,9 @@ Result<LogText> open_text(PlannedFile& planned, LogRows& rows) {
   if (!parser) return fail(fmt::format("{}: {}", planned.shown, parser.error().message));
   text.parser = std::move(*parser);
   for (const std::string& assumption : text.parser->assumptions()) rows.warn(assumption);
+  if (planned.prefix)
+    rows.warn(fmt::format("each line is read behind its prefix, which is '{}' in the first one",
+                          logtext::trim(planned.prefix->example())));
   const LogTimes& times = planned.times;
   if (times.order == LogOrder::as_written) return text;
   if (times.order == LogOrder::newest_first)

@@ -22,6 +22,7 @@ struct PlannedFile {
   LogTimes times;                    ///< for a stream: what its head shows
   std::unique_ptr<LineInput> input;  ///< for a stream (standard input, a pipe), which cannot be opened twice
   std::optional<Spool> spool;        ///< for a stream out of order: a copy
+  std::optional<LinePrefix> prefix;  ///< of each line, where a screen stands behind it
   std::string later_head;            ///< where the format was recognised only later: that stretch; else empty
 
   [[nodiscard]] bool is_stream() const { return input != nullptr; }

@@ -1,0 +1,121 @@
+#include "source/log/line_prefix.hpp"
+
+#include <algorithm>
+
+#include "source/log/stamp_search.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::trim;
+
+constexpr std::size_t kLooked = 400;
+constexpr std::size_t kFewest = 5;
+/// Text before a line is not longer than this.
+constexpr std::size_t kLongest = 100;
+/// What it ends in. A bar or a sign alone may be the frame of a screen, but not before nearly all lines.
+constexpr std::string_view kEnds = "|>]:#";
+/// What containerd and CRI-O write behind the time: the stream, and whether the line is complete.
+constexpr std::string_view kStreams[] = {"stdout F ", "stderr F ", "stdout P ", "stderr P "};
+
+/// The longest text that may be a prefix of `line`: it ends in a sign and a space.
+std::string_view candidate(std::string_view line) {
+  for (std::size_t i = 0; i + 1 < std::min(line.size(), kLongest); ++i)
+    if (kEnds.find(line[i]) != std::string_view::npos && (line[i + 1] == ' ' || line[i + 1] == '\t'))
+      return line.substr(0, i + 2);
+  // ">" before an empty line, whose space is gone.
+  return line.size() == 1 && kEnds.find(line.front()) != std::string_view::npos ? line : std::string_view{};
+}
+
+}  // namespace
+
+std::optional<std::string_view> LinePrefix::without(const Part& part, std::string_view line) {
+  if (!part.is_time) {
+    if (line.starts_with(part.text)) return line.substr(part.text.size());
+    if (trim(line) == trim(part.text)) return std::string_view{};
+    return std::nullopt;
+  }
+  const std::size_t open = line.starts_with('[') ? 1 : 0;
+  const std::string_view stamp = find_stamp(line.substr(0, kLongest));
+  if (stamp.empty() || stamp.data() != line.data() + open) return std::nullopt;
+  std::string_view rest = line.substr(open + stamp.size());
+  if (open > 0 && rest.starts_with(']')) rest.remove_prefix(1);
+  if (rest.starts_with(' ') || rest.starts_with('\t')) rest.remove_prefix(1);
+  for (const std::string_view stream : kStreams) {
+    if (rest.starts_with(stream)) return rest.substr(stream.size());
+    if (rest == trim(stream)) return std::string_view{};
+  }
+  return rest;
+}
+
+/// The part with which nearly all of `lines` begin: a time, or a text.
+std::optional<LinePrefix::Part> LinePrefix::find_part(const std::vector<std::string_view>& lines) {
+  const auto fits = [&](const Part& part) {
+    const auto n = std::count_if(lines.begin(), lines.end(),
+                                 [&](std::string_view line) { return without(part, line).has_value(); });
+    return static_cast<std::size_t>(n) >= kFewest && static_cast<std::size_t>(n) * 10 >= lines.size() * 9;
+  };
+  Part part{true, {}};
+  if (fits(part)) return part;
+  for (std::size_t i = 0; i < std::min(lines.size(), kFewest); ++i) {
+    part = {false, std::string(candidate(lines[i]))};
+    if (!part.text.empty() && fits(part)) return part;
+  }
+  return std::nullopt;
+}
+
+std::optional<LinePrefix> LinePrefix::find(std::string_view head) {
+  constexpr std::size_t kMostParts = 3;  // "pod-0 | ", a time, "> "
+  std::vector<std::string_view> lines;
+  while (!head.empty() && lines.size() < kLooked)
+    if (const std::string_view line = logtext::take_line(head); !trim(line).empty()) lines.push_back(line);
+  LinePrefix out;
+  const std::vector<std::string_view> whole = lines;
+  while (out.parts_.size() < kMostParts) {
+    const auto part = find_part(lines);
+    if (!part) break;
+    out.parts_.push_back(*part);
+    std::vector<std::string_view> rest;
+    for (const std::string_view line : lines)
+      if (const auto its = without(*part, line); its && !trim(*its).empty()) rest.push_back(*its);
+    lines = std::move(rest);
+  }
+  if (out.parts_.empty() || lines.empty()) return std::nullopt;
+  for (const std::string_view line : whole)
+    if (const std::string_view rest = out.strip(line); out.example_.empty() && rest.size() < line.size())
+      out.example_ = line.substr(0, line.size() - rest.size());
+  return out;
+}
+
+bool LinePrefix::has_time() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.is_time; });
+}
+
+std::string_view LinePrefix::strip(std::string_view line) const {
+  std::string_view rest = line;
+  std::string_view time;
+  for (const Part& part : parts_) {
+    const auto its = without(part, rest);
+    if (!its) return line;
+    if (part.is_time) time = find_stamp(rest);
+    rest = *its;
+  }
+  return keeps_times_ && trim(rest).empty() ? time : rest;
+}
+
+std::string LinePrefix::strip_lines(std::string_view text) const {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    out += strip(line);
+    if (end != std::string_view::npos) out += '\n';
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return out;
+}
+
+}  // namespace vramtrack
