@@ -407,7 +407,7 @@ class Snapshot(unittest.TestCase):
                 entries = truth["device_traces"][d["device"]]
                 self.assertEqual(d.get("trace", {}).get("entries", 0), len(entries), file.name)
         answer = self.json("oom", str(REAL / "code_location_3gpu_oom.pickle"))["devices"]
-        self.assertEqual([(d["device"], d["condition"]) for d in answer], [(1, "too_big")])
+        self.assertEqual([(d["device"], d["condition"]) for d in answer], [(1, "full")])
 
     def nsys_export(self, name, rows=""):
         """As nsys 2024.6 exports it, of what is read; the unit tests have the rest."""
