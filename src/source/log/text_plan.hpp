@@ -1,0 +1,95 @@
+// What a head of free text shows, and which of its figures are meant. Private to the reader of text: text_words.cpp
+// reads the lines, text_survey.cpp the head, text_plan.cpp decides, text_equal.cpp puts the decision into words.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+#include "source/log/text_lines.hpp"
+
+namespace vramtrack {
+
+/// Which figures are meant, according to the head.
+struct WordPlan {
+  std::set<Meaning> roles;           ///< of the figures that are read
+  bool said_only = false;            ///< figures without a word for used memory are not used memory
+  bool percents = false;             ///< read percentages, for want of amounts
+  bool peaks = false;                ///< read peaks, for want of others
+  std::optional<std::string> label;  ///< of used memory, if other labels are skipped
+  std::optional<Meaning> counted;    ///< what is counted in place of time
+  bool prefix_is_gpu = false;        ///< "trainer-0 |", "0:" identify GPUs
+  bool heads_name_gpu = false;       ///< a line "GPU 1:" names the GPU of the lines after it
+  bool in_blocks = false;
+  bool minutes = false;                     ///< lines begin with hours and minutes
+  bool unclear = false;                     ///< read LineFigures::unclear, for want of others
+  std::uint64_t unit_bytes = kBytesPerMiB;  ///< of figures without a unit
+  bool unit_unknown = false;
+  Grouping grouping = Grouping::by_comma;
+  std::uint64_t open_unit_bytes = 0;  ///< of figures such as "4.000 MB", if nothing shows what they are
+  std::string read_as;                ///< for people
+
+  [[nodiscard]] bool takes(const MemoryFigure& f) const {
+    if (f.percent) return percents && f.role == Meaning::used;
+    if (f.role == Meaning::peak) return peaks;
+    if (!roles.contains(f.role)) return false;
+    if (f.role == Meaning::used && said_only && !f.is_said) return false;
+    return f.role != Meaning::used || !label || *label == f.label;
+  }
+  [[nodiscard]] std::uint64_t bytes(MemoryFigure f) const {
+    if (f.is_open && open_unit_bytes != 0) f.unit_bytes = open_unit_bytes;
+    return f.bytes(unit_bytes);
+  }
+};
+
+/// One line of the head that has figures, and what came before it.
+struct HeadLine {
+  std::uint64_t number = 0;
+  std::string text;
+  LineFigures found;
+  std::map<Meaning, std::uint64_t> counts;  ///< of this line, or the last before it
+  std::string stamp;                        ///< likewise
+  std::string minute;                       ///< likewise: LineFigures::minute
+  std::uint64_t minute_line = 0;            ///< on which that stands
+  int head_gpu = -1;                        ///< of the last line that names a GPU and has no figures
+  bool is_row = false;                      ///< of a table
+};
+
+struct Head {
+  std::deque<HeadLine> lines;  ///< never moved: other data are views into them
+  std::size_t stamped = 0;     ///< of them, those with a time in the line or before it
+  std::size_t heads = 0;       ///< lines that name a GPU and have no figures
+  std::string first;           ///< line with anything in it
+};
+
+/// Reads the lines of a head that have figures. `unclear`: takes LineFigures::unclear for them. O(bytes).
+Head survey(std::string_view text, bool unclear, Grouping grouping = Grouping::by_comma);
+/// The count of a line; nullopt: it has none.
+std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning);
+/// "describe a line with --line-pattern, for example ...".
+std::string how_to_say();
+
+/// What was decided about a head.
+struct PlannedText {
+  WordPlan plan;
+  StampReader stamp;
+  std::size_t places = 1;
+  bool share_epochs = false;  ///< readings of one epoch are of one GPU
+};
+/// Decides which figures of `all` are meant, their unit, their clock and their GPUs. `all` is read again if numbers are
+/// grouped in another way than was taken for granted. An Error names the line and what would help.
+Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std::vector<std::string>& assumptions);
+
+/// "read as: time in the line, used memory by 'used' ('4000 MiB')".
+std::string read_as(const Head& head, const WordPlan& plan);
+/// The --line-pattern that reads from the lines what the plan reads from them; empty: there is none.
+std::string equal_pattern(const Head& head, const WordPlan& plan);
+
+}  // namespace vramtrack

@@ -1,0 +1,117 @@
+// The head of a log of free text: which lines have figures of memory, and how many.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/option.hpp"
+#include "source/log/table_rows.hpp"
+#include "source/log/text_plan.hpp"
+
+namespace vramtrack {
+
+namespace {
+
+using logtext::trim;
+
+constexpr std::size_t kMostLines = 4000;
+
+}  // namespace
+
+std::string how_to_say() {
+  return fmt::format("describe a line with {0}, for example {0} 'memory used: (?<used>[0-9.]+ *GB)'",
+                     name_of(Option::line_pattern));
+}
+
+std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning) {
+  for (const LineCount& count : line.counts)
+    if (count.meaning == meaning) return count.value;
+  return std::nullopt;
+}
+
+Head survey(std::string_view text, bool unclear, Grouping grouping) {
+  Head out;
+  TableRows table;
+  std::map<Meaning, std::uint64_t> counts;
+  std::string stamp;
+  std::string minute;
+  std::uint64_t minute_line = 0;
+  int head_gpu = -1;
+  for (std::uint64_t number = 1; !text.empty() && out.lines.size() < kMostLines; ++number) {
+    const std::string_view raw = logtext::take_line(text);
+    HeadLine& line = out.lines.emplace_back();
+    line.text = table.line(raw);
+    line.is_row = table.in_table();
+    line.number = number;
+    if (out.first.empty()) out.first = trim(raw);
+    if (tells_out_of_memory(raw)) {  // not read as a line of figures
+      out.lines.pop_back();
+      continue;
+    }
+    find_figures(line.text, line.found, grouping);
+    if (unclear) line.found.figures.swap(line.found.unclear);
+    if (!line.found.stamp.empty()) stamp = line.found.stamp;
+    if (!line.found.minute.empty()) {
+      minute = line.found.minute;
+      minute_line = number;
+    }
+    for (const LineCount& count : line.found.counts) counts[count.meaning] = count.value;
+    if (line.found.figures.empty()) {
+      out.heads += line.found.gpu >= 0 ? 1 : 0;
+      if (line.found.gpu >= 0) head_gpu = line.found.gpu;
+      out.lines.pop_back();
+      continue;
+    }
+    line.counts = counts;
+    line.head_gpu = head_gpu;
+    line.stamp = stamp;
+    line.minute = minute;
+    line.minute_line = minute_line;
+    out.stamped += stamp.empty() ? 0U : 1U;
+  }
+  return out;
+}
+
+std::size_t count_word_lines(std::string_view head, std::size_t most) {
+  constexpr std::size_t kLooked = 4000;
+  LineFigures found;
+  TableRows table;
+  std::size_t lines = 0;
+  for (std::size_t i = 0; i < kLooked && !head.empty() && lines < most; ++i) {
+    find_figures(table.line(logtext::take_line(head)), found);
+    lines += found.figures.empty() ? 0U : 1U;
+  }
+  return lines;
+}
+
+bool has_unclear_lines(std::string_view head) {
+  constexpr std::size_t kLooked = 4000;
+  constexpr std::size_t kEnough = 3;
+  LineFigures found;
+  std::size_t lines = 0;
+  for (std::size_t i = 0; i < kLooked && !head.empty() && lines < kEnough; ++i) {
+    find_figures(logtext::take_line(head), found);
+    lines += found.unclear.empty() ? 0U : 1U;
+  }
+  return lines == kEnough;
+}
+
+bool is_table_of_figures(std::string_view head) {
+  constexpr std::size_t kFirst = 300;
+  LineFigures found;
+  TableRows table;
+  std::size_t lines = 0;
+  std::size_t figures = 0;
+  for (std::size_t i = 0; i < kFirst && !head.empty(); ++i) {
+    const std::string_view line = table.line(logtext::take_line(head));
+    if (trim(line).empty()) continue;
+    ++lines;
+    if (!table.in_table()) continue;
+    find_figures(line, found);
+    figures += std::any_of(found.figures.begin(), found.figures.end(), [](const MemoryFigure& f) { return !f.percent; })
+                   ? 1U
+                   : 0U;
+  }
+  return figures >= 3 && figures * 2 >= lines;
+}
+
+}  // namespace vramtrack
