@@ -95,6 +95,13 @@ class Cases(unittest.TestCase):
         self.assertEqual(leaks, ["2"])
         self.assertAlmostEqual(c.of(device="2")["verdict"]["growth_bytes_per_s"]["mid"] * 60 / 2**20, 120, delta=5)
 
+    def test_10_the_message_of_an_out_of_memory(self):
+        c = self.case("10")
+        self.assertIn("LEAKED until memory ran out", c.text)
+        self.assertIn("then a program reported that memory had run out", c.text)
+        self.assertIn("22.41 GiB of the device's 23.99 GiB were allocated and 871.0 MiB were free when 1.12 GiB were requested, with 212.5 MiB in the cache", c.text)
+        self.assertNotIn("FRAGMENTATION", c.text)
+
     def test_11_status_lines_among_rows(self):
         c = self.case("11")
         self.assertEqual(c.code, 0)

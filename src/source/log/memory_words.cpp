@@ -421,6 +421,7 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open) {
   out.unclear.clear();
   out.counts.clear();
   out.gpu = -1;
+  out.gpu_word = {};
   line = line.substr(0, kLongestLine);
   out.stamp = without_memory_word(find_stamp(line));
   out.prefix = line_prefix(line);
@@ -457,6 +458,7 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open) {
 
   bool of_gpu = false;  // the line has mentioned the memory of a GPU so far
   bool names_gpu = false;
+  std::size_t index_at = tokens.size();  // the last token that names a GPU
   int gpu = -1;
   std::string_view context;
   bool has_pair_of_gpu = false;
@@ -469,8 +471,14 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open) {
     const bool plain = t.whole && !t.is_amount() && t.number < 1e15;
     // A number with a unit is not an index: "GPU 0 MiB" has no index, "gpu0" has one.
     if (plain && (named == Meaning::gpu || named == Meaning::rank) && t.number < 1024) {
+      if (out.gpu < 0) {
+        out.gpu_begin = t.begin;
+        out.gpu_end = t.digits_end;
+        out.gpu_word = near;
+      }
       if (named == Meaning::gpu || gpu < 0) gpu = out.gpu = static_cast<int>(t.number);
       names_gpu |= named == Meaning::gpu;
+      if (named == Meaning::gpu) index_at = i;
       const Label words = read_label(before);
       if (words.is_of_gpu()) of_gpu = true;
       continue;
@@ -525,18 +533,25 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open) {
     const auto [role, role_word] = label.role();
     const std::uint64_t unit = t.unit_bytes != 0 ? t.unit_bytes : pair ? tokens[i + 1].unit_bytes : label.unit_bytes;
     const bool is_memory = label.memory || label.vram;
+    // "cuda:0 4000 MiB cuda:1 9000 MiB"
+    const bool follows_index =
+        i > 0 && i == index_at + 1 && before.find_first_not_of(" :=-]") == std::string_view::npos;
     bool take = false;
     if (t.percent)
       take = is_memory && role != Meaning::free && role != Meaning::total;
     else if (label.rate)
       take = false;
     else if (unit != 0)
-      take = role != Meaning::none || is_memory || label.nearest_is_gpu || (pair && (of_gpu || names_gpu || is_bare));
+      take = role != Meaning::none || is_memory || label.nearest_is_gpu || follows_index ||
+             (pair && (of_gpu || names_gpu || is_bare));
     else
       take = label.is_of_gpu() || (of_gpu && (is_memory || (role != Meaning::none && role != Meaning::current))) ||
              (role != Meaning::none && label.gpu);
-    const bool is_unclear = !take && unit == 0 && is_memory && !pair && !t.percent && !label.rate && !label.other &&
-                            role != Meaning::free && role != Meaning::total;
+    // "12:00:00 used=329.6": the only number of a line with a time.
+    const bool is_bare_use = tokens.size() == 1 && !time.empty() &&
+                             (role == Meaning::used || role == Meaning::allocated || role == Meaning::reserved);
+    const bool is_unclear = !take && unit == 0 && (is_memory || is_bare_use) && !pair && !t.percent && !label.rate &&
+                            !label.other && role != Meaning::free && role != Meaning::total;
     if (!take && !is_unclear) continue;
 
     MemoryFigure f;

@@ -74,7 +74,9 @@ struct LineFigures {
   /// Numbers beside "memory" without a unit and without a word for a GPU: its memory if nothing else in the log is.
   std::vector<MemoryFigure> unclear;
   std::vector<LineCount> counts;
-  int gpu = -1;             ///< the last index mentioned, with or without figures
+  int gpu = -1;                            ///< the last index mentioned, with or without figures
+  std::size_t gpu_begin = 0, gpu_end = 0;  ///< where it is mentioned first
+  std::string_view gpu_word;               ///< "rank", "GPU", "cuda", right before it
   std::string_view prefix;  ///< "trainer-0" of "trainer-0  | ...", "[pod/trainer-0/main] ..."; "0" of srun's "0: ..."
 };
 

@@ -7,6 +7,7 @@
 
 #include "core/option.hpp"
 #include "source/log/text.hpp"
+#include "source/log/text_refusal.hpp"
 
 namespace vramtrack {
 namespace {
@@ -160,6 +161,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
       }
     }
     if (out.format == nullptr) {
+      if (std::string why = why_no_text(head.text); !why.empty()) return fail(std::move(why));
       std::string_view rest = head.text;
       std::string_view line;
       while (!rest.empty() && logtext::trim(line).empty()) line = logtext::take_line(rest);
@@ -172,8 +174,12 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
   auto parser = out.format->make(head);
   if (!parser) {
     Error why{fmt::format("as a {} log: {}", out.format->name, parser.error().message)};
-    if (named.empty())
+    if (named.empty()) {
       if (auto text = recognise_prose(head, *out.format)) return std::move(*text);
+      // Without a header, any line with commas or numbers may pass for a row.
+      if (parser.error().message.find("no header line") != std::string::npos)
+        if (std::string reason = why_no_text(head.text); !reason.empty()) return fail(std::move(reason));
+    }
     if (named.empty() && why.message.find("--") == std::string::npos)
       why.message += fmt::format("; {} names another format, and {} describes lines of other text",
                                  name_of(Option::input_format), name_of(Option::line_pattern));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "source/log/line_pattern.hpp"
 #include "source/log/text_plan.hpp"
 
 namespace vramtrack {
@@ -35,16 +36,31 @@ std::string_view group_of(Meaning role) {
   }
 }
 
-/// The pattern that reads from lines like `line` what the plan reads from it; empty: there is none.
-std::string pattern_of(const HeadLine& line, const WordPlan& plan) {
-  std::string out;
-  const auto add = [&](std::size_t begin, std::string_view word, std::string_view group, std::string_view value) {
-    if (!out.empty()) out += ".*?";
-    const bool stands_before = !word.empty() && word.data() < line.text.data() + begin;
-    if (stands_before) out += escaped(word) + "[^0-9]*";
-    out += fmt::format("(?<{}>{})", group, value);
-    if (!stands_before && !word.empty()) out += " *" + escaped(word);
-  };
+/// What stands before a figure, back to the amount before it: the whole label, where its word alone stands elsewhere,
+/// too.
+std::string_view whole_label(std::string_view line, std::size_t begin) {
+  std::size_t from = begin;
+  while (from > 0 && !logtext::is_digit(line[from - 1])) --from;
+  std::string_view label = line.substr(from, begin - from);
+  // "MB, current memory allocated: ": the unit belongs to the amount before.
+  const std::string_view unit = label.substr(0, std::min(label.find_first_of(",;|)]}"), label.size()));
+  if (from > 0 && written_unit(trim(unit)) != 0) label.remove_prefix(unit.size());
+  label.remove_prefix(std::min(label.find_first_not_of(" ,;|)]}\t"), label.size()));
+  return label.substr(0, label.find_last_not_of(" :=") + 1);
+}
+
+/// "trainer-0" and the like, by which a line names its GPU.
+std::string prefix_pattern(const HeadLine& line) {
+  const std::string_view prefix = line.found.prefix;
+  if (line.text.starts_with("[pod/")) return "^\\[pod/(?<gpu>[^\\]]+)\\]";
+  if (std::all_of(prefix.begin(), prefix.end(), logtext::is_digit)) return "^ *(?<gpu>[0-9]+): ";
+  return "^ *(?<gpu>[^ :=%|]+) *\\|";
+}
+
+/// The pattern that reads from lines like `line` what the plan reads from it; empty: there is none. `by_label`: with
+/// whole labels instead of the words that say what a figure is.
+std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label) {
+  const std::string_view text = line.text;
   struct Part {
     std::size_t begin;
     std::string_view word;
@@ -55,42 +71,97 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan) {
   if (plan.counted)
     for (const LineCount& count : line.found.counts) {
       if (count.meaning != *plan.counted) continue;
-      const std::string_view digits = std::string_view(line.text).substr(count.begin, count.end - count.begin);
+      const std::string_view digits = text.substr(count.begin, count.end - count.begin);
       if (!std::all_of(digits.begin(), digits.end(), logtext::is_digit)) return {};  // "1,200"
       parts.push_back({count.begin, count.word, "step", "[0-9]+"});
     }
   for (const MemoryFigure& f : line.found.figures) {
     if (!plan.takes(f)) continue;
-    const std::string_view amount = std::string_view(line.text).substr(f.begin, f.end - f.begin);
+    if (f.gpu != line.found.gpu) return {};
+    const std::string_view amount = text.substr(f.begin, f.end - f.begin);
     const std::size_t digits = std::min(amount.find_first_not_of("0123456789.,"), amount.size());
     const std::string_view unit = trim(amount.substr(digits));
-    parts.push_back(
-        {f.begin, f.word, group_of(f.role), unit.empty() ? std::string("[0-9.]+") : "[0-9.,]+ *" + escaped(unit)});
+    const std::string_view label = by_label ? whole_label(text, f.begin) : std::string_view{};
+    parts.push_back({f.begin, label.empty() ? f.word : label, group_of(f.role),
+                     unit.empty() ? std::string("[0-9.]+") : "[0-9.,]+ *" + escaped(unit)});
   }
+  if (parts.empty()) return {};
+  if (line.found.gpu >= 0) parts.push_back({line.found.gpu_begin, line.found.gpu_word, "gpu", "[0-9]+"});
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+  std::string out = plan.prefix_is_gpu ? prefix_pattern(line) : std::string();
   std::set<std::string_view> groups;
   for (const Part& part : parts) {
     if (!groups.insert(part.group).second) return {};  // several GPUs in a line
-    add(part.begin, part.word, part.group, part.value);
+    if (!out.empty()) out += ".*?";
+    const bool stands_before = !part.word.empty() && part.word.data() < text.data() + part.begin;
+    if (stands_before) out += escaped(part.word) + "[^0-9]*";
+    out += fmt::format("(?<{}>{})", part.group, part.value);
+    if (!stands_before && !part.word.empty()) out += " *" + escaped(part.word);
   }
   return out;
 }
 
+/// What the plan reads from a line, by group.
+std::map<std::string_view, std::string_view> planned_groups(const HeadLine& line, const WordPlan& plan) {
+  std::map<std::string_view, std::string_view> groups;
+  for (const MemoryFigure& f : line.found.figures)
+    if (plan.takes(f)) groups[group_of(f.role)] = trim(std::string_view(line.text).substr(f.begin, f.end - f.begin));
+  if (groups.empty()) return groups;
+  if (plan.counted)
+    for (const LineCount& count : line.found.counts)
+      if (count.meaning == *plan.counted)
+        groups["step"] = std::string_view(line.text).substr(count.begin, count.end - count.begin);
+  if (plan.prefix_is_gpu)
+    groups["gpu"] = line.found.prefix;
+  else if (line.found.gpu >= 0)
+    groups["gpu"] = std::string_view(line.text).substr(line.found.gpu_begin, line.found.gpu_end - line.found.gpu_begin);
+  return groups;
+}
+
+/// Whether `pattern` reads from each line of `text` what the plan reads, and nothing from the other lines.
+bool reads_the_same(const std::string& pattern, std::string_view text, const Head& head, const WordPlan& plan) {
+  auto compiled = LinePattern::compile(pattern);
+  if (!compiled) return false;
+  auto next = head.lines.begin();
+  for (std::uint64_t number = 1; next != head.lines.end() && !text.empty(); ++number) {
+    std::map<std::string_view, std::string_view> planned;
+    if (next->number == number) planned = planned_groups(*next++, plan);
+    TextReading read;
+    if (!compiled->read(logtext::take_line(text), read)) read = {};
+    const std::pair<std::string_view, std::string_view> groups[] = {
+        {"used", read.used},         {"total", read.total}, {"free", read.free}, {"allocated", read.allocated},
+        {"reserved", read.reserved}, {"step", read.step},   {"gpu", read.gpu}};
+    for (const auto& [name, value] : groups) {
+      const auto it = planned.find(name);
+      if (trim(value) != (it == planned.end() ? std::string_view{} : it->second)) return false;
+    }
+  }
+  return true;
+}
+
+/// The pattern of all kinds of lines, as alternatives.
+std::string pattern_of(const Head& head, const WordPlan& plan, bool by_label) {
+  constexpr std::size_t kMostKinds = 6;
+  std::vector<std::string> alternatives;
+  for (const HeadLine& line : head.lines) {
+    std::string one = pattern_of(line, plan, by_label);
+    if (one.empty() || std::find(alternatives.begin(), alternatives.end(), one) != alternatives.end()) continue;
+    alternatives.push_back(std::move(one));
+    if (alternatives.size() > kMostKinds) return {};
+  }
+  return fmt::format("{}", fmt::join(alternatives, "|"));
+}
+
 }  // namespace
 
-std::string equal_pattern(const Head& head, const WordPlan& plan) {
-  std::vector<std::string> alternatives;
-  if (plan.prefix_is_gpu || plan.heads_name_gpu) return {};
-  for (const HeadLine& line : head.lines) {
-    if (line.is_row || line.found.gpu >= 0) return {};
-    std::string one = pattern_of(line, plan);
-    if (one.empty()) continue;
-    if (std::find(alternatives.begin(), alternatives.end(), one) == alternatives.end()) alternatives.push_back(one);
-    if (alternatives.size() > 6) return {};
+std::string equal_pattern(std::string_view text, const Head& head, const WordPlan& plan) {
+  const bool in_table = std::any_of(head.lines.begin(), head.lines.end(), [](const HeadLine& l) { return l.is_row; });
+  if (in_table || plan.heads_name_gpu) return {};
+  for (const bool by_label : {false, true}) {
+    std::string pattern = pattern_of(head, plan, by_label);
+    if (!pattern.empty() && reads_the_same(pattern, text, head, plan)) return pattern;
   }
-  std::string out;
-  for (const std::string& one : alternatives) out += (out.empty() ? "" : "|") + one;
-  return out;
+  return {};
 }
 
 std::string read_as(const Head& head, const WordPlan& plan) {

@@ -89,7 +89,8 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
 
 /// "read as: time in the line, used memory by 'used' ('4000 MiB')".
 std::string read_as(const Head& head, const WordPlan& plan);
-/// The --line-pattern that reads from the lines what the plan reads from them; empty: there is none.
-std::string equal_pattern(const Head& head, const WordPlan& plan);
+/// The --line-pattern that reads from the lines what the plan reads from them, which is checked on all of `text`, from
+/// which `head` was surveyed; empty: there is none.
+std::string equal_pattern(std::string_view text, const Head& head, const WordPlan& plan);
 
 }  // namespace vramtrack

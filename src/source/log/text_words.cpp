@@ -126,7 +126,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   if (!planned) return fail(std::move(planned.error()));
   WordPlan& plan = planned->plan;
   plan.read_as = read_as(all, plan);
-  const std::string pattern = planned->share_epochs ? std::string() : equal_pattern(all, plan);
+  const std::string pattern = planned->share_epochs ? std::string() : equal_pattern(head.text, all, plan);
   const bool unknown = plan.unit_unknown;
   const std::uint64_t unit = plan.open_unit_bytes != 0 ? plan.open_unit_bytes : plan.unit_bytes;
   const bool in_blocks = plan.in_blocks;
@@ -139,7 +139,8 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   if (!pattern.empty())
     parser->set_pattern(fmt::format("; to correct it: {} '{}'", name_of(Option::line_pattern), pattern));
   else
-    parser->set_pattern(fmt::format("; if that is wrong, describe a line with {}", name_of(Option::line_pattern)));
+    parser->set_pattern(fmt::format("; no {0} reads the same; if that is wrong, describe a line with {0}",
+                                    name_of(Option::line_pattern)));
   return parser;
 }
 

@@ -1,0 +1,124 @@
+#include "source/log/text_refusal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/option.hpp"
+#include "source/log/memory_words.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::excerpt;
+using logtext::trim;
+
+constexpr std::size_t kMostLines = 4000;
+constexpr std::size_t kEnough = 3;  ///< lines of one kind
+
+struct Amount {
+  std::string_view text;    ///< "4000 MiB"
+  std::string_view before;  ///< what stands before it, back to the amount before
+};
+
+/// The numbers of a line that have a unit of memory.
+std::vector<Amount> amounts_of(std::string_view line) {
+  std::vector<Amount> found;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < line.size();) {
+    if (!logtext::is_digit(line[i])) {
+      ++i;
+      continue;
+    }
+    const std::size_t digits_end = std::min(line.find_first_not_of("0123456789.,", i), line.size());
+    const std::size_t unit_begin = std::min(line.find_first_not_of(' ', digits_end), line.size());
+    std::size_t unit_end = unit_begin;
+    while (unit_end < line.size() && std::isalpha(static_cast<unsigned char>(line[unit_end])) != 0) ++unit_end;
+    const bool is_rate = unit_end < line.size() && line[unit_end] == '/';
+    if (!is_rate && written_unit(line.substr(unit_begin, unit_end - unit_begin)) != 0) {
+      found.push_back({line.substr(i, unit_end - i), line.substr(from, i - from)});
+      from = unit_end;
+    }
+    i = std::max(digits_end, i + 1);
+  }
+  return found;
+}
+
+bool is_of_host(std::string_view label) {
+  for (const std::string_view word : {"ram", "rss", "swap", "host", "cpu", "rssmb"}) {
+    const std::string lower = logtext::lowered(label);
+    const std::size_t at = lower.rfind(word);
+    if (at == std::string::npos) continue;
+    const auto is_letter = [&](std::size_t i) { return i < lower.size() && lower[i] >= 'a' && lower[i] <= 'z'; };
+    if ((at == 0 || !is_letter(at - 1)) && !is_letter(at + word.size())) return true;
+  }
+  return false;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && logtext::is_digit(text.front()) &&
+         text.find_first_not_of("0123456789.,") == std::string_view::npos;
+}
+
+/// The last word of `label`, for an example of a pattern.
+std::string_view last_word(std::string_view label) {
+  label = trim(label);
+  while (!label.empty() && std::string_view(":=([").find(label.back()) != std::string_view::npos)
+    label = trim(label.substr(0, label.size() - 1));
+  const std::size_t from = label.find_last_of(" \t,;|([");
+  return from == std::string_view::npos ? label : label.substr(from + 1);
+}
+
+}  // namespace
+
+std::string why_no_text(std::string_view head) {
+  std::size_t of_host = 0;
+  std::size_t unsaid = 0;
+  std::size_t numbers = 0;
+  std::size_t lines = 0;
+  std::string host, unsaid_text, number_text;
+  for (std::uint64_t number = 1; number <= kMostLines && !head.empty(); ++number) {
+    const std::string_view line = trim(logtext::take_line(head));
+    if (line.empty()) continue;
+    ++lines;
+    if (is_number(line) && ++numbers == 1)
+      number_text = fmt::format(
+          "line {} is '{}', and the others are such numbers, too: nothing says when they were read and in which unit; "
+          "for "
+          "readings of 'nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -l 1' that is {} "
+          "'^(?<used>[0-9]+)$' {} MiB, and with another period than 1 s {}; better record the time and the unit, too: "
+          "'nvidia-smi --query-gpu=timestamp,memory.used,memory.total --format=csv -l 1'",
+          number, excerpt(line), name_of(Option::line_pattern), name_of(Option::unit), name_of(Option::interval));
+    const std::vector<Amount> amounts = amounts_of(line);
+    if (amounts.empty()) continue;
+    const auto is_hosts = [](const Amount& a) { return is_of_host(a.before); };
+    if (std::all_of(amounts.begin(), amounts.end(), is_hosts)) {
+      if (++of_host == 1)
+        host = fmt::format(
+            "line {} gives the memory of the host, not of a GPU: '{}'; record the GPU's, for example with 'vramtrack "
+            "watch' "
+            "or 'nvidia-smi --query-gpu=timestamp,memory.used,memory.total --format=csv -l 1', or, if it is the GPU's, "
+            "{} "
+            "'{} (?<used>[0-9.]+ *MiB)'",
+            number, excerpt(line), name_of(Option::line_pattern), last_word(amounts.front().before));
+      continue;
+    }
+    if (++unsaid != 1) continue;
+    std::string all;
+    for (const Amount& a : amounts) all += fmt::format("{}'{}'", all.empty() ? "" : ", ", a.text);
+    unsaid_text = fmt::format(
+        "line {} has {}, and no word such as 'used', 'allocated', 'memory' or 'VRAM' says which is memory in use of a "
+        "GPU: "
+        "'{}'; name it with {}, for example '{} *(?<used>[0-9.]+ *{})'",
+        number, all, excerpt(line), name_of(Option::line_pattern), last_word(amounts.front().before),
+        trim(amounts.front().text.substr(amounts.front().text.find_first_not_of("0123456789.,"))));
+  }
+  if (unsaid >= kEnough) return unsaid_text;
+  if (of_host >= kEnough) return host;
+  return numbers >= kEnough && numbers * 10 >= lines * 9 ? number_text : std::string();
+}
+
+}  // namespace vramtrack
